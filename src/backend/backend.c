@@ -457,6 +457,20 @@ static enum spw_err vm_copy(void *cookie, enum spw_tier to, const struct spw_vm_
     return err;
 }
 
+static enum spw_err vm_read(void *cookie, void *to, uint64_t address, uint64_t bytes)
+{
+    struct spw_backend *backend = cookie;
+
+    return spw_backend_copier_read(&backend->copiers[SPW_TIER_HOST], to, address, bytes);
+}
+
+static enum spw_err vm_write(void *cookie, uint64_t address, const void *from, uint64_t bytes)
+{
+    struct spw_backend *backend = cookie;
+
+    return spw_backend_copier_write(&backend->copiers[SPW_TIER_DEVICE], address, from, bytes);
+}
+
 /* True when the simulated GPU has dropped content for lack of memory: contents prove nothing then.
  * */
 static bool drops_content(const struct spw_driver *driver)
@@ -505,6 +519,8 @@ const struct spw_vm_ops *spw_backend_ops(void)
         .unpin = vm_unpin,
         .probe_pinned = vm_probe_pinned,
         .copy = vm_copy,
+        .read = vm_read,
+        .write = vm_write,
         .hash = vm_hash,
     };
 

@@ -147,6 +147,39 @@ static CUresult read_back(struct spw_backend_copier *copier, void *to, uint64_t 
     return result;
 }
 
+static CUresult write_out(struct spw_backend_copier *copier, uint64_t to, const void *from,
+                          size_t bytes)
+{
+    bool pushed;
+    CUresult result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
+
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = CALL(copier, cuMemcpyHtoDAsync_v2, to, from, bytes, copier->handle);
+    if (result == CUDA_SUCCESS) {
+        result = CALL(copier, cuStreamSynchronize, copier->handle);
+    }
+    spw_backend_fences_leave(copier->fences, pushed);
+    return result;
+}
+
+enum spw_err spw_backend_copier_read(struct spw_backend_copier *copier, void *to, uint64_t address,
+                                     uint64_t bytes)
+{
+    enum spw_err err = open_stream(copier);
+
+    return err == SPW_OK ? spw_err_from_driver((int)read_back(copier, to, address, bytes)) : err;
+}
+
+enum spw_err spw_backend_copier_write(struct spw_backend_copier *copier, uint64_t address,
+                                      const void *from, uint64_t bytes)
+{
+    enum spw_err err = open_stream(copier);
+
+    return err == SPW_OK ? spw_err_from_driver((int)write_out(copier, address, from, bytes)) : err;
+}
+
 enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t address,
                                      uint64_t bytes, uint64_t *ret_hash)
 {

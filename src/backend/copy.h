@@ -22,6 +22,12 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
                                      const struct spw_vm_copy *copies, size_t count, bool after_all,
                                      struct spw_backend_fence **ret_fence);
 
+/* Implement vm_ops.read and vm_ops.write. */
+enum spw_err spw_backend_copier_read(struct spw_backend_copier *copier, void *to, uint64_t address,
+                                     uint64_t bytes);
+enum spw_err spw_backend_copier_write(struct spw_backend_copier *copier, uint64_t address,
+                                      const void *from, uint64_t bytes);
+
 /* Implements vm_ops.hash. */
 enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t address,
                                      uint64_t bytes, uint64_t *ret_hash);

@@ -46,7 +46,7 @@ static bool make_name(const char *path, char *ret_name, size_t capacity)
 int spw_create_beside(const char *path, mode_t mode, char *ret_name, size_t capacity)
 {
     for (int i = 0; i < TRIES && make_name(path, ret_name, capacity); i++) {
-        int fd = open(ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        int fd = open(ret_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
         if (fd >= 0 || errno != EEXIST) {
             return fd;

@@ -9,7 +9,8 @@
 
 /* Creates a new, empty file beside `path`, to be renamed to it later: PATH.PID.NUMBER.tmp with a
  * random number. A file or link that exists already is never opened; another number is tried then.
- * The name goes to `ret_name`, of `capacity` bytes. Returns a descriptor for writing. */
+ * The name goes to `ret_name`, of `capacity` bytes. Returns a descriptor for reading and
+ * writing. */
 int spw_create_beside(const char *path, mode_t mode, char *ret_name, size_t capacity);
 
 /* Creates a new file in the folder of `path` that has no name yet: nothing is left of it when the

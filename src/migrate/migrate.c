@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "common/backoff.h"
 #include "common/lock.h"
 #include "migrate/host_tier.h"
 #include "migrate/migration.h"
@@ -21,6 +22,7 @@ struct spw_migrate {
     bool was_short;         /* of memory, with the host opened for that */
     _Atomic bool recording; /* the access log is open */
     _Atomic bool parked;    /* what was evicted stays on the host: the program is paused */
+    struct spw_swap swap;   /* what is in a file meanwhile */
 };
 
 static uint64_t granule_of(const struct spw_pool *pool)
@@ -75,6 +77,7 @@ void spw_migrate_destroy(struct spw_migrate *tier)
     if (atomic_exchange(&tier->recording, false)) {
         spw_migrate_access_log_close(&tier->log);
     }
+    spw_migrate_swap_fini(&tier->swap);
     spw_lock_fini(&tier->lock);
     free(tier);
 }
@@ -388,6 +391,60 @@ void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t
         spw_pool_let_graphs_move(tier->config.pool, false);
     }
     spw_unlock(&tier->lock);
+}
+
+/* Waits until the device is idle, at most so long. */
+static enum spw_err await_idle(struct spw_pool *pool, uint64_t wait_ns)
+{
+    struct spw_backoff backoff = {.limit_ns = wait_ns};
+    void *fence;
+    enum spw_err err = spw_pool_fence_record(pool, NULL, &fence);
+
+    if (err != SPW_OK) {
+        return err;
+    }
+    do {
+        err = spw_pool_fence_query(pool, fence);
+    } while (err == SPW_E_AGAIN && spw_backoff_pause(&backoff));
+    spw_pool_fence_drop(pool, fence);
+    return err;
+}
+
+enum spw_err spw_migrate_swap_prepare(struct spw_migrate *tier, uint64_t wait_ns)
+{
+    enum spw_err err;
+
+    spw_lock(&tier->lock);
+    spw_migrate_migration_give_up(&tier->migrator);
+    err = await_idle(tier->config.pool, wait_ns);
+    spw_unlock(&tier->lock);
+    return err;
+}
+
+struct spw_swap_result spw_migrate_swap_out_all(struct spw_migrate *tier,
+                                                struct spw_swap_file *file)
+{
+    struct spw_swap_result result;
+
+    spw_lock(&tier->lock);
+    atomic_store(&tier->parked, true);
+    spw_pool_let_graphs_move(tier->config.pool, true);
+    result = spw_migrate_swap_out(&tier->swap, tier->config.pool, file);
+    spw_unlock(&tier->lock);
+    return result;
+}
+
+struct spw_swap_result spw_migrate_swap_in_all(struct spw_migrate *tier, struct spw_swap_file *file)
+{
+    struct spw_swap_result result;
+
+    spw_lock(&tier->lock);
+    spw_migrate_host_tier_probe(&tier->host);
+    spw_migrate_host_tier_refresh(&tier->host);
+    result = spw_migrate_swap_in(&tier->swap, tier->config.pool, file,
+                                 tier->host.state == SPW_HOST_TIER_OPEN && tier->host.can_migrate);
+    spw_unlock(&tier->lock);
+    return result;
 }
 
 /* ---- exports ---- */

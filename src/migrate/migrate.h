@@ -12,6 +12,7 @@
  *     migration    runs a migration: pre-copy, stop-and-copy, switch
  *     validation   samples if second copies can be skipped
  *     barrier      holds submissions back during stop-and-copy
+ *     swap         moves memory to a file while the program is paused
  *     host_tier    finds out if the host is usable, and tells the user
  *     exporter     gives a block chunks that other processes can map
  *     tuning.def   all constants
@@ -28,6 +29,7 @@
 #include "common/counters.h"
 #include "common/err.h"
 #include "migrate/migration.h"
+#include "migrate/swap.h"
 #include "pool/pool.h"
 
 struct spw_migrate;
@@ -114,6 +116,16 @@ enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint8_t account, bo
 /* Ends that, and brings blocks back as far as the device has room, those that graphs name first;
  * the others stay usable where they are, and come back later. */
 void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t *ret_bytes);
+
+/* Swapping to a file, while the program is held and nothing is submitted (swap.h). First, for each
+ * device: waits at most `wait_ns` until it is idle; else SPW_E_AGAIN. Then swaps out all memory
+ * that may move, and before the program goes on swaps in again, also to the host where the device
+ * has no room. When nothing is left, spw_migrate_return_all ends the pause. */
+enum spw_err spw_migrate_swap_prepare(struct spw_migrate *tier, uint64_t wait_ns);
+struct spw_swap_result spw_migrate_swap_out_all(struct spw_migrate *tier,
+                                                struct spw_swap_file *file);
+struct spw_swap_result spw_migrate_swap_in_all(struct spw_migrate *tier,
+                                               struct spw_swap_file *file);
 
 /* ---- recording, from the first shortage on; these ignore calls before it ---- */
 

@@ -137,6 +137,13 @@ static bool is_unmapped(const struct spw_backing *backing, size_t granule)
     return backing->granules[granule].lost == SPW_LOST_MAPPING;
 }
 
+/* True if the chunk of a granule is mapped there. */
+static bool is_mapped(const struct spw_backing *backing, size_t granule)
+{
+    return backing->granules[granule].chunk != 0 && !backing->granules[granule].swapped &&
+           !is_unmapped(backing, granule);
+}
+
 /* Returns the granules of a tier that are mapped in the arena. */
 static size_t mapped_of(const struct spw_backing *backing, enum spw_tier tier)
 {
@@ -153,7 +160,7 @@ static void unmap_everything(struct spw_backing *backing)
         left += mapped_of(backing, tier);
     }
     for (size_t i = 0, first; i < count && left > 0;) {
-        if (backing->granules[i].chunk == 0) {
+        if (!is_mapped(backing, i) && !is_unmapped(backing, i)) {
             i++;
             continue;
         }
@@ -165,8 +172,7 @@ static void unmap_everything(struct spw_backing *backing)
             i = end;
             continue;
         }
-        for (first = i; i < count && backing->granules[i].chunk != 0 && !is_unmapped(backing, i);
-             i++) {
+        for (first = i; i < count && is_mapped(backing, i); i++) {
             left--;
         }
         (void)unmap_run(backing, first, i);
@@ -187,6 +193,8 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
     }
     /* The counters outlive the pool and may serve another already: only this one's part goes. */
     count_use(backing, SPW_TIER_HOST, -(int64_t)mapped_of(backing, SPW_TIER_HOST));
+    spw_counter_shift(&backing->counters->swapped_bytes,
+                      -(int64_t)(backing->swapped * backing->granule_bytes));
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         spw_pool_stock_fini(&backing->stock, tier);
     }
@@ -613,7 +621,7 @@ enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64
         size_t first = i;
         enum spw_err err;
 
-        while (i < count && backing->granules[i].chunk != 0 && backing->granules[i].lost == 0) {
+        while (i < count && is_mapped(backing, i) && backing->granules[i].lost == 0) {
             i++;
         }
         if (i == first) {

@@ -36,6 +36,7 @@ struct spw_granule {
     bool pinned : 1;   /* a move reads it: must not be unmapped */
     bool exported : 1; /* other processes may map the chunk (export.h): it stays here, and is
                         * released when no block is left on it */
+    bool swapped : 1;  /* the chunk was released (swap.h); the fields above still describe it */
     struct spw_extent
         *start; /* the block that began here last; the record may serve another extent by now */
 };
@@ -50,6 +51,7 @@ struct spw_backing {
     bool takes_kept; /* stealing does not spare them */
     size_t broken;   /* number of broken granules */
     size_t lost;     /* number of granules with something lost */
+    size_t swapped;  /* number of granules that are swapped out */
     const struct spw_vm_ops *ops;
     void *vm;
     struct spw_stream_queues *queues;
@@ -108,12 +110,12 @@ static inline size_t spw_pool_backing_chunk_end(const struct spw_backing *backin
  * takes them in one call. Both lie between chunks. */
 size_t spw_pool_backing_end_of_size(const struct spw_backing *backing, size_t first, size_t last);
 
-/* True if any chunk of the host is mapped. */
+/* True if any chunk of the host is mapped, or may be again after swapping. */
 static inline bool spw_pool_backing_uses_host(const struct spw_backing *backing)
 {
     const struct spw_stock_tier *host = &backing->stock.tiers[SPW_TIER_HOST];
 
-    return host->total > host->spare + host->held;
+    return host->total > host->spare + host->held || backing->swapped > 0;
 }
 
 static inline uint64_t spw_pool_backing_down(const struct spw_backing *backing, uint64_t address)

@@ -167,7 +167,8 @@ static bool count_mapped(const struct spw_pool *pool, size_t *ret_mapped)
 
         for (size_t g = spw_pool_backing_index(backing, heap->base);
              g < spw_pool_backing_index(backing, heap->frontier); g++) {
-            ret_mapped[backing->granules[g].tier] += backing->granules[g].chunk != 0;
+            ret_mapped[backing->granules[g].tier] +=
+                backing->granules[g].chunk != 0 && !backing->granules[g].swapped;
             whole = whole && is_part_of_chunk(backing, g);
         }
     }

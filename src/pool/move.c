@@ -4,6 +4,7 @@
 
 #include "pool/chunks.h"
 #include "pool/lost.h"
+#include "pool/movable.h"
 #include "pool/move_end.h"
 #include "pool/pending.h"
 #include "pool/stock.h"
@@ -67,38 +68,6 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     return count;
 }
 
-/* True if an extent allows a granule that it shares to be moved to a tier. */
-static bool agrees(const struct spw_pool *pool, const struct spw_extent *extent, enum spw_tier to)
-{
-    return spw_pool_can_move(pool, extent) &&
-           (to == SPW_TIER_HOST || extent->kind != SPW_EXTENT_BLOCK || extent->placed == 0);
-}
-
-/* True if all extents in [address, end) allow it to be moved; `block` is one of them. */
-static bool all_agree(const struct spw_pool *pool, const struct spw_extent *block, uint64_t address,
-                      uint64_t end, enum spw_tier to)
-{
-    const struct spw_extent *e = block;
-
-    while (e->prev != NULL && e->address > address) {
-        e = e->prev;
-    }
-    while (e != NULL && e->address < end && agrees(pool, e, to)) {
-        e = e->next;
-    }
-    return e == NULL || e->address >= end;
-}
-
-/* True if every granule of [first, last) is whole and not part of a move. */
-static bool is_movable(const struct spw_pool *pool, size_t first, size_t last)
-{
-    while (first < last && !pool->backing.granules[first].broken &&
-           !pool->backing.granules[first].pinned) {
-        first++;
-    }
-    return first == last;
-}
-
 /* Adds the chunk of a block at `at` to the move, if it may be moved, and pins it. Returns the end
  * of the chunk's addresses. */
 static uint64_t take_chunk(struct spw_pool *pool, struct spw_move *move,
@@ -108,12 +77,10 @@ static uint64_t take_chunk(struct spw_pool *pool, struct spw_move *move,
     size_t index = spw_pool_backing_index(backing, at);
     size_t first = spw_pool_backing_chunk_begin(backing, index);
     size_t last = spw_pool_backing_chunk_end(backing, index);
-    uint64_t address = backing->base + first * backing->granule_bytes;
-    uint64_t end = backing->base + last * backing->granule_bytes;
 
     if (backing->granules[index].chunk != 0 && backing->granules[index].tier != to &&
-        move->granules + (last - first) <= SPW_MOVE_GRANULES && is_movable(pool, first, last) &&
-        all_agree(pool, block, address, end, to)) {
+        move->granules + (last - first) <= SPW_MOVE_GRANULES &&
+        spw_pool_movable_chunk(pool, block, first, last, to)) {
         for (size_t i = first; i < last; i++) {
             backing->granules[i].pinned = true;
         }
@@ -122,7 +89,7 @@ static uint64_t take_chunk(struct spw_pool *pool, struct spw_move *move,
             .granule = first, .count = last - first, .urgency = move->count, .to = to};
         move->count++;
     }
-    return end;
+    return backing->base + last * backing->granule_bytes;
 }
 
 /* Adds the chunks of a block until the move has `most` granules. */

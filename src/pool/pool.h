@@ -29,6 +29,7 @@
 #include "pool/fences.h"
 #include "pool/move.h"
 #include "pool/request.h"
+#include "pool/swap.h"
 #include "pool/vm_ops.h"
 
 struct spw_pool;

@@ -1,7 +1,9 @@
 #include "serve/control.h"
 
 #include "common/futex.h"
+#include "common/log.h"
 #include "common/options.h"
+#include "common/size.h"
 #include "serve/decision.h"
 #include "serve/pause.h"
 #include "serve/thread.h"
@@ -50,6 +52,9 @@ static enum spw_control_outcome outcome_of(enum spw_pause_outcome outcome)
         [SPW_PAUSE_IMPOSSIBLE] = SPW_CONTROL_IMPOSSIBLE,
         [SPW_PAUSE_CAPTURING] = SPW_CONTROL_CAPTURING,
         [SPW_PAUSE_BUSY] = SPW_CONTROL_BUSY,
+        [SPW_PAUSE_NO_FILE] = SPW_CONTROL_NO_FILE,
+        [SPW_PAUSE_NO_ROOM] = SPW_CONTROL_NO_ROOM,
+        [SPW_PAUSE_UNREADABLE] = SPW_CONTROL_UNREADABLE,
     };
 
     return outcomes[outcome];
@@ -61,14 +66,19 @@ static void store_result(struct spw_stats_control *control, const struct spw_pau
     atomic_store(&control->moved_bytes, result->moved_bytes);
     atomic_store(&control->left_bytes, result->left_bytes);
     atomic_store(&control->host_full, result->host_full);
+    atomic_store(&control->error, (uint32_t)result->error);
 }
 
-static void resume_program(struct spw_stats_control *control, uint64_t wait_ns)
+/* False when the program stays paused. */
+static bool resume_program(struct spw_stats_control *control, uint64_t wait_ns)
 {
     struct spw_pause_result result = spw_serve_pause_end(wait_ns, /* held */ is_paused(control));
 
     store_result(control, &result);
-    atomic_store(&control->state, SPW_CONTROL_LISTENING);
+    if (result.outcome == SPW_PAUSE_DONE) {
+        atomic_store(&control->state, SPW_CONTROL_LISTENING);
+    }
+    return result.outcome == SPW_PAUSE_DONE;
 }
 
 static bool is_on_demand(const struct spw_stats_control *control)
@@ -92,9 +102,13 @@ static void pause_program(struct spw_stats_control *control, enum spw_control_st
                           uint64_t wait_ns)
 {
     struct spw_pause_result result;
+    char folder[SPW_STATS_PATH];
 
+    memcpy(folder, control->folder, sizeof(folder)); /* another process may write it */
+    folder[sizeof(folder) - 1] = '\0';
     atomic_store(&wanted, false);
-    result = spw_serve_pause_begin(/* rule */ 0, wait_ns, note_arrival);
+    result = spw_serve_pause_begin(&(struct spw_pause_request){
+        .folder = folder[0] != '\0' ? folder : NULL, .wait_ns = wait_ns, .arrived = note_arrival});
     store_result(control, &result);
     enter_state(control, &result, state);
 }
@@ -113,7 +127,8 @@ static void pause_rule(struct spw_stats_control *control, uint64_t wait_ns)
         atomic_store(&control->outcome, SPW_CONTROL_NO_RULE);
         return;
     }
-    result = spw_serve_pause_begin((uint8_t)rule, wait_ns, /* arrived */ NULL);
+    result = spw_serve_pause_begin(
+        &(struct spw_pause_request){.rule = (uint8_t)rule, .wait_ns = wait_ns});
     store_result(control, &result);
     enter_state(control, &result, SPW_CONTROL_PAUSED_IN_PART);
 }
@@ -127,7 +142,7 @@ static void answer(struct spw_stats_control *control)
 
     if (action == SPW_CONTROL_RESUME &&
         atomic_load(&control->state) >= SPW_CONTROL_PAUSED_IN_PART) {
-        resume_program(control, wait_ns);
+        (void)resume_program(control, wait_ns);
     } else if (!paused && action == SPW_CONTROL_PAUSE_RULE) {
         pause_rule(control, wait_ns);
     } else if (!paused && (action == SPW_CONTROL_PAUSE || action == SPW_CONTROL_PAUSE_ON_DEMAND)) {
@@ -140,10 +155,23 @@ static void answer(struct spw_stats_control *control)
     }
 }
 
+static void say_that_it_waits(const struct spw_stats_control *control)
+{
+    bool unreadable = atomic_load(&control->outcome) == SPW_CONTROL_UNREADABLE;
+    char left[SPW_SIZE_TEXT];
+
+    spw_log_always("the program needs its memory, but %s %s: it waits",
+                   spw_size_text(atomic_load(&control->left_bytes), left),
+                   unreadable ? "cannot be read from the file of the pause"
+                              : "in the file of the pause find no room on the devices or the host");
+}
+
 static void *run(void *unused)
 {
+    static const struct timespec retry = {.tv_sec = 1};
     struct spw_stats_control *control = control_of_process();
     uint32_t seen = atomic_load(&control->answered), now;
+    bool failed = false; /* the pause could not be ended when the program needed it */
 
     (void)unused;
     (void)prctl(PR_SET_NAME, "spillway");
@@ -151,16 +179,21 @@ static void *run(void *unused)
     for (;;) {
         now = atomic_load(&control->requests);
         if (now == seen) {
-            spw_futex_wait(&control->requests, seen, NULL);
-            continue;
+            spw_futex_wait(&control->requests, seen, failed ? &retry : NULL);
+        } else {
+            answer(control);
+            seen = now;
+            atomic_store(&control->answered, seen);
+            spw_futex_wake(&control->answered);
         }
-        answer(control);
-        seen = now;
-        atomic_store(&control->answered, seen);
-        spw_futex_wake(&control->answered);
         /* Also when the program arrived before the pause was complete. */
-        if (is_on_demand(control)) {
-            resume_program(control, (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS);
+        if (!is_on_demand(control)) {
+            failed = false;
+        } else if (!resume_program(control, (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS)) {
+            if (!failed) {
+                say_that_it_waits(control);
+            }
+            failed = true;
         }
     }
     return NULL;
@@ -190,4 +223,5 @@ void spw_serve_control_start(void)
 void spw_serve_control_forget(void)
 {
     atomic_store(&started, false);
+    spw_serve_pause_forget();
 }

@@ -1,6 +1,7 @@
 #include "serve/pause.h"
 
 #include "migrate/barrier.h"
+#include "migrate/swap_file.h"
 #include "pool/pool.h"
 #include "track/device.h"
 #include "track/lease.h"
@@ -63,18 +64,90 @@ static uint64_t bring_back(uint64_t wait_ns)
     return sum;
 }
 
-static enum spw_pause_outcome evict_each(uint8_t rule, bool held, uint64_t wait_ns,
+static enum spw_pause_outcome evict_each(const struct spw_pause_request *request,
                                          struct spw_pause_result *result)
 {
+    bool held = request->arrived != NULL;
     enum spw_err err = SPW_OK;
 
     for (int i = 0; i < spw_process.device_count && err == SPW_OK; i++) {
-        err = evict(&spw_process.devices[i], rule, held, wait_ns, result);
+        err = evict(&spw_process.devices[i], request->rule, held, request->wait_ns, result);
     }
     return err == SPW_OK              ? SPW_PAUSE_DONE
            : err == SPW_E_UNSUPPORTED ? SPW_PAUSE_IMPOSSIBLE
                                       : SPW_PAUSE_BUSY;
 }
+
+/* ---- to a file ---- */
+
+/* The file of the pause under way; without a buffer: there is none. */
+static struct spw_swap_file swap_file;
+
+/* The tier of a device whose memory may be swapped out, or is; else NULL. */
+static struct spw_migrate *swapping_tier(struct spw_device *device)
+{
+    return spw_track_device_opened(device) != NULL ? atomic_load(&device->tier) : NULL;
+}
+
+/* Waits until every device is idle. It stays so, as the program is held. */
+static bool all_idle(uint64_t wait_ns)
+{
+    bool idle = true;
+
+    for (int i = 0; i < spw_process.device_count && idle; i++) {
+        struct spw_migrate *tier = swapping_tier(&spw_process.devices[i]);
+
+        idle = tier == NULL || spw_migrate_swap_prepare(tier, wait_ns) == SPW_OK;
+    }
+    return idle;
+}
+
+static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *request,
+                                            struct spw_pause_result *result)
+{
+    if (!all_idle(request->wait_ns)) {
+        return SPW_PAUSE_BUSY;
+    }
+    result->error = spw_migrate_swap_file_open(request->folder, &swap_file);
+    if (result->error != 0) {
+        return SPW_PAUSE_NO_FILE;
+    }
+    for (int i = 0; i < spw_process.device_count && result->error == 0; i++) {
+        struct spw_migrate *tier = swapping_tier(&spw_process.devices[i]);
+
+        if (tier != NULL) {
+            struct spw_swap_result swapped = spw_migrate_swap_out_all(tier, &swap_file);
+
+            result->moved_bytes += swapped.bytes;
+            result->error = swapped.error;
+            (void)spw_pool_trim(spw_track_device_opened(&spw_process.devices[i]), 0);
+        }
+    }
+    return SPW_PAUSE_DONE;
+}
+
+/* Brings all back from the file, and closes it; or says what is left. */
+static void swap_in_each(struct spw_pause_result *result)
+{
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_migrate *tier = swapping_tier(&spw_process.devices[i]);
+
+        if (tier != NULL) {
+            struct spw_swap_result swapped = spw_migrate_swap_in_all(tier, &swap_file);
+
+            result->moved_bytes += swapped.bytes;
+            result->left_bytes += swapped.left;
+            result->error = swapped.error != 0 ? swapped.error : result->error;
+        }
+    }
+    if (result->left_bytes > 0) {
+        result->outcome = result->error != 0 ? SPW_PAUSE_UNREADABLE : SPW_PAUSE_NO_ROOM;
+    } else {
+        spw_migrate_swap_file_close(&swap_file);
+    }
+}
+
+/* ---- the pause ---- */
 
 /* What is known before anything is tried: DONE when memory may be able to move. */
 static enum spw_pause_outcome foresee(void)
@@ -97,28 +170,36 @@ static enum spw_pause_outcome foresee(void)
     return outcome == SPW_PAUSE_DONE && !spw_track_spill_may_move() ? SPW_PAUSE_CAPTURING : outcome;
 }
 
-struct spw_pause_result spw_serve_pause_begin(uint8_t rule, uint64_t wait_ns, void (*arrived)(void))
+static enum spw_pause_outcome move_out(const struct spw_pause_request *request,
+                                       struct spw_pause_result *result)
+{
+    /* A capture may have begun before the barrier was closed. */
+    if (!spw_track_spill_may_move()) {
+        return SPW_PAUSE_CAPTURING;
+    }
+    return request->folder != NULL ? swap_out_each(request, result) : evict_each(request, result);
+}
+
+struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *request)
 {
     struct spw_pause_result result = {.outcome = foresee()};
+    bool held = request->arrived != NULL;
 
     if (result.outcome != SPW_PAUSE_DONE) {
         return result;
     }
-    if (arrived != NULL && !spw_migrate_barrier_hold(wait_ns, arrived)) {
+    if (held && !spw_migrate_barrier_hold(request->wait_ns, request->arrived)) {
         result.outcome = SPW_PAUSE_BUSY;
         return result;
     }
     spw_track_lease_enter();
-    /* A capture may have begun before the barrier was closed. */
-    result.outcome = spw_track_spill_may_move()
-                         ? evict_each(rule, /* held */ arrived != NULL, wait_ns, &result)
-                         : SPW_PAUSE_CAPTURING;
+    result.outcome = move_out(request, &result);
     if (result.outcome != SPW_PAUSE_DONE) {
-        (void)bring_back(wait_ns);
+        (void)bring_back(request->wait_ns);
         result.undone = true;
     }
     spw_track_lease_leave();
-    if (result.outcome != SPW_PAUSE_DONE && arrived != NULL) {
+    if (result.outcome != SPW_PAUSE_DONE && held) {
         spw_migrate_barrier_release_hold();
     }
     count_left(&result, /* on_host */ false);
@@ -130,11 +211,24 @@ struct spw_pause_result spw_serve_pause_end(uint64_t wait_ns, bool held)
     struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
 
     spw_track_lease_enter();
-    result.moved_bytes = bring_back(wait_ns);
+    if (swap_file.buffer != NULL) {
+        swap_in_each(&result);
+    }
+    if (result.outcome == SPW_PAUSE_DONE) {
+        result.moved_bytes += bring_back(wait_ns);
+    }
     spw_track_lease_leave();
+    if (result.outcome != SPW_PAUSE_DONE) {
+        return result;
+    }
     if (held) {
         spw_migrate_barrier_release_hold();
     }
     count_left(&result, /* on_host */ true);
     return result;
+}
+
+void spw_serve_pause_forget(void)
+{
+    swap_file = (struct spw_swap_file){0};
 }

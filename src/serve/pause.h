@@ -1,4 +1,5 @@
-/* Pauses: the device memory of the process goes to the host, and comes back to the same addresses.
+/* Pauses: the device memory of the process goes to the host or to a file, and comes back to the
+ * same addresses.
  *
  * Meanwhile the program waits, when it submits work or requests memory; or it goes on and uses its
  * memory on the host.
@@ -17,24 +18,37 @@ enum spw_pause_outcome {
     SPW_PAUSE_IMPOSSIBLE, /* memory cannot move to the host: spilling is off or does not work */
     SPW_PAUSE_CAPTURING,  /* a capture is open, or a library submits work that is not seen */
     SPW_PAUSE_BUSY,       /* the device did not become idle in time */
+    SPW_PAUSE_NO_FILE,    /* the file could not be created */
+    SPW_PAUSE_NO_ROOM,    /* not all memory came back from the file: there is no room for it */
+    SPW_PAUSE_UNREADABLE, /* likewise: the file cannot be read, or has changed */
+};
+
+struct spw_pause_request {
+    uint8_t rule;          /* whose memory moves, by its number; 0: all */
+    const char *folder;    /* of the file to move it to; NULL: to the host. Only with `arrived` */
+    uint64_t wait_ns;      /* longest time to wait for the program's calls and for each device */
+    void (*arrived)(void); /* barrier.h: the program is held until the end; NULL: it goes on */
 };
 
 /* The result of a pause, or of its end. */
 struct spw_pause_result {
     enum spw_pause_outcome outcome;
-    uint64_t moved_bytes; /* to the host, or back */
-    uint64_t left_bytes;  /* that stay on the devices, or on the host */
+    uint64_t moved_bytes; /* to the host or file, or back */
+    uint64_t left_bytes;  /* that stay on the devices, or on the host; or in the file, when the
+                           * outcome is NO_ROOM or UNREADABLE */
+    int error;            /* of errno, of the file; 0: none. When DONE, more would have moved */
     bool host_full;       /* more would have moved */
     bool undone;          /* it failed halfway: all memory was brought back */
 };
 
-/* Moves memory, of one rule of the policy or with 0 of all, to the host and gives what is free to
- * the driver. Waits at most `wait_ns` for the program's calls and for each device. `arrived`
- * (barrier.h): the program is held until spw_serve_pause_end; NULL: it goes on. Unless the outcome
- * is DONE, nothing has changed, but that earlier pauses have ended too if it was undone. */
-struct spw_pause_result spw_serve_pause_begin(uint8_t rule, uint64_t wait_ns,
-                                              void (*arrived)(void));
+/* Moves memory, and gives what is free to the driver. Unless the outcome is DONE, nothing has
+ * changed, but that earlier pauses have ended too if it was undone. */
+struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *request);
 
 /* Brings memory back as far as the devices have room, and lets the program go on. What has no room
- * stays usable on the host. `held`: the program was held. */
+ * stays usable on the host. `held`: the program was held. Unless the outcome is DONE, some memory
+ * is still in the file and the program still held: to be called again. */
 struct spw_pause_result spw_serve_pause_end(uint64_t wait_ns, bool held);
+
+/* In a child after fork: forgets the file. */
+void spw_serve_pause_forget(void);

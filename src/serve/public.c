@@ -211,8 +211,10 @@ static const uint64_t pause_wait_ns = UINT64_C(30000000000);
 
 static CUresult pause_rule(unsigned rule)
 {
+    const struct spw_pause_request request = {.rule = (uint8_t)rule, .wait_ns = pause_wait_ns};
+
     spw_migrate_barrier_pass(); /* while another process pauses this one */
-    switch (spw_serve_pause_begin((uint8_t)rule, pause_wait_ns, NULL).outcome) {
+    switch (spw_serve_pause_begin(&request).outcome) {
     case SPW_PAUSE_DONE:
     case SPW_PAUSE_UNUSED:
         return CUDA_SUCCESS;

@@ -17,7 +17,7 @@
 #include "common/options.h"
 #include "pool/accounts.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 11 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 12 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
@@ -80,8 +80,8 @@ struct spw_stats_device {
 };
 
 /* How another process asks this one to pause (serve/control.h). A request is written in this order:
- * `rule`, `wait_ms` and `action`, then `requests` is raised and woken; the answer in this: the
- * results, then `answered` is set to the number of the request and woken. */
+ * `rule`, `folder`, `wait_ms` and `action`, then `requests` is raised and woken; the answer in
+ * this: the results, then `answered` is set to the number of the request and woken. */
 enum spw_control_state {
     SPW_CONTROL_NONE, /* nobody listens */
     SPW_CONTROL_LISTENING,
@@ -103,18 +103,24 @@ enum spw_control_outcome {
     SPW_CONTROL_IMPOSSIBLE,
     SPW_CONTROL_CAPTURING,
     SPW_CONTROL_BUSY,
+    SPW_CONTROL_NO_FILE,    /* the file could not be created: see `error` */
+    SPW_CONTROL_NO_ROOM,    /* memory in the file finds no room: the pause goes on */
+    SPW_CONTROL_UNREADABLE, /* nor can it be read from the file: likewise */
     SPW_CONTROL_OUTCOMES
 };
 
 struct spw_stats_control {
-    _Atomic uint32_t state;    /* enum spw_control_state */
-    _Atomic uint32_t requests; /* a futex word; 0: none yet */
-    _Atomic uint32_t action;   /* enum spw_control_action */
-    _Atomic uint32_t wait_ms;  /* longest time to wait for the program and its devices */
-    char rule[SPW_STATS_RULE]; /* with PAUSE_RULE: its name */
-    _Atomic uint32_t answered; /* a futex word */
-    _Atomic uint32_t outcome;  /* enum spw_control_outcome */
+    _Atomic uint32_t state;      /* enum spw_control_state */
+    _Atomic uint32_t requests;   /* a futex word; 0: none yet */
+    _Atomic uint32_t action;     /* enum spw_control_action */
+    _Atomic uint32_t wait_ms;    /* longest time to wait for the program and its devices */
+    char rule[SPW_STATS_RULE];   /* with PAUSE_RULE: its name */
+    char folder[SPW_STATS_PATH]; /* with the other pauses: of the file for the memory; "": the host
+                                  */
+    _Atomic uint32_t answered;   /* a futex word */
+    _Atomic uint32_t outcome;    /* enum spw_control_outcome */
     _Atomic uint32_t host_full;
+    _Atomic uint32_t error;                   /* of errno, of the file; 0: none */
     _Atomic uint64_t moved_bytes, left_bytes; /* struct spw_pause_result */
 };
 

@@ -4,7 +4,9 @@ back, the program waits meanwhile, and no content is wrong."""
 import concurrent.futures
 import json
 import os
+import pathlib
 import re
+import resource
 import subprocess
 import time
 
@@ -79,6 +81,11 @@ class Pause(harness.Case):
                                   harness.environment(False, False))
         shown = json.loads(result.stdout)
         return shown["paused"], sum(device["committed_bytes"] for device in shown["devices"])
+
+    def swapped(self, pid):
+        result = self.run_command([COMMAND, "top", pid, "--once", "--json"],
+                                  harness.environment(False, False))
+        return sum(device["swapped_bytes"] for device in json.loads(result.stdout)["devices"])
 
     def test_the_program_waits(self):
         program = Program(self, 4, 1)
@@ -201,6 +208,136 @@ class Pause(harness.Case):
         second.end()
         first.end()
 
+    def test_a_file(self):
+        """Memory goes to a file without a name, also where nothing can move to the host."""
+        for options in {}, {"SIM_HOST_NUMA": "off"}, {"SIM_DEVICES": 2}:
+            with self.subTest(options):
+                program = Program(self, 4, options.get("SIM_DEVICES", 1), **options)
+                program.await_steps()
+                folder = self.folder / "swap"
+                folder.mkdir(exist_ok=True)
+                said = self.command("pause", "--to", folder, program.pid)
+                self.assertRegex(said, rf"^paused 4 \(pid {program.pid}\): 1\d\d(\.\d+)? MiB went "
+                                       r"to a file.*; the program waits for")
+                self.assertEqual(list(folder.iterdir()), [])
+                self.assertEqual(self.committed(program.pid), (True, 0))
+                self.assertGreaterEqual(self.swapped(program.pid), 4 * LEAST)
+                steps = program.steps()
+                time.sleep(0.3)
+                self.assertEqual(program.steps(), steps)
+                self.assertRegex(self.command("resume", program.pid),
+                                 r"MiB went back to the device\n$")
+                self.assertEqual(self.swapped(program.pid), 0)
+                program.await_steps()
+                for device in program.end()["devices"]:
+                    self.assertEqual((device["live_bytes"], device["host_bytes"]), (0, 0))
+
+    def test_a_file_many_times(self):
+        """With graphs, on two devices, and after pauses to the host."""
+        program = Program(self, "graphs", 4, 2, SIM_DEVICES=2)
+        program.await_steps()
+        for i in range(1000 if LONG else 15):
+            to = ("--to", self.folder) if i % 3 else ()
+            self.command("pause", *to, program.pid)
+            self.command("resume", program.pid)
+        for _ in range(5):
+            program.await_steps()
+            self.command("pause", "--on-demand", "--to", self.folder, program.pid)
+        program.await_steps()
+        for device in program.end()["devices"]:
+            self.assertEqual((device["live_bytes"], device["host_bytes"]), (0, 0))
+
+    def swap_file(self, pid):
+        """The path of the file that a program's memory is in."""
+        return next(link for link in pathlib.Path(f"/proc/{pid}/fd").iterdir()
+                    if str(link.readlink()).startswith(f"{self.folder}/"))
+
+    def test_a_damaged_file(self):
+        """What is not what was written is never used: the pause goes on."""
+        program = Program(self, 2, 1)
+        program.await_steps()
+        self.command("pause", "--to", self.folder, program.pid)
+        file = self.swap_file(program.pid)
+        whole = file.read_bytes()
+        for content in (whole[:-1] + bytes([whole[-1] ^ 1]), whole[:-1], b""):
+            file.write_bytes(content)
+            said = self.command("resume", program.pid, status=1)
+            self.assertIn("what is in the file cannot be read back; it stays paused: ", said)
+            steps = program.steps()
+            time.sleep(0.2)
+            self.assertEqual(program.steps(), steps)
+        file.write_bytes(whole)
+        self.command("resume", program.pid)
+        program.await_steps()
+        program.end()
+
+    def test_a_full_disk(self):
+        """What the file does not take stays on the device."""
+        program = Program(self, 4, 1)
+        program.await_steps()
+        resource.prlimit(program.pid, resource.RLIMIT_FSIZE,
+                         (40 * MIB, resource.RLIM_INFINITY))
+        said = self.command("pause", "--to", self.folder, program.pid)
+        self.assertRegex(said, r": (3\d(\.\d+)?|40) MiB went to a file, [789]\d(\.\d+)? MiB stay "
+                               r"on the device \(the file takes no more: File too large\)")
+        self.command("resume", program.pid)
+        program.await_steps()
+        resource.prlimit(program.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        program.end()
+
+    def test_no_room_for_the_file(self):
+        """Another program took the device, and the host has no room: the pause goes on."""
+        shared = {"RUN_DIR": self.folder / "spillway-run", "SIM_MEMORY": "180MiB"}
+        shared["RUN_DIR"].mkdir()
+        first = Program(self, 4, 1, SIM_HOST_NUMA="off", **shared)
+        first.await_steps()
+        self.command("pause", "--to", self.folder, first.pid)
+        second = Program(self, 4, 1, **shared)
+        second.await_steps()
+        said = self.command("resume", first.pid, status=1)
+        self.assertIn("neither the device nor the host has room for all that is in the file; it "
+                      "stays paused", said)
+        second.await_steps()
+        second.end()
+        self.assertRegex(self.command("resume", first.pid), "MiB went back to the device\n$")
+        first.await_steps()
+        self.command("pause", "--to", self.folder, "--on-demand", first.pid)
+        first.await_steps()
+        first.end()
+
+    def test_the_host_beside_a_file(self):
+        """What finds no room on the device afterwards is used on the host."""
+        shared = {"RUN_DIR": self.folder / "spillway-run", "SIM_MEMORY": "180MiB"}
+        shared["RUN_DIR"].mkdir()
+        first = Program(self, "graphs", 4, 1, **shared)
+        first.await_steps()
+        self.command("pause", "--to", self.folder, first.pid)
+        second = Program(self, 4, 1, **shared)
+        second.await_steps()
+        self.assertRegex(self.command("resume", first.pid),
+                         r"MiB went back to the device, \d+(\.\d+)? MiB stay on the host for lack")
+        first.await_steps()
+        second.end()
+        first.end()
+
+    def test_folders_that_are_refused(self):
+        program = Program(self, 1, 1)
+        program.await_steps()
+        for to, said in (("x", "--to x: expected host or a folder: No such file or directory"),
+                         (COMMAND, "expected host or a folder: it is a file")):
+            self.assertIn(said, self.command("pause", "--to", to, program.pid, status=2))
+        said = self.command("pause", "--to", self.folder, "--rule", "x", program.pid, status=2)
+        self.assertIn("--rule goes with --to host only", said)
+        said = self.command("pause", "--to", "/proc", program.pid, status=1)
+        self.assertIn("it cannot write a file there; the program goes on: ", said)
+        program.await_steps()
+        program.end()
+        program = Program(self, "spin")
+        program.steps()
+        said = self.command("pause", "--wait", "1", "--to", self.folder, program.pid, status=1)
+        self.assertIn("the device did not become idle in time; the program goes on", said)
+        program.end()
+
     def test_a_rule(self):
         """Only its memory moves, and the program goes on."""
         policy = self.folder / "policy.json"
@@ -264,14 +401,15 @@ class Pause(harness.Case):
         for i in range(50 if LONG else 8):
             program = Program(self, 2, 1)
             program.await_steps(1)
-            with subprocess.Popen([COMMAND, "pause", str(program.pid)], stdout=subprocess.PIPE,
+            to = ["--to", str(self.folder)] if i % 4 > 1 else []
+            with subprocess.Popen([COMMAND, "pause", *to, str(program.pid)], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True,
                                   env=harness.environment(False, False)) as command:
                 time.sleep(i % 8 * 0.01)
                 if i % 2:
                     program.process.kill()
                     said = command.communicate(timeout=60)[0]
-                    self.assertRegex(said, "has ended|went to the host|there is no process|not run")
+                    self.assertRegex(said, "has ended|went to|there is no process|not run")
                 else:
                     command.kill()
                     command.communicate(timeout=60)

@@ -492,6 +492,44 @@ static enum spw_err copy(struct fake_vm *vm, const struct spw_vm_copy *copies, s
     return fence(vm, &own, ret_fence);
 }
 
+/* A granule's content is one number, which is also the first of its bytes. */
+static enum spw_err read(struct fake_vm *vm, void *to, uint64_t address, uint64_t bytes)
+{
+    unsigned char *at = to;
+
+    if (fails(vm, FAKE_READ)) {
+        return SPW_E_DRIVER - 999;
+    }
+    memset(to, 0, bytes);
+    for (uint64_t done = 0; done < bytes; done += FAKE_GRANULE) {
+        size_t i = index_of(vm, address + done);
+
+        vm->violations += !vm->accessible[i];
+        if (vm->mapped[i] != 0 && (address + done) % FAKE_GRANULE == 0) {
+            memcpy(at + done, &vm->chunk_value[vm->mapped[i] - 1], sizeof(uint64_t));
+        }
+    }
+    return SPW_OK;
+}
+
+static enum spw_err write(struct fake_vm *vm, uint64_t address, const void *from, uint64_t bytes)
+{
+    const unsigned char *at = from;
+
+    if (fails(vm, FAKE_WRITE)) {
+        return SPW_E_DRIVER - 999;
+    }
+    for (uint64_t done = 0; done < bytes; done += FAKE_GRANULE) {
+        size_t i = index_of(vm, address + done);
+
+        vm->violations += !vm->accessible[i];
+        if (vm->mapped[i] != 0 && (address + done) % FAKE_GRANULE == 0) {
+            memcpy(&vm->chunk_value[vm->mapped[i] - 1], at + done, sizeof(uint64_t));
+        }
+    }
+    return SPW_OK;
+}
+
 static enum spw_err hash(struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash)
 {
     if (fails(vm, FAKE_HASH)) {
@@ -546,6 +584,10 @@ FAKE_LOCKED((void *cookie, uint64_t memory), unpin, (vm, memory))
 FAKE_LOCKED((void *cookie, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
              bool after_all, void **ret_fence),
             copy, (vm, copies, count, after_all, ret_fence))
+FAKE_LOCKED((void *cookie, void *to, uint64_t address, uint64_t bytes), read,
+            (vm, to, address, bytes))
+FAKE_LOCKED((void *cookie, uint64_t address, const void *from, uint64_t bytes), write,
+            (vm, address, from, bytes))
 FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t *ret_hash), hash,
             (vm, address, bytes, ret_hash))
 FAKE_LOCKED((void *cookie, const struct spw_stream *stream, void *awaited), wait_stream,
@@ -609,5 +651,7 @@ const struct spw_vm_ops fake_vm_ops = {
     .pin = fake_pin,
     .unpin = fake_unpin,
     .copy = fake_copy,
+    .read = fake_read,
+    .write = fake_write,
     .hash = fake_hash,
 };

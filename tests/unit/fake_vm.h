@@ -32,6 +32,8 @@ enum fake_call {
     FAKE_WAIT_STREAM,
     FAKE_PROBE,
     FAKE_COPY,
+    FAKE_READ,
+    FAKE_WRITE,
     FAKE_HASH,
     FAKE_PIN,
     FAKE_UNPIN,

@@ -7,20 +7,25 @@
 #include "common/clock.h"
 #include "common/size.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { PROCESSES_MOST = 256, WAIT_S = 30, WAIT_MOST_S = 3600, MILLISECONDS = 1000 };
 /* Of a pause of several processes: tries in the time to wait, and the time between two. */
 enum { TRIES = 20, MOMENT_MS = 20, MOMENT_MOST_NS = 400000000, NS_PER_MS = 1000000 };
-enum { ON_DEMAND_OPTION = 256, RULE_OPTION, WAIT_OPTION };
+enum { ON_DEMAND_OPTION = 256, RULE_OPTION, TO_OPTION, WAIT_OPTION };
 
 struct settings {
     const char *command;
     enum spw_control_action action;
-    const char *rule; /* whose memory moves; NULL: all */
+    const char *rule;    /* whose memory moves; NULL: all */
+    const char *folder;  /* of the file that it goes to; NULL: it goes to the host */
+    char path[PATH_MAX]; /* of the folder */
     int pids[PROCESSES_MOST];
     size_t count;
     size_t wait_s;
@@ -46,7 +51,9 @@ static void print_done(const struct settings *settings, const struct asked *aske
 
     printf("%s (pid %d): %s went %s", asked->watched.process, asked->watched.pid,
            spw_size_text(answer->moved_bytes, moved),
-           resume ? "back to the device" : "to the host");
+           resume                     ? "back to the device"
+           : settings->folder != NULL ? "to a file"
+                                      : "to the host");
     if (answer->left_bytes > 0) {
         printf(", %s %s", spw_size_text(answer->left_bytes, left),
                resume ? "stay on the host for lack of room, and are used there"
@@ -54,6 +61,9 @@ static void print_done(const struct settings *settings, const struct asked *aske
     }
     if (answer->host_full) {
         printf(" (the budget of host memory is used up: SPILLWAY_HOST_LIMIT)");
+    }
+    if (answer->error != 0) {
+        printf(" (the file takes no more: %s)", strerror(answer->error));
     }
     printf("%s\n", resume                                       ? ""
                    : settings->action == SPW_CONTROL_PAUSE_RULE ? "; the program goes on"
@@ -78,6 +88,13 @@ static const char *reason(enum spw_control_outcome outcome, bool resume)
     case SPW_CONTROL_BUSY:
         return "the device did not become idle in time; the program goes on (--wait SECONDS waits "
                "longer)";
+    case SPW_CONTROL_NO_FILE:
+        return "it cannot write a file there; the program goes on";
+    case SPW_CONTROL_NO_ROOM:
+        return "neither the device nor the host has room for all that is in the file; it stays "
+               "paused, and spillway resume may be tried again";
+    case SPW_CONTROL_UNREADABLE:
+        return "what is in the file cannot be read back; it stays paused";
     default:
         return "its memory cannot move to the host: SPILLWAY_SPILL is off, or spillway doctor says "
                "what is missing";
@@ -94,8 +111,11 @@ static bool report(const struct settings *settings, const struct asked *asked)
         return false;
     }
     if (asked->answer.outcome != SPW_CONTROL_DONE) {
-        spw_cli_complain(settings->command, "process %d: %s", asked->watched.pid,
-                         reason(asked->answer.outcome, settings->action == SPW_CONTROL_RESUME));
+        int error = asked->answer.error;
+
+        spw_cli_complain(settings->command, "process %d: %s%s%s", asked->watched.pid,
+                         reason(asked->answer.outcome, settings->action == SPW_CONTROL_RESUME),
+                         error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
         return false;
     }
     if (asked->undone) {
@@ -146,8 +166,13 @@ static void close_process(struct asked *asked)
 /* Asks all processes, and then waits for all: what one waits for may depend on another. */
 static void ask_each(const struct settings *settings, struct asked *asked, uint32_t wait_ms)
 {
+    const struct spw_cli_request request = {.action = settings->action,
+                                            .rule = settings->rule,
+                                            .folder = settings->folder,
+                                            .wait_ms = wait_ms};
+
     for (size_t i = 0; i < settings->count; i++) {
-        spw_cli_control_send(&asked[i].control, settings->action, settings->rule, wait_ms);
+        spw_cli_control_send(&asked[i].control, &request);
         asked[i].undone = false;
     }
     for (size_t i = 0; i < settings->count; i++) {
@@ -181,12 +206,13 @@ static bool is_any(const struct settings *settings, const struct asked *asked,
 /* Lets those go on again that have been paused, so that all of a job are paused or none. */
 static void undo(const struct settings *settings, struct asked *asked)
 {
+    const struct spw_cli_request request = {.action = SPW_CONTROL_RESUME,
+                                            .wait_ms = (uint32_t)settings->wait_s * MILLISECONDS};
     struct spw_cli_answer answer;
 
     for (size_t i = 0; i < settings->count; i++) {
         if (is_done(&asked[i]) && !asked[i].undone) {
-            spw_cli_control_send(&asked[i].control, SPW_CONTROL_RESUME, NULL,
-                                 (uint32_t)settings->wait_s * MILLISECONDS);
+            spw_cli_control_send(&asked[i].control, &request);
             (void)spw_cli_control_await(&asked[i].control, &asked[i].watched, UINT32_MAX / 2,
                                         &answer);
             asked[i].undone = true;
@@ -267,6 +293,28 @@ static bool take_wait(const struct spw_cli_arguments *from, struct settings *set
     return true;
 }
 
+static bool take_destination(const struct spw_cli_arguments *from, struct settings *settings)
+{
+    struct stat status;
+
+    settings->folder = NULL;
+    if (strcmp(from->value, "host") == 0) {
+        return true;
+    }
+    if (realpath(from->value, settings->path) == NULL || stat(settings->path, &status) != 0) {
+        spw_cli_complain(from->command, "--to %s: expected host or a folder: %s", from->value,
+                         strerror(errno));
+        return false;
+    }
+    if (!S_ISDIR(status.st_mode) || strlen(settings->path) >= SPW_STATS_PATH) {
+        spw_cli_complain(from->command, "--to %s: expected host or a folder%s", from->value,
+                         S_ISDIR(status.st_mode) ? " with a shorter path" : ": it is a file");
+        return false;
+    }
+    settings->folder = settings->path;
+    return true;
+}
+
 /* Takes one argument. False, with one line on stderr, when it is not usable. */
 static bool take(const struct spw_cli_arguments *from, int found, void *to)
 {
@@ -281,6 +329,8 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
         settings->rule = from->value;
         settings->action = SPW_CONTROL_PAUSE_RULE;
         return true;
+    case TO_OPTION:
+        return take_destination(from, settings);
     case ON_DEMAND_OPTION:
         settings->action = SPW_CONTROL_PAUSE_ON_DEMAND;
         return true;
@@ -293,13 +343,18 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
 static void print_pause_help(void)
 {
     fputs(
-        "usage: spillway pause PID... [--on-demand | --rule NAME] [--wait SECONDS]\n\n"
-        "Moves the device memory of running processes under spillway to the host and gives it to\n"
-        "the driver, so that others can use the device. A process waits at its next use of the\n"
-        "device, or when it asks for memory; nothing else in it is disturbed. Addresses stay. "
-        "What\n"
-        "stays on the device is printed: small blocks, memory of captured graphs and of other\n"
+        "usage: spillway pause PID... [--to host|FOLDER] [--on-demand] [--wait SECONDS]\n"
+        "       spillway pause PID... --rule NAME [--wait SECONDS]\n\n"
+        "Moves the device memory of running processes under spillway to the host, or to a file,\n"
+        "and gives it to the driver, so that others can use the device. A process waits at its\n"
+        "next use of the device, or when it asks for memory; nothing else in it is disturbed.\n"
+        "Addresses stay. What stays on the device is printed: small blocks and memory of other\n"
         "libraries; the CUDA context comes on top.\n\n"
+        "  --to FOLDER     move the memory to a file in this folder, for each process its own, "
+        "not\n"
+        "                  to the host (host, the default); the file has no name there, so "
+        "nothing\n"
+        "                  is left of it when the process ends\n"
         "  --on-demand     the process does not wait for spillway resume: its memory comes back\n"
         "                  when it needs the device\n"
         "  --rule NAME     move only the memory of this rule of the program's policy; the program\n"
@@ -315,7 +370,8 @@ static void print_resume_help(void)
         "usage: spillway resume PID... [--wait SECONDS]\n\n"
         "Moves the memory of processes that spillway pause has stopped back to the device, as far\n"
         "as it has room, and lets them go on. What has no room is used on the host, where it is\n"
-        "slower, and comes back later.\n\n"
+        "slower, and comes back later. A process whose memory is in a file stays paused until all\n"
+        "of it has room on the device or the host.\n\n"
         "  --wait SECONDS  longest time to wait for a device (30)\n",
         stdout);
 }
@@ -340,6 +396,11 @@ static int run(int argc, char **argv, struct settings *settings, const struct op
                          argv[0]);
         return SPW_CLI_EXIT_USAGE;
     }
+    if (settings->rule != NULL && settings->folder != NULL) {
+        spw_cli_complain(argv[0], "--rule goes with --to host only: the program goes on, and uses "
+                                  "the memory there");
+        return SPW_CLI_EXIT_USAGE;
+    }
     asked = calloc(settings->count, sizeof(*asked));
     if (asked == NULL) {
         return SPW_CLI_EXIT_FINDINGS;
@@ -357,6 +418,7 @@ int spw_cli_command_pause(int argc, char **argv)
     static const struct option options[] = {
         {"on-demand", no_argument, NULL, ON_DEMAND_OPTION},
         {"rule", required_argument, NULL, RULE_OPTION},
+        {"to", required_argument, NULL, TO_OPTION},
         {"wait", required_argument, NULL, WAIT_OPTION},
         SPW_CLI_HELP_OPTION,
         {0},

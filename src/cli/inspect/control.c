@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { LOOK_MS = 100, NS_PER_MS = 1000000 };
+enum { LOOK_MS = 100, NS_PER_MS = 1000000, ERROR_MASK = 0xffff };
 
 /* Opens the file of the statistics anew, for writing. */
 static int open_for_writing(const struct spw_cli_watched *watched)
@@ -49,14 +49,15 @@ bool spw_cli_control_listens(const struct spw_cli_control *control)
     return atomic_load(&control->shared->state) != SPW_CONTROL_NONE;
 }
 
-void spw_cli_control_send(struct spw_cli_control *control, enum spw_control_action action,
-                          const char *rule, uint32_t wait_ms)
+void spw_cli_control_send(struct spw_cli_control *control, const struct spw_cli_request *request)
 {
     struct spw_stats_control *shared = control->shared;
 
-    snprintf(shared->rule, sizeof(shared->rule), "%s", rule != NULL ? rule : "");
-    atomic_store(&shared->wait_ms, wait_ms);
-    atomic_store(&shared->action, (uint32_t)action);
+    snprintf(shared->rule, sizeof(shared->rule), "%s", request->rule != NULL ? request->rule : "");
+    snprintf(shared->folder, sizeof(shared->folder), "%s",
+             request->folder != NULL ? request->folder : "");
+    atomic_store(&shared->wait_ms, request->wait_ms);
+    atomic_store(&shared->action, (uint32_t)request->action);
     control->number = atomic_fetch_add(&shared->requests, 1) + 1;
     spw_futex_wake(&shared->requests);
 }
@@ -71,6 +72,7 @@ static void read_answer(const struct spw_stats_control *shared, struct spw_cli_a
         .moved_bytes = atomic_load(&shared->moved_bytes),
         .left_bytes = atomic_load(&shared->left_bytes),
         .host_full = atomic_load(&shared->host_full) != 0,
+        .error = (int)(atomic_load(&shared->error) & ERROR_MASK),
     };
 }
 

@@ -22,6 +22,7 @@ struct spw_cli_answer {
     enum spw_control_outcome outcome;
     uint64_t moved_bytes, left_bytes;
     bool host_full;
+    int error; /* of errno, of the file; 0: none */
 };
 
 /* Opens a process for requests. False when its statistics may not be written. The caller closes. */
@@ -32,9 +33,17 @@ void spw_cli_control_close(struct spw_cli_control *control);
 /* False when the process has no thread that answers. */
 bool spw_cli_control_listens(const struct spw_cli_control *control);
 
-/* Sends a request. `rule` is the name of one, with PAUSE_RULE, else NULL. */
-void spw_cli_control_send(struct spw_cli_control *control, enum spw_control_action action,
-                          const char *rule, uint32_t wait_ms);
+/* A request. */
+struct spw_cli_request {
+    enum spw_control_action action;
+    const char *rule;   /* the name of one, with PAUSE_RULE, else NULL */
+    const char *folder; /* for the file that memory goes to, shorter than SPW_STATS_PATH; NULL: the
+                         * memory goes to the host */
+    uint32_t wait_ms;
+};
+
+/* Sends a request. */
+void spw_cli_control_send(struct spw_cli_control *control, const struct spw_cli_request *request);
 
 /* Waits for the answer of the last request, at most `most_ms`. False when there is none by then, or
  * the process has ended. */

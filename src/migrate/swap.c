@@ -1,0 +1,134 @@
+#include "migrate/swap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { FIRST_CAPACITY = 64 };
+
+/* Returns how many of `bytes` go through the buffer at once. */
+static size_t piece_of(uint64_t bytes)
+{
+    return bytes < SPW_SWAP_BUFFER_BYTES ? (size_t)bytes : SPW_SWAP_BUFFER_BYTES;
+}
+
+/* ---- out ---- */
+
+/* Makes room for another record. */
+static bool reserve(struct spw_swap *swap)
+{
+    size_t capacity = swap->capacity > 0 ? 2 * swap->capacity : FIRST_CAPACITY;
+    struct spw_swapped *chunks;
+
+    if (swap->count < swap->capacity) {
+        return true;
+    }
+    chunks = realloc(swap->chunks, capacity * sizeof(*chunks));
+    if (chunks == NULL) {
+        return false;
+    }
+    swap->chunks = chunks;
+    swap->capacity = capacity;
+    return true;
+}
+
+/* Writes the content of a chunk to the file. Returns an error of errno. */
+static int save(struct spw_pool *pool, struct spw_swap_file *file, struct spw_swapped *out)
+{
+    int error = 0;
+
+    for (uint64_t done = 0, piece; done < out->chunk.bytes && error == 0; done += piece) {
+        piece = piece_of(out->chunk.bytes - done);
+        error =
+            spw_pool_read(pool, file->buffer, out->chunk.address + done, piece) == SPW_OK ? 0 : EIO;
+        if (error == 0) {
+            error = spw_migrate_swap_file_append(file, piece, &out->hash);
+        }
+    }
+    return error;
+}
+
+struct spw_swap_result spw_migrate_swap_out(struct spw_swap *swap, struct spw_pool *pool,
+                                            struct spw_swap_file *file)
+{
+    struct spw_swap_result result = {0};
+    struct spw_swapped out = {0};
+    uint64_t at = 0;
+
+    while (result.error == 0 && spw_pool_swap_find(pool, at, &out.chunk)) {
+        at = out.chunk.address + out.chunk.bytes;
+        out.offset = file->end;
+        out.hash = 0;
+        result.error = reserve(swap) ? save(pool, file, &out) : ENOMEM;
+        if (result.error == 0 && spw_pool_swap_out(pool, &out.chunk) == SPW_OK) {
+            swap->chunks[swap->count++] = out;
+            result.bytes += out.chunk.bytes;
+        } else {
+            spw_migrate_swap_file_cut(file, out.offset);
+        }
+    }
+    return result;
+}
+
+/* ---- in ---- */
+
+/* Maps memory for a chunk. */
+static enum spw_err map(struct spw_pool *pool, const struct spw_swapped *out, bool host)
+{
+    enum spw_err err = spw_pool_swap_in(pool, &out->chunk, out->chunk.tier);
+
+    if (err != SPW_OK && host && out->chunk.tier == SPW_TIER_DEVICE) {
+        err = spw_pool_swap_in(pool, &out->chunk, SPW_TIER_HOST);
+    }
+    return err;
+}
+
+/* Reads the content of a chunk from the file. Returns an error of errno; EBADMSG when it is not
+ * what was written. */
+static int load(struct spw_pool *pool, struct spw_swap_file *file, const struct spw_swapped *out)
+{
+    uint64_t hash = 0, piece;
+
+    for (uint64_t done = 0; done < out->chunk.bytes; done += piece) {
+        int error;
+
+        piece = piece_of(out->chunk.bytes - done);
+        error = spw_migrate_swap_file_read(file, out->offset + done, piece, &hash);
+        if (error != 0) {
+            return error;
+        }
+        if (spw_pool_write(pool, out->chunk.address + done, file->buffer, piece) != SPW_OK) {
+            return EIO;
+        }
+    }
+    return hash == out->hash ? 0 : EBADMSG;
+}
+
+struct spw_swap_result spw_migrate_swap_in(struct spw_swap *swap, struct spw_pool *pool,
+                                           struct spw_swap_file *file, bool host)
+{
+    struct spw_swap_result result = {0};
+    size_t left = 0;
+
+    for (size_t i = 0; i < swap->count; i++) {
+        struct spw_swapped *out = &swap->chunks[i];
+        int error;
+
+        out->mapped = out->mapped || map(pool, out, host) == SPW_OK;
+        error = out->mapped ? load(pool, file, out) : 0;
+        if (out->mapped && error == 0) {
+            result.bytes += out->chunk.bytes;
+        } else {
+            result.left += out->chunk.bytes;
+            result.error = error != 0 ? error : result.error;
+            swap->chunks[left++] = *out;
+        }
+    }
+    swap->count = left;
+    return result;
+}
+
+void spw_migrate_swap_fini(struct spw_swap *swap)
+{
+    free(swap->chunks);
+    *swap = (struct spw_swap){0};
+}

@@ -1,0 +1,94 @@
+#include "migrate/swap_file.h"
+
+#include "common/create.h"
+#include "common/fd.h"
+#include "common/hash.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+/* Creates a file that has lost its name, on a file system without nameless ones. */
+static int create_and_unlink(const char *path)
+{
+    char name[PATH_BYTES];
+    int fd = spw_create_beside(path, S_IRUSR | S_IWUSR, name, sizeof(name));
+
+    if (fd >= 0) {
+        (void)unlink(name);
+    }
+    return fd;
+}
+
+int spw_migrate_swap_file_open(const char *folder, struct spw_swap_file *ret_file)
+{
+    char path[PATH_BYTES];
+    int fd, error;
+
+    if (snprintf(path, sizeof(path), "%s/spillway-swap", folder) >= (int)sizeof(path)) {
+        return ENAMETOOLONG;
+    }
+    ret_file->buffer = malloc(SPW_SWAP_BUFFER_BYTES);
+    if (ret_file->buffer == NULL) {
+        return ENOMEM;
+    }
+    fd = spw_create_nameless(path, S_IRUSR | S_IWUSR);
+    fd = fd < 0 ? create_and_unlink(path) : fd;
+    if (fd < 0) {
+        error = errno;
+        free(ret_file->buffer);
+        ret_file->buffer = NULL;
+        return error;
+    }
+    ret_file->fd = spw_fd_park(fd);
+    ret_file->end = 0;
+    return 0;
+}
+
+void spw_migrate_swap_file_close(struct spw_swap_file *file)
+{
+    (void)close(file->fd);
+    free(file->buffer);
+    file->buffer = NULL;
+}
+
+int spw_migrate_swap_file_append(struct spw_swap_file *file, size_t bytes, uint64_t *hash)
+{
+    size_t done = 0;
+
+    while (done < bytes) {
+        ssize_t written =
+            pwrite(file->fd, file->buffer + done, bytes - done, (off_t)(file->end + done));
+
+        if (written == 0 || (written < 0 && errno != EINTR)) {
+            return written == 0 ? ENOSPC : errno;
+        }
+        done += written > 0 ? (size_t)written : 0;
+    }
+    file->end += bytes;
+    *hash = spw_hash_mix(*hash, spw_hash_bytes(file->buffer, bytes));
+    return 0;
+}
+
+void spw_migrate_swap_file_cut(struct spw_swap_file *file, uint64_t end)
+{
+    file->end = end;
+    if (ftruncate(file->fd, (off_t)end) != 0) {
+        return; /* it takes more room than it needs */
+    }
+}
+
+int spw_migrate_swap_file_read(struct spw_swap_file *file, uint64_t offset, size_t bytes,
+                               uint64_t *hash)
+{
+    errno = EIO; /* a file that is too short sets none */
+    if (!spw_fd_read_at(file->fd, file->buffer, bytes, (off_t)offset)) {
+        return errno;
+    }
+    *hash = spw_hash_mix(*hash, spw_hash_bytes(file->buffer, bytes));
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* The file that device memory is swapped out to while the program is paused.
+ *
+ * It has no name, so that nothing is left of it however the process ends. What is read back is
+ * compared with a hash of what was written. Errors are those of errno. No locking: one thread at a
+ * time. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SPW_SWAP_BUFFER_BYTES = 4 << 20 };
+
+struct spw_swap_file {
+    int fd;
+    uint64_t end;          /* bytes written */
+    unsigned char *buffer; /* SPW_SWAP_BUFFER_BYTES, for what is written or was read */
+};
+
+/* Creates the file in a folder. 0 or an error; then nothing is open. */
+int spw_migrate_swap_file_open(const char *folder, struct spw_swap_file *ret_file);
+
+/* Closes the file: its content is gone. */
+void spw_migrate_swap_file_close(struct spw_swap_file *file);
+
+/* Appends the first `bytes` of the buffer, and continues *hash with them. 0 or an error. */
+int spw_migrate_swap_file_append(struct spw_swap_file *file, size_t bytes, uint64_t *hash);
+
+/* Forgets what was written from `end` on. */
+void spw_migrate_swap_file_cut(struct spw_swap_file *file, uint64_t end);
+
+/* Reads bytes into the buffer, and continues *hash with them. 0 or an error; EIO when the file is
+ * shorter. */
+int spw_migrate_swap_file_read(struct spw_swap_file *file, uint64_t offset, size_t bytes,
+                               uint64_t *hash);

@@ -1,0 +1,186 @@
+#include "pool/swap.h"
+
+#include "pool/chunks.h"
+#include "pool/movable.h"
+#include "pool/old_chunks.h"
+#include "pool/placement.h"
+#include "pool/state.h"
+
+/* ---- finding ---- */
+
+/* True if the chunk of granules [first, last), under `block`, may be swapped out. */
+static bool qualifies(const struct spw_pool *pool, const struct spw_extent *block, size_t first,
+                      size_t last)
+{
+    return pool->backing.granules[first].chunk != 0 && !pool->backing.granules[first].swapped &&
+           spw_pool_movable_chunk(pool, block, first, last, SPW_TIER_HOST);
+}
+
+/* Finds the first chunk of a block from `address` on. */
+static bool find_in_block(const struct spw_pool *pool, const struct spw_extent *block,
+                          uint64_t address, struct spw_swap_chunk *ret_chunk)
+{
+    const struct spw_backing *backing = &pool->backing;
+    uint64_t at = address > block->address ? address : block->address;
+
+    while (at < spw_pool_extent_end(block)) {
+        size_t index = spw_pool_backing_index(backing, at);
+        size_t first = spw_pool_backing_chunk_begin(backing, index);
+        size_t last = spw_pool_backing_chunk_end(backing, index);
+        uint64_t begin = backing->base + first * backing->granule_bytes;
+
+        *ret_chunk = (struct spw_swap_chunk){begin, (last - first) * backing->granule_bytes,
+                                             backing->granules[first].tier};
+        if (qualifies(pool, block, first, last)) {
+            return true;
+        }
+        at = begin + ret_chunk->bytes;
+    }
+    return false;
+}
+
+/* Returns the extent to begin with. */
+static const struct spw_extent *extent_from(const struct spw_pool *pool, uint64_t address)
+{
+    const struct spw_extent *extent =
+        address > 0 ? spw_pool_space_find(&pool->space, address - 1) : NULL;
+
+    return extent != NULL ? extent : spw_pool_space_first_large(&pool->space);
+}
+
+bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap_chunk *ret_chunk)
+{
+    bool found = false;
+
+    spw_lock(&pool->lock);
+    for (const struct spw_extent *e = extent_from(pool, address); e != NULL && !found;
+         e = spw_pool_space_next_large(&pool->space, e)) {
+        found = e->kind == SPW_EXTENT_BLOCK && find_in_block(pool, e, address, ret_chunk);
+    }
+    spw_unlock(&pool->lock);
+    return found;
+}
+
+/* ---- out ---- */
+
+/* Marks the granules [first, last) of a chunk as swapped out or not. Pinned, they stay as they are.
+ */
+static void mark(struct spw_pool *pool, size_t first, size_t last, bool out)
+{
+    for (size_t i = first; i < last; i++) {
+        pool->backing.granules[i].swapped = pool->backing.granules[i].pinned = out;
+    }
+    pool->backing.swapped += out ? last - first : first - last;
+    spw_counter_shift(&pool->counters->swapped_bytes,
+                      (out ? 1 : -1) * (int64_t)((last - first) * pool->config.granule_bytes));
+}
+
+enum spw_err spw_pool_swap_out(struct spw_pool *pool, const struct spw_swap_chunk *chunk)
+{
+    size_t first = spw_pool_backing_index(&pool->backing, chunk->address);
+    size_t last = first + (size_t)(chunk->bytes / pool->config.granule_bytes);
+    enum spw_err err = SPW_E_AGAIN;
+
+    spw_lock(&pool->lock);
+    if (spw_pool_old_chunks_unmap(pool, first, last) == last) {
+        spw_pool_backing_give_up(&pool->backing, first, last);
+        mark(pool, first, last, true);
+        (void)spw_pool_stock_release(&pool->backing.stock, chunk->tier, last - first);
+        err = SPW_OK;
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+/* ---- in ---- */
+
+/* Maps a held chunk at a granule. On failure nothing is mapped there, unless the driver refuses to
+ * unmap as well: then no later attempt succeeds. */
+static enum spw_err map(struct spw_pool *pool, const struct spw_swap_chunk *chunk, uint64_t handle)
+{
+    enum spw_err err = pool->ops->map(pool->vm, chunk->address, chunk->bytes, handle);
+    uint64_t done;
+
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = pool->ops->set_access(pool->vm, chunk->address, chunk->bytes, chunk->bytes);
+    if (err != SPW_OK) {
+        (void)pool->ops->unmap(pool->vm, chunk->address, chunk->bytes, chunk->bytes, &done);
+    }
+    return err;
+}
+
+/* Accounts for memory that comes back to another tier. */
+static void note_tier(struct spw_pool *pool, const struct spw_swap_chunk *chunk, enum spw_tier tier)
+{
+    uint64_t end = chunk->address + chunk->bytes;
+
+    for (struct spw_extent *e = spw_pool_space_find(&pool->space, chunk->address);
+         e != NULL && e->address < end; e = e->next) {
+        if (e->kind == SPW_EXTENT_FREE) {
+            spw_pool_space_update_tier(&pool->space, e);
+        }
+    }
+    spw_pool_placement_moved(pool, chunk->address, chunk->bytes, tier);
+}
+
+static enum spw_err swap_in(struct spw_pool *pool, const struct spw_swap_chunk *chunk,
+                            enum spw_tier tier)
+{
+    size_t first = spw_pool_backing_index(&pool->backing, chunk->address);
+    size_t count = (size_t)(chunk->bytes / pool->config.granule_bytes);
+    unsigned order = spw_pool_stock_order(count);
+    uint64_t held, alias;
+    enum spw_err err = spw_pool_stock_hold(&pool->backing.stock, tier, order,
+                                           spw_pool_chunks_room(pool, tier), &held, &alias);
+
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = map(pool, chunk, held - 1);
+    if (err != SPW_OK) {
+        spw_pool_stock_unhold(&pool->backing.stock, tier, order, held);
+        return err;
+    }
+    spw_pool_backing_install(&pool->backing, first, tier, order, held);
+    mark(pool, first, first + count, false);
+    if (tier != chunk->tier) {
+        note_tier(pool, chunk, tier);
+    }
+    return SPW_OK;
+}
+
+enum spw_err spw_pool_swap_in(struct spw_pool *pool, const struct spw_swap_chunk *chunk,
+                              enum spw_tier tier)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = swap_in(pool, chunk, tier);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+/* ---- content ---- */
+
+enum spw_err spw_pool_read(struct spw_pool *pool, void *to, uint64_t address, uint64_t bytes)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = pool->ops->read(pool->vm, to, address, bytes);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_write(struct spw_pool *pool, uint64_t address, const void *from,
+                            uint64_t bytes)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = pool->ops->write(pool->vm, address, from, bytes);
+    spw_unlock(&pool->lock);
+    return err;
+}
