@@ -122,3 +122,9 @@ bool spw_serve_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *
     (void)dlclose(library);
     return known;
 }
+
+bool spw_serve_nvml_ask_own(const struct spw_device *device, struct spw_nvml_usage *ret_usage)
+{
+    return spw_serve_nvml_ask(device, ret_usage) && ret_usage->own_known &&
+           (spw_track_driver()->simulated == NULL || ret_usage->total == device->total_bytes);
+}

@@ -1,7 +1,7 @@
 /* The use of a device's memory by all processes, from NVIDIA's management library (NVML).
  *
- * The library is opened for each question and closed again, and only after memory has run out. Not
- * to be called with a lock held. */
+ * The library is opened for each question and closed again, and only after memory has run out, or
+ * for a share of the device. Not to be called with a lock held. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,3 +18,7 @@ struct spw_nvml_usage {
 
 /* Fills *ret_usage; false without the library, or when it does not know the device. */
 bool spw_serve_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage);
+
+/* Likewise, and false as well when NVML does not tell processes apart, or means another device than
+ * a simulated one. */
+bool spw_serve_nvml_ask_own(const struct spw_device *device, struct spw_nvml_usage *ret_usage);

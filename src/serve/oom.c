@@ -80,16 +80,13 @@ static void ask_host(const struct spw_device *device, struct spw_stats_oom *repo
                                        : memory.available;
 }
 
-/* A simulated GPU has a simulated NVML; NVIDIA's would report the real devices. */
 static void ask_others(const struct spw_device *device, struct spw_stats_oom *report)
 {
     uint64_t ours = report->committed_bytes + spw_counter_get(&device->counters->passed_bytes) -
                     spw_counter_get(&device->counters->charged_bytes);
     struct spw_nvml_usage usage;
 
-    report->usage_known =
-        spw_serve_nvml_ask(device, &usage) && usage.own_known &&
-        (spw_track_driver()->simulated == NULL || usage.total == report->total_bytes);
+    report->usage_known = spw_serve_nvml_ask_own(device, &usage);
     if (report->usage_known) {
         report->own_other_bytes = usage.own > ours ? usage.own - ours : 0;
         report->other_process_bytes = usage.others;

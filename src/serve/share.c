@@ -6,6 +6,7 @@
 #include "common/options.h"
 #include "common/process.h"
 #include "pool/pool.h"
+#include "serve/nvml.h"
 #include "serve/thread.h"
 #include "track/device.h"
 #include "track/lease.h"
@@ -25,6 +26,9 @@ enum { PID_BITS = 22, NS_PER_MS = 1000000 };
 /* Longest time for a request of another process, and for the answer; the time for which one that
  * did not answer is left alone. */
 enum { GIVE_MS = 1500, ANSWER_MS = 2000, LEAVE_ALONE_MS = 30000, LOOK_MS = 50, PAUSE_MS = 5 };
+
+/* An answer of NVML is used for so long. */
+enum { BESIDES_VALID_MS = 1000 };
 
 /* A process of the share, in the file. */
 struct member {
@@ -50,6 +54,8 @@ static struct share {
     struct member *mine; /* NULL: it could not join */
     struct spw_device *device;
     _Atomic uint64_t alone_until[MEMBERS]; /* when one that did not answer is asked again */
+    _Atomic uint64_t besides;              /* bytes that NVML says beyond what is counted here */
+    _Atomic uint64_t besides_ns;           /* when it was asked */
 } shares[SPW_DEVICES_MAX];
 
 bool spw_serve_share_is_on(void)
@@ -166,9 +172,34 @@ static uint64_t entitled(const struct share *share)
                       (double)mine / (double)sum);
 }
 
+/* What the pool holds of the device, and what the driver has given to the program. */
+static uint64_t counted(const struct share *share)
+{
+    const struct spw_counters *counters = share->device->counters;
+
+    return spw_counter_get(&counters->committed_bytes) + spw_counter_get(&counters->passed_bytes) -
+           spw_counter_get(&counters->charged_bytes);
+}
+
+/* Asks what the process has besides: its contexts, code and libraries. */
+static void ask_besides(struct share *share)
+{
+    uint64_t now = spw_clock_ns(), last = atomic_load(&share->besides_ns), known;
+    struct spw_nvml_usage usage;
+
+    if ((last != 0 && now - last < (uint64_t)BESIDES_VALID_MS * NS_PER_MS) ||
+        !atomic_compare_exchange_strong(&share->besides_ns, &last, now)) {
+        return;
+    }
+    if (spw_serve_nvml_ask_own(share->device, &usage)) {
+        known = counted(share);
+        atomic_store(&share->besides, usage.own > known ? usage.own - known : 0);
+    }
+}
+
 static uint64_t held(const struct share *share)
 {
-    return spw_counter_get(&share->device->counters->committed_bytes);
+    return counted(share) + atomic_load(&share->besides);
 }
 
 /* ---- giving ---- */
@@ -185,12 +216,14 @@ static void sleep_ms(long milliseconds)
 static uint64_t give(struct share *share, uint64_t wanted)
 {
     uint64_t end = spw_clock_ns() + (uint64_t)GIVE_MS * NS_PER_MS, most = entitled(share);
-    uint64_t before = held(share), given = 0;
+    uint64_t before, given = 0;
     struct spw_pool *pool;
 
     if (atomic_load(&spw_process.leaving)) {
         return 0; /* no call of CUDA while the process ends */
     }
+    ask_besides(share);
+    before = held(share);
     spw_track_lease_enter();
     pool = spw_track_device_opened(share->device);
     if (pool != NULL) {
@@ -265,6 +298,7 @@ bool spw_serve_share_ask(struct spw_device *device, uint64_t bytes)
     if (!atomic_load(&share->joined) || share->mine == NULL) {
         return false;
     }
+    ask_besides(share);
     most = entitled(share);
     mine = held(share);
     if (mine >= most) {

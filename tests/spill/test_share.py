@@ -71,6 +71,18 @@ class Share(harness.Case):
         first.end()
         second.end()
 
+    def test_contexts(self):
+        """What a process has besides its memory counts: here, a context of 74 MiB."""
+        options = {"SIM_PROFILE": "gtx1080-8g", "SIM_OVERHEAD": "on", "SIM_MEMORY": "320MiB"}
+        first = self.start(**options)
+        first.await_steps()
+        second = self.start(**options)
+        rest = 320 / 2 - 74
+        self.await_share(second, rest - SLACK, rest + SLACK)
+        self.await_share(first, rest - SLACK, rest + SLACK)
+        first.end()
+        second.end()
+
     def test_without_a_share(self):
         """The first one keeps what it has; a program of another share is left alone."""
         for options in {"SHARE": ""}, {"SHARE": f"{self.name}x"}:
