@@ -90,6 +90,17 @@ static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_
     return spw_err_from_driver((int)result);
 }
 
+/* Waits for all copies, in their context: the calling thread may have none. */
+static void await(struct spw_backend_copier *copier)
+{
+    bool pushed;
+
+    if (spw_backend_fences_enter(copier->fences, copier->context, &pushed) == CUDA_SUCCESS) {
+        (void)CALL(copier, cuStreamSynchronize, copier->handle);
+        spw_backend_fences_leave(copier->fences, pushed);
+    }
+}
+
 enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
                                      const struct spw_vm_copy *copies, size_t count, bool after_all,
                                      struct spw_backend_fence **ret_fence)
@@ -113,7 +124,7 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
     recorded = spw_backend_fence_record(copier->fences, &own, ret_fence);
     if (recorded != SPW_OK) {
         /* Without a fence, completion of the copies can only be awaited. */
-        (void)CALL(copier, cuStreamSynchronize, copier->handle);
+        await(copier);
         *ret_fence = NULL;
     }
     return err != SPW_OK ? err : recorded;

@@ -67,6 +67,8 @@ PARTS = (
          words=("faults long", "faults closed")),
     Part("long: faults while spilling, other modes", "release", ("spill",), long=True,
          words=("faults validated", "faults trusted", "faults foreseen", "faults paused")),
+    Part("long: faults while paused", "release", ("spill",), long=True,
+         words=("faults asked", "faults swapped")),
     Part("long: call sites of Python", "release", ("python",), long=True),
     Part("long: the check of a GPU", "release", ("gpu",), long=True),
     Part("long: PyTorch, seeds", "release", ("torch",), long=True, words=(" seeds",)),

@@ -4,10 +4,13 @@
  *                              many times a second; "ok" at the end
  *     paused graphs THREADS DEVICES   the same, and each thread launches a CUDA graph at each step
  *     paused asked ROUNDS COMMAND     lets the command `spillway` pause it until it needs its
- * memory, while threads launch graphs paused api ROUNDS        pauses and resumes itself paused
- * graph             is paused by its own thread while a graph is captured paused pair FILE NUMBER
- * two processes, numbers 0 and 1, whose streams wait for each other at each step through a file in
- * memory paused spin              its device never becomes idle before the input ends */
+ *                              memory, while threads launch graphs
+ *     paused tries ROUNDS COMMAND TO  the same, with `--to TO`, and goes on if that is refused
+ *     paused api ROUNDS        pauses and resumes itself
+ *     paused graph             is paused by its own thread while a graph is captured
+ *     paused pair FILE NUMBER  two processes, numbers 0 and 1, whose streams wait for each other
+ *                              at each step through a file in memory
+ *     paused spin              its device never becomes idle before the input ends */
 #include "common.h"
 
 #include <dlfcn.h>
@@ -165,31 +168,37 @@ static void start_workers(int threads, int devices)
     }
 }
 
-static void end_workers(int threads)
+static void end_workers(int threads, int devices)
 {
     atomic_store(&ends, true);
     for (int i = 0; i < threads; i++) {
         MUST(pthread_join(workers[i].thread, NULL));
     }
+    for (int i = 0; i < threads; i++) {
+        MUST(cuDevicePrimaryCtxRelease(i % devices));
+    }
 }
 
-/* Runs `command` pause --on-demand for this process. */
-static void ask_for_pause(const char *command)
+/* Runs `command` pause --on-demand for this process. `to`: where its memory goes, and then the
+ * pause may be refused; NULL: to the host. */
+static void ask_for_pause(const char *command, const char *to)
 {
     char pid[16];
-    const char *words[] = {command, "pause", "--on-demand", pid, NULL};
+    const char *words[] = {command, "pause", "--on-demand", pid, to != NULL ? "--to" : NULL,
+                           to,      NULL};
     int status = -1;
     pid_t child;
 
     (void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
     MUST(posix_spawn(&child, command, NULL, NULL, (char *const *)words, environ));
-    if (waitpid(child, &status, 0) != child || status != 0) {
+    if (waitpid(child, &status, 0) != child ||
+        (status != 0 && (to == NULL || !WIFEXITED(status) || WEXITSTATUS(status) != 1))) {
         printf("%s: status %#x\n", command, (unsigned)status);
         exit(1);
     }
 }
 
-static void work_and_ask(int rounds, const char *command)
+static void work_and_ask(int rounds, const char *command, const char *to)
 {
     with_graphs = true;
     start_workers(2, 1);
@@ -199,9 +208,9 @@ static void work_and_ask(int rounds, const char *command)
         while (atomic_load(&steps) < before + ASKED_STEPS) {
             (void)usleep(1000);
         }
-        ask_for_pause(command);
+        ask_for_pause(command, to);
     }
-    end_workers(2);
+    end_workers(2, 1);
     printf("%lu steps\n", atomic_load(&steps));
 }
 
@@ -220,7 +229,7 @@ static void work_on_threads(int threads, int devices)
 {
     start_workers(threads, devices);
     print_steps();
-    end_workers(threads);
+    end_workers(threads, devices);
 }
 
 /* A function of spillway.h. */
@@ -352,7 +361,9 @@ int main(int argc, char **argv)
         with_graphs = true;
         work_on_threads(atoi(argv[2]), atoi(argv[3]));
     } else if (argc == 4 && strcmp(argv[1], "asked") == 0) {
-        work_and_ask(atoi(argv[2]), argv[3]);
+        work_and_ask(atoi(argv[2]), argv[3], NULL);
+    } else if (argc == 5 && strcmp(argv[1], "tries") == 0) {
+        work_and_ask(atoi(argv[2]), argv[3], argv[4]);
     } else if (argc == 4) {
         step_together(argv[2], atoi(argv[3]));
     } else if (argc == 2 && strcmp(argv[1], "graph") == 0) {

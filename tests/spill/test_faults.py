@@ -17,8 +17,9 @@ PERIODIC = harness.ROOT / "tests/spill/periodic"
 PAUSED = harness.ROOT / "tests/spill/paused"
 OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 2, "CHECK": "on", **PATIENT}
 NAMES = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease",
-         "cuMemcpyAsync", "cuMemcpyDtoHAsync_v2", "cuCtxRecordEvent", "cuEventRecord",
-         "cuEventQuery", "cuEventCreate", "cuStreamWaitEvent", "cuMemAddressReserve")
+         "cuMemcpyAsync", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuCtxRecordEvent",
+         "cuEventRecord", "cuEventQuery", "cuEventCreate", "cuStreamWaitEvent",
+         "cuMemAddressReserve")
 
 
 def commits(log):
@@ -50,6 +51,10 @@ class Faults(faults.Case):
             created = len(re.findall(r" cuMemCreate = 0", log))
             released = len(re.findall(r" cuMemRelease = 0", log))
             self.assertEqual(created, released, f"chunks kept: {what}")
+
+    def assert_moved(self, device):
+        self.assertGreater(device["moves"], 0)
+        self.assertGreater(device["promoted_bytes"], 0)
 
     def sweep(self, name, calls):
         step = max(1, -(-calls // self.MOST_FAULTS))
@@ -93,9 +98,7 @@ class Faults(faults.Case):
     def test_moves(self):
         result, log = self.run_moves()
         self.assertEqual(result.status, 0, result.stdout + result.stderr)
-        device = result.device()
-        self.assertGreater(device["moves"], 0)
-        self.assertGreater(device["promoted_bytes"], 0)
+        self.assert_moved(result.device())
         self.sweep_each(NAMES, lambda name: self.sweep(name, log.count(f" {name} = ")))
 
 
@@ -128,6 +131,27 @@ class Paused(Faults):
         """The program ends where an allocation finds no memory."""
         if result.status != 0:
             self.assertRegex(result.stdout, "cuMemAlloc", what)
+
+
+class Asked(Faults):
+    """Pauses from outside, with memory of graphs, that end when the program needs the device."""
+    COMMAND = PAUSED, "tries", "2", harness.COMMAND, "host"
+    MODE = {"CONTROL": "on", "SIM_MEMORY": "1GiB"}
+    MOST_FAULTS = 100 if LONG else 2
+    test_refused_for_a_while = test_refused_for_good = None
+
+    def assert_ended(self, result, what):
+        """The program ends where a call of its own fails."""
+        if result.status != 0:
+            self.assertRegex(result.stdout, r"\.c:\d+: .* = \d+\n", what)
+
+
+class Swapped(Asked):
+    """Likewise, to a file: what cannot be brought back at once is brought back later."""
+    COMMAND = PAUSED, "tries", "2", harness.COMMAND, "/tmp"
+
+    def assert_moved(self, device):
+        self.assertGreater(device["driver_calls"]["cuMemcpyHtoDAsync_v2"], 0)
 
 
 @unittest.skipUnless(LONG, "only with --long")
