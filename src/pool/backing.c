@@ -179,6 +179,18 @@ static void unmap_everything(struct spw_backing *backing)
     }
 }
 
+void spw_pool_backing_uncount(const struct spw_backing *backing, struct spw_counters *counters)
+{
+    int64_t granule = (int64_t)backing->granule_bytes;
+    const struct spw_stock_tier *tiers = backing->stock.tiers;
+
+    spw_counter_shift(&counters->committed_bytes, -(int64_t)tiers[SPW_TIER_DEVICE].total * granule);
+    spw_counter_shift(&counters->host_bytes, -(int64_t)tiers[SPW_TIER_HOST].total * granule);
+    spw_counter_shift(&counters->host_used_bytes,
+                      -(int64_t)mapped_of(backing, SPW_TIER_HOST) * granule);
+    spw_counter_shift(&counters->swapped_bytes, -(int64_t)backing->swapped * granule);
+}
+
 void spw_pool_backing_fini(struct spw_backing *backing, bool release)
 {
     if (backing->granules == NULL) {
@@ -191,7 +203,6 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
         }
         backing->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
     }
-    /* The counters outlive the pool and may serve another already: only this one's part goes. */
     count_use(backing, SPW_TIER_HOST, -(int64_t)mapped_of(backing, SPW_TIER_HOST));
     spw_counter_shift(&backing->counters->swapped_bytes,
                       -(int64_t)(backing->swapped * backing->granule_bytes));

@@ -78,6 +78,9 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
  */
 void spw_pool_backing_fini(struct spw_backing *backing, bool release);
 
+/* Takes the chunks out of the device's counters. */
+void spw_pool_backing_uncount(const struct spw_backing *backing, struct spw_counters *counters);
+
 static inline size_t spw_pool_backing_index(const struct spw_backing *backing, uint64_t address)
 {
     return (size_t)((address - backing->base) >> backing->granule_shift);

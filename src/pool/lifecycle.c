@@ -27,7 +27,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     }
     pool->ops = ops;
     pool->vm = vm;
-    pool->counters = counters;
+    pool->counters = pool->device_counters = counters;
     err = spw_pool_stream_queues_init(&pool->queues, ops, vm);
     if (err != SPW_OK) {
         goto err_pool;
@@ -64,8 +64,6 @@ err_pool:
 /* Takes the blocks that are still live out of the accounts, which outlive the pool. */
 static void uncharge_all(struct spw_pool *pool)
 {
-    int64_t ordered = 0, count = 0;
-
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
         for (const struct spw_extent *e = spw_pool_list(pool, i); e != NULL; e = e->next) {
             if (e->kind == SPW_EXTENT_BLOCK && pool->config.charges != NULL) {
@@ -75,21 +73,50 @@ static void uncharge_all(struct spw_pool *pool)
             if (e->kind == SPW_EXTENT_BLOCK && e->account != 0) {
                 spw_pool_placement_end(pool, e);
             }
+        }
+    }
+}
+
+/* Takes the blocks that are still live out of the counters. */
+static void uncount_blocks(const struct spw_pool *pool, struct spw_counters *counters)
+{
+    int64_t ordered = 0, count = 0;
+
+    for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
+        for (const struct spw_extent *e = spw_pool_list(pool, i); e != NULL; e = e->next) {
             count += e->kind == SPW_EXTENT_BLOCK;
             if (e->kind == SPW_EXTENT_BLOCK && e->ordered) {
                 ordered += (int64_t)spw_pool_extent_held(e);
             }
         }
     }
-    /* The counters outlive the pool and may serve another already. */
-    spw_counter_shift(&pool->counters->frees, count);
-    spw_counter_shift(&pool->counters->live_bytes, -(int64_t)pool->own_live_bytes);
-    spw_counter_shift(&pool->counters->async_live_bytes, -ordered);
+    spw_counter_shift(&counters->frees, count);
+    spw_counter_shift(&counters->live_bytes, -(int64_t)pool->own_live_bytes);
+    spw_counter_shift(&counters->async_live_bytes, -ordered);
+}
+
+/* Takes all that the pool has out of the device's counters, and counts in its own from now on. They
+ * begin with the device's, so that limits hold. */
+static void leave_counters(struct spw_pool *pool)
+{
+    struct spw_counters *counters = pool->device_counters;
+    struct spw_backing *backing = &pool->backing;
+
+#define SPW_COUNTER(name, kind, help)                                                              \
+    spw_counter_set(&pool->own_counters.name, spw_counter_get(&counters->name));
+#include "common/counters.def"
+#undef SPW_COUNTER
+    uncount_blocks(pool, counters);
+    spw_pool_backing_uncount(backing, counters);
+    spw_counter_shift(&counters->host_bytes, -(int64_t)pool->slabs.bytes);
+    spw_counter_shift(&counters->host_used_bytes, -(int64_t)pool->slabs.live_bytes);
+    pool->counters = backing->counters = backing->stock.counters = &pool->own_counters;
 }
 
 static void pool_free(struct spw_pool *pool, bool release)
 {
     uncharge_all(pool);
+    uncount_blocks(pool, pool->counters);
     spw_pool_lazy_abandon(pool);
     spw_pool_layout_fini(pool);
     spw_pool_lost_abandon(pool);
@@ -109,7 +136,10 @@ static void pool_free(struct spw_pool *pool, bool release)
 void spw_pool_shut(struct spw_pool *pool)
 {
     spw_lock(&pool->lock);
-    pool->shut = true;
+    if (!pool->shut) {
+        pool->shut = true;
+        leave_counters(pool);
+    }
     spw_unlock(&pool->lock);
 }
 

@@ -36,7 +36,7 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
 
 enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond)
 {
-    struct spw_counters *counters = pool->counters;
+    struct spw_counters *counters = pool->device_counters;
     uint64_t wanted;
     enum spw_err err = SPW_OK;
 
@@ -55,7 +55,7 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t sit
         spw_counter_shift(&counters->vmm_bytes, (int64_t)bytes);
         spw_counter_shift(&counters->committed_bytes, (int64_t)bytes);
         spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
-        spw_pool_count_live(pool, (int64_t)bytes, false, site);
+        spw_pool_count_live_in(pool->device_counters, pool, (int64_t)bytes, false, site);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -64,21 +64,21 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t sit
 void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 {
     spw_lock(&pool->lock);
-    spw_counter_shift(&pool->counters->vmm_bytes, -(int64_t)bytes);
-    spw_counter_shift(&pool->counters->committed_bytes, -(int64_t)bytes);
-    spw_pool_count_live(pool, -(int64_t)bytes, false, site);
+    spw_counter_shift(&pool->device_counters->vmm_bytes, -(int64_t)bytes);
+    spw_counter_shift(&pool->device_counters->committed_bytes, -(int64_t)bytes);
+    spw_pool_count_live_in(pool->device_counters, pool, -(int64_t)bytes, false, site);
     spw_unlock(&pool->lock);
 }
 
 static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
 {
-    struct spw_counters *counters = pool->counters;
+    struct spw_counters *counters = pool->device_counters;
 
     spw_counter_shift(&counters->vmm_host_bytes, bytes);
     spw_counter_shift(&counters->host_bytes, bytes);
     spw_counter_shift(&counters->host_used_bytes, bytes);
     spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
-    spw_pool_count_live(pool, bytes, false, site);
+    spw_pool_count_live_in(pool->device_counters, pool, bytes, false, site);
 }
 
 enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site)
@@ -87,10 +87,11 @@ enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_
 
     spw_lock(&pool->lock);
     if (bytes <= pool->config.host_limit_bytes &&
-        spw_counter_get(&pool->counters->host_bytes) + bytes <= pool->config.host_limit_bytes) {
+        spw_counter_get(&pool->device_counters->host_bytes) + bytes <=
+            pool->config.host_limit_bytes) {
         count_host(pool, (int64_t)bytes, site);
-        spw_counter_add(&pool->counters->spilled_bytes, bytes);
-        spw_counter_add(&pool->counters->placed_bytes, bytes);
+        spw_counter_add(&pool->device_counters->spilled_bytes, bytes);
+        spw_counter_add(&pool->device_counters->placed_bytes, bytes);
         err = SPW_OK;
     }
     spw_unlock(&pool->lock);

@@ -95,7 +95,8 @@ void spw_pool_destroy(struct spw_pool *pool);
 void spw_pool_abandon(struct spw_pool *pool);
 
 /* Says that the pool will be destroyed, while calls may still use it: it allocates, frees and trims
- * nothing any more. Another pool may have its counters already. */
+ * nothing any more. What it has is taken out of the device's counters, which another pool may have
+ * from now on; calls that are still under way count elsewhere. */
 void spw_pool_shut(struct spw_pool *pool);
 
 /* Hold the lock across fork, so that the child finds the pool in a consistent state. */

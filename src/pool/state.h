@@ -69,7 +69,9 @@ struct spw_pool {
     struct spw_pool_config config;
     const struct spw_vm_ops *ops;
     void *vm;
-    struct spw_counters *counters;
+    struct spw_counters *counters;        /* the device's; after spw_pool_shut the pool's own */
+    struct spw_counters *device_counters; /* with those of other pools of the device */
+    struct spw_counters own_counters;
     struct spw_stream_queues queues;
     struct spw_backing backing;
     struct spw_space space;

@@ -2,10 +2,8 @@
 
 #include "pool/exported.h"
 
-void spw_pool_count_peak(struct spw_pool *pool)
+void spw_pool_count_peak(struct spw_pool *pool, struct spw_counters *counters)
 {
-    struct spw_counters *counters = pool->counters;
-
     if (pool->config.charges != NULL &&
         spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes)) {
         spw_pool_charges_peak(pool->config.charges);

@@ -5,17 +5,15 @@
 #include "pool/state.h"
 
 /* The slow half of spw_pool_count_live: notes a new peak. */
-void spw_pool_count_peak(struct spw_pool *pool);
+void spw_pool_count_peak(struct spw_pool *pool, struct spw_counters *counters);
 
 /* Returns the bytes of all chunks of the device. */
 uint64_t spw_pool_committed(const struct spw_pool *pool);
 
-/* Counts `change` bytes of blocks, or foreign charges, that begin (positive) or end (negative). */
-static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered,
-                                       uint32_t site)
+/* Counts `change` bytes, of blocks or foreign charges, that begin (positive) or end (negative). */
+static inline void spw_pool_count_live_in(struct spw_counters *counters, struct spw_pool *pool,
+                                          int64_t change, bool ordered, uint32_t site)
 {
-    struct spw_counters *counters = pool->counters;
-
     spw_counter_shift(&counters->live_bytes, change);
     spw_counter_shift(&counters->async_live_bytes, ordered ? change : 0);
     if (pool->config.charges != NULL) {
@@ -24,6 +22,12 @@ static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bo
     if (spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes) ||
         spw_counter_get(&counters->async_live_bytes) >
             spw_counter_get(&counters->async_live_peak_bytes)) {
-        spw_pool_count_peak(pool);
+        spw_pool_count_peak(pool, counters);
     }
+}
+
+static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered,
+                                       uint32_t site)
+{
+    spw_pool_count_live_in(pool->counters, pool, change, ordered, site);
 }

@@ -168,8 +168,8 @@ static void forget_contexts(const struct closed *closed)
     spw_pool_unlock(closed->pool);
 }
 
-/* Destroys a closed pool. The device may have a new one, whose counters are the same: they change
- * under its lock. Caller holds spw_locks.process. */
+/* Destroys a closed pool. The device may have a new one, with the same accounts: they change under
+ * its lock. Caller holds spw_locks.process. */
 static void destroy(const struct closed *closed, enum spw_closing closing)
 {
     struct spw_pool *newer = spw_track_device_opened(closed->device);

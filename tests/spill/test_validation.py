@@ -107,9 +107,11 @@ class Validation(harness.Case):
             self.assertEqual(device["failed_audits"], 0)
 
     def test_unknown_arguments_stop_precopy(self):
-        """Nothing can be validated, and most pre-copies are left out."""
+        """Nothing can be validated, and most pre-copies are left out. Only a move during which the
+        program happens to submit nothing is compared."""
         device = self.periodic(12, "unknown", SIM_SEED=1)
-        self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
+        self.assertLess(device["audits"], 3)
+        self.assertEqual(device["believed_moves"], 0)
         self.assertGreater(device["moves"], 16)
         self.assertLess(device["second_copies"], device["moves"])
 

@@ -286,16 +286,15 @@ static void test_memory_goes_with_contexts(void **state)
 static void test_memory_of_a_closed_pool(void **state)
 {
     struct pool_fixture f;
-    uint64_t host;
 
     open_slabs(&f, HOST);
     (void)fill(&f);
     (void)alloc(&f, MIB, &stream_a);
     pool_free(&f, alloc(&f, MIB, &stream_b), &stream_b);
-    host = spw_counter_get(&f.counters.host_bytes);
+    assert_true(spw_counter_get(&f.counters.host_bytes) > 0);
     spw_pool_shut(f.pool);
+    assert_int_equal(spw_counter_get(&f.counters.host_bytes), 0);
     spw_pool_forget_context(f.pool, NULL);
-    assert_int_equal(spw_counter_get(&f.counters.host_bytes), host);
     spw_pool_destroy(f.pool);
     assert_int_equal(spw_counter_get(&f.counters.host_bytes), 0);
     assert_int_equal(f.vm.calls[FAKE_UNPIN], 0);
@@ -342,6 +341,56 @@ static void test_old_pool_goes(void **state)
 {
     old_pool_goes(/* pinned */ true);
     old_pool_goes(/* pinned */ false);
+}
+
+/* Calls that are still under way in a closed pool change nothing in the counters, which another
+ * pool has now; only memory that is not the pool's is counted there. */
+static void test_a_closed_pool_counts_elsewhere(void **state)
+{
+    struct spw_counters counters = {0}, before;
+    struct pool_fixture old, new;
+    struct spw_swap_chunk chunk;
+
+    open_with_host_block(&old, &counters, /* pinned */ false);
+    (void)spw_pool_charge(old.pool, GRANULE, 0, /* beyond */ true);
+    spw_pool_shut(old.pool);
+    spw_pool_shut(old.pool);
+    assert_int_equal(spw_counter_get(&counters.live_bytes), GRANULE);
+    assert_int_equal(spw_counter_get(&counters.committed_bytes), GRANULE);
+    assert_int_equal(spw_counter_get(&counters.host_bytes), 0);
+    assert_int_equal(spw_counter_get(&counters.host_used_bytes), 0);
+    assert_int_equal(spw_counter_get(&counters.frees), 1);
+    open_with_host_block(&new, &counters, /* pinned */ false);
+    memcpy(&before, &counters, sizeof(before));
+    assert_true(spw_pool_swap_find(old.pool, 0, &chunk));
+    assert_int_equal(spw_pool_swap_out(old.pool, &chunk), SPW_OK);
+    assert_null(spw_pool_check(old.pool));
+    pool_close_unchecked(&old);
+    assert_memory_equal(&before, &counters, sizeof(before));
+    spw_pool_discharge(new.pool, GRANULE, 0);
+    pool_close(&new);
+    assert_int_equal(spw_counter_get(&counters.live_bytes), 0);
+    assert_int_equal(spw_counter_get(&counters.committed_bytes), 0);
+}
+
+/* Memory that a call gives back in a closed pool was not the pool's: it is counted as usual. */
+static void test_charges_of_a_closed_pool(void **state)
+{
+    struct spw_counters counters = {0};
+    struct pool_fixture f;
+
+    open_with_host_block(&f, &counters, /* pinned */ false);
+    (void)spw_pool_charge(f.pool, GRANULE, 0, /* beyond */ true);
+    (void)spw_pool_charge_host(f.pool, GRANULE, 0);
+    spw_pool_shut(f.pool);
+    assert_int_equal(spw_counter_get(&counters.vmm_bytes), GRANULE);
+    assert_int_equal(spw_counter_get(&counters.host_used_bytes), GRANULE);
+    spw_pool_discharge(f.pool, GRANULE, 0);
+    spw_pool_discharge_host(f.pool, GRANULE, 0);
+    assert_int_equal(spw_counter_get(&counters.vmm_bytes), 0);
+    assert_int_equal(spw_counter_get(&counters.live_bytes), 0);
+    assert_int_equal(spw_counter_get(&counters.host_bytes), 0);
+    pool_close_unchecked(&f);
 }
 
 static void test_neither(void **state)
@@ -443,6 +492,8 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_contexts_go),
         cmocka_unit_test(test_old_pool_goes),
+        cmocka_unit_test(test_a_closed_pool_counts_elsewhere),
+        cmocka_unit_test(test_charges_of_a_closed_pool),
         cmocka_unit_test(test_memory_goes_with_contexts),
         cmocka_unit_test(test_memory_of_a_closed_pool),
         cmocka_unit_test(test_neither),
