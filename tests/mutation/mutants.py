@@ -17,6 +17,7 @@ SWAPS = {"<": ("compare", "<="), "<=": ("compare", "<"), ">": ("compare", ">="),
          "%": ("arithmetic", "/"), "&": ("bits", "|"), "|": ("bits", "&"), "^": ("bits", "|"),
          "<<": ("bits", ">>"), ">>": ("bits", "<<"), "+=": ("arithmetic", "-="),
          "-=": ("arithmetic", "+="), "|=": ("bits", "&="), "&=": ("bits", "|=")}
+COMPARED = ("<", "<=", ">", ">=")
 NEGATED = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
 
 # Calls that only print or help a reader: without them the program does the same.
@@ -73,6 +74,7 @@ class File:
             raise ValueError("\n".join(errors))
         self.found = []
         self.times = {}
+        self.choices = set()  # where comparisons begin whose two sides may be equal
         self.function = self.result = None
         here = [cursor for cursor in unit.cursor.get_children()
                 if cursor.location.file and cursor.location.file.name == self.path]
@@ -156,7 +158,8 @@ class File:
     def binary(self, cursor):
         left, right = cursor.get_children()
         sign, place = self.sign(cursor)
-        if sign in SWAPS:
+        chosen = sign in COMPARED and cursor.extent.start.offset in self.choices
+        if sign in SWAPS and not chosen:
             operator, new = SWAPS[sign]
             self.add(operator, cursor, new, place)
         if sign in ("&&", "||"):
@@ -182,12 +185,27 @@ class File:
             return
         compound = (condition.kind == CursorKind.BINARY_OPERATOR
                     and self.sign(condition)[0] in NEGATED)
+        if cursor.kind == CursorKind.CONDITIONAL_OPERATOR and compound:
+            self.choice(condition, *branches)
         if not compound and not text.startswith("!"):
             self.add("negate", condition, f"!({text})")
         if cursor.kind == CursorKind.IF_STMT and len(branches) == 1:
             body = list(branches[0].get_children())
             if len(body) == 1 and body[0].kind in LEAVES:
                 self.add("exit", condition, f"({text}) && 0")
+
+    def choice(self, condition, *branches):
+        """Notes where the smaller or larger of two is chosen, or what one has beyond the other: if
+        they are equal, both branches have the same value."""
+        sign, _ = self.sign(condition)
+        left, right = (squeeze(self.of(side)) for side in condition.get_children())
+        chosen = [re.sub(r"^\(\w+\)", "", squeeze(self.of(branch))) for branch in branches]
+        low, high = (left, right) if sign in ("<", "<=") else (right, left)
+        beyond = re.compile(r"\(*" + re.escape(f"{high} - {low}") + r"\)*( / [\w.>-]+)?\)*")
+        if sign in COMPARED and (
+                sorted(chosen) == sorted((left, right))
+                or chosen[1] == "0" and beyond.fullmatch(chosen[0])):
+            self.choices.add(condition.extent.start.offset)
 
     def statement(self, cursor):
         """A call or an assignment whose value nobody uses is dropped."""
