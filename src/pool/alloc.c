@@ -186,7 +186,7 @@ static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attemp
     missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
     host = all ? missing : attempt->host_granules;
     err = spw_pool_chunks_grow(pool, &attempt->need, missing - host);
-    if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < missing - host) {
+    if (err == SPW_OK) {
         err = spw_pool_chunks_reclaim_or_grow(pool, &attempt->need, missing - host);
     }
     if (err == SPW_OK) {
@@ -288,9 +288,7 @@ static enum spw_err provide_planned(struct spw_pool *pool, struct attempt *attem
         (void)spw_pool_space_steal_unkept(&pool->space, missing - spare);
     }
     err = spw_pool_chunks_grow(pool, &attempt->need, missing);
-    return err == SPW_OK && spw_pool_backing_spare(&pool->backing) < missing
-               ? spw_pool_chunks_reclaim_or_grow(pool, &attempt->need, missing)
-               : err;
+    return err == SPW_OK ? spw_pool_chunks_reclaim_or_grow(pool, &attempt->need, missing) : err;
 }
 
 /* Backs the planned addresses, which are free. */

@@ -183,7 +183,7 @@ static bool create_host(struct spw_pool *pool, size_t count)
     enum spw_err err = SPW_OK;
 
     if (pool->slabs.table != NULL) {
-        return false; /* the device cannot map chunks of the host */
+        most = 0; /* the device cannot map chunks of the host */
     }
     while (host->spare < count && host->total < most && err == SPW_OK) {
         size_t wanted = count - host->spare, left = most - host->total;
@@ -206,7 +206,7 @@ enum spw_err spw_pool_chunks_get_host(struct spw_pool *pool, size_t count)
 {
     const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
 
-    if (host->spare < count && !create_host(pool, count)) {
+    if (!create_host(pool, count)) {
         spw_pool_poll_queues(pool, NULL, true);
         spw_pool_space_evict_free_host(&pool->space);
         spw_pool_space_evict_host_heap(&pool->space);
@@ -226,7 +226,7 @@ enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool s
         spw_pool_poll_queues(pool, NULL, true);
         spw_pool_space_evict_free_host(&pool->space);
         err = spw_pool_chunks_grow(pool, &need, count);
-        if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < count) {
+        if (err == SPW_OK) {
             err = spw_pool_chunks_reclaim_or_grow(pool, &need, count);
         }
         if (spilling && spw_pool_chunks_exhausted(&need, err) &&

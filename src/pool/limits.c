@@ -27,8 +27,10 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
     spw_lock(&pool->lock);
     spw_pool_exported_release(pool);
     committed = spw_pool_committed(pool);
-    if (committed > keep_bytes && !pool->shut) {
-        released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
+    if (!pool->shut) {
+        uint64_t excess = committed > keep_bytes ? committed - keep_bytes : 0;
+
+        released = give_back(pool, (size_t)(excess / pool->config.granule_bytes));
     }
     spw_unlock(&pool->lock);
     return released * pool->config.granule_bytes;
@@ -42,8 +44,9 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t sit
 
     spw_lock(&pool->lock);
     wanted = spw_counter_get(&counters->committed_bytes) + bytes;
-    if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
-        uint64_t excess = wanted - pool->config.limit_bytes;
+    if (bytes <= pool->config.limit_bytes) {
+        uint64_t limit = pool->config.limit_bytes;
+        uint64_t excess = wanted > limit ? wanted - limit : 0;
 
         (void)give_back(
             pool, (size_t)((excess + pool->config.granule_bytes - 1) / pool->config.granule_bytes));

@@ -224,7 +224,7 @@ static enum spw_err create(struct fake_vm *vm, enum spw_tier tier, uint64_t byte
 
     if (fails(vm, FAKE_CREATE) ||
         (!host && vm->most_chunks != 0 && vm->chunks + count > vm->most_chunks)) {
-        return SPW_E_NO_MEMORY;
+        return vm->refusal != SPW_OK ? vm->refusal : SPW_E_NO_MEMORY;
     }
     vm->violations += bytes == 0 || bytes % FAKE_GRANULE != 0;
     *(host ? &vm->host_chunks : &vm->chunks) += count;
@@ -431,6 +431,9 @@ static enum spw_err wait_stream(struct fake_vm *vm, const struct spw_stream *str
 
 static enum spw_err probe_host(struct fake_vm *vm, bool *ret_moves)
 {
+    if (vm->capturing) {
+        return SPW_E_AGAIN;
+    }
     *ret_moves = !vm->no_moves;
     return fails(vm, FAKE_PROBE) || vm->no_host ? SPW_E_UNSUPPORTED : SPW_OK;
 }
@@ -614,13 +617,16 @@ static void fake_drop(void *cookie, void *dropped)
 
 static void fake_seek_host(void *cookie)
 {
-    (void)cookie;
+    struct fake_vm *vm = cookie;
+
+    vm->seeks++;
 }
 
 static bool fake_defers(void *cookie)
 {
-    (void)cookie;
-    return false;
+    const struct fake_vm *vm = cookie;
+
+    return vm->defers;
 }
 
 static enum spw_err fake_create_exportable(void *cookie, uint64_t bytes, uint64_t *ret_chunk)

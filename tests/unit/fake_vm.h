@@ -58,6 +58,9 @@ struct fake_vm {
     uint8_t *chunk_size;        /* in granules; a chunk has as many numbers, from its own on */
     uint64_t *chunk_value;      /* the content, as one number */
     bool no_host, no_moves, no_pinned; /* results of probing the host */
+    size_t seeks;                      /* how often seek_host was called */
+    bool defers;                       /* fences complete only when they are waited for */
+    enum spw_err refusal;              /* of a create that fails; 0: NO_MEMORY */
     uint64_t pinned_end, pinned_bytes; /* page-locked memory: the end of its addresses, its size */
     size_t pinned_pieces;
     bool pins_apart; /* each context has page-locked memory of its own, which goes with it */

@@ -1,5 +1,5 @@
-/* Charges of memory that the program created itself, byte by byte: on the device, and on the host.
- */
+/* Limits: charges of memory that the program created itself, byte by byte; trimming; opening the
+ * host. */
 #include "pool/pool.h"
 #include "pool_fixture.h"
 
@@ -30,6 +30,7 @@ static void expect_host(uint64_t now, uint64_t peak, uint64_t ever)
     assert_int_equal(granules(&f.counters.host_used_bytes), now);
     assert_int_equal(granules(&f.counters.vmm_host_bytes), now);
     assert_int_equal(granules(&f.counters.live_bytes), now);
+    assert_int_equal(granules(&f.counters.async_live_bytes), 0);
     assert_int_equal(granules(&f.counters.host_peak_bytes), peak);
     assert_int_equal(granules(&f.counters.spilled_bytes), ever);
     assert_int_equal(granules(&f.counters.placed_bytes), ever);
@@ -126,6 +127,100 @@ static void test_device_and_spare_chunks(void **state)
     pool_close(&f);
 }
 
+/* A charge of all that the limit allows takes every spare granule, and one beyond the limit that is
+ * allowed nevertheless takes what there is. */
+static void test_largest_charge(void **state)
+{
+    const uint64_t all = (uint64_t)DEVICE * GRANULE;
+
+    pool_open_small(&f, 64, DEVICE, 0);
+    pool_free(&f, pool_alloc(&f, 6 * GRANULE, &stream_a), &stream_a);
+    f.vm.immediate = true;
+    assert_int_equal(spw_pool_charge(f.pool, all, 0, false), SPW_OK);
+    assert_int_equal(f.vm.chunks, 0);
+    spw_pool_discharge(f.pool, all, 0);
+    assert_int_equal(spw_pool_charge(f.pool, all + 1, 0, true), SPW_OK);
+    assert_int_equal(spw_counter_get(&f.counters.live_bytes), all + 1);
+    spw_pool_discharge(f.pool, all + 1, 0);
+    pool_close(&f);
+}
+
+/* ---- trimming ---- */
+
+static size_t queries(void)
+{
+    size_t count = f.vm.calls[FAKE_QUERY];
+
+    f.vm.calls[FAKE_QUERY] = 0;
+    return count;
+}
+
+/* Trimming looks three times for work that is complete, but not when it has enough. */
+static void test_looks(void **state)
+{
+    bool moves;
+
+    pool_open_small(&f, 64, DEVICE, 0);
+    assert_int_equal(spw_pool_open_host(f.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
+    pool_free(&f, pool_alloc(&f, 4 * GRANULE, &stream_a), &stream_a);
+    assert_int_equal(spw_pool_trim(f.pool, 0), 0);
+    assert_int_equal(queries(), 3);
+    assert_int_equal(spw_pool_trim_host(f.pool), 0);
+    assert_int_equal(queries(), 3);
+    assert_int_equal(spw_pool_trim(f.pool, 4 * GRANULE), 0);
+    assert_int_equal(queries(), 0);
+    pool_close(&f);
+}
+
+/* Leaves chunks that are mapped nowhere: an allocation fails that has created them. */
+static void leave_spare(size_t count)
+{
+    uint64_t address;
+
+    f.vm.fail_call = FAKE_MAP;
+    f.vm.fail_after = 0;
+    assert_true(pool_try(f.pool, count * GRANULE, &stream_c, NULL, &address) != SPW_OK);
+    f.vm.fail_call = -1;
+    pool_check(&f);
+}
+
+/* Spare chunks go first. What is mapped stays so as far as it is not needed. */
+static void test_spare_chunks_first(void **state)
+{
+    uint64_t address;
+
+    pool_open_small(&f, 64, DEVICE, 0);
+    address = pool_alloc(&f, 4 * GRANULE, &stream_a);
+    leave_spare(2);
+    pool_free(&f, address, &stream_a);
+    spw_pool_synchronized(f.pool, NULL, spw_pool_clock(f.pool));
+    (void)pool_memory_calls(&f);
+    assert_int_equal(spw_pool_trim(f.pool, 4 * GRANULE), 2 * GRANULE);
+    assert_int_equal(f.vm.calls[FAKE_UNMAP], 0);
+    leave_spare(5); /* one more than is mapped */
+    (void)pool_memory_calls(&f);
+    assert_int_equal(spw_pool_trim(f.pool, 2 * GRANULE), 3 * GRANULE);
+    (void)pool_memory_calls(&f);
+    assert_int_equal(pool_alloc(&f, 2 * GRANULE, &stream_a), address);
+    assert_int_equal(pool_memory_calls(&f), 0);
+    pool_close(&f);
+}
+
+/* A pool that will be destroyed keeps its chunks. */
+static void test_shut(void **state)
+{
+    pool_open_small(&f, 64, DEVICE, 0);
+    f.vm.immediate = true;
+    pool_free(&f, pool_alloc(&f, 4 * GRANULE, &stream_a), &stream_a);
+    spw_pool_shut(f.pool);
+    assert_int_equal(spw_pool_trim(f.pool, 0), 0);
+    assert_int_equal(f.vm.chunks, 4);
+    pool_refuse(&f, GRANULE, &stream_a, SPW_E_UNSUPPORTED);
+    pool_close(&f);
+}
+
+/* ---- opening the host ---- */
+
 /* When the host cannot be used, no limit of it is left. */
 static void test_no_host(void **state)
 {
@@ -141,12 +236,62 @@ static void test_no_host(void **state)
     pool_close(&f);
 }
 
+/* While it cannot be tested there is no host tier of any kind; later there is. */
+static void test_host_not_yet(void **state)
+{
+    bool moves = false;
+
+    pool_open_small(&f, 64, DEVICE, 0);
+    f.vm.capturing = true;
+    assert_int_equal(spw_pool_open_host(f.pool, (uint64_t)HOST * GRANULE, &moves), SPW_E_AGAIN);
+    assert_int_equal(spw_counter_get(&f.counters.host_limit_bytes), 0);
+    assert_false(spw_pool_uses_pinned(f.pool));
+    assert_int_equal(f.vm.seeks, 1);
+    f.vm.capturing = false;
+    assert_int_equal(spw_pool_open_host(f.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
+    assert_true(moves);
+    assert_int_equal(granules(&f.counters.host_limit_bytes), HOST);
+    assert_false(spw_pool_uses_pinned(f.pool));
+    assert_int_equal(f.vm.seeks, 2);
+    spw_pool_set_host_limit(f.pool, GRANULE);
+    assert_int_equal(granules(&f.counters.host_limit_bytes), 1);
+    pool_close(&f);
+}
+
+/* Once it was tried in vain, the host is no other way to get memory: waits are as long as they
+ * take.
+ */
+static void test_host_tried_in_vain(void **state)
+{
+    bool moves;
+
+    pool_open_as(&f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                               .arena_bytes = 64ull * GRANULE,
+                                               .limit_bytes = 4ull * GRANULE,
+                                               .host_untried = true});
+    f.vm.no_host = f.vm.no_pinned = true;
+    assert_int_equal(spw_pool_open_host(f.pool, GRANULE, &moves), SPW_E_UNSUPPORTED);
+    pool_free(&f, pool_alloc(&f, 4 * GRANULE, NULL), NULL);
+    (void)pool_alloc(&f, 4 * GRANULE, NULL);
+    assert_int_equal(f.vm.calls[FAKE_WAIT_HOST], 1);
+    assert_int_equal(f.vm.calls[FAKE_WAIT_SOON], 0);
+    pool_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),    cmocka_unit_test(test_host_and_blocks),
-        cmocka_unit_test(test_device),  cmocka_unit_test(test_device_and_spare_chunks),
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_host_and_blocks),
+        cmocka_unit_test(test_device),
+        cmocka_unit_test(test_device_and_spare_chunks),
+        cmocka_unit_test(test_largest_charge),
+        cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_spare_chunks_first),
+        cmocka_unit_test(test_shut),
         cmocka_unit_test(test_no_host),
+        cmocka_unit_test(test_host_not_yet),
+        cmocka_unit_test(test_host_tried_in_vain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
