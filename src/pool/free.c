@@ -34,7 +34,7 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
     }
     pool->own_live_bytes -= held;
     spw_pool_count_live(pool, -(int64_t)held, block->ordered, block->site);
-    if (block->account != 0) {
+    if ((block->account | block->placed | block->lazy) != 0) {
         spw_pool_placement_end(pool, block);
         if (block->lazy) {
             spw_pool_lazy_free(pool, block);

@@ -47,11 +47,13 @@ void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
 
 void spw_pool_placement_end(struct spw_pool *pool, const struct spw_extent *block)
 {
+    struct spw_account *account = account_of(pool, block->account);
     uint64_t host = (uint64_t)block->placed * SPW_UNIT_BYTES;
 
     pool->placed_bytes -= host;
-    spw_pool_account_move(account_of(pool, block->account), -(int64_t)spw_pool_extent_held(block),
-                          -(int64_t)host);
+    if (account != NULL) {
+        spw_pool_account_move(account, -(int64_t)spw_pool_extent_held(block), -(int64_t)host);
+    }
 }
 
 void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, uint64_t bytes,
