@@ -157,10 +157,10 @@ static enum spw_err get_own(struct spw_pool *pool, struct spw_export_piece *piec
         return SPW_E_LIMIT;
     }
     err = spw_pool_stock_hold_exportable(&pool->backing.stock, order, &piece->chunk, &piece->alias);
-    if (err == SPW_E_NO_MEMORY &&
-        spw_pool_space_steal(&pool->space, piece->count) +
-                spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, SIZE_MAX) >
-            0) {
+    if (err == SPW_E_NO_MEMORY) {
+        spw_pool_poll_queues(pool, NULL, /* record */ true);
+        (void)spw_pool_space_steal(&pool->space, piece->count);
+        (void)spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, SIZE_MAX);
         err = spw_pool_stock_hold_exportable(&pool->backing.stock, order, &piece->chunk,
                                              &piece->alias);
     }
