@@ -99,6 +99,86 @@ static void test_answers(void **state)
     pool_close(&f);
 }
 
+/* The granules of page-locked memory that is held, in quarters. */
+static uint64_t pinned_quarters(const struct pool_fixture *f)
+{
+    return f->vm.pinned_bytes / (GRANULE / 4);
+}
+
+/* Small blocks share slabs of 64 MiB, or of a part of the host's limit. Others, and those for which
+ * the limit leaves no room for such a slab, have one of their own, of whole granules if possible.
+ */
+static void test_sizes_of_slabs(void **state)
+{
+    enum { LEAST = 32, LARGE_LIMIT = 256 * 33 + 128 };
+    const struct {
+        uint64_t limit; /* all in quarters of a granule */
+        struct {
+            uint64_t bytes, held;
+        } blocks[9];
+    } rows[] = {
+        {4 * 100 + 1,
+         {{4 * LEAST, 4 * LEAST},
+          {4 * 8, 4 * 64},
+          {4 * 24, 4 * 64},
+          {4 * 8 + 1, 4 * 73},
+          {4 * 9, 4 * 82},
+          {4 * 8, 4 * 90},
+          {4 * 10 + 1, 4 * 100 + 1}}},
+        {4 * LARGE_LIMIT,
+         {{4 * 33, 4 * 33},
+          {4 * 8, 4 * 66},
+          {4 * 25, 4 * 66},
+          {4 * 8 + 1, 4 * 99},
+          {4 * 25 - 1, 4 * 99},
+          {4 * 8 + 2, 4 * 108}}},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pool_fixture f;
+        bool moves;
+
+        pool_open_small(&f, 256, DEVICE, 0);
+        f.vm.no_host = true;
+        assert_int_equal(spw_pool_open_host(f.pool, rows[i].limit * (GRANULE / 4), &moves), SPW_OK);
+        assert_int_equal(pinned_quarters(&f), rows[i].blocks[0].held); /* for the test of it */
+        (void)fill(&f);
+        for (size_t k = 0; rows[i].blocks[k].bytes != 0; k++) {
+            (void)alloc(&f, rows[i].blocks[k].bytes * (GRANULE / 4), &stream_a);
+            assert_int_equal(pinned_quarters(&f), rows[i].blocks[k].held);
+        }
+        pool_close(&f);
+    }
+}
+
+/* The smallest free part of a slab that fits is taken; one that waits for work, by its own stream
+ * alone. */
+static void test_smallest_that_fits(void **state)
+{
+    const uint64_t granules[] = {4, 1, 2, 1, 3, 1};
+    uint64_t blocks[6], other;
+    struct pool_fixture f;
+
+    open_slabs(&f, HOST);
+    (void)fill(&f);
+    for (size_t i = 0; i < 6; i++) {
+        blocks[i] = alloc(&f, granules[i] * GRANULE, &stream_a);
+    }
+    for (size_t i = 0; i < 6; i += 2) {
+        pool_free(&f, blocks[i], &stream_a);
+    }
+    f.vm.impatient = true;
+    other = alloc(&f, 2 * GRANULE, &stream_b);
+    assert_true(other > blocks[5]);
+    assert_int_equal(alloc(&f, 2 * GRANULE, &stream_a), blocks[2]);
+    pool_free(&f, blocks[2], &stream_a);
+    spw_pool_synchronized(f.pool, NULL, spw_pool_clock(f.pool));
+    assert_int_equal(alloc(&f, 3 * GRANULE, &stream_b), blocks[4]);
+    assert_int_equal(alloc(&f, 2 * GRANULE, &stream_b), blocks[2]);
+    assert_int_equal(alloc(&f, 4 * GRANULE, &stream_b), blocks[0]);
+    pool_close(&f);
+}
+
 static void test_figures(void **state)
 {
     struct spw_pool_usage usage;
@@ -486,6 +566,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device_first),
         cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_sizes_of_slabs),
+        cmocka_unit_test(test_smallest_that_fits),
         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_slabs_make_room),
