@@ -142,7 +142,7 @@ static void test_not_yet(void **state)
 
 /* ---- giving up ---- */
 
-/* What is not committed is given back, and the block can move again. */
+/* A step that is not committed gives everything back, and the block can move again. */
 static void test_given_up(void **state)
 {
     const struct spw_move_request request = {.to = SPW_TIER_HOST, .bytes = 4 * GRANULE};
@@ -371,7 +371,7 @@ static uint64_t end_pending(void)
     return block;
 }
 
-/* Whatever looks at the pool next finds out that the work is complete. */
+/* The next call that looks at the pool finds out that the work is complete. */
 static void test_released_later(void **state)
 {
     struct spw_pool_usage usage;

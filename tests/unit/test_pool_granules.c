@@ -185,7 +185,7 @@ static void test_where_the_host_is(void **state)
 
 /* ---- mapping fails ---- */
 
-/* What was mapped is unmapped again and spare, whichever call fails. */
+/* Chunks that were mapped are unmapped again and spare, whichever call fails. */
 static void test_fill_fails(void **state)
 {
     static const struct {
@@ -208,7 +208,7 @@ static void test_fill_fails(void **state)
     }
 }
 
-/* What got no access and is not unmapped either serves nothing. */
+/* Granules that got no access and are not unmapped either serve nothing. */
 static void test_fill_leaves_broken_granules(void **state)
 {
     open_backing();
@@ -264,7 +264,7 @@ static void test_steal_whole_granules(void **state)
     close_backing();
 }
 
-/* What is pinned, broken, pending or to be kept divides the range. */
+/* A granule that is pinned, broken, pending or to be kept divides the range. */
 static void test_steal_around(void **state)
 {
     struct spw_stream_queue *queue;
@@ -414,7 +414,7 @@ static void test_lost(void **state)
     close_backing();
 }
 
-/* What is not mapped at the end is released all the same. */
+/* Chunks that are not mapped at the end are released all the same. */
 static void test_end_with_lost_mappings(void **state)
 {
     open_backing();

@@ -71,7 +71,7 @@ static void test_sizes_that_the_device_refuses(void **state)
     pool_close(&f);
 }
 
-/* What is spare already is not created again. */
+/* Spare chunks are used before others are created. */
 static void test_spare_chunks_count(void **state)
 {
     uint64_t before;
@@ -150,7 +150,7 @@ static void test_share_of_what_was_stolen(void **state)
     pool_close(&f);
 }
 
-/* What a placement put on the host needs no chunks of the device. */
+/* A block that a placement put on the host needs no chunks of the device. */
 static void test_placed_on_the_host(void **state)
 {
     const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .on_host = true};
@@ -196,7 +196,7 @@ static void test_idle_memory_is_stolen_first(void **state)
     pool_close(&f);
 }
 
-/* Looking for free memory in vain is no steal. */
+/* Looking for free memory where there is none is no steal. */
 static void test_nothing_to_steal(void **state)
 {
     uint64_t busy;

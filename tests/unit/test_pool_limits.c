@@ -258,10 +258,8 @@ static void test_host_not_yet(void **state)
     pool_close(&f);
 }
 
-/* Once it was tried in vain, the host is no other way to get memory: waits are as long as they
- * take.
- */
-static void test_host_tried_in_vain(void **state)
+/* A host that cannot be used is no other way to get memory: waits are as long as they take. */
+static void test_no_other_way(void **state)
 {
     bool moves;
 
@@ -291,7 +289,7 @@ int main(void)
         cmocka_unit_test(test_shut),
         cmocka_unit_test(test_no_host),
         cmocka_unit_test(test_host_not_yet),
-        cmocka_unit_test(test_host_tried_in_vain),
+        cmocka_unit_test(test_no_other_way),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

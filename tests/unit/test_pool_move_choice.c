@@ -143,7 +143,7 @@ static void test_account(void **state)
     pool_close(&f);
 }
 
-/* What a placement put on the host does not come to the device. */
+/* A block that a placement put on the host does not come to the device. */
 static void test_placed_block_stays(void **state)
 {
     const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .on_host = true};

@@ -1,4 +1,4 @@
-/* What the pool tells about its granules, about the room on the device, and about its blocks. */
+/* The pool's answers about its granules, about the room on the device, and about its blocks. */
 #include "pool_fixture.h"
 
 #include <stdlib.h>
@@ -165,8 +165,8 @@ static void test_moves(void **state)
     pool_close(&f);
 }
 
-/* What a placement put on the host stays there; the rest of the block may go there. What has no
- * memory does not move. */
+/* The part that a placement put on the host stays there; the rest of the block may go there. A
+ * block without memory does not move. */
 static void test_placed_and_lazy(void **state)
 {
     static _Atomic uint64_t to_commit;
