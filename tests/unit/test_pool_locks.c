@@ -309,10 +309,31 @@ static void test_calls(void **state)
     }
 }
 
+/* The lock is one of those that are taken around fork, as long as the pool exists. */
+static void test_fork(void **state)
+{
+    enum { POOLS = 200 /* more than there are places for locks */ };
+    struct pool_fixture f;
+
+    for (int i = 0; i < POOLS; i++) {
+        pool_open_small(&f, 64, 8, 0);
+        pool_close(&f);
+    }
+    pool_open_small(&f, 64, 8, 0);
+    assert_int_equal(f.pool->lock.rank, SPW_LOCK_RANK_pool);
+    spw_lock_all();
+    assert_false(spw_lock_try(&f.pool->lock));
+    spw_lock_release_all(/* child */ false);
+    assert_true(spw_lock_try(&f.pool->lock));
+    spw_pool_unlock(f.pool);
+    pool_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_fork),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
