@@ -86,6 +86,9 @@ void spw_lock_note_taken(const struct spw_lock *lock)
 
 void spw_lock_note_released(const struct spw_lock *lock)
 {
+    if ((held_ranks >> lock->rank & 1) == 0 && atomic_fetch_add(&spw_lock_disorders, 1) < REPORTS) {
+        spw_log_always("lock %s is released by a thread that does not hold it", names[lock->rank]);
+    }
     held_ranks &= ~(UINT32_C(1) << lock->rank);
 }
 

@@ -2,7 +2,8 @@
  *
  * Taking and releasing cost what the mutex costs. In a build without NDEBUG, a lock that is taken
  * out of order is counted and reported on stderr: a thread may take a lock only while every lock
- * that it holds has a lower rank. The program goes on all the same.
+ * that it holds has a lower rank. So is one that is released by a thread that does not hold it. The
+ * program goes on all the same.
  *
  * Around fork all of them are held, so that the child finds every structure whole. */
 #pragma once

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/lock.h"
+
 static char handles[3];
 const struct spw_stream stream_a = {.id = 1, .handle = &handles[0]};
 const struct spw_stream stream_b = {.id = 2, .handle = &handles[1]};
@@ -48,6 +50,7 @@ void pool_close_unchecked(struct pool_fixture *fixture)
     assert_int_equal(fixture->vm.pinned_bytes, 0);
     assert_int_equal(fixture->vm.live_fences, 0);
     assert_int_equal(fixture->vm.violations, 0);
+    assert_int_equal(atomic_load(&spw_lock_disorders), 0);
     fake_vm_fini(&fixture->vm);
 }
 

@@ -84,6 +84,21 @@ static void test_a_lock_that_is_tried_may_be_of_any_rank(void **state)
     spw_unlock(&spw_locks.ledger);
 }
 
+static void test_a_release_without_the_lock_is_counted(void **state)
+{
+    uint64_t before = disorders();
+    struct spw_lock lock;
+
+    spw_lock_init(&lock, SPW_LOCK_RANK_pool);
+    spw_lock(&spw_locks.ledger);
+    pthread_mutex_lock(&lock.mutex);
+    spw_unlock(&lock);
+    assert_int_equal(disorders(), before + 1);
+    spw_unlock(&spw_locks.ledger);
+    assert_int_equal(disorders(), before + 1);
+    spw_lock_fini(&lock);
+}
+
 static void report_disorder(void)
 {
     const char *path = "lock_order.txt";
@@ -198,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_wrong_order_is_counted),
         cmocka_unit_test(test_two_of_one_rank_are_counted),
         cmocka_unit_test(test_a_lock_that_is_tried_may_be_of_any_rank),
+        cmocka_unit_test(test_a_release_without_the_lock_is_counted),
         cmocka_unit_test(test_wrong_order_is_reported_in_one_line),
         cmocka_unit_test(test_all_are_held_around_fork),
         cmocka_unit_test(test_two_fork_at_once),
