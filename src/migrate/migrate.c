@@ -58,8 +58,7 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
                                            .audit = config->audit,
                                            .verify = config->verify,
                                            .label = config->label,
-                                           .moved = config->moved,
-                                           .next_skip = 1};
+                                           .moved = config->moved};
     spw_migrate_throttle_init(&tier->throttle, config->pool, config->move_wait_ns, config->trust);
     tier->prefetch.migrator = &tier->migrator;
     tier->prefetch.log = &tier->log;
@@ -350,7 +349,7 @@ static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to, uint8_t
     } while (err == SPW_OK && bytes > 0);
     migrator->wait_ns = usual_ns;
     migrator->skip = 0;
-    migrator->next_skip = 1;
+    migrator->last_skip = 0;
     return err;
 }
 
@@ -526,8 +525,8 @@ void spw_migrate_freed(struct spw_migrate *tier, uint64_t address)
 
 bool spw_migrate_wants_stream(const struct spw_migrate *tier)
 {
-    return spw_migrate_is_recording(tier) && tier->config.overlap &&
-           spw_migrate_prefetch_is_due(&tier->prefetch);
+    /* Submissions are counted only while accesses are recorded. */
+    return spw_migrate_prefetch_is_due(&tier->prefetch);
 }
 
 void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *addresses, size_t count,

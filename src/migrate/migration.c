@@ -200,13 +200,14 @@ static void update_backoff(struct spw_migrator *migrator, enum spw_err err)
 {
     if (err == SPW_OK) {
         spw_counter_add(&migrator->counters->moves, 1);
-        migrator->next_skip = 1;
+        migrator->last_skip = 0;
         return;
     }
     spw_counter_add(&migrator->counters->abandoned_moves, 1);
-    migrator->skip = migrator->next_skip;
-    migrator->next_skip = migrator->next_skip < SPW_TUNE_MAX_BACKOFF ? 2 * migrator->next_skip + 1
-                                                                     : migrator->next_skip;
+    if (migrator->last_skip < SPW_TUNE_MAX_BACKOFF) {
+        migrator->last_skip = 2 * migrator->last_skip + 1;
+    }
+    migrator->skip = migrator->last_skip;
 }
 
 bool spw_migrate_migration_release(struct spw_migrator *migrator)

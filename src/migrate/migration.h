@@ -68,7 +68,7 @@ struct spw_migrator {
     void (*label)(uint32_t site, char *text, size_t capacity);
     spw_migrate_moved *moved;   /* is told of each migration that has succeeded; NULL: nobody */
     uint32_t skip;              /* attempts to refuse, after abandoned migrations */
-    uint32_t next_skip;         /* attempts to refuse after the next abandoned one */
+    uint32_t last_skip;         /* what `skip` began at last; 0 after a success */
     struct spw_access_log *log; /* NULL: accesses are not recorded */
     struct spw_migration migrations[SPW_MOVES]; /* ring of those in flight */
     size_t first, in_flight;                    /* the oldest one, and their number */

@@ -70,7 +70,6 @@ static void open_program(uint64_t seed)
                                        .granule_bytes = GRANULE,
                                        .wait_ns = 100000,
                                        .overlap = true,
-                                       .next_skip = 1,
                                        .log = &p.log};
     p.pool.vm.seed = seed * 2 + 1;
     p.pool.vm.on_finished = run_kernels;

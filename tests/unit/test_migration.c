@@ -37,7 +37,6 @@ static void open_fixture(struct fixture *f)
                                         .wait_ns = 100000,
                                         .overlap = true,
                                         .trust = true,
-                                        .next_skip = 1,
                                         .log = &f->log};
 }
 
@@ -238,6 +237,51 @@ static void test_without_trust(void **state)
     begin(&f, &f.a, 1, NULL);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
+    close_fixture(&f);
+}
+
+/* ---- refusals ---- */
+
+static void abandon(struct fixture *f)
+{
+    begin(f, &f->a, 1, NULL);
+    submit(f, f->a);
+    assert_int_equal(finish(f), SPW_E_AGAIN);
+}
+
+static void expect_refusals(struct fixture *f, uint32_t count)
+{
+    const struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = GRANULE};
+    uint64_t bytes = 4711;
+
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(spw_migrate_migration_run(&f->migrator, &wish, NULL, 0, &bytes),
+                         SPW_E_AGAIN);
+        assert_int_equal(bytes, 0);
+    }
+    assert_int_equal(f->migrator.skip, 0);
+}
+
+/* After an abandoned migration the next one is refused, after another the next three, and so on. A
+ * success ends that. */
+static void test_refusals_after_abandoned_ones(void **state)
+{
+    static const uint32_t counts[] = {1, 3, 7, 15, 31, 63, 127, 127};
+    struct fixture f;
+
+    open_fixture(&f);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        abandon(&f);
+        expect_refusals(&f, counts[i]);
+        assert_int_equal(spw_counter_get(&f.pool.counters.abandoned_moves), i + 1);
+    }
+    begin(&f, &f.b, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(spw_counter_get(&f.pool.counters.moves), 1);
+    abandon(&f);
+    expect_refusals(&f, 1);
+    begin(&f, &f.c, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
     close_fixture(&f);
 }
 
@@ -632,6 +676,7 @@ int main(void)
         cmocka_unit_test(test_unknown_is_waited_for),
         cmocka_unit_test(test_inside_a_submission),
         cmocka_unit_test(test_without_trust),
+        cmocka_unit_test(test_refusals_after_abandoned_ones),
         cmocka_unit_test(test_two_in_flight),
         cmocka_unit_test(test_each_counts_its_own_accesses),
         cmocka_unit_test(test_incoming),
