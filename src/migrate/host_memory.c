@@ -7,29 +7,30 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 1024, FILE_BYTES = 8192 };
+enum {
+    PATH_BYTES = 1024,
+    FILE_PATH_BYTES = PATH_BYTES + 64, /* of a file in such a folder */
+    READ_BYTES = 8191,
+    TEXT_BYTES = READ_BYTES + 1
+};
 
 static const uint64_t most_kept_free = UINT64_C(1) << 30;
 
-/* Reads the beginning of a file as text. False when it cannot be read or is empty. */
-static bool read_text(const char *path, char text[FILE_BYTES])
+/* Reads the beginning of a file as text. One that cannot be opened reads like an empty one. */
+static void read_text(const char *path, char text[TEXT_BYTES])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t used = 0;
-    ssize_t count = 0;
+    ssize_t count;
 
-    if (fd < 0) {
-        return false;
-    }
-    while (used < FILE_BYTES - 1 && (count = read(fd, text + used, FILE_BYTES - 1 - used)) > 0) {
+    while ((count = read(fd, text + used, READ_BYTES - used)) > 0) {
         used += (size_t)count;
     }
     close(fd);
     text[used] = '\0';
-    return used > 0;
 }
 
-/* Parses the number behind `name` at the beginning of a line. False when there is none. */
+/* Parses the number behind `name` at the beginning of a line. False when there is no such line. */
 static bool number_of(const char *text, const char *name, uint64_t *ret_number)
 {
     size_t length = strlen(name);
@@ -39,7 +40,7 @@ static bool number_of(const char *text, const char *name, uint64_t *ret_number)
             line += length;
             line += strspn(line, ": \t");
             *ret_number = strtoull(line, NULL, 10);
-            return *line >= '0' && *line <= '9';
+            return true;
         }
         line = strchr(line, '\n');
         line = line == NULL ? NULL : line + 1;
@@ -49,13 +50,11 @@ static bool number_of(const char *text, const char *name, uint64_t *ret_number)
 
 static void read_machine(const char *root, struct spw_migrate_host_memory *memory)
 {
-    char path[PATH_BYTES], text[FILE_BYTES];
+    char path[PATH_BYTES], text[TEXT_BYTES];
     uint64_t kib;
 
     snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-    if (!read_text(path, text)) {
-        return;
-    }
+    read_text(path, text);
     if (number_of(text, "MemTotal", &kib)) {
         memory->total = kib * 1024;
     }
@@ -73,33 +72,38 @@ struct group_kind {
 
 static bool read_number(const char *folder, const char *name, uint64_t *ret_number)
 {
-    char path[PATH_BYTES + 64], text[FILE_BYTES];
+    char path[FILE_PATH_BYTES], text[TEXT_BYTES];
 
     snprintf(path, sizeof(path), "%s/%s", folder, name);
-    if (!read_text(path, text) || text[0] < '0' || text[0] > '9') {
+    read_text(path, text);
+    if (text[0] < '0' || text[0] > '9') {
         return false; /* "max": no limit */
     }
     *ret_number = strtoull(text, NULL, 10);
     return true;
 }
 
+/* left - right; 0 if that is negative. */
+static uint64_t subtract(uint64_t left, uint64_t right)
+{
+    return left > right ? left - right : 0;
+}
+
 /* Takes one group into account. */
 static void read_group(const char *folder, const struct group_kind *kind,
                        struct spw_migrate_host_memory *memory)
 {
-    char path[PATH_BYTES + 64], text[FILE_BYTES];
+    char path[FILE_PATH_BYTES], text[TEXT_BYTES];
     uint64_t limit, usage, reclaimable = 0, leaves;
 
     if (!read_number(folder, kind->limit, &limit) || !read_number(folder, kind->usage, &usage) ||
-        (memory->total > 0 && limit >= memory->total)) {
+        (memory->total != 0 && limit >= memory->total)) {
         return; /* the older kind says "no limit" by a huge number */
     }
     snprintf(path, sizeof(path), "%s/memory.stat", folder);
-    if (read_text(path, text)) {
-        (void)number_of(text, kind->reclaimable, &reclaimable);
-    }
-    usage = usage > reclaimable ? usage - reclaimable : 0;
-    leaves = limit > usage ? limit - usage : 0;
+    read_text(path, text);
+    (void)number_of(text, kind->reclaimable, &reclaimable);
+    leaves = subtract(limit, subtract(usage, reclaimable));
     if (!memory->limited || leaves < memory->group_leaves) {
         memory->limited = true;
         memory->group_limit = limit;
@@ -113,11 +117,10 @@ static void read_groups(const char *root, const struct group_kind *kind, const c
                         struct spw_migrate_host_memory *memory)
 {
     char folder[PATH_BYTES];
-    size_t base = (size_t)snprintf(folder, sizeof(folder), "%s%s", root, kind->folder);
-    int length =
-        base < sizeof(folder) ? snprintf(folder + base, sizeof(folder) - base, "%s", group) : -1;
+    size_t base = strlen(root) + strlen(kind->folder);
+    int length = snprintf(folder, sizeof(folder), "%s%s%s", root, kind->folder, group);
 
-    if (length < 0 || (size_t)length >= sizeof(folder) - base) {
+    if ((size_t)length >= sizeof(folder)) {
         return;
     }
     for (;;) {
@@ -138,14 +141,12 @@ void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_mem
                                               "inactive_file"};
     static const struct group_kind separate = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                                "memory.usage_in_bytes", "total_inactive_file"};
-    char path[PATH_BYTES], text[FILE_BYTES], *rest = NULL;
+    char path[PATH_BYTES], text[TEXT_BYTES], *rest = NULL;
 
     memset(ret_memory, 0, sizeof(*ret_memory));
     read_machine(root, ret_memory);
     snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-    if (!read_text(path, text)) {
-        return;
-    }
+    read_text(path, text);
     /* Lines are NUMBER:CONTROLLERS:PATH; the unified kind has no controllers. */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
@@ -183,12 +184,12 @@ static uint64_t above_floor(uint64_t available, uint64_t total)
 {
     uint64_t floor = total / 8 < most_kept_free ? total / 8 : most_kept_free;
 
-    return available > floor ? available - floor : 0;
+    return subtract(available, floor);
 }
 
 uint64_t spw_migrate_host_memory_room(const struct spw_migrate_host_memory *memory)
 {
-    uint64_t room = memory->total > 0 ? above_floor(memory->available, memory->total) : UINT64_MAX;
+    uint64_t room = memory->total != 0 ? above_floor(memory->available, memory->total) : UINT64_MAX;
     uint64_t group =
         memory->limited ? above_floor(memory->group_leaves, memory->group_limit) : UINT64_MAX;
 

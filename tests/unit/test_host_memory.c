@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -90,6 +91,36 @@ static void test_machine(void **state)
     assert_int_equal(spw_migrate_host_memory_share(&memory), 8 * gib);
 }
 
+/* Lines that are missing count as 0; the last line may have no end. */
+static void test_parts_of_a_machine(void **state)
+{
+    struct spw_migrate_host_memory memory;
+
+    put("/proc/meminfo", "NotMemTotal: 5 kB\nMemTotal: 9 kB");
+    memory = ask();
+    assert_int_equal(memory.total, 9 * 1024);
+    assert_int_equal(memory.available, 0);
+    put("/proc/meminfo", "MemAvailable: 7 kB\n");
+    memory = ask();
+    assert_int_equal(memory.total, 0);
+    assert_int_equal(memory.available, 7 * 1024);
+}
+
+/* Only the beginning of a long file is read. */
+static void test_long_file(void **state)
+{
+    enum { LONG = 64 * 1024 };
+    static char text[LONG];
+
+    memset(text, 'x', LONG - 1);
+    memcpy(text, "MemTotal: 4 kB\n", 15);
+    memcpy(text + LONG - 30, "\nMemAvailable: 3 kB\n", 20);
+    put("/proc/meminfo", text);
+    put("/proc/self/cgroup", text);
+    assert_int_equal(ask().total, 4 * 1024);
+    assert_int_equal(ask().available, 0);
+}
+
 static void test_unified_group(void **state)
 {
     struct spw_migrate_host_memory memory;
@@ -135,6 +166,162 @@ static void test_separate_group(void **state)
     assert_int_equal(spw_migrate_host_memory_share(&memory), 0);
 }
 
+/* Writes a limit and what is used of it for a group of the unified kind. */
+static void put_group(const char *folder, const char *limit, const char *usage)
+{
+    char name[2048];
+
+    snprintf(name, sizeof(name), "/sys/fs/cgroup%s/memory.max", folder);
+    put(name, limit);
+    snprintf(name, sizeof(name), "/sys/fs/cgroup%s/memory.current", folder);
+    put(name, usage);
+}
+
+/* Of a group and its ancestors the one counts that leaves least; of equal ones the innermost. */
+static void test_several_groups(void **state)
+{
+    put_in_group("0::/a/b\n");
+    put_group("/a", "9000", "0");
+    put_group("/a/b", "5000", "3000");
+    assert_int_equal(ask().group_leaves, 2000);
+    assert_int_equal(ask().group_limit, 5000);
+    put_group("/a", "9000", "8999");
+    assert_int_equal(ask().group_leaves, 1);
+    assert_int_equal(ask().group_limit, 9000);
+    put_group("/a", "9000", "7000");
+    assert_int_equal(ask().group_leaves, 2000);
+    assert_int_equal(ask().group_limit, 5000);
+}
+
+/* What can be reclaimed is not used; it may be more than is said to be used. */
+static void test_reclaimable(void **state)
+{
+    put_in_group("0::/a\n");
+    put_group("/a", "9000", "5");
+    put("/sys/fs/cgroup/a/memory.stat", "inactive_file 3\n");
+    assert_int_equal(ask().group_leaves, 8998);
+    put("/sys/fs/cgroup/a/memory.stat", "inactive_file 6\n");
+    assert_int_equal(ask().group_leaves, 9000);
+    put("/sys/fs/cgroup/a/memory.stat", "active_file 3\n");
+    assert_int_equal(ask().group_leaves, 8995);
+    put_group("/a", "9000", "9000");
+    assert_int_equal(ask().group_leaves, 0);
+}
+
+/* A limit as large as the machine is none, nor one without a usage. */
+static void test_limits_that_are_none(void **state)
+{
+    put_in_group("0::/a\n");
+    put_group("/a", "34359738368", "5");
+    assert_false(ask().limited);
+    put_group("/a", "34359738367", "5");
+    assert_true(ask().limited);
+    put_group("/a", "5000", "");
+    assert_false(ask().limited);
+    put_group("/a", "", "5");
+    assert_false(ask().limited);
+    put_group("/a", ":", "5");
+    assert_false(ask().limited);
+    put("/proc/meminfo", "");
+    put_group("/a", "34359738368", "5");
+    assert_true(ask().limited);
+    assert_int_equal(ask().group_limit, 32 * gib);
+}
+
+static void test_odd_lines(void **state)
+{
+    put_in_group("nonsense\n7:memory\n\n0::/a\n");
+    put_group("/a", "5000", "0");
+    assert_int_equal(ask().group_leaves, 5000);
+}
+
+/* A path of a group that is too long is not used in part. */
+static void test_long_path(void **state)
+{
+    enum { MOST = 1023 };
+    size_t length = MOST - strlen(root) - strlen("/sys/fs/cgroup");
+    char group[2048];
+
+    put_machine();
+    put_group("", "5000", "0");
+    for (int more = 0; more <= 1; more++) {
+        memset(group, 'x', sizeof(group));
+        memcpy(group, "0::/", 4);
+        group[3 + length + (size_t)more] = '\0';
+        put("/proc/self/cgroup", group);
+        assert_int_equal(ask().limited, more == 0);
+    }
+}
+
+/* ---- how much may be taken ---- */
+
+static void test_share(void **state)
+{
+    struct spw_migrate_host_memory memory = {.available = 10, .limited = true, .group_leaves = 8};
+
+    assert_int_equal(spw_migrate_host_memory_share(&memory), 4);
+    memory.group_leaves = 12;
+    assert_int_equal(spw_migrate_host_memory_share(&memory), 5);
+    memory.group_leaves = 2;
+    memory.limited = false;
+    assert_int_equal(spw_migrate_host_memory_share(&memory), 5);
+}
+
+/* An eighth stays free, and no more than 1 GiB; of the machine, and of its group. */
+static void test_room(void **state)
+{
+    struct spw_migrate_host_memory memory = {.total = 32 * gib, .available = 16 * gib};
+
+    assert_int_equal(spw_migrate_host_memory_room(&memory), 15 * gib);
+    memory.total = 4 * gib;
+    memory.available = 2 * gib;
+    assert_int_equal(spw_migrate_host_memory_room(&memory), 2 * gib - gib / 2);
+    memory.available = gib / 4;
+    assert_int_equal(spw_migrate_host_memory_room(&memory), 0);
+    memory.available = 4 * gib;
+    memory.group_limit = 2 * gib;
+    memory.group_leaves = gib;
+    assert_int_equal(spw_migrate_host_memory_room(&memory), 4 * gib - gib / 2);
+    memory.limited = true;
+    assert_int_equal(spw_migrate_host_memory_room(&memory), gib - gib / 4);
+    memory.available = gib;
+    assert_int_equal(spw_migrate_host_memory_room(&memory), gib / 2);
+    memory.total = 0;
+    assert_int_equal(spw_migrate_host_memory_room(&memory), gib - gib / 4);
+    memory.limited = false;
+    assert_int_equal(spw_migrate_host_memory_room(&memory), UINT64_MAX);
+}
+
+/* Each GPU is a folder. */
+static void test_gpus(void **state)
+{
+    assert_int_equal(spw_migrate_host_memory_gpus(root), 0);
+    put("/proc/driver/nvidia/gpus/0000:01:00.0/information", "");
+    assert_int_equal(spw_migrate_host_memory_gpus(root), 1);
+    put("/proc/driver/nvidia/gpus/0000:02:00.0/information", "");
+    assert_int_equal(spw_migrate_host_memory_gpus(root), 2);
+}
+
+/* No file stays open. */
+static void test_many_times(void **state)
+{
+    enum { TIMES = 100 };
+    struct rlimit before, few;
+
+    put_in_group("0::/a\n");
+    put_group("/a", "5000", "0");
+    put("/proc/driver/nvidia/gpus/0000:01:00.0/information", "");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 32;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int i = 0; i < TIMES; i++) {
+        assert_int_equal(ask().group_limit, 5000);
+        assert_int_equal(spw_migrate_host_memory_gpus(root), 1);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 static void test_this_machine(void **state)
 {
     struct spw_migrate_host_memory memory;
@@ -149,8 +336,23 @@ static void test_this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_nothing_known),    TEST(test_machine),        TEST(test_unified_group),
-        TEST(test_path_of_the_host), TEST(test_separate_group), TEST(test_this_machine),
+        TEST(test_nothing_known),
+        TEST(test_machine),
+        TEST(test_parts_of_a_machine),
+        TEST(test_long_file),
+        TEST(test_unified_group),
+        TEST(test_path_of_the_host),
+        TEST(test_separate_group),
+        TEST(test_several_groups),
+        TEST(test_reclaimable),
+        TEST(test_limits_that_are_none),
+        TEST(test_odd_lines),
+        TEST(test_long_path),
+        TEST(test_share),
+        TEST(test_room),
+        TEST(test_gpus),
+        TEST(test_many_times),
+        TEST(test_this_machine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
