@@ -19,7 +19,7 @@ static const char *in_folder(const char *name)
     return path[turn];
 }
 
-static void write_text(const char *path, const char *text)
+static inline void write_text(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
 

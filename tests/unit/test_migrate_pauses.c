@@ -1,0 +1,194 @@
+/* What moves for others, in a pause, and while the device is idle. */
+#include "migrate/migrate.h"
+
+#include "tier_fixture.h"
+
+/* ---- for others, and at once ---- */
+
+/* 64 MiB are evicted when the driver needs memory, warm or not. */
+static void test_evict_some(void **state)
+{
+    tier_open(tier_usual());
+    assert_false(spw_migrate_evict_some(tier.tier));
+    tier_fill_and_age(0);
+    assert_true(spw_migrate_evict_some(tier.tier));
+    tier_expect_evicted(32 / BLOCK);
+    assert_true(spw_migrate_is_recording(tier.tier));
+    assert_true(spw_migrate_evict_some(tier.tier));
+    tier_expect_evicted(BLOCKS);
+    assert_false(spw_migrate_evict_some(tier.tier));
+    tier_close();
+}
+
+/* ---- pauses ---- */
+
+static void test_pause(void **state)
+{
+    uint64_t bytes = 4711;
+
+    tier_open(tier_usual());
+    tier_fill_and_age(0);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_OK);
+    assert_int_equal(bytes, DEVICE * (uint64_t)GRANULE);
+    tier_expect_evicted(BLOCKS);
+    spw_migrate_idle(tier.tier); /* nothing comes back during a pause */
+    tier_expect_evicted(BLOCKS);
+    bytes = 4711;
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+    assert_int_equal(bytes, DEVICE * (uint64_t)GRANULE);
+    tier_expect_evicted(0);
+    bytes = 4711;
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes); /* it has ended */
+    assert_int_equal(bytes, 0);
+    assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 0);
+    tier_close();
+}
+
+/* Refusals from before count no more, and those of the pause do not count afterwards. */
+static void test_pause_after_refusals(void **state)
+{
+    uint64_t bytes, address;
+
+    tier_open(tier_usual());
+    tier_fill_and_age(COLD);
+    tier.pool.vm.immediate = false;
+    (void)tier_try(BLOCK, &address); /* the device does not become idle: the attempt is given up */
+    assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
+    fake_vm_complete(&tier.pool.vm);
+    tier.pool.vm.immediate = true;
+    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_OK);
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+    assert_true(bytes > 0);
+    assert_true(spw_migrate_evict_some(tier.tier));
+    tier_close();
+}
+
+/* Only the blocks of one account. */
+static void test_pause_of_an_account(void **state)
+{
+    const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .account = 2};
+    uint64_t bytes, address;
+
+    tier_open(tier_usual());
+    tier_fill(0, BLOCKS - 1);
+    assert_int_equal(
+        tier_try_request(
+            &(struct spw_request){.bytes = GRANULE, .stream = &stream_a, .placement = &placement},
+            &address),
+        SPW_OK);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, 2, false, WAIT_NS, &bytes), SPW_OK);
+    assert_int_equal(bytes, GRANULE);
+    assert_int_equal(fake_vm_on_host(&tier.pool.vm, address, GRANULE), 1);
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+    assert_int_equal(bytes, GRANULE);
+    assert_int_equal(fake_vm_on_host(&tier.pool.vm, address, GRANULE), 0);
+    tier_close();
+}
+
+/* Blocks that graphs name move only while no graph can be launched. */
+static void test_pause_with_graphs(void **state)
+{
+    const struct spw_block_attributes named = {.fix = SPW_FIXED_BY_GRAPH};
+    uint64_t bytes;
+
+    for (int held = 0; held < 2; held++) {
+        tier_open(tier_usual());
+        tier_fill_and_age(0);
+        assert_int_equal(
+            spw_pool_set_attributes(tier.pool.pool, tier.blocks[5], BLOCK * GRANULE, &named), 1);
+        assert_int_equal(spw_migrate_evict_all(tier.tier, 0, held, WAIT_NS, &bytes), SPW_OK);
+        assert_int_equal(tier_is_on_host(5), held);
+        assert_true(tier_is_on_host(4));
+        spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+        tier_expect_evicted(0);
+        assert_true(spw_migrate_evict_some(tier.tier));
+        assert_false(tier_is_on_host(5)); /* the pause has ended */
+        tier_close();
+    }
+}
+
+/* A host that is too small, and a device that does not become idle. */
+static void test_pause_that_fails(void **state)
+{
+    struct spw_migrate_config config = tier_usual();
+    uint64_t bytes;
+
+    config.limit_bytes = 10 * GRANULE;
+    tier_open(config);
+    tier_fill_and_age(0);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_E_NO_MEMORY);
+    assert_int_equal(bytes, 10 * GRANULE);
+    tier_expect_evicted(10 / BLOCK);
+    tier_close();
+
+    tier_open(tier_usual());
+    tier_fill_and_age(0);
+    tier.pool.vm.immediate = false;
+    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_E_AGAIN);
+    assert_int_equal(bytes, 0);
+    tier_expect_evicted(0);
+    fake_vm_complete(&tier.pool.vm);
+    tier.pool.vm.immediate = true;
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+    tier_close();
+}
+
+/* ---- an idle device ---- */
+
+/* What fits comes back, and a part of the device is left free. */
+static void test_idle(void **state)
+{
+    enum { FREED = 10 };
+
+    tier_open(tier_usual());
+    tier_fill_and_age(0);
+    assert_true(spw_migrate_evict_some(tier.tier));
+    tier_fill(0, 0);
+    (void)tier_take(32);
+    assert_int_equal(tier_on_host(), 32);
+    spw_migrate_idle(tier.tier); /* there is no room */
+    assert_int_equal(tier_on_host(), 32);
+    for (int i = 0; i < FREED; i++) {
+        tier_give(tier.blocks[BLOCKS - 1 - i]);
+    }
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(tier_on_host(), 32 - (FREED * BLOCK - DEVICE / 16));
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(tier_on_host(), 32 - (FREED * BLOCK - DEVICE / 16));
+    tier_close();
+}
+
+/* Nothing is asked of the driver while nothing is on the host. */
+static void test_idle_without_spilled_memory(void **state)
+{
+    size_t calls;
+
+    tier_open(tier_usual());
+    tier_fill_and_age(0);
+    assert_true(spw_migrate_evict_some(tier.tier));
+    for (int i = 0; i < BLOCKS; i++) {
+        tier_give(tier.blocks[i]);
+    }
+    (void)spw_pool_trim_host(tier.pool.pool);
+    assert_int_equal(tier_on_host(), 0);
+    calls = fake_vm_calls(&tier.pool.vm);
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(fake_vm_calls(&tier.pool.vm), calls);
+    tier_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_evict_some),
+        cmocka_unit_test(test_pause),
+        cmocka_unit_test(test_pause_after_refusals),
+        cmocka_unit_test(test_pause_of_an_account),
+        cmocka_unit_test(test_pause_with_graphs),
+        cmocka_unit_test(test_pause_that_fails),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_idle_without_spilled_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
