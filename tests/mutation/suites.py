@@ -31,7 +31,7 @@ SUITES = {
                   "preload/sharing", "preload/hostile", "preload/sites", *PROGRAMS),
     "ipc": ("unit/ipc", "preload/ipc", "preload/sharing"),
     "migrate": ("unit/barrier", "unit/host_memory", "unit/hidden_writes", "unit/migrat*",
-                "unit/planner", "unit/predictor", "unit/prefetch", "unit/validation", "unit/pool_spill",
+                "unit/planner", "unit/predictor", "unit/prefetch", "unit/throttle", "unit/validation", "unit/pool_spill",
                 "spill/spill", "spill/spill host", "spill/spill validation", "spill/spill faults",
                 "spill/spill copies", "spill/spill adversaries", "spill/spill pause",
                 "preload/programs", "preload/ipc"),

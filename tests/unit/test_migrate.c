@@ -106,6 +106,30 @@ static void test_on_device(void **state)
     tier_close();
 }
 
+/* More than one migration can hold. */
+static void test_evicted_in_steps(void **state)
+{
+    enum { LARGE = 600, REQUESTED = 400 };
+    const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .on_device = true};
+    const struct spw_request request = {.bytes = (uint64_t)REQUESTED * GRANULE,
+                                        .stream = &stream_a,
+                                        .placement = &placement,
+                                        .may_move = true};
+    struct spw_migrate_config config = tier_usual();
+    uint64_t address;
+
+    config.limit_bytes = (uint64_t)LARGE * GRANULE;
+    tier_open(config);
+    spw_pool_set_limit(tier.pool.pool, (uint64_t)LARGE * GRANULE);
+    for (int i = 0; i < LARGE; i += LARGE / 6) {
+        (void)tier_take(LARGE / 6);
+    }
+    assert_int_equal(tier_try_request(&request, &address), SPW_OK);
+    assert_int_equal(tier_on_host(), REQUESTED);
+    assert_int_equal(counter(&tier.pool.counters.moves), 2);
+    tier_close();
+}
+
 /* Where nothing may move, the new block is placed. */
 static void test_nothing_may_move(void **state)
 {
@@ -183,6 +207,7 @@ static void test_waits_when_the_host_is_of_no_use(void **state)
     assert_int_equal(tier_try(1, &address), SPW_E_LIMIT);
     assert_false(spw_migrate_has_room(tier.tier));
     assert_false(spw_migrate_can_map_host(tier.tier));
+    assert_false(spw_migrate_evict_some(tier.tier));
     assert_false(spw_migrate_is_recording(tier.tier));
     tier_close();
 }
@@ -206,6 +231,7 @@ static void test_memory_that_does_not_move(void **state)
     assert_int_equal(bytes, 0);
     tier_give(tier.blocks[0]);
     tier_give(tier.blocks[1]);
+    tier_give(tier.blocks[2]);
     spw_migrate_idle(tier.tier);
     assert_int_equal(fake_vm_on_host(&tier.pool.vm, address, BLOCK * GRANULE), BLOCK);
     tier_close();
@@ -323,6 +349,8 @@ static void test_machine_is_short(void **state)
     assert_int_equal(tier_try(3, &address), SPW_E_LIMIT);
     tier.room = (HOST - 6) * (uint64_t)GRANULE;
     nanosleep(&later, NULL);
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(tier.asked, 3);
     (void)tier_take(3);
     assert_int_equal(counter(&tier.pool.counters.host_limit_bytes), HOST * (uint64_t)GRANULE);
     tier_close();
@@ -351,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_uses_count),
         cmocka_unit_test(test_how_much_is_evicted),
         cmocka_unit_test(test_on_device),
+        cmocka_unit_test(test_evicted_in_steps),
         cmocka_unit_test(test_nothing_may_move),
         cmocka_unit_test(test_impossible_requests),
         cmocka_unit_test(test_the_answer_of_the_pool),

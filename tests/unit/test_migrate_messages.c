@@ -45,6 +45,16 @@ static void place_twice(void)
     (void)tier_take(BLOCK);
 }
 
+/* The device has room after all. */
+static void place_on_the_device(void)
+{
+    const struct spw_request request = {.bytes = GRANULE, .stream = &stream_a};
+    struct spw_result result;
+
+    tier_open(tier_usual());
+    CHECK(spw_migrate_alloc(tier.tier, &request, SPW_E_LIMIT, &result) == SPW_OK);
+}
+
 static void run_out_of_everything(void)
 {
     uint64_t address;
@@ -103,6 +113,7 @@ static void test_told(void **state)
     expect_told(place_twice,
                 "spillway: device 3 is full: for a block of 6 MiB (site 7), 6 MiB of it are on the "
                 "host now; up to 256 MiB of host memory may be used\n");
+    expect_told(place_on_the_device, "");
     expect_told(run_out_of_everything,
                 "spillway: device 3 is full and cannot spill to host memory (not supported): "
                 "`spillway doctor` says what is missing\n");

@@ -143,12 +143,15 @@ static void test_idle(void **state)
     tier_open(tier_usual());
     tier_fill_and_age(0);
     assert_true(spw_migrate_evict_some(tier.tier));
-    tier_fill(0, 0);
     (void)tier_take(32);
     assert_int_equal(tier_on_host(), 32);
     spw_migrate_idle(tier.tier); /* there is no room */
     assert_int_equal(tier_on_host(), 32);
-    for (int i = 0; i < FREED; i++) {
+    tier_give(tier.blocks[BLOCKS - 1]);
+    tier_give(tier.blocks[BLOCKS - 2]);
+    spw_migrate_idle(tier.tier); /* exactly what is left free */
+    assert_int_equal(tier_on_host(), 32);
+    for (int i = 2; i < FREED; i++) {
         tier_give(tier.blocks[BLOCKS - 1 - i]);
     }
     spw_migrate_idle(tier.tier);

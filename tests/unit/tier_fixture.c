@@ -49,10 +49,11 @@ void tier_open(struct spw_migrate_config config)
     memset(&tier, 0, sizeof(tier));
     atomic_store(&spw_migrate_access_log_count, 0);
     tier.may_move = true;
+    tier.site = 7;
     spw_migrate_barrier_reset();
     spw_migrate_barrier_arm();
     pool_open_as(&tier.pool, &(struct spw_pool_config){.granule_bytes = GRANULE,
-                                                       .arena_bytes = UINT64_C(512) * GRANULE,
+                                                       .arena_bytes = UINT64_C(2048) * GRANULE,
                                                        .limit_bytes = (uint64_t)DEVICE * GRANULE,
                                                        .accounts = tier.accounts,
                                                        .host_untried = true});
@@ -90,7 +91,7 @@ enum spw_err tier_try_request(const struct spw_request *request, uint64_t *ret_a
 enum spw_err tier_try(uint64_t granules, uint64_t *ret_address)
 {
     const struct spw_request request = {
-        .bytes = granules * GRANULE, .stream = &stream_a, .site = 7, .may_move = true};
+        .bytes = granules * GRANULE, .stream = &stream_a, .site = tier.site, .may_move = true};
 
     return tier_try_request(&request, ret_address);
 }

@@ -14,6 +14,7 @@ struct tier_fixture {
     struct spw_account accounts[SPW_ACCOUNTS];
     struct spw_migrate *tier;
     uint64_t blocks[BLOCKS];
+    uint32_t site; /* of the next allocations */
     bool may_move;
     uint64_t room;         /* what the machine has left of host memory */
     size_t asked;          /* how often it was asked for that */

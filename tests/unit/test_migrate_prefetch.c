@@ -1,0 +1,251 @@
+/* Prefetching through the interface of the folder: which calls look after it, and what it means for
+ * allocations. */
+#include "migrate/migrate.h"
+
+#include "tier_fixture.h"
+#include "migrate/barrier.h"
+
+enum { CHECKS = 8 };
+
+static void record(int block)
+{
+    spw_migrate_barrier_acquire();
+    spw_migrate_record(tier.tier, &tier.blocks[block], 1, /* kernel */ true);
+    spw_migrate_barrier_release();
+}
+
+/* Uses all blocks in turn, and the last two again and again. */
+static void cycle(void)
+{
+    for (int i = 0; i < BLOCKS - 2; i++) {
+        record(i);
+        record(BLOCKS - 2);
+        record(BLOCKS - 1);
+    }
+}
+
+static struct spw_migrate_config overlapping(bool trust)
+{
+    struct spw_migrate_config config = tier_usual();
+
+    config.overlap = true;
+    config.trust = trust;
+    return config;
+}
+
+/* Half of the blocks are on the host, and all are used in turn, so that the uses are predicted. */
+static void open_predicted(struct spw_migrate_config config)
+{
+    tier_open(config);
+    for (int i = 0; i < BLOCKS; i++) {
+        tier.site = 100 + (uint32_t)i;
+        tier_fill(i, i + 1);
+    }
+    assert_true(spw_migrate_evict_some(tier.tier));
+    tier_expect_evicted(BLOCKS / 2);
+    for (int i = 0; i < 3; i++) {
+        cycle();
+    }
+}
+
+static void submit(void)
+{
+    spw_migrate_before_submit(tier.tier, NULL, 0, NULL);
+}
+
+static void submit_often(int count)
+{
+    for (int i = 0; i < count; i++) {
+        submit();
+    }
+}
+
+static uint64_t prefetches(void)
+{
+    return counter(&tier.pool.counters.prefetches);
+}
+
+static uint64_t moves(void)
+{
+    return counter(&tier.pool.counters.moves);
+}
+
+/* ---- submissions ---- */
+
+/* Every eighth submission looks after prefetching, and is asked for its stream. */
+static void test_every_eighth_submission(void **state)
+{
+    open_predicted(overlapping(false));
+    for (int i = 0; i < CHECKS; i++) {
+        assert_false(spw_migrate_wants_stream(tier.tier));
+        submit();
+    }
+    assert_true(spw_migrate_wants_stream(tier.tier));
+    assert_int_equal(prefetches(), 0);
+    submit();
+    assert_int_equal(prefetches(), 1);
+    assert_false(spw_migrate_wants_stream(tier.tier));
+    tier_close();
+}
+
+/* A use of a block that is on its way is waited for at once. */
+static void test_use_of_what_comes(void **state)
+{
+    open_predicted(overlapping(false));
+    submit_often(CHECKS + 1);
+    assert_int_equal(prefetches(), 1);
+    assert_int_equal(moves(), 1); /* that to the host */
+    spw_migrate_before_submit(tier.tier, &tier.blocks[BLOCKS - 1], 1, NULL);
+    assert_int_equal(moves(), 1);
+    assert_true(tier_is_on_host(0));
+    spw_migrate_before_submit(tier.tier, &tier.blocks[0], 1, NULL);
+    assert_int_equal(moves(), 2);
+    assert_false(tier_is_on_host(0));
+    tier_close();
+}
+
+/* Nothing is begun while memory may not move, while another thread moves it, and in a pause. */
+static void test_submissions_that_do_nothing(void **state)
+{
+    uint64_t bytes;
+
+    open_predicted(overlapping(false));
+    tier.may_move = false;
+    submit_often(3 * CHECKS);
+    assert_int_equal(prefetches(), 0);
+    tier.may_move = true;
+    spw_migrate_hold_moves(tier.tier);
+    submit_often(3 * CHECKS);
+    spw_migrate_release_moves(tier.tier);
+    assert_int_equal(prefetches(), 0);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_OK);
+    submit_often(3 * CHECKS);
+    assert_int_equal(prefetches(), 0);
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+    tier_close();
+    open_predicted(tier_usual());
+    submit_often(3 * CHECKS);
+    assert_false(spw_migrate_wants_stream(tier.tier));
+    assert_int_equal(prefetches(), 0);
+    tier_close();
+}
+
+/* The throttle marks the work on the stream that is submitted to. */
+static void test_marks_on_the_stream(void **state)
+{
+    size_t fences[2];
+
+    for (int known = 0; known < 2; known++) {
+        open_predicted(overlapping(false));
+        submit_often(CHECKS);
+        tier.pool.vm.calls[FAKE_FENCE] = 0;
+        spw_migrate_before_submit(tier.tier, NULL, 0, known ? &stream_a : NULL);
+        assert_int_equal(prefetches(), 1);
+        fences[known] = tier.pool.vm.calls[FAKE_FENCE];
+        cycle();
+        submit_often(CHECKS + 1); /* looks at the mark again */
+        tier_close();
+    }
+    assert_int_equal(fences[1], fences[0] + 1);
+}
+
+/* ---- an idle device ---- */
+
+/* Prefetching decides what comes back. */
+static void test_idle(void **state)
+{
+    open_predicted(overlapping(false));
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(prefetches(), 1);
+    assert_int_equal(moves(), 1);
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(moves(), 2);
+    assert_false(tier_is_on_host(0));
+    assert_true(tier_is_on_host(BLOCKS / 2 - 1));
+    tier_close();
+}
+
+/* Without, all that fits comes back at once. */
+static void test_idle_without_prefetching(void **state)
+{
+    open_predicted(tier_usual());
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(prefetches(), 0);
+    assert_int_equal(tier_on_host(), DEVICE / 16);
+    tier_close();
+    tier_open(overlapping(false));
+    tier_fill_and_age(0);
+    assert_true(spw_migrate_evict_some(tier.tier));
+    spw_migrate_idle(tier.tier);
+    assert_int_equal(tier_on_host(), DEVICE / 16);
+    tier_close();
+}
+
+/* ---- allocations ---- */
+
+/* While uses are predicted, little more than what is missing is evicted: what is used last. */
+static void test_evicted_with_predictions(void **state)
+{
+    open_predicted(tier_usual());
+    (void)tier_take(32); /* all the room that there was */
+    (void)tier_take(4);
+    assert_int_equal(tier_on_host(), 32 + 4 + 1 + 1);
+    for (int i = BLOCKS / 2; i < BLOCKS / 2 + 6; i++) {
+        assert_false(tier_is_on_host(i));
+    }
+    tier_close();
+}
+
+/* Room that a migration in flight will give is used before more is evicted. */
+static void test_migration_in_flight_gives_room(void **state)
+{
+    open_predicted(overlapping(false));
+    (void)tier_take(32);
+    for (int i = 0; i < 3; i++) {
+        cycle();
+    }
+    submit_often(CHECKS + 1);
+    assert_int_equal(prefetches(), 1);
+    assert_int_equal(moves(), 1);
+    (void)tier_take(BLOCK);
+    assert_int_equal(moves(), 2);
+    tier_close();
+}
+
+/* Holding moves finishes what is in flight; giving up ends it without a change. */
+static void test_hold_and_give_up(void **state)
+{
+    open_predicted(overlapping(false));
+    submit_often(CHECKS + 1);
+    spw_migrate_hold_moves(tier.tier);
+    assert_int_equal(moves(), 2);
+    assert_false(tier_is_on_host(0));
+    spw_migrate_release_moves(tier.tier);
+    spw_migrate_hold_moves(NULL);
+    spw_migrate_release_moves(NULL);
+    tier_close();
+    open_predicted(overlapping(false));
+    submit_often(CHECKS + 1);
+    spw_migrate_give_up(tier.tier);
+    assert_int_equal(moves(), 1);
+    assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
+    tier_expect_evicted(BLOCKS / 2);
+    tier_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_eighth_submission),
+        cmocka_unit_test(test_use_of_what_comes),
+        cmocka_unit_test(test_submissions_that_do_nothing),
+        cmocka_unit_test(test_marks_on_the_stream),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_idle_without_prefetching),
+        cmocka_unit_test(test_evicted_with_predictions),
+        cmocka_unit_test(test_migration_in_flight_gives_room),
+        cmocka_unit_test(test_hold_and_give_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
