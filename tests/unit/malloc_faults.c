@@ -6,28 +6,45 @@
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *old, size_t bytes);
+void __real_free(void *memory);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
+void __wrap_free(void *memory);
 
-long calls_until_failure;
+long calls_until_failure, live_allocations;
 
 static bool may_allocate(void)
 {
     return calls_until_failure == 0 || --calls_until_failure > 0;
 }
 
-void *__wrap_malloc(size_t bytes)
+static void *count(void *memory)
 {
-    return may_allocate() ? __real_malloc(bytes) : NULL;
+    live_allocations += memory != NULL;
+    return memory;
 }
 
-void *__wrap_calloc(size_t count, size_t bytes)
+void *__wrap_malloc(size_t bytes)
 {
-    return may_allocate() ? __real_calloc(count, bytes) : NULL;
+    return may_allocate() ? count(__real_malloc(bytes)) : NULL;
+}
+
+void *__wrap_calloc(size_t count_of, size_t bytes)
+{
+    return may_allocate() ? count(__real_calloc(count_of, bytes)) : NULL;
 }
 
 void *__wrap_realloc(void *old, size_t bytes)
 {
-    return may_allocate() ? __real_realloc(old, bytes) : NULL;
+    void *memory = may_allocate() ? __real_realloc(old, bytes) : NULL;
+
+    live_allocations += old == NULL && memory != NULL;
+    return memory;
+}
+
+void __wrap_free(void *memory)
+{
+    live_allocations -= memory != NULL;
+    __real_free(memory);
 }
