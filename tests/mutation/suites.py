@@ -20,7 +20,7 @@ PROGRAMS = ("preload/programs", "preload/policies", "preload/oom", "fault/faults
             "spill/spill host", "spill/spill faults", "spill/spill copies")
 
 SUITES = {
-    "backend": ("unit/backend", "unit/fence", *PROGRAMS, "stress/stress"),
+    "backend": ("unit/backend*", "unit/copier", "unit/fence", *PROGRAMS, "stress/stress"),
     "callsite": ("unit/site_*", "preload/sites", "preload/policies", "preload/hostile",
                  "preload/top", "preload/report"),
     "common": ("unit/*", "preload/doors", "preload/command", "preload/hostile", "preload/programs"),

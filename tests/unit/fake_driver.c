@@ -1,5 +1,6 @@
 #include "fake_driver.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct fake_driver fake_driver;
@@ -254,8 +255,25 @@ static CUresult CUDAAPI get_attribute(int *ret_value, CUdevice_attribute name, C
     if (fails(SPW_CALL_cuDeviceGetAttribute)) {
         return fake.fail_result;
     }
-    *ret_value = name == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED ||
-                 (name == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED && fake.rdma);
+    switch ((int)name) {
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+        *ret_value = fake.supported;
+        break;
+    case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
+        *ret_value = fake.rdma;
+        break;
+    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+        *ret_value = fake.pci[0];
+        break;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+        *ret_value = fake.pci[1];
+        break;
+    case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+        *ret_value = fake.pci[2];
+        break;
+    default:
+        *ret_value = 0;
+    }
     return CUDA_SUCCESS;
 }
 
@@ -265,7 +283,7 @@ static CUresult CUDAAPI get_granularity(size_t *ret_granule, const CUmemAllocati
     if (fails(SPW_CALL_cuMemGetAllocationGranularity)) {
         return fake.fail_result;
     }
-    *ret_granule = FAKE_DRIVER_GRANULE;
+    *ret_granule = fake.granule != 0 ? fake.granule : FAKE_DRIVER_GRANULE;
     return CUDA_SUCCESS;
 }
 
@@ -306,6 +324,7 @@ static CUresult CUDAAPI create(CUmemGenericAllocationHandle *ret_handle, size_t 
     }
     fake.chunks[i] = true;
     fake.flagged[i] = prop->allocFlags.gpuDirectRDMACapable;
+    fake.props[i] = *prop;
     *ret_handle = i + 1;
     return CUDA_SUCCESS;
 }
@@ -398,6 +417,164 @@ static CUresult CUDAAPI set_access(CUdeviceptr address, size_t bytes, const CUme
                                                                 : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* ---- copies ---- */
+
+static CUresult CUDAAPI stream_create(CUstream *ret_stream, unsigned int flags)
+{
+    size_t i = 0;
+
+    if (fails(SPW_CALL_cuStreamCreate)) {
+        *ret_stream = (CUstream)(uintptr_t)77; /* a driver may write what it likes */
+        return fake.fail_result;
+    }
+    if (in_context() != CUDA_SUCCESS) {
+        return in_context();
+    }
+    while (i < FAKE_DRIVER_STREAMS - 1 && fake.streams[i] != NULL) {
+        i++;
+    }
+    fake.violations += flags != CU_STREAM_NON_BLOCKING || fake.streams[i] != NULL;
+    fake.streams[i] = fake_driver_current();
+    *ret_stream = (CUstream)(uintptr_t)(i + 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI stream_destroy(CUstream stream)
+{
+    fake.violations += fake.streams[(uintptr_t)stream - 1] == NULL;
+    fake.streams[(uintptr_t)stream - 1] = NULL;
+    return CUDA_SUCCESS;
+}
+
+/* Work on a stream that was created here needs its context. */
+static CUresult on_stream(CUstream stream)
+{
+    size_t i = (uintptr_t)stream - 1;
+    bool known = i < FAKE_DRIVER_STREAMS && fake.streams[i] != NULL;
+
+    fake.violations += !known || fake.streams[i] != fake_driver_current();
+    return in_context();
+}
+
+static CUresult CUDAAPI stream_synchronize(CUstream stream)
+{
+    return fails(SPW_CALL_cuStreamSynchronize) ? fake.fail_result : on_stream(stream);
+}
+
+/* The place of device memory, which must be mapped. */
+static unsigned char *place_of(CUdeviceptr address, size_t bytes)
+{
+    fake.violations +=
+        address < FAKE_DRIVER_BASE || index_of(address + bytes - 1) >= FAKE_DRIVER_GRANULES;
+    return fake.content + (address - FAKE_DRIVER_BASE);
+}
+
+static CUresult CUDAAPI copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    if (fails(SPW_CALL_cuMemcpyAsync)) {
+        return fake.fail_result;
+    }
+    if (!fake.forgets) {
+        memmove(place_of(to, bytes), place_of(from, bytes), bytes);
+    }
+    fake.copies[fake.copy_count++ % FAKE_DRIVER_COPIES] =
+        (struct fake_driver_copy){to, from, bytes, stream};
+    return on_stream(stream);
+}
+
+static CUresult CUDAAPI read_content(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    if (fails(SPW_CALL_cuMemcpyDtoHAsync_v2)) {
+        return fake.fail_result;
+    }
+    memcpy(to, place_of(from, bytes), bytes);
+    return on_stream(stream);
+}
+
+static CUresult CUDAAPI fill(CUdeviceptr to, unsigned int word, size_t count, CUstream stream)
+{
+    unsigned char *place = place_of(to, 4 * count);
+
+    if (fails(SPW_CALL_cuMemsetD32Async)) {
+        return fake.fail_result;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(place + 4 * i, &word, 4);
+    }
+    return on_stream(stream);
+}
+
+/* ---- page-locked memory ---- */
+
+static CUresult CUDAAPI host_alloc(void **ret_memory, size_t bytes, unsigned int flags)
+{
+    if (fails(SPW_CALL_cuMemHostAlloc)) {
+        return fake.fail_result;
+    }
+    if (in_context() != CUDA_SUCCESS) {
+        return in_context();
+    }
+    fake.pinned++;
+    fake.pinned_in = fake_driver_current();
+    fake.pinned_flags = flags;
+    *ret_memory = malloc(bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI host_free(void *memory)
+{
+    if (fails(SPW_CALL_cuMemFreeHost)) {
+        return fake.fail_result;
+    }
+    fake.violations += fake.pinned == 0;
+    fake.pinned--;
+    free(memory);
+    return in_context();
+}
+
+static CUresult CUDAAPI host_address(CUdeviceptr *ret_address, void *memory, unsigned int flags)
+{
+    if (fails(SPW_CALL_cuMemHostGetDevicePointer_v2)) {
+        return fake.fail_result;
+    }
+    fake.violations += flags != 0;
+    *ret_address = (uintptr_t)memory + FAKE_DRIVER_PINNED;
+    return in_context();
+}
+
+static CUresult CUDAAPI primary_state(CUdevice device, unsigned int *ret_flags, int *ret_active)
+{
+    if (fails(SPW_CALL_cuDevicePrimaryCtxGetState)) {
+        return fake.fail_result;
+    }
+    *ret_flags = 0;
+    *ret_active = fake.primary_active;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI primary_retain(CUcontext *ret_context, CUdevice device)
+{
+    if (fails(SPW_CALL_cuDevicePrimaryCtxRetain)) {
+        return fake.fail_result;
+    }
+    fake.primary_retained++;
+    *ret_context = fake_driver_context(FAKE_DRIVER_CONTEXTS - 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI primary_release(CUdevice device)
+{
+    fake.violations += fake.primary_retained == 0;
+    fake.primary_retained--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_version(int *ret_version)
+{
+    *ret_version = fake.version;
+    return CUDA_SUCCESS;
+}
+
 /* ---- for tests ---- */
 
 void fake_driver_fail(enum spw_call call, size_t after, size_t count, CUresult result)
@@ -466,7 +643,14 @@ size_t fake_driver_event_count(void)
 
 struct spw_driver *fake_driver_reset(void)
 {
+    static unsigned char *content;
+
+    if (content == NULL) {
+        content = calloc(FAKE_DRIVER_GRANULES, FAKE_DRIVER_GRANULE);
+    }
     memset(&fake, 0, sizeof(fake));
+    fake.content = content;
+    fake.supported = 1;
     fake.fail_call = SPW_CALL_COUNT;
     fake.driver = *spw_driver_absent();
     fake.driver.cuCtxGetCurrent = get_current;
@@ -491,6 +675,19 @@ struct spw_driver *fake_driver_reset(void)
     fake.driver.cuMemMap = map;
     fake.driver.cuMemUnmap = unmap;
     fake.driver.cuMemSetAccess = set_access;
+    fake.driver.cuStreamCreate = stream_create;
+    fake.driver.cuStreamDestroy_v2 = stream_destroy;
+    fake.driver.cuStreamSynchronize = stream_synchronize;
+    fake.driver.cuMemcpyAsync = copy;
+    fake.driver.cuMemcpyDtoHAsync_v2 = read_content;
+    fake.driver.cuMemsetD32Async = fill;
+    fake.driver.cuMemHostAlloc = host_alloc;
+    fake.driver.cuMemFreeHost = host_free;
+    fake.driver.cuMemHostGetDevicePointer_v2 = host_address;
+    fake.driver.cuDevicePrimaryCtxGetState = primary_state;
+    fake.driver.cuDevicePrimaryCtxRetain = primary_retain;
+    fake.driver.cuDevicePrimaryCtxRelease_v2 = primary_release;
+    fake.driver.cuDriverGetVersion = get_version;
     fake.driver.calls[0] = fake.calls;
     fake_driver_set_current(NULL);
     return &fake.driver;

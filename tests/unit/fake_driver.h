@@ -18,11 +18,15 @@ enum {
     FAKE_DRIVER_GRANULES = 64,
     FAKE_DRIVER_CHUNKS = 64,
     FAKE_DRIVER_EVENTS = 64,
-    FAKE_DRIVER_CONTEXTS = 8
+    FAKE_DRIVER_CONTEXTS = 8,
+    FAKE_DRIVER_STREAMS = 8,
+    FAKE_DRIVER_COPIES = 64
 };
 
-/* The start of the reserved addresses. */
-#define FAKE_DRIVER_BASE (1ull << 40)
+/* The start of the reserved addresses, and what is added to the host's address of page-locked
+ * memory. */
+#define FAKE_DRIVER_BASE   (1ull << 40)
+#define FAKE_DRIVER_PINNED (1ull << 50)
 
 /* The effect of one call that covers several mappings. */
 enum fake_driver_range { FAKE_RANGE_ALL, FAKE_RANGE_REFUSED, FAKE_RANGE_FIRST_ONLY };
@@ -32,6 +36,12 @@ struct fake_driver_event {
     bool complete;
     CUcontext recorded_for; /* context or, */
     CUstream recorded_on;   /* stream that it was recorded for last */
+};
+
+struct fake_driver_copy {
+    CUdeviceptr to, from;
+    size_t bytes;
+    CUstream stream;
 };
 
 struct fake_driver {
@@ -55,6 +65,11 @@ struct fake_driver {
     bool accessible[FAKE_DRIVER_GRANULES];
     CUmemAccessDesc access[8]; /* of the last call that gave access */
     size_t access_count;
+    int supported;                                 /* whether the device has virtual memory */
+    size_t granule;                                /* of chunks; 0: the usual one */
+    CUmemAllocationProp props[FAKE_DRIVER_CHUNKS]; /* of each chunk */
+    int pci[3];                                    /* the device's domain, bus and number */
+    int version;
 
     /* contexts, streams and events */
     bool gone[FAKE_DRIVER_CONTEXTS];
@@ -66,6 +81,20 @@ struct fake_driver {
     CUresult capturing_result;
     void (*on_synchronize)(CUcontext context); /* called inside cuCtxSynchronize */
     bool synchronized[FAKE_DRIVER_CONTEXTS];
+
+    /* copies, which are made at once */
+    unsigned char *content;                             /* of the reserved addresses */
+    bool forgets;                                       /* copies change nothing */
+    CUcontext streams[FAKE_DRIVER_STREAMS];             /* by handle less 1: where it was created */
+    struct fake_driver_copy copies[FAKE_DRIVER_COPIES]; /* the first ones */
+    size_t copy_count;
+
+    /* page-locked memory */
+    size_t pinned;       /* pieces */
+    CUcontext pinned_in; /* where the last one was allocated */
+    unsigned int pinned_flags;
+    bool primary_active; /* context 7 is the device's primary one */
+    size_t primary_retained;
 };
 
 extern struct fake_driver fake_driver;

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "pool_fixture.h"
+#include "common/clock.h"
 #include "migrate/barrier.h"
 
-enum { PERIOD = 4096, LEAST_LEAD = 32, PAUSE = 64 };
+enum { PERIOD = 4096, LEAST_LEAD = 32, PAUSE = 64, WAIT_NS = 100000 };
 
 static struct {
     struct pool_fixture pool;
@@ -24,7 +25,7 @@ static void open_fixture(bool trust)
     f.a = pool_alloc(&f.pool, GRANULE, &stream_a);
     f.b = pool_alloc(&f.pool, GRANULE, &stream_a);
     assert_true(spw_migrate_access_log_open(&f.log, f.pool.pool, &f.pool.counters));
-    spw_migrate_throttle_init(&f.throttle, f.pool.pool, 100000, trust);
+    spw_migrate_throttle_init(&f.throttle, f.pool.pool, WAIT_NS, trust);
 }
 
 static void close_fixture(void)
@@ -187,6 +188,8 @@ static void test_lead(void **state)
 /* A program that is too far ahead is held back, for a time; then it is left alone for a while. */
 static void test_held_back(void **state)
 {
+    uint64_t begin;
+
     open_fixture(false);
     submit(16);
     pass(PERIOD, 64, false); /* a mark at 16 */
@@ -194,7 +197,9 @@ static void test_held_back(void **state)
     pass(PERIOD, 64, false); /* exactly so far ahead is allowed */
     assert_int_equal(f.throttle.pause, 0);
     submit(16);
+    begin = spw_clock_ns();
     pass(PERIOD, 64, false);
+    assert_true(spw_clock_ns() - begin >= WAIT_NS);
     assert_int_equal(f.throttle.pause, PAUSE);
     for (uint32_t i = PAUSE; i > 0; i--) {
         assert_int_equal(f.throttle.pause, i);
