@@ -54,7 +54,7 @@ void spw_migrate_block_index_put(struct spw_block_index *index, uint32_t block, 
 
 void spw_migrate_block_index_remove(struct spw_block_index *index, uint32_t block)
 {
-    struct spw_block_range *range = &index->blocks[block];
+    const struct spw_block_range *range = &index->blocks[block];
     uint32_t *link = &index->begins[spw_migrate_block_index_granule(index, range->address)];
 
     while (*link != block) {
@@ -62,19 +62,18 @@ void spw_migrate_block_index_remove(struct spw_block_index *index, uint32_t bloc
     }
     *link = range->next_in_granule;
     cover(index, range, 0);
-    *range = (struct spw_block_range){0};
 }
 
 uint32_t spw_migrate_block_index_overlap(const struct spw_block_index *index, uint64_t address,
                                          uint64_t end)
 {
     size_t first = spw_migrate_block_index_granule(index, address),
-           last = spw_migrate_block_index_granule(index, end - 1);
+           last = spw_migrate_block_index_granule(index, end);
 
     for (size_t g = first; g <= last; g++) {
         uint32_t block = index->covers[g];
 
-        if (block != 0 && index->blocks[block].end > address) {
+        if (index->blocks[block].end > address) { /* number 0 ends at 0 */
             return block;
         }
         for (block = index->begins[g]; block != 0; block = index->blocks[block].next_in_granule) {

@@ -465,6 +465,22 @@ static void test_plan_without_predictions(void **state)
     close_both();
 }
 
+/* A block that ends with a granule does not make the next one young. */
+static void test_plan_beside_a_young_block(void **state)
+{
+    struct spw_access_log_plan planned;
+
+    open_program(2 * GRANULE);
+    run(0, BLOCKS);
+    run(0, 1);
+    planned =
+        plan((struct spw_access_log_goal){.bytes = 2 * GRANULE, .most = 10, .least_age = BLOCKS});
+    assert_int_equal(planned.count, 2);
+    assert_int_equal(planned.places[0].block, blocks[1]);
+    assert_int_equal(planned.places[1].block, blocks[1]);
+    close_both();
+}
+
 /* A granule on which two blocks lie is as young as the younger. */
 static void test_plan_with_shared_granules(void **state)
 {
@@ -548,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_incoming),
         cmocka_unit_test(test_dirty_state),
         cmocka_unit_test(test_plan_without_predictions),
+        cmocka_unit_test(test_plan_beside_a_young_block),
         cmocka_unit_test(test_plan_with_shared_granules),
         cmocka_unit_test(test_plan_and_attributes),
         cmocka_unit_test(test_plan_ahead),

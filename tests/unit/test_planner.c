@@ -114,6 +114,105 @@ static void test_age_where_nothing_is_known(void **state)
     assert_int_equal(moves[1].index, 2);
 }
 
+/* Ages decide only between those that are never used. */
+static void test_age_and_next_use(void **state)
+{
+    struct spw_planner_chunk granules[] = {
+        {.index = 0, .count = 1, .next = 100, .end = NEVER, .age = 50},
+        {.index = 1, .count = 1, .next = 100, .end = NEVER, .age = 300},
+        {.index = 2, .count = 1, .next = NEVER, .end = NEVER, .age = 10},
+        {.index = 3, .count = 1, .next = NEVER, .end = NEVER, .age = 20}};
+    const struct spw_planner_need need = {0, 3 * GRANULE};
+    struct spw_planner_input input = {.chunks = granules,
+                                      .chunk_count = 4,
+                                      .needs = &need,
+                                      .need_count = 1,
+                                      .granule_bytes = GRANULE,
+                                      .most = MOST};
+    struct spw_planner_move moves[2 * MOST];
+    uint32_t at;
+
+    for (input.grain_events = 0; input.grain_events <= 10; input.grain_events += 10) {
+        assert_int_equal(spw_migrate_planner_run(&input, moves, &at), 3);
+        assert_int_equal(at, 0);
+        assert_int_equal(moves[0].index, 3);
+        assert_int_equal(moves[1].index, 2);
+        assert_int_equal(moves[2].index, 0);
+    }
+}
+
+/* A chunk of several granules moves as a whole. The first one of each direction always may; the
+ * others only within the limit. */
+static void test_large_chunks(void **state)
+{
+    static const struct {
+        uint32_t counts[3];
+        size_t most, chosen;
+    } cases[] = {{{2, 2, 2}, 3, 1}, {{2, 2, 2}, 4, 2}, {{5, 1, 1}, 4, 1},
+                 {{2, 2, 2}, 6, 3}, {{1, 3, 1}, 4, 2}, {{2, 3, 1}, 4, 1}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (int host = 0; host < 2; host++) {
+            struct spw_planner_chunk chunks[3];
+            const struct spw_planner_need need = {0, 20 * GRANULE};
+            struct spw_planner_input input = {.chunks = chunks,
+                                              .chunk_count = 3,
+                                              .needs = &need,
+                                              .need_count = host ? 0 : 1,
+                                              .room_bytes = host ? 20 * GRANULE : 0,
+                                              .granule_bytes = GRANULE,
+                                              .most = cases[i].most,
+                                              .fetch = host};
+            struct spw_planner_move moves[2 * MOST];
+            uint32_t at, index = 0;
+
+            for (uint32_t k = 0; k < 3; k++) {
+                chunks[k] = (struct spw_planner_chunk){.index = index,
+                                                       .count = cases[i].counts[k],
+                                                       .next = host ? 10 + k : 100 - k,
+                                                       .end = NEVER,
+                                                       .host = host};
+                index += cases[i].counts[k];
+            }
+            assert_int_equal(spw_migrate_planner_run(&input, moves, &at), cases[i].chosen);
+            assert_int_equal(at, host ? 10 : 0);
+            for (size_t k = 0; k < cases[i].chosen; k++) {
+                assert_int_equal(moves[k].count, cases[i].counts[k]);
+                assert_int_equal(moves[k].to_host, !host);
+            }
+        }
+    }
+}
+
+/* Nothing is chosen: there is no first need. */
+static void test_nothing_to_do(void **state)
+{
+    struct spw_planner_chunk chunk = {.count = 1, .next = 5, .end = NEVER};
+    const struct spw_planner_input input = {.chunks = &chunk,
+                                            .chunk_count = 1,
+                                            .room_bytes = GRANULE,
+                                            .granule_bytes = GRANULE,
+                                            .most = MOST,
+                                            .fetch = true};
+    struct spw_planner_move moves[2 * MOST];
+    uint32_t at = 4711;
+
+    assert_int_equal(spw_migrate_planner_run(&input, moves, &at), 0);
+    assert_int_equal(at, NEVER);
+}
+
+/* The gap is counted from the need to the victim's next use. */
+static void test_gap(void **state)
+{
+    for (uint32_t next = 11; next <= 13; next++) {
+        const struct spw_planner_need need = {10, GRANULE};
+        struct spw_planner_chunk chunk = {.count = 1, .next = next, .end = NEVER};
+        struct spw_planner_move moves[2 * MOST];
+
+        assert_int_equal(ask(&chunk, 1, &need, 1, 0, moves), next >= 12);
+    }
+}
+
 /* ---- what is freed ---- */
 
 /* A granule freed before the need gives its room by itself, so evicting it gains nothing. */
@@ -156,6 +255,53 @@ static void test_fetched_and_freed_gives_room(void **state)
     assert_int_equal(ask(granules, 2, needs, 2, GRANULE, moves), 1);
     assert_int_equal(moves[0].index, 0);
     assert_false(moves[0].to_host);
+}
+
+/* A granule that was passed over changes nothing when it is freed. */
+static void test_freed_without_a_move(void **state)
+{
+    const struct spw_planner_need needs[] = {
+        {5, GRANULE}, {8, -GRANULE}, {10, -GRANULE}, {20, 2 * GRANULE}};
+    struct spw_planner_chunk granules[] = {
+        {.index = 0, .count = 1, .next = NEVER, .end = 8, .age = 5},
+        {.index = 1, .count = 1, .next = NEVER, .end = 10, .age = 200},
+        {.index = 2, .count = 1, .next = 100, .end = NEVER, .age = 100},
+        {.index = 3, .count = 1, .next = 90, .end = NEVER, .age = 100}};
+    struct spw_planner_input input = {.chunks = granules,
+                                      .chunk_count = 4,
+                                      .needs = needs,
+                                      .need_count = 4,
+                                      .granule_bytes = GRANULE,
+                                      .most = MOST,
+                                      .least_age = 50};
+    struct spw_planner_move moves[2 * MOST];
+    uint32_t at;
+
+    granules[0].priority = -1; /* looked at first */
+    assert_int_equal(spw_migrate_planner_run(&input, moves, &at), 2);
+    assert_int_equal(at, 5);
+    assert_int_equal(moves[0].index, 1);
+    assert_int_equal(moves[1].index, 2);
+}
+
+/* Two that move and are freed, the second one first. */
+static void test_two_are_freed(void **state)
+{
+    const struct spw_planner_need needs[] = {
+        {5, 2 * GRANULE}, {10, -GRANULE}, {12, -GRANULE}, {15, 0}, {20, 2 * GRANULE}};
+    struct spw_planner_chunk granules[] = {
+        {.index = 0, .count = 1, .next = NEVER, .end = 12, .age = 9},
+        {.index = 1, .count = 1, .next = NEVER, .end = 10, .age = 8},
+        {.index = 2, .count = 1, .next = 100, .end = NEVER},
+        {.index = 3, .count = 1, .next = 90, .end = NEVER},
+        {.index = 4, .count = 1, .next = 80, .end = NEVER}};
+    struct spw_planner_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 5, needs, 5, 0, moves), 4);
+    assert_int_equal(moves[0].index, 0);
+    assert_int_equal(moves[1].index, 1);
+    assert_int_equal(moves[2].index, 2);
+    assert_int_equal(moves[3].index, 3);
 }
 
 /* ---- against the fewest fetches there can be ---- */
@@ -280,8 +426,33 @@ static void test_places(void **state)
     spw_migrate_block_index_fini(&places);
 }
 
+/* A block that is removed is found no more, whichever of its granule's blocks it was. */
+static void test_removed_places(void **state)
+{
+    const uint64_t base = 64ull * GRANULE;
+    struct spw_block_index places;
+
+    assert_true(spw_migrate_block_index_init(&places, base, 32 * GRANULE, GRANULE, 16));
+    spw_migrate_block_index_put(&places, 1, base + 20 * GRANULE, 2 * GRANULE);
+    spw_migrate_block_index_put(&places, 2, base, 512);
+    spw_migrate_block_index_put(&places, 3, base + 512, 3 * GRANULE);
+    spw_migrate_block_index_put(&places, 4, base + 3 * GRANULE + 512, GRANULE / 2);
+    spw_migrate_block_index_remove(&places, 2);
+    assert_int_equal(spw_migrate_block_index_find(&places, base), 0);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + 512), 3);
+    spw_migrate_block_index_remove(&places, 3);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE), 0);
+    assert_int_equal(spw_migrate_block_index_overlap(&places, base, base + 3 * GRANULE + 512), 0);
+    assert_int_equal(spw_migrate_block_index_overlap(&places, base, base + 3 * GRANULE + 513), 4);
+    assert_int_equal(
+        spw_migrate_block_index_overlap(&places, base + 21 * GRANULE, base + 32 * GRANULE), 1);
+    assert_int_equal(
+        spw_migrate_block_index_overlap(&places, base + 5 * GRANULE, base + 20 * GRANULE), 0);
+    spw_migrate_block_index_fini(&places);
+}
+
 /* The first victim among six neighbours, used from 1000 on, and one granule that is alone. */
-static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
+static uint32_t first_of_seven_in_grains(uint32_t apart, uint32_t alone, uint32_t grain)
 {
     struct spw_planner_chunk granules[7];
     const struct spw_planner_need need = {.at = 1, .bytes = GRANULE};
@@ -291,7 +462,7 @@ static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
                                             .need_count = 1,
                                             .granule_bytes = GRANULE,
                                             .most = MOST,
-                                            .grain_events = 10};
+                                            .grain_events = grain};
     struct spw_planner_move moves[2 * MOST];
     uint32_t at;
 
@@ -304,8 +475,18 @@ static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
     return moves[0].index;
 }
 
+static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
+{
+    return first_of_seven_in_grains(apart, alone, 10);
+}
+
 static void test_neighbours_go_together(void **state)
 {
+    assert_int_equal(first_of_seven_in_grains(0, 1010, 0), 20); /* without grains */
+    assert_int_equal(first_of_seven(0, 1159), 10);
+    assert_int_equal(first_of_seven(0, 1170), 20);
+    assert_int_equal(first_of_seven(10, 1100), 15); /* one grain apart */
+
     assert_int_equal(first_of_seven(0, 1100), 10);
     assert_int_equal(first_of_seven(0, 1500), 20);
     /* Neighbours that are not used at about the same time are no run. */
@@ -320,12 +501,19 @@ int main(void)
         cmocka_unit_test(test_room_that_comes_and_goes),
         cmocka_unit_test(test_priority_comes_first),
         cmocka_unit_test(test_age_where_nothing_is_known),
+        cmocka_unit_test(test_age_and_next_use),
+        cmocka_unit_test(test_large_chunks),
+        cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_gap),
         cmocka_unit_test(test_freed_in_time_stays),
+        cmocka_unit_test(test_freed_without_a_move),
+        cmocka_unit_test(test_two_are_freed),
         cmocka_unit_test(test_room_is_given_once),
         cmocka_unit_test(test_fetched_and_freed_gives_room),
         cmocka_unit_test(test_as_few_as_can_be),
         cmocka_unit_test(test_neighbours_go_together),
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_removed_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
