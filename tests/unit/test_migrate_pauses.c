@@ -41,6 +41,9 @@ static void test_pause(void **state)
     spw_migrate_return_all(tier.tier, WAIT_NS, &bytes); /* it has ended */
     assert_int_equal(bytes, 0);
     assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 0);
+    assert_int_equal(tier.moved, counter(&tier.pool.counters.moves));
+    assert_int_equal(tier.closed_ns, counter(&tier.pool.counters.closed_ns));
+    assert_in_range(tier.closed_ns, 1, counter(&tier.pool.counters.stall_ns) - 1);
     tier_close();
 }
 

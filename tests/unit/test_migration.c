@@ -240,6 +240,79 @@ static void test_without_trust(void **state)
     close_fixture(&f);
 }
 
+/* ---- content and faults ---- */
+
+/* Content is hashed before and after the switch. Without the first hash nothing is switched. */
+static void test_verified(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    f.migrator.trust = f.migrator.overlap = false;
+    f.migrator.verify = true;
+    f.pool.vm.immediate = true;
+    f.pool.vm.fail_call = FAKE_HASH;
+    begin(&f, &f.a, 1, NULL);
+    assert_int_equal(finish(&f), SPW_E_DRIVER - 999);
+    assert_false(is_on_host(&f, f.a));
+    f.migrator.skip = 0;
+    f.pool.vm.calls[FAKE_HASH] = 0;
+    begin(&f, &f.a, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_int_equal(f.pool.vm.calls[FAKE_HASH], 4);
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 0);
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+    close_fixture(&f);
+}
+
+/* A mapping that the driver refuses is made again before the program goes on. */
+static void test_mapping_is_refused(void **state)
+{
+    for (int busy = 0; busy < 2; busy++) {
+        struct fixture f;
+
+        open_fixture(&f);
+        f.migrator.trust = busy;
+        f.pool.vm.immediate = true;
+        begin(&f, &f.a, 1, NULL);
+        f.pool.vm.fail_call = FAKE_MAP;
+        f.pool.vm.fail_more = 1; /* neither the new chunk nor the old one */
+        assert_int_not_equal(finish(&f), SPW_OK);
+        assert_true(fake_vm_usable(&f.pool.vm, f.a, 2 * GRANULE));
+        assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+        assert_int_equal(spw_counter_get(&f.pool.counters.abandoned_moves), 1);
+        f.pool.vm.fail_call = -1;
+        close_fixture(&f);
+    }
+}
+
+/* A copy that the driver refuses ends the migration, before and after submissions are held back. */
+static void test_copy_is_refused(void **state)
+{
+    const struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = 2 * GRANULE};
+
+    for (int overlap = 0; overlap < 2; overlap++) {
+        uint64_t bytes = 4711;
+        struct fixture f;
+
+        open_fixture(&f);
+        f.migrator.trust = false;
+        f.migrator.overlap = overlap;
+        f.pool.vm.immediate = true;
+        f.pool.vm.fail_call = FAKE_COPY;
+        assert_int_equal(spw_migrate_migration_run(&f.migrator, &wish, NULL, 0, &bytes),
+                         SPW_E_AGAIN);
+        assert_int_equal(bytes, 0);
+        assert_int_equal(f.migrator.in_flight, 0);
+        assert_null(f.migrator.to_release);
+        assert_int_equal(spw_counter_get(&f.pool.counters.abandoned_moves), 1);
+        assert_int_equal(spw_counter_get(&f.pool.counters.closed_ns) > 0, !overlap);
+        assert_false(is_on_host(&f, f.a));
+        close_fixture(&f);
+    }
+}
+
 /* ---- refusals ---- */
 
 static void abandon(struct fixture *f)
@@ -676,6 +749,9 @@ int main(void)
         cmocka_unit_test(test_unknown_is_waited_for),
         cmocka_unit_test(test_inside_a_submission),
         cmocka_unit_test(test_without_trust),
+        cmocka_unit_test(test_verified),
+        cmocka_unit_test(test_mapping_is_refused),
+        cmocka_unit_test(test_copy_is_refused),
         cmocka_unit_test(test_refusals_after_abandoned_ones),
         cmocka_unit_test(test_two_in_flight),
         cmocka_unit_test(test_each_counts_its_own_accesses),

@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "migrate/barrier.h"
 
-enum { MOST = 4096, PATIENCE_NS = 1000, CHECKS = 8 };
+enum { MOST = 8192, PATIENCE_NS = 1000, CHECKS = 8 };
 
 /* A program with blocks of one granule each. */
 static struct {
@@ -201,12 +201,13 @@ static void test_size_of_a_batch(void **state)
         int count, hosts;
         size_t batch;
     } cases[] = {
-        {100, 50, 4},     /* the smallest at all */
-        {1200, 48, 12},   /* a 96th of the device */
-        {1200, 240, 30},  /* an eighth of what is on the host */
-        {1200, 600, 18},  /* a 32nd of the device */
-        {1200, 599, 18},  /* in whole granules */
-        {MOST, 1024, 96}, /* 3072 / 32 */
+        {100, 50, 4},      /* the smallest at all */
+        {1200, 48, 12},    /* a 96th of the device */
+        {1200, 240, 30},   /* an eighth of what is on the host */
+        {1200, 600, 18},   /* a 32nd of the device */
+        {1200, 599, 18},   /* in whole granules */
+        {4096, 1024, 96},  /* 3072 / 32 */
+        {MOST, 2048, 128}, /* the largest at all */
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -253,6 +254,17 @@ static void test_small_batches_beside_work(void **state)
     }
 }
 
+/* A single granule that is needed soon. */
+static void test_one_granule(void **state)
+{
+    open_fixture(1000, 500, 501, 20, false);
+    learn(490);
+    advance();
+    assert_int_equal(f.migrator.in_flight, 1);
+    assert_int_equal(going_to(SPW_TIER_DEVICE), 1);
+    close_fixture();
+}
+
 /* What cannot begin is no prefetch. */
 static void test_refused(void **state)
 {
@@ -262,6 +274,7 @@ static void test_refused(void **state)
     advance();
     assert_int_equal(f.migrator.in_flight, 0);
     assert_int_equal(prefetches(), 0);
+    assert_int_not_equal(f.prefetch.quiet_until, 0); /* the plan was of no use */
     close_fixture();
 }
 
@@ -274,7 +287,7 @@ static void test_distance_of_plans(void **state)
         int count;
         bool busy;
         uint64_t events;
-    } cases[] = {{512, false, 16}, {2048, false, 32}, {2048, true, 16}, {MOST, true, 32}};
+    } cases[] = {{512, false, 16}, {2048, false, 32}, {2048, true, 16}, {4096, true, 32}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         open_fixture(cases[i].count, 200, 300, 0, false);
@@ -429,8 +442,9 @@ static void test_beside_work(void **state)
         advance();
         assert_int_equal(f.migrator.in_flight, busy ? 2 : 1);
         f.prefetch.plan_at = 0;
-        advance(); /* there are not more than two */
+        advance(); /* there are not more than two, and no plan is made for another */
         assert_int_equal(prefetches(), busy ? 2 : 1);
+        assert_int_equal(f.prefetch.quiet_until, 0);
         close_fixture();
     }
 }
@@ -486,7 +500,7 @@ static void test_finish(void **state)
 static void test_hot_blocks(void **state)
 {
     for (int soon = 0; soon < 2; soon++) {
-        open_fixture(64, 40, 44, 20, true);
+        open_fixture(64, 40, 41, 20, true);
         learn(soon ? 9 : 8); /* the lead is 32 events */
         spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false);
         run_to(f.next);
@@ -496,7 +510,8 @@ static void test_hot_blocks(void **state)
         assert_int_equal(prefetches(), soon);
         if (soon) {
             assert_true(f.migrator.migrations[f.migrator.first].require_idle);
-            assert_int_equal(going_to(SPW_TIER_DEVICE), 4);
+            assert_int_equal(going_to(SPW_TIER_DEVICE), 1);
+            assert_int_equal(f.prefetch.quiet_until, 0);
         }
         close_fixture();
     }
@@ -523,6 +538,7 @@ int main(void)
         cmocka_unit_test(test_size_of_a_batch),
         cmocka_unit_test(test_less_than_a_batch),
         cmocka_unit_test(test_small_batches_beside_work),
+        cmocka_unit_test(test_one_granule),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_distance_of_plans),
         cmocka_unit_test(test_pause_after_a_useless_plan),

@@ -29,6 +29,7 @@ static void moved(int ordinal, const struct spw_migration *migration, uint64_t b
 {
     assert_int_equal(ordinal, 3);
     assert_int_equal(bytes, GRANULE);
+    tier.closed_ns += closed_ns;
     tier.moved_to[tier.moved++ % 16] = migration->watched.places[0].granule;
 }
 

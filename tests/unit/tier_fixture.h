@@ -20,6 +20,7 @@ struct tier_fixture {
     size_t asked;          /* how often it was asked for that */
     size_t moved;          /* migrations that were reported */
     uint64_t moved_to[16]; /* the first granule of each */
+    uint64_t closed_ns;    /* the sum of what they held submissions back */
 };
 
 extern struct tier_fixture tier;
