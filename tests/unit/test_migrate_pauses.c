@@ -1,4 +1,4 @@
-/* What moves for others, in a pause, and while the device is idle. */
+/* Evictions for others, for a pause, and the return of blocks while the device is idle. */
 #include "migrate/migrate.h"
 
 #include "tier_fixture.h"
@@ -138,7 +138,7 @@ static void test_pause_that_fails(void **state)
 
 /* ---- an idle device ---- */
 
-/* What fits comes back, and a part of the device is left free. */
+/* Blocks come back as far as they fit, and a part of the device is left free. */
 static void test_idle(void **state)
 {
     enum { FREED = 10 };
