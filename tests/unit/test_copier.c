@@ -344,6 +344,29 @@ static void test_probe_is_refused(void **state)
     }
 }
 
+/* The stream exists, and its context cannot be entered. */
+static void test_context_is_refused(void **state)
+{
+    const enum spw_err err = spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED);
+    struct spw_backend_fence *fence;
+    uint64_t hash = 4711;
+    bool busy = true;
+
+    open(1);
+    assert_int_equal(copy(at(MIB), at(0), MIB, false, &fence), SPW_OK);
+    spw_backend_fence_drop(&fences, fence);
+    fake_driver_fail(SPW_CALL_cuCtxGetCurrent, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(copy(at(MIB), at(0), MIB, false, &fence), err);
+    assert_null(fence);
+    assert_int_equal(fake_driver.copy_count, 1);
+    fake_driver_fail(SPW_CALL_cuCtxGetCurrent, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(spw_backend_copier_hash(&copier, at(0), MIB, &hash), err);
+    fake_driver_fail(SPW_CALL_cuCtxGetCurrent, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(spw_backend_copier_probe(&copier, at(MIB), at(0), MIB, &busy), err);
+    assert_false(busy);
+    close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_hash_is_refused),
         cmocka_unit_test(test_probe),
         cmocka_unit_test(test_probe_is_refused),
+        cmocka_unit_test(test_context_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
