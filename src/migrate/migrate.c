@@ -319,6 +319,35 @@ bool spw_migrate_evict_some(struct spw_migrate *tier)
     return bytes > 0;
 }
 
+/* Waits until the device is idle, at most so long. */
+static enum spw_err await_idle(struct spw_pool *pool, uint64_t wait_ns)
+{
+    struct spw_backoff backoff = {.limit_ns = wait_ns};
+    void *fence;
+    enum spw_err err = spw_pool_fence_record(pool, NULL, &fence);
+
+    if (err != SPW_OK) {
+        return err;
+    }
+    do {
+        err = spw_pool_fence_query(pool, fence);
+    } while (err == SPW_E_AGAIN && spw_backoff_pause(&backoff));
+    spw_pool_fence_drop(pool, fence);
+    return err;
+}
+
+void spw_migrate_settle(struct spw_migrate *tier)
+{
+    if (!spw_lock_try(&tier->lock)) {
+        return; /* another thread is at it */
+    }
+    while (tier->migrator.in_flight > 0 && spw_migrate_migration_is_copied(&tier->migrator) &&
+           await_idle(tier->config.pool, SPW_BACKOFF_MOST_NS) == SPW_OK) {
+        (void)spw_migrate_prefetch_finish_one(&tier->prefetch);
+    }
+    spw_unlock(&tier->lock);
+}
+
 void spw_migrate_give_up(struct spw_migrate *tier)
 {
     spw_lock(&tier->lock);
@@ -390,23 +419,6 @@ void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t
         spw_pool_let_graphs_move(tier->config.pool, false);
     }
     spw_unlock(&tier->lock);
-}
-
-/* Waits until the device is idle, at most so long. */
-static enum spw_err await_idle(struct spw_pool *pool, uint64_t wait_ns)
-{
-    struct spw_backoff backoff = {.limit_ns = wait_ns};
-    void *fence;
-    enum spw_err err = spw_pool_fence_record(pool, NULL, &fence);
-
-    if (err != SPW_OK) {
-        return err;
-    }
-    do {
-        err = spw_pool_fence_query(pool, fence);
-    } while (err == SPW_E_AGAIN && spw_backoff_pause(&backoff));
-    spw_pool_fence_drop(pool, fence);
-    return err;
 }
 
 enum spw_err spw_migrate_swap_prepare(struct spw_migrate *tier, uint64_t wait_ns)

@@ -85,6 +85,11 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
  * for something else. False when nothing was evicted. */
 bool spw_migrate_evict_some(struct spw_migrate *tier);
 
+/* Finishes the migrations in flight whose copies are complete, if the device is idle. Otherwise
+ * they go on. They pin memory, also of blocks that were freed meanwhile, which is about to be
+ * trimmed. Waits for the device for 0.1 ms at most. */
+void spw_migrate_settle(struct spw_migrate *tier);
+
 /* Gives up the migrations that are in flight: nothing has changed. */
 void spw_migrate_give_up(struct spw_migrate *tier);
 

@@ -2,6 +2,7 @@
  * driver's own default pool keeps the other settings. Pools that the program creates are served by
  * the driver alone. */
 #include "track/device.h"
+#include "track/spill.h"
 #include "serve/handlers.h"
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -67,6 +68,7 @@ CUresult spw_serve_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     struct spw_pool *ours = device == NULL ? NULL : spw_track_device_opened(device);
 
     if (ours != NULL) {
+        spw_track_spill_settle(device);
         (void)spw_pool_trim(ours, minBytesToKeep);
         (void)spw_pool_trim_host(ours);
     }

@@ -4,6 +4,7 @@
 #include "track/device.h"
 #include "track/process.h"
 #include "track/lease.h"
+#include "track/spill.h"
 #include "migrate/barrier.h"
 #include "pool/pool.h"
 #include "record/record.h"
@@ -103,6 +104,7 @@ SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
     spw_track_lease_enter();
     pool = spw_track_device_opened(device);
     if (pool != NULL) {
+        spw_track_spill_settle(device);
         (void)spw_pool_trim(pool, keep_bytes);
     }
     spw_track_lease_leave();

@@ -82,6 +82,15 @@ static void give_up(void)
     }
 }
 
+void spw_track_spill_settle(const struct spw_device *device)
+{
+    struct spw_migrate *tier = tier_of(device);
+
+    if (tier != NULL && spw_track_spill_may_move()) {
+        spw_migrate_settle(tier);
+    }
+}
+
 bool spw_track_spill_may_move(void)
 {
     static atomic_flag given_up = ATOMIC_FLAG_INIT;

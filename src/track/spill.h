@@ -11,6 +11,10 @@
  * program submits is seen (unseen.h). No lock may be held. */
 bool spw_track_spill_may_move(void);
 
+/* The pool's free memory is about to be given back: ends moves that are complete, as they pin some
+ * of it. */
+void spw_track_spill_settle(const struct spw_device *device);
+
 /* Gives device memory back to the driver by moving blocks to the host. False when none was moved.
  */
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool);

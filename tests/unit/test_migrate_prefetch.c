@@ -213,6 +213,48 @@ static void test_migration_in_flight_gives_room(void **state)
 }
 
 /* Holding moves finishes what is in flight; giving up ends it without a change. */
+static uint64_t on_host(void)
+{
+    (void)spw_pool_trim(tier.pool.pool, 0);
+    (void)spw_pool_trim_host(tier.pool.pool);
+    return counter(&tier.pool.counters.host_bytes);
+}
+
+/* A migration whose blocks are freed meanwhile pins their memory until it is over. */
+static void test_settle(void **state)
+{
+    uint64_t begun;
+
+    open_predicted(overlapping(false));
+    spw_migrate_settle(tier.tier); /* nothing is in flight */
+    submit_often(CHECKS + 1);
+    assert_int_equal(prefetches(), 1);
+    for (int i = 0; i < BLOCKS; i++) {
+        tier_give(tier.blocks[i]);
+    }
+    assert_true(on_host() > 0);
+    begun = moves();
+    spw_migrate_settle(tier.tier);
+    assert_true(moves() > begun);
+    assert_int_equal(on_host(), 0);
+    tier_close();
+}
+
+/* While the device is busy, a migration goes on. */
+static void test_settle_beside_work(void **state)
+{
+    open_predicted(overlapping(false));
+    submit_often(CHECKS + 1);
+    tier.pool.vm.immediate = false;
+    spw_migrate_settle(tier.tier);
+    assert_int_equal(moves(), 1);
+    tier.pool.vm.immediate = true;
+    fake_vm_complete(&tier.pool.vm);
+    spw_migrate_settle(tier.tier);
+    assert_int_equal(moves(), 2);
+    tier_close();
+}
+
 static void test_hold_and_give_up(void **state)
 {
     open_predicted(overlapping(false));
@@ -244,6 +286,8 @@ int main(void)
         cmocka_unit_test(test_idle_without_prefetching),
         cmocka_unit_test(test_evicted_with_predictions),
         cmocka_unit_test(test_migration_in_flight_gives_room),
+        cmocka_unit_test(test_settle),
+        cmocka_unit_test(test_settle_beside_work),
         cmocka_unit_test(test_hold_and_give_up),
     };
 
