@@ -13,6 +13,30 @@ class Programs(harness.Case):
     def test_odd_questions_to_the_resolver(self):
         self.run_both(PROGRAMS / "resolver")
 
+    def test_older_and_per_thread_editions(self):
+        result = self.run_both(PROGRAMS / "editions", SIM_DEVICES=2, CHECK="on")
+        for device in result.stats["devices"]:
+            self.assertEqual(device["allocs"], 8)
+            self.assertEqual(device["frees"], 8)
+            self.assertEqual(device["live_bytes"], 0)
+            self.assertEqual(device["live_peak_bytes"], 6 * MIB)
+        self.assertEqual(result.device(0)["passed_allocs"], 1)
+        self.assertEqual(result.device(1)["committed_bytes"], 0)
+
+    def test_calls_that_the_driver_has_no_memory_for(self):
+        """They are repeated when the pool has given back what it had to spare."""
+        for preload in (False, True):
+            result = self.run_program(PROGRAMS / "shortage", preload=preload, SIM_DEVICES=2,
+                                      allow=[OOM_LINE, "spillway:  "],
+                                      **({"SPILL": "off"} if preload else {}))
+            calls = [line.split() for line in result.stdout.splitlines()]
+            self.assertEqual(len(calls), 22)
+            for name, plain, once, always in calls:
+                self.assertEqual(once, plain if preload else "2", name)
+                self.assertEqual(always, "2", name)
+        self.assertEqual(result.device()["forward_retries"], 2 * len(calls))
+        self.assertEqual(result.device()["ooms"], 1)
+
     def test_answers_about_blocks(self):
         """Equal except for handles of physical memory, which the pool's blocks do not support; and
         for CUDA IPC, which they support on a stream as well."""
