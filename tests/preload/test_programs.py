@@ -87,6 +87,24 @@ class Programs(harness.Case):
         self.assertEqual(device["pinned_bytes"], 3 * MIB)
         self.assertEqual(device["allocs"], 0)
 
+    def test_own_memory_until_its_last_reference(self):
+        result = self.run_both(PROGRAMS / "own_memory", CHECK="on")
+        self.assertIn("release: 999\nrelease refused: 4 MiB\nrelease: 0\nmapping: 4 MiB\n",
+                      result.stdout)
+        device = result.device()
+        self.assertEqual(device["vmm_creates"], 4)
+        self.assertEqual(device["live_peak_bytes"], 8 * MIB)
+        self.assertEqual(device["pinned_bytes"], 6 * MIB)
+        self.assertEqual(device["pinned_peak_bytes"], 12 * MIB)
+        for name in ("live_bytes", "vmm_bytes", "committed_bytes", "allocs"):
+            self.assertEqual(device[name], 0, name)
+
+    def test_public_interface(self):
+        path = self.folder / "statistics.json"
+        result = self.run_program(PROGRAMS / "interface", path, STATS=path)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.device()["live_peak_bytes"], 5 * 8 * MIB)
+
     def test_spare_memory_yields_to_the_program(self):
         self.run_program(PROGRAMS / "vmm", "retry", SIM_MEMORY="4GiB")
 

@@ -65,6 +65,28 @@ class Record(harness.Case):
         result = self.run_program(PROGRAM, *arguments, RECORD=path, **options)
         return result, Recording(pathlib.Path(path))
 
+    def sources(self, program, *arguments, **options):
+        """How many allocations of each source a program made, and how many frees of each."""
+        path = self.folder / f"recording-{next(self.numbers)}"
+        self.run_program(harness.PROGRAMS / program, *arguments, RECORD=path, **options)
+        made, freed, of = collections.Counter(), collections.Counter(), {}
+        for event in Recording(path).events():
+            if event["kind"] == "alloc":
+                of[event["address"]] = event["source"], event["charged"]
+                made[of[event["address"]]] += 1
+            elif event["kind"] == "free":
+                freed[of.pop(event["address"])] += 1
+        return made, freed
+
+    def test_memory_that_is_not_the_pools(self):
+        """The program's own physical memory, page-locked memory, and what the driver allocates."""
+        created, pinned, passed = ("created", True), ("pinned", False), ("passed", True)
+        self.assertEqual(self.sources("own_memory"), ({created: 4, pinned: 3},
+                                                      {created: 4, pinned: 2}))
+        self.assertEqual(self.sources("vmm"), ({created: 1, pinned: 1}, {created: 1}))
+        self.assertEqual(self.sources("refused", "free", MODE="observe", allow=["mode observe"]),
+                         ({passed: 3}, {passed: 3}))
+
     def agree(self, result, recording):
         replay, device = Replay(recording), result.device()
         self.assertEqual(replay.wrong, [])

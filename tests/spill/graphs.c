@@ -10,8 +10,14 @@
  *         twice       two executable graphs name the blocks; one is destroyed
  *         updated     the executable graph named nothing and is updated
  *         changed     the executable graph names nothing, then a node's parameters are set
+ *         changed-v1, changed-fill, changed-copy, changed-node, changed-child, changed-batch
+ *                     the same by another function; the simulated GPU refuses the last two
+ *         older-update                   as `updated`, by the older function
+ *         cuGraphInstantiate...          as `kernel`; made executable by this function
+ *         cuStreamBeginCapture...        as `kernel`; captured by this function
  *
  * Made for a device of 64 MiB. Exit 0 if every call succeeds. */
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -52,19 +58,62 @@ static void submit(int i)
     }
 }
 
+static bool begins(const char *start)
+{
+    return strncmp(how, start, strlen(start)) == 0;
+}
+
+/* The function of exactly this name, of the type of another one. */
+#define EDITION(name, like) ((__typeof__(like) *)(uintptr_t)dlsym(RTLD_DEFAULT, name))
+
+static CUresult begin_capture(void)
+{
+    typedef CUresult begin_v1(CUstream);
+    CUgraph graph;
+
+    if (is("cuStreamBeginCapture") || is("cuStreamBeginCapture_ptsz")) {
+        return ((begin_v1 *)(uintptr_t)dlsym(RTLD_DEFAULT, how))(side);
+    }
+    if (begins("cuStreamBeginCaptureToGraph")) {
+        MUST(cuGraphCreate(&graph, 0));
+        return EDITION(how, cuStreamBeginCaptureToGraph)(side, graph, NULL, NULL, 0,
+                                                         CU_STREAM_CAPTURE_MODE_RELAXED);
+    }
+    return EDITION(begins("cuStream") ? how : "cuStreamBeginCapture_v2",
+                   cuStreamBeginCapture)(side, CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
 /* A graph of one node for each block that it shall name. */
 static CUgraph capture(void)
 {
+    const char *end =
+        strstr(how, "_ptsz") != NULL ? "cuStreamEndCapture_ptsz" : "cuStreamEndCapture";
     CUgraph graph;
 
-    MUST(cuStreamBeginCapture(side, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(begin_capture());
     for (int i = 0; i < COLD; i++) {
         if (named[i]) {
             submit(i);
         }
     }
-    MUST(cuStreamEndCapture(side, &graph));
+    MUST(EDITION(end, cuStreamEndCapture)(side, &graph));
     return graph;
+}
+
+static CUgraphExec instantiate(CUgraph graph)
+{
+    typedef CUresult with_log(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
+    CUDA_GRAPH_INSTANTIATE_PARAMS params = {0};
+    CUgraphExec exec;
+
+    if (is("cuGraphInstantiate") || is("cuGraphInstantiate_v2")) {
+        MUST(((with_log *)(uintptr_t)dlsym(RTLD_DEFAULT, how))(&exec, graph, NULL, NULL, 0));
+    } else if (begins("cuGraphInstantiateWithParams")) {
+        MUST(EDITION(how, cuGraphInstantiateWithParams)(&exec, graph, &params));
+    } else {
+        MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    }
+    return exec;
 }
 
 static CUgraph parent_of(CUgraph child)
@@ -115,27 +164,110 @@ static CUgraph added(CUdeviceptr *block, CUgraphNode *ret_node)
     return graph;
 }
 
+/* The same with a fill of the first word of a block by 0, which is there already, or with a copy
+ * of its second word, which is the same, to its first. */
+static CUDA_MEMSET_NODE_PARAMS fill_of(CUdeviceptr block)
+{
+    return (CUDA_MEMSET_NODE_PARAMS){.dst = block, .elementSize = 4, .width = 1, .height = 1};
+}
+
+static CUDA_MEMCPY3D copy_in(CUdeviceptr block)
+{
+    return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .srcDevice = block + 4,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = block,
+                           .WidthInBytes = 4,
+                           .Height = 1,
+                           .Depth = 1};
+}
+
+static CUgraph added_of_kind(CUdeviceptr *block, CUgraphNode *ret_node)
+{
+    CUDA_MEMSET_NODE_PARAMS fill = fill_of(*block);
+    CUDA_MEMCPY3D copy = copy_in(*block);
+    CUcontext context;
+    CUgraph graph;
+
+    if (!is("changed-fill") && !is("changed-copy")) {
+        return added(block, ret_node);
+    }
+    MUST(cuCtxGetCurrent(&context));
+    MUST(cuGraphCreate(&graph, 0));
+    if (is("changed-fill")) {
+        MUST(cuGraphAddMemsetNode(ret_node, graph, NULL, 0, &fill, context));
+    } else {
+        MUST(cuGraphAddMemcpyNode(ret_node, graph, NULL, 0, &copy, context));
+    }
+    return graph;
+}
+
+static void change(CUgraphExec exec, CUgraphNode node, CUgraph graph)
+{
+    struct arguments values;
+    CUDA_KERNEL_NODE_PARAMS kernel = node_of(&values, &cold[0]);
+    CUDA_MEMSET_NODE_PARAMS fill = fill_of(cold[0]);
+    CUDA_BATCH_MEM_OP_NODE_PARAMS batch = {0};
+    CUDA_MEMCPY3D copy = copy_in(cold[0]);
+    CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+    CUDA_KERNEL_NODE_PARAMS_v1 old;
+    CUcontext context;
+
+    MUST(cuCtxGetCurrent(&context));
+    memcpy(&old, &kernel, sizeof(old)); /* the beginning of the newer one */
+    memcpy(&any.kernel, &kernel, sizeof(kernel));
+    if (is("changed-v1")) {
+        typedef CUresult set_v1(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *);
+
+        MUST(((set_v1 *)(uintptr_t)dlsym(RTLD_DEFAULT, "cuGraphExecKernelNodeSetParams"))(
+            exec, node, &old));
+    } else if (is("changed-fill")) {
+        MUST(cuGraphExecMemsetNodeSetParams(exec, node, &fill, context));
+    } else if (is("changed-copy")) {
+        MUST(cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context));
+    } else if (is("changed-node")) {
+        MUST(cuGraphExecNodeSetParams(exec, node, &any));
+    } else if (is("changed-child")) {
+        (void)cuGraphExecChildGraphNodeSetParams(exec, node, graph);
+    } else if (is("changed-batch")) {
+        (void)cuGraphExecBatchMemOpNodeSetParams(exec, node, &batch);
+    } else {
+        MUST(cuGraphExecKernelNodeSetParams(exec, node, &kernel));
+    }
+}
+
+static void update(CUgraphExec exec, CUgraph graph)
+{
+    typedef CUresult update_v1(CUgraphExec, CUgraph, CUgraphNode *, CUgraphExecUpdateResult *);
+    CUgraphExecUpdateResultInfo result;
+    CUgraphExecUpdateResult outcome;
+    CUgraphNode node;
+
+    if (is("older-update")) {
+        MUST(((update_v1 *)(uintptr_t)dlsym(RTLD_DEFAULT, "cuGraphExecUpdate"))(exec, graph, &node,
+                                                                                &outcome));
+    } else {
+        MUST(cuGraphExecUpdate(exec, graph, &result));
+    }
+}
+
 /* An executable graph that is updated or changed after it was made. */
 static CUgraphExec prepare_changed(void)
 {
-    CUgraphExecUpdateResultInfo result;
     CUdeviceptr small;
     CUgraphNode node;
     CUgraphExec exec;
     CUgraph graph;
 
-    MUST(cuMemAllocAsync(&small, 4, stream));
-    graph = added(&small, &node);
-    MUST(cuGraphInstantiate(&exec, graph, 0));
-    if (is("changed")) {
-        struct arguments values;
-        CUDA_KERNEL_NODE_PARAMS params = node_of(&values, &cold[0]);
-
-        MUST(cuGraphExecKernelNodeSetParams(exec, node, &params));
+    MUST(cuMemAllocAsync(&small, 8, stream));
+    graph = added_of_kind(&small, &node);
+    exec = instantiate(graph);
+    if (begins("changed")) {
+        change(exec, node, graph);
     } else {
         CUgraph next = added(&cold[0], &node);
 
-        MUST(cuGraphExecUpdate(exec, next, &result));
+        update(exec, next);
         MUST(cuGraphDestroy(next));
     }
     MUST(cuGraphDestroy(graph));
@@ -155,7 +287,7 @@ static CUgraphExec prepare_captured(void)
         return NULL;
     }
     if (!is("forgotten")) {
-        MUST(cuGraphInstantiate(&exec, graph, 0));
+        exec = instantiate(graph);
     }
     if (is("twice")) {
         MUST(cuGraphInstantiate(&other, graph, 0));
@@ -169,6 +301,11 @@ static CUgraphExec prepare_captured(void)
     return exec;
 }
 
+static bool changes(void)
+{
+    return is("updated") || is("older-update") || begins("changed");
+}
+
 static CUgraphExec prepare(void)
 {
     CUstream brief;
@@ -180,7 +317,7 @@ static CUgraphExec prepare(void)
         MUST(cuStreamDestroy(brief));
         return NULL;
     }
-    return is("updated") || is("changed") ? prepare_changed() : prepare_captured();
+    return changes() ? prepare_changed() : prepare_captured();
 }
 
 static void launch(CUgraphExec exec)
@@ -188,7 +325,7 @@ static void launch(CUgraphExec exec)
     for (int i = 0; exec != NULL && i < LAUNCHES; i++) {
         MUST(cuGraphLaunch(exec, side));
         for (int k = 0; k < COLD; k++) {
-            bool adds = !is("fill") && !is("copy") && !is("updated") && !is("changed");
+            bool adds = !is("fill") && !is("copy") && !changes();
 
             expected[k] = named[k] && is("fill") ? 7 : expected[k] + (named[k] && adds);
         }

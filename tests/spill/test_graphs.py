@@ -48,12 +48,28 @@ class Graphs(harness.Case):
         """Nothing was captured on it, so its end keeps nothing in its place."""
         self.assertGreater(self.evicted("none"), BLOCK)
 
+    def test_older_and_per_thread_editions(self):
+        """Three blocks stay, and the fourth moves."""
+        for how in ("cuGraphInstantiate", "cuGraphInstantiate_v2", "cuGraphInstantiateWithParams",
+                    "cuGraphInstantiateWithParams_ptsz", "cuStreamBeginCapture",
+                    "cuStreamBeginCapture_ptsz", "cuStreamBeginCapture_v2_ptsz",
+                    "cuStreamBeginCaptureToGraph", "cuStreamBeginCaptureToGraph_ptsz"):
+            with self.subTest(how):
+                moved = self.evicted(how, 0, 1, 2)
+                self.assertGreater(moved, 0)
+                self.assertLessEqual(moved, MOST)
+
     def test_an_updated_graph(self):
-        moved = self.evicted("updated")
-        self.assertGreater(moved, BLOCK)
+        for how in ("updated", "older-update"):
+            with self.subTest(how):
+                moved = self.evicted(how)
+                self.assertGreater(moved, BLOCK)
 
     def test_parameters_that_are_not_read(self):
-        self.assertEqual(self.evicted("changed"), 0)
+        for how in ("changed", "changed-v1", "changed-fill", "changed-copy", "changed-node",
+                    "changed-child", "changed-batch"):
+            with self.subTest(how):
+                self.assertEqual(self.evicted(how), 0)
 
     def test_one_line_says_so(self):
         for how, blocks, lines in (("changed", (), 1), ("kernel", (0,), 0)):
