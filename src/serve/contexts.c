@@ -175,18 +175,6 @@ static void lose_context(CUcontext context)
     }
 }
 
-CUresult spw_serve_cuCtxDestroy_v2(CUcontext ctx)
-{
-    lose_context(ctx);
-    return spw_track_driver()->cuCtxDestroy_v2(ctx);
-}
-
-CUresult spw_serve_cuCtxDestroy(CUcontext ctx)
-{
-    lose_context(ctx);
-    return spw_track_driver()->cuCtxDestroy(ctx);
-}
-
 /* A green context's memory belongs to its primary context; only its streams end. */
 CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
@@ -321,4 +309,35 @@ CUresult spw_serve_cuDevicePrimaryCtxRelease(CUdevice dev)
 
     leave_primary(entered);
     return result;
+}
+
+/* ---- contexts of the program's own ---- */
+
+/* The driver refuses to destroy a primary context in this way: its memory stays. */
+static void lose_own_context(CUcontext context)
+{
+    int ordinal = ordinal_of(context);
+    bool entered, primary;
+
+    if (ordinal < 0) {
+        return;
+    }
+    entered = enter_primary();
+    primary = context == primary_of(spw_process.devices[ordinal].handle);
+    leave_primary(entered);
+    if (!primary) {
+        lose(&spw_process.devices[ordinal], context, false);
+    }
+}
+
+CUresult spw_serve_cuCtxDestroy_v2(CUcontext ctx)
+{
+    lose_own_context(ctx);
+    return spw_track_driver()->cuCtxDestroy_v2(ctx);
+}
+
+CUresult spw_serve_cuCtxDestroy(CUcontext ctx)
+{
+    lose_own_context(ctx);
+    return spw_track_driver()->cuCtxDestroy(ctx);
 }

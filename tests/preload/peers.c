@@ -1,6 +1,8 @@
 /* A kernel on device 1 reads and writes memory of device 0 that was allocated before and after
- * access was enabled. Needs two devices and the simulator's built-in kernels. */
+ * access was enabled. Needs two devices and the simulator's built-in kernels. With "pool" the
+ * memory is the default pool's, and access is that of the pool. */
 #include <cuda.h>
+#include <string.h>
 
 #include "check.h"
 
@@ -64,7 +66,50 @@ static void enable_meanwhile(CUcontext owner, CUcontext peer, CUdeviceptr block)
     MUST(cuCtxSetCurrent(peer));
 }
 
-int main(void)
+static CUresult set_access(CUdevice device, CUmemAccess_flags flags)
+{
+    CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+                              .flags = flags};
+    CUmemoryPool pool;
+
+    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+    return cuMemPoolSetAccess(pool, &access, 1);
+}
+
+static CUdeviceptr allocate_ordered(CUcontext context)
+{
+    CUdeviceptr block;
+
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuMemAllocAsync(&block, WORDS * sizeof(int), NULL));
+    MUST(cuCtxSynchronize());
+    return block;
+}
+
+static void use_pool(void)
+{
+    CUcontext second = primary(1);
+    CUcontext first = primary(0);
+    CUdeviceptr before, after;
+    CUmodule module;
+
+    before = allocate_ordered(first);
+    printf("its own device: %d\n", set_access(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    printf("no such device: %d\n", set_access(7, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    printf("the other one: %d\n", set_access(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    after = allocate_ordered(first);
+    MUST(cuCtxSetCurrent(second));
+    MUST(cuModuleLoadData(&module, "built-in"));
+    use(module, before);
+    use(module, after);
+    MUST(cuModuleUnload(module));
+    printf("none: %d\n", set_access(1, CU_MEM_ACCESS_FLAGS_PROT_NONE));
+    MUST(cuCtxSetCurrent(first));
+    MUST(cuMemFreeAsync(before, NULL));
+    MUST(cuMemFreeAsync(after, NULL));
+}
+
+int main(int argc, char **argv)
 {
     CUcontext contexts[2];
     CUdeviceptr before = 0;
@@ -72,6 +117,10 @@ int main(void)
     CUmodule module = NULL;
 
     MUST(cuInit(0));
+    if (argc == 2 && strcmp(argv[1], "pool") == 0) {
+        use_pool();
+        return 0;
+    }
     contexts[1] = primary(1);
     MUST(cuModuleLoadData(&module, "built-in"));
     contexts[0] = primary(0);

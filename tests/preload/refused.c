@@ -5,12 +5,16 @@
  * free, free-async: frees 40 MiB twice, with an allocation in between; the first free fails.
  * begin: begins a capture, which fails, and then allocates.
  * capture: begins a capture twice, and frees a block from before it.
+ * end: ends a capture, which the driver refuses at first, and allocates on its stream meanwhile and
+ *     afterwards.
  * streams: lets a stream of another device have the handle of one that is gone.
  * destroy: destroys a context whose work is under way, with its memory. */
 #include <cuda.h>
 #include <string.h>
 
 #include "check.h"
+
+int spillway_sim_fail(const char *list); /* of the simulated driver */
 
 enum { BYTES = 40 << 20, MOST = 1000 };
 
@@ -102,6 +106,22 @@ static void capture(void)
     }
 }
 
+static void end(void)
+{
+    CUdeviceptr captured = 0, block = 0;
+    CUgraph graph = NULL, none = NULL;
+
+    MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(spillway_sim_fail("cuStreamEndCapture:1:999"));
+    SHOW(name_of, cuStreamEndCapture(stream, &graph));
+    SHOW(name_of, cuMemAllocAsync(&captured, BYTES, stream));
+    SHOW(name_of, cuStreamEndCapture(stream, &graph));
+    SHOW(name_of, cuMemAllocAsync(&block, BYTES, stream));
+    SHOW(name_of, cuMemFreeAsync(block, stream));
+    SHOW(name_of, cuStreamEndCapture(stream, &none));
+    MUST(cuGraphDestroy(graph));
+}
+
 /* Allocates on a stream of device 0, and on one of device 1 with the same handle. */
 static void streams(void)
 {
@@ -170,6 +190,8 @@ int main(int argc, char **argv)
         begin();
     } else if (strcmp(argv[1], "capture") == 0) {
         capture();
+    } else if (strcmp(argv[1], "end") == 0) {
+        end();
     } else if (strcmp(argv[1], "streams") == 0) {
         streams();
     } else if (strcmp(argv[1], "destroy") == 0) {

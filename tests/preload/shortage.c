@@ -2,7 +2,8 @@
  * each of them a block was freed, whose memory the pool still has.
  *
  * Prints the name of each function, and the results of a call that is not refused, of one that is
- * refused once, and of one that is always refused. Needs two devices. */
+ * refused once, of one that is always refused, and of one that is refused once after that, when the
+ * pool has nothing left. Needs two devices. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdint.h>
@@ -278,7 +279,7 @@ int main(void)
 {
     prepare();
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        CUresult plain = calls[i].make(calls[i].name), once, always;
+        CUresult plain = calls[i].make(calls[i].name), once, always, last;
         char list[100];
 
         spare();
@@ -289,8 +290,11 @@ int main(void)
         snprintf(list, sizeof(list), "%s:1+", calls[i].name);
         MUST(spillway_sim_fail(list));
         always = calls[i].make(calls[i].name);
+        snprintf(list, sizeof(list), "%s:1", calls[i].name);
+        MUST(spillway_sim_fail(list));
+        last = calls[i].make(calls[i].name);
         MUST(spillway_sim_fail(NULL));
-        printf("%s %d %d %d\n", calls[i].name, plain, once, always);
+        printf("%s %d %d %d %d\n", calls[i].name, plain, once, always, last);
     }
     return 0;
 }

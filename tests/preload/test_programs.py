@@ -31,11 +31,11 @@ class Programs(harness.Case):
                                       **({"SPILL": "off"} if preload else {}))
             calls = [line.split() for line in result.stdout.splitlines()]
             self.assertEqual(len(calls), 22)
-            for name, plain, once, always in calls:
+            for name, plain, once, always, last in calls:
                 self.assertEqual(once, plain if preload else "2", name)
-                self.assertEqual(always, "2", name)
+                self.assertEqual((always, last), ("2", "2"), name)
         self.assertEqual(result.device()["forward_retries"], 2 * len(calls))
-        self.assertEqual(result.device()["ooms"], 1)
+        self.assertEqual(result.device()["ooms"], 2)
 
     def test_answers_about_blocks(self):
         """Equal except for handles of physical memory, which the pool's blocks do not support; and
@@ -98,6 +98,24 @@ class Programs(harness.Case):
         self.assertEqual(device["pinned_peak_bytes"], 12 * MIB)
         for name in ("live_bytes", "vmm_bytes", "committed_bytes", "allocs"):
             self.assertEqual(device[name], 0, name)
+
+    def test_senseless_arguments(self):
+        """Nothing is lost by them: not even memory of a primary context that shall be destroyed."""
+        result = self.run_both(PROGRAMS / "senseless", SIM_DEVICES=2, CHECK="on", SPILL="off",
+                               allow=[OOM_LINE, "spillway:  "])
+        self.assertEqual(result.device()["live_bytes"], 0)
+        self.assertEqual(result.device()["ooms"], 3)
+        self.assertEqual(result.device()["passed_allocs"], 1)
+
+    def test_without_a_pool(self):
+        """When none can be made, the driver serves the program."""
+        for program in ("own_memory", "editions", "pools", "senseless"):
+            with self.subTest(program):
+                result = self.run_both(PROGRAMS / program, SIM_DEVICES=2, allow=["no pool"],
+                                       SIM_FAIL="cuMemGetAllocationGranularity:1+:304")
+                for device in result.stats["devices"]:
+                    self.assertEqual(device["allocs"], 0)
+                    self.assertEqual(device["live_bytes"], 0)
 
     def test_public_interface(self):
         path = self.folder / "statistics.json"
@@ -256,8 +274,9 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["host_waits"], 0)
 
     def test_peer_access(self):
-        result = self.run_both(PROGRAMS / "peers", SIM_DEVICES=2)
-        self.assertEqual(result.device(0)["allocs"], 2)
+        for words in ((), ("pool",)):
+            result = self.run_both(PROGRAMS / "peers", *words, SIM_DEVICES=2)
+            self.assertEqual(result.device(0)["allocs"], 2)
 
     def test_copies_between_devices(self):
         """A driver does not reach mapped memory of another device without access, unless by a peer
@@ -320,6 +339,19 @@ class Refused(harness.Case):
                     self.assertEqual(device[name], 0, name)
                 self.assertEqual(device["live_peak_bytes"], 40 * MIB)
                 self.assertEqual(device["passed_allocs"], 1)
+
+    def test_pitch_beyond_the_limit(self):
+        lines, device = self.results("pitch", LIMIT="64MiB", SPILL="off", allow=[OOM_LINE])
+        self.assertEqual(lines, ["CUDA_SUCCESS", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA_SUCCESS"])
+        self.assertEqual(device["live_peak_bytes"], 40 * MIB)
+
+    def test_capture_that_does_not_end(self):
+        """It goes on: what is allocated on its stream belongs to it."""
+        result = self.run_program(PROGRAMS / "refused", "end", SIM_DEVICES=2)
+        self.assertEqual(re.findall(r": (\S+)$", result.stdout, re.MULTILINE),
+                         ["CUDA_ERROR_UNKNOWN", *4 * ["CUDA_SUCCESS"], "CUDA_ERROR_ILLEGAL_STATE"])
+        self.assertEqual(result.device()["captured_allocs"], 1)
+        self.assertEqual(result.device()["allocs"], 1)
 
     def test_block_that_could_not_be_freed(self):
         """It counts until it is freed."""

@@ -7,6 +7,7 @@
  *         captured    as `kernel`; the graph is captured and not yet made executable
  *         forgotten   the graph is captured and destroyed
  *         destroyed   the executable graph is destroyed
+ *         refused-exec, refused-graph    as `destroyed` and `forgotten`, but the driver refuses it
  *         twice       two executable graphs name the blocks; one is destroyed
  *         updated     the executable graph named nothing and is updated
  *         changed     the executable graph names nothing, then a node's parameters are set
@@ -286,17 +287,24 @@ static CUgraphExec prepare_captured(void)
     if (is("captured")) {
         return NULL;
     }
-    if (!is("forgotten")) {
+    if (!is("forgotten") && !is("refused-graph")) {
         exec = instantiate(graph);
     }
     if (is("twice")) {
         MUST(cuGraphInstantiate(&other, graph, 0));
         MUST(cuGraphExecDestroy(other));
     }
+    if (is("refused-graph")) {
+        MUST(cuGraphDestroy(graph) != CUDA_ERROR_UNKNOWN);
+        return NULL;
+    }
     MUST(cuGraphDestroy(graph));
     if (is("destroyed")) {
         MUST(cuGraphExecDestroy(exec));
         exec = NULL;
+    }
+    if (is("refused-exec")) {
+        MUST(cuGraphExecDestroy(exec) != CUDA_ERROR_UNKNOWN);
     }
     return exec;
 }

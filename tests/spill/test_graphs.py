@@ -44,6 +44,12 @@ class Graphs(harness.Case):
             with self.subTest(how):
                 self.assertGreater(self.evicted(how, 0, 1, 2, 3), BLOCK)
 
+    def test_a_graph_that_could_not_be_destroyed(self):
+        for how, function in (("refused-exec", "cuGraphExecDestroy"),
+                              ("refused-graph", "cuGraphDestroy")):
+            with self.subTest(how):
+                self.assertEqual(self.evicted(how, 0, 1, 2, 3, SIM_FAIL=f"{function}:1:999"), 0)
+
     def test_a_stream_that_is_gone(self):
         """Nothing was captured on it, so its end keeps nothing in its place."""
         self.assertGreater(self.evicted("none"), BLOCK)
