@@ -210,11 +210,43 @@ static void new_managed(void)
     }
 }
 
+/* By each function that makes a tensor map, in turn. */
+static void describe(CUtensorMap *ret_map, int block)
+{
+    static const cuuint64_t dims[] = {WORDS, 1, 1}, strides[] = {BYTES, BYTES};
+    static const cuuint32_t steps[] = {1, 1, 1};
+    static const int corner[] = {0};
+    static _Atomic unsigned int turn;
+    void *address = (void *)(uintptr_t)blocks[block];
+
+    switch (turn++ % 4) {
+    case 0:
+        describe_block(ret_map, blocks[block], WORDS);
+        break;
+    case 1:
+        MUST(cuTensorMapEncodeIm2col(
+            ret_map, CU_TENSOR_MAP_DATA_TYPE_INT32, 3, address, dims, strides, corner, corner, 1, 1,
+            steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+            CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+        break;
+    case 2:
+        MUST(cuTensorMapEncodeIm2colWide(
+            ret_map, CU_TENSOR_MAP_DATA_TYPE_INT32, 3, address, dims, strides, 0, 0, 1, 1, steps,
+            CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapIm2ColWideMode)0, CU_TENSOR_MAP_SWIZZLE_NONE,
+            CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+        break;
+    default:
+        describe_block(ret_map, blocks[BLOCKS - 1], WORDS);
+        MUST(cuTensorMapReplaceAddress(ret_map, address));
+        break;
+    }
+}
+
 static void by_map(int block)
 {
     CUtensorMap map;
 
-    describe_block(&map, blocks[block], WORDS);
+    describe(&map, block);
     add(map_kernel, &map, block);
 }
 
