@@ -133,13 +133,18 @@ static void use_primary_context(void)
     __typeof__(cuDevicePrimaryCtxReset) *reset =
         EDITION("cuDevicePrimaryCtxReset", cuDevicePrimaryCtxReset);
     CUcontext context;
-    CUdeviceptr block;
+    CUdeviceptr block, brief;
+    CUstream left;
 
     for (int round = 0; round < 2; round++) {
         MUST(cuDevicePrimaryCtxRetain(&context, 1));
         MUST(cuDevicePrimaryCtxRetain(&context, 1));
         MUST(cuCtxPushCurrent(context));
         block = work_in(context);
+        MUST(cuStreamCreate(&left, CU_STREAM_NON_BLOCKING));
+        fill(block, 8, left);
+        MUST(cuMemAllocAsync(&brief, BYTES, left));
+        MUST(cuMemFreeAsync(brief, left));
         MUST(cuCtxPopCurrent(&context));
         if (round == 0) {
             MUST(reset(1));

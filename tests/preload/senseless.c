@@ -73,6 +73,26 @@ static void ask(void)
     TRY(cuMulticastBindAddr(0, 0, block, BYTES, 0));
 }
 
+/* Memory is shared with other processes only. */
+static void share(void)
+{
+    typedef CUresult open_v1(CUdeviceptr *, CUipcMemHandle, unsigned int);
+    open_v1 *older = (open_v1 *)(uintptr_t)dlsym(RTLD_DEFAULT, "cuIpcOpenMemHandle");
+    CUipcMemHandle handle;
+    CUdeviceptr address;
+    CUcontext context;
+
+    MUST(cuIpcGetMemHandle(&handle, block));
+    TRY(cuIpcOpenMemHandle(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    TRY(older(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    TRY(cuIpcOpenMemHandle(NULL, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    TRY(cuIpcOpenMemHandle(&address, handle, 0));
+    TRY(cuIpcCloseMemHandle(block));
+    MUST(cuCtxPopCurrent(&context));
+    TRY(cuIpcOpenMemHandle(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    MUST(cuCtxPushCurrent(context));
+}
+
 static void use_pools(void)
 {
     CUmemLocation here = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
@@ -128,6 +148,7 @@ static void use_contexts(void)
     TRY(cuGraphInstantiate(&executable, NULL, 0));
     TRY(cuGraphExecDestroy(NULL));
     TRY(cuGraphDestroy(NULL));
+    TRY(cuGreenCtxDestroy(NULL));
     TRY(cuModuleUnload(NULL));
     TRY(cuStreamEndCapture(CU_STREAM_PER_THREAD, &graph));
     TRY(cuStreamEndCapture(CU_STREAM_PER_THREAD, NULL));
@@ -152,6 +173,7 @@ int main(void)
     MUST(cuMemPoolCreate(&own, &properties));
     MUST(cuMemAlloc(&block, BYTES));
     allocate();
+    share();
     ask();
     use_pools();
     use_contexts();

@@ -245,6 +245,33 @@ class Placement(Policies):
         device = result.device()
         self.assertEqual((device["vmm_bytes"], device["vmm_host_bytes"]), (6 * MIB, 6 * MIB))
 
+    def test_chunks_are_neither_split_nor_lazy(self):
+        for action in ({"host_share": "50%"}, {"commit": "lazy"}):
+            with self.subTest(action):
+                _, result = self.run_rules(
+                    [("own", {"api": "cuMemCreate"}, action)], "chunk:4", "chunk:6",
+                    allow=["rule own cannot be applied on device 0: memory from cuMemCreate"])
+                self.check(result, "own", matched=2, live_bytes=10 * MIB, host_bytes=0, unmet=2)
+                self.assertEqual(result.device()["vmm_bytes"], 10 * MIB)
+
+    def test_chunks_the_device_has_no_room_for(self):
+        lines, result = self.run_rules(
+            [("own", {"api": "cuMemCreate"}, {"placement": "device"})], "chunk:4", "chunk:4",
+            LIMIT="6MiB", allow=["rule own cannot be applied on device 0: the device has no more",
+                                 "out of memory"])
+        self.assertEqual([code for _, code, _ in lines], [0, 2])
+        self.check(result, "own", matched=2, live_bytes=4 * MIB, unmet=1)
+
+    def test_chunks_that_end(self):
+        """Whatever the program does with them, the tally of their rule is empty in the end."""
+        policy = self.write(("own", {"api": "cuMemCreate"}, {"priority": 1}))
+        for options in ({}, {"MODE": "observe", "allow": ["mode observe"]},
+                        {"SIM_FAIL": "cuMemGetAllocationGranularity:1+:304",
+                         "allow": ["no pool"]}):
+            with self.subTest(options):
+                result = self.run_both(PROGRAMS / "own_memory", POLICY=policy, **options)
+                self.check(result, "own", matched=0 if options else 5, live_bytes=0)
+
     def test_questions_about_chunks_on_the_host(self):
         """The program asked for device memory, and is told so."""
         policy = self.write(("own", {"api": "cuMemCreate"}, {"placement": "host"}))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Small programs, plain and under spillway: equal output, and the expected counters."""
+import itertools
 import re
 import unittest
 
@@ -15,9 +16,9 @@ class Programs(harness.Case):
 
     def test_older_and_per_thread_editions(self):
         result = self.run_both(PROGRAMS / "editions", SIM_DEVICES=2, CHECK="on")
-        for device in result.stats["devices"]:
-            self.assertEqual(device["allocs"], 8)
-            self.assertEqual(device["frees"], 8)
+        for device, allocs in zip(result.stats["devices"], (8, 10)):
+            self.assertEqual(device["allocs"], allocs)
+            self.assertEqual(device["frees"], allocs)
             self.assertEqual(device["live_bytes"], 0)
             self.assertEqual(device["live_peak_bytes"], 6 * MIB)
         self.assertEqual(result.device(0)["passed_allocs"], 1)
@@ -329,12 +330,15 @@ class Refused(harness.Case):
 
     def test_charge_of_a_refused_allocation(self):
         """It is given back: the second allocation has room below the limit."""
-        for how, function in (("alloc", "cuMemAlloc_v2"), ("async", "cuMemAllocAsync"),
-                              ("pool", "cuMemAllocFromPoolAsync"),
-                              ("pitch", "cuMemAllocPitch_v2")):
-            with self.subTest(how):
-                lines, device = self.results(how, SIM_FAIL=f"{function}:1:999", **self.OBSERVE)
-                self.assertEqual(lines, ["CUDA_ERROR_UNKNOWN", "CUDA_SUCCESS", "CUDA_SUCCESS"])
+        functions = {"alloc": "cuMemAlloc_v2", "async": "cuMemAllocAsync",
+                     "pool": "cuMemAllocFromPoolAsync", "pitch": "cuMemAllocPitch_v2"}
+        errors = {999: "CUDA_ERROR_UNKNOWN", 2: "CUDA_ERROR_OUT_OF_MEMORY"}
+        for how, code in itertools.product(functions, errors):
+            with self.subTest(how, code=code):
+                lines, device = self.results(how, SIM_FAIL=f"{functions[how]}:1:{code}",
+                                             **self.OBSERVE)
+                self.assertEqual(lines, [errors[code], "CUDA_SUCCESS", "CUDA_SUCCESS"])
+                self.assertEqual(device["ooms"], int(code == 2))
                 for name in ("live_bytes", "committed_bytes", "passed_bytes", "charged_bytes"):
                     self.assertEqual(device[name], 0, name)
                 self.assertEqual(device["live_peak_bytes"], 40 * MIB)

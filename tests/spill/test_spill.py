@@ -204,6 +204,14 @@ class Pieces(harness.Case):
                     self.assertEqual(device["placed_bytes"], 0)
                     self.assertEqual(device["ooms"], 1)
 
+    def test_limit_above_the_device(self):
+        """The driver refuses it then, and what it was charged is given back."""
+        for way, created in (("pytorch", 20), ("own", 15)):
+            with self.subTest(way):
+                device, _ = self.pieces(20, way, created=created, LIMIT="256MiB",
+                                        allow=["more than device 0 has", "out of memory"])
+                self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
+
 
 class Unseen(harness.Case):
     """A library of the driver's submits work that does not pass the entries."""
