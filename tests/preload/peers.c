@@ -76,6 +76,22 @@ static CUresult set_access(CUdevice device, CUmemAccess_flags flags)
     return cuMemPoolSetAccess(pool, &access, 1);
 }
 
+/* A pool of the program's own has an access of its own. */
+static CUresult set_access_of_own(void)
+{
+    CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1},
+                              .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemoryPool pool;
+    CUresult result;
+
+    MUST(cuMemPoolCreate(&pool, &properties));
+    result = cuMemPoolSetAccess(pool, &access, 1);
+    MUST(cuMemPoolDestroy(pool));
+    return result;
+}
+
 static CUdeviceptr allocate_ordered(CUcontext context)
 {
     CUdeviceptr block;
@@ -94,6 +110,7 @@ static void use_pool(void)
     CUmodule module;
 
     before = allocate_ordered(first);
+    printf("another pool: %d\n", set_access_of_own());
     printf("its own device: %d\n", set_access(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
     printf("no such device: %d\n", set_access(7, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
     printf("the other one: %d\n", set_access(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));

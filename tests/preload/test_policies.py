@@ -233,6 +233,21 @@ class Placement(Policies):
         self.assertEqual({code for _, code, _ in lines}, {0})
         self.check(result, "cap", live_bytes=72 * MIB, host_bytes=24 * MIB, unmet=0, refused=0)
 
+    def test_limit_then_spill_of_blocks_for_the_device(self):
+        """Beyond the limit they may be on the host after all."""
+        lines, result = self.run_rules(
+            [("cap", {}, {"placement": "device", "limit": {"max": "8MiB", "then": "spill"}})],
+            "alpha:8", "alpha:4", "beta:2")
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.check(result, "cap", live_bytes=14 * MIB, host_bytes=6 * MIB, unmet=0, refused=0)
+
+    def test_host_without_room(self):
+        lines, result = self.run_rules([("host", {}, {"placement": "host"})], "alpha:8",
+                                       HOST_LIMIT="0",
+                                       allow=["rule host cannot be applied on device 0"])
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.check(result, "host", live_bytes=8 * MIB, host_bytes=0, unmet=1)
+
     def test_chunks_of_the_program(self):
         rules = [("own", {"api": "cuMemCreate", "size": {"max": "4MiB"}}, {"placement": "host"}),
                  ("cap", {"api": "cuMemCreate"}, {"limit": {"max": "10MiB", "then": "fail"}})]
@@ -301,6 +316,14 @@ class Shares(Policies):
                                    "rest", "alpha:16", "rest")
         self.assertEqual(result.device()["host_used_bytes"], 12 * MIB)
         self.check(result, "w", unmet=0, host_bytes=12 * MIB, live_bytes=16 * MIB + 512 * KIB)
+
+    def test_share_on_a_full_device(self):
+        """The device's part of the second block has no room either: the whole block spills."""
+        lines, result = self.run_rules([("w", {}, {"host_share": "50%"})], "alpha:16", "alpha:16",
+                                       "work:1", "rest", LIMIT="12MiB", allow=["is full"])
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.assertLessEqual(result.device()["committed_peak_bytes"], 12 * MIB)
+        self.check(result, "w", matched=2, live_bytes=32 * MIB)
 
     def test_all_and_nothing(self):
         for share, host in (("100%", 6), ("0%", 0)):

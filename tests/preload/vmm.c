@@ -33,21 +33,26 @@ static void unmap_chunk(CUdeviceptr address, size_t bytes, CUmemGenericAllocatio
 /* The memory is device memory, wherever spillway places it. */
 static void ask_about(CUdeviceptr address)
 {
-    CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                                   CU_POINTER_ATTRIBUTE_HOST_POINTER};
+    CUpointer_attribute names[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+        CU_POINTER_ATTRIBUTE_HOST_POINTER, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+    enum { COUNT = sizeof(names) / sizeof(names[0]) };
     unsigned int type = 0;
     int ordinal = -1;
-    void *host = &type, *values[] = {&type, &ordinal, &host};
+    size_t bytes = 0;
+    void *host = &type, *values[COUNT] = {&type, &ordinal, &host, &bytes};
 
-    MUST(cuPointerGetAttributes(3, names, values, address));
+    MUST(cuPointerGetAttributes(COUNT, names, values, address));
     printf("type %u, device %d, host pointer: %s\n", type, ordinal, host == NULL ? "no" : "yes");
+    printf("bytes: %zu\n", bytes);
     type = 0;
     ordinal = -1;
-    for (int i = 0; i < 3; i++) {
+    bytes = 0;
+    for (int i = 0; i < COUNT; i++) {
         printf("attribute %d: %d\n", names[i], cuPointerGetAttribute(values[i], names[i], address));
     }
-    printf("type %u, device %d\n", type, ordinal);
+    printf("type %u, device %d, bytes %zu\n", type, ordinal, bytes);
+    printf("nowhere: %d\n", cuPointerGetAttribute(NULL, names[0], address));
 }
 
 int main(int argc, char **argv)
