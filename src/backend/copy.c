@@ -90,15 +90,15 @@ static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_
     return spw_err_from_driver((int)result);
 }
 
-/* Waits for all copies, in their context: the calling thread may have none. */
-static void await(struct spw_backend_copier *copier)
+/* Waits for all copies, if `result` says that the last one was enqueued, and leaves their context.
+ */
+static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool pushed)
 {
-    bool pushed;
-
-    if (spw_backend_fences_enter(copier->fences, copier->context, &pushed) == CUDA_SUCCESS) {
-        (void)CALL(copier, cuStreamSynchronize, copier->handle);
-        spw_backend_fences_leave(copier->fences, pushed);
+    if (result == CUDA_SUCCESS) {
+        result = CALL(copier, cuStreamSynchronize, copier->handle);
     }
+    spw_backend_fences_leave(copier->fences, pushed);
+    return result;
 }
 
 enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
@@ -108,6 +108,7 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
     enum spw_err err = open_stream(copier), recorded;
     struct spw_stream own;
     size_t enqueued;
+    bool pushed;
 
     *ret_fence = NULL;
     if (err == SPW_OK && after_all) {
@@ -123,8 +124,11 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
     own = own_stream(copier);
     recorded = spw_backend_fence_record(copier->fences, &own, ret_fence);
     if (recorded != SPW_OK) {
-        /* Without a fence, completion of the copies can only be awaited. */
-        await(copier);
+        /* Without a fence, completion of the copies can only be awaited: in their context, as the
+         * calling thread may have none. */
+        if (spw_backend_fences_enter(copier->fences, copier->context, &pushed) == CUDA_SUCCESS) {
+            (void)finish(copier, CUDA_SUCCESS, pushed);
+        }
         *ret_fence = NULL;
     }
     return err != SPW_OK ? err : recorded;
@@ -151,11 +155,7 @@ static CUresult read_back(struct spw_backend_copier *copier, void *to, uint64_t 
         return result;
     }
     result = CALL(copier, cuMemcpyDtoHAsync_v2, to, from, bytes, copier->handle);
-    if (result == CUDA_SUCCESS) {
-        result = CALL(copier, cuStreamSynchronize, copier->handle);
-    }
-    spw_backend_fences_leave(copier->fences, pushed);
-    return result;
+    return finish(copier, result, pushed);
 }
 
 static CUresult write_out(struct spw_backend_copier *copier, uint64_t to, const void *from,
@@ -168,11 +168,7 @@ static CUresult write_out(struct spw_backend_copier *copier, uint64_t to, const 
         return result;
     }
     result = CALL(copier, cuMemcpyHtoDAsync_v2, to, from, bytes, copier->handle);
-    if (result == CUDA_SUCCESS) {
-        result = CALL(copier, cuStreamSynchronize, copier->handle);
-    }
-    spw_backend_fences_leave(copier->fences, pushed);
-    return result;
+    return finish(copier, result, pushed);
 }
 
 enum spw_err spw_backend_copier_read(struct spw_backend_copier *copier, void *to, uint64_t address,

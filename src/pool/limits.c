@@ -27,50 +27,22 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
     spw_lock(&pool->lock);
     spw_pool_exported_release(pool);
     committed = spw_pool_committed(pool);
-    if (!pool->shut) {
-        uint64_t excess = committed > keep_bytes ? committed - keep_bytes : 0;
-
-        released = give_back(pool, (size_t)(excess / pool->config.granule_bytes));
+    if (committed > keep_bytes && !pool->shut) {
+        released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
     }
     spw_unlock(&pool->lock);
     return released * pool->config.granule_bytes;
 }
 
-enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond)
+/* Counts memory that is not the pool's with the device, also when the pool is shut. */
+static void count_device(struct spw_pool *pool, int64_t bytes, uint32_t site)
 {
     struct spw_counters *counters = pool->device_counters;
-    uint64_t wanted;
-    enum spw_err err = SPW_OK;
 
-    spw_lock(&pool->lock);
-    wanted = spw_counter_get(&counters->committed_bytes) + bytes;
-    if (bytes <= pool->config.limit_bytes) {
-        uint64_t limit = pool->config.limit_bytes;
-        uint64_t excess = wanted > limit ? wanted - limit : 0;
-
-        (void)give_back(
-            pool, (size_t)((excess + pool->config.granule_bytes - 1) / pool->config.granule_bytes));
-        wanted = spw_counter_get(&counters->committed_bytes) + bytes;
-    }
-    if (!beyond && (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes)) {
-        err = SPW_E_LIMIT;
-    } else {
-        spw_counter_shift(&counters->vmm_bytes, (int64_t)bytes);
-        spw_counter_shift(&counters->committed_bytes, (int64_t)bytes);
-        spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
-        spw_pool_count_live_in(pool->device_counters, pool, (int64_t)bytes, false, site);
-    }
-    spw_unlock(&pool->lock);
-    return err;
-}
-
-void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
-{
-    spw_lock(&pool->lock);
-    spw_counter_shift(&pool->device_counters->vmm_bytes, -(int64_t)bytes);
-    spw_counter_shift(&pool->device_counters->committed_bytes, -(int64_t)bytes);
-    spw_pool_count_live_in(pool->device_counters, pool, -(int64_t)bytes, false, site);
-    spw_unlock(&pool->lock);
+    spw_counter_shift(&counters->vmm_bytes, bytes);
+    spw_counter_shift(&counters->committed_bytes, bytes);
+    spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
+    spw_pool_count_live_in(counters, pool, bytes, false, site);
 }
 
 static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
@@ -81,7 +53,38 @@ static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
     spw_counter_shift(&counters->host_bytes, bytes);
     spw_counter_shift(&counters->host_used_bytes, bytes);
     spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
-    spw_pool_count_live_in(pool->device_counters, pool, bytes, false, site);
+    spw_pool_count_live_in(counters, pool, bytes, false, site);
+}
+
+enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond)
+{
+    struct spw_counters *counters = pool->device_counters;
+    uint64_t wanted;
+    enum spw_err err = SPW_OK;
+
+    spw_lock(&pool->lock);
+    wanted = spw_counter_get(&counters->committed_bytes) + bytes;
+    if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
+        uint64_t excess = wanted - pool->config.limit_bytes;
+
+        (void)give_back(
+            pool, (size_t)((excess + pool->config.granule_bytes - 1) / pool->config.granule_bytes));
+        wanted = spw_counter_get(&counters->committed_bytes) + bytes;
+    }
+    if (!beyond && (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes)) {
+        err = SPW_E_LIMIT;
+    } else {
+        count_device(pool, (int64_t)bytes, site);
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+{
+    spw_lock(&pool->lock);
+    count_device(pool, -(int64_t)bytes, site);
+    spw_unlock(&pool->lock);
 }
 
 enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site)

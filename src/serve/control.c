@@ -171,7 +171,7 @@ static void *run(void *unused)
     static const struct timespec retry = {.tv_sec = 1};
     struct spw_stats_control *control = control_of_process();
     uint32_t seen = atomic_load(&control->answered), now;
-    bool failed = false; /* the pause could not be ended when the program needed it */
+    bool waits = false, told = false; /* the pause could not be ended when the program needed it */
 
     (void)unused;
     (void)prctl(PR_SET_NAME, "spillway");
@@ -179,7 +179,7 @@ static void *run(void *unused)
     for (;;) {
         now = atomic_load(&control->requests);
         if (now == seen) {
-            spw_futex_wait(&control->requests, seen, failed ? &retry : NULL);
+            spw_futex_wait(&control->requests, seen, waits ? &retry : NULL);
         } else {
             answer(control);
             seen = now;
@@ -187,14 +187,12 @@ static void *run(void *unused)
             spw_futex_wake(&control->answered);
         }
         /* Also when the program arrived before the pause was complete. */
-        if (!is_on_demand(control)) {
-            failed = false;
-        } else if (!resume_program(control, (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS)) {
-            if (!failed) {
-                say_that_it_waits(control);
-            }
-            failed = true;
+        waits = is_on_demand(control) &&
+                !resume_program(control, (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS);
+        if (waits && !told) {
+            say_that_it_waits(control);
         }
+        told = waits;
     }
     return NULL;
 }

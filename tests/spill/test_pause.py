@@ -193,20 +193,23 @@ class Pause(harness.Case):
         program.end()
 
     def test_another_takes_the_device(self):
-        """What finds no room afterwards is used on the host."""
-        shared = {"RUN_DIR": self.folder / "spillway-run", "SIM_MEMORY": "180MiB"}
-        shared["RUN_DIR"].mkdir()
-        first = Program(self, 4, 1, **shared)
-        first.await_steps()
-        self.command("pause", first.pid)
-        second = Program(self, 4, 1, **shared)
-        second.await_steps()
-        self.assertRegex(self.command("resume", first.pid),
-                         r"MiB went back to the device, \d+(\.\d+)? MiB stay on the host for lack")
-        first.await_steps()
-        second.await_steps()
-        second.end()
-        first.end()
+        """What finds no room afterwards is used on the host, also after a pause to a file."""
+        for i, to in enumerate(((), ("--to", self.folder))):
+            with self.subTest(to):
+                shared = {"RUN_DIR": self.folder / f"spillway-run{i}", "SIM_MEMORY": "180MiB"}
+                shared["RUN_DIR"].mkdir()
+                first = Program(self, *("graphs",) * i, 4, 1, **shared)
+                first.await_steps()
+                self.command("pause", *to, first.pid)
+                second = Program(self, 4, 1, **shared)
+                second.await_steps()
+                self.assertRegex(self.command("resume", first.pid),
+                                 r"MiB went back to the device, \d+(\.\d+)? MiB stay on the host "
+                                 "for lack")
+                first.await_steps()
+                second.await_steps()
+                second.end()
+                first.end()
 
     def test_a_file(self):
         """Memory goes to a file without a name, also where nothing can move to the host."""
@@ -303,21 +306,6 @@ class Pause(harness.Case):
         first.await_steps()
         self.command("pause", "--to", self.folder, "--on-demand", first.pid)
         first.await_steps()
-        first.end()
-
-    def test_the_host_beside_a_file(self):
-        """What finds no room on the device afterwards is used on the host."""
-        shared = {"RUN_DIR": self.folder / "spillway-run", "SIM_MEMORY": "180MiB"}
-        shared["RUN_DIR"].mkdir()
-        first = Program(self, "graphs", 4, 1, **shared)
-        first.await_steps()
-        self.command("pause", "--to", self.folder, first.pid)
-        second = Program(self, 4, 1, **shared)
-        second.await_steps()
-        self.assertRegex(self.command("resume", first.pid),
-                         r"MiB went back to the device, \d+(\.\d+)? MiB stay on the host for lack")
-        first.await_steps()
-        second.end()
         first.end()
 
     def test_folders_that_are_refused(self):

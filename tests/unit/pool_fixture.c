@@ -115,6 +115,17 @@ enum spw_err pool_try_anywhere(struct pool_fixture *fixture, uint64_t bytes,
     return err;
 }
 
+void pool_leave_spare(struct pool_fixture *fixture, size_t granules)
+{
+    uint64_t address;
+
+    fixture->vm.fail_call = FAKE_MAP;
+    fixture->vm.fail_after = 0;
+    assert_true(pool_try(fixture->pool, granules * GRANULE, &stream_c, NULL, &address) != SPW_OK);
+    fixture->vm.fail_call = -1;
+    pool_check(fixture);
+}
+
 void pool_free(struct pool_fixture *fixture, uint64_t address, const struct spw_stream *stream)
 {
     assert_int_equal(spw_pool_free(fixture->pool, address, stream), SPW_OK);

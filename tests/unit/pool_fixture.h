@@ -55,6 +55,9 @@ void pool_refuse(struct pool_fixture *fixture, uint64_t bytes, const struct spw_
 enum spw_err pool_try_anywhere(struct pool_fixture *fixture, uint64_t bytes,
                                const struct spw_stream *stream, uint64_t *ret_address,
                                uint64_t *ret_host_bytes);
+/* Leaves so many granules of chunks that are mapped nowhere: an allocation fails that has created
+ * them. */
+void pool_leave_spare(struct pool_fixture *fixture, size_t granules);
 void pool_free(struct pool_fixture *fixture, uint64_t address, const struct spw_stream *stream);
 void pool_check(struct pool_fixture *fixture);
 

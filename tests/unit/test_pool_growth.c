@@ -16,18 +16,6 @@ static uint64_t steals(void)
     return spw_counter_get(&f.counters.steals);
 }
 
-/* Leaves `granules` chunks that are mapped nowhere: an allocation fails that has created them. */
-static void leave_spare(size_t granules)
-{
-    uint64_t address;
-
-    f.vm.fail_call = FAKE_MAP;
-    f.vm.fail_after = 0;
-    assert_true(pool_try(f.pool, granules * GRANULE, &stream_c, NULL, &address) != SPW_OK);
-    f.vm.fail_call = -1;
-    pool_check(&f);
-}
-
 /* ---- creating ---- */
 
 /* An error that is not for want of memory ends the allocation at once. */
@@ -77,7 +65,7 @@ static void test_spare_chunks_count(void **state)
     uint64_t before;
 
     open_chunks(100);
-    leave_spare(1);
+    pool_leave_spare(&f, 1);
     before = committed();
     f.vm.calls[FAKE_CREATE] = 0;
     (void)pool_alloc(&f, 2 * GRANULE, &stream_a);

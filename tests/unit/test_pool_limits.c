@@ -172,18 +172,6 @@ static void test_looks(void **state)
     pool_close(&f);
 }
 
-/* Leaves chunks that are mapped nowhere: an allocation fails that has created them. */
-static void leave_spare(size_t count)
-{
-    uint64_t address;
-
-    f.vm.fail_call = FAKE_MAP;
-    f.vm.fail_after = 0;
-    assert_true(pool_try(f.pool, count * GRANULE, &stream_c, NULL, &address) != SPW_OK);
-    f.vm.fail_call = -1;
-    pool_check(&f);
-}
-
 /* Spare chunks go first. What is mapped stays so as far as it is not needed. */
 static void test_spare_chunks_first(void **state)
 {
@@ -191,13 +179,13 @@ static void test_spare_chunks_first(void **state)
 
     pool_open_small(&f, 64, DEVICE, 0);
     address = pool_alloc(&f, 4 * GRANULE, &stream_a);
-    leave_spare(2);
+    pool_leave_spare(&f, 2);
     pool_free(&f, address, &stream_a);
     spw_pool_synchronized(f.pool, NULL, spw_pool_clock(f.pool));
     (void)pool_memory_calls(&f);
     assert_int_equal(spw_pool_trim(f.pool, 4 * GRANULE), 2 * GRANULE);
     assert_int_equal(f.vm.calls[FAKE_UNMAP], 0);
-    leave_spare(5); /* one more than is mapped */
+    pool_leave_spare(&f, 5); /* one more than is mapped */
     (void)pool_memory_calls(&f);
     assert_int_equal(spw_pool_trim(f.pool, 2 * GRANULE), 3 * GRANULE);
     (void)pool_memory_calls(&f);

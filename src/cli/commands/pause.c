@@ -213,9 +213,12 @@ static void undo(const struct settings *settings, struct asked *asked)
     for (size_t i = 0; i < settings->count; i++) {
         if (is_done(&asked[i]) && !asked[i].undone) {
             spw_cli_control_send(&asked[i].control, &request);
-            (void)spw_cli_control_await(&asked[i].control, &asked[i].watched, UINT32_MAX / 2,
-                                        &answer);
-            asked[i].undone = true;
+            asked[i].answered = spw_cli_control_await(&asked[i].control, &asked[i].watched,
+                                                      UINT32_MAX / 2, &answer);
+            asked[i].undone = asked[i].answered && answer.outcome == SPW_CONTROL_DONE;
+            if (asked[i].answered && !asked[i].undone) {
+                asked[i].answer = answer; /* it stays paused */
+            }
         }
     }
 }
