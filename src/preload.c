@@ -376,6 +376,8 @@ static void start(struct spw_process *process)
     process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     process->whole_copies = !spw_option_get(SPW_OPT_SPILLWAY_SPLIT_COPIES, NULL, 0).on;
+    process->graphs_stay =
+        spw_option_get(SPW_OPT_SPILLWAY_GRAPHS, NULL, 0).word == SPW_GRAPH_MEMORY_STAY;
     process->free_waits = spw_option_get(SPW_OPT_SPILLWAY_FREE_WAITS, NULL, 0).on;
     text = explain_mode(process->mode, why, sizeof(why));
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {

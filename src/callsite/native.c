@@ -1,6 +1,7 @@
 #define UNW_LOCAL_ONLY
 #include "callsite/native.h"
 
+#include "common/backoff.h"
 #include "common/loader.h"
 #include "common/log.h"
 
@@ -16,8 +17,9 @@
 #define NAME_OF(name) TEXT_OF(name)
 #define LIBRARY       "libunwind.so.8"
 
-/* Frames of this object at the inner end of a stack. */
-enum { OWN_MOST = 16 };
+/* Frames of this object at the inner end of a stack; how long a thread waits for another one that
+ * opens the library. */
+enum { OWN_MOST = 16, WAIT_NS = 20000000 };
 
 #if defined(__x86_64__)
 enum { FRAME_POINTER = UNW_X86_64_RBP };
@@ -116,6 +118,27 @@ static bool look_up(struct unwinder *found)
     return found->backtrace != NULL;
 }
 
+/* Lets libunwind set itself up before several threads may call it: each of them reads, without its
+ * lock, what the first call writes (libunwind 1.6: unwi_full_mask). */
+static void set_up(void)
+{
+    void *here[1];
+
+    spw_loader_enter();
+    (void)unwind.backtrace(here, 1);
+    spw_loader_leave();
+}
+
+/* Waits until another thread has opened it, for a short time. */
+static void await_open(void)
+{
+    struct spw_backoff backoff = {.limit_ns = WAIT_NS};
+
+    while (atomic_load_explicit(&state, memory_order_acquire) == BUSY &&
+           spw_backoff_pause(&backoff)) {
+    }
+}
+
 void spw_callsite_native_open(void)
 {
     struct unwinder found = {0};
@@ -123,15 +146,20 @@ void spw_callsite_native_open(void)
     bool there;
 
     if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED) {
+        await_open();
         return;
     }
     spw_loader_enter();
     there = look_up(&found);
     spw_loader_leave();
     if (!atomic_compare_exchange_strong(&state, &closed, BUSY)) {
+        await_open();
         return;
     }
     unwind = found;
+    if (there) {
+        set_up();
+    }
     atomic_store_explicit(&state, there ? OPEN : MISSING, memory_order_release);
     if (!there) {
         spw_log_always("call sites: " LIBRARY " is not found; native frames are missing");

@@ -2,7 +2,8 @@
  *
  * libunwind is opened with dlopen at first use, from lib/ beside this object or from the system. It
  * is never linked: as a dependency of a preloaded object it would replace the C++ exception
- * machinery of the whole process. Locking: none. Several threads may open it at once. */
+ * machinery of the whole process. Locking: none. Several threads may open it at once: one does, and
+ * the others wait for it, at most 20 ms. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@ import collections
 import re
 
 ANSWERS = ("DRIVER", "HANDLER", "HANDLER_ALWAYS")
-MEMORY = ("-", "KERNEL", "POINTERS", "COPY", "DESCRIPTOR", "BATCH")
+MEMORY = ("-", "KERNEL", "POINTERS", "COPY", "DESCRIPTOR", "BATCH", "GRAPH")
 AFTER = ("-", "ALLOCATES", "RESOLVES")
 
 # The columns of each kind of row, as functions.def explains them; `params` is a list.

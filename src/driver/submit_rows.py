@@ -54,6 +54,7 @@ MEMORY = {
     "COPY": re.compile(r"cuMemcpy(HtoD|DtoD|Peer)?(Async)?$"),
     "DESCRIPTOR": re.compile(r"cuMemcpy(2D(Unaligned)?|3D(Peer)?)(Async)?$"),
     "BATCH": re.compile(r"cuMemcpy(3D)?BatchAsync$"),
+    "GRAPH": re.compile(r"cuGraphLaunch$"),
 }
 WIDTH = 100
 HEADER = """\

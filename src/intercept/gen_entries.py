@@ -29,6 +29,7 @@ HEAD = """\
 #include "serve/immovable.h"
 #include "track/arguments.h"
 #include "track/batch.h"
+#include "track/graph.h"
 #include "track/indirect.h"
 #include "track/lease.h"
 #include "track/parts.h"
@@ -99,6 +100,31 @@ SUBMIT_BATCH = """\
         spw_track_lease_leave();
     }}
     spw_migrate_barrier_acquire();
+    {forward}
+    spw_migrate_barrier_release();
+    return result;
+"""
+
+# `uses` is NULL unless the uses of memory are recorded.
+SUBMIT_GRAPH = """\
+    struct spw_driver *driver = spw_track_driver();
+    struct spw_graph_uses *uses = NULL;
+    CUresult result;
+
+    if (!spw_intercept_commit("{symbol}")) {{
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }}
+    if (spw_track_arguments_wanted()) {{
+        spw_track_lease_enter();
+        uses = spw_track_graph_expect({graph}, {stream}, /* per_thread */ {per_thread});
+        spw_track_lease_leave();
+    }}
+    spw_migrate_barrier_acquire();
+    if (SPW_UNLIKELY(uses != NULL)) {{
+        spw_track_lease_enter();
+        spw_track_graph_note(uses);
+        spw_track_lease_leave();
+    }}
     {forward}
     spw_migrate_barrier_release();
     return result;
@@ -442,12 +468,14 @@ def function_entry(row):
         body = SUBMIT
     elif row.memory == "BATCH":
         body = SUBMIT_BATCH
+    elif row.memory == "GRAPH":
+        body = SUBMIT_GRAPH
     else:
         body = SUBMIT_REPORT
     return "CUresult CUDAAPI ", body.format(
         symbol=row.symbol, call=call, forward=forward, stream=stream_of(row),
-        per_thread=per_thread(row),
-        look=indent(look(row), 8) if row.memory != "-" else "")
+        per_thread=per_thread(row), graph=functions.name_of(row.params[0]) if row.params else "",
+        look=indent(look(row), 8) if row.memory not in ("-", "GRAPH") else "")
 
 
 def runtime_entry(row):

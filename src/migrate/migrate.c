@@ -319,6 +319,74 @@ bool spw_migrate_evict_some(struct spw_migrate *tier)
     return bytes > 0;
 }
 
+/* ---- launches of graphs ---- */
+
+/* Keeps the blocks at these addresses in their places, or ends that. */
+static void hold_blocks(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
+                        bool hold)
+{
+    const struct spw_block_attributes attributes = {.fix = hold ? SPW_FIXED_FOR_LAUNCH : 0,
+                                                    .unfix = hold ? 0 : SPW_FIXED_FOR_LAUNCH};
+
+    for (size_t i = 0; i < count; i++) {
+        (void)spw_pool_set_attributes(tier->config.pool, addresses[i], 1, &attributes);
+    }
+}
+
+/* Evicts blocks until there is room for so much, but none of these. */
+static void make_room_beside(struct spw_migrate *tier, uint64_t wanted, const uint64_t *addresses,
+                             size_t count)
+{
+    enum spw_err err = SPW_OK;
+    uint64_t bytes;
+    int64_t room;
+
+    hold_blocks(tier, addresses, count, /* hold */ true);
+    while (err == SPW_OK && (room = spw_pool_room(tier->config.pool)) < (int64_t)wanted) {
+        err = evict(tier, (uint64_t)((int64_t)wanted - room), /* must */ true, &bytes);
+    }
+    hold_blocks(tier, addresses, count, /* hold */ false);
+}
+
+/* Brings back what lies on the host of these blocks, a batch at a time. False when not all came. */
+static bool fetch_all(struct spw_migrate *tier, const uint64_t *addresses, size_t count)
+{
+    struct spw_move_place places[SPW_MOVE_GRANULES];
+    struct spw_move_request wish = {.places = places};
+    enum spw_err err = SPW_OK;
+    uint64_t wanted, bytes = 1;
+
+    spw_migrate_prefetch_finish_all(&tier->prefetch);
+    while ((wish.count =
+                spw_pool_find_on_host(tier->config.pool, addresses, count, places, &wanted)) > 0 &&
+           err == SPW_OK && bytes > 0) {
+        make_room_beside(tier, wanted, addresses, count);
+        err = spw_migrate_migration_run(&tier->migrator, &wish, /* since */ NULL,
+                                        tier->prefetch.patience_ns, &bytes);
+    }
+    return wish.count == 0;
+}
+
+bool spw_migrate_fetch(struct spw_migrate *tier, const uint64_t *addresses, size_t count)
+{
+    bool fetched;
+
+    if (!spw_migrate_is_recording(tier) || !tier->config.may_move() ||
+        atomic_load_explicit(&tier->parked, memory_order_relaxed)) {
+        return false;
+    }
+    if (spw_counter_get(&tier->config.counters->host_used_bytes) == 0) {
+        return true;
+    }
+    spw_lock(&tier->lock);
+    spw_migrate_host_tier_refresh(&tier->host);
+    fetched = fetch_all(tier, addresses, count);
+    spw_unlock(&tier->lock);
+    return fetched;
+}
+
+/* ---- waiting for the device ---- */
+
 /* Waits until the device is idle, at most so long. */
 static enum spw_err await_idle(struct spw_pool *pool, uint64_t wait_ns)
 {

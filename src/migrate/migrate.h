@@ -107,6 +107,12 @@ void spw_migrate_idle(struct spw_migrate *tier);
 void spw_migrate_announce(struct spw_migrate *tier, const struct spw_request *request,
                           uint64_t host_bytes, bool moved);
 
+/* The program is about to launch a CUDA graph that names the blocks at these addresses: brings them
+ * back to the device, and evicts others for them. Waits for the device before each move, as other
+ * moves do. False when a part of them stays on the host, since there is no room, the device does
+ * not become idle, nothing may move, or the program is paused. */
+bool spw_migrate_fetch(struct spw_migrate *tier, const uint64_t *addresses, size_t count);
+
 /* ---- pauses ---- */
 
 /* Moves all blocks of an account (0: of all) that may move to the host, and keeps them there until

@@ -47,7 +47,7 @@ size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t
         if (extent->kind == SPW_EXTENT_BLOCK) {
             set_block(extent, attributes);
             count++;
-            if (extent->fixed != 0) {
+            if (spw_pool_is_fixed(extent)) {
                 spw_pool_keep_in_place(pool, extent);
             }
         }

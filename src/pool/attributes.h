@@ -16,7 +16,9 @@ enum spw_fixed_reason {
     SPW_FIXED_BY_PROGRAM = 1,   /* the program asked for it, and may undo it */
     SPW_FIXED_BY_PLACEMENT = 2, /* the block was allocated so */
     SPW_FIXED_SHARED = 4,       /* others use its physical memory: it is exported or registered */
-    SPW_FIXED_BY_GRAPH = 8      /* an executable CUDA graph names it */
+    SPW_FIXED_BY_GRAPH = 8,     /* copies or fills of an executable graph name it */
+    SPW_FIXED_FOR_LAUNCH = 16,  /* a graph that names it is about to be launched */
+    SPW_NAMED_BY_GRAPH = 32     /* keeps nothing in place: an executable graph names the block */
 };
 
 struct spw_block_attributes {

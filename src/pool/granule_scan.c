@@ -1,6 +1,7 @@
 /* The state of granules, for callers that choose what to move. */
 #include <string.h>
 
+#include "pool/movable.h"
 #include "pool/state.h"
 
 /* Enters a block into the information of its granules. */
@@ -184,6 +185,61 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
     *ret_room = find_room(pool);
     spw_unlock(&pool->lock);
     return count;
+}
+
+/* ---- what lies on the host ---- */
+
+/* Where spw_pool_find_on_host writes. */
+struct host_places {
+    struct spw_move_place *places;
+    size_t count, granules;
+};
+
+/* Lists the chunks of a block that lie on the host. False when no more find room in the list. */
+static bool list_block(const struct spw_pool *pool, const struct spw_extent *block,
+                       struct host_places *list)
+{
+    const struct spw_backing *backing = &pool->backing;
+    size_t end = spw_pool_backing_index(backing, spw_pool_extent_end(block) - 1) + 1;
+
+    for (size_t i = spw_pool_backing_index(backing, block->address), first, last; i < end;
+         i = last) {
+        first = spw_pool_backing_chunk_begin(backing, i);
+        last = spw_pool_backing_chunk_end(backing, i);
+        if (backing->granules[i].chunk == 0 || backing->granules[i].tier != SPW_TIER_HOST ||
+            !spw_pool_movable_chunk(pool, block, first, last, SPW_TIER_DEVICE)) {
+            continue;
+        }
+        if (list->granules + (last - first) > SPW_MOVE_GRANULES) {
+            return false;
+        }
+        list->granules += last - first;
+        list->places[list->count++] =
+            (struct spw_move_place){.block = block->address,
+                                    .granule = backing->base + i * backing->granule_bytes,
+                                    .to = SPW_TIER_DEVICE};
+    }
+    return true;
+}
+
+size_t spw_pool_find_on_host(struct spw_pool *pool, const uint64_t *addresses, size_t count,
+                             struct spw_move_place ret_places[SPW_MOVE_GRANULES],
+                             uint64_t *ret_bytes)
+{
+    struct host_places list = {.places = ret_places};
+    bool more = true;
+
+    spw_lock(&pool->lock);
+    for (size_t i = 0; i < count && more; i++) {
+        const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, addresses[i]);
+
+        if (block != NULL && block->heap != SPW_HEAP_SLAB) {
+            more = list_block(pool, block, &list);
+        }
+    }
+    spw_unlock(&pool->lock);
+    *ret_bytes = list.granules * pool->config.granule_bytes;
+    return list.count;
 }
 
 void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie)

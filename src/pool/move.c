@@ -37,10 +37,12 @@ static int hottest_first(const void *a, const void *b)
     return -coldest_first(a, b);
 }
 
-/* Blocks that a graph names come before any priority. */
-static int32_t priority_of(const struct spw_extent *block)
+/* While graphs' blocks may move, those come before any priority. */
+static int32_t priority_of(const struct spw_pool *pool, const struct spw_extent *block)
 {
-    return (block->fixed & SPW_FIXED_BY_GRAPH) != 0 ? INT32_MAX : block->priority;
+    const unsigned by_graph = SPW_FIXED_BY_GRAPH | SPW_NAMED_BY_GRAPH;
+
+    return pool->overruled != 0 && (block->fixed & by_graph) != 0 ? INT32_MAX : block->priority;
 }
 
 /* Lists the blocks that qualify, in the order to move them. The caller frees *ret_candidates.
@@ -57,7 +59,7 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
             (request->to == SPW_TIER_HOST || e->placed == 0) &&
             (request->account == 0 || e->account == request->account) &&
             pool->queues.clock - e->used >= request->least_age) {
-            candidates[count++] = (struct candidate){e, e->used, priority_of(e)};
+            candidates[count++] = (struct candidate){e, e->used, priority_of(pool, e)};
         }
     }
     if (candidates != NULL) {

@@ -73,6 +73,13 @@ int64_t spw_pool_room(struct spw_pool *pool);
 size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *infos, size_t most,
                               uint64_t *ret_address, int64_t *ret_room);
 
+/* Lists a granule of each chunk on the host that may move to the device and lies under the blocks
+ * at these addresses, until the chunks have SPW_MOVE_GRANULES. Returns how many it has listed, and
+ * in *ret_bytes the size of their chunks. */
+size_t spw_pool_find_on_host(struct spw_pool *pool, const uint64_t *addresses, size_t count,
+                             struct spw_move_place ret_places[SPW_MOVE_GRANULES],
+                             uint64_t *ret_bytes);
+
 /* Called for a block with the pool's lock held; `age`: blocks freed since its last use. */
 typedef void spw_pool_visitor(void *cookie, uint64_t address, uint64_t bytes, uint32_t site,
                               uint64_t age);
@@ -89,9 +96,9 @@ void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, ui
 void spw_pool_fix_all(struct spw_pool *pool);
 void spw_pool_release_all(struct spw_pool *pool);
 
-/* From now on blocks that executable graphs name may move, too, the first to the device and the
- * last to the host; or (`may` is false) they stay where they are. For while no graph is launched.
- */
+/* From now on blocks that executable graphs keep in place may move, too, and what graphs name goes
+ * to the device first and to the host last. Or (`may` is false) that ends. For while no graph is
+ * launched. */
 void spw_pool_let_graphs_move(struct spw_pool *pool, bool may);
 
 /* ---- a move ---- */

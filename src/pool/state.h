@@ -88,7 +88,8 @@ struct spw_pool {
     uint64_t uncounted_bytes; /* of lazy blocks that are no part of own_live_bytes */
     bool lost_announced;      /* config.to_commit counts lost granules of this pool */
     uint64_t fixed_id;        /* blocks up to this id are not moved; 0: none */
-    uint8_t overruled;        /* enum spw_fixed_reason, as bits, that keep no block in place now */
+    uint8_t overruled;        /* enum spw_fixed_reason, as bits, that keep no block in place now:
+                               * 0, or SPW_FIXED_BY_GRAPH */
     struct spw_move moves[SPW_MOVES];
     struct spw_export export;
     struct spw_exported exported;
@@ -109,11 +110,18 @@ static inline struct spw_extent *spw_pool_list(const struct spw_pool *pool, size
                               : pool->slabs.table[i - SPW_HEAP_COUNT].first;
 }
 
+/* True if a reason keeps a block in its place, even if it is overruled. */
+static inline bool spw_pool_is_fixed(const struct spw_extent *block)
+{
+    return (block->fixed & ~SPW_NAMED_BY_GRAPH) != 0;
+}
+
 /* True if an extent lets the granules under it be moved. */
 static inline bool spw_pool_can_move(const struct spw_pool *pool, const struct spw_extent *extent)
 {
     return extent->kind == SPW_EXTENT_BLOCK
-               ? extent->id > pool->fixed_id && (extent->fixed & ~pool->overruled) == 0
+               ? extent->id > pool->fixed_id &&
+                     (extent->fixed & ~(pool->overruled | SPW_NAMED_BY_GRAPH)) == 0
                : extent->kind != SPW_EXTENT_CLAIM;
 }
 

@@ -1,13 +1,16 @@
-/* CUDA graphs: the blocks that an executable graph names keep their places (track/graph.h). */
+/* CUDA graphs: blocks that an executable graph names keep their places, or come back before it is
+ * launched (track/graph.h). */
 #include "serve/handlers.h"
 #include "track/graph.h"
 #include "track/spill.h"
 
 /* ---- making executable ---- */
 
-static CUresult end(CUresult result, const CUgraphExec *executable, CUgraph graph)
+static CUresult end(CUresult result, const CUgraphExec *executable, CUgraph graph,
+                    unsigned long long flags)
 {
-    spw_track_graph_instantiate_end(result == CUDA_SUCCESS ? *executable : NULL, graph);
+    spw_track_graph_instantiate_end(result == CUDA_SUCCESS ? *executable : NULL, graph,
+                                    (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0);
     return result;
 }
 
@@ -20,7 +23,7 @@ CUresult spw_serve_cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
     spw_track_graph_instantiate_begin();
     SPW_FORWARD(result, driver->cuGraphInstantiate(phGraphExec, hGraph, phErrorNode, logBuffer,
                                                    bufferSize));
-    return end(result, phGraphExec, hGraph);
+    return end(result, phGraphExec, hGraph, /* flags */ 0);
 }
 
 CUresult spw_serve_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
@@ -33,7 +36,7 @@ CUresult spw_serve_cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGrap
     spw_track_graph_instantiate_begin();
     SPW_FORWARD(result, driver->cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer,
                                                       bufferSize));
-    return end(result, phGraphExec, hGraph);
+    return end(result, phGraphExec, hGraph, /* flags */ 0);
 }
 
 CUresult spw_serve_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
@@ -44,7 +47,12 @@ CUresult spw_serve_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph
 
     spw_track_graph_instantiate_begin();
     SPW_FORWARD(result, driver->cuGraphInstantiateWithFlags(phGraphExec, hGraph, flags));
-    return end(result, phGraphExec, hGraph);
+    return end(result, phGraphExec, hGraph, flags);
+}
+
+static unsigned long long flags_of(const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+    return params != NULL ? params->flags : 0;
 }
 
 CUresult spw_serve_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
@@ -56,7 +64,7 @@ CUresult spw_serve_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgrap
     spw_track_graph_instantiate_begin();
     SPW_FORWARD(result,
                 driver->cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams));
-    return end(result, phGraphExec, hGraph);
+    return end(result, phGraphExec, hGraph, flags_of(instantiateParams));
 }
 
 CUresult
@@ -69,7 +77,7 @@ spw_serve_cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hG
     spw_track_graph_instantiate_begin();
     SPW_FORWARD(result,
                 driver->cuGraphInstantiateWithParams_ptsz(phGraphExec, hGraph, instantiateParams));
-    return end(result, phGraphExec, hGraph);
+    return end(result, phGraphExec, hGraph, flags_of(instantiateParams));
 }
 
 /* ---- changing ---- */
@@ -84,7 +92,7 @@ CUresult spw_serve_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
     spw_track_graph_instantiate_begin();
     SPW_FORWARD(result,
                 driver->cuGraphExecUpdate(hGraphExec, hGraph, hErrorNode_out, updateResult_out));
-    return end(result, &hGraphExec, hGraph);
+    return end(result, &hGraphExec, hGraph, /* flags */ 0);
 }
 
 CUresult spw_serve_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
@@ -95,7 +103,7 @@ CUresult spw_serve_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
 
     spw_track_graph_instantiate_begin();
     SPW_FORWARD(result, driver->cuGraphExecUpdate_v2(hGraphExec, hGraph, resultInfo));
-    return end(result, &hGraphExec, hGraph);
+    return end(result, &hGraphExec, hGraph, /* flags */ 0);
 }
 
 /* Before the real call, which may begin to depend on where blocks are. */

@@ -228,13 +228,22 @@ static bool read_parameters(struct spw_arguments *use, const struct spw_layout *
     return false;
 }
 
+/* True when the parameters of such a kernel name all memory that it uses, as far as its name tells.
+ */
+static bool names_all(const struct spw_layout *layout)
+{
+    return layout != NULL && layout->direct && !spw_track_indirect_everywhere();
+}
+
 bool spw_track_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
                               void **extra)
 {
-    ret_use->known = ret_use->kernel = true;
+    struct spw_layout *layout = find(function);
+
+    ret_use->known = names_all(layout);
+    ret_use->kernel = true;
     ret_use->first = false;
-    return read_parameters(ret_use, find(function), params, extra) &&
-           ret_use->count < SPW_USE_ADDRESSES;
+    return read_parameters(ret_use, layout, params, extra) && ret_use->count < SPW_USE_ADDRESSES;
 }
 
 void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
@@ -242,7 +251,7 @@ void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction functi
 {
     struct spw_layout *layout = find(function);
 
-    ret_use->known = layout != NULL && layout->direct && !spw_track_indirect_everywhere();
+    ret_use->known = names_all(layout);
     ret_use->kernel = true;
     ret_use->first = layout != NULL &&
                      !atomic_load_explicit(&layout->launched, memory_order_relaxed) &&
@@ -252,52 +261,13 @@ void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction functi
     }
 }
 
-void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream, bool per_thread)
-{
-    for (int i = 0; i < spw_process.device_count; i++) {
-        const struct spw_stream_info *info = spw_track_spill_follows(&spw_process.devices[i])
-                                                 ? spw_track_stream_get(stream, per_thread)
-                                                 : NULL;
-
-        spw_track_spill_expect(&spw_process.devices[i], use->addresses, use->count,
-                               info != NULL && info->ordinal == i ? &info->stream : NULL);
-    }
-}
-
-/* Writes the use of each device's memory into the recording. */
-static void record(const struct spw_arguments *use)
-{
-    struct spw_pool *pool;
-
-    for (size_t i = 0; i < use->count || i == 0;) {
-        const struct spw_device *owner =
-            use->count > 0 ? spw_track_device_owner(use->addresses[i], &pool) : NULL;
-        size_t first = i++;
-
-        while (i < use->count && spw_track_device_owner(use->addresses[i], &pool) == owner) {
-            i++;
-        }
-        spw_record_use(owner != NULL ? owner->ordinal : 0, use->addresses + first,
-                       owner != NULL ? i - first : 0, use->kernel && first == 0);
-    }
-}
-
 void spw_track_arguments_note(const struct spw_arguments *use)
 {
-    if (spw_migrate_barrier_depth != 1) {
-        return; /* a call inside another call is a part of the outer one, which was noted */
-    }
-    if (spw_record_uses()) {
-        record(use);
-    }
-    for (int i = 0; i < spw_process.device_count; i++) {
-        if (SPW_UNLIKELY(use->first)) {
-            spw_track_spill_meet_kernel(&spw_process.devices[i]);
-        }
-        if (use->known) {
-            spw_track_spill_use(&spw_process.devices[i], use->addresses, use->count, use->kernel);
-        } else if (use->count > 0) {
-            spw_track_spill_use_among(&spw_process.devices[i], use->addresses, use->count);
-        }
-    }
+    const struct spw_use noted = {.known = use->known,
+                                  .kernel = use->kernel,
+                                  .first = use->first,
+                                  .count = use->count,
+                                  .addresses = use->addresses};
+
+    spw_track_use_note(&noted);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "track/process.h"
+#include "track/use.h"
 #include "migrate/access_log.h"
 #include "record/record.h"
 
@@ -35,8 +36,7 @@ static inline bool spw_track_arguments_wanted(void)
 void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
                                 void **extra);
 
-/* The same for a kernel that is not launched now: its parameters alone. False when they cannot all
- * be read. */
+/* The same for a kernel that is not launched now. False when its parameters cannot all be read. */
 bool spw_track_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
                               void **extra);
 
@@ -59,12 +59,14 @@ static inline void spw_track_arguments_anything(struct spw_arguments *ret_use)
 /* Adds `word` if it is an address in one of our pools. */
 void spw_track_arguments_add(struct spw_arguments *use, uint64_t word);
 
-/* Tells the host tiers which memory a call will use, and on which stream. To be called before the
- * submit barrier is acquired; `per_thread` as in track/stream.h. */
-void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream, bool per_thread);
+/* spw_track_use_expect (use.h) for such a call. */
+static inline void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream,
+                                              bool per_thread)
+{
+    spw_track_use_expect(use->addresses, use->count, stream, per_thread);
+}
 
-/* Notes the use in the access logs and in the recording. To be called between acquiring the submit
- * barrier and the call, after spw_track_arguments_expect. */
+/* spw_track_use_note for it. */
 void spw_track_arguments_note(const struct spw_arguments *use);
 
 /* Forgets every layout: code was unloaded, and handles may be reused. */

@@ -3,217 +3,20 @@
 #include "common/lock.h"
 #include "common/log.h"
 #include "pool/pool.h"
-#include "track/arguments.h"
 #include "track/device.h"
+#include "track/graph_uses.h"
+#include "track/indirect.h"
 #include "track/lookup.h"
-#include "track/stream.h"
+#include "track/spill.h"
+#include "track/use.h"
 
 #include <stdlib.h>
 
-enum { DEEPEST = 16 }; /* graphs within graphs that are read */
-
-/* The blocks by the addresses at which they begin: in order, each once. `known` is false when the
- * graph may name others. */
-struct spw_graph_uses {
-    int ordinal; /* of the current device, for the counts of our driver calls; -1: none */
-    bool known;
-    size_t count, capacity;
-    uint64_t *blocks;
-};
-
-/* How many executable graphs name a block: a value of spw_process.graphs.named. */
+/* Of a block: how many executable graphs name it, and how many of these keep it in its place. A
+ * value of spw_process.graphs.named. */
 struct graph_count {
-    uint32_t graphs;
+    uint32_t naming, keeping;
 };
-
-/* ---- reading a graph ---- */
-
-static void add_block(struct spw_graph_uses *uses, uint64_t address)
-{
-    struct spw_block block;
-    struct spw_pool *pool;
-
-    if (spw_track_device_owner(address, &pool) == NULL || !spw_pool_find(pool, address, &block)) {
-        return;
-    }
-    if (uses->count == uses->capacity) {
-        size_t capacity = uses->capacity == 0 ? 64 : 2 * uses->capacity;
-        uint64_t *blocks = realloc(uses->blocks, capacity * sizeof(*blocks));
-
-        if (blocks == NULL) {
-            uses->known = false;
-            return;
-        }
-        uses->blocks = blocks;
-        uses->capacity = capacity;
-    }
-    uses->blocks[uses->count++] = block.address;
-}
-
-static int compare(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-static void sort(struct spw_graph_uses *uses)
-{
-    size_t kept = 0;
-
-    if (uses->count == 0) {
-        return;
-    }
-    qsort(uses->blocks, uses->count, sizeof(*uses->blocks), compare);
-    for (size_t i = 1; i < uses->count; i++) {
-        if (uses->blocks[i] != uses->blocks[kept]) {
-            uses->blocks[++kept] = uses->blocks[i];
-        }
-    }
-    uses->count = kept + 1;
-}
-
-static bool read_kernel(struct spw_driver *driver, CUgraphNode node, struct spw_graph_uses *uses)
-{
-    CUDA_KERNEL_NODE_PARAMS params = {0};
-    struct spw_arguments named;
-    CUfunction function;
-
-    if (driver->cuGraphKernelNodeGetParams_v2 == NULL ||
-        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphKernelNodeGetParams_v2, node, &params) !=
-            CUDA_SUCCESS) {
-        return false;
-    }
-    function = params.func != NULL ? params.func : (CUfunction)params.kern;
-    if (!spw_track_arguments_read(&named, function, params.kernelParams, params.extra)) {
-        return false;
-    }
-    for (size_t i = 0; i < named.count; i++) {
-        add_block(uses, named.addresses[i]);
-    }
-    return true;
-}
-
-static bool read_copy(struct spw_driver *driver, CUgraphNode node, struct spw_graph_uses *uses)
-{
-    CUDA_MEMCPY3D copy;
-
-    if (driver->cuGraphMemcpyNodeGetParams == NULL ||
-        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphMemcpyNodeGetParams, node, &copy) !=
-            CUDA_SUCCESS) {
-        return false;
-    }
-    if (copy.srcMemoryType == CU_MEMORYTYPE_DEVICE || copy.srcMemoryType == CU_MEMORYTYPE_UNIFIED) {
-        add_block(uses, copy.srcDevice);
-    }
-    if (copy.dstMemoryType == CU_MEMORYTYPE_DEVICE || copy.dstMemoryType == CU_MEMORYTYPE_UNIFIED) {
-        add_block(uses, copy.dstDevice);
-    }
-    return true;
-}
-
-static bool read_fill(struct spw_driver *driver, CUgraphNode node, struct spw_graph_uses *uses)
-{
-    CUDA_MEMSET_NODE_PARAMS fill;
-
-    if (driver->cuGraphMemsetNodeGetParams == NULL ||
-        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphMemsetNodeGetParams, node, &fill) !=
-            CUDA_SUCCESS) {
-        return false;
-    }
-    add_block(uses, fill.dst);
-    return true;
-}
-
-static bool read_graph(struct spw_driver *driver, CUgraph graph, int depth,
-                       struct spw_graph_uses *uses);
-
-static bool read_child(struct spw_driver *driver, CUgraphNode node, int depth,
-                       struct spw_graph_uses *uses)
-{
-    CUgraph child;
-
-    return driver->cuGraphChildGraphNodeGetGraph != NULL &&
-           SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphChildGraphNodeGetGraph, node, &child) ==
-               CUDA_SUCCESS &&
-           read_graph(driver, child, depth + 1, uses);
-}
-
-/* Enters the blocks that a node names. False when it cannot be read. */
-static bool read_node(struct spw_driver *driver, CUgraphNode node, int depth,
-                      struct spw_graph_uses *uses)
-{
-    CUgraphNodeType type;
-
-    if (driver->cuGraphNodeGetType == NULL ||
-        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphNodeGetType, node, &type) != CUDA_SUCCESS) {
-        return false;
-    }
-    switch (type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-        return read_kernel(driver, node, uses);
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return read_copy(driver, node, uses);
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-        return read_fill(driver, node, uses);
-    case CU_GRAPH_NODE_TYPE_GRAPH:
-        return read_child(driver, node, depth, uses);
-    case CU_GRAPH_NODE_TYPE_HOST:
-    case CU_GRAPH_NODE_TYPE_EMPTY:
-    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
-    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-    case CU_GRAPH_NODE_TYPE_MEM_FREE:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool read_graph(struct spw_driver *driver, CUgraph graph, int depth,
-                       struct spw_graph_uses *uses)
-{
-    CUgraphNode *nodes;
-    size_t count = 0;
-    bool known;
-
-    if (depth > DEEPEST || driver->cuGraphGetNodes == NULL ||
-        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphGetNodes, graph, NULL, &count) !=
-            CUDA_SUCCESS) {
-        return false;
-    }
-    if (count == 0) {
-        return true;
-    }
-    nodes = malloc(count * sizeof(*nodes));
-    known = nodes != NULL && SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphGetNodes, graph, nodes,
-                                             &count) == CUDA_SUCCESS;
-    for (size_t i = 0; known && i < count; i++) {
-        known = read_node(driver, nodes[i], depth, uses);
-    }
-    free(nodes);
-    return known;
-}
-
-/* NULL without memory. */
-static struct spw_graph_uses *read_uses(CUgraph graph)
-{
-    const struct spw_stream_info *current = spw_track_stream_current();
-    struct spw_graph_uses *uses = calloc(1, sizeof(*uses));
-
-    if (uses == NULL) {
-        return NULL;
-    }
-    uses->ordinal = current != NULL ? current->ordinal : -1;
-    uses->known = true;
-    if (!read_graph(spw_track_driver(), graph, /* depth */ 0, uses)) {
-        uses->known = false;
-    }
-    sort(uses);
-    return uses;
-}
 
 /* ---- the places of blocks; the lock is held ---- */
 
@@ -245,12 +48,13 @@ static void settle(void)
     }
 }
 
-static void set_fixed(uint64_t address, bool fixed)
+/* Tells the pool by how many graphs a block is named and kept. */
+static void set_attributes(uint64_t address, const struct graph_count *count)
 {
+    uint8_t fix = (uint8_t)((count->naming > 0 ? SPW_NAMED_BY_GRAPH : 0) |
+                            (count->keeping > 0 ? SPW_FIXED_BY_GRAPH : 0));
     const struct spw_block_attributes attributes = {
-        .fix = fixed ? SPW_FIXED_BY_GRAPH : 0,
-        .unfix = fixed ? 0 : SPW_FIXED_BY_GRAPH,
-    };
+        .fix = fix, .unfix = (SPW_NAMED_BY_GRAPH | SPW_FIXED_BY_GRAPH) & ~fix};
     struct spw_pool *pool;
 
     if (spw_track_device_owner(address, &pool) != NULL) {
@@ -258,45 +62,72 @@ static void set_fixed(uint64_t address, bool fixed)
     }
 }
 
-/* False without memory. */
-static bool fix_block(uint64_t address)
+/* Returns the count of a block; NULL without memory. */
+static struct graph_count *count_of(uint64_t address)
 {
     struct spw_map *named = &spw_process.graphs.named;
     struct graph_count *count = spw_map_get(named, address);
 
     if (count == NULL) {
         count = calloc(1, sizeof(*count));
-        if (count == NULL || !spw_map_put(named, address, count)) {
+        if (count != NULL && !spw_map_put(named, address, count)) {
             free(count);
-            return false;
+            return NULL;
         }
     }
-    count->graphs++;
-    /* Also when another graph named a block there: that one may be gone. */
-    set_fixed(address, /* fixed */ true);
+    return count;
+}
+
+/* Counts a graph that names a block, or keeps one that it names. Also when another graph named a
+ * block there, it tells the pool: that block may be gone. False without memory. */
+static bool enter_block(uint64_t address, bool keeps)
+{
+    struct graph_count *count = count_of(address);
+
+    if (count == NULL) {
+        return false;
+    }
+    (*(keeps ? &count->keeping : &count->naming))++;
+    set_attributes(address, count);
     return true;
 }
 
-static void release_block(uint64_t address)
+static void leave_block(uint64_t address, bool keeps)
 {
     struct spw_map *named = &spw_process.graphs.named;
     struct graph_count *count = spw_map_get(named, address);
 
-    if (count != NULL && --count->graphs == 0) {
+    if (count == NULL || --*(keeps ? &count->keeping : &count->naming) > 0) {
+        return;
+    }
+    set_attributes(address, count);
+    if (count->naming == 0 && count->keeping == 0) {
         free(spw_map_take(named, address));
-        set_fixed(address, /* fixed */ false);
     }
 }
 
-/* Ends the uses of one executable graph, and frees them. */
+static void leave_blocks(const struct spw_graph_blocks *blocks, bool keeps)
+{
+    for (size_t i = 0; i < blocks->count; i++) {
+        leave_block(blocks->addresses[i], keeps);
+    }
+}
+
+/* Frees what is known of a graph unless a launch still reads it. */
+static void drop_reference(struct spw_graph_uses *uses)
+{
+    if (--uses->references == 0) {
+        spw_track_graph_uses_free(uses);
+    }
+}
+
+/* Ends the uses of one executable graph. */
 static void release(struct spw_graph_uses *uses)
 {
-    for (size_t i = 0; i < uses->count; i++) {
-        release_block(uses->blocks[i]);
-    }
+    leave_blocks(&uses->kept, /* keeps */ true);
+    leave_blocks(&uses->named, /* keeps */ false);
     spw_process.graphs.unreadable -= !uses->known;
-    free(uses->blocks);
-    free(uses);
+    drop_reference(uses);
 }
 
 static void tell_unreadable(void)
@@ -309,15 +140,22 @@ static void tell_unreadable(void)
     }
 }
 
-/* Fixes the blocks; those that cannot be entered are cut off, and then all that live are fixed. */
-static void fix(struct spw_graph_uses *uses)
+/* Those that cannot be entered are cut off. */
+static void enter_blocks(struct spw_graph_uses *uses, struct spw_graph_blocks *blocks, bool keeps)
 {
-    for (size_t i = 0; i < uses->count; i++) {
-        if (!fix_block(uses->blocks[i])) {
-            uses->count = i;
+    for (size_t i = 0; i < blocks->count; i++) {
+        if (!enter_block(blocks->addresses[i], keeps)) {
+            blocks->count = i;
             uses->known = false;
         }
     }
+}
+
+/* Where not all blocks are known, all that live are fixed. */
+static void fix(struct spw_graph_uses *uses)
+{
+    enter_blocks(uses, &uses->named, /* keeps */ false);
+    enter_blocks(uses, &uses->kept, /* keeps */ true);
     if (!uses->known) {
         spw_process.graphs.unreadable++;
         fix_all();
@@ -404,10 +242,26 @@ void spw_track_graph_instantiate_begin(void)
     spw_unlock(&spw_locks.graphs);
 }
 
-void spw_track_graph_instantiate_end(CUgraphExec executable, CUgraph graph)
+/* True when kernels can launch an executable graph that was known before. */
+static bool is_from_device(CUgraphExec executable)
 {
-    struct spw_graph_uses *uses = executable != NULL ? read_uses(graph) : NULL;
+    const struct spw_graph_uses *before;
+    bool from_device;
 
+    spw_lock(&spw_locks.graphs);
+    before = spw_map_get(&spw_process.graphs.executables, (uintptr_t)executable);
+    from_device = before != NULL && before->from_device;
+    spw_unlock(&spw_locks.graphs);
+    return from_device;
+}
+
+void spw_track_graph_instantiate_end(CUgraphExec executable, CUgraph graph, bool from_device)
+{
+    struct spw_graph_uses *uses = NULL;
+
+    if (executable != NULL) {
+        uses = spw_track_graph_uses_read(graph, from_device || is_from_device(executable));
+    }
     spw_lock(&spw_locks.graphs);
     spw_process.graphs.unreadable--;
     if (executable != NULL) {
@@ -469,13 +323,97 @@ void spw_track_graph_put_back(CUgraphExec executable, struct spw_graph_uses *use
     spw_unlock(&spw_locks.graphs);
 }
 
+/* ---- launches ---- */
+
+/* Bytes of all devices that ever went to the host. */
+static uint64_t spilled_bytes(void)
+{
+    uint64_t bytes = 0;
+
+    for (int i = 0; i < spw_process.device_count; i++) {
+        bytes += spw_counter_get(&spw_process.devices[i].counters->spilled_bytes);
+    }
+    return bytes;
+}
+
+/* Brings the blocks that a graph names back to their devices. Nothing is looked at while no memory
+ * has gone to the host since they all were there. */
+static void bring_back(struct spw_graph_uses *uses)
+{
+    uint64_t spilled = spilled_bytes();
+    bool whole = true;
+
+    if (spilled == uses->whole_since) {
+        return;
+    }
+    for (int i = 0; i < spw_process.device_count; i++) {
+        whole = spw_track_spill_fetch(&spw_process.devices[i], uses->named.addresses,
+                                      uses->named.count) &&
+                whole;
+    }
+    if (whole) {
+        uses->whole_since = spilled;
+    }
+}
+
+struct spw_graph_uses *spw_track_graph_expect(CUgraphExec executable, CUstream stream,
+                                              bool per_thread)
+{
+    struct spw_graph_uses *uses;
+
+    spw_lock(&spw_locks.graphs);
+    uses = spw_map_get(&spw_process.graphs.executables, (uintptr_t)executable);
+    if (uses != NULL && !uses->known) {
+        uses = NULL;
+    }
+    if (uses != NULL) {
+        uses->references++;
+    }
+    spw_unlock(&spw_locks.graphs);
+    if (uses != NULL) {
+        spw_track_use_expect(uses->named.addresses, uses->named.count, stream, per_thread);
+        bring_back(uses);
+    }
+    return uses;
+}
+
+/* True when a block that a graph names holds addresses, which may lead its kernels elsewhere. */
+static bool is_indirect(const struct spw_graph_uses *uses)
+{
+    size_t i = 0;
+
+    while (i < uses->named.count &&
+           !spw_track_indirect_at(uses->named.addresses[i], /* ours */ true)) {
+        i++;
+    }
+    return i < uses->named.count || spw_track_indirect_everywhere();
+}
+
+void spw_track_graph_note(struct spw_graph_uses *uses)
+{
+    const struct spw_use use = {.known = uses->direct && !is_indirect(uses),
+                                .kernel = true,
+                                .first = !uses->launched,
+                                .count = uses->named.count,
+                                .addresses = uses->named.addresses};
+
+    spw_track_use_note(&use);
+    spw_lock(&spw_locks.graphs);
+    uses->launched = true;
+    drop_reference(uses);
+    spw_unlock(&spw_locks.graphs);
+}
+
+/* ---- fork ---- */
+
 static void free_uses(struct spw_map *map)
 {
     struct spw_graph_uses *uses;
     size_t cursor = 0;
 
     while ((uses = spw_map_next(map, &cursor)) != NULL) {
-        free(uses->blocks);
+        free(uses->named.addresses);
+        free(uses->kept.addresses);
     }
     spw_map_clear(map);
 }

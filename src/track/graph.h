@@ -1,10 +1,10 @@
-/* CUDA graphs: which blocks they name.
+/* CUDA graphs: which blocks they name, and where these are when a graph is launched.
  *
- * A driver may keep what it learned about a graph's memory when it made the graph executable, so a
- * block that an executable graph names keeps its place until the last such graph is destroyed. The
- * parameters of the graph's nodes tell which blocks these are. From the begin of a capture until
- * its graph is made executable or destroyed, every block that lives keeps its place; likewise while
- * there is an executable graph whose nodes cannot be read.
+ * From the begin of a capture until its graph is made executable or destroyed, every block that
+ * lives keeps its place; likewise while there is an executable graph whose nodes cannot be read.
+ * Of a graph that was read, graph_uses.h says which blocks keep their places until the last such
+ * graph is destroyed. The others may move, and a launch brings them back to the device first, as
+ * far as there is room. A block that finds none is used on the host, at the same addresses.
  *
  * What a kernel reaches by addresses that it reads from memory may move, as without a graph: the
  * address stays the same, and no move falls into a launch.
@@ -38,8 +38,9 @@ bool spw_track_graph_forget(CUgraph graph);
 /* The driver is about to make an executable graph, or to change one: no block moves meanwhile. */
 void spw_track_graph_instantiate_begin(void);
 
-/* It has done so, of `graph`; or it has failed, and `executable` is NULL. */
-void spw_track_graph_instantiate_end(CUgraphExec executable, CUgraph graph);
+/* It has done so, of `graph`; or it has failed, and `executable` is NULL. `from_device`: kernels
+ * can launch it. */
+void spw_track_graph_instantiate_end(CUgraphExec executable, CUgraph graph, bool from_device);
 
 /* The program has set parameters of nodes of an executable graph, which are not read: it may name
  * any block. */
@@ -54,6 +55,16 @@ void spw_track_graph_drop(struct spw_graph_uses *uses);
 
 /* Puts it back: the graph was not destroyed. */
 void spw_track_graph_put_back(CUgraphExec executable, struct spw_graph_uses *uses);
+
+/* The program is about to launch an executable graph: brings back what it names, and tells the host
+ * tiers of the use. To be called before the submit barrier is acquired. NULL when its blocks are
+ * not known; else spw_track_graph_note must follow. */
+struct spw_graph_uses *spw_track_graph_expect(CUgraphExec executable, CUstream stream,
+                                              bool per_thread);
+
+/* Notes the use in the access logs and in the recording, and lets go of `uses`. To be called
+ * between acquiring the submit barrier and the launch. */
+void spw_track_graph_note(struct spw_graph_uses *uses);
 
 /* In a child after fork: there are no graphs. */
 void spw_track_graph_reset(void);

@@ -194,6 +194,13 @@ void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses
     }
 }
 
+bool spw_track_spill_fetch(struct spw_device *device, const uint64_t *addresses, size_t count)
+{
+    struct spw_migrate *tier = tier_of(device);
+
+    return tier == NULL || spw_migrate_fetch(tier, addresses, count);
+}
+
 void spw_track_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count,
                          bool kernel)
 {

@@ -52,6 +52,11 @@ bool spw_track_spill_follows(const struct spw_device *device);
 void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
                             const struct spw_stream *stream);
 
+/* Brings the blocks at `addresses` back to the device, since a graph that names them is about to be
+ * launched. False when a part of them stays on the host. To be called without the submit barrier.
+ */
+bool spw_track_spill_fetch(struct spw_device *device, const uint64_t *addresses, size_t count);
+
 /* Records a use inside the submit barrier. The arguments name no other memory; a `kernel` may read
  * more addresses from memory. */
 void spw_track_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count,

@@ -255,6 +255,7 @@ struct spw_process {
      * two devices had pools at a time. */
     _Atomic uint64_t looked_at;
     bool whole_copies; /* SPILLWAY_SPLIT_COPIES=off */
+    bool graphs_stay;  /* SPILLWAY_GRAPHS=stay */
 
     /* Set at the start, before calls are served, and in a child after fork. */
     struct spw_stats *stats;

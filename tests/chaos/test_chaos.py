@@ -94,8 +94,9 @@ class Run:
                 "OUT": str(self.out)}
         env["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1"
         env["UBSAN_OPTIONS"] = "abort_on_error=1:print_stacktrace=1"
-        # A child that forks from a program with threads goes on.
-        env["TSAN_OPTIONS"] = "halt_on_error=0:die_after_fork=0"
+        # A child that forks from a program with threads goes on, and a program that leaves at once
+        # joins no thread.
+        env["TSAN_OPTIONS"] = "halt_on_error=0:die_after_fork=0:report_thread_leaks=0"
         return env
 
     def command(self):

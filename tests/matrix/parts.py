@@ -68,7 +68,7 @@ PARTS = (
     Part("long: faults while spilling, other modes", "release", ("spill",), long=True,
          words=("faults validated", "faults trusted", "faults foreseen", "faults paused")),
     Part("long: faults while paused", "release", ("spill",), long=True,
-         words=("faults asked", "faults swapped")),
+         words=("faults asked", "faults swapped", "faults replayed")),
     Part("long: call sites of Python", "release", ("python",), long=True),
     Part("long: the check of a GPU", "release", ("gpu",), long=True),
     Part("long: PyTorch, seeds", "release", ("torch",), long=True, words=(" seeds",)),

@@ -50,15 +50,21 @@ class Ipc(harness.Case):
                 lines = self.share("rules", by=by, allow=[GONE])
                 self.assertEqual([line for line in lines if "without" not in line], expected)
 
+    def assert_nothing_left(self, lines):
+        """A sanitizer has mappings of its own, which grow in number."""
+        if harness.SANITIZED:
+            lines = [line.replace("mappings more", "mappings as before") for line in lines]
+        self.assertEqual(sorted(lines), LEFT_NOTHING)
+
     def test_nothing_is_left(self):
         """A thousand blocks."""
-        self.assertEqual(sorted(self.share("many", 1000)), LEFT_NOTHING)
+        self.assert_nothing_left(self.share("many", 1000))
         device = self.result.device()
         self.assertEqual(device["live_bytes"], 0)
         self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
 
     def test_nothing_is_left_by_the_runtime(self):
-        self.assertEqual(sorted(self.share("many", 100, by="runtime")), LEFT_NOTHING)
+        self.assert_nothing_left(self.share("many", 100, by="runtime"))
 
     def test_pressure(self):
         """A block that was spilled is shared; then it stays, while the others go."""

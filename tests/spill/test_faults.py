@@ -15,6 +15,7 @@ import harness
 MOVES = harness.ROOT / "tests/spill/moves"
 PERIODIC = harness.ROOT / "tests/spill/periodic"
 PAUSED = harness.ROOT / "tests/spill/paused"
+REPLAYS = harness.ROOT / "tests/spill/replays"
 OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 2, "CHECK": "on", **PATIENT}
 NAMES = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease",
          "cuMemcpyAsync", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuCtxRecordEvent",
@@ -131,6 +132,18 @@ class Paused(Faults):
         """The program ends where an allocation finds no memory."""
         if result.status != 0:
             self.assertRegex(result.stdout, "cuMemAlloc", what)
+
+
+@unittest.skipUnless(LONG, "only with --long")
+class Replayed(Faults):
+    """Launches of graphs bring blocks back; what cannot come back is used on the host."""
+    COMMAND = REPLAYS, "1"
+    MOST_FAULTS = 100
+
+    def assert_ended(self, result, what):
+        """The program ends where a call of its own fails."""
+        if result.status != 0:
+            self.assertRegex(result.stdout, r"\.[ch]:\d+: .* = \d+\n", what)
 
 
 class Asked(Faults):

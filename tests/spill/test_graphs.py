@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Blocks that executable CUDA graphs name stay on the device; others move, as without graphs."""
+"""Blocks that executable CUDA graphs name stay on the device, or come back before a launch; others
+move, as without graphs."""
 import os
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
 import harness
-from spill import SPILL_LINE
+from spill import PATIENT, SPILL_LINE
 
+REPLAYS = harness.ROOT / "tests/spill/replays"
 GRAPHS = harness.ROOT / "tests/spill/graphs"
 BLOCK = 12 << 20
 MOST = 14 << 20  # a block, with the rest of its chunks
@@ -17,7 +19,8 @@ SEEDS = (1, 2, 3)
 class Graphs(harness.Case):
     def evicted(self, *arguments, **options):
         """The bytes of old blocks that went to the host."""
-        options = {"SIM_MEMORY": "64MiB", "SIM_SEED": 1, "CHECK": "on", **options}
+        options = {"SIM_MEMORY": "64MiB", "SIM_SEED": 1, "CHECK": "on", "GRAPHS": "stay",
+                   **options}
         result = self.run_program(GRAPHS, *arguments, allow=[SPILL_LINE], **options)
         self.assertEqual(result.stdout, "0 words wrong\n")
         device = result.device()
@@ -90,6 +93,49 @@ class Graphs(harness.Case):
             for fail in (f"{name}:1:801", f"{name}:1+:801"):
                 with self.subTest(fail):
                     self.assertEqual(self.evicted("kernel", 0, SIM_FAIL=fail), 0)
+
+    def test_what_kernels_name_moves_between_launches(self):
+        for how in ("kernel", "child", "twice"):
+            with self.subTest(how):
+                self.assertGreater(self.evicted(how, 0, 1, 2, 3, GRAPHS="move"), BLOCK)
+        for how in ("fill", "copy"):
+            with self.subTest(how):
+                self.assertEqual(self.evicted(how, 0, 1, 2, 3, GRAPHS="move"), 0)
+
+
+class Replays(harness.Case):
+    def replay(self, *arguments, **options):
+        """The bytes of old blocks that went to the host, and the MiB that launches brought back."""
+        options = {"SIM_MEMORY": "64MiB", "SIM_SEED": 1, "CHECK": "on", **PATIENT, **options}
+        result = self.run_program(REPLAYS, 2, *arguments, allow=[SPILL_LINE], **options)
+        self.assertRegex(result.stdout, "^[0-9]+ MiB came back\n$")
+        device = result.device()
+        return (device["spilled_bytes"] - device["placed_bytes"],
+                int(result.stdout.split()[0]))
+
+    def test_blocks_come_back_before_a_launch(self):
+        for how in ((), ("updated",), ("pointers",), ("brief",)):
+            with self.subTest(how):
+                evicted, returned = self.replay(*how)
+                self.assertGreater(evicted, 0)
+                self.assertGreater(returned, 0)
+
+    def test_in_every_mode(self):
+        for overlap in ("validated", "trust", "off"):
+            with self.subTest(overlap):
+                evicted, returned = self.replay(OVERLAP=overlap)
+                self.assertGreater(evicted, 0)
+                self.assertGreater(returned, 0)
+
+    def test_blocks_that_stay(self):
+        """A copy or fill may depend on where its operands are, NCCL may have registered them, and
+        a launch by a kernel is not seen."""
+        for how in ("copied", "filled", "nccl", "device"):
+            with self.subTest(how):
+                self.assertEqual(self.replay(how), (0, 0))
+
+    def test_the_user_keeps_them(self):
+        self.assertEqual(self.replay(GRAPHS="stay"), (0, 0))
 
 
 if __name__ == "__main__":

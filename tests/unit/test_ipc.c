@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -227,15 +228,19 @@ static void test_stopped_owner(void **state)
     owner = fork();
     assert_true(owner >= 0);
     if (owner == 0) {
+        close(ends[0]);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when the test fails */
         spw_ipc_server_forget();
         export(&sample, 4096, 1);
         (void)!write(ends[1], &sample.handle, sizeof(sample.handle));
         (void)pause();
         _exit(0);
     }
+    close(ends[1]); /* so that the end of the owner is seen */
     assert_int_equal(read(ends[0], &sample.handle, sizeof(sample.handle)), sizeof(sample.handle));
     assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_GOT);
     assert_int_equal(kill(owner, SIGSTOP), 0);
+    assert_int_equal(waitpid(owner, NULL, WUNTRACED), owner); /* all its threads have stopped */
     begin = spw_clock_ns();
     assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_SILENT);
     assert_true(spw_clock_ns() - begin < 2 * SPW_IPC_WAIT_NS);
@@ -243,7 +248,6 @@ static void test_stopped_owner(void **state)
     assert_int_equal(waitpid(owner, NULL, 0), owner);
     assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_GONE);
     close(ends[0]);
-    close(ends[1]);
 }
 
 /* Without a free descriptor in the other process. */

@@ -63,6 +63,14 @@ static void open_host(struct world *w)
     (void)spw_pool_open_host(w->pool, GRANULE, &moves);
 }
 
+static void find_on_host(struct world *w)
+{
+    struct spw_move_place places[SPW_MOVE_GRANULES];
+    uint64_t bytes;
+
+    (void)spw_pool_find_on_host(w->pool, NULL, 0, places, &bytes);
+}
+
 static void scan_granules(struct world *w)
 {
     struct spw_granule_info infos[MOST];
@@ -170,6 +178,7 @@ static void record(struct world *w)
     X(shut, spw_pool_shut(w->pool))                                                                \
     X(set_attributes, spw_pool_set_attributes(w->pool, w->block, 1, &attributes))                  \
     X(room, spw_pool_room(w->pool))                                                                \
+    X(find_on_host, find_on_host(w))                                                               \
     X(scan_granules, scan_granules(w))                                                             \
     X(each_large, spw_pool_each_large(w->pool, visit, NULL))                                       \
     X(fix_all, spw_pool_fix_all(w->pool))                                                          \

@@ -429,9 +429,63 @@ static void test_left(void **state)
     pool_close(&f);
 }
 
+/* ---- blocks of graphs ---- */
+
+static void set(uint64_t block, const struct spw_block_attributes *attributes)
+{
+    assert_int_equal(spw_pool_set_attributes(f.pool, block, 1, attributes), 1);
+    pool_check(&f);
+}
+
+/* What a graph names and does not keep in place moves in the usual order, except while the blocks
+ * of graphs may move. */
+static void test_blocks_that_graphs_only_name(void **state)
+{
+    uint64_t graph, other;
+
+    open_limited(DEVICE, HOST);
+    graph = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    other = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    set(graph, &(struct spw_block_attributes){.fix = SPW_NAMED_BY_GRAPH});
+    set(other, &(struct spw_block_attributes){.prioritize = true, .priority = 9});
+    assert_int_equal(move(SPW_TIER_HOST, 2), 2);
+    assert_int_equal(on_host(graph, 2), 2);
+    assert_int_equal(move(SPW_TIER_HOST, 2), 2);
+    assert_int_equal(move(SPW_TIER_DEVICE, 2), 2);
+    assert_int_equal(on_host(other, 2), 0);
+    assert_int_equal(move(SPW_TIER_HOST, 2), 2);
+    spw_pool_let_graphs_move(f.pool, true);
+    assert_int_equal(move(SPW_TIER_DEVICE, 2), 2);
+    assert_int_equal(on_host(graph, 2), 0);
+    pool_close(&f);
+}
+
+/* A move under way goes on when a graph names its block, and not when it keeps it. */
+static void test_named_during_a_move(void **state)
+{
+    static const struct {
+        uint8_t fix;
+        uint64_t moved;
+    } cases[] = {{SPW_NAMED_BY_GRAPH, 2}, {SPW_FIXED_BY_GRAPH, 0}};
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct spw_move_request all = {.to = SPW_TIER_HOST, .bytes = 8 * GRANULE};
+        uint64_t address;
+
+        open_limited(DEVICE, HOST);
+        address = pool_alloc(&f, 2 * GRANULE, &stream_a);
+        assert_int_equal(begin(&all), SPW_OK);
+        set(address, &(struct spw_block_attributes){.fix = cases[i].fix});
+        assert_int_equal(finish(), cases[i].moved);
+        pool_close(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blocks_that_graphs_only_name),
+        cmocka_unit_test(test_named_during_a_move),
         cmocka_unit_test(test_equal_blocks),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_account),

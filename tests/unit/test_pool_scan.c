@@ -382,15 +382,99 @@ static void test_run(void **state)
     pool_close(&f);
 }
 
+/* ---- what lies on the host ---- */
+
+static struct spw_move_place places[SPW_MOVE_GRANULES];
+static uint64_t listed_bytes;
+
+static size_t find_on_host(uint64_t block)
+{
+    listed_bytes = 4711;
+    return spw_pool_find_on_host(f.pool, &block, 1, places, &listed_bytes);
+}
+
+/* Only the granules of the block that are on the host. */
+static void test_on_host(void **state)
+{
+    uint64_t block, other;
+
+    open_tiers();
+    block = pool_alloc(&f, 3 * GRANULE, &stream_a);
+    other = pool_alloc(&f, GRANULE, &stream_a);
+    assert_int_equal(find_on_host(block), 0);
+    assert_int_equal(listed_bytes, 0);
+    begin_move(block, block + GRANULE, SPW_TIER_HOST);
+    assert_int_equal(find_on_host(block), 0); /* it is moving */
+    finish_move();
+    begin_move(other, other, SPW_TIER_HOST);
+    finish_move();
+    assert_int_equal(find_on_host(block), 1);
+    assert_int_equal(listed_bytes, GRANULE);
+    assert_int_equal(places[0].block, block);
+    assert_int_equal(places[0].granule, block + GRANULE);
+    assert_int_equal(places[0].to, SPW_TIER_DEVICE);
+    fix(block, true);
+    assert_int_equal(find_on_host(block), 0);
+    fix(block, false);
+    assert_int_equal(find_on_host(block + GRANULE), 0); /* no block begins there */
+    assert_int_equal(find_on_host(4711), 0);
+    pool_free(&f, block, &stream_a);
+    assert_int_equal(find_on_host(block), 0);
+    pool_close(&f);
+}
+
+/* A block that was placed on the host stays there. */
+static void test_placed_on_host(void **state)
+{
+    const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .host_permille = 1000};
+    const struct spw_request request = {
+        .bytes = 2 * GRANULE, .stream = &stream_a, .placement = &placement};
+    struct spw_result result = {0};
+
+    open_tiers();
+    assert_int_equal(spw_pool_alloc(f.pool, &request, &result), SPW_OK);
+    assert_int_equal(fake_vm_on_host(&f.vm, result.address, 2 * GRANULE), 2);
+    assert_int_equal(find_on_host(result.address), 0);
+    pool_close(&f);
+}
+
+/* No more than one move holds. */
+static void test_much_on_host(void **state)
+{
+    enum { GRANULES = SPW_MOVE_GRANULES + 8 };
+    const struct spw_move_request all = {.to = SPW_TIER_HOST,
+                                         .bytes = GRANULES * (uint64_t)GRANULE};
+    uint64_t blocks[2];
+    bool moves = false;
+
+    pool_open_small(&f, 8 * GRANULES, GRANULES, 0);
+    assert_int_equal(spw_pool_open_host(f.pool, 2 * GRANULES * (uint64_t)GRANULE, &moves), SPW_OK);
+    f.vm.immediate = true;
+    blocks[0] = pool_alloc(&f, 8 * GRANULE, &stream_a);
+    blocks[1] = pool_alloc(&f, (GRANULES - 8) * (uint64_t)GRANULE, &stream_a);
+    while (spw_pool_move_begin(f.pool, &all, &f.move) == SPW_OK) {
+        assert_int_equal(spw_pool_move_copy(f.pool, f.move, true), SPW_OK);
+        assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_OK);
+        finish_move();
+    }
+    assert_int_equal(fake_vm_on_host(&f.vm, blocks[1], (GRANULES - 8) * (uint64_t)GRANULE),
+                     GRANULES - 8);
+    assert_true(spw_pool_find_on_host(f.pool, blocks, 2, places, &listed_bytes) > 1);
+    assert_int_equal(listed_bytes, SPW_MOVE_GRANULES * (uint64_t)GRANULE);
+    assert_int_equal(places[0].block, blocks[0]);
+    pool_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_granules),   cmocka_unit_test(test_shared_granule),
-        cmocka_unit_test(test_most),       cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_chunks),     cmocka_unit_test(test_placed_and_lazy),
-        cmocka_unit_test(test_room),       cmocka_unit_test(test_numbered_heaps),
-        cmocka_unit_test(test_each_large), cmocka_unit_test(test_large_range),
-        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_on_host),         cmocka_unit_test(test_placed_on_host),
+        cmocka_unit_test(test_much_on_host),    cmocka_unit_test(test_granules),
+        cmocka_unit_test(test_shared_granule),  cmocka_unit_test(test_most),
+        cmocka_unit_test(test_moves),           cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_placed_and_lazy), cmocka_unit_test(test_room),
+        cmocka_unit_test(test_numbered_heaps),  cmocka_unit_test(test_each_large),
+        cmocka_unit_test(test_large_range),     cmocka_unit_test(test_run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,12 +106,15 @@ def nccl(session):
 
 @row(call=2, seconds=180)
 def graphs(session):
-    """A capture beside a thread that allocates, 100 replays, with and without spilling."""
+    """A capture beside a thread that allocates, 100 replays, with and without spilling; a graph
+    whose blocks move between its replays."""
     python = session.torch()
     for limit in ("", "600MiB") if python else ():
         options = {"SPILLWAY_LIMIT": limit} if limit else {}
         run = session.run([python, SCRIPTS / "graphs.py"], preload=True, options=options)
         report(session, f"limit {limit}" if limit else "no limit", run)
+        if limit and run.status == 0:
+            session.figure("moved back to the device", run.device("promoted_bytes"))
 
 
 @row(call=2, seconds=180)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Captures a training step while another thread allocates, and replays it 100 times: the weights
-must be those of the same steps without a graph."""
+must be those of the same steps without a graph. Then replays a graph of kernels on blocks that
+other memory has driven to the host meanwhile."""
 import threading
 
 import torch
 from torch import nn
 
 STEPS = 100
+MOVES = 10
 
 
 def fresh():
@@ -29,6 +31,25 @@ def allocate(stop):
     while not stop.is_set():
         kept = [torch.empty(n << 20, dtype=torch.uint8, device="cuda") for n in (1, 5, 30)]
         del kept
+
+
+def replay_after_pressure():
+    """With a limit of 600 MiB, the blocks of the graph and the others do not fit at once."""
+    blocks = [torch.full((16 << 20,), float(i), device="cuda") for i in range(4)]
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for block in blocks:
+            block.add_(1)
+    for _ in range(MOVES):
+        for _ in range(100):  # what lives now is older than these
+            torch.zeros(1 << 20, device="cuda")
+        others = [torch.ones(16 << 20, device="cuda") for _ in range(7)]
+        torch.cuda.synchronize()
+        del others
+        graph.replay()
+    same = all(bool((block == i + MOVES).all()) for i, block in enumerate(blocks))
+    print(f"{'ok' if same else 'wrong'}: blocks of a graph, moved between {MOVES} replays")
 
 
 def main():
@@ -63,6 +84,9 @@ def main():
     print(f"{'ok' if close else 'wrong'}: weights after {STEPS} replays")
     kept = all(bool((block == 1).all()) for block in ballast)
     print(f"{'ok' if kept else 'wrong'}: memory beside the graph")
+    del graph, ballast, model, optimizer, inputs, same, other
+    torch.cuda.empty_cache()
+    replay_after_pressure()
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@
 
 #define EXEC_FLAGS                                                                                 \
     (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |        \
-     CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+     CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
 
 struct sim_exec {
     struct sim_exec *next; /* of all that exist */
@@ -130,6 +130,15 @@ err_free:
     return result;
 }
 
+/* A graph that kernels may launch cannot free its memory by itself (cuda.h). */
+static bool are_valid(unsigned long long flags)
+{
+    const unsigned long long opposed =
+        CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+
+    return (flags & ~(unsigned long long)EXEC_FLAGS) == 0 && (flags & opposed) != opposed;
+}
+
 static CUresult instantiate(CUgraphExec *ret_exec, CUgraph hGraph, unsigned long long flags)
 {
     const struct sim_graph *graph = sim_graph_of(hGraph);
@@ -139,7 +148,7 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph hGraph, unsigned long
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    if (ret_exec == NULL || graph == NULL || (flags & ~(unsigned long long)EXEC_FLAGS) != 0) {
+    if (ret_exec == NULL || graph == NULL || !are_valid(flags)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!may_be_instantiated(graph)) {
