@@ -16,7 +16,6 @@ static struct {
     _Atomic int state;
     struct spw_python python;
     uintptr_t (*thread_state)(void);
-    int (*is_initialized)(void);
     int (*is_finalizing)(void);
 } process;
 
@@ -54,7 +53,7 @@ static void meet(void)
     int major = 0, minor = 0;
 
     process.thread_state = (uintptr_t(*)(void))(uintptr_t)find("PyGILState_GetThisThreadState");
-    process.is_initialized = (int (*)(void))(uintptr_t)find("Py_IsInitialized");
+    process.python.is_initialized = (int (*)(void))(uintptr_t)find("Py_IsInitialized");
     process.is_finalizing = (int (*)(void))(uintptr_t)find("Py_IsFinalizing");
     if (process.is_finalizing == NULL) {
         process.is_finalizing = (int (*)(void))(uintptr_t)find("_Py_IsFinalizing");
@@ -72,7 +71,7 @@ static void meet(void)
         switch_off(version, "unknown version");
     } else if (strstr(version, "free-threading") != NULL) {
         switch_off(version, "a build without the GIL");
-    } else if (process.thread_state == NULL || process.is_initialized == NULL ||
+    } else if (process.thread_state == NULL || process.python.is_initialized == NULL ||
                process.is_finalizing == NULL || process.python.code_type == 0 ||
                process.python.text_type == 0 || process.python.bytes_type == 0) {
         switch_off(version, "it does not export what is needed");
@@ -152,7 +151,7 @@ uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_py
         look_for();
         state = settled_state();
     }
-    if ((state != READY && state != UNCHECKED) || !process.is_initialized() ||
+    if ((state != READY && state != UNCHECKED) || !process.python.is_initialized() ||
         process.is_finalizing()) {
         return 0;
     }

@@ -2,6 +2,8 @@
 
 #include "common/hash.h"
 
+#include <stdatomic.h>
+
 enum {
     KEY_FRAMES = 6,
     TEXT_MOST = 1024,
@@ -23,22 +25,34 @@ static uint64_t word_at(uintptr_t address)
     return *(const uint64_t *)address;
 }
 
+/* The pointer at `address`, which may be followed; 0 when the interpreter is ending, and it may
+ * not.
+ */
+static uintptr_t follow(const struct spw_python *python, uintptr_t address)
+{
+    uintptr_t pointer = pointer_at(address);
+
+    atomic_thread_fence(memory_order_acquire);
+    return python->is_initialized() ? pointer : 0;
+}
+
 /* ---- the walk ---- */
 
 /* The address of the pointer to the innermost frame. */
-static uintptr_t top_of(const struct spw_python_layout *layout, uintptr_t thread)
+static uintptr_t top_of(const struct spw_python *python, uintptr_t thread)
 {
+    const struct spw_python_layout *layout = python->layout;
     uintptr_t holder =
-        layout->thread_cframe != 0 ? pointer_at(thread + layout->thread_cframe) : thread;
+        layout->thread_cframe != 0 ? follow(python, thread + layout->thread_cframe) : thread;
 
     return holder == 0 ? 0 : holder + layout->thread_frame;
 }
 
-static uintptr_t first_frame(const struct spw_python_layout *layout, uintptr_t thread)
+static uintptr_t first_frame(const struct spw_python *python, uintptr_t thread)
 {
-    uintptr_t top = top_of(layout, thread);
+    uintptr_t top = top_of(python, thread);
 
-    return top == 0 ? 0 : pointer_at(top);
+    return top == 0 ? 0 : follow(python, top);
 }
 
 /* The code object of a frame. 0 for the interpreter's own frames, and for a frame that has not run
@@ -46,7 +60,7 @@ static uintptr_t first_frame(const struct spw_python_layout *layout, uintptr_t t
 static uintptr_t code_of(const struct spw_python *python, uintptr_t frame, int *ret_at)
 {
     const struct spw_python_layout *layout = python->layout;
-    uintptr_t code = pointer_at(frame + layout->frame_code);
+    uintptr_t code = follow(python, frame + layout->frame_code);
 
     if (layout->tagged) {
         code &= ~(uintptr_t)1;
@@ -72,7 +86,7 @@ static uintptr_t code_of(const struct spw_python *python, uintptr_t frame, int *
 void spw_callsite_python_walk(const struct spw_python *python, uintptr_t thread,
                               struct spw_python_stack *ret_stack)
 {
-    uintptr_t frame = first_frame(python->layout, thread);
+    uintptr_t frame = first_frame(python, thread);
     int named = 0;
 
     ret_stack->count = 0;
@@ -82,7 +96,7 @@ void spw_callsite_python_walk(const struct spw_python *python, uintptr_t thread,
         next->frame = frame;
         next->code = code_of(python, frame, &next->at);
         named += next->code != 0;
-        frame = pointer_at(frame + python->layout->frame_previous);
+        frame = follow(python, frame + python->layout->frame_previous);
     }
     ret_stack->cut = frame != 0;
 }
@@ -90,11 +104,11 @@ void spw_callsite_python_walk(const struct spw_python *python, uintptr_t thread,
 uint64_t spw_callsite_python_key(const struct spw_python *python, uintptr_t thread, uint64_t hash)
 {
     const struct spw_python_layout *layout = python->layout;
-    uintptr_t frame = first_frame(layout, thread);
+    uintptr_t frame = first_frame(python, thread);
 
     for (int i = 0; i < KEY_FRAMES && frame != 0; i++) {
         hash = spw_hash_mix(hash, frame + word_at(frame + layout->frame_at));
-        frame = pointer_at(frame + layout->frame_previous);
+        frame = follow(python, frame + layout->frame_previous);
     }
     return hash;
 }
@@ -185,7 +199,7 @@ static uint32_t intern_text(const struct spw_python *python, uintptr_t text,
 static uint32_t line_of(const struct spw_python *python, uintptr_t code, int at, size_t *ret_used)
 {
     const struct spw_python_layout *layout = python->layout;
-    uintptr_t table = pointer_at(code + layout->code_table);
+    uintptr_t table = follow(python, code + layout->code_table);
     size_t length;
 
     *ret_used = 0;
@@ -217,13 +231,14 @@ int spw_callsite_python_lines(const struct spw_python *python, const struct spw_
         if (frame->code == 0) {
             continue;
         }
-        filename = pointer_at(frame->code + layout->code_filename);
+        filename = follow(python, frame->code + layout->code_filename);
         if (filename != last_name) {
             last_name = filename;
             last_file = intern_text(python, filename, strings);
         }
         line->file = last_file;
-        line->function = intern_text(python, pointer_at(frame->code + layout->code_name), strings);
+        line->function =
+            intern_text(python, follow(python, frame->code + layout->code_name), strings);
         line->line = line_of(python, frame->code, frame->at, &used);
         count++;
     }
@@ -261,13 +276,13 @@ static void guard_text(const struct spw_python *python, uintptr_t text, struct s
 static void guard_table(const struct spw_python *python, const struct spw_python_step *frame,
                         struct spw_strings *strings, struct spw_callsite_guard *guard)
 {
-    uintptr_t table = pointer_at(frame->code + python->layout->code_table);
+    uintptr_t table = follow(python, frame->code + python->layout->code_table);
     uintptr_t data = table + SPW_PYTHON_BYTES_DATA;
     uint32_t copy;
     size_t used;
 
     (void)line_of(python, frame->code, frame->at, &used);
-    if (used == 0) {
+    if (table == 0 || used == 0) {
         return; /* no line was told */
     }
     spw_callsite_guard_add(guard, table + SPW_PYTHON_SIZE, word_at(table + SPW_PYTHON_SIZE));
@@ -283,9 +298,13 @@ static void guard_code(const struct spw_python *python, const struct spw_python_
 {
     const struct spw_python_layout *layout = python->layout;
     uintptr_t first_line = (frame->code + layout->code_first_line) & ~(uintptr_t)7;
-    uintptr_t filename = pointer_at(frame->code + layout->code_filename);
-    uintptr_t name = pointer_at(frame->code + layout->code_name);
+    uintptr_t filename = follow(python, frame->code + layout->code_filename);
+    uintptr_t name = follow(python, frame->code + layout->code_name);
 
+    if (filename == 0 || name == 0) {
+        guard->broken = true;
+        return;
+    }
     spw_callsite_guard_add(guard, first_line, word_at(first_line));
     spw_callsite_guard_add(guard, frame->code + layout->code_filename, filename);
     spw_callsite_guard_add(guard, frame->code + layout->code_name, name);
@@ -316,7 +335,7 @@ void spw_callsite_python_guard(const struct spw_python *python, uintptr_t thread
 {
     const struct spw_python_layout *layout = python->layout;
     uintptr_t last_filename = 0;
-    uintptr_t link = top_of(layout, thread);
+    uintptr_t link = top_of(python, thread);
 
     if (layout->thread_cframe != 0) {
         spw_callsite_guard_add(guard, thread + layout->thread_cframe,

@@ -5,6 +5,11 @@
  * cannot change, and they hold references to their code objects. Pointers are followed as they
  * stand; python_check.h finds out beforehand whether that is safe.
  *
+ * A thread without the GIL is not waited for when the interpreter ends: its state, frames and code
+ * may be freed while it reads them. Before anything is freed the interpreter counts as not
+ * initialized (pylifecycle.c: Py_FinalizeEx), so each pointer that was read is followed only if it
+ * still is. What is left is memory that is unmapped between this question and the next access.
+ *
  * Locking: none. Functions that intern strings need the caller to serialise them. */
 #pragma once
 
@@ -22,6 +27,7 @@ struct spw_python {
     const struct spw_python_layout *layout;
     uintptr_t code_type, text_type, bytes_type;
     uintptr_t cell_type; /* of variables that functions share; 0: not known */
+    int (*is_initialized)(void);
 };
 
 /* Most frames of one stack: frames of functions, and the interpreter's own between them. */
