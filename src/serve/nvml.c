@@ -107,7 +107,7 @@ static bool ask(const struct nvml *nvml, const struct spw_device *device,
 
 bool spw_serve_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage)
 {
-    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     struct nvml nvml;
     bool known = false;
 

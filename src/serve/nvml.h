@@ -1,7 +1,8 @@
 /* The use of a device's memory by all processes, from NVIDIA's management library (NVML).
  *
- * The library is opened for each question and closed again, and only after memory has run out, or
- * for a share of the device. Not to be called with a lock held. */
+ * The library is opened for each question and closed again, but stays loaded, since a share of the
+ * device asks often. It is asked only after memory has run out, or for a share. Not to be called
+ * with a lock held. */
 #pragma once
 
 #include <stdbool.h>

@@ -343,7 +343,7 @@ static void bring_back(struct spw_graph_uses *uses)
     uint64_t spilled = spilled_bytes();
     bool whole = true;
 
-    if (spilled == uses->whole_since) {
+    if (spilled == atomic_load(&uses->whole_since)) {
         return;
     }
     for (int i = 0; i < spw_process.device_count; i++) {
@@ -352,7 +352,7 @@ static void bring_back(struct spw_graph_uses *uses)
                 whole;
     }
     if (whole) {
-        uses->whole_since = spilled;
+        atomic_store(&uses->whole_since, spilled);
     }
 }
 
@@ -393,13 +393,12 @@ void spw_track_graph_note(struct spw_graph_uses *uses)
 {
     const struct spw_use use = {.known = uses->direct && !is_indirect(uses),
                                 .kernel = true,
-                                .first = !uses->launched,
+                                .first = !atomic_exchange(&uses->launched, true),
                                 .count = uses->named.count,
                                 .addresses = uses->named.addresses};
 
     spw_track_use_note(&use);
     spw_lock(&spw_locks.graphs);
-    uses->launched = true;
     drop_reference(uses);
     spw_unlock(&spw_locks.graphs);
 }

@@ -8,9 +8,11 @@
  * such as NCCL may have registered the memory behind these addresses during the capture; in graphs
  * that kernels can launch; and with SPILLWAY_GRAPHS=stay.
  *
- * Locking: none; the owner's lock covers them. */
+ * Locking: none but what is said below; the owner's lock covers the rest. The lists do not change
+ * once they are read and entered. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,9 +32,10 @@ struct spw_graph_uses {
     bool from_device; /* kernels can launch it */
     struct spw_graph_blocks named;
     struct spw_graph_blocks kept; /* those of them that keep their places */
-    bool launched;
-    size_t references;    /* launches under way that read `named`, and 1 while it is listed */
-    uint64_t whole_since; /* spilled bytes of all devices when all blocks were on their device */
+    size_t references; /* launches under way that read `named`, and 1 while it is listed */
+    /* Without a lock: */
+    _Atomic bool launched;
+    _Atomic uint64_t whole_since; /* spilled bytes of all devices when all blocks were on theirs */
 };
 
 /* Reads a graph that is about to be, or was, made executable. The driver is asked about its nodes.

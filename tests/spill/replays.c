@@ -1,6 +1,6 @@
-/* A program that launches two CUDA graphs in turn, of three blocks of 8 MiB each, and between them
- * needs 32 MiB of others. It prints how many MiB came from the host to the device in the
- * calls that launch graphs, and how many words of its blocks are wrong, if any are.
+/* A program that launches two CUDA graphs in turn, of three blocks of 8 MiB each, while it holds
+ * 32 MiB of others. It prints how many MiB came from the host to the device in the calls that
+ * launch graphs, and how many words of its blocks are wrong, if any are.
  *
  *     replays ROUNDS HOW...   HOW is none, one or several of these words:
  *         copied      nodes copy within each block
@@ -161,23 +161,32 @@ static void launch(struct replay *replay)
 
 /* ---- other memory ---- */
 
-static size_t press(int round)
+static CUdeviceptr others[OTHERS];
+static uint32_t other_value;
+
+/* Allocates the others, for which older blocks leave the device. */
+static void press(int round)
 {
-    CUdeviceptr others[OTHERS], brief;
-    uint32_t expected[OTHERS];
-    size_t wrong = 0;
+    CUdeviceptr brief;
 
     for (int i = 0; i < AGE; i++) {
         MUST(cuMemAllocAsync(&brief, 512, stream));
         MUST(cuMemFreeAsync(brief, stream));
     }
     for (int i = 0; i < OTHERS; i++) {
-        expected[i] = new_block(&others[i], round * OTHERS + i, WORDS, stream);
+        other_value = new_block(&others[i], round, WORDS, stream) + 1;
         launch_add(add_kernel, &others[i], WORDS, stream);
     }
     MUST(cuStreamSynchronize(stream));
+}
+
+/* Frees them. Returns how many words of them are wrong. */
+static size_t relieve(void)
+{
+    size_t wrong = 0;
+
     for (int i = 0; i < OTHERS; i++) {
-        wrong += count_wrong(others[i], WORDS, expected[i] + 1);
+        wrong += count_wrong(others[i], WORDS, other_value);
         MUST(cuMemFreeAsync(others[i], stream));
     }
     return wrong;
@@ -239,11 +248,12 @@ int main(int argc, char **argv)
     }
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < GRAPHS; i++) {
-            wrong += press(round);
+            press(round);
             if (is("pointers")) {
                 hold_pointer(&replays[i]);
             }
             launch(&replays[i]);
+            wrong += relieve();
         }
     }
     for (int i = 0; i < GRAPHS; i++) {
