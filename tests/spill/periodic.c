@@ -8,7 +8,7 @@
  *     named      every kernel's arguments name what it adds to
  *     unnamed    others add to further blocks that only a pointer in memory tells of
  *     otherwise  as `named`, in another order
- *     unknown    as `named`, but how the arguments of some launches lie is not known: graphs
+ *     unknown    as `named`, with calls of which no memory is known: uploads of a graph
  *     check      no steps: the content is checked, once more than at the end
  *     counters   no steps: spillway's counters are printed, one a line, as far as it is loaded
  * Exit 0 when all content was right. */
@@ -125,7 +125,7 @@ static void visit(const struct mode *mode, int block)
     for (int i = 0; i < 4; i++) {
         launch(add_kernel, brief, SOME_WORDS);
         if (mode->unknown) {
-            MUST(cuGraphLaunch(graph, stream));
+            MUST(cuGraphUpload(graph, stream));
         }
     }
     if (mode->unnamed) {
