@@ -106,11 +106,29 @@ int spillway_mark_end(const char *name);
 int spillway_pause(void);
 
 /* Likewise the memory of one rule of the policy (the first of that name), which may be there for no
- * other purpose. CUDA_ERROR_INVALID_VALUE (1) if there is no such rule. */
+ * other purpose, or of a tag. CUDA_ERROR_INVALID_VALUE (1) if there is no such rule, or no memory
+ * was ever asked for under that tag. */
 int spillway_pause_rule(const char *name);
+int spillway_pause_tag(const char *name);
 
-/* Moves it back, as far as the devices have room; the rest comes back later. */
+/* Moves all memory back, as far as the devices have room; the rest comes back later. */
 int spillway_resume(void);
+
+/* Likewise only the memory of a rule or a tag; what else is paused stays on the host. */
+int spillway_resume_rule(const char *name);
+int spillway_resume_tag(const char *name);
+
+/* ---- Tags, since version 0.3 ----
+ *
+ * A tag says in the program's own words what memory is for. Pauses, reports and policies (the key
+ * tag) go by it. */
+
+/* Tags all memory that the calling thread asks for from now on, until it sets another tag, or none:
+ * NULL or "". `name` is UTF-8 of at most 63 bytes without control characters. May be called before
+ * CUDA is in use. CUDA_ERROR_INVALID_VALUE (1) for another name, which changes nothing;
+ * CUDA_ERROR_NOT_SUPPORTED (801) if call sites are not recorded (SPILLWAY_SITES=off), so that tags
+ * have no effect. */
+int spillway_tag(const char *name);
 
 /* ---- Optional hints, since version 0.2 ----
  *

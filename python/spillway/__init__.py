@@ -9,6 +9,9 @@
     spillway.report()                 # a page, which Jupyter shows
     with spillway.paused():           # the device is lent to another program
         ...
+    with spillway.tag("kv-cache"):    # names the memory that is asked for inside
+        ...
+    spillway.pause(tag="kv-cache")    # and moves it to the host
 
 The program has to run under spillway: `spillway run -- python train.py`, or `spillway run --
 jupyter lab`. Otherwise every function does nothing, and one line on stderr says so. `%load_ext
@@ -18,9 +21,9 @@ from __future__ import annotations
 
 from ._notebook import load_ipython_extension, unload_ipython_extension
 from ._report import Report, report
-from ._session import loaded, mark, pause, paused, resume, stats, step
+from ._session import loaded, mark, pause, paused, resume, stats, step, tag
 from ._sharing import collect_tensors, share_tensors
 
 __all__ = ["Report", "collect_tensors", "load_ipython_extension", "loaded", "mark", "pause",
            "paused", "report", "resume", "share_tensors", "stats", "step",
-           "unload_ipython_extension"]
+           "tag", "unload_ipython_extension"]

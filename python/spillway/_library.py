@@ -21,7 +21,11 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "spillway_mark_step": (ctypes.c_int, []),
     "spillway_pause": (ctypes.c_int, []),
     "spillway_pause_rule": (ctypes.c_int, [ctypes.c_char_p]),
+    "spillway_pause_tag": (ctypes.c_int, [ctypes.c_char_p]),
     "spillway_resume": (ctypes.c_int, []),
+    "spillway_resume_rule": (ctypes.c_int, [ctypes.c_char_p]),
+    "spillway_resume_tag": (ctypes.c_int, [ctypes.c_char_p]),
+    "spillway_tag": (ctypes.c_int, [ctypes.c_char_p]),
 }
 
 NOT_LOADED = ("spillway is not loaded in this process, so the functions of the package `spillway` "

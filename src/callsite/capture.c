@@ -7,6 +7,7 @@
 #include "callsite/stack_cache.h"
 #include "callsite/python.h"
 #include "callsite/python_modules.h"
+#include "callsite/tag.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -101,6 +102,16 @@ static uint32_t role_of(struct thread *thread)
     return thread->name_text;
 }
 
+/* The number of the thread's tag. The caller holds the lock. */
+static uint32_t tag_of_thread(void)
+{
+    const struct spw_callsite_tag *tag = &spw_callsite_this_tag;
+
+    return tag->hash == 0
+               ? 0
+               : spw_callsite_strings_intern(&capture.strings, tag->name, strlen(tag->name));
+}
+
 /* ---- new stacks ---- */
 
 /* A call on its stack: the material of a guard. */
@@ -191,6 +202,7 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
                                                                   &capture.strings, stack->python);
     }
     stack->thread = role_of(thread);
+    stack->tag = tag_of_thread();
     site = spw_callsite_table_find(&capture.sites, stack);
     spw_unlock(&spw_locks.sites);
     if (site == 0) {
@@ -215,7 +227,7 @@ __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
     if (capture.python) {
         place.state = spw_callsite_python_thread(thread->misses % LOOK_EVERY == 0, &place.python);
     }
-    place.key = spw_hash_mix((uintptr_t)api, place.frame);
+    place.key = spw_hash_mix((uintptr_t)api ^ spw_callsite_this_tag.hash, place.frame);
     if (capture.native) {
         place.key = spw_hash_mix(place.key, (uintptr_t)__builtin_return_address(0));
     }

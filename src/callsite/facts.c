@@ -81,6 +81,7 @@ void spw_callsite_describe(const struct spw_callsite *site, bool native,
 {
     ret_words->facts = (struct spw_callsite_facts){
         .thread = spw_callsite_strings_text(spw_callsite_texts(), site->thread),
+        .tag = site->tag != 0 ? spw_callsite_strings_text(spw_callsite_texts(), site->tag) : NULL,
         .rank = -1,
         .modules = site->modules != 0
                        ? spw_callsite_strings_text(spw_callsite_texts(), site->modules)

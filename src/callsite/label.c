@@ -178,6 +178,9 @@ void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, 
     if (site->thread != NULL && strcmp(site->thread, "main") != 0) {
         append(&label, " on %s", site->thread);
     }
+    if (site->tag != NULL) {
+        append(&label, " tagged %s", site->tag);
+    }
 }
 
 /* ---- sites with the same label ---- */

@@ -25,8 +25,8 @@ bool spw_callsite_operator(const struct spw_callsite_facts *site, char *ret_oper
 
 /* Writes the label, cut at `capacity`: the user's own line, the line of a model's file in a
  * library, the innermost line, the autograd node or else the operator, the class of the module,
- * and the thread unless it is the main one. Without Python frames, node and operator, a native
- * function is named. "?" when nothing is known. */
+ * the thread unless it is the main one, and the tag. Without Python frames, node and operator, a
+ * native function is named. "?" when nothing is known. */
 void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity);
 
 /* Writes what tells a site from another one with the same label, cut at `capacity`: the innermost

@@ -225,6 +225,9 @@ static void put_site(struct spw_writer *writer, const struct report *report,
     if (site != NULL) {
         spw_write_text(writer, "api", site->api);
         spw_write_text(writer, "thread", text_of(site->thread));
+        if (site->tag != 0) {
+            spw_write_text(writer, "tag", text_of(site->tag));
+        }
         if (site->modules != 0) {
             spw_write_text(writer, "module", text_of(site->modules));
         }

@@ -162,8 +162,8 @@ static bool adopt(struct spw_callsite_shm *share, uint32_t number,
     }
     site = (struct spw_callsite *)(share->sites + at);
     if (site->native_count > SPW_CALLSITE_NATIVE || site->python_count > SPW_CALLSITE_PYTHON ||
-        !is_text(share, site->thread) || !is_text(share, site->modules) ||
-        !is_text(share, share->apis[number])) {
+        !is_text(share, site->thread) || !is_text(share, site->tag) ||
+        !is_text(share, site->modules) || !is_text(share, share->apis[number])) {
         return false;
     }
     lines = (struct spw_callsite_line *)(site->native + site->native_count);

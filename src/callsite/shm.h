@@ -21,7 +21,7 @@
 #include "callsite/strings.h"
 #include "callsite/table.h"
 
-enum { SPW_CALLSITE_SHM_MAGIC = 0x53535753, SPW_CALLSITE_SHM_VERSION = 3 };
+enum { SPW_CALLSITE_SHM_MAGIC = 0x53535753, SPW_CALLSITE_SHM_VERSION = 4 };
 enum { SPW_CALLSITE_MOST = 16384 };
 enum { SPW_CALLSITE_SHM_TEXTS = 16 << 20, SPW_CALLSITE_SHM_SITES = 32 << 20 };
 

@@ -45,7 +45,7 @@ void spw_callsite_table_fini(struct spw_callsite_table *sites)
 
 static uint64_t hash_of(const struct spw_stack *stack)
 {
-    uint64_t hash = spw_hash_mix((uintptr_t)stack->api, stack->thread);
+    uint64_t hash = spw_hash_mix((uintptr_t)stack->api, (uint64_t)stack->tag << 32 | stack->thread);
 
     hash = spw_hash_mix(hash, (uint64_t)stack->native_count << 32 | stack->python_count << 1 |
                                   stack->cut);
@@ -69,8 +69,8 @@ static const struct spw_callsite *site_of(const struct spw_callsite_table *sites
 static bool is_stack(const struct spw_callsite *site, uint64_t hash, const struct spw_stack *stack)
 {
     return site->hash == hash && site->api == stack->api && site->thread == stack->thread &&
-           site->native_count == stack->native_count && site->python_count == stack->python_count &&
-           site->cut == stack->cut &&
+           site->tag == stack->tag && site->native_count == stack->native_count &&
+           site->python_count == stack->python_count && site->cut == stack->cut &&
            memcmp(site->native, stack->native, stack->native_count * sizeof(stack->native[0])) ==
                0 &&
            memcmp(spw_callsite_lines(site), stack->python,
@@ -94,6 +94,7 @@ static uint32_t append(struct spw_callsite_table *sites, uint64_t hash,
     *site = (struct spw_callsite){.hash = hash,
                                   .api = stack->api,
                                   .thread = stack->thread,
+                                  .tag = stack->tag,
                                   .modules = stack->modules,
                                   .native_count = stack->native_count,
                                   .python_count = stack->python_count,

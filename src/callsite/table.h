@@ -25,6 +25,7 @@ struct spw_callsite_line {
 struct spw_stack {
     const char *api;  /* the function that the program called; static storage */
     uint32_t thread;  /* the thread's name, interned */
+    uint32_t tag;     /* the thread's tag (tag.h), interned; 0: none */
     uint32_t modules; /* path of the modules' classes (python_modules.h), interned; 0: none */
     uint16_t native_count;
     uint16_t python_count;
@@ -38,6 +39,7 @@ struct spw_callsite {
     uint64_t hash;
     const char *api;
     uint32_t thread;
+    uint32_t tag;
     uint32_t modules;
     uint16_t native_count;
     uint16_t python_count;

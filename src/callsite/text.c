@@ -146,6 +146,7 @@ size_t spw_callsite_print(const struct spw_callsite_facts *site,
 
     put_frames(&printer, site);
     put_text_of(&printer, "thread", site->thread);
+    put_text_of(&printer, "tag", site->tag);
     put_text_of(&printer, "node", site->node);
     put_text_of(&printer, "module", site->modules);
     put_text_of(&printer, "process", site->process);
@@ -330,6 +331,11 @@ static bool read_thread(struct reader *reader, struct spw_callsite_text *site)
     return read_name(reader, "", &site->site.thread);
 }
 
+static bool read_tag(struct reader *reader, struct spw_callsite_text *site)
+{
+    return read_name(reader, "", &site->site.tag);
+}
+
 static bool read_node(struct reader *reader, struct spw_callsite_text *site)
 {
     return read_name(reader, "", &site->site.node);
@@ -398,10 +404,19 @@ static bool read_size(struct reader *reader, struct spw_callsite_text *site)
 }
 
 static const struct entry entries[] = {
-    {"python", read_python}, {"native", read_native}, {"thread", read_thread},
-    {"node", read_node},     {"module", read_module}, {"process", read_process},
-    {"rank", read_rank},     {"size", read_size},     {"device", read_device},
-    {"api", read_api},       {"nth", read_nth},       {"nth_in_step", read_nth_in_step},
+    {"python", read_python},
+    {"native", read_native},
+    {"thread", read_thread},
+    {"tag", read_tag},
+    {"node", read_node},
+    {"module", read_module},
+    {"process", read_process},
+    {"rank", read_rank},
+    {"size", read_size},
+    {"device", read_device},
+    {"api", read_api},
+    {"nth", read_nth},
+    {"nth_in_step", read_nth_in_step},
 };
 
 enum { ENTRY_COUNT = sizeof(entries) / sizeof(*entries) };

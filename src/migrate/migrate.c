@@ -426,12 +426,15 @@ void spw_migrate_give_up(struct spw_migrate *tier)
 /* ---- pauses ---- */
 
 /* Moves blocks until none is left that may move, or one attempt fails. */
-static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to, uint8_t account,
-                             uint64_t wait_ns, uint64_t *ret_bytes)
+static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to,
+                             const struct spw_block_filter *only, uint64_t wait_ns,
+                             uint64_t *ret_bytes)
 {
     struct spw_migrator *migrator = &tier->migrator;
-    const struct spw_move_request wish = {
-        .to = to, .bytes = SPW_MOVE_GRANULES * migrator->granule_bytes, .account = account};
+    const struct spw_move_request wish = {.to = to,
+                                          .bytes = SPW_MOVE_GRANULES * migrator->granule_bytes,
+                                          .only =
+                                              only != NULL ? *only : (struct spw_block_filter){0}};
     uint64_t usual_ns = migrator->wait_ns, bytes;
     enum spw_err err;
 
@@ -459,8 +462,8 @@ static bool is_host_full(const struct spw_migrate *tier)
            spw_counter_get(&counters->host_limit_bytes);
 }
 
-enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint8_t account, bool held,
-                                   uint64_t wait_ns, uint64_t *ret_bytes)
+enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, const struct spw_block_filter *only,
+                                   bool held, uint64_t wait_ns, uint64_t *ret_bytes)
 {
     enum spw_err err = SPW_E_UNSUPPORTED;
 
@@ -470,7 +473,7 @@ enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint8_t account, bo
     if (tier->host.state == SPW_HOST_TIER_OPEN && tier->host.can_migrate) {
         atomic_store(&tier->parked, true);
         spw_pool_let_graphs_move(tier->config.pool, held);
-        err = move_all(tier, SPW_TIER_HOST, account, wait_ns, ret_bytes);
+        err = move_all(tier, SPW_TIER_HOST, only, wait_ns, ret_bytes);
         /* The last attempt finds nothing to move, or no room. */
         err = err == SPW_E_NO_MEMORY && !is_host_full(tier) ? SPW_OK : err;
     }
@@ -483,8 +486,19 @@ void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t
     *ret_bytes = 0;
     spw_lock(&tier->lock);
     if (atomic_exchange(&tier->parked, false)) {
-        (void)move_all(tier, SPW_TIER_DEVICE, 0, wait_ns, ret_bytes);
+        (void)move_all(tier, SPW_TIER_DEVICE, /* only */ NULL, wait_ns, ret_bytes);
         spw_pool_let_graphs_move(tier->config.pool, false);
+    }
+    spw_unlock(&tier->lock);
+}
+
+void spw_migrate_return_some(struct spw_migrate *tier, const struct spw_block_filter *only,
+                             uint64_t wait_ns, uint64_t *ret_bytes)
+{
+    *ret_bytes = 0;
+    spw_lock(&tier->lock);
+    if (atomic_load(&tier->parked)) {
+        (void)move_all(tier, SPW_TIER_DEVICE, only, wait_ns, ret_bytes);
     }
     spw_unlock(&tier->lock);
 }

@@ -115,18 +115,22 @@ bool spw_migrate_fetch(struct spw_migrate *tier, const uint64_t *addresses, size
 
 /* ---- pauses ---- */
 
-/* Moves all blocks of an account (0: of all) that may move to the host, and keeps them there until
- * spw_migrate_return_all, unless a migration for an allocation or a use needs them. `held`: nothing
- * is submitted until then, so blocks that CUDA graphs name move as well. Waits at most `wait_ns`
- * for the device to become idle. *ret_bytes is how much moved. SPW_OK when nothing that may move is
- * left on the device; SPW_E_UNSUPPORTED when memory cannot move to the host, SPW_E_NO_MEMORY when
- * the host has no room, SPW_E_AGAIN when the device did not become idle. */
-enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint8_t account, bool held,
-                                   uint64_t wait_ns, uint64_t *ret_bytes);
+/* Moves all blocks that may move to the host, or those that pass the filter (NULL: all), and keeps
+ * them there until they return, unless a migration for an allocation or a use needs them. `held`:
+ * nothing is submitted until then, so blocks that CUDA graphs name move as well. Waits at most
+ * `wait_ns` for the device to become idle. *ret_bytes is how much moved. SPW_OK when nothing that
+ * may move is left on the device; SPW_E_UNSUPPORTED when memory cannot move to the host,
+ * SPW_E_NO_MEMORY when the host has no room, SPW_E_AGAIN when the device did not become idle. */
+enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, const struct spw_block_filter *only,
+                                   bool held, uint64_t wait_ns, uint64_t *ret_bytes);
 
 /* Ends that, and brings blocks back as far as the device has room, those that graphs name first;
  * the others stay usable where they are, and come back later. */
 void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t *ret_bytes);
+
+/* Likewise only the blocks that pass the filter; the others stay there. */
+void spw_migrate_return_some(struct spw_migrate *tier, const struct spw_block_filter *only,
+                             uint64_t wait_ns, uint64_t *ret_bytes);
 
 /* Swapping to a file, while the program is held and nothing is submitted (swap.h). First, for each
  * device: waits at most `wait_ns` until it is idle; else SPW_E_AGAIN. Then swaps out all memory

@@ -8,8 +8,8 @@
 /* Conditions on sites, which have one answer for all allocations of a site. */
 #define FRAME_KEYS (BIT(python) | BIT(native))
 #define SITE_KEYS                                                                                  \
-    (FRAME_KEYS | BIT(thread) | BIT(node) | BIT(module_class) | BIT(module) | BIT(process) |       \
-     BIT(rank))
+    (FRAME_KEYS | BIT(thread) | BIT(tag) | BIT(node) | BIT(module_class) | BIT(module) |           \
+     BIT(process) | BIT(rank))
 #define REQUEST_KEYS (BIT(size) | BIT(device) | BIT(api) | BIT(nth) | BIT(nth_in_step))
 
 /* Every key of `match`: one that neither set has would be read and never asked. */
@@ -119,6 +119,8 @@ static bool holds(int key, const struct spw_policy_match *match,
         return any_native(&match->native, site);
     case SPW_POLICY_KEY_match_thread:
         return any_glob(&match->thread, site->thread);
+    case SPW_POLICY_KEY_match_tag:
+        return any_glob(&match->tag, site->tag);
     case SPW_POLICY_KEY_match_node:
         return any_glob(&match->node, site->node);
     case SPW_POLICY_KEY_match_module_class:

@@ -223,6 +223,7 @@ static struct spw_policy *finish(const struct spw_policy_reader *reader,
                               rules[i].match.module.count > 0;
         policy->uses_native =
             policy->uses_native || rules[i].match.native.count > 0 || rules[i].match.node.count > 0;
+        policy->uses_tags = policy->uses_tags || rules[i].match.tag.count > 0;
     }
     return policy;
 }

@@ -86,6 +86,7 @@ struct spw_policy_match {
     struct spw_policy_list python; /* struct spw_policy_python */
     struct spw_policy_list native; /* struct spw_policy_native */
     struct spw_policy_globs thread;
+    struct spw_policy_globs tag;
     struct spw_policy_globs node;
     struct spw_policy_globs module_class;
     struct spw_policy_globs module;
@@ -140,6 +141,7 @@ struct spw_policy {
     uint64_t certain; /* bit i: rule i has no condition on single allocations */
     bool uses_python; /* some rule has a condition on Python frames, or modules, which they tell */
     bool uses_native; /* or on native frames, or the node, which they tell */
+    bool uses_tags;   /* or on tags */
     struct spw_policy_memory *memory;
 };
 

@@ -45,6 +45,14 @@ static int32_t priority_of(const struct spw_pool *pool, const struct spw_extent 
     return pool->overruled != 0 && (block->fixed & by_graph) != 0 ? INT32_MAX : block->priority;
 }
 
+static bool is_meant(const struct spw_block_filter *filter, const struct spw_extent *block)
+{
+    return (filter->account == 0 || block->account == filter->account) &&
+           (filter->sites == NULL ||
+            (block->site < filter->site_count &&
+             (filter->sites[block->site / 64] >> block->site % 64 & 1) != 0));
+}
+
 /* Lists the blocks that qualify, in the order to move them. The caller frees *ret_candidates.
  * Returns 0 when there are none, or no memory for the list. */
 static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_request *request,
@@ -56,8 +64,7 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space);
          candidates != NULL && e != NULL; e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK && spw_pool_can_move(pool, e) &&
-            (request->to == SPW_TIER_HOST || e->placed == 0) &&
-            (request->account == 0 || e->account == request->account) &&
+            (request->to == SPW_TIER_HOST || e->placed == 0) && is_meant(&request->only, e) &&
             pool->queues.clock - e->used >= request->least_age) {
             candidates[count++] = (struct candidate){e, e->used, priority_of(pool, e)};
         }

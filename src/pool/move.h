@@ -40,6 +40,14 @@ struct spw_move_place {
     enum spw_tier to;
 };
 
+/* Some of a pool's blocks: those for which every member holds that is set. */
+struct spw_block_filter {
+    uint8_t account;       /* blocks of this account; 0: of any */
+    const uint64_t *sites; /* blocks of the call sites whose bits are set; NULL: of any. Not owned
+                            */
+    uint32_t site_count;   /* bits in `sites`; other sites do not belong to them */
+};
+
 /* The granules to move, at most. With `places`: those, in this order, in both directions. Without:
  * the pool chooses, to the host the blocks of lowest priority and of these the least recently used,
  * to the device the opposite order. */
@@ -49,7 +57,7 @@ struct spw_move_request {
     enum spw_tier to;
     uint64_t bytes;
     uint64_t least_age; /* only blocks since whose last use at least so many blocks were freed */
-    uint8_t account;    /* only blocks of this account; 0: all */
+    struct spw_block_filter only; /* the blocks to choose from */
 };
 
 /* ---- finding granules to move ---- */

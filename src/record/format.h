@@ -120,6 +120,7 @@ enum spw_record_named {
     SPW_RECORD_NAMED_ABOUT,  /* 0 program, 1 mode, 2 host, 3 policy, 4 version */
     SPW_RECORD_NAMED_OPTION, /* an option that was set, as NAME=VALUE */
     SPW_RECORD_NAMED_MARK,   /* a part of the program that begins (1) or ends (0) now */
+    SPW_RECORD_NAMED_TAG,    /* the tag of a call site, by its number; stands behind the site */
     SPW_RECORD_NAMED_KINDS
 };
 

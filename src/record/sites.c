@@ -35,6 +35,19 @@ static void define_text(uint32_t number)
     }
 }
 
+/* The text is no longer than SPW_CALLSITE_TAG. */
+static void define_tag(uint32_t site, uint32_t text)
+{
+    uint8_t *at = spw_record_begin_plain(SPW_RECORD_NAME, spw_record_writer.last.device, TEXT_ROOM);
+
+    if (at != NULL) {
+        at = spw_record_put(at, SPW_RECORD_NAMED_TAG);
+        at = spw_record_put(at, site);
+        at = spw_record_put_text(at, spw_callsite_strings_text(spw_callsite_texts(), text));
+        spw_record_end(at);
+    }
+}
+
 static void define_modules(void)
 {
     for (; modules_known < spw_callsite_modules_count(); modules_known++) {
@@ -103,6 +116,9 @@ void spw_record_sites_define(uint32_t number)
         at = put_frames(at, site);
         spw_record_end(site->modules != 0 ? spw_record_put(at, site->modules) : at);
         spw_record_sites_known[number] = 1;
+        if (site->tag != 0) {
+            define_tag(number, site->tag);
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 #include "common/log.h"
 #include "common/options.h"
 #include "common/size.h"
-#include "serve/decision.h"
 #include "serve/pause.h"
 #include "serve/thread.h"
 #include "stats/stats.h"
@@ -49,6 +48,7 @@ static enum spw_control_outcome outcome_of(enum spw_pause_outcome outcome)
     static const enum spw_control_outcome outcomes[] = {
         [SPW_PAUSE_DONE] = SPW_CONTROL_DONE,
         [SPW_PAUSE_UNUSED] = SPW_CONTROL_UNUSED,
+        [SPW_PAUSE_NO_PART] = SPW_CONTROL_NO_PART,
         [SPW_PAUSE_IMPOSSIBLE] = SPW_CONTROL_IMPOSSIBLE,
         [SPW_PAUSE_CAPTURING] = SPW_CONTROL_CAPTURING,
         [SPW_PAUSE_BUSY] = SPW_CONTROL_BUSY,
@@ -72,7 +72,9 @@ static void store_result(struct spw_stats_control *control, const struct spw_pau
 /* False when the program stays paused. */
 static bool resume_program(struct spw_stats_control *control, uint64_t wait_ns)
 {
-    struct spw_pause_result result = spw_serve_pause_end(wait_ns, /* held */ is_paused(control));
+    static const struct spw_part all = {.kind = SPW_CONTROL_PART_ALL};
+    struct spw_pause_result result =
+        spw_serve_pause_end(&all, wait_ns, /* held */ is_paused(control));
 
     store_result(control, &result);
     if (result.outcome == SPW_PAUSE_DONE) {
@@ -113,24 +115,24 @@ static void pause_program(struct spw_stats_control *control, enum spw_control_st
     enter_state(control, &result, state);
 }
 
-/* Moves the memory of a rule; the program goes on. */
-static void pause_rule(struct spw_stats_control *control, uint64_t wait_ns)
+/* Moves a part of the memory, or brings it back; the program goes on. */
+static void move_part(struct spw_stats_control *control, uint32_t action, uint64_t wait_ns)
 {
+    bool resumes = action == SPW_CONTROL_RESUME;
     struct spw_pause_result result;
-    char name[SPW_STATS_RULE];
-    unsigned rule;
+    char name[SPW_STATS_PART];
+    struct spw_part part;
 
-    memcpy(name, control->rule, sizeof(name)); /* another process may write it */
+    memcpy(name, control->name, sizeof(name)); /* another process may write it */
     name[sizeof(name) - 1] = '\0';
-    rule = spw_serve_decision_find(name);
-    if (rule == 0) {
-        atomic_store(&control->outcome, SPW_CONTROL_NO_RULE);
-        return;
-    }
-    result = spw_serve_pause_begin(
-        &(struct spw_pause_request){.rule = (uint8_t)rule, .wait_ns = wait_ns});
+    part = (struct spw_part){(enum spw_control_part)atomic_load(&control->part), name};
+    result =
+        resumes
+            ? spw_serve_pause_end(&part, wait_ns, /* held */ false)
+            : spw_serve_pause_begin(&(struct spw_pause_request){.part = part, .wait_ns = wait_ns});
     store_result(control, &result);
-    enter_state(control, &result, SPW_CONTROL_PAUSED_IN_PART);
+    enter_state(control, &result,
+                resumes && !result.goes_on ? SPW_CONTROL_LISTENING : SPW_CONTROL_PAUSED_IN_PART);
 }
 
 /* Does what the newest request asks for, if there is one. */
@@ -138,13 +140,17 @@ static void answer(struct spw_stats_control *control)
 {
     uint32_t action = atomic_exchange(&control->action, 0);
     uint64_t wait_ns = (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS;
+    bool whole = atomic_load(&control->part) == SPW_CONTROL_PART_ALL;
+    uint32_t state = atomic_load(&control->state);
     bool paused = is_paused(control);
 
-    if (action == SPW_CONTROL_RESUME &&
-        atomic_load(&control->state) >= SPW_CONTROL_PAUSED_IN_PART) {
+    if (action == SPW_CONTROL_RESUME && !whole && paused) {
+        atomic_store(&control->outcome, SPW_CONTROL_WHOLE);
+    } else if (action == SPW_CONTROL_RESUME && whole && state >= SPW_CONTROL_PAUSED_IN_PART) {
         (void)resume_program(control, wait_ns);
-    } else if (!paused && action == SPW_CONTROL_PAUSE_RULE) {
-        pause_rule(control, wait_ns);
+    } else if ((action == SPW_CONTROL_RESUME && state == SPW_CONTROL_PAUSED_IN_PART) ||
+               (action == SPW_CONTROL_PAUSE && !whole && !paused)) {
+        move_part(control, action, wait_ns);
     } else if (!paused && (action == SPW_CONTROL_PAUSE || action == SPW_CONTROL_PAUSE_ON_DEMAND)) {
         pause_program(control,
                       action == SPW_CONTROL_PAUSE ? SPW_CONTROL_PAUSED

@@ -25,8 +25,8 @@ static void count_left(struct spw_pause_result *result, bool on_host)
 }
 
 /* Moves the memory of one device. */
-static enum spw_err evict(struct spw_device *device, uint8_t rule, bool held, uint64_t wait_ns,
-                          struct spw_pause_result *result)
+static enum spw_err evict(struct spw_device *device, const struct spw_block_filter *only, bool held,
+                          uint64_t wait_ns, struct spw_pause_result *result)
 {
     struct spw_migrate *tier = atomic_load(&device->tier);
     struct spw_pool *pool = spw_track_device_opened(device);
@@ -39,14 +39,16 @@ static enum spw_err evict(struct spw_device *device, uint8_t rule, bool held, ui
     if (tier == NULL) {
         return SPW_E_UNSUPPORTED;
     }
-    err = spw_migrate_evict_all(tier, rule, held, wait_ns, &bytes);
+    err = spw_migrate_evict_all(tier, only, held, wait_ns, &bytes);
     result->moved_bytes += bytes;
+    spw_counter_add(&device->counters->paused_bytes, bytes);
     result->host_full |= err == SPW_E_NO_MEMORY;
     (void)spw_pool_trim(pool, 0);
     return err == SPW_E_NO_MEMORY ? SPW_OK : err;
 }
 
-static uint64_t bring_back(uint64_t wait_ns)
+/* `only`: these blocks, and the pause goes on; NULL: all blocks. */
+static uint64_t bring_back(const struct spw_block_filter *only, uint64_t wait_ns)
 {
     uint64_t sum = 0, bytes;
 
@@ -56,7 +58,11 @@ static uint64_t bring_back(uint64_t wait_ns)
         struct spw_pool *pool = spw_track_device_opened(device);
 
         if (tier != NULL && pool != NULL) {
-            spw_migrate_return_all(tier, wait_ns, &bytes);
+            if (only != NULL) {
+                spw_migrate_return_some(tier, only, wait_ns, &bytes);
+            } else {
+                spw_migrate_return_all(tier, wait_ns, &bytes);
+            }
             (void)spw_pool_trim_host(pool);
             sum += bytes;
         }
@@ -65,13 +71,14 @@ static uint64_t bring_back(uint64_t wait_ns)
 }
 
 static enum spw_pause_outcome evict_each(const struct spw_pause_request *request,
+                                         const struct spw_block_filter *only,
                                          struct spw_pause_result *result)
 {
     bool held = request->arrived != NULL;
     enum spw_err err = SPW_OK;
 
     for (int i = 0; i < spw_process.device_count && err == SPW_OK; i++) {
-        err = evict(&spw_process.devices[i], request->rule, held, request->wait_ns, result);
+        err = evict(&spw_process.devices[i], only, held, request->wait_ns, result);
     }
     return err == SPW_OK              ? SPW_PAUSE_DONE
            : err == SPW_E_UNSUPPORTED ? SPW_PAUSE_IMPOSSIBLE
@@ -171,20 +178,26 @@ static enum spw_pause_outcome foresee(void)
 }
 
 static enum spw_pause_outcome move_out(const struct spw_pause_request *request,
+                                       const struct spw_block_filter *only,
                                        struct spw_pause_result *result)
 {
     /* A capture may have begun before the barrier was closed. */
     if (!spw_track_spill_may_move()) {
         return SPW_PAUSE_CAPTURING;
     }
-    return request->folder != NULL ? swap_out_each(request, result) : evict_each(request, result);
+    return request->folder != NULL ? swap_out_each(request, result)
+                                   : evict_each(request, only, result);
 }
 
 struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *request)
 {
-    struct spw_pause_result result = {.outcome = foresee()};
+    struct spw_pause_result result = {.outcome = SPW_PAUSE_NO_PART};
     bool held = request->arrived != NULL;
+    struct spw_part_blocks blocks;
 
+    if (spw_serve_part_find(&request->part, &blocks)) {
+        result.outcome = foresee();
+    }
     if (result.outcome != SPW_PAUSE_DONE) {
         return result;
     }
@@ -193,9 +206,12 @@ struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *re
         return result;
     }
     spw_track_lease_enter();
-    result.outcome = move_out(request, &result);
-    if (result.outcome != SPW_PAUSE_DONE) {
-        (void)bring_back(request->wait_ns);
+    result.outcome = move_out(request, &blocks.filter, &result);
+    if (result.outcome == SPW_PAUSE_DONE) {
+        spw_serve_part_begin(&request->part);
+    } else {
+        (void)bring_back(/* only */ NULL, request->wait_ns);
+        spw_serve_part_end_all();
         result.undone = true;
     }
     spw_track_lease_leave();
@@ -206,20 +222,30 @@ struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *re
     return result;
 }
 
-struct spw_pause_result spw_serve_pause_end(uint64_t wait_ns, bool held)
+struct spw_pause_result spw_serve_pause_end(const struct spw_part *part, uint64_t wait_ns,
+                                            bool held)
 {
     struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
+    struct spw_part_blocks blocks;
 
+    if (!spw_serve_part_find(part, &blocks)) {
+        result.outcome = SPW_PAUSE_NO_PART;
+        return result;
+    }
+    result.goes_on = part->kind != SPW_CONTROL_PART_ALL && spw_serve_part_end(part) > 0;
     spw_track_lease_enter();
     if (swap_file.buffer != NULL) {
         swap_in_each(&result);
     }
     if (result.outcome == SPW_PAUSE_DONE) {
-        result.moved_bytes += bring_back(wait_ns);
+        result.moved_bytes += bring_back(result.goes_on ? &blocks.filter : NULL, wait_ns);
     }
     spw_track_lease_leave();
     if (result.outcome != SPW_PAUSE_DONE) {
         return result;
+    }
+    if (!result.goes_on) {
+        spw_serve_part_end_all();
     }
     if (held) {
         spw_migrate_barrier_release_hold();
@@ -231,4 +257,5 @@ struct spw_pause_result spw_serve_pause_end(uint64_t wait_ns, bool held)
 void spw_serve_pause_forget(void)
 {
     swap_file = (struct spw_swap_file){0};
+    spw_serve_part_end_all();
 }

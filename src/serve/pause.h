@@ -12,9 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "serve/part.h"
+
 enum spw_pause_outcome {
     SPW_PAUSE_DONE,
     SPW_PAUSE_UNUSED,     /* no device memory is in use */
+    SPW_PAUSE_NO_PART,    /* nothing has the name of the part */
     SPW_PAUSE_IMPOSSIBLE, /* memory cannot move to the host: spilling is off or does not work */
     SPW_PAUSE_CAPTURING,  /* a capture is open, or a library submits work that is not seen */
     SPW_PAUSE_BUSY,       /* the device did not become idle in time */
@@ -24,7 +27,7 @@ enum spw_pause_outcome {
 };
 
 struct spw_pause_request {
-    uint8_t rule;          /* whose memory moves, by its number; 0: all */
+    struct spw_part part;  /* the memory that moves. With `arrived`: all */
     const char *folder;    /* of the file to move it to; NULL: to the host. Only with `arrived` */
     uint64_t wait_ns;      /* longest time to wait for the program's calls and for each device */
     void (*arrived)(void); /* barrier.h: the program is held until the end; NULL: it goes on */
@@ -39,16 +42,20 @@ struct spw_pause_result {
     int error;            /* of errno, of the file; 0: none. When DONE, more would have moved */
     bool host_full;       /* more would have moved */
     bool undone;          /* it failed halfway: all memory was brought back */
+    bool goes_on;         /* of an end: other memory is paused still */
 };
 
 /* Moves memory, and gives what is free to the driver. Unless the outcome is DONE, nothing has
  * changed, but that earlier pauses have ended too if it was undone. */
 struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *request);
 
-/* Brings memory back as far as the devices have room, and lets the program go on. What has no room
- * stays usable on the host. `held`: the program was held. Unless the outcome is DONE, some memory
- * is still in the file and the program still held: to be called again. */
-struct spw_pause_result spw_serve_pause_end(uint64_t wait_ns, bool held);
+/* Brings the memory of a part back as far as the devices have room. What has no room stays usable
+ * on the host. With all memory, or the last part that is paused, this ends the pause: the rest
+ * comes back later, and the program goes on. `held`: the program was held, and the part is all
+ * memory. Unless the outcome is DONE, some memory is still in the file and the program still held:
+ * to be called again. */
+struct spw_pause_result spw_serve_pause_end(const struct spw_part *part, uint64_t wait_ns,
+                                            bool held);
 
 /* In a child after fork: forgets the file. */
 void spw_serve_pause_forget(void);

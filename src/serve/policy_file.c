@@ -85,18 +85,20 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
     spw_policy_complaints_fini(&complaints);
 }
 
-/* Reports rules that match on frames which call sites do not record. */
+/* Reports rules that match on properties which call sites do not record. */
 static void check_sites(const struct spw_policy *policy)
 {
     int sites = spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word;
     bool python = sites == SPW_SITES_PYTHON || sites == SPW_SITES_BOTH;
     bool native = sites == SPW_SITES_NATIVE || sites == SPW_SITES_BOTH;
+    const char *missing = policy->uses_python && !python                ? "Python frames"
+                          : policy->uses_native && !native              ? "native frames"
+                          : policy->uses_tags && sites == SPW_SITES_OFF ? "tags"
+                                                                        : NULL;
 
-    if ((policy->uses_python && !python) || (policy->uses_native && !native)) {
-        spw_log_always("%s: rules match on %s frames, but SPILLWAY_SITES is %s",
-                       spw_process.policy.file,
-                       policy->uses_python && !python ? "Python" : "native",
-                       spw_option_environment("SPILLWAY_SITES"));
+    if (missing != NULL) {
+        spw_log_always("%s: rules match on %s, but SPILLWAY_SITES is %s", spw_process.policy.file,
+                       missing, spw_option_environment("SPILLWAY_SITES"));
     }
 }
 

@@ -8,6 +8,8 @@
 #include "migrate/barrier.h"
 #include "pool/pool.h"
 #include "record/record.h"
+#include "callsite/tag.h"
+#include "common/options.h"
 #include "serve/decision.h"
 #include "serve/pause.h"
 #include "stats/stats.h"
@@ -211,15 +213,20 @@ SPW_EXPORT int spillway_priority(const void *address, size_t bytes, int priority
 
 static const uint64_t pause_wait_ns = UINT64_C(30000000000);
 
-static CUresult pause_rule(unsigned rule)
+static CUresult pause(enum spw_control_part kind, const char *name)
 {
-    const struct spw_pause_request request = {.rule = (uint8_t)rule, .wait_ns = pause_wait_ns};
+    const struct spw_pause_request request = {.part = {kind, name}, .wait_ns = pause_wait_ns};
 
+    if (!is_running()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
     spw_migrate_barrier_pass(); /* while another process pauses this one */
     switch (spw_serve_pause_begin(&request).outcome) {
     case SPW_PAUSE_DONE:
     case SPW_PAUSE_UNUSED:
         return CUDA_SUCCESS;
+    case SPW_PAUSE_NO_PART:
+        return CUDA_ERROR_INVALID_VALUE;
     case SPW_PAUSE_IMPOSSIBLE:
         return CUDA_ERROR_NOT_SUPPORTED;
     default:
@@ -227,28 +234,57 @@ static CUresult pause_rule(unsigned rule)
     }
 }
 
-SPW_EXPORT int spillway_pause(void)
+static CUresult resume(enum spw_control_part kind, const char *name)
 {
-    return is_running() ? pause_rule(0) : CUDA_ERROR_NOT_INITIALIZED;
-}
+    const struct spw_part part = {kind, name};
 
-SPW_EXPORT int spillway_pause_rule(const char *name)
-{
-    unsigned rule;
-
-    if (!is_running()) {
-        return CUDA_ERROR_NOT_INITIALIZED;
-    }
-    rule = name != NULL ? spw_serve_decision_find(name) : 0;
-    return rule != 0 ? pause_rule(rule) : CUDA_ERROR_INVALID_VALUE;
-}
-
-SPW_EXPORT int spillway_resume(void)
-{
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
     spw_migrate_barrier_pass();
-    (void)spw_serve_pause_end(pause_wait_ns, /* held */ false);
-    return CUDA_SUCCESS;
+    return spw_serve_pause_end(&part, pause_wait_ns, /* held */ false).outcome == SPW_PAUSE_NO_PART
+               ? CUDA_ERROR_INVALID_VALUE
+               : CUDA_SUCCESS;
+}
+
+SPW_EXPORT int spillway_pause(void)
+{
+    return pause(SPW_CONTROL_PART_ALL, NULL);
+}
+
+SPW_EXPORT int spillway_pause_rule(const char *name)
+{
+    return pause(SPW_CONTROL_PART_RULE, name);
+}
+
+SPW_EXPORT int spillway_pause_tag(const char *name)
+{
+    return pause(SPW_CONTROL_PART_TAG, name);
+}
+
+SPW_EXPORT int spillway_resume(void)
+{
+    return resume(SPW_CONTROL_PART_ALL, NULL);
+}
+
+SPW_EXPORT int spillway_resume_rule(const char *name)
+{
+    return resume(SPW_CONTROL_PART_RULE, name);
+}
+
+SPW_EXPORT int spillway_resume_tag(const char *name)
+{
+    return resume(SPW_CONTROL_PART_TAG, name);
+}
+
+/* ---- tags ---- */
+
+SPW_EXPORT int spillway_tag(const char *name)
+{
+    if (!spw_callsite_tag_set(name)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word != SPW_SITES_OFF
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_NOT_SUPPORTED;
 }

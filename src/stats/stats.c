@@ -196,7 +196,7 @@ static void distrust(struct spw_stats *stats)
     TERMINATE(stats->record);
     TERMINATE(stats->sites);
     TERMINATE(stats->policy);
-    TERMINATE(stats->control.rule);
+    TERMINATE(stats->control.name);
     for (int i = 0; i < SPW_ACCOUNTS; i++) {
         TERMINATE(stats->rule_names[i]);
     }

@@ -17,9 +17,9 @@
 #include "common/options.h"
 #include "pool/accounts.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 12 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 13 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
-enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
+enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72, SPW_STATS_PART = 160 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
 enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
 
@@ -80,26 +80,33 @@ struct spw_stats_device {
 };
 
 /* How another process asks this one to pause (serve/control.h). A request is written in this order:
- * `rule`, `folder`, `wait_ms` and `action`, then `requests` is raised and woken; the answer in
- * this: the results, then `answered` is set to the number of the request and woken. */
+ * `part`, `name`, `folder`, `wait_ms` and `action`, then `requests` is raised and woken; the answer
+ * in this: the results, then `answered` is set to the number of the request and woken. */
 enum spw_control_state {
     SPW_CONTROL_NONE, /* nobody listens */
     SPW_CONTROL_LISTENING,
-    SPW_CONTROL_PAUSED_IN_PART,   /* the memory of a rule is on the host, and the program goes on */
+    SPW_CONTROL_PAUSED_IN_PART,   /* some memory is on the host, and the program goes on */
     SPW_CONTROL_PAUSED,           /* the program waits for the end of the pause */
     SPW_CONTROL_PAUSED_ON_DEMAND, /* the pause ends as soon as the program needs the device */
 };
 enum spw_control_action {
     SPW_CONTROL_PAUSE = 1,
     SPW_CONTROL_PAUSE_ON_DEMAND,
-    SPW_CONTROL_PAUSE_RULE,
     SPW_CONTROL_RESUME,
+};
+/* The memory that a request is about. */
+enum spw_control_part {
+    SPW_CONTROL_PART_ALL,
+    SPW_CONTROL_PART_RULE, /* of a rule of the policy */
+    SPW_CONTROL_PART_SITE, /* of call sites, by a part of their labels */
+    SPW_CONTROL_PART_TAG,  /* of a tag */
 };
 enum spw_control_outcome {
     SPW_CONTROL_DONE,
     SPW_CONTROL_ALREADY, /* it was so before */
     SPW_CONTROL_UNUSED,  /* the process uses no device memory */
-    SPW_CONTROL_NO_RULE, /* the policy has no rule of that name */
+    SPW_CONTROL_NO_PART, /* nothing has the name of the part */
+    SPW_CONTROL_WHOLE,   /* all memory is paused, so that no part can return by itself */
     SPW_CONTROL_IMPOSSIBLE,
     SPW_CONTROL_CAPTURING,
     SPW_CONTROL_BUSY,
@@ -114,9 +121,9 @@ struct spw_stats_control {
     _Atomic uint32_t requests;   /* a futex word; 0: none yet */
     _Atomic uint32_t action;     /* enum spw_control_action */
     _Atomic uint32_t wait_ms;    /* longest time to wait for the program and its devices */
-    char rule[SPW_STATS_RULE];   /* with PAUSE_RULE: its name */
-    char folder[SPW_STATS_PATH]; /* with the other pauses: of the file for the memory; "": the host
-                                  */
+    _Atomic uint32_t part;       /* enum spw_control_part */
+    char name[SPW_STATS_PART];   /* of the part */
+    char folder[SPW_STATS_PATH]; /* of the file for the memory; "": the host. For all memory */
     _Atomic uint32_t answered;   /* a futex word */
     _Atomic uint32_t outcome;    /* enum spw_control_outcome */
     _Atomic uint32_t host_full;

@@ -134,7 +134,7 @@ CASES = [
     ('match as list', M("[]"),
      ['3:11: "match" is an empty list, expected an object']),
     ('unknown key of match', M('{"pyton": {"file": "a.py"}}'),
-     ['3:12: "pyton" is not a key of match, expected one of python, native, thread, node, '
+     ['3:12: "pyton" is not a key of match, expected one of python, native, thread, tag, node, '
       'module_class, module, size, device, api, process, rank, nth, nth_in_step '
       '(did you mean "python"?)']),
     ('key given twice', M('{"thread": "a", "thread": "b"}'),

@@ -33,7 +33,7 @@ FULL = {
             "python": {"file": ["*.py", "a[!b-c]?\\*"], "function": "f", "lines": [1, "2-3", "4-"],
                        "frame": "top"},
             "native": [{"symbol": "*", "frame": "any"}, {"library": "lib*.so"}],
-            "thread": "pt_*", "node": ["A", "B"], "module_class": "M*",
+            "thread": "pt_*", "tag": "kv-*", "node": ["A", "B"], "module_class": "M*",
             "module": ["A/**/B", "C"], "size": {"min": "1.5 KiB", "max": 2048},
             "device": "0-", "api": "cuMem*", "process": "python*", "rank": 0, "nth": "1-2",
             "nth_in_step": ["1", "3-"],

@@ -2,6 +2,7 @@
 
     programs.py PART        prints JSON
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -61,6 +62,58 @@ def pauses():
     after = held()
     cuda.free(block)
     return {"done": done, "before": before, "within": within, "after": after}
+
+
+def tags():
+    """The same line under several tags, and on a thread without one."""
+    cuda = Cuda()
+    blocks = []
+
+    def take(times):
+        for _ in range(times):
+            blocks.append(cuda.take(4 * MIB))
+
+    def host():
+        return spillway.stats()["devices"][0]["host_used_bytes"] // MIB
+
+    def use(name, inner):
+        with spillway.tag(name) if name else contextlib.nullcontext():
+            if inner:
+                use(inner, None)
+            take(1)
+    for _ in range(4):  # so often that the stacks are known
+        for name, inner in (("weights", None), (None, None), ("kv cache é", None),
+                            ("weights", "kv cache é")):
+            use(name, inner)
+    with spillway.tag("weights"):
+        thread = threading.Thread(target=take, args=(1,))
+        thread.start()
+        thread.join()
+    wrong = []
+    for name in "", "x" * 64, "é" * 32, "a\nb", "a\0":
+        try:
+            with spillway.tag(name):
+                pass
+        except ValueError:
+            wrong.append(name)
+    try:
+        spillway.pause("rule", tag="tag")
+    except ValueError:
+        wrong.append("both")
+    with spillway.tag("x" * 63), spillway.tag("é" * 31):
+        pass
+    done, moved = [spillway.pause(tag="nothing"), spillway.resume(tag="nothing")], []
+    with spillway.paused(tag="weights") as paused:
+        done.append(paused)
+        moved.append(host())
+        done.append(spillway.pause(tag="kv cache é"))
+        moved.append(host())
+    moved.append(host())
+    done.append(spillway.resume(tag="kv cache é"))
+    moved.append(host())
+    for block in blocks:
+        cuda.free(block)
+    return {"wrong": wrong, "done": done, "moved": moved}
 
 
 @spillway.mark("whole")

@@ -70,6 +70,22 @@ class Package(harness.Case):
         self.assertEqual(found["after"], found["before"])
         self.assertEqual(found["before"][1], 0)
 
+    def test_tags(self):
+        found, _, result = self.part("tags")
+        self.assertEqual(found["wrong"], ["", "x" * 64, "é" * 32, "a\nb", "a\0", "both"])
+        self.assertEqual(found["done"], [False, False, True, True, True])
+        self.assertEqual(found["moved"], [32, 64, 32, 0])
+        allocs = {}
+        for site in result.stats["sites"]:
+            allocs[site.get("tag")] = allocs.get(site.get("tag"), 0) + site["allocs"]
+        self.assertEqual(allocs, {"weights": 8, "kv cache é": 8, None: 5})
+
+    def test_tags_without_sites(self):
+        said = "tags have no effect, as call sites are not recorded"
+        found, _, result = self.part("tags", SITES="off", allow=[said])
+        self.assertEqual(found["done"], [False] * 5)
+        self.assertEqual(result.stderr.count(said), 1, result.stderr)
+
     def test_without_the_object(self):
         for options in {"preload": False}, {"": "off"}:
             with self.subTest(options):

@@ -228,7 +228,7 @@ static void test_memory_that_does_not_move(void **state)
     assert_false(spw_migrate_evict_some(tier.tier));
     assert_true(spw_migrate_can_map_host(tier.tier));
     assert_false(spw_migrate_is_recording(tier.tier));
-    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes),
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes),
                      SPW_E_UNSUPPORTED);
     assert_int_equal(bytes, 0);
     tier_give(tier.blocks[0]);

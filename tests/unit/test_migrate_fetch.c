@@ -151,7 +151,7 @@ static void test_when_nothing_is_done(void **state)
     tier.may_move = false;
     assert_false(spw_migrate_fetch(tier.tier, tier.blocks, (size_t)evicted));
     tier.may_move = true;
-    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_OK);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_OK);
     assert_false(spw_migrate_fetch(tier.tier, tier.blocks, (size_t)evicted));
     tier_expect_evicted(BLOCKS);
     spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);

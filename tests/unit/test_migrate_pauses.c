@@ -28,7 +28,7 @@ static void test_pause(void **state)
 
     tier_open(tier_usual());
     tier_fill_and_age(0);
-    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_OK);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_OK);
     assert_int_equal(bytes, DEVICE * (uint64_t)GRANULE);
     tier_expect_evicted(BLOCKS);
     spw_migrate_idle(tier.tier); /* nothing comes back during a pause */
@@ -59,7 +59,7 @@ static void test_pause_after_refusals(void **state)
     assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
     fake_vm_complete(&tier.pool.vm);
     tier.pool.vm.immediate = true;
-    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_OK);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_OK);
     spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
     assert_true(bytes > 0);
     assert_true(spw_migrate_evict_some(tier.tier));
@@ -70,6 +70,7 @@ static void test_pause_after_refusals(void **state)
 static void test_pause_of_an_account(void **state)
 {
     const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .account = 2};
+    const struct spw_block_filter second = {.account = 2};
     uint64_t bytes, address;
 
     tier_open(tier_usual());
@@ -79,12 +80,46 @@ static void test_pause_of_an_account(void **state)
             &(struct spw_request){.bytes = GRANULE, .stream = &stream_a, .placement = &placement},
             &address),
         SPW_OK);
-    assert_int_equal(spw_migrate_evict_all(tier.tier, 2, false, WAIT_NS, &bytes), SPW_OK);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, &second, false, WAIT_NS, &bytes), SPW_OK);
     assert_int_equal(bytes, GRANULE);
     assert_int_equal(fake_vm_on_host(&tier.pool.vm, address, GRANULE), 1);
     spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
     assert_int_equal(bytes, GRANULE);
     assert_int_equal(fake_vm_on_host(&tier.pool.vm, address, GRANULE), 0);
+    tier_close();
+}
+
+/* One account of two comes back by itself, and the pause goes on for the other. */
+static void test_end_of_a_part(void **state)
+{
+    const struct spw_pool_placement placements[] = {{.limit_bytes = UINT64_MAX, .account = 1},
+                                                    {.limit_bytes = UINT64_MAX, .account = 2}};
+    const struct spw_block_filter parts[] = {{.account = 1}, {.account = 2}};
+    uint64_t bytes, addresses[2];
+
+    tier_open(tier_usual());
+    tier_fill(0, BLOCKS - 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tier_try_request(&(struct spw_request){.bytes = GRANULE,
+                                                                .stream = &stream_a,
+                                                                .placement = &placements[i]},
+                                          &addresses[i]),
+                         SPW_OK);
+        spw_migrate_return_some(tier.tier, &parts[i], WAIT_NS, &bytes); /* nothing is paused */
+        assert_int_equal(bytes, 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(spw_migrate_evict_all(tier.tier, &parts[i], false, WAIT_NS, &bytes),
+                         SPW_OK);
+        assert_int_equal(bytes, GRANULE);
+    }
+    spw_migrate_return_some(tier.tier, &parts[0], WAIT_NS, &bytes);
+    assert_int_equal(bytes, GRANULE);
+    spw_migrate_idle(tier.tier); /* would bring back what fits, without the pause */
+    assert_int_equal(fake_vm_on_host(&tier.pool.vm, addresses[0], GRANULE), 0);
+    assert_int_equal(fake_vm_on_host(&tier.pool.vm, addresses[1], GRANULE), 1);
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+    assert_int_equal(fake_vm_on_host(&tier.pool.vm, addresses[1], GRANULE), 0);
     tier_close();
 }
 
@@ -99,7 +134,7 @@ static void test_pause_with_graphs(void **state)
         tier_fill_and_age(0);
         assert_int_equal(
             spw_pool_set_attributes(tier.pool.pool, tier.blocks[5], BLOCK * GRANULE, &named), 1);
-        assert_int_equal(spw_migrate_evict_all(tier.tier, 0, held, WAIT_NS, &bytes), SPW_OK);
+        assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, held, WAIT_NS, &bytes), SPW_OK);
         assert_int_equal(tier_is_on_host(5), held);
         assert_true(tier_is_on_host(4));
         spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
@@ -119,7 +154,8 @@ static void test_pause_that_fails(void **state)
     config.limit_bytes = 10 * GRANULE;
     tier_open(config);
     tier_fill_and_age(0);
-    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_E_NO_MEMORY);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes),
+                     SPW_E_NO_MEMORY);
     assert_int_equal(bytes, 10 * GRANULE);
     tier_expect_evicted(10 / BLOCK);
     tier_close();
@@ -127,7 +163,7 @@ static void test_pause_that_fails(void **state)
     tier_open(tier_usual());
     tier_fill_and_age(0);
     tier.pool.vm.immediate = false;
-    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_E_AGAIN);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_E_AGAIN);
     assert_int_equal(bytes, 0);
     tier_expect_evicted(0);
     fake_vm_complete(&tier.pool.vm);
@@ -190,6 +226,7 @@ int main(void)
         cmocka_unit_test(test_pause),
         cmocka_unit_test(test_pause_after_refusals),
         cmocka_unit_test(test_pause_of_an_account),
+        cmocka_unit_test(test_end_of_a_part),
         cmocka_unit_test(test_pause_with_graphs),
         cmocka_unit_test(test_pause_that_fails),
         cmocka_unit_test(test_idle),

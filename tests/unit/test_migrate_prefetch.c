@@ -118,7 +118,7 @@ static void test_submissions_that_do_nothing(void **state)
     submit_often(3 * CHECKS);
     spw_migrate_release_moves(tier.tier);
     assert_int_equal(prefetches(), 0);
-    assert_int_equal(spw_migrate_evict_all(tier.tier, 0, false, WAIT_NS, &bytes), SPW_OK);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_OK);
     submit_often(3 * CHECKS);
     assert_int_equal(prefetches(), 0);
     spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);

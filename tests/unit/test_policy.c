@@ -153,6 +153,9 @@ static void test_other_keys(void **state)
 {
     assert_true(holds("{\"thread\":[\"x\",\"pt_autograd_*\"]}", "thread:pt_autograd_0"));
     assert_false(holds("{\"thread\":\"*\"}", ""));
+    assert_true(holds("{\"tag\":[\"x\",\"kv-*\"]}", "tag:kv-cache"));
+    assert_false(holds("{\"tag\":\"kv-*\"}", "tag:weights"));
+    assert_false(holds("{\"tag\":\"*\"}", "thread:kv-cache"));
     assert_true(holds("{\"node\":\"Addmm*\"}", "node:AddmmBackward0"));
     assert_false(holds("{\"node\":\"Addmm*\"}", "thread:AddmmBackward0"));
     assert_true(holds("{\"module_class\":\"Att*\"}", "module:GPT/Block/Attention"));

@@ -123,7 +123,7 @@ static void test_account(void **state)
     const struct spw_pool_placement first = {.limit_bytes = UINT64_MAX, .account = 1};
     const struct spw_pool_placement second = {.limit_bytes = UINT64_MAX, .account = 2};
     const struct spw_move_request request = {
-        .to = SPW_TIER_HOST, .bytes = DEVICE * GRANULE, .account = 2};
+        .to = SPW_TIER_HOST, .bytes = DEVICE * GRANULE, .only.account = 2};
     uint64_t blocks[3];
 
     open_limited(DEVICE, HOST);
@@ -140,6 +140,43 @@ static void test_account(void **state)
     assert_int_equal(move(SPW_TIER_DEVICE, 2), 2);
     assert_int_equal(spw_counter_get(&accounts[1].promoted), 2 * GRANULE);
     assert_int_equal(spw_counter_get(&accounts[1].spilled), 2 * GRANULE);
+    pool_close(&f);
+}
+
+/* Only blocks of the call sites move, if some are asked for, in both directions. */
+static void test_sites(void **state)
+{
+    enum { SITES = 130 };
+    static const uint32_t numbers[] = {1, 64, 65, SITES - 1, SITES, 0};
+    const uint64_t sites[] = {UINT64_C(1) << 1, UINT64_C(1) << 0, UINT64_C(1) << 1};
+    const struct spw_block_filter only = {.sites = sites, .site_count = SITES};
+    const struct spw_move_request out = {
+        .to = SPW_TIER_HOST, .bytes = DEVICE * GRANULE, .only = only};
+    const struct spw_move_request back = {
+        .to = SPW_TIER_DEVICE, .bytes = DEVICE * GRANULE, .only = only};
+    uint64_t blocks[6];
+
+    open_limited(DEVICE, HOST);
+    for (size_t i = 0; i < 6; i++) {
+        const struct spw_request request = {
+            .bytes = GRANULE, .stream = &stream_a, .site = numbers[i]};
+        struct spw_result result;
+
+        assert_int_equal(spw_pool_alloc(f.pool, &request, &result), SPW_OK);
+        blocks[i] = result.address;
+    }
+    assert_int_equal(begin(&out), SPW_OK);
+    assert_int_equal(finish(), 3);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(on_host(blocks[i], 1), i == 0 || i == 1 || i == 3);
+    }
+    assert_int_equal(begin(&out), SPW_E_NO_MEMORY);
+    assert_int_equal(move(SPW_TIER_HOST, 3), 3);
+    assert_int_equal(begin(&back), SPW_OK);
+    assert_int_equal(finish(), 3);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(on_host(blocks[i], 1), !(i == 0 || i == 1 || i == 3));
+    }
     pool_close(&f);
 }
 
@@ -489,6 +526,7 @@ int main(void)
         cmocka_unit_test(test_equal_blocks),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_account),
+        cmocka_unit_test(test_sites),
         cmocka_unit_test(test_placed_block_stays),
         cmocka_unit_test(test_most_granules),
         cmocka_unit_test(test_places),

@@ -68,6 +68,11 @@ static void test_labels(void **state)
     spw_callsite_label(&(struct spw_callsite_facts){.python = cell, .python_count = 3}, label,
                        sizeof(label));
     assert_string_equal(label, "<ipython-input-3-ab12>:2 <module> via functional.py:1 linear");
+    spw_callsite_label(
+        &(struct spw_callsite_facts){
+            .python = &model[3], .python_count = 1, .thread = "worker", .tag = "weights"},
+        label, sizeof(label));
+    assert_string_equal(label, "train.py:30 main on worker tagged weights");
 }
 
 /* A row says what tells it from another one of the same label. */

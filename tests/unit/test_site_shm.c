@@ -66,6 +66,7 @@ static uint32_t enter(unsigned number)
 
     snprintf(name, sizeof(name), "file%u.py", number % 100);
     stack.thread = spw_callsite_strings_intern(&strings, "main", 4);
+    stack.tag = spw_callsite_strings_intern(&strings, "weights", 7);
     stack.modules = spw_callsite_strings_intern(&strings, "Net/Block", 9);
     stack.python[0].file = spw_callsite_strings_intern(&strings, name, strlen(name));
     stack.python[0].function = spw_callsite_strings_intern(&strings, "forward", 7);
@@ -124,6 +125,7 @@ static void test_what_is_published_is_read(void **state)
         snprintf(name, sizeof(name), "file%u.py", i % 100);
         assert_string_equal(site->api, i % 2 == 0 ? "cuMemAlloc" : "cuMemAllocAsync");
         assert_string_equal(spw_callsite_strings_text(&texts, site->thread), "main");
+        assert_string_equal(spw_callsite_strings_text(&texts, site->tag), "weights");
         assert_string_equal(spw_callsite_strings_text(&texts, site->modules), "Net/Block");
         assert_string_equal(spw_callsite_strings_text(&texts, line->file), name);
         assert_string_equal(spw_callsite_strings_text(&texts, line->function), "forward");
@@ -234,6 +236,7 @@ static void test_nothing_is_trusted(void **state)
     REFUSES_SITE(second()->python_count = SPW_CALLSITE_PYTHON + 1);
     REFUSES_SITE(second()->thread = UINT32_MAX);
     REFUSES_SITE(second()->modules = UINT32_MAX);
+    REFUSES_SITE(second()->tag = UINT32_MAX);
     REFUSES_SITE(second()->native_count = 0); /* the frames of Python are read elsewhere then */
     atomic_store(&share->count, UINT32_MAX);
     assert_true(read_copy(&other, &texts) <= SPW_CALLSITE_MOST);

@@ -88,8 +88,15 @@ static void test_the_whole_stack_is_the_site(void **state)
     assert_int_equal(spw_callsite_table_intern(&sites, &stack), first);
     site = spw_callsite_table_get(&sites, first);
     assert_int_equal(site->modules, 16);
+    assert_int_equal(site->tag, 0);
     assert_memory_equal(site->native, stack.native, 36 * sizeof(stack.native[0]));
     assert_memory_equal(spw_callsite_lines(site), stack.python, 25 * sizeof(stack.python[0]));
+
+    stack.tag = 24;
+    assert_int_equal(spw_callsite_table_intern(&sites, &stack), 2);
+    assert_int_equal(spw_callsite_table_get(&sites, 2)->tag, 24);
+    stack.tag = 0;
+    assert_int_equal(spw_callsite_table_intern(&sites, &stack), first);
 
     for (int i = 0; i < 36; i++) {
         stack.native[i]++;
@@ -119,7 +126,7 @@ static void test_the_whole_stack_is_the_site(void **state)
     assert_int_not_equal(spw_callsite_table_intern(&sites, &stack), first);
     stack.native_count++;
     assert_int_equal(spw_callsite_table_intern(&sites, &stack), first);
-    assert_int_equal(spw_callsite_table_count(&sites), 1 + 36 + 3 * 25 + 3);
+    assert_int_equal(spw_callsite_table_count(&sites), 1 + 1 + 36 + 3 * 25 + 3);
     spw_callsite_table_fini(&sites);
 }
 

@@ -32,7 +32,7 @@ static void test_facts(void **state)
         "python:/a b/train.py:Net.forward:42;python:x.py:main:7;"
         "native:libtorch_cuda.so:at::native::gelu(int); thread: pt_autograd_0"
         " ;node:AddmmBackward0;module:GPT/Block;process:train.py;rank:3;size:12MiB;device:1;"
-        "api:cuMemAllocAsync;nth:5;nth_in_step:6",
+        "api:cuMemAllocAsync;nth:5;nth_in_step:6;tag:kv-cache",
         &site, complaint, sizeof(complaint)));
     assert_int_equal(site.site.python_count, 2);
     assert_string_equal(site.site.python[0].file, "/a b/train.py");
@@ -43,6 +43,7 @@ static void test_facts(void **state)
     assert_string_equal(site.site.native[0].library, "libtorch_cuda.so");
     assert_string_equal(site.site.native[0].symbol, "at::native::gelu(int)");
     assert_string_equal(site.site.thread, "pt_autograd_0");
+    assert_string_equal(site.site.tag, "kv-cache");
     assert_string_equal(site.site.node, "AddmmBackward0");
     assert_string_equal(site.site.modules, "GPT/Block");
     assert_string_equal(spw_callsite_module_class(&site.site), "Block");
@@ -65,6 +66,7 @@ static void test_what_is_not_said_is_not_known(void **state)
     assert_null(site.site.native[0].library);
     assert_null(site.site.native[0].symbol);
     assert_null(site.site.thread);
+    assert_null(site.site.tag);
     assert_null(site.site.node);
     assert_null(site.site.modules);
     assert_null(spw_callsite_module_class(&site.site));
@@ -89,7 +91,7 @@ static void test_prints_what_it_reads(void **state)
         "thread:\\x20x\\x0ay\\x20",
         "size:12582913; device:0; api:cudaMalloc; nth:9223372036854775807; nth_in_step:4294967295",
         "size:3GiB; rank:0",
-        "node:n; module:GPT/Block; process:p",
+        "tag:kv\\;cache; node:n; module:GPT/Block; process:p",
         "python:n\xc3\xa4me.py:\xe6\x96\x87:9",
         "thread:\\x9b\\xc2\\x9b\\x7f",
     };

@@ -68,6 +68,7 @@ static struct spw_stats *some_stats(void)
     spw_counter_set(&counters->limit_bytes, 1 << 30);
     spw_counter_set(&counters->live_peak_bytes, UINT64_C(3) << 29);
     spw_counter_set(&counters->host_peak_bytes, 1 << 29);
+    spw_counter_set(&counters->spilled_bytes, 1 << 29);
     spw_counter_set(&counters->async_live_peak_bytes, 1 << 20);
     spw_counter_set(&counters->async_live_top_bytes, 1 << 29);
     return stats;
@@ -93,7 +94,7 @@ static void on_the_host(void)
 
     CHECK(spw_cli_run_directory_create("sim"));
     write_own_record(&record);
-    (void)some_stats();
+    spw_counter_set(&some_stats()->devices[0].counters.paused_bytes, 1 << 28);
     text = verdict(0);
     HAS(text,
         "spillway: verdict: does not fit in 1 GiB, but runs by spilling: up to 512 MiB on the "
@@ -102,6 +103,8 @@ static void on_the_host(void)
     HAS(text,
         "on device 0 (1 GiB): peak live 1.50 GiB (PyTorch's tensors: up to 512 MiB); peak device "
         "memory 1 GiB\n");
+    HAS(text, "in the whole run 512 MiB went to the host (256 MiB of it as the program was paused) "
+              "and 0 B came back: at least ");
     HAS(text,
         "44.4 % of kernel launches (4 of 9) were checked for use of freed memory; not checked: "
         "1 whose arguments are not known, 4 whose addresses are in structs\n");
@@ -111,6 +114,30 @@ static void on_the_host(void)
 static void test_fits_with_memory_on_the_host(void **state)
 {
     in_child(on_the_host);
+}
+
+/* Memory that only pauses moved to the host is no sign that the program did not fit. */
+static void paused(void)
+{
+    struct sim_record record = some_record();
+    struct spw_counters *counters;
+    const char *text;
+
+    CHECK(spw_cli_run_directory_create("sim"));
+    write_own_record(&record);
+    counters = &some_stats()->devices[0].counters;
+    spw_counter_set(&counters->paused_bytes, 1 << 29);
+    spw_counter_set(&counters->promoted_bytes, 1 << 29);
+    text = verdict(0);
+    HAS(text, "spillway: verdict: fits ");
+    HAS(text, "in the whole run 512 MiB went to the host, as the program was paused, and 512 MiB "
+              "came back: at least ");
+    spw_cli_run_directory_remove();
+}
+
+static void test_fits_with_pauses(void **state)
+{
+    in_child(paused);
 }
 
 /* The verdict names the later one of a failure of the pool and one of the driver. */
@@ -222,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fits_with_memory_on_the_host),
+        cmocka_unit_test(test_fits_with_pauses),
         cmocka_unit_test(test_the_latest_failure_counts),
         cmocka_unit_test(test_communicators),
         cmocka_unit_test(test_invalid_files_are_left_out),

@@ -18,14 +18,15 @@
 enum { PROCESSES_MOST = 256, WAIT_S = 30, WAIT_MOST_S = 3600, MILLISECONDS = 1000 };
 /* Of a pause of several processes: tries in the time to wait, and the time between two. */
 enum { TRIES = 20, MOMENT_MS = 20, MOMENT_MOST_NS = 400000000, NS_PER_MS = 1000000 };
-enum { ON_DEMAND_OPTION = 256, RULE_OPTION, TO_OPTION, WAIT_OPTION };
+enum { ON_DEMAND_OPTION = 256, RULE_OPTION, SITE_OPTION, TAG_OPTION, TO_OPTION, WAIT_OPTION };
 
 struct settings {
     const char *command;
     enum spw_control_action action;
-    const char *rule;    /* whose memory moves; NULL: all */
-    const char *folder;  /* of the file that it goes to; NULL: it goes to the host */
-    char path[PATH_MAX]; /* of the folder */
+    enum spw_control_part part; /* the memory that moves */
+    const char *name;           /* of the part */
+    const char *folder;         /* of the file that it goes to; NULL: it goes to the host */
+    char path[PATH_MAX];        /* of the folder */
     int pids[PROCESSES_MOST];
     size_t count;
     size_t wait_s;
@@ -56,8 +57,10 @@ static void print_done(const struct settings *settings, const struct asked *aske
                                       : "to the host");
     if (answer->left_bytes > 0) {
         printf(", %s %s", spw_size_text(answer->left_bytes, left),
-               resume ? "stay on the host for lack of room, and are used there"
-                      : "stay on the device");
+               !resume                                  ? "stay on the device"
+               : settings->part != SPW_CONTROL_PART_ALL ? "stay on the host, and are used there"
+                                                        : "stay on the host for lack of room, and "
+                                                          "are used there");
     }
     if (answer->host_full) {
         printf(" (the budget of host memory is used up: SPILLWAY_HOST_LIMIT)");
@@ -65,23 +68,37 @@ static void print_done(const struct settings *settings, const struct asked *aske
     if (answer->error != 0) {
         printf(" (the file takes no more: %s)", strerror(answer->error));
     }
-    printf("%s\n", resume                                       ? ""
-                   : settings->action == SPW_CONTROL_PAUSE_RULE ? "; the program goes on"
+    printf("%s\n", resume                                   ? ""
+                   : settings->part != SPW_CONTROL_PART_ALL ? "; the program goes on"
                    : settings->action == SPW_CONTROL_PAUSE_ON_DEMAND
                        ? "; it comes back when the program needs the device"
                        : "; the program waits for spillway resume");
 }
 
-/* The reason that a process did nothing. */
-static const char *reason(enum spw_control_outcome outcome, bool resume)
+/* The words for a part that has no name in a process. */
+static const char *unknown_part(enum spw_control_part part)
 {
+    return part == SPW_CONTROL_PART_RULE ? "its policy has no rule of that name"
+           : part == SPW_CONTROL_PART_SITE
+               ? "none of its call sites matches that (spillway top PID "
+                 "shows them)"
+               : "none of its memory was asked for under that tag";
+}
+
+/* The reason that a process did nothing. */
+static const char *reason(const struct settings *settings, enum spw_control_outcome outcome)
+{
+    bool resume = settings->action == SPW_CONTROL_RESUME;
+
     switch (outcome) {
     case SPW_CONTROL_ALREADY:
         return resume ? "it is not paused" : "it is paused already";
     case SPW_CONTROL_UNUSED:
         return "it holds no device memory";
-    case SPW_CONTROL_NO_RULE:
-        return "its policy has no rule of that name";
+    case SPW_CONTROL_NO_PART:
+        return unknown_part(settings->part);
+    case SPW_CONTROL_WHOLE:
+        return "all of its memory is paused, and comes back together: spillway resume PID";
     case SPW_CONTROL_CAPTURING:
         return "a CUDA graph is being captured, or a library submits work that spillway does not "
                "see";
@@ -114,8 +131,8 @@ static bool report(const struct settings *settings, const struct asked *asked)
         int error = asked->answer.error;
 
         spw_cli_complain(settings->command, "process %d: %s%s%s", asked->watched.pid,
-                         reason(asked->answer.outcome, settings->action == SPW_CONTROL_RESUME),
-                         error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+                         reason(settings, asked->answer.outcome), error != 0 ? ": " : "",
+                         error != 0 ? strerror(error) : "");
         return false;
     }
     if (asked->undone) {
@@ -167,7 +184,8 @@ static void close_process(struct asked *asked)
 static void ask_each(const struct settings *settings, struct asked *asked, uint32_t wait_ms)
 {
     const struct spw_cli_request request = {.action = settings->action,
-                                            .rule = settings->rule,
+                                            .part = settings->part,
+                                            .name = settings->name,
                                             .folder = settings->folder,
                                             .wait_ms = wait_ms};
 
@@ -207,6 +225,8 @@ static bool is_any(const struct settings *settings, const struct asked *asked,
 static void undo(const struct settings *settings, struct asked *asked)
 {
     const struct spw_cli_request request = {.action = SPW_CONTROL_RESUME,
+                                            .part = settings->part,
+                                            .name = settings->name,
                                             .wait_ms = (uint32_t)settings->wait_s * MILLISECONDS};
     struct spw_cli_answer answer;
 
@@ -318,6 +338,24 @@ static bool take_destination(const struct spw_cli_arguments *from, struct settin
     return true;
 }
 
+/* Takes the name of a part of the memory; of two, the second is a mistake. */
+static bool take_part(const struct spw_cli_arguments *from, enum spw_control_part part,
+                      struct settings *settings)
+{
+    if (settings->name != NULL) {
+        spw_cli_complain(from->command, "expected one of --rule, --site and --tag, once");
+        return false;
+    }
+    if (from->value[0] == '\0' || strlen(from->value) >= SPW_STATS_PART) {
+        spw_cli_complain(from->command, "expected a name of 1 to %d characters, not '%.20s%s'",
+                         SPW_STATS_PART - 1, from->value, from->value[0] == '\0' ? "" : "...");
+        return false;
+    }
+    settings->part = part;
+    settings->name = from->value;
+    return true;
+}
+
 /* Takes one argument. False, with one line on stderr, when it is not usable. */
 static bool take(const struct spw_cli_arguments *from, int found, void *to)
 {
@@ -329,9 +367,11 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
     case WAIT_OPTION:
         return take_wait(from, settings);
     case RULE_OPTION:
-        settings->rule = from->value;
-        settings->action = SPW_CONTROL_PAUSE_RULE;
-        return true;
+        return take_part(from, SPW_CONTROL_PART_RULE, settings);
+    case SITE_OPTION:
+        return take_part(from, SPW_CONTROL_PART_SITE, settings);
+    case TAG_OPTION:
+        return take_part(from, SPW_CONTROL_PART_TAG, settings);
     case TO_OPTION:
         return take_destination(from, settings);
     case ON_DEMAND_OPTION:
@@ -347,7 +387,7 @@ static void print_pause_help(void)
 {
     fputs(
         "usage: spillway pause PID... [--to host|FOLDER] [--on-demand] [--wait SECONDS]\n"
-        "       spillway pause PID... --rule NAME [--wait SECONDS]\n\n"
+        "       spillway pause PID... --rule NAME|--site PART|--tag NAME [--wait SECONDS]\n\n"
         "Moves the device memory of running processes under spillway to the host, or to a file,\n"
         "and gives it to the driver, so that others can use the device. A process waits at its\n"
         "next use of the device, or when it asks for memory; nothing else in it is disturbed.\n"
@@ -362,6 +402,9 @@ static void print_pause_help(void)
         "                  when it needs the device\n"
         "  --rule NAME     move only the memory of this rule of the program's policy; the program\n"
         "                  goes on, and uses it on the host\n"
+        "  --site PART     likewise of the call sites whose text in spillway top has this part,\n"
+        "                  with * and ?: 'model.py:56'\n"
+        "  --tag NAME      likewise of this tag, which the program gave to memory (spillway.tag)\n"
         "  --wait SECONDS  longest time to wait for work that the device does (30)\n\n"
         "example: spillway pause 4711; ./other-job; spillway resume 4711\n",
         stdout);
@@ -370,11 +413,15 @@ static void print_pause_help(void)
 static void print_resume_help(void)
 {
     fputs(
-        "usage: spillway resume PID... [--wait SECONDS]\n\n"
+        "usage: spillway resume PID... [--rule NAME|--site PART|--tag NAME] [--wait SECONDS]\n\n"
         "Moves the memory of processes that spillway pause has stopped back to the device, as far\n"
         "as it has room, and lets them go on. What has no room is used on the host, where it is\n"
         "slower, and comes back later. A process whose memory is in a file stays paused until all\n"
         "of it has room on the device or the host.\n\n"
+        "  --rule NAME     move only this memory back, of what was paused in parts: that of a "
+        "rule,\n"
+        "  --site PART     of call sites, or\n"
+        "  --tag NAME      of a tag, as for spillway pause\n"
         "  --wait SECONDS  longest time to wait for a device (30)\n",
         stdout);
 }
@@ -399,9 +446,10 @@ static int run(int argc, char **argv, struct settings *settings, const struct op
                          argv[0]);
         return SPW_CLI_EXIT_USAGE;
     }
-    if (settings->rule != NULL && settings->folder != NULL) {
-        spw_cli_complain(argv[0], "--rule goes with --to host only: the program goes on, and uses "
-                                  "the memory there");
+    if (settings->name != NULL &&
+        (settings->folder != NULL || settings->action == SPW_CONTROL_PAUSE_ON_DEMAND)) {
+        spw_cli_complain(argv[0], "--rule, --site and --tag go with --to host only, and not with "
+                                  "--on-demand: the program goes on, and uses the memory there");
         return SPW_CLI_EXIT_USAGE;
     }
     asked = calloc(settings->count, sizeof(*asked));
@@ -421,6 +469,8 @@ int spw_cli_command_pause(int argc, char **argv)
     static const struct option options[] = {
         {"on-demand", no_argument, NULL, ON_DEMAND_OPTION},
         {"rule", required_argument, NULL, RULE_OPTION},
+        {"site", required_argument, NULL, SITE_OPTION},
+        {"tag", required_argument, NULL, TAG_OPTION},
         {"to", required_argument, NULL, TO_OPTION},
         {"wait", required_argument, NULL, WAIT_OPTION},
         SPW_CLI_HELP_OPTION,
@@ -434,6 +484,9 @@ int spw_cli_command_pause(int argc, char **argv)
 int spw_cli_command_resume(int argc, char **argv)
 {
     static const struct option options[] = {
+        {"rule", required_argument, NULL, RULE_OPTION},
+        {"site", required_argument, NULL, SITE_OPTION},
+        {"tag", required_argument, NULL, TAG_OPTION},
         {"wait", required_argument, NULL, WAIT_OPTION},
         SPW_CLI_HELP_OPTION,
         {0},

@@ -189,6 +189,9 @@ static void print_frames(const struct spw_cli_sites_entry *entry, bool native)
     if (facts->modules != NULL) {
         print_below("modules %s", facts->modules);
     }
+    if (facts->tag != NULL) {
+        print_below("tag %s", facts->tag);
+    }
     print_below("by %s on thread %s", or_unknown(entry->api), or_unknown(facts->thread));
 }
 

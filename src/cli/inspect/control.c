@@ -53,7 +53,8 @@ void spw_cli_control_send(struct spw_cli_control *control, const struct spw_cli_
 {
     struct spw_stats_control *shared = control->shared;
 
-    snprintf(shared->rule, sizeof(shared->rule), "%s", request->rule != NULL ? request->rule : "");
+    atomic_store(&shared->part, (uint32_t)request->part);
+    snprintf(shared->name, sizeof(shared->name), "%s", request->name != NULL ? request->name : "");
     snprintf(shared->folder, sizeof(shared->folder), "%s",
              request->folder != NULL ? request->folder : "");
     atomic_store(&shared->wait_ms, request->wait_ms);

@@ -36,7 +36,8 @@ bool spw_cli_control_listens(const struct spw_cli_control *control);
 /* A request. */
 struct spw_cli_request {
     enum spw_control_action action;
-    const char *rule;   /* the name of one, with PAUSE_RULE, else NULL */
+    enum spw_control_part part; /* the memory that it is about */
+    const char *name;           /* of the part, shorter than SPW_STATS_PART; NULL: of all memory */
     const char *folder; /* for the file that memory goes to, shorter than SPW_STATS_PATH; NULL: the
                          * memory goes to the host */
     uint32_t wait_ms;

@@ -141,6 +141,19 @@ static void take_site(struct spw_cli_recorded_sites *sites, const struct spw_cli
     atomic_store(&share->count, number);
 }
 
+/* The tag of a site that was taken before. */
+static void take_tag(struct spw_cli_recorded_sites *sites, const struct spw_cli_event *event)
+{
+    struct spw_callsite_shm *share = sites->share;
+    uint32_t number = spw_cli_recorded_sites_number(sites, event->number);
+    struct spw_callsite *site;
+
+    if (number != 0) {
+        site = (void *)(share->sites + (size_t)share->offsets[number] * ALIGNMENT);
+        site->tag = site->tag == 0 ? add_text(share, &event->text) : site->tag;
+    }
+}
+
 void spw_cli_recorded_sites_take(struct spw_cli_recorded_sites *sites,
                                  const struct spw_cli_event *event)
 {
@@ -153,6 +166,11 @@ void spw_cli_recorded_sites_take(struct spw_cli_recorded_sites *sites,
         break;
     case SPW_RECORD_SITE:
         take_site(sites, event);
+        break;
+    case SPW_RECORD_NAME:
+        if (event->named == SPW_RECORD_NAMED_TAG) {
+            take_tag(sites, event);
+        }
         break;
     default:
         break;

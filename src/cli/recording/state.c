@@ -239,6 +239,10 @@ void spw_cli_state_take(struct spw_cli_state *state, const struct spw_cli_event 
     case SPW_RECORD_NAME:
         if (event->named == SPW_RECORD_NAMED_MARK) {
             take_mark(state, event);
+        } else if (event->named == SPW_RECORD_NAMED_TAG) {
+            if (!state->again) {
+                spw_cli_recorded_sites_take(state->sites, event);
+            }
         } else {
             take_name(state, event);
         }

@@ -151,6 +151,9 @@ static void print_mismatch(const struct spw_policy_row *row, const struct spw_po
     case SPW_POLICY_KEY_match_thread:
         print_fact(row->key, site->thread);
         break;
+    case SPW_POLICY_KEY_match_tag:
+        print_fact(row->key, site->tag);
+        break;
     case SPW_POLICY_KEY_match_node:
         print_fact(row->key, site->node);
         break;

@@ -191,9 +191,12 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
     device->live_peak_bytes = spw_counter_get(&counters->live_peak_bytes);
     device->ordered_peak_bytes = larger(spw_counter_get(&counters->async_live_peak_bytes),
                                         spw_counter_get(&counters->async_live_top_bytes));
-    device->host_peak_bytes = spw_counter_get(&counters->host_peak_bytes);
     device->spilled_bytes = spw_counter_get(&counters->spilled_bytes);
     device->promoted_bytes = spw_counter_get(&counters->promoted_bytes);
+    device->paused_bytes = spw_counter_get(&counters->paused_bytes);
+    if (device->spilled_bytes > device->paused_bytes) {
+        device->host_peak_bytes = spw_counter_get(&counters->host_peak_bytes);
+    }
     add_pool_refusal(device, from);
 }
 

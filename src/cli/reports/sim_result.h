@@ -52,9 +52,11 @@ struct spw_cli_sim_device {
     uint64_t ranks;              /* of one of them, at most */
     uint64_t nccl_bytes;         /* what a card would hold for them, at most at a time: estimate */
     uint64_t nccl_most_bytes;    /* and upper bound */
-    uint64_t host_peak_bytes;    /* spilled to host memory, at most at a time */
+    uint64_t host_peak_bytes;    /* spilled to host memory, at most at a time; 0: nothing was, but
+                                    by pauses */
     uint64_t spilled_bytes;      /* that went to the host, in all */
     uint64_t promoted_bytes;     /* that came back */
+    uint64_t paused_bytes;       /* of spilled_bytes, moved by pauses */
     uint64_t refusals;           /* calls that failed with out of memory */
     uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, bulk_reads, bulk_read_bytes; /* by the host, of results */

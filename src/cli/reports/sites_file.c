@@ -155,6 +155,7 @@ static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symb
         .frees = spw_cli_json_number(json, "frees"),
         .api = spw_cli_json_text(json, "api"),
         .facts = {.thread = spw_cli_json_text(json, "thread"),
+                  .tag = spw_cli_json_text(json, "tag"),
                   .node = spw_cli_json_text(json, "node"),
                   .rank = -1,
                   .modules = spw_cli_json_text(json, "module")},

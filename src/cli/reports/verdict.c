@@ -98,12 +98,20 @@ static void say_traffic(const struct spw_cli_sim_device *device)
                                                                      : device->promoted_bytes;
     struct spw_cli_line line = {""};
 
-    if (device->host_peak_bytes == 0) {
+    if (device->spilled_bytes == 0) {
         return;
     }
     spw_cli_line_add(&line, "in the whole run ");
     spw_cli_line_add_size(&line, device->spilled_bytes);
-    spw_cli_line_add(&line, " went to the host and ");
+    spw_cli_line_add(&line, " went to the host");
+    if (device->paused_bytes >= device->spilled_bytes) {
+        spw_cli_line_add(&line, ", as the program was paused,");
+    } else if (device->paused_bytes > 0) {
+        spw_cli_line_add(&line, " (");
+        spw_cli_line_add_size(&line, device->paused_bytes);
+        spw_cli_line_add(&line, " of it as the program was paused)");
+    }
+    spw_cli_line_add(&line, " and ");
     spw_cli_line_add_size(&line, device->promoted_bytes);
     spw_cli_line_add(&line, " came back: at least %.2g s on a link of %.0f GB/s in each direction",
                      (double)longer / (profile->link_mbps * 1e6), profile->link_mbps / 1e3);

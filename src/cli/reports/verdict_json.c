@@ -88,6 +88,7 @@ static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal
     add_bytes(object, "host_peak_bytes", device->host_peak_bytes);
     add_bytes(object, "spilled_bytes", device->spilled_bytes);
     add_bytes(object, "promoted_bytes", device->promoted_bytes);
+    add_bytes(object, "paused_bytes", device->paused_bytes);
     add_bytes(object, "ooms", device->refusals);
     add_refusal(object, device);
     return object;
