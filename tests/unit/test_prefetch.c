@@ -6,6 +6,8 @@
 #include "pool_fixture.h"
 #include "common/clock.h"
 #include "migrate/barrier.h"
+#include "migrate/tuning.h"
+#include "pool/state.h"
 
 enum { MOST = 8192, PATIENCE_NS = 1000, CHECKS = 8 };
 
@@ -387,6 +389,23 @@ static void test_next_begins_before_the_switch(void **state)
     close_fixture();
 }
 
+/* Only beside work are addresses mapped ahead of a large block. */
+static void test_map_ahead(void **state)
+{
+    for (int busy = 0; busy < 2; busy++) {
+        open_fixture(1000, 500, 600, 100, /* trust */ busy);
+        f.migrator.device_busy = busy;
+        learn(480);
+        advance();
+        assert_int_equal(f.migrator.in_flight, 1);
+        spw_pool_map_ahead(f.pool.pool, 3);
+        assert_true(spw_migrate_prefetch_finish_one(&f.prefetch));
+        assert_int_equal(f.migrator.device_busy, busy);
+        assert_int_equal(f.pool.pool->ahead, busy ? SPW_TUNE_BUSY_MAP_AHEAD : 0);
+        close_fixture();
+    }
+}
+
 /* Copies that are not done are waited for only if the program needs what they bring. */
 static void test_copies_that_are_needed(void **state)
 {
@@ -546,6 +565,7 @@ int main(void)
         cmocka_unit_test(test_checks),
         cmocka_unit_test(test_before_a_submission),
         cmocka_unit_test(test_next_begins_before_the_switch),
+        cmocka_unit_test(test_map_ahead),
         cmocka_unit_test(test_copies_that_are_needed),
         cmocka_unit_test(test_both_are_needed),
         cmocka_unit_test(test_beside_work),
