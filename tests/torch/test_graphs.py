@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch's graphs and spilling: the nodes of a captured pass can be read, so that the state of an
-optimizer outside of it goes to the host when memory is short.
+"""PyTorch's graphs: the nodes of a captured pass can be read, so that the state of an optimizer
+outside of it goes to the host when memory is short; and what makes graphs works in which mode.
 
 Exits with 77 when there is no PyTorch that will do.
 """
@@ -43,6 +43,38 @@ class Graphs(unittest.TestCase):
         print(f"{state['spilled_bytes'] >> 20} MiB of {state['live_peak_bytes'] >> 20} MiB of the "
               "optimizer's state went to the host")
         self.assertGreater(state["spilled_bytes"], 0)
+
+    def run_graphs(self, script, flags, *arguments, **settings):
+        return Run([self.interpreter, str(HERE / script), *arguments],
+                   ["--seed", "1", "--memory", "2GiB", *flags], settings)
+
+    def check_graphs(self, script, modes, last):
+        """The script ends in these modes, and nothing is on stderr that a plain run does not say
+        as well."""
+        plain = self.run_graphs(script, ["--no-pool"])
+        self.assertEqual(plain.status, 0, plain.stderr)
+        for mode, arguments, settings in modes:
+            with self.subTest(mode, settings=settings):
+                run = self.run_graphs(script, ["--mode", mode], *arguments, **settings)
+                self.assertEqual(run.status, 0, run.stderr)
+                self.assertIn(last, run.stdout)
+                self.assertEqual(set(run.unexpected()) - set(plain.unexpected()), set())
+
+    def test_graphed_callables(self):
+        modes = (("tensor", (), {}), ("segment", (), {}))
+        self.check_graphs("graphed_callables.py", modes, "step 3")
+
+    def test_graph_trees(self):
+        """In tensor mode PyTorch refuses them, and graphs without trees work."""
+        reason = wheel.why_not_triton(self.interpreter)
+        if reason is not None:
+            self.skipTest(reason)
+        expandable = {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}
+        modes = (("segment", (), {}), ("segment", (), expandable), ("tensor", ("flat",), {}))
+        self.check_graphs("graph_trees.py", modes, "step 5")
+        run = self.run_graphs("graph_trees.py", ["--mode", "tensor"])
+        self.assertEqual(run.status, 1)
+        self.assertIn("cudaMallocAsync does not yet support checkPoolLiveAllocations", run.stderr)
 
 
 if __name__ == "__main__":
