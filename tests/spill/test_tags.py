@@ -21,12 +21,14 @@ class Tags(harness.Case):
         self.assertEqual(result.status, status, result.stdout + result.stderr)
         return result.stdout + result.stderr
 
-    def start(self, **options):
-        """The program that holds memory, with its statistics in the folder."""
-        self.stats = self.folder / "stats"
-        env = harness.environment(**{**OPTIONS, "CONTROL": "on", "STATS": self.stats, **options})
-        program = subprocess.Popen([REGIONS, "serve"], env=env, text=True, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def start(self, *command, **options):
+        """A program that holds memory, with its statistics in the folder."""
+        stats = self.folder / f"stats-{next(self.numbers)}"
+        env = harness.environment(**{**OPTIONS, "CONTROL": "on", "STATS": stats, **options})
+        program = subprocess.Popen(command or [REGIONS, "serve"], env=env, text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        program.stats = stats
         self.addCleanup(self.kill, program)
         program.stdout.readline()
         return program
@@ -42,7 +44,7 @@ class Tags(harness.Case):
         out, err = program.communicate(timeout=120)
         self.assertEqual((program.returncode, out.splitlines()[-1]), (0, "ok"), out + err)
         self.assertNotRegex(err, "BUG|broken")
-        return json.loads(self.stats.read_text())
+        return json.loads(program.stats.read_text())
 
     def host(self, program):
         """MiB of the program's that are on the host."""
@@ -103,6 +105,19 @@ class Tags(harness.Case):
         self.assertEqual(self.host(program), 0)
         self.end(program)
 
+    def test_processes_of_which_one_has_no_such_part(self):
+        """Nothing changes, neither what is asked for nor what was paused before."""
+        program, other = self.start(), self.start(PAUSED, "1", "1")
+        self.command("pause", "--tag", "weights", program.pid)
+        for pids in (program.pid, other.pid), (other.pid, program.pid):
+            said = self.command("pause", "--tag", "kv-cache", *pids, status=1)
+            self.assertIn(f"process {other.pid}: none of its memory was asked for under", said)
+            self.assertIn(f"process {program.pid}: it goes on, as not all could be paused", said)
+            self.assertEqual(self.host(program), PART)
+            self.assertRegex(self.command("top", "--once", program.pid), "(?m)^paused in part$")
+        self.end(program)
+        self.end(other)
+
     def test_pause_by_site(self):
         """By a part of the labels that the reports print."""
         program = self.start()
@@ -141,10 +156,11 @@ class Tags(harness.Case):
 
     def test_reports(self):
         recording = self.folder / "recording"
-        stats = self.end(self.start(RECORD=recording))
+        program = self.start(RECORD=recording)
+        stats = self.end(program)
         found = {site.get("tag"): site["peak_bytes"] for site in stats["sites"]}
         self.assertEqual(found, dict.fromkeys(("weights", "kv-cache", None), PART * harness.MIB))
-        text = self.command("sites", self.stats, "--text")
+        text = self.command("sites", program.stats, "--text")
         self.assertRegex(text, "tag:kv-cache")
         (text,) = re.findall("native:.*tag:kv-cache.*", text)
         policy = self.folder / "policy.json"
@@ -152,7 +168,7 @@ class Tags(harness.Case):
             {"name": "cache", "match": {"tag": "weights"}, "action": {"placement": "host"}}]}))
         said = self.command("policy", "explain", policy, "--site", text)
         self.assertIn('tag is kv-cache, not tag "weights"', said)
-        for command in ("sites", self.stats, "--full"), ("report", recording, "--table"):
+        for command in ("sites", program.stats, "--full"), ("report", recording, "--table"):
             self.assertRegex(self.command(*command), "tagged kv-cache", command)
 
 
