@@ -24,6 +24,11 @@ enum spw_err spw_pool_fence_query(struct spw_pool *pool, void *fence)
     return err;
 }
 
+enum spw_err spw_pool_fence_wait(struct spw_pool *pool, void *fence)
+{
+    return pool->ops->wait_host(pool->vm, fence);
+}
+
 void spw_pool_fence_drop(struct spw_pool *pool, void *fence)
 {
     spw_lock(&pool->lock);

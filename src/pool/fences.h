@@ -1,7 +1,7 @@
 /* Fences for callers of the pool: they tell how far the device has come.
  *
  * Recording and querying cost one driver call each and change nothing in the pool. Each function
- * takes the pool's lock. Part of pool.h. */
+ * takes the pool's lock, but spw_pool_fence_wait. Part of pool.h. */
 #pragma once
 
 #include "common/err.h"
@@ -17,6 +17,10 @@ enum spw_err spw_pool_fence_record(struct spw_pool *pool, const struct spw_strea
 
 /* SPW_OK when the device has passed the fence, SPW_E_AGAIN when it has not. */
 enum spw_err spw_pool_fence_query(struct spw_pool *pool, void *fence);
+
+/* Waits until the device has passed the fence, however long that takes, or the driver fails. No
+ * lock, also on return. */
+enum spw_err spw_pool_fence_wait(struct spw_pool *pool, void *fence);
 
 /* Gives a fence back, complete or not. */
 void spw_pool_fence_drop(struct spw_pool *pool, void *fence);

@@ -122,24 +122,39 @@ CUresult spw_serve_cuCtxSynchronize_v2(CUcontext ctx)
 
 /* ---- blocks ---- */
 
+/* Waits for everything that was submitted to the device. A fence is recorded with the pool's lock
+ * held, which a capture that is about to begin waits for: the driver's own wait for the device
+ * would break a capture that another thread begins before the driver has looked. */
+static enum spw_err await_device(struct spw_pool *pool)
+{
+    enum spw_err err;
+    void *fence;
+
+    err = spw_pool_fence_record(pool, /* stream */ NULL, &fence);
+    if (err == SPW_OK) {
+        err = spw_pool_fence_wait(pool, fence);
+        spw_pool_fence_drop(pool, fence);
+    }
+    return err;
+}
+
 CUresult spw_serve_synchronize_block(CUdeviceptr address)
 {
-    struct spw_driver *driver = spw_track_driver();
     struct spw_block block = {0};
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(address, &pool);
     struct moment moment;
-    CUcontext popped;
-    CUresult result;
+    enum spw_err err;
 
-    if (device == NULL || atomic_load(&driver->captures_open) > 0 ||
-        !spw_pool_find(pool, address, &block) ||
-        SPW_DRIVER_CALL(driver, device->ordinal, cuCtxPushCurrent_v2, block.context) !=
-            CUDA_SUCCESS) {
+    if (device == NULL || atomic_load(&spw_track_driver()->captures_open) > 0 ||
+        !spw_pool_find(pool, address, &block)) {
         return CUDA_SUCCESS;
     }
     take_moment(&moment);
-    WAIT(result, driver->cuCtxSynchronize());
-    (void)SPW_DRIVER_CALL(driver, device->ordinal, cuCtxPopCurrent_v2, &popped);
-    return waited_for_context(result, &moment, device->ordinal);
+    err = await_device(pool);
+    if (err == SPW_E_AGAIN || err == SPW_E_METADATA_NOMEM) {
+        return CUDA_SUCCESS; /* a capture has begun, or there is no memory for a record */
+    }
+    return waited_for_context(err == SPW_OK ? CUDA_SUCCESS : (CUresult)spw_err_to_driver(err),
+                              &moment, device->ordinal);
 }

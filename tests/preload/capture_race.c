@@ -1,6 +1,10 @@
-/* One thread begins captures in global mode repeatedly, while another allocates memory that the
+/* usage: capture_race [free]
+ *
+ * One thread begins captures in global mode repeatedly, while another allocates memory that the
  * pool must get from a slow driver: a capture may begin between the decision to call the driver and
- * the call. Every capture must be valid. */
+ * the call. Every capture must be valid.
+ *
+ * free: the captures are in thread-local mode, and the other thread frees blocks. */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,6 +20,7 @@ enum { BLOCKS = 400, BLOCK_BYTES = 2 << 20, PAUSE_US = 20 };
 static _Thread_local bool slow;
 static cudaStream_t other_stream;
 static atomic_bool done;
+static bool frees;
 
 static bool is_of_driver(const void *place)
 {
@@ -49,19 +54,25 @@ static void *allocate(void *unused)
 
     slow = true;
     for (int i = 0; i < BLOCKS; i++) {
-        MUST(cudaMallocAsync(&block, BLOCK_BYTES, other_stream));
+        if (frees) {
+            MUST(cudaMalloc(&block, 4096));
+            MUST(cudaFree(block));
+        } else {
+            MUST(cudaMallocAsync(&block, BLOCK_BYTES, other_stream));
+        }
     }
     slow = false;
     atomic_store(&done, true);
     return unused;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     cudaStream_t stream = NULL;
     pthread_t thread;
     void *block = NULL;
 
+    frees = argc > 1 && strcmp(argv[1], "free") == 0;
     MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     MUST(cudaStreamCreateWithFlags(&other_stream, cudaStreamNonBlocking));
     MUST(cudaMalloc(&block, 4096));
@@ -69,7 +80,8 @@ int main(void)
     while (!atomic_load(&done)) {
         cudaGraph_t graph = NULL;
 
-        MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        MUST(cudaStreamBeginCapture(stream, frees ? cudaStreamCaptureModeThreadLocal
+                                                  : cudaStreamCaptureModeGlobal));
         MUST(cudaMemsetAsync(block, 9, 4096, stream));
         MUST(cudaStreamEndCapture(stream, &graph));
         MUST(cudaGraphDestroy(graph));

@@ -166,6 +166,9 @@ class Programs(harness.Case):
         for spill in ("auto", "off"):
             result = self.run_program(PROGRAMS / "capture_race", SPILL=spill)
             self.assertEqual(result.stdout, "captures valid\n")
+            result = self.run_program(PROGRAMS / "capture_race", "free", FREE_WAITS="on",
+                                      SPILL=spill)
+            self.assertEqual(result.stdout, "captures valid\n")
 
     def test_thread_without_context(self):
         result = self.run_program(PROGRAMS / "no_context", SIM_MEMORY="1GiB")
