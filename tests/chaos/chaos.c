@@ -221,12 +221,19 @@ static void forget(struct worker *worker)
 static void *work(void *number)
 {
     struct worker worker = {.number = (int)(intptr_t)number};
+    bool begun;
 
-    if (begin_work(&worker)) {
+    pthread_rwlock_rdlock(&program.world);
+    begun = begin_work(&worker);
+    pthread_rwlock_unlock(&program.world);
+    if (begun) {
         for (int i = 0; i < options.steps && !worker.stopped; i++) {
             step(&worker);
         }
+        /* As in a step: another thread may be alone, in a capture that forbids others to free. */
+        pthread_rwlock_rdlock(&program.world);
         end_work(&worker);
+        pthread_rwlock_unlock(&program.world);
     }
     forget(&worker);
     atomic_fetch_add(&ended, 1);
@@ -379,15 +386,11 @@ static void clear_shelf(void)
 
 static void finish(void)
 {
-    CUmemoryPool pool;
-
     clear_shelf();
     for (int i = 0; i < options.devices; i++) {
         (void)ok(cuCtxSetCurrent(program.contexts[i]), "cuCtxSetCurrent");
         (void)ok(cuCtxSynchronize(), "cuCtxSynchronize");
-        if (ok(cuDeviceGetDefaultMemPool(&pool, i), "cuDeviceGetDefaultMemPool")) {
-            (void)ok(cuMemPoolTrimTo(pool, 0), "cuMemPoolTrimTo");
-        }
+        trim(i);
     }
     if (!options.faults && !options.confined) {
         check_books();

@@ -143,6 +143,10 @@ void act_fork(struct worker *worker);
 /* storm.c: allocates and frees on several threads at the same instant, on the first device. */
 void storm(void);
 
+/* Gives the free memory of a device back. A move may be under way when everything is freed: its
+ * memory goes with a later call. */
+void trim(int device);
+
 /* Compares spillway's figures with the fact that everything was freed. Nothing if some was not. */
 void check_books(void);
 

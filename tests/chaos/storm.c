@@ -180,18 +180,39 @@ void storm(void)
     }
 }
 
-void check_books(void)
+/* The figures of a device; false without spillway. */
+static bool figures_of(int device, struct spillway_stats *ret_figures)
 {
     int (*stats)(int, struct spillway_stats *);
 
     *(void **)&stats = dlsym(RTLD_DEFAULT, "spillway_stats");
-    if (stats == NULL || atomic_load(&program.losses) > 0) {
+    *ret_figures = (struct spillway_stats){.size = sizeof(*ret_figures)};
+    return stats != NULL && stats(device, ret_figures) == 0;
+}
+
+void trim(int device)
+{
+    enum { TRIES = 200, PAUSE_US = 1000 };
+    struct spillway_stats figures;
+    CUmemoryPool pool;
+
+    if (!ok(cuDeviceGetDefaultMemPool(&pool, device), "cuDeviceGetDefaultMemPool")) {
         return;
     }
-    for (int i = 0; i < options.devices; i++) {
-        struct spillway_stats figures = {.size = sizeof(figures)};
+    for (int i = 0; i < TRIES && ok(cuMemPoolTrimTo(pool, 0), "cuMemPoolTrimTo"); i++) {
+        if (!figures_of(device, &figures) || figures.live_bytes > 0 || figures.host_bytes == 0) {
+            return;
+        }
+        usleep(PAUSE_US);
+    }
+}
 
-        if (stats(i, &figures) == 0 &&
+void check_books(void)
+{
+    struct spillway_stats figures;
+
+    for (int i = 0; i < options.devices && atomic_load(&program.losses) == 0; i++) {
+        if (figures_of(i, &figures) &&
             (figures.live_bytes != 0 || figures.allocs != figures.frees)) {
             finding("device %d: %llu bytes are live, %llu allocations, %llu frees", i,
                     (unsigned long long)figures.live_bytes, (unsigned long long)figures.allocs,
