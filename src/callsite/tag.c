@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-_Thread_local struct spw_callsite_tag spw_callsite_this_tag;
+_Thread_local struct spw_callsite_tag spw_callsite_this_tag
+    __attribute__((tls_model("initial-exec")));
 
 static bool is_word(const char *name, size_t length)
 {

@@ -140,6 +140,23 @@ static void test_fits_with_pauses(void **state)
     in_child(paused);
 }
 
+/* A share of blocks on the host, or page-locked memory, may count as nothing that went there. */
+static void on_the_host_from_the_start(void)
+{
+    struct sim_record record = some_record();
+
+    CHECK(spw_cli_run_directory_create("sim"));
+    write_own_record(&record);
+    spw_counter_set(&some_stats()->devices[0].counters.spilled_bytes, 0);
+    HAS(verdict(0), "but runs by spilling: up to 512 MiB on the host\n");
+    spw_cli_run_directory_remove();
+}
+
+static void test_memory_on_the_host_that_did_not_move(void **state)
+{
+    in_child(on_the_host_from_the_start);
+}
+
 /* The verdict names the later one of a failure of the pool and one of the driver. */
 static void latest(void)
 {
@@ -250,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fits_with_memory_on_the_host),
         cmocka_unit_test(test_fits_with_pauses),
+        cmocka_unit_test(test_memory_on_the_host_that_did_not_move),
         cmocka_unit_test(test_the_latest_failure_counts),
         cmocka_unit_test(test_communicators),
         cmocka_unit_test(test_invalid_files_are_left_out),

@@ -194,7 +194,7 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
     device->spilled_bytes = spw_counter_get(&counters->spilled_bytes);
     device->promoted_bytes = spw_counter_get(&counters->promoted_bytes);
     device->paused_bytes = spw_counter_get(&counters->paused_bytes);
-    if (device->spilled_bytes > device->paused_bytes) {
+    if (device->paused_bytes == 0 || device->spilled_bytes > device->paused_bytes) {
         device->host_peak_bytes = spw_counter_get(&counters->host_peak_bytes);
     }
     add_pool_refusal(device, from);

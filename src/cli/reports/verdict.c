@@ -98,13 +98,13 @@ static void say_traffic(const struct spw_cli_sim_device *device)
                                                                      : device->promoted_bytes;
     struct spw_cli_line line = {""};
 
-    if (device->spilled_bytes == 0) {
+    if (device->host_peak_bytes == 0 && device->paused_bytes == 0) {
         return;
     }
     spw_cli_line_add(&line, "in the whole run ");
     spw_cli_line_add_size(&line, device->spilled_bytes);
     spw_cli_line_add(&line, " went to the host");
-    if (device->paused_bytes >= device->spilled_bytes) {
+    if (device->paused_bytes > 0 && device->paused_bytes >= device->spilled_bytes) {
         spw_cli_line_add(&line, ", as the program was paused,");
     } else if (device->paused_bytes > 0) {
         spw_cli_line_add(&line, " (");
