@@ -131,7 +131,9 @@ class Pause(harness.Case):
                 program.await_steps()
                 for device in program.end()["devices"]:
                     self.assertEqual((device["live_bytes"], device["host_bytes"]), (0, 0))
-                    self.assertEqual(device["promoted_bytes"], device["spilled_bytes"])
+                    # A block that a thread frees just after the pause began does not come back.
+                    self.assertLessEqual(device["promoted_bytes"], device["spilled_bytes"])
+                    self.assertGreater(device["promoted_bytes"], 0.95 * device["spilled_bytes"])
 
     def test_memory_of_graphs(self):
         """It goes, too, as nothing is launched; it comes back first, and stays then."""
@@ -315,7 +317,7 @@ class Pause(harness.Case):
                          (COMMAND, "expected host or a folder: it is a file")):
             self.assertIn(said, self.command("pause", "--to", to, program.pid, status=2))
         said = self.command("pause", "--to", self.folder, "--rule", "x", program.pid, status=2)
-        self.assertIn("--rule goes with --to host only", said)
+        self.assertIn("--rule, --site and --tag go with --to host only", said)
         said = self.command("pause", "--to", "/proc", program.pid, status=1)
         self.assertIn("it cannot write a file there; the program goes on: ", said)
         program.await_steps()
