@@ -2,7 +2,9 @@
  *
  *     paused THREADS DEVICES   works until its input ends, and prints how many steps were done,
  *                              many times a second; "ok" at the end
- *     paused graphs THREADS DEVICES   the same, and each thread launches a CUDA graph at each step
+ *     paused keep THREADS DEVICES     the same, and no block is freed before the end
+ *     paused graphs THREADS DEVICES   the same as the first, and each thread launches a CUDA graph
+ *                              at each step
  *     paused asked ROUNDS COMMAND     lets the command `spillway` pause it until it needs its
  *                              memory, while threads launch graphs
  *     paused tries ROUNDS COMMAND TO  the same, with `--to TO`, and goes on if that is refused
@@ -51,7 +53,7 @@ static CUcontext enter(CUdevice device)
 }
 
 static struct worker workers[THREADS];
-static bool with_graphs;
+static bool with_graphs, keeps_blocks;
 static _Atomic bool ends;
 static _Atomic unsigned long steps;
 
@@ -119,7 +121,7 @@ static void step(struct worker *worker)
         launch_graph(worker);
     }
     check(worker->blocks[i], worker->values[i], worker->stream);
-    if (draw(worker) % 4 == 0) {
+    if (draw(worker) % 4 == 0 && !keeps_blocks) {
         MUST(cuMemFreeAsync(worker->blocks[i], worker->stream));
         worker->values[i] =
             new_block(&worker->blocks[i], (int)(draw(worker) % 1000), WORDS, worker->stream);
@@ -357,8 +359,9 @@ int main(int argc, char **argv)
         pause_itself(atoi(argv[2]));
     } else if (argc == 3) {
         work_on_threads(atoi(argv[1]), atoi(argv[2]));
-    } else if (argc == 4 && strcmp(argv[1], "graphs") == 0) {
-        with_graphs = true;
+    } else if (argc == 4 && (strcmp(argv[1], "graphs") == 0 || strcmp(argv[1], "keep") == 0)) {
+        with_graphs = strcmp(argv[1], "graphs") == 0;
+        keeps_blocks = !with_graphs;
         work_on_threads(atoi(argv[2]), atoi(argv[3]));
     } else if (argc == 4 && strcmp(argv[1], "asked") == 0) {
         work_and_ask(atoi(argv[2]), argv[3], NULL);

@@ -418,10 +418,8 @@ static void print_resume_help(void)
         "as it has room, and lets them go on. What has no room is used on the host, where it is\n"
         "slower, and comes back later. A process whose memory is in a file stays paused until all\n"
         "of it has room on the device or the host.\n\n"
-        "  --rule NAME     move only this memory back, of what was paused in parts: that of a "
-        "rule,\n"
-        "  --site PART     of call sites, or\n"
-        "  --tag NAME      of a tag, as for spillway pause\n"
+        "  --rule NAME, --site PART, --tag NAME\n"
+        "                  move only this part back, which spillway pause has named likewise\n"
         "  --wait SECONDS  longest time to wait for a device (30)\n",
         stdout);
 }
