@@ -52,7 +52,17 @@ static void ask_all(const struct spw_policy *policy)
         {NULL, ")"},
     };
     const struct spw_callsite_facts known = {
-        python, 3, native, 3, "pt_autograd_0", "AddmmBackward0", "train.py", 3, "GPT/Block"};
+        .python = python,
+        .python_count = 3,
+        .native = native,
+        .native_count = 3,
+        .thread = "pt_autograd_0",
+        .tag = "kv-cache",
+        .node = "AddmmBackward0",
+        .process = "train.py",
+        .rank = 3,
+        .modules = "GPT/Block",
+    };
     const struct spw_callsite_facts unknown = {.rank = -1};
     const struct spw_request_facts first = {1 << 20, 0, "cuMemAllocAsync", 1, 1};
     const struct spw_request_facts nothing = {.device = -1};
