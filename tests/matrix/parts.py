@@ -58,7 +58,7 @@ PARTS = (
     Part("long: modules, fuzzing", "release", ("unit", "fuzz", "stress"), long=True),
     Part("long: replay", "release", ("preload",), long=True),
     Part("long: spill", "release", ("spill",), long=True,
-         words=("spill long", "validation", "adversaries", "pause", "share")),
+         words=("spill long", "validation", "adversaries", "pause long", "share")),
     Part("long: spill, traces", "release", ("spill",), long=True, words=("matrix",)),
     *(Part(f"long: chaos, {half}", "release", ("chaos",), long=True, words=words)
       for half, words in (("first half", ("long 1", "long 2")),
