@@ -233,7 +233,7 @@ size_t spw_pool_find_on_host(struct spw_pool *pool, const uint64_t *addresses, s
     for (size_t i = 0; i < count && more; i++) {
         const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, addresses[i]);
 
-        if (block != NULL && block->heap != SPW_HEAP_SLAB) {
+        if (block != NULL && block->heap != SPW_HEAP_SLAB && block->heap != SPW_HEAP_SMALL) {
             more = list_block(pool, block, &list);
         }
     }

@@ -82,8 +82,8 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
                               uint64_t *ret_address, int64_t *ret_room);
 
 /* Lists a granule of each chunk on the host that may move to the device and lies under the blocks
- * at these addresses, until the chunks have SPW_MOVE_GRANULES. Returns how many it has listed, and
- * in *ret_bytes the size of their chunks. */
+ * at these addresses, until the chunks have SPW_MOVE_GRANULES; small blocks, which never move, are
+ * left out. Returns how many it has listed, and in *ret_bytes the size of their chunks. */
 size_t spw_pool_find_on_host(struct spw_pool *pool, const uint64_t *addresses, size_t count,
                              struct spw_move_place ret_places[SPW_MOVE_GRANULES],
                              uint64_t *ret_bytes);

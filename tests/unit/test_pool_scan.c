@@ -438,6 +438,19 @@ static void test_placed_on_host(void **state)
     pool_close(&f);
 }
 
+/* Nothing moves granules of small blocks. */
+static void test_small_on_host(void **state)
+{
+    uint64_t small = 0, host_bytes = 0;
+
+    open_tiers();
+    (void)pool_alloc(&f, DEVICE * (uint64_t)GRANULE, &stream_a);
+    assert_int_equal(pool_try_anywhere(&f, 512, &stream_a, &small, &host_bytes), SPW_OK);
+    assert_int_equal(host_bytes, 512);
+    assert_int_equal(find_on_host(small), 0);
+    pool_close(&f);
+}
+
 /* No more than one move holds. */
 static void test_much_on_host(void **state)
 {
@@ -468,13 +481,14 @@ static void test_much_on_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_on_host),         cmocka_unit_test(test_placed_on_host),
-        cmocka_unit_test(test_much_on_host),    cmocka_unit_test(test_granules),
-        cmocka_unit_test(test_shared_granule),  cmocka_unit_test(test_most),
-        cmocka_unit_test(test_moves),           cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_placed_and_lazy), cmocka_unit_test(test_room),
-        cmocka_unit_test(test_numbered_heaps),  cmocka_unit_test(test_each_large),
-        cmocka_unit_test(test_large_range),     cmocka_unit_test(test_run),
+        cmocka_unit_test(test_on_host),       cmocka_unit_test(test_placed_on_host),
+        cmocka_unit_test(test_small_on_host), cmocka_unit_test(test_much_on_host),
+        cmocka_unit_test(test_granules),      cmocka_unit_test(test_shared_granule),
+        cmocka_unit_test(test_most),          cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_chunks),        cmocka_unit_test(test_placed_and_lazy),
+        cmocka_unit_test(test_room),          cmocka_unit_test(test_numbered_heaps),
+        cmocka_unit_test(test_each_large),    cmocka_unit_test(test_large_range),
+        cmocka_unit_test(test_run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
