@@ -213,17 +213,21 @@ static void start_sites(int devices)
     spw_stats_extend(report_sites);
 }
 
-/* In a child after fork: charges begin anew, in memory of its own. */
-static void forget_sites(void)
+/* In a child after fork: charges begin anew, in memory of its own. False when there is none. */
+static bool forget_sites(void)
 {
     uint32_t devices;
 
-    if (spw_process.sites != NULL) {
-        devices = spw_process.sites->devices;
-        spw_callsite_publish(NULL);
-        spw_stats_shm_forget();
-        (void)spw_callsite_shm_init(spw_process.sites, devices, NULL);
+    if (spw_process.sites == NULL) {
+        return true;
     }
+    devices = spw_process.sites->devices;
+    spw_callsite_publish(NULL);
+    if (!spw_stats_shm_forget()) {
+        return false;
+    }
+    (void)spw_callsite_shm_init(spw_process.sites, devices, NULL);
+    return true;
 }
 
 /* ---- the recording ---- */
@@ -425,13 +429,12 @@ static void opened(void)
     spw_serve_share_join();
 }
 
-static void forget(void)
+static bool forget(void)
 {
     spw_serve_control_forget();
     spw_serve_share_forget();
     spw_record_forget();
-    spw_stats_forget();
-    forget_sites();
+    return spw_stats_forget() && forget_sites();
 }
 
 /* ---- the pool of a device ---- */

@@ -61,7 +61,10 @@ static void child(void)
     spw_migrate_barrier_reset();
     spw_track_lease_reset();
     /* Before the pools are closed, since closing changes counters: the parent's must not change. */
-    spw_track_ops.forget();
+    if (!spw_track_ops.forget()) {
+        atomic_store(&spw_process.state, SPW_PROCESS_OFF);
+        return;
+    }
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *device = &spw_process.devices[i];
 
@@ -82,7 +85,7 @@ static void child(void)
     spw_track_mappings_reset();
     spw_ipc_server_forget();
     spw_serve_imports_reset();
-    spw_track_ops.forget(); /* the counts of closing */
+    (void)spw_track_ops.forget(); /* the counts of closing */
 }
 
 void spw_intercept_fork_watch(void)

@@ -2,6 +2,7 @@
 
 #include "common/fd.h"
 #include "common/options.h"
+#include "common/remap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,13 +120,11 @@ bool spw_stats_shm_back(const void *from, size_t bytes)
                                                         (off_t)(offset + bytes - begin)) == 0);
 }
 
-void spw_stats_shm_forget(void)
+bool spw_stats_shm_forget(void)
 {
     if (room.fd >= 0 && is_ours()) {
         (void)close(room.fd);
     }
     room.fd = -1;
-    if (room.address != NULL) {
-        (void)map(room.bytes, -1);
-    }
+    return room.address == NULL || spw_remap_zeroed(room.address, room.bytes);
 }

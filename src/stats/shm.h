@@ -19,6 +19,7 @@ void *spw_stats_shm_create(size_t bytes, char ret_path[SPW_STATS_PATH]);
  * not as SIGBUS in the middle of somebody's program. Returns false when that fails. */
 bool spw_stats_shm_back(const void *from, size_t bytes);
 
-/* In a child after fork: replaces the mapping by private zeroed memory at the same address. Only
+/* In a child after fork: replaces the mapping by zeroed memory of its own at the same address.
+ * False, and the mapping is still the parent's, when the kernel refuses that. Only
  * async-signal-safe calls. */
-void spw_stats_shm_forget(void);
+bool spw_stats_shm_forget(void);

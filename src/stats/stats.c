@@ -4,6 +4,7 @@
 #include "common/fd.h"
 #include "common/options.h"
 #include "common/process.h"
+#include "common/remap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,18 +145,15 @@ void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64
     spw_stats_unclaim(&refusal->busy);
 }
 
-void spw_stats_forget(void)
+bool spw_stats_forget(void)
 {
     struct spw_stats *stats = atomic_load(&process.stats);
 
-    if (stats == NULL) {
-        return;
-    }
-    if (stats == &process.private_stats ||
-        mmap(stats, sizeof(*stats), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-             -1, 0) == MAP_FAILED) {
+    if (stats == &process.private_stats) {
         memset(stats, 0, sizeof(*stats));
+        return true;
     }
+    return stats == NULL || spw_remap_zeroed(stats, sizeof(*stats));
 }
 
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')

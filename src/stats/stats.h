@@ -176,9 +176,10 @@ void spw_stats_unclaim(atomic_flag *busy);
 void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
                       uint64_t bytes, uint64_t missing_bytes);
 
-/* In a child after fork: replaces the parent's mapping by private memory at the same address, so
- * that old pointers stay valid. Only async-signal-safe calls. */
-void spw_stats_forget(void);
+/* In a child after fork: replaces the parent's mapping by memory of its own at the same address, so
+ * that old pointers stay valid. False, and nothing has changed, when the kernel refuses that: then
+ * nothing may be written through them. Only async-signal-safe calls. */
+bool spw_stats_forget(void);
 
 /* Copies the statistics of another process from its file, which that process may change or shorten
  * at any time. Nothing in the file is trusted: texts are terminated and counts are in range. False

@@ -44,8 +44,9 @@ struct spw_track_ops {
     void (*forget_contexts)(void *vm); /* all of them */
     /* Writes the statistics file. No lock. */
     void (*report)(void);
-    /* In a child after fork: detaches from the parent's statistics. */
-    void (*forget)(void);
+    /* In a child after fork: detaches from the parent's statistics. False when the child has no
+     * memory for its own: it must not change a figure. */
+    bool (*forget)(void);
 };
 
 extern const struct spw_track_ops spw_track_ops;

@@ -24,7 +24,8 @@
 enum spw_process_state {
     SPW_PROCESS_IDLE,    /* CUDA is not initialised, as far as is known */
     SPW_PROCESS_RUNNING, /* calls are served */
-    SPW_PROCESS_OFF,     /* SPILLWAY=off: the driver serves every call */
+    SPW_PROCESS_OFF,     /* the driver serves every call: SPILLWAY=off, and children of fork that
+                          * are the driver's or have no memory for figures of their own */
     SPW_PROCESS_CHILD,   /* after fork: the driver serves calls until the child initialises CUDA */
 };
 

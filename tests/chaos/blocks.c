@@ -195,6 +195,7 @@ bool block_allocate(struct worker *worker, struct block *ret_block)
 static void free_mapped(struct block *block)
 {
     if (!await(block)) {
+        atomic_fetch_add(&program.losses, 1);
         return;
     }
     if (!ok(cuMemUnmap(block->address, block->mapped_bytes), "cuMemUnmap")) {

@@ -380,6 +380,8 @@ static void clear_shelf(void)
             }
         }
         end_work(&worker);
+    } else {
+        atomic_fetch_add(&program.losses, SHELF);
     }
     forget(&worker);
 }

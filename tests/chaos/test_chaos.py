@@ -76,7 +76,8 @@ class Run:
         return kind in self.facts.get("writes", ())
 
     def environment(self):
-        options = dict(self.options)
+        # Beyond this the simulator stops copying, and contents would be wrong.
+        options = {"SIM_PAYLOAD": "2GiB"} | self.options
         if "policy" in self.facts:
             path = self.folder / "policy.json"
             path.write_text(self.facts["policy"])

@@ -192,6 +192,19 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["live_bytes"], 0)
         self.assertEqual(result.device()["live_peak_bytes"], 2 * MIB)
 
+    def test_fork_without_memory(self):
+        """A child that can have no figures of its own leaves the parent's alone."""
+        for way in "poor", "refused":
+            with self.subTest(way):
+                before = set(self.folder.glob("stats-*"))
+                result = self.run_both(PROGRAMS / "forks", "after", way, CHECK="on")
+                device = result.device()
+                self.assertEqual(len(set(self.folder.glob("stats-*")) - before), 1)
+                self.assertEqual((device["allocs"], device["frees"]), (3, 3))
+                self.assertEqual(device["live_bytes"], 0)
+                self.assertEqual(device["live_peak_bytes"], 2 * MIB)
+                self.assertEqual(device["committed_bytes"], device["committed_peak_bytes"])
+
     def test_fork_after_a_pool_that_could_not_be_made(self):
         """None of its locks is left for the fork to take."""
         result = self.run_both(PROGRAMS / "forks", "after", allow=["no pool"],

@@ -1,0 +1,17 @@
+/* Zeroed memory of this process in place of a mapping that it shares with another one. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+/* Replaces the pages at `address`, of which no other thread may be using any. False, and nothing
+ * has changed, when the kernel refuses. Only async-signal-safe calls. */
+static inline bool spw_remap_zeroed(void *address, size_t bytes)
+{
+    int flags = MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+
+    /* RLIMIT_DATA limits private memory only. */
+    return mmap(address, bytes, PROT_READ | PROT_WRITE, flags | MAP_PRIVATE, -1, 0) != MAP_FAILED ||
+           mmap(address, bytes, PROT_READ | PROT_WRITE, flags | MAP_SHARED, -1, 0) != MAP_FAILED;
+}
