@@ -1,5 +1,6 @@
 /* Allocation: from a free extent that fits down to memory that is created, taken from elsewhere, or
  * waited for. */
+#include "common/host_share.h"
 #include "pool/chunks.h"
 #include "pool/lazy.h"
 #include "pool/pending.h"
@@ -485,10 +486,12 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
         return err;
     }
     begin_block(pool, attempt, block);
-    *ret_result = (struct spw_result){
-        .address = block->address,
-        .host_bytes = attempt->request->may_spill ? host_bytes_of(pool, block) : 0,
-        .uncounted = attempt->uncounted};
+    *ret_result =
+        (struct spw_result){.address = block->address,
+                            .host_bytes = attempt->request->may_spill || attempt->host_granules > 0
+                                              ? host_bytes_of(pool, block)
+                                              : 0,
+                            .uncounted = attempt->uncounted};
     return SPW_OK;
 }
 
@@ -499,7 +502,7 @@ static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
     const struct spw_pool_placement *placement = attempt->request->placement;
     uint64_t granule = pool->config.granule_bytes;
     uint64_t all = (attempt->bytes + granule - 1) / granule;
-    uint64_t share = (attempt->bytes * placement->host_permille / 1000 + granule / 2) / granule;
+    uint64_t share = spw_host_share_granules(attempt->bytes, placement->host_permille, granule);
 
     if (placement->heap > 0 && placement->heap <= pool->config.numbered_heaps) {
         attempt->heap = SPW_HEAP_NUMBERED + placement->heap - 1;
@@ -507,7 +510,7 @@ static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
     if (attempt->request->may_spill) {
         return; /* any tier will do */
     }
-    attempt->host_granules = (size_t)(placement->on_host ? all : share < all ? share : all);
+    attempt->host_granules = (size_t)(placement->on_host ? all : share);
     /* Memory of the host is given at once: spw_pool_commit looks for blocks of the device. */
     attempt->lazy = placement->lazy && attempt->host_granules < all && attempt->bytes >= granule &&
                     pool->config.to_commit != NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/host_share.h"
 #include "pool/stock.h"
 
 static uint64_t address_of(const struct spw_backing *backing, size_t index)
@@ -454,8 +455,7 @@ struct spread {
 static enum spw_tier choose_tier(const struct spw_backing *backing, const struct spread *spread,
                                  size_t index)
 {
-    size_t at = index - spread->first;
-    bool host = (at + 1) * spread->host / spread->count > at * spread->host / spread->count;
+    bool host = spw_host_share_takes(index - spread->first, spread->host, spread->count);
 
     if (host && backing->stock.tiers[SPW_TIER_HOST].spare > 0) {
         return SPW_TIER_HOST;

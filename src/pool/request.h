@@ -41,6 +41,6 @@ struct spw_request {
 /* Set on success only. */
 struct spw_result {
     uint64_t address;
-    uint64_t host_bytes; /* bytes of the block on the host; counted if `may_spill` is set, else 0 */
+    uint64_t host_bytes; /* bytes of the block on the host */
     bool uncounted;      /* the block is no part of what is live yet */
 };

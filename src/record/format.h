@@ -10,7 +10,8 @@
 #define SPW_RECORD_MAGIC UINT64_C(0x0a0d434552575053) /* "SPWREC", carriage return, line feed */
 
 enum {
-    SPW_RECORD_VERSION = 1,
+    SPW_RECORD_VERSION = 2,
+    SPW_RECORD_VERSION_LEAST = 1,        /* that can be read: without the bytes on the host */
     SPW_RECORD_BLOCK_MAGIC = 0x4b425753, /* "SWBK" */
     SPW_RECORD_HEADER = 4096,            /* bytes before the first block */
     SPW_RECORD_BLOCK = 64 << 10,         /* bytes of a block as a process writes it */
@@ -93,7 +94,8 @@ enum {
  * to the event before, in units of 256 bytes. */
 enum spw_record_kind {
     SPW_RECORD_END,    /* of the block; a byte of zero without a time */
-    SPW_RECORD_ALLOC,  /* address, bytes, site; more: flags, low byte of the address */
+    SPW_RECORD_ALLOC,  /* address, bytes, site; more: flags, low byte of the address, and the
+                        * bytes on the host if the flags say that there are any */
     SPW_RECORD_FREE,   /* address; more: low byte of the address */
     SPW_RECORD_TEXT_,  /* number, bytes, the bytes */
     SPW_RECORD_SITE,   /* number, api, thread, cut, native frames and Python frames; more: the

@@ -199,7 +199,7 @@ static void follow_all(int device)
 void spw_record_alloc(const struct spw_record_alloc *alloc)
 {
     unsigned flags = (unsigned)alloc->source | (alloc->charged ? SPW_RECORD_CHARGED : 0u) |
-                     (alloc->on_host ? SPW_RECORD_ON_HOST : 0u) |
+                     (alloc->host_bytes > 0 ? SPW_RECORD_ON_HOST : 0u) |
                      alloc->rule << SPW_RECORD_RULE_SHIFT;
     unsigned low = (unsigned)(alloc->address & 0xff);
     bool more = (flags | low) != 0;
@@ -216,6 +216,7 @@ void spw_record_alloc(const struct spw_record_alloc *alloc)
         if (__builtin_expect(more, 0)) {
             at = spw_record_put(at, flags);
             at = spw_record_put(at, low);
+            at = alloc->host_bytes > 0 ? spw_record_put(at, alloc->host_bytes) : at;
         }
         spw_record_end(at);
         follow(alloc->device);

@@ -61,9 +61,9 @@ struct spw_record_alloc {
     uint64_t address, bytes;
     uint32_t site;
     enum spw_record_source source;
-    bool charged; /* not of the pool, but counts as live */
-    bool on_host;
-    unsigned rule; /* from 1; 0: none */
+    bool charged;        /* not of the pool, but counts as live */
+    uint64_t host_bytes; /* of it, on the host */
+    unsigned rule;       /* from 1; 0: none */
 };
 
 /* After an allocation, before the program gets its address. */

@@ -102,7 +102,6 @@ static __attribute__((noinline)) enum spw_err alloc_by_policy(struct spw_track_r
     }
     request->rule = spw_serve_decision_number(decision.rule);
     err = spw_serve_placement_alloc(request, &decision, ret_result);
-    request->on_host = decision.wish.on_host || decision.wish.host_permille > 0;
     request->stays_on_host = decision.wish.on_host;
     return err;
 }
@@ -119,7 +118,9 @@ static __attribute__((noinline)) void record(const struct spw_track_request *req
         .bytes = request->asked.bytes,
         .site = request->asked.site,
         .source = SPW_RECORD_POOL,
-        .on_host = result->host_bytes > 0 || request->on_host,
+        /* The block may be larger than what was asked for. */
+        .host_bytes =
+            result->host_bytes < request->asked.bytes ? result->host_bytes : request->asked.bytes,
         .rule = request->rule,
     });
 }

@@ -67,7 +67,7 @@ static void record(const struct spw_piece *piece)
             .site = piece->site,
             .source = piece->host ? SPW_RECORD_PINNED : SPW_RECORD_CREATED,
             .charged = !piece->host,
-            .on_host = piece->spilled,
+            .host_bytes = piece->spilled ? piece->bytes : 0,
             .rule = piece->rule,
         });
     }

@@ -10,6 +10,5 @@ struct spw_track_request {
     struct spw_pool *pool;     /* of the device; set when it is first needed */
     enum spw_ledger_kind kind; /* how the ledger records it if it passes to the driver */
     unsigned rule;             /* of the policy, that has decided, by its number from 1; 0: none */
-    bool on_host;              /* that rule has placed the block, or a part of it, on the host */
     bool stays_on_host;        /* it has placed all of the block there, for good */
 };

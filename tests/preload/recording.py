@@ -45,8 +45,8 @@ class Cursor:
 class Block:
     """A block's events: dicts with kind, time (seconds), device, stream, thread, and more."""
 
-    def __init__(self, content, time):
-        self.cursor, self.time = Cursor(content), time
+    def __init__(self, content, time, version):
+        self.cursor, self.time, self.version = Cursor(content), time, version
         self.device = self.stream = self.thread = self.address = 0
         self.gauges = collections.defaultdict(lambda: collections.defaultdict(int))
 
@@ -63,8 +63,9 @@ class Block:
             event = {"address": self.place(), "bytes": number(), "site": number()}
             flags = number() if more else 0
             event["address"] += self.low(more)
+            host = 0 if not flags & 8 else number() if self.version > 1 else event["bytes"]
             return event | {"source": SOURCES[flags & 3], "charged": bool(flags & 4),
-                            "on_host": bool(flags & 8), "rule": flags >> 4}
+                            "host_bytes": host, "rule": flags >> 4}
         if kind == "free":
             return {"address": self.place() + self.low(more)}
         if kind == "text":
@@ -131,7 +132,7 @@ class Recording:
         (self.magic, self.version, head, block, self.pid, self.rank, self.began_ns, self.began_mono,
          self.limit, self.devices, self.unit_ns, crc, self.complete, self.loss, _, self.written,
          *lost) = struct.unpack_from("<QIIIiqQQQIIIIIIQ6Q", data)
-        assert self.magic == 0x0a0d434552575053 and self.version == 1 and head == HEADER, path
+        assert self.magic == 0x0a0d434552575053 and self.version in (1, 2) and head == HEADER, path
         assert zlib.crc32(data[:64]) == crc, f"{path}: checksum of the header"
         self.lost = dict(zip(("events", "allocs", "alloc_bytes", "frees", "since", "until"), lost))
         (self.lost_marks,) = struct.unpack_from("<Q", data, LOST_MARKS)
@@ -157,7 +158,7 @@ class Recording:
 
     def events(self):
         for _, _, time, body in self.blocks:
-            yield from Block(body, time).events()
+            yield from Block(body, time, self.version).events()
 
 
 # ---- writing ----
@@ -178,7 +179,8 @@ def zigzag(number):
 class Writer:
     """A recording made by hand, in plain blocks."""
 
-    def __init__(self, pid=4711, rank=-1, devices=1):
+    def __init__(self, pid=4711, rank=-1, devices=1, version=2):
+        self.version = version
         self.fields = [pid, rank, 1_700_000_000_000_000_000, 5_000_000_000, 256 << 20, devices, 100]
         self.blocks, self.events, self.complete, self.loss = [], 0, 1, 0
         self.lost, self.peaks, self.lost_marks = [0] * 6, [0] * 64, 0
@@ -201,11 +203,14 @@ class Writer:
         units, last, self.address = address >> 8, self.address, address >> 8
         return zigzag(units - last)
 
-    def alloc(self, time, address, size, site, flags=0, **where):
+    def alloc(self, time, address, size, site, flags=0, host=0, **where):
+        """A block, `host` bytes of it on the host."""
         low = address & 255
+        flags |= 8 if host else 0
         more = bool(flags or low)
         self.event("alloc", time, self.place(address) + encode(size) + encode(site) +
-                   (encode(flags) + encode(low) if more else b""), more=more, **where)
+                   (encode(flags) + encode(low) if more else b"") +
+                   (encode(host) if host and self.version > 1 else b""), more=more, **where)
 
     def free(self, time, address, **where):
         low = address & 255
@@ -246,7 +251,8 @@ class Writer:
         self.event("name", self.time, encode(NAMED.index(what)) + encode(number) + self.bytes(text))
 
     def data(self):
-        fixed = struct.pack("<QIIIiqQQQII", 0x0a0d434552575053, 1, HEADER, 1 << 16, *self.fields)
+        fixed = struct.pack("<QIIIiqQQQII", 0x0a0d434552575053, self.version, HEADER, 1 << 16,
+                            *self.fields)
         head = fixed + struct.pack("<IIIIQ6Q64QQ", zlib.crc32(fixed), self.complete, self.loss, 0,
                                    self.events, *self.lost, *self.peaks, self.lost_marks)
         result = head + bytes(HEADER - len(head))
@@ -259,9 +265,9 @@ class Writer:
         return result
 
 
-def sample():
+def sample(version=2):
     """A small recording with an event of every kind: two devices, a move, out of memory."""
-    mib, writer = 1 << 20, Writer(rank=3, devices=2)
+    mib, writer = 1 << 20, Writer(rank=3, devices=2, version=version)
     for number, text in enumerate(("python train.py", "tensor", "node7")):
         writer.name("about", number, text)
     writer.name("call", 0, "cuMemCreate")
@@ -282,7 +288,7 @@ def sample():
     writer.alloc(2000, base, 8 * mib, 5, stream=1)
     writer.alloc(3000, base + 8 * mib, 1000, 7, stream=1)
     writer.event("call", 3500, encode(0) + encode(57000))
-    writer.alloc(4000, base + 16 * mib, 4 * mib, 9, flags=1 << 4 | 8, stream=2, thread=1)
+    writer.alloc(4000, base + 16 * mib, 4 * mib, 9, flags=1 << 4, host=4 * mib, stream=2, thread=1)
     writer.event("step", 5000, encode(1))
     writer.name("mark", 1, "eval\n1")
     writer.free(6000, base + 8 * mib, stream=1)

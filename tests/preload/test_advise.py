@@ -47,8 +47,9 @@ class Script(recording.Writer):
 
 
 class Advise(harness.Case):
-    def advise(self, script, *arguments, budget="150MiB", status=0):
-        """What the command says, and the policy that it wrote, or None."""
+    def advise(self, script, *arguments, budget="132MiB", status=0):
+        """What the command says, and the policy that it wrote, or None. In 132 MiB, 128 MiB can be
+        live: one of the three blocks has to go."""
         path, output = self.folder / "r.rec", self.folder / "advice.json"
         output.unlink(missing_ok=True)
         path.write_bytes(script.data())
@@ -79,6 +80,34 @@ class Advise(harness.Case):
         self.assertIn("peak on device 0: 192 MiB", done.stdout)
         self.assertIn("at most 128 MiB live on the device, 64 MiB on the host", done.stdout)
 
+    def test_a_part_goes(self):
+        """46.5 MiB have to go: 24 granules of the block that is used least."""
+        done, policy = self.advise(Script(), budget="150MiB")
+        (rule,) = policy["rules"]
+        self.assertEqual(rule["match"]["python"]["lines"], STATE)
+        self.assertEqual(rule["action"], {"host_share": "74%", "movable": False})
+        self.assertIn("48 MiB less on the device at its peak; up to 48 MiB on the host",
+                      rule["comment"][0])
+        milliseconds = 2 * 48 * MIB / 35e6
+        self.assertRegex(done.stdout, rf"48 MiB +96 MiB +{milliseconds:.2f} "
+                         r" train.py:20 train \(74% of each block\)")
+        self.assertIn("at most 144 MiB live on the device, 48 MiB on the host; 96 MiB a step",
+                      done.stdout)
+
+    def test_a_whole_and_a_part_go(self):
+        _, policy = self.advise(Script(), budget="100MiB")
+        self.assertEqual({rule["match"]["python"]["lines"]: rule["action"]
+                          for rule in policy["rules"]},
+                         {STATE: {"placement": "host"},
+                          WEIGHTS: {"host_share": "49%", "movable": False}})
+
+    def test_small_blocks_go_as_a_whole(self):
+        """Of 4 MiB, a part would be one granule or both."""
+        done, policy = self.advise(Script({**USES, STATE: 1}, size=4 * MIB), budget="11MiB")
+        (rule,) = policy["rules"]
+        self.assertEqual(rule["action"], {"placement": "host"})
+        self.assertIn("at most 8 MiB live on the device, 4 MiB on the host", done.stdout)
+
     def test_the_costs_decide(self):
         for cheap in USES:
             with self.subTest(cheap):
@@ -86,7 +115,7 @@ class Advise(harness.Case):
                 self.assertEqual(self.lines(policy), [cheap])
 
     def test_two_go(self):
-        done, policy = self.advise(Script({WEIGHTS: 2, STATE: 1, ACTIVATION: 4}), budget="100MiB")
+        done, policy = self.advise(Script({WEIGHTS: 2, STATE: 1, ACTIVATION: 4}), budget="66MiB")
         self.assertEqual(self.lines(policy), [WEIGHTS, STATE])
         self.assertIn("at most 64 MiB live on the device, 128 MiB on the host", done.stdout)
 
@@ -140,7 +169,7 @@ class Advise(harness.Case):
         script = Script()
         script.site(40, "cuMemAlloc", 8, [])
         script.alloc(script.tick(), BASE, 500 * MIB, 40, stream=1)
-        done, policy = self.advise(script, status=1)
+        done, policy = self.advise(script, budget="150MiB", status=1)
         self.assertIsNone(policy)
         self.assertIn("the device still holds 500 MiB, 354.50 MiB too much", done.stdout)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The recording that the preloaded object writes, read by a reader of the tests' own."""
 import collections
+import json
 import os
 import pathlib
 import random
@@ -10,6 +11,7 @@ import time
 import unittest
 
 import harness
+from harness import MIB
 from recording import Recording
 
 PROGRAM = harness.PROGRAMS / "recorded"
@@ -86,6 +88,22 @@ class Record(harness.Case):
         self.assertEqual(self.sources("vmm"), ({created: 1, pinned: 1}, {created: 1}))
         self.assertEqual(self.sources("refused", "free", MODE="observe", allow=["mode observe"]),
                          ({passed: 3}, {passed: 3}))
+
+    def test_memory_on_the_host(self):
+        """The bytes that rules place there: whole blocks, and whole granules of others."""
+        policy, path = self.folder / "policy.json", self.folder / "recording"
+        rules = [{"name": "part", "match": {"size": {"min": "4MiB"}},
+                  "action": {"host_share": "50%"}},
+                 {"name": "small", "match": {}, "action": {"placement": "host"}}]
+        policy.write_text(json.dumps({"version": 1, "rules": rules}))
+        result = self.run_program(harness.PROGRAMS / "sites", "take", "peak", RECORD=path,
+                                  POLICY=policy, SIM_MEMORY="256MiB", allow=["rule "])
+        allocs = [event for event in Recording(path).events() if event["kind"] == "alloc"]
+        # Of the three granules of 5 MiB one, the last, which is half full.
+        self.assertEqual({(event["bytes"] // MIB, event["host_bytes"] // MIB) for event in allocs},
+                         {(3, 3), (5, 1), (8, 4)})
+        self.assertEqual(sum(event["host_bytes"] for event in allocs),
+                         sum(rule["host_peak_bytes"] for rule in result.stats["rules"]))
 
     def agree(self, result, recording):
         replay, device = Replay(recording), result.device()

@@ -58,6 +58,17 @@ class Forms(harness.Case):
             with self.subTest(form):
                 self.assertEqual(self.form(form).decode(), golden(form).read_text())
 
+    def test_recording_of_the_version_before(self):
+        """It does not say how much of a block is on the host: all of it, as in the sample."""
+        self.path.write_bytes(recording.sample(version=1).data())
+        for form in FORMS:
+            with self.subTest(form):
+                self.assertEqual(self.form(form).decode(), golden(form).read_text())
+        self.path.write_bytes(recording.sample(version=3).data())
+        code, _, err = report(self.path)
+        self.assertEqual(code, 1)
+        self.assertIn("the recording is of another version of spillway", err)
+
     def test_the_readers_agree(self):
         """The tests' own reader finds the same peak."""
         live, peak = {}, [0, 0]
@@ -546,6 +557,12 @@ class Bad(harness.Case):
         (self.folder / "x").write_bytes(damaged)
         _, out, _ = report(self.folder / "x")
         self.assertIn(b"byte 4096: the block is damaged (its checksum is wrong)", out)
+
+    def test_more_on_the_host_than_there_is(self):
+        writer = recording.Writer()
+        writer.alloc(1000, 0x7f0000000000, 4096, 0, host=4097)
+        (self.folder / "x").write_bytes(writer.data())
+        self.assertIn(b"block 0: an event is damaged", report(self.folder / "x")[1])
 
     def test_nonsense_with_right_checksums(self):
         draw = random.Random(3)

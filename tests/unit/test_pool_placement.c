@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "common/host_share.h"
 #include "pool/pool.h"
 
 enum { DEVICE = 12, HOST = 16, SLOTS = 24, ACCOUNTS = 4, STEPS = 400 };
@@ -130,6 +131,33 @@ static void test_share(void **state)
     placement.host_permille = 300;
     address = alloc_placed(&w, 1 * MIB, &placement);
     assert_int_equal(fake_vm_on_host(&w.f.vm, address, 1 * MIB), 0);
+    pool_close(&w.f);
+}
+
+/* The result says how much of a block is on the host, as the command predicts it. */
+static void test_bytes_of_a_share(void **state)
+{
+    static const uint64_t sizes[] = {512,         MIB,         3 * MIB,          4 * GRANULE,
+                                     5 * MIB + 1, 8 * GRANULE, 8 * GRANULE - 512};
+    struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .account = 1};
+    const struct spw_request request = {.stream = &stream_a, .placement = &placement};
+    struct placed_pool w;
+
+    begin(&w);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        for (placement.host_permille = 0; placement.host_permille <= 1000;
+             placement.host_permille += 50) {
+            uint64_t bytes = (sizes[i] + 511) / 512 * 512;
+            struct spw_request one = request;
+            struct spw_result result;
+
+            one.bytes = sizes[i];
+            assert_int_equal(spw_pool_alloc(w.f.pool, &one, &result), SPW_OK);
+            assert_int_equal(result.host_bytes,
+                             spw_host_share_bytes(bytes, placement.host_permille, GRANULE));
+            pool_free(&w.f, result.address, &stream_a);
+        }
+    }
     pool_close(&w.f);
 }
 
@@ -424,11 +452,11 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_on_host),        cmocka_unit_test(test_host_is_full),
-        cmocka_unit_test(test_share),          cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_lazy),           cmocka_unit_test(test_uncounted),
-        cmocka_unit_test(test_at_random),      cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_numbered_heaps),
+        cmocka_unit_test(test_on_host),   cmocka_unit_test(test_host_is_full),
+        cmocka_unit_test(test_share),     cmocka_unit_test(test_bytes_of_a_share),
+        cmocka_unit_test(test_limit),     cmocka_unit_test(test_lazy),
+        cmocka_unit_test(test_uncounted), cmocka_unit_test(test_at_random),
+        cmocka_unit_test(test_faults),    cmocka_unit_test(test_numbered_heaps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,11 +64,17 @@ static void print_groups(const struct spw_cli_advise_plan *plan)
     for (size_t i = 0; i < plan->group_count; i++) {
         const struct spw_cli_advise_group *group = &plan->groups[i];
 
-        if (group->chosen) {
+        if (group->percent > 0) {
             spw_cli_recorded_sites_label(group->site, label);
-            printf("  %12s  %14s  %9.2f  %s\n", spw_size_text(group->highest, held),
-                   spw_size_text((uint64_t)group->link_bytes, link), (double)group->cost_ns / 1e6,
-                   label);
+            printf(
+                "  %12s  %14s  %9.2f  %s",
+                spw_size_text(spw_cli_advise_group_part(group, group->highest), held),
+                spw_size_text(spw_cli_advise_group_part(group, (uint64_t)group->link_bytes), link),
+                (double)spw_cli_advise_group_part(group, group->cost_ns) / 1e6, label);
+            if (group->percent < 100) {
+                printf(" (%u%% of each block)", group->percent);
+            }
+            puts("");
         }
     }
 }

@@ -10,6 +10,12 @@
 /* A kernel that reads host memory is slower than a copy: 35 of 50 there. Nothing overlaps. */
 #define SPW_CLI_ADVISE_KERNEL_SHARE 0.7
 
+/* The granule of NVIDIA's GPUs: a part of a block on the host is a whole number of them. */
+#define SPW_CLI_ADVISE_GRANULE (UINT64_C(2) << 20)
+
+/* Smaller blocks are not split: a part of them would be all or nothing. */
+#define SPW_CLI_ADVISE_SPLIT (4 * SPW_CLI_ADVISE_GRANULE)
+
 /* Part of the budget, in permille, that can be live: the rest is lost between blocks. The smallest
  * devices on which training ran (benchmark frag-torch, capacity E) hold 98.0 to 99.6 %; a little
  * more room keeps the first steps, which are not packed yet, from spilling. */

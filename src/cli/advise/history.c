@@ -184,6 +184,14 @@ static uint32_t begin_life(struct reading *reading, const struct spw_cli_block *
     return kind;
 }
 
+/* The bytes of a block that count as live on the device. */
+static int64_t device_bytes_of(const struct spw_cli_block *block)
+{
+    return block->host_bytes >= block->bytes || block->host_bytes > block->counted
+               ? 0
+               : (int64_t)(block->counted - block->host_bytes);
+}
+
 static void take_alloc(struct reading *reading, const struct spw_cli_event *event)
 {
     const struct spw_cli_block *block =
@@ -198,7 +206,7 @@ static void take_alloc(struct reading *reading, const struct spw_cli_event *even
         reading->sequence[reading->large] = block->site;
     }
     if (block != NULL && !reading->surveys) {
-        add_change(reading, kind, block->on_host ? 0 : (int64_t)block->counted);
+        add_change(reading, kind, device_bytes_of(block));
     }
     reading->large += large;
 }
@@ -229,7 +237,7 @@ static void take_free(struct reading *reading, const struct spw_cli_event *event
     if (!reading->surveys) {
         uint32_t kind = is_large(freed) ? end_life(reading, event, freed) : 0;
 
-        add_change(reading, kind, freed->on_host ? 0 : -(int64_t)freed->counted);
+        add_change(reading, kind, -device_bytes_of(freed));
     }
 }
 
@@ -433,8 +441,22 @@ void spw_cli_advise_history_close(struct spw_cli_advise_history *history)
     history->lives = NULL;
 }
 
+/* The bytes of a change that are on the host, where each block of its kind has so many. */
+static int64_t host_part(const struct spw_cli_advise_history *history,
+                         const struct spw_cli_advise_change *change, uint64_t host_bytes)
+{
+    int64_t most = change->bytes < 0 ? -change->bytes : change->bytes;
+    int64_t part = host_bytes == 0                                    ? 0
+                   : host_bytes >= history->kinds[change->kind].bytes ? most
+                   : host_bytes < (uint64_t)most                      ? (int64_t)host_bytes
+                                                                      : most;
+
+    return change->bytes < 0 ? -part : part;
+}
+
 struct spw_cli_advise_extent
-spw_cli_advise_history_extent(const struct spw_cli_advise_history *history, const bool *on_host)
+spw_cli_advise_history_extent(const struct spw_cli_advise_history *history,
+                              const uint64_t *host_bytes)
 {
     struct spw_cli_advise_extent extent = {0};
     int64_t device = 0, host = 0;
@@ -442,7 +464,11 @@ spw_cli_advise_history_extent(const struct spw_cli_advise_history *history, cons
     for (size_t i = 0; i < history->change_count; i++) {
         const struct spw_cli_advise_change *change = &history->changes[i];
 
-        *(on_host != NULL && on_host[change->kind] ? &host : &device) += change->bytes;
+        int64_t part =
+            host_bytes != NULL ? host_part(history, change, host_bytes[change->kind]) : 0;
+
+        host += part;
+        device += change->bytes - part;
         if (device > (int64_t)extent.device_bytes) {
             extent.device_bytes = (uint64_t)device;
             extent.device_change = i;

@@ -66,15 +66,16 @@ bool spw_cli_advise_history_open(struct spw_cli_advise_history *history, const c
                                  const char *path);
 void spw_cli_advise_history_close(struct spw_cli_advise_history *history);
 
-/* Memory with some kinds on the host: bytes at most, and the index of the change that led there. */
+/* Memory with some of it on the host: bytes at most, and the index of the change that led there. */
 struct spw_cli_advise_extent {
     uint64_t device_bytes, host_bytes;
     size_t device_change, host_change;
 };
 
-/* `on_host` by kind. */
+/* `host_bytes`: of each block on the host, by kind; NULL: as in the recording. */
 struct spw_cli_advise_extent
-spw_cli_advise_history_extent(const struct spw_cli_advise_history *history, const bool *on_host);
+spw_cli_advise_history_extent(const struct spw_cli_advise_history *history,
+                              const uint64_t *host_bytes);
 
 /* Writes the bytes that each kind holds after a change. */
 void spw_cli_advise_history_at(const struct spw_cli_advise_history *history, size_t change,

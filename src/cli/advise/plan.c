@@ -2,6 +2,7 @@
 
 #include "cli/advise/cost.h"
 #include "cli/advise/rules.h"
+#include "common/host_share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,9 @@ struct sorting {
     int *place_of_kind; /* -1: no rule can name it */
     struct spw_cli_advise_group *groups;
     size_t group_count;
-    int *group_of_kind; /* -1 */
-    bool *on_host;      /* by kind */
-    uint64_t *bytes;    /* by kind, scratch */
+    int *group_of_kind;   /* -1 */
+    uint64_t *host_bytes; /* of each block on the host, by kind */
+    uint64_t *bytes;      /* by kind, scratch */
 };
 
 static bool init(struct sorting *sorting, const struct spw_cli_advise_history *history)
@@ -36,12 +37,12 @@ static bool init(struct sorting *sorting, const struct spw_cli_advise_history *h
         .place_of_kind = calloc(kinds, sizeof(*sorting->place_of_kind)),
         .groups = calloc(kinds, sizeof(*sorting->groups)),
         .group_of_kind = calloc(kinds, sizeof(*sorting->group_of_kind)),
-        .on_host = calloc(kinds, sizeof(*sorting->on_host)),
+        .host_bytes = calloc(kinds, sizeof(*sorting->host_bytes)),
         .bytes = calloc(kinds, sizeof(*sorting->bytes)),
     };
     return sorting->places != NULL && sorting->sizes != NULL && sorting->place_of_kind != NULL &&
-           sorting->groups != NULL && sorting->group_of_kind != NULL && sorting->on_host != NULL &&
-           sorting->bytes != NULL;
+           sorting->groups != NULL && sorting->group_of_kind != NULL &&
+           sorting->host_bytes != NULL && sorting->bytes != NULL;
 }
 
 static void fini(struct sorting *sorting)
@@ -51,7 +52,7 @@ static void fini(struct sorting *sorting)
     free(sorting->place_of_kind);
     free(sorting->groups);
     free(sorting->group_of_kind);
-    free(sorting->on_host);
+    free(sorting->host_bytes);
     free(sorting->bytes);
 }
 
@@ -214,17 +215,77 @@ static void add_moment(struct sorting *sorting, struct spw_cli_advise_problem *p
     moment->excess = total > live_bytes ? total - live_bytes : 0;
 }
 
-static void place(struct sorting *sorting, const bool *on_host)
+static uint64_t host_bytes_of(uint64_t bytes, unsigned percent)
+{
+    return percent == 100 ? bytes
+                          : spw_host_share_bytes(bytes, percent * 10, SPW_CLI_ADVISE_GRANULE);
+}
+
+/* `percents`: of each block on the host, by group. */
+static void place(struct sorting *sorting, const unsigned *percents)
 {
     for (size_t i = 0; i < sorting->history->kind_count; i++) {
-        sorting->on_host[i] = sorting->group_of_kind[i] >= 0 && on_host[sorting->group_of_kind[i]];
+        int group = sorting->group_of_kind[i];
+
+        sorting->host_bytes[i] =
+            group >= 0 ? host_bytes_of(sorting->history->kinds[i].bytes, percents[group]) : 0;
+    }
+}
+
+/* The least percentage that places this share of each block of a group on the host, where a part of
+ * a block is whole granules; 100 if that is all of each block. */
+static unsigned percent_of(const struct sorting *sorting, int group, double share)
+{
+    unsigned percent = (unsigned)(share * 100);
+    bool all = true;
+
+    for (size_t i = 0; percent < 100 && i < sorting->history->kind_count; i++) {
+        uint64_t bytes = sorting->history->kinds[i].bytes;
+
+        while (sorting->group_of_kind[i] == group && percent < 100 &&
+               (double)host_bytes_of(bytes, percent) < share * (double)bytes) {
+            percent++;
+        }
+    }
+    for (size_t i = 0; i < sorting->history->kind_count; i++) {
+        uint64_t bytes = sorting->history->kinds[i].bytes;
+
+        all &= sorting->group_of_kind[i] != group || host_bytes_of(bytes, percent) == bytes;
+    }
+    return all ? 100 : percent;
+}
+
+/* The share of a block of a group that is placed on the host; of all sizes, the mean. */
+static double placed_share(const struct sorting *sorting, int group)
+{
+    double bytes = 0, host_bytes = 0;
+
+    for (size_t i = 0; i < sorting->history->kind_count; i++) {
+        if (sorting->group_of_kind[i] == group) {
+            bytes += (double)sorting->history->kinds[i].bytes;
+            host_bytes += (double)sorting->host_bytes[i];
+        }
+    }
+    return bytes > 0 ? host_bytes / bytes : 0;
+}
+
+static void read_choice(const struct sorting *sorting, const struct spw_cli_advise_choice *choice,
+                        unsigned *ret_percents)
+{
+    for (size_t i = 0; i < SPW_CLI_ADVISE_GROUPS; i++) {
+        ret_percents[i] = choice->on_host[i] ? 100 : 0;
+    }
+    if (choice->split >= 0) {
+        ret_percents[choice->split] = percent_of(sorting, choice->split, choice->share);
     }
 }
 
 /* Moments are added until the choice holds in the whole run. */
 static bool choose(struct sorting *sorting, const struct spw_cli_advise_goal *goal,
-                   struct spw_cli_advise_plan *plan, struct spw_cli_advise_choice *ret_choice)
+                   struct spw_cli_advise_plan *plan)
 {
+    struct spw_cli_advise_choice choice;
+    unsigned percents[SPW_CLI_ADVISE_GROUPS] = {0};
     struct spw_cli_advise_problem *problem = calloc(1, sizeof(*problem));
     bool found = false, holds = false;
 
@@ -235,14 +296,16 @@ static bool choose(struct sorting *sorting, const struct spw_cli_advise_goal *go
     problem->group_count = plan->group_count;
     for (size_t i = 0; i < plan->group_count; i++) {
         problem->costs[i] = plan->groups[i].cost_ns;
+        problem->can_split[i] = plan->groups[i].least >= SPW_CLI_ADVISE_SPLIT;
     }
     add_moment(sorting, problem, plan->live_bytes, sorting->history->peak_change);
-    while (!holds && (found = spw_cli_advise_search(problem, ret_choice)) &&
+    while (!holds && (found = spw_cli_advise_search(problem, &choice)) &&
            problem->moment_count < SPW_CLI_ADVISE_MOMENTS) {
         struct spw_cli_advise_extent extent;
 
-        place(sorting, ret_choice->on_host);
-        extent = spw_cli_advise_history_extent(sorting->history, sorting->on_host);
+        read_choice(sorting, &choice, percents);
+        place(sorting, percents);
+        extent = spw_cli_advise_history_extent(sorting->history, sorting->host_bytes);
         holds = extent.device_bytes <= plan->live_bytes && extent.host_bytes <= goal->host_bytes;
         if (!holds) {
             add_moment(sorting, problem, plan->live_bytes,
@@ -251,18 +314,25 @@ static bool choose(struct sorting *sorting, const struct spw_cli_advise_goal *go
         }
     }
     free(problem);
+    plan->proven = choice.proven;
+    for (size_t i = 0; i < plan->group_count; i++) {
+        plan->groups[i].percent = percents[i];
+        plan->groups[i].share = placed_share(sorting, (int)i);
+    }
     return found && holds;
 }
 
 /* What the device holds with all groups on the host. */
 static void find_nearest(struct sorting *sorting, struct spw_cli_advise_plan *plan)
 {
-    bool all[SPW_CLI_ADVISE_GROUPS];
+    unsigned all[SPW_CLI_ADVISE_GROUPS];
 
-    memset(all, true, sizeof(all));
+    for (size_t i = 0; i < SPW_CLI_ADVISE_GROUPS; i++) {
+        all[i] = 100;
+    }
     place(sorting, all);
     plan->nearest_bytes =
-        spw_cli_advise_history_extent(sorting->history, sorting->on_host).device_bytes;
+        spw_cli_advise_history_extent(sorting->history, sorting->host_bytes).device_bytes;
     plan->host_is_short = plan->nearest_bytes <= plan->live_bytes;
 }
 
@@ -273,15 +343,17 @@ static bool predict(struct sorting *sorting, const struct spw_cli_advise_goal *g
     struct spw_cli_advise_extent extent;
     double steps = sorting->history->steps > 0 ? sorting->history->steps : 1;
 
-    if (!spw_cli_advise_rules_apply(plan->policy, sorting->history, sorting->on_host)) {
+    if (!spw_cli_advise_rules_apply(plan->policy, sorting->history, sorting->host_bytes)) {
         return false;
     }
-    extent = spw_cli_advise_history_extent(sorting->history, sorting->on_host);
+    extent = spw_cli_advise_history_extent(sorting->history, sorting->host_bytes);
     plan->device_bytes = extent.device_bytes;
     plan->host_bytes = extent.host_bytes;
-    for (size_t i = 0; i < sorting->history->kind_count; i++) {
+    for (size_t i = 1; i < sorting->history->kind_count; i++) {
+        const struct spw_cli_advise_kind *kind = &sorting->history->kinds[i];
+
         plan->link_bytes +=
-            sorting->on_host[i] ? (double)sorting->history->kinds[i].link_bytes / steps : 0;
+            (double)kind->link_bytes / steps * (double)sorting->host_bytes[i] / (double)kind->bytes;
     }
     plan->cost_ns = spw_cli_advise_use_ns(plan->link_bytes, goal->link);
     return true;
@@ -290,8 +362,6 @@ static bool predict(struct sorting *sorting, const struct spw_cli_advise_goal *g
 static bool make(struct sorting *sorting, const struct spw_cli_advise_goal *goal,
                  struct spw_cli_advise_plan *plan)
 {
-    struct spw_cli_advise_choice choice;
-
     make_groups(sorting, goal, plan);
     if (sorting->history->peak <= plan->live_bytes) {
         plan->device_bytes = sorting->history->peak;
@@ -299,16 +369,12 @@ static bool make(struct sorting *sorting, const struct spw_cli_advise_goal *goal
     }
     plan->default_ns =
         spw_cli_advise_default_ns(sorting->history->peak - plan->live_bytes, goal->link);
-    if (!choose(sorting, goal, plan, &choice)) {
+    if (!choose(sorting, goal, plan)) {
         plan->answer = SPW_CLI_ADVISE_IMPOSSIBLE;
         find_nearest(sorting, plan);
         return true;
     }
     plan->answer = SPW_CLI_ADVISE_PLACED;
-    plan->proven = choice.proven;
-    for (size_t i = 0; i < plan->group_count; i++) {
-        plan->groups[i].chosen = choice.on_host[i];
-    }
     plan->policy = spw_cli_advise_rules_make(sorting->history, goal, plan);
     return plan->policy != NULL && predict(sorting, goal, plan);
 }

@@ -28,9 +28,17 @@ struct spw_cli_advise_group {
     uint64_t at_peak;     /* bytes that it held when most was live */
     double uses;          /* in a step, of each block */
     double link_bytes;    /* in a step, if it is on the host */
-    uint64_t cost_ns;     /* of a step */
-    bool chosen;
+    uint64_t cost_ns;     /* of a step, likewise */
+    unsigned percent;     /* of each block on the host, as a rule says it: 0 to 100 */
+    double share;         /* the same in whole granules: 0 to 1 */
 };
+
+/* The part of a figure of the group that is on the host. */
+static inline uint64_t spw_cli_advise_group_part(const struct spw_cli_advise_group *group,
+                                                 uint64_t figure)
+{
+    return (uint64_t)((double)figure * group->share);
+}
 
 enum spw_cli_advise_answer {
     SPW_CLI_ADVISE_FITS,       /* nothing has to go */

@@ -3,7 +3,9 @@
 #include "callsite/capture.h"
 #include "callsite/facts.h"
 #include "callsite/label.h"
+#include "cli/advise/cost.h"
 #include "cli/console/line.h"
+#include "common/host_share.h"
 #include "policy/policy.h"
 
 #include <stdio.h>
@@ -14,7 +16,15 @@ static const struct spw_json linked_json = {.parse = cJSON_ParseWithLengthOpts,
 
 /* ---- comments ---- */
 
-/* The chosen groups of one place. */
+/* True if one rule serves both groups. */
+static bool have_one_rule(const struct spw_cli_advise_group *one,
+                          const struct spw_cli_advise_group *other)
+{
+    return one->percent == other->percent &&
+           spw_cli_advise_where_is_same(&one->where, &other->where);
+}
+
+/* What a rule places on the host. */
 struct sum {
     uint64_t bytes, at_peak, cost_ns;
     double link_bytes, uses;
@@ -28,12 +38,11 @@ static struct sum sum_of(const struct spw_cli_advise_plan *plan, size_t first)
     for (size_t i = first; i < plan->group_count; i++) {
         const struct spw_cli_advise_group *group = &plan->groups[i];
 
-        if (group->chosen &&
-            spw_cli_advise_where_is_same(&group->where, &plan->groups[first].where)) {
-            sum.bytes += group->highest;
-            sum.at_peak += group->at_peak;
-            sum.cost_ns += group->cost_ns;
-            sum.link_bytes += group->link_bytes;
+        if (have_one_rule(group, &plan->groups[first])) {
+            sum.bytes += spw_cli_advise_group_part(group, group->highest);
+            sum.at_peak += spw_cli_advise_group_part(group, group->at_peak);
+            sum.cost_ns += spw_cli_advise_group_part(group, group->cost_ns);
+            sum.link_bytes += group->link_bytes * group->share;
         }
     }
     sum.uses = sum.bytes > 0 ? sum.link_bytes / (double)sum.bytes : 0;
@@ -107,13 +116,25 @@ static bool add_match(cJSON *rule, const struct spw_cli_advise_history *history,
     }
     sizes = cJSON_AddArrayToObject(match, "size");
     for (size_t i = first; sizes != NULL && i < plan->group_count; i++) {
-        if (plan->groups[i].chosen &&
-            spw_cli_advise_where_is_same(&plan->groups[i].where, &plan->groups[first].where) &&
+        if (have_one_rule(&plan->groups[i], &plan->groups[first]) &&
             !add_size(sizes, &plan->groups[i])) {
             return false;
         }
     }
     return sizes != NULL;
+}
+
+/* A block in part stays as it is placed, so that its cost is the one that was predicted. */
+static bool add_action(cJSON *action, unsigned percent)
+{
+    char share[8];
+
+    if (percent == 100) {
+        return cJSON_AddStringToObject(action, "placement", "host") != NULL;
+    }
+    (void)snprintf(share, sizeof(share), "%u%%", percent);
+    return cJSON_AddStringToObject(action, "host_share", share) != NULL &&
+           cJSON_AddBoolToObject(action, "movable", false) != NULL;
 }
 
 static bool add_rule(cJSON *rules, const struct spw_cli_advise_history *history,
@@ -133,15 +154,14 @@ static bool add_rule(cJSON *rules, const struct spw_cli_advise_history *history,
                      add_comment(rule, history, &sum) && add_match(rule, history, plan, first)
                  ? cJSON_AddObjectToObject(rule, "action")
                  : NULL;
-    return action != NULL && cJSON_AddStringToObject(action, "placement", "host") != NULL;
+    return action != NULL && add_action(action, plan->groups[first].percent);
 }
 
-/* True if a group before it has a rule for its place. */
+/* True if a group before it has its rule. */
 static bool has_rule(const struct spw_cli_advise_plan *plan, size_t group)
 {
     for (size_t i = 0; i < group; i++) {
-        if (plan->groups[i].chosen &&
-            spw_cli_advise_where_is_same(&plan->groups[i].where, &plan->groups[group].where)) {
+        if (have_one_rule(&plan->groups[i], &plan->groups[group])) {
             return true;
         }
     }
@@ -158,7 +178,8 @@ cJSON *spw_cli_advise_rules_make(const struct spw_cli_advise_history *history,
                 (rules = cJSON_AddArrayToObject(policy, "rules")) != NULL;
 
     for (size_t i = 0; good && i < plan->group_count; i++) {
-        good = !plan->groups[i].chosen || has_rule(plan, i) || add_rule(rules, history, plan, i);
+        good =
+            plan->groups[i].percent == 0 || has_rule(plan, i) || add_rule(rules, history, plan, i);
     }
     if (!good) {
         cJSON_Delete(policy);
@@ -169,26 +190,37 @@ cJSON *spw_cli_advise_rules_make(const struct spw_cli_advise_history *history,
 
 /* ---- reading ---- */
 
-static bool places_on_host(const struct spw_policy *policy,
-                           const struct spw_cli_advise_history *history,
-                           const struct spw_cli_advise_kind *kind)
+/* The bytes of a block that the policy places on the host. */
+static uint64_t host_bytes_by(const struct spw_policy *policy,
+                              const struct spw_cli_advise_history *history,
+                              const struct spw_cli_advise_kind *kind)
 {
     const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), kind->site);
     const struct spw_request_facts request = {
         .size = kind->bytes, .device = history->device, .nth = 0};
     static struct spw_callsite_words words;
+    const struct spw_policy_action *action;
     int rule;
 
     if (site == NULL) {
-        return false;
+        return 0;
     }
     spw_callsite_describe(site, /* native */ true, &words);
     rule = spw_policy_decide(policy, spw_policy_candidates(policy, &words.facts), &request);
-    return rule != SPW_POLICY_NO_RULE && policy->rules[rule].action.placement == SPW_PLACEMENT_HOST;
+    if (rule == SPW_POLICY_NO_RULE) {
+        return 0;
+    }
+    action = &policy->rules[rule].action;
+    if (action->placement == SPW_PLACEMENT_HOST) {
+        return kind->bytes;
+    }
+    return action->host_share.set ? spw_host_share_bytes(kind->bytes, action->host_share.permille,
+                                                         SPW_CLI_ADVISE_GRANULE)
+                                  : 0;
 }
 
 bool spw_cli_advise_rules_apply(const cJSON *policy, const struct spw_cli_advise_history *history,
-                                bool *ret_on_host)
+                                uint64_t *ret_host_bytes)
 {
     char *text = cJSON_Print(policy);
     struct spw_policy_complaints complaints = {0};
@@ -196,9 +228,9 @@ bool spw_cli_advise_rules_apply(const cJSON *policy, const struct spw_cli_advise
         text != NULL ? spw_policy_parse(text, strlen(text), &linked_json, &complaints) : NULL;
     bool good = read != NULL;
 
-    ret_on_host[0] = false;
+    ret_host_bytes[0] = 0;
     for (size_t i = 1; good && i < history->kind_count; i++) {
-        ret_on_host[i] = places_on_host(read, history, &history->kinds[i]);
+        ret_host_bytes[i] = host_bytes_by(read, history, &history->kinds[i]);
     }
     for (size_t i = 0; i < complaints.count; i++) {
         fprintf(stderr, "spillway: advise: its policy has a mistake: %s\n",

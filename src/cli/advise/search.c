@@ -1,9 +1,12 @@
 #include "cli/advise/search.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { STEPS = 400000 }; /* nodes of the search tree that are looked at */
+
+#define NONE SIZE_MAX
 
 struct search {
     const struct spw_cli_advise_problem *problem;
@@ -12,6 +15,7 @@ struct search {
     /* For each moment, the groups from the cheapest byte to the dearest, as places in `order`. */
     size_t cheapest[SPW_CLI_ADVISE_MOMENTS][SPW_CLI_ADVISE_GROUPS];
     bool on_host[SPW_CLI_ADVISE_GROUPS];   /* by place in `order` */
+    size_t split;                          /* the place that goes in part; NONE */
     uint64_t left[SPW_CLI_ADVISE_MOMENTS]; /* of the excess */
     uint64_t used[SPW_CLI_ADVISE_MOMENTS]; /* of the host */
     uint64_t cost;
@@ -85,8 +89,8 @@ static void sort_of_moment(struct search *search, size_t moment)
 
 /* ---- the bound ---- */
 
-/* The least that the rest of the excess at a moment costs, if a part of a group could go;
- * UINT64_MAX: the groups from `place` on do not suffice. */
+/* The least that the rest of the excess at a moment costs, if a part of each group could go;
+ * UINT64_MAX: the groups from `place` on, and the one that goes in part, do not suffice. */
 static uint64_t bound_of(const struct search *search, size_t moment, size_t place)
 {
     const struct spw_cli_advise_problem *problem = search->problem;
@@ -98,7 +102,7 @@ static uint64_t bound_of(const struct search *search, size_t moment, size_t plac
         size_t group = search->order[at];
         uint64_t held = problem->moments[moment].held[group];
 
-        if (at < place || held == 0) {
+        if ((at < place && at != search->split) || held == 0) {
             continue;
         }
         if (held >= left) {
@@ -127,26 +131,60 @@ static bool is_hopeless(const struct search *search, size_t place)
 
 /* ---- the search ---- */
 
-static bool is_covered(const struct search *search)
+/* The part of the group that goes in part which covers the rest of the excess at all moments; above
+ * 1, or infinite, when none does. */
+static double share_needed(const struct search *search)
 {
+    double share = 0;
+
     for (size_t i = 0; i < search->problem->moment_count; i++) {
-        if (search->left[i] > 0) {
+        const struct spw_cli_advise_moment *moment = &search->problem->moments[i];
+        uint64_t held = search->split != NONE ? moment->held[search->order[search->split]] : 0;
+        double needed = search->left[i] == 0 ? 0
+                        : held > 0           ? (double)search->left[i] / (double)held
+                                             : INFINITY;
+
+        share = needed > share ? needed : share;
+    }
+    return share;
+}
+
+/* True if the part has room on the host at all moments. */
+static bool part_has_room(const struct search *search, double share)
+{
+    for (size_t i = 0; share > 0 && i < search->problem->moment_count; i++) {
+        const struct spw_cli_advise_moment *moment = &search->problem->moments[i];
+
+        if ((double)search->used[i] + share * (double)moment->held[search->order[search->split]] >
+            (double)search->problem->host_bytes) {
             return false;
         }
     }
     return true;
 }
 
+/* Keeps the choice if it meets the constraints, and is the best so far. */
 static void keep(struct search *search)
 {
-    if (search->found && search->cost >= search->best.cost) {
+    double share = share_needed(search);
+    uint64_t cost = search->cost;
+
+    if (share > 1 || !part_has_room(search, share)) {
+        return;
+    }
+    if (share > 0) {
+        cost += (uint64_t)(share * (double)search->problem->costs[search->order[search->split]]);
+    }
+    if (search->found && cost >= search->best.cost) {
         return;
     }
     memset(search->best.on_host, 0, sizeof(search->best.on_host));
     for (size_t i = 0; i < search->problem->group_count; i++) {
         search->best.on_host[search->order[i]] = search->on_host[i];
     }
-    search->best.cost = search->cost;
+    search->best.split = share > 0 ? (int)search->order[search->split] : -1;
+    search->best.share = share;
+    search->best.cost = cost;
     search->found = true;
 }
 
@@ -190,18 +228,25 @@ static void try_on_host(struct search *search, size_t place)
     memcpy(search->left, left, sizeof(left));
 }
 
+static void try_in_part(struct search *search, size_t place)
+{
+    if (search->split == NONE && search->problem->can_split[search->order[place]]) {
+        search->split = place;
+        descend(search, place + 1);
+        search->split = NONE;
+    }
+}
+
 static void descend(struct search *search, size_t place)
 {
-    if (is_covered(search)) {
-        keep(search);
-        return;
-    }
+    keep(search);
     if (place == search->problem->group_count || search->steps >= STEPS ||
         is_hopeless(search, place)) {
         return;
     }
     search->steps++;
     try_on_host(search, place);
+    try_in_part(search, place);
     descend(search, place + 1);
 }
 
@@ -211,11 +256,12 @@ bool spw_cli_advise_search(const struct spw_cli_advise_problem *problem,
     struct search *search = calloc(1, sizeof(*search));
     bool found;
 
-    *ret_choice = (struct spw_cli_advise_choice){.proven = false};
+    *ret_choice = (struct spw_cli_advise_choice){.split = -1, .proven = false};
     if (search == NULL) {
         return false;
     }
     search->problem = problem;
+    search->split = NONE;
     sort_groups(search);
     for (size_t i = 0; i < problem->moment_count; i++) {
         search->left[i] = problem->moments[i].excess;

@@ -1,11 +1,13 @@
 /* Which groups of allocations go to the host, so that a program stays within a budget of device
  * memory at the least cost.
  *
- * A group is placed as a whole: a rule of a policy matches all of it. A moment is a point of the
- * run. At each moment the groups on the host must make up for what is beyond the budget, and must
- * find room on the host. This is a covering problem with knapsack constraints. Depth-first search
- * with a lower bound (the relaxed problem of the moment that lacks most) finds the best choice, or,
- * after a number of steps, the best that it met.
+ * A group is placed as a whole, as a rule of a policy matches all of it; of one group, a part of
+ * each block may go. A moment is a point of the run. At each moment the memory on the host must
+ * make up for what is beyond the budget, and must find room on the host. This is a covering problem
+ * with knapsack constraints. Depth-first search with a lower bound (the relaxed problem of the
+ * moment that lacks most, in which a part of any group may go) finds the best choice, or, after a
+ * number of steps, the best that it met. One group in part suffices where one moment decides: the
+ * relaxed problem's answer has no more.
  *
  * Pure; no locking. */
 #pragma once
@@ -25,12 +27,15 @@ struct spw_cli_advise_moment {
 struct spw_cli_advise_problem {
     size_t group_count, moment_count;
     uint64_t costs[SPW_CLI_ADVISE_GROUPS]; /* of each group on the host, in nanoseconds a step */
+    bool can_split[SPW_CLI_ADVISE_GROUPS]; /* a part of the group's blocks can go */
     struct spw_cli_advise_moment moments[SPW_CLI_ADVISE_MOMENTS];
     uint64_t host_bytes; /* room on the host */
 };
 
 struct spw_cli_advise_choice {
-    bool on_host[SPW_CLI_ADVISE_GROUPS];
+    bool on_host[SPW_CLI_ADVISE_GROUPS]; /* as a whole */
+    int split;                           /* the group that goes in part; -1: none */
+    double share;                        /* of its bytes, and of its cost */
     uint64_t cost;
     bool proven; /* no other choice costs less */
 };

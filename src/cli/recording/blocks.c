@@ -31,8 +31,8 @@ static const char *check_header(const struct spw_record_header *header)
     if (header->magic != SPW_RECORD_MAGIC) {
         return "this is no recording of spillway";
     }
-    if (header->version != SPW_RECORD_VERSION || header->header_bytes != SPW_RECORD_HEADER ||
-        header->unit_ns != SPW_RECORD_UNIT_NS) {
+    if (header->version < SPW_RECORD_VERSION_LEAST || header->version > SPW_RECORD_VERSION ||
+        header->header_bytes != SPW_RECORD_HEADER || header->unit_ns != SPW_RECORD_UNIT_NS) {
         return "the recording is of another version of spillway";
     }
     if (header->crc != spw_record_checksum(0, header, offsetof(struct spw_record_header, crc))) {

@@ -73,6 +73,7 @@ static bool take_low(struct spw_cli_events *events, uint64_t *address)
 static bool take_alloc(struct spw_cli_events *events, struct spw_cli_event *event)
 {
     uint64_t flags = 0;
+    bool on_host;
 
     if (!take_address(events, &event->address) || !take(events, &event->bytes) ||
         !take(events, &event->number)) {
@@ -83,9 +84,13 @@ static bool take_alloc(struct spw_cli_events *events, struct spw_cli_event *even
     }
     event->source = (enum spw_record_source)(flags & SPW_RECORD_SOURCE);
     event->charged = (flags & SPW_RECORD_CHARGED) != 0;
-    event->on_host = (flags & SPW_RECORD_ON_HOST) != 0;
     event->rule = (unsigned)(flags >> SPW_RECORD_RULE_SHIFT & 0xffff);
-    return true;
+    on_host = (flags & SPW_RECORD_ON_HOST) != 0;
+    event->host_bytes = on_host ? event->bytes : 0;
+    if (on_host && events->blocks.header.version > 1 && !take(events, &event->host_bytes)) {
+        return false;
+    }
+    return event->host_bytes <= event->bytes;
 }
 
 static bool take_free(struct spw_cli_events *events, struct spw_cli_event *event)

@@ -25,7 +25,8 @@ struct spw_cli_event {
     uint64_t address, bytes;
     uint64_t number; /* of a site, text, module, step, name or call */
     enum spw_record_source source;
-    bool charged, on_host;
+    bool charged;
+    uint64_t host_bytes; /* ALLOC: of it, on the host; version 1: all of it */
     unsigned rule;
     uint64_t ns;
     uint64_t to_host, to_device;

@@ -148,7 +148,7 @@ static void take_alloc(struct spw_cli_state *state, const struct spw_cli_event *
         .thread = event->thread,
         .device = event->device,
         .source = event->source,
-        .on_host = event->on_host,
+        .host_bytes = event->host_bytes,
         .rule = event->rule,
     };
     begin_block(state, block);

@@ -24,7 +24,7 @@ struct spw_cli_block {
     uint32_t thread;
     int device;
     enum spw_record_source source;
-    bool on_host;
+    uint64_t host_bytes; /* placed on the host when it was allocated */
     unsigned rule;
 };
 

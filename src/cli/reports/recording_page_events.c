@@ -134,8 +134,8 @@ static void take_alloc(struct spw_cli_page_events *events, const struct spw_cli_
 
     rule->allocs++;
     rule->bytes += event->bytes;
-    rule->host_allocs += event->on_host;
-    rule->host_bytes += event->on_host ? event->bytes : 0;
+    rule->host_allocs += event->host_bytes > 0;
+    rule->host_bytes += event->host_bytes;
     rule->live += block != NULL ? block->counted : 0;
     rule->live_peak = rule->live > rule->live_peak ? rule->live : rule->live_peak;
 }

@@ -114,8 +114,8 @@ static size_t run_of(struct spw_cli_block *const *blocks, size_t count)
 {
     size_t run = 1;
 
-    while (run < count && blocks[0]->source == SPW_RECORD_POOL && !blocks[0]->on_host &&
-           blocks[run]->source == SPW_RECORD_POOL && !blocks[run]->on_host &&
+    while (run < count && blocks[0]->source == SPW_RECORD_POOL && blocks[0]->host_bytes == 0 &&
+           blocks[run]->source == SPW_RECORD_POOL && blocks[run]->host_bytes == 0 &&
            blocks[run]->device == blocks[0]->device) {
         uint64_t end = blocks[run - 1]->address + size_of(blocks[run - 1]);
 
@@ -158,7 +158,7 @@ static void put_segment(struct viz *viz, struct spw_cli_block *const *blocks, si
     put_number(viz, "stream", blocks[0]->stream);
     put_text(viz, "segment_type", end - begin > GRANULE ? "large" : "small");
     spw_cli_snapshot_key(&viz->snapshot, "segment_pool_id");
-    spw_cli_snapshot_pair(&viz->snapshot, blocks[0]->on_host, 0);
+    spw_cli_snapshot_pair(&viz->snapshot, blocks[0]->host_bytes > 0, 0);
     spw_cli_snapshot_key(&viz->snapshot, "is_expandable");
     spw_cli_snapshot_boolean(&viz->snapshot, false);
     put_frames(viz, blocks[0]->site);
@@ -202,8 +202,8 @@ static void put_entry(struct spw_cli_report *report, struct viz *viz, const char
     put_number(viz, "stream", block->stream);
     put_number(viz, "time_us", spw_cli_report_us(report, time));
     put_frames(viz, block->site);
-    if (block->on_host || block->rule != 0) {
-        snprintf(about, sizeof(about), "tier=%s rule=%u", block->on_host ? "host" : "device",
+    if (block->host_bytes > 0 || block->rule != 0) {
+        snprintf(about, sizeof(about), "tier=%s rule=%u", block->host_bytes > 0 ? "host" : "device",
                  block->rule);
         put_text(viz, "user_metadata", about);
     }

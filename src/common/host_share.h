@@ -1,0 +1,34 @@
+/* Which part of a block a rule's `host_share` places on the host: what the pool does, and what the
+ * command predicts. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The granules on the host, of a block of so many bytes: the nearest whole number. */
+static inline uint64_t spw_host_share_granules(uint64_t bytes, uint32_t permille,
+                                               uint64_t granule_bytes)
+{
+    uint64_t all = (bytes + granule_bytes - 1) / granule_bytes;
+    uint64_t share = (bytes * permille / 1000 + granule_bytes / 2) / granule_bytes;
+
+    return share < all ? share : all;
+}
+
+/* True if a granule of a block is on the host, where `host` of its `count` are: they are spread
+ * evenly, and the last one is among them. */
+static inline bool spw_host_share_takes(size_t index, size_t host, size_t count)
+{
+    return (index + 1) * host / count > index * host / count;
+}
+
+/* The bytes of a block on the host: the block may end within its last granule. */
+static inline uint64_t spw_host_share_bytes(uint64_t bytes, uint32_t permille,
+                                            uint64_t granule_bytes)
+{
+    uint64_t all = (bytes + granule_bytes - 1) / granule_bytes;
+    uint64_t share = spw_host_share_granules(bytes, permille, granule_bytes);
+
+    return share == 0 ? 0 : share * granule_bytes - (all * granule_bytes - bytes);
+}
