@@ -4,8 +4,8 @@
 #define OBJECT_FRAMES(frame_at_, at_, lines_)                                                      \
     .thread_frame = 24, .frame_code = 32, .frame_previous = 24, .frame_at = (frame_at_),           \
     .frame_bytes = 112, .at = (at_), .code_filename = 104, .code_name = 112,                       \
-    .code_first_line = 40, .code_table = 120, .lines = (lines_), .text_ascii = 48,                 \
-    .text_compact = 72
+    .code_first_line = 40, .code_table = 120, .lines = (lines_), .tuple_items = 24,                \
+    .text_ascii = 48, .text_compact = 72
 
 /* Of 3.11 and later, whose frames are structs on a stack of their own. */
 #define STRUCT_FRAMES                                                                              \
@@ -26,6 +26,7 @@ static const struct spw_python_layout layouts[] = {
      .frame_locals = 72,
      .code_first_line = 72,
      .code_start = 184,
+     .tuple_items = 24,
      .text_ascii = 48,
      .text_compact = 72,
      STRUCT_FRAMES},
@@ -39,6 +40,7 @@ static const struct spw_python_layout layouts[] = {
      .frame_locals = 72,
      .code_first_line = 68,
      .code_start = 192,
+     .tuple_items = 24,
      .text_ascii = 40,
      .text_compact = 56,
      STRUCT_FRAMES},
@@ -51,6 +53,7 @@ static const struct spw_python_layout layouts[] = {
      .frame_locals = 72,
      .code_first_line = 68,
      .code_start = 200,
+     .tuple_items = 24,
      .text_ascii = 40,
      .text_compact = 56,
      STRUCT_FRAMES},
@@ -60,8 +63,10 @@ static const struct spw_python_layout layouts[] = {
      .frame_code = 0,
      .frame_previous = 8,
      .frame_owner = 74,
+     .frame_locals = 80,
      .code_first_line = 68,
      .code_start = 208,
+     .tuple_items = 32, /* behind the hash */
      .text_ascii = 40,
      .text_compact = 56,
      STRUCT_FRAMES},

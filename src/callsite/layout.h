@@ -29,7 +29,7 @@ struct spw_python_layout {
     uint16_t frame_locals; /* the first argument and what follows; 0: not known */
     uint16_t frame_bytes;  /* size of the part that is read */
     enum spw_python_at at;
-    bool tagged; /* bit 0 of the code field is not part of the address */
+    bool tagged; /* frames have references, whose lowest bits (SPW_PYTHON_TAGS) are no address */
     /* code object */
     uint16_t code_filename;
     uint16_t code_name;
@@ -37,6 +37,7 @@ struct spw_python_layout {
     uint16_t code_table;
     uint16_t code_start; /* of the instructions, where `at` is a pointer */
     enum spw_callsite_line_form lines;
+    uint16_t tuple_items; /* where the elements of a tuple begin */
     /* text object: where the characters begin */
     uint16_t text_ascii;
     uint16_t text_compact;
@@ -52,6 +53,9 @@ enum {
     SPW_PYTHON_TYPE_BASIC = 32,   /* type -> size of an instance */
     SPW_PYTHON_TYPE_MEMBERS = 240 /* type -> table of members */
 };
+
+/* CPython's Include/internal/pycore_stackref.h. Both bits set: a small number, and no object. */
+#define SPW_PYTHON_TAGS ((uintptr_t)3)
 
 /* Frames with this owner or a higher one are the interpreter's own, not of a function. */
 enum { SPW_PYTHON_OWNER_INTERNAL = 3 };

@@ -10,7 +10,6 @@ enum {
     CELL_CONTENT = 16,
     TYPE_NAME = 24,
     TYPE_ORDER = 344, /* tuple: the type itself and all that it inherits from */
-    TUPLE_ITEMS = 24,
 };
 
 enum { NAME_MOST = 64, TYPES_MOST = 64, PAGE = 4096 };
@@ -54,7 +53,7 @@ static bool is_named_module(uintptr_t type)
 }
 
 /* Returns true for a class called Module, and for those that inherit from one. */
-static bool is_module(uintptr_t type)
+static bool is_module(const struct spw_python *python, uintptr_t type)
 {
     static _Atomic uintptr_t found; /* the last class called Module */
     uintptr_t known = atomic_load_explicit(&found, memory_order_relaxed);
@@ -62,7 +61,8 @@ static bool is_module(uintptr_t type)
 
     if (!peek(type + TYPE_ORDER, &order) || !peek(order + SPW_PYTHON_SIZE, &count) || count == 0 ||
         count > TYPES_MOST ||
-        !spw_safe_read(order + TUPLE_ITEMS, types, count * sizeof(types[0])) || types[0] != type) {
+        !spw_safe_read(order + python->layout->tuple_items, types, count * sizeof(types[0])) ||
+        types[0] != type) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -101,6 +101,20 @@ static bool is_call(const struct spw_python *python, uintptr_t code)
     return false;
 }
 
+/* Reads the first argument of a frame. */
+static bool peek_argument(const struct spw_python_layout *layout, uintptr_t frame,
+                          uintptr_t *ret_object)
+{
+    uintptr_t reference;
+
+    if (!peek(frame + layout->frame_locals, &reference) ||
+        (layout->tagged && (reference & SPW_PYTHON_TAGS) == SPW_PYTHON_TAGS)) {
+        return false;
+    }
+    *ret_object = layout->tagged ? reference & ~SPW_PYTHON_TAGS : reference;
+    return true;
+}
+
 /* The module that a frame has as its first argument, which is in a cell where inner functions share
  * it. Returns false when there is none, or it is `last`; `ret_name` is that of its class. */
 static bool module_of(const struct spw_python *python, uintptr_t frame, uintptr_t last,
@@ -108,7 +122,7 @@ static bool module_of(const struct spw_python *python, uintptr_t frame, uintptr_
 {
     uintptr_t object, type;
 
-    if (!peek(frame + python->layout->frame_locals, &object) || object == last ||
+    if (!peek_argument(python->layout, frame, &object) || object == last ||
         !peek(object + SPW_PYTHON_TYPE, &type)) {
         return false;
     }
@@ -117,7 +131,7 @@ static bool module_of(const struct spw_python *python, uintptr_t frame, uintptr_
         return false;
     }
     *ret_module = object;
-    return is_module(type) && name_of(type, ret_name);
+    return is_module(python, type) && name_of(type, ret_name);
 }
 
 /* Puts a class in front of the path, which begins at `at`. Returns the new beginning; `at` when

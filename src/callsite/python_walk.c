@@ -63,7 +63,7 @@ static uintptr_t code_of(const struct spw_python *python, uintptr_t frame, int *
     uintptr_t code = follow(python, frame + layout->frame_code);
 
     if (layout->tagged) {
-        code &= ~(uintptr_t)1;
+        code &= ~SPW_PYTHON_TAGS;
     }
     if (layout->frame_owner != 0 &&
         *(const char *)(frame + layout->frame_owner) >= SPW_PYTHON_OWNER_INTERNAL) {

@@ -39,6 +39,9 @@ def candidates():
         found = shutil.which(f"python{version}")
         if found:
             yield found
+    # What scripts/setup --torch-newest has fetched.
+    fetched = (HERE.parents[1] / ".venv-newest").glob("cpython-3.*/bin/python3.*")
+    yield from map(str, sorted(fetched))
     homes = [os.environ.get("PYENV_ROOT"), "~/.pyenv", "~/.local/share/uv/python"]
     for home in filter(None, homes):
         folder = pathlib.Path(home).expanduser()
