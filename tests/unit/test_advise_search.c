@@ -168,6 +168,7 @@ static void agree_with_all_choices(bool splits)
         }
         possible++;
         in_part += choice.split >= 0;
+        assert_true(choice.bound <= choice.cost);
         assert_in_range(
             choice.cost + 1 - cost_of(problem, bits_of(&choice), choice.split, choice.share), 0, 2);
         if (choice.cost > least + least / 50) {
@@ -192,6 +193,37 @@ static void test_agrees_where_groups_can_be_split(void **context)
 {
     (void)context;
     agree_with_all_choices(true);
+}
+
+/* Where one moment decides, and all groups can be split, the choice costs no more than the bound.
+ */
+static void test_meets_the_bound(void **context)
+{
+    struct spw_cli_advise_problem *problem = malloc(sizeof(*problem));
+    unsigned split = 0;
+
+    (void)context;
+    assert_non_null(problem);
+    for (unsigned i = 0; i < PROGRAMS; i++) {
+        struct spw_cli_advise_choice choice;
+        uint64_t held = 0;
+
+        state = 4711 + i;
+        make(problem, /* splits */ true);
+        problem->moment_count = 1;
+        problem->host_bytes = UINT64_MAX;
+        for (size_t k = 0; k < problem->group_count; k++) {
+            problem->can_split[k] = true;
+            problem->moments[0].held[k] = (1 + draw(1000)) * MIB;
+            held += problem->moments[0].held[k];
+        }
+        problem->moments[0].excess = held / 100 * (10 + draw(80));
+        assert_true(spw_cli_advise_search(problem, &choice));
+        assert_in_range(choice.cost + 1 - choice.bound, 0, 2);
+        split += choice.split >= 0;
+    }
+    assert_true(split > PROGRAMS / 2);
+    free(problem);
 }
 
 /* Many equal groups: the search ends, with a choice that covers the excess. */
@@ -240,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_with_all_choices),
         cmocka_unit_test(test_agrees_where_groups_can_be_split),
+        cmocka_unit_test(test_meets_the_bound),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_nothing_to_do),
     };

@@ -315,6 +315,7 @@ static bool choose(struct sorting *sorting, const struct spw_cli_advise_goal *go
     }
     free(problem);
     plan->proven = choice.proven;
+    plan->bound_ns = choice.bound;
     for (size_t i = 0; i < plan->group_count; i++) {
         plan->groups[i].percent = percents[i];
         plan->groups[i].share = placed_share(sorting, (int)i);

@@ -55,6 +55,7 @@ struct spw_cli_advise_plan {
     uint64_t host_bytes;    /* on the host, at most, with the rules */
     double link_bytes;      /* in a step */
     uint64_t cost_ns;       /* of a step */
+    uint64_t bound_ns;      /* of a step: what all choices of these groups cost at least */
     uint64_t default_ns;    /* an estimate of what spilling without rules costs, of a step */
     uint64_t nearest_bytes; /* IMPOSSIBLE: live on the device with all groups on the host */
     bool host_is_short;     /* IMPOSSIBLE: because of host memory */

@@ -116,6 +116,19 @@ static uint64_t bound_of(const struct search *search, size_t moment, size_t plac
     return left > 0 ? UINT64_MAX : (uint64_t)cost;
 }
 
+/* The least that any choice costs; UINT64_MAX when all groups do not suffice. */
+static uint64_t bound_of_all(const struct search *search)
+{
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < search->problem->moment_count; i++) {
+        uint64_t bound = bound_of(search, i, 0);
+
+        most = bound > most ? bound : most;
+    }
+    return most;
+}
+
 /* True if no choice for the groups from `place` on can be better than the best. */
 static bool is_hopeless(const struct search *search, size_t place)
 {
@@ -254,6 +267,7 @@ bool spw_cli_advise_search(const struct spw_cli_advise_problem *problem,
                            struct spw_cli_advise_choice *ret_choice)
 {
     struct search *search = calloc(1, sizeof(*search));
+    uint64_t bound;
     bool found;
 
     *ret_choice = (struct spw_cli_advise_choice){.split = -1, .proven = false};
@@ -267,9 +281,11 @@ bool spw_cli_advise_search(const struct spw_cli_advise_problem *problem,
         search->left[i] = problem->moments[i].excess;
         sort_of_moment(search, i);
     }
+    bound = bound_of_all(search);
     descend(search, 0);
     found = search->found;
     *ret_choice = search->best;
+    ret_choice->bound = bound;
     ret_choice->proven = search->steps < STEPS;
     free(search);
     return found;

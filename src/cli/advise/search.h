@@ -37,7 +37,8 @@ struct spw_cli_advise_choice {
     int split;                           /* the group that goes in part; -1: none */
     double share;                        /* of its bytes, and of its cost */
     uint64_t cost;
-    bool proven; /* no other choice costs less */
+    uint64_t bound; /* what any choice costs at least, if parts of all groups could go */
+    bool proven;    /* no other choice costs less */
 };
 
 /* Finds a choice. False when no choice meets the constraints, or none was found (then
