@@ -393,16 +393,16 @@ CUresult sim_schedule_submit(struct sim_stream *stream, struct sim_op *op,
     return CUDA_SUCCESS;
 }
 
-bool sim_schedule_uses(CUdeviceptr address, size_t size)
+const struct sim_op *sim_schedule_user(CUdeviceptr address, size_t size)
 {
     for (const struct sim_stream *stream = schedule.first; stream; stream = stream->active_next) {
         for (const struct sim_item *item = stream->first; item != NULL; item = item->next) {
             if (sim_op_uses(item->op, address, size)) {
-                return true;
+                return item->op;
             }
         }
     }
-    return false;
+    return NULL;
 }
 
 static bool is_pending_in(const struct sim_stream *stream, CUcontext ctx,

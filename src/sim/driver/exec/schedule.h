@@ -88,5 +88,5 @@ CUresult sim_schedule_pending_of_device(const struct sim_device *device, struct 
  * with it. The lock may be released meanwhile. */
 void sim_schedule_step(uint64_t ns);
 
-/* True if unfinished work names part of [address, address + size). */
-bool sim_schedule_uses(CUdeviceptr address, size_t size);
+/* Unfinished work that names part of [address, address + size), or NULL. */
+const struct sim_op *sim_schedule_user(CUdeviceptr address, size_t size);

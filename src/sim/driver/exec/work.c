@@ -88,12 +88,16 @@ CUresult sim_work_drain_context(CUcontext ctx)
 void sim_work_check_unused(uint64_t start, uint64_t size, uint64_t devices, const char *function)
 {
     static bool said;
+    const struct sim_op *user = sim_schedule_user(start, (size_t)size);
 
-    if (!sim_schedule_uses(start, (size_t)size)) {
+    if (user == NULL) {
         return;
     }
     sim_warn_once(&said,
-                  "%s of %#llx while queued work uses it: the work fails with an illegal address",
-                  function, (unsigned long long)start);
+                  "%s of %#llx while queued work uses it (%s%s%s on device %d): the work fails "
+                  "with an illegal address",
+                  function, (unsigned long long)start, user->class->name,
+                  user->label != NULL ? " " : "", user->label != NULL ? user->label : "",
+                  user->device);
     sim_ctx_fail_devices(devices, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
