@@ -114,6 +114,9 @@ SUBMIT_GRAPH = """\
     if (!spw_intercept_commit("{symbol}")) {{
         return CUDA_ERROR_OUT_OF_MEMORY;
     }}
+    if (spw_track_parts_wanted()) {{
+        spw_track_graph_note_users({graph}, {stream}, /* per_thread */ {per_thread});
+    }}
     if (spw_track_arguments_wanted()) {{
         spw_track_lease_enter();
         uses = spw_track_graph_expect({graph}, {stream}, /* per_thread */ {per_thread});
@@ -183,6 +186,7 @@ static CUresult {symbol}_in_parts({params})
     struct {type} split;
     CUresult result;
 
+    spw_track_batch_note{suffix}(&whole, {stream}, /* per_thread */ {per_thread});
     if (!spw_track_batch_split{suffix}(&whole, &split)) {{
         return driver->{symbol}({arguments});
     }}
@@ -209,6 +213,9 @@ PARTS_CALL_ROWS = """\
 
 spw_track_rows_cut_{kind}(&part, &parts.cut.part);
 {call}"""
+
+PARTS_NOTE = """
+spw_track_parts_note(&parts, {stream}, /* per_thread */ {per_thread});"""
 
 # Of a copy that may be between devices: the search, and the call when it must be a peer copy.
 PARTS_FIND_PEER = """
@@ -418,6 +425,7 @@ def batch_in_parts(row):
                    ".firsts = attrsIdxs, .attributes = numAttrs")
     return BATCH_IN_PARTS.format(
         symbol=row.symbol, params=", ".join(row.params), type="spw_batch" + suffix, suffix=suffix,
+        stream=stream_of(row), per_thread=per_thread(row),
         members=members, arguments=arguments(row),
         changed=", ".join(CHANGED.get(name, name) for name in names),
         tell=indent(BATCH_TELL, 4) if "failIdx" in names else "(void)failed;")
@@ -430,6 +438,7 @@ def parts(row):
     if row.memory == "BATCH":
         return batch_in_parts(row)
     begin = begin_parts(row)
+    begin += PARTS_NOTE.format(stream=stream_of(row), per_thread=per_thread(row))
     if may_be_peer(row):
         begin += PARTS_FIND_PEER.format(stream=stream_of(row), per_thread=per_thread(row))
     call = call_of_rows(row) if row.memory == "DESCRIPTOR" else call_of_part(row)

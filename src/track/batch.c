@@ -4,6 +4,7 @@
 
 #include "track/parts.h"
 #include "track/rows.h"
+#include "track/users.h"
 
 /* How many parts a copy has. */
 static size_t count_parts(struct spw_parts *parts)
@@ -17,6 +18,14 @@ static size_t count_parts(struct spw_parts *parts)
 }
 
 /* ---- copies of bytes ---- */
+
+void spw_track_batch_note(const struct spw_batch *batch, CUstream stream, bool per_thread)
+{
+    if (batch->to != NULL && batch->from != NULL) {
+        spw_track_users_note((const uint64_t *)batch->to, batch->count, stream, per_thread);
+        spw_track_users_note((const uint64_t *)batch->from, batch->count, stream, per_thread);
+    }
+}
 
 static size_t count_all(const struct spw_batch *batch)
 {
@@ -92,6 +101,16 @@ size_t spw_track_batch_end(struct spw_batch *split, size_t failed)
 }
 
 /* ---- copies of volumes ---- */
+
+void spw_track_batch_note_3d(const struct spw_batch_3d *batch, CUstream stream, bool per_thread)
+{
+    for (size_t i = 0; batch->copies != NULL && i < batch->count; i++) {
+        struct spw_parts parts;
+
+        spw_track_parts_batched(&parts, &batch->copies[i]);
+        spw_track_parts_note(&parts, stream, per_thread);
+    }
+}
 
 static size_t count_all_3d(const struct spw_batch_3d *batch)
 {

@@ -26,6 +26,11 @@ struct spw_batch_3d {
     size_t *origins;
 };
 
+/* Tells the pools whose memory a batch uses that it runs on this stream. To be called before it is
+ * submitted. */
+void spw_track_batch_note(const struct spw_batch *batch, CUstream stream, bool per_thread);
+void spw_track_batch_note_3d(const struct spw_batch_3d *batch, CUstream stream, bool per_thread);
+
 /* Splits a batch. False when nothing in it crosses, or without memory: then it stays as it is. */
 bool spw_track_batch_split(const struct spw_batch *batch, struct spw_batch *ret_split);
 bool spw_track_batch_split_3d(const struct spw_batch_3d *batch, struct spw_batch_3d *ret_split);

@@ -289,6 +289,19 @@ void spw_track_device_note_context(const struct spw_device *device, CUcontext co
     }
 }
 
+void spw_track_device_add_user(const struct spw_device *owner, struct spw_pool *pool,
+                               CUcontext context)
+{
+    note_context(pool, owner->vm, context, /* peer */ true);
+}
+
+void spw_track_device_add_users(const struct spw_device *owner, struct spw_pool *pool)
+{
+    for (int i = 0; i < spw_process.device_count; i++) {
+        note_contexts(owner, pool, owner->vm, i);
+    }
+}
+
 void spw_track_device_forget_context(CUcontext context)
 {
     spw_lock(&spw_locks.process);

@@ -35,6 +35,12 @@ bool spw_track_device_sweep(void);
 /* In a child after fork: forgets the pool, which is the parent's. */
 void spw_track_device_abandon(struct spw_device *device);
 
+/* Work of this context uses memory of the pool, which waits for it from now on; or work of any
+ * context that is known. The caller holds a lease. */
+void spw_track_device_add_user(const struct spw_device *owner, struct spw_pool *pool,
+                               CUcontext context);
+void spw_track_device_add_users(const struct spw_device *owner, struct spw_pool *pool);
+
 /* A stream is about to be destroyed: every pool waits for the memory that was freed on it. */
 void spw_track_device_retire_stream(const struct spw_stream *stream);
 

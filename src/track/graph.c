@@ -9,6 +9,7 @@
 #include "track/lookup.h"
 #include "track/spill.h"
 #include "track/use.h"
+#include "track/users.h"
 
 #include <stdlib.h>
 
@@ -356,8 +357,8 @@ static void bring_back(struct spw_graph_uses *uses)
     }
 }
 
-struct spw_graph_uses *spw_track_graph_expect(CUgraphExec executable, CUstream stream,
-                                              bool per_thread)
+/* What an executable graph uses, with a reference; NULL when that is not known. */
+static struct spw_graph_uses *get_uses(CUgraphExec executable)
 {
     struct spw_graph_uses *uses;
 
@@ -370,6 +371,28 @@ struct spw_graph_uses *spw_track_graph_expect(CUgraphExec executable, CUstream s
         uses->references++;
     }
     spw_unlock(&spw_locks.graphs);
+    return uses;
+}
+
+void spw_track_graph_note_users(CUgraphExec executable, CUstream stream, bool per_thread)
+{
+    struct spw_graph_uses *uses = get_uses(executable);
+
+    if (uses == NULL) {
+        spw_track_users_note_anywhere(stream, per_thread);
+        return;
+    }
+    spw_track_users_note(uses->named.addresses, uses->named.count, stream, per_thread);
+    spw_lock(&spw_locks.graphs);
+    drop_reference(uses);
+    spw_unlock(&spw_locks.graphs);
+}
+
+struct spw_graph_uses *spw_track_graph_expect(CUgraphExec executable, CUstream stream,
+                                              bool per_thread)
+{
+    struct spw_graph_uses *uses = get_uses(executable);
+
     if (uses != NULL) {
         spw_track_use_expect(uses->named.addresses, uses->named.count, stream, per_thread);
         bring_back(uses);

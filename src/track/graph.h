@@ -56,6 +56,10 @@ void spw_track_graph_drop(struct spw_graph_uses *uses);
 /* Puts it back: the graph was not destroyed. */
 void spw_track_graph_put_back(CUgraphExec executable, struct spw_graph_uses *uses);
 
+/* Tells the pools whose memory an executable graph uses that it is about to be launched on this
+ * stream (track/users.h): all pools, if its blocks are not known. */
+void spw_track_graph_note_users(CUgraphExec executable, CUstream stream, bool per_thread);
+
 /* The program is about to launch an executable graph: brings back what it names, and tells the host
  * tiers of the use. To be called before the submit barrier is acquired. NULL when its blocks are
  * not known; else spw_track_graph_note must follow. */

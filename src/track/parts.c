@@ -4,6 +4,7 @@
 #include "track/lookup.h"
 #include "track/mappings.h"
 #include "track/rows.h"
+#include "track/users.h"
 
 /* How many bytes are in one tier: of a block, or of the program's own memory. */
 static uint64_t run_of_tier(uint64_t address, uint64_t most)
@@ -63,6 +64,13 @@ void spw_track_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PE
 void spw_track_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy)
 {
     begin(ret_parts, spw_track_rows_batched(copy));
+}
+
+void spw_track_parts_note(const struct spw_parts *parts, CUstream stream, bool per_thread)
+{
+    const uint64_t ends[] = {parts->to, parts->from};
+
+    spw_track_users_note(ends, 2, stream, per_thread);
 }
 
 void spw_track_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread)

@@ -50,6 +50,10 @@ void spw_track_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PE
 /* Begins with one copy of a batch. */
 void spw_track_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy);
 
+/* Tells the pools whose memory the copy or fill, which one of the functions above began with, uses
+ * that it runs on this stream. To be called before its first part. */
+void spw_track_parts_note(const struct spw_parts *parts, CUstream stream, bool per_thread);
+
 /* Finds out if a copy, which one of the functions above began with, must be a peer copy. Not for
  * one that is. */
 void spw_track_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread);

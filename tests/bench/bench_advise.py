@@ -6,10 +6,11 @@ usage: scripts/bench advise [--json]
 For each script and budget the row has what the policy was predicted to hold on the device and on
 the host and how much longer a step takes, the same of its replay, and a step that spills without
 rules. `least step` is what placing memory on the host must cost by the same model, if any part of
-each call site's blocks could go. Times are those of the second half of each run, as multiples of a run with ample memory. A
-policy is written only where its replay is faster than spilling without rules, so `written` says
-`default` where that is at least as good. The verdict is MISSED when a written policy holds 1 % more
-or less than predicted. ONLY and BUDGETS choose scripts and budgets, separated by commas.
+each call site's blocks could go. Times are those of the second half of each run, as multiples of a
+run with ample memory. A policy is written only where its replay is faster than spilling without
+rules, so `written` says `default` where that is at least as good. The verdict is MISSED when a
+written policy holds 1 % more or less than predicted. ONLY and BUDGETS choose scripts and budgets,
+separated by commas.
 """
 import json
 import os
@@ -74,8 +75,8 @@ def main():
     if interpreter is None:
         sys.exit(77)
     table = bench.Table(script=-22, budget=-6, peak_MiB=8, device_MiB=10, replayed_MiB=12,
-                        host_MiB=8, least_step=10, step=6, replayed_step=13, default_step=12, written=-10,
-                        verdict=-7)
+                        host_MiB=8, least_step=10, step=6, replayed_step=13, default_step=12,
+                        written=-10, verdict=-7)
     for name in chosen("ONLY", SCRIPTS):
         for share in map(int, chosen("BUDGETS", SHARES)):
             with tempfile.TemporaryDirectory() as folder:

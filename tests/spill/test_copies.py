@@ -10,6 +10,7 @@ import spill  # finds the harness
 import harness
 
 CROSSING = harness.ROOT / "tests/spill/crossing"
+ACROSS = harness.ROOT / "tests/spill/across"
 
 
 class Copies(harness.Case):
@@ -33,6 +34,20 @@ class Copies(harness.Case):
                     result = self.run_crossing(name, SIM_CROSSING=crossing, SPLIT_COPIES="off",
                                                status=1)
                     self.assertRegex(result.stdout, pattern)
+
+    def test_work_of_another_device(self):
+        """Memory that it uses stays in its place until it is done, also where it has no access."""
+        policy = self.folder / "others.json"
+        rule = {"name": "others", "match": {"size": {"min": "7MiB", "max": "7MiB"}},
+                "action": {"placement": "device"}}
+        policy.write_text(json.dumps({"version": 1, "rules": [rule]}))
+        for way in "peer", "plain", "host", "row", "graph":
+            with self.subTest(way):
+                result = self.run_program(ACROSS, way, SIM_DEVICES=2, SIM_MEMORY="64MiB",
+                                          CHECK="on", POLICY=policy, MOVE_WAIT=20,
+                                          allow=["device 1 is full", "no more room for it"])
+                self.assertEqual(result.stdout, "9 other blocks, content right\n")
+                self.assertGreater(result.device(1)["host_peak_bytes"], 0)
 
     def test_every_function(self):
         for crossing in ("works", "refused", "wrong"):

@@ -1,0 +1,24 @@
+/* Contexts whose work uses memory of a device without an access right: a copy between devices, or
+ * one between a device and the host, runs in the stream's context, which may be another device's.
+ * The pool of the memory learns of that context before the work is submitted, so that it waits for
+ * such work before it moves or unmaps memory.
+ *
+ * cuCtxEnablePeerAccess and cuMemPoolSetAccess tell of contexts in another way (track/device.h).
+ *
+ * Locking: those of the pools and of the tables of streams and contexts, inside. Any thread, inside
+ * the submit barrier. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/cuda_api.h"
+
+/* Work that names these addresses is about to be submitted to `stream`; 0 and addresses that are in
+ * no pool are left out. `per_thread` as in track/stream.h. */
+void spw_track_users_note(const uint64_t *addresses, size_t count, CUstream stream,
+                          bool per_thread);
+
+/* The same for work whose addresses are not known: it may use all pools. */
+void spw_track_users_note_anywhere(CUstream stream, bool per_thread);
