@@ -531,8 +531,11 @@ static bool write_answer(const struct question *question)
     (void)cJSON_AddNumberToObject(json, "step_ns", (double)question->step_ns);
     add_figures(json, "predicted", plan->device_bytes, plan->host_bytes, 0,
                 spw_cli_advise_answer_ratio(question->step_ns, plan->cost_ns));
-    (void)cJSON_AddNumberToObject(json, "least_step_ratio",
-                                  spw_cli_advise_answer_ratio(question->step_ns, plan->bound_ns));
+    if (plan->answer == SPW_CLI_ADVISE_PLACED) {
+        (void)cJSON_AddNumberToObject(
+            json, "least_step_ratio",
+            spw_cli_advise_answer_ratio(question->step_ns, plan->bound_ns));
+    }
     add_run(json, "replayed", question, &question->with, question->policy_bytes);
     add_run(json, "without_rules", question, &question->without, 0);
     shipped = cJSON_AddObjectToObject(json, "shipped");
