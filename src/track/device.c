@@ -42,17 +42,27 @@ static void replay(struct spw_device *device, struct spw_pool *pool, void *vm)
 
 /* ---- opening ---- */
 
-/* A pool is about to be opened. When there is one already, copies may go from device to device.
- * Caller holds spw_locks.process. */
-static void note_second_pool(void)
+/* True when a device other than `ordinal` has a context or a pool. */
+static bool is_other_used(int ordinal)
+{
+    for (int i = 0; i < spw_process.device_count; i++) {
+        if (i != ordinal && (spw_track_device_opened(&spw_process.devices[i]) != NULL ||
+                             spw_track_contexts_count(i) > 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A device is used. With the second one, copies may go from device to device, or use memory of one
+ * on a stream of the other: they are looked at from now on. Caller holds spw_locks.process. */
+static void note_used(int ordinal)
 {
     static bool noted;
 
-    for (int i = 0; i < spw_process.device_count && !noted; i++) {
-        if (spw_track_device_opened(&spw_process.devices[i]) != NULL) {
-            noted = true;
-            atomic_fetch_add(&spw_process.looked_at, 1);
-        }
+    if (!noted && is_other_used(ordinal)) {
+        noted = true;
+        atomic_fetch_add(&spw_process.looked_at, 1);
     }
 }
 
@@ -75,7 +85,7 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
                                  &vm, &tier);
         if (err == SPW_OK) {
             replay(device, pool, vm);
-            note_second_pool();
+            note_used(device->ordinal);
             atomic_store(&device->vm, vm);
             atomic_store(&device->tier, tier);
             atomic_store_explicit(&device->pool, pool, memory_order_release);
@@ -279,6 +289,7 @@ static bool is_used_from(const struct spw_device *device, int ordinal)
 
 void spw_track_device_note_context(const struct spw_device *device, CUcontext context)
 {
+    note_used(device->ordinal);
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *owner = &spw_process.devices[i];
         struct spw_pool *pool = spw_track_device_opened(owner);

@@ -33,7 +33,7 @@ static void plain(void)
     MUST(cuMemcpyAsync(to, from, BYTES, stream));
 }
 
-/* A stream of device 0 copies memory of device 1 to the host. */
+/* A stream of device 0, on which nothing is allocated, copies memory of device 1 to the host. */
 static void to_host(void)
 {
     MUST(cuMemcpyDtoHAsync(host, from, BYTES, stream));
@@ -102,6 +102,9 @@ int main(int argc, char **argv)
     uint32_t *flag;
     int count = 0;
 
+    if (argc != 2) {
+        return 2;
+    }
     MUST(cuInit(0));
     for (int i = 0; i < 2; i++) {
         MUST(cuDevicePrimaryCtxRetain(&contexts[i], i));
@@ -110,14 +113,16 @@ int main(int argc, char **argv)
     MUST(cuMemAlloc(&from, BYTES));
     MUST(cuMemsetD8(from, 7, BYTES));
     MUST(cuCtxSetCurrent(contexts[0]));
-    MUST(cuMemAlloc(&to, BYTES));
+    if (strcmp(argv[1], "host") != 0) {
+        MUST(cuMemAlloc(&to, BYTES));
+    }
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     MUST(cuMemHostAlloc((void **)&flag, sizeof(*flag), 0));
     MUST(cuMemHostAlloc((void **)&host, BYTES, 0));
     *flag = 0;
 
     MUST(cuStreamWaitValue32(stream, (CUdeviceptr)(uintptr_t)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
-    if (argc != 2 || !copy_by(argv[1])) {
+    if (!copy_by(argv[1])) {
         return 2;
     }
     MUST(cuCtxSetCurrent(contexts[1]));
