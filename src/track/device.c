@@ -58,10 +58,8 @@ static bool is_other_used(int ordinal)
  * on a stream of the other: they are looked at from now on. Caller holds spw_locks.process. */
 static void note_used(int ordinal)
 {
-    static bool noted;
-
-    if (!noted && is_other_used(ordinal)) {
-        noted = true;
+    if (!atomic_load(&spw_process.uses_several) && is_other_used(ordinal)) {
+        atomic_store(&spw_process.uses_several, true);
         atomic_fetch_add(&spw_process.looked_at, 1);
     }
 }
@@ -308,9 +306,12 @@ void spw_track_device_add_user(const struct spw_device *owner, struct spw_pool *
 
 void spw_track_device_add_users(const struct spw_device *owner, struct spw_pool *pool)
 {
+    /* A context that ends is not noted after it was forgotten. */
+    spw_lock(&spw_locks.process);
     for (int i = 0; i < spw_process.device_count; i++) {
         note_contexts(owner, pool, owner->vm, i);
     }
+    spw_unlock(&spw_locks.process);
 }
 
 void spw_track_device_forget_context(CUcontext context)

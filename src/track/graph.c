@@ -376,8 +376,12 @@ static struct spw_graph_uses *get_uses(CUgraphExec executable)
 
 void spw_track_graph_note_users(CUgraphExec executable, CUstream stream, bool per_thread)
 {
-    struct spw_graph_uses *uses = get_uses(executable);
+    struct spw_graph_uses *uses;
 
+    if (!atomic_load(&spw_process.uses_several)) {
+        return;
+    }
+    uses = get_uses(executable);
     if (uses == NULL) {
         spw_track_users_note_anywhere(stream, per_thread);
         return;

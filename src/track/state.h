@@ -253,10 +253,11 @@ struct spw_process {
 
     /* Above 0: copies and fills of the program are looked at (parts.h). Counts chunks of the host
      * and mappings of the program's own memory there, unless `whole_copies`; and 1 for good since
-     * two devices had pools at a time. */
+     * two devices are used. */
     _Atomic uint64_t looked_at;
-    bool whole_copies; /* SPILLWAY_SPLIT_COPIES=off */
-    bool graphs_stay;  /* SPILLWAY_GRAPHS=stay */
+    _Atomic bool uses_several; /* two devices have had a context or a pool; counted in looked_at */
+    bool whole_copies;         /* SPILLWAY_SPLIT_COPIES=off */
+    bool graphs_stay;          /* SPILLWAY_GRAPHS=stay */
 
     /* Set at the start, before calls are served, and in a child after fork. */
     struct spw_stats *stats;

@@ -5,6 +5,11 @@
 #include "track/lookup.h"
 #include "track/stream.h"
 
+static bool is_needed(void)
+{
+    return atomic_load_explicit(&spw_process.uses_several, memory_order_acquire);
+}
+
 /* `info` NULL: the stream is unknown, and may be one of any context. */
 static void note(struct spw_device *owner, struct spw_pool *pool,
                  const struct spw_stream_info *info)
@@ -21,6 +26,9 @@ void spw_track_users_note(const uint64_t *addresses, size_t count, CUstream stre
     const struct spw_stream_info *info = NULL;
     bool asked = false;
 
+    if (!is_needed()) {
+        return;
+    }
     spw_track_lease_enter();
     for (size_t i = 0; i < count; i++) {
         struct spw_pool *pool;
@@ -43,6 +51,9 @@ void spw_track_users_note_anywhere(CUstream stream, bool per_thread)
 {
     const struct spw_stream_info *info;
 
+    if (!is_needed()) {
+        return;
+    }
     spw_track_lease_enter();
     info = spw_track_stream_get(stream, per_thread);
     for (int i = 0; i < spw_process.device_count; i++) {

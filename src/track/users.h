@@ -5,8 +5,9 @@
  *
  * cuCtxEnablePeerAccess and cuMemPoolSetAccess tell of contexts in another way (track/device.h).
  *
- * Locking: those of the pools and of the tables of streams and contexts, inside. Any thread, inside
- * the submit barrier. */
+ * Does nothing while the program uses one device. Any thread, inside the submit barrier or before
+ * it is acquired. Locking: spw_locks.process, those of the pools and of the tables of streams and
+ * contexts, inside. */
 #pragma once
 
 #include <stdbool.h>
