@@ -11,14 +11,16 @@ from harness import COMMAND, MIB
 
 BASE = 0x7f0000000000
 WEIGHTS, STATE, ACTIVATION = 10, 20, 30  # lines of the script that hold 64 MiB each
+UNUSED = 40  # a site
 USES = {WEIGHTS: 3, STATE: 2, ACTIVATION: 4}  # in a step
 STEPS = 8
 
 
 class Script(recording.Writer):
-    """A training: two blocks that stay, and one that comes and goes in each step."""
+    """A training: two blocks that stay, and one that comes and goes in each step. `unused`: and
+    one from the line of the state, which is never used."""
 
-    def __init__(self, uses=USES, size=64 * MIB):
+    def __init__(self, uses=USES, size=64 * MIB, unused=False):
         super().__init__()
         self.now, self.size = 1000, size
         self.name("about", 0, "python train.py")
@@ -28,6 +30,9 @@ class Script(recording.Writer):
             self.site(line, "cudaMallocAsync", 8, [(16, 24, line), (16, 32, 99)])
         for line in WEIGHTS, STATE:
             self.alloc(self.tick(), self.block(line), size, line, stream=1)
+        if unused:
+            self.site(UNUSED, "cudaMallocAsync", 8, [(16, 24, STATE), (16, 32, 98)])
+            self.alloc(self.tick(), self.block(UNUSED), size, UNUSED, stream=1)
         for _ in range(STEPS):
             self.step(uses)
 
@@ -177,6 +182,17 @@ class Advise(harness.Case):
         """It may be the workspace of a library, whose address no argument names."""
         _, policy = self.advise(Script({WEIGHTS: 2, STATE: 0, ACTIVATION: 4}))
         self.assertEqual(self.lines(policy), [WEIGHTS])
+
+    def test_a_rule_takes_what_it_cannot_tell_apart(self):
+        """The line of the state is called from two lines; a rule names the innermost. The other
+        block is not seen in use, and counts as used as often."""
+        done, policy = self.advise(Script(unused=True), budget="200MiB")
+        (rule,) = policy["rules"]
+        self.assertEqual(rule["match"]["python"]["lines"], STATE)
+        self.assertEqual(rule["action"], {"host_share": "49%", "movable": False})
+        self.assertIn("64 MiB less on the device at its peak", rule["comment"][0])
+        self.assertIn("at most 192 MiB live on the device, 64 MiB on the host; 128 MiB a step",
+                      done.stdout)
 
     def test_without_uses(self):
         """What outlives a step is taken to be used as often as the rest."""

@@ -7,209 +7,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SIZES = 8, /* a place with more sizes is one group: they differ from step to step */
-    PLACES = 4096,
-};
-
-/* The kinds, sorted into groups. */
-struct sorting {
+/* The kinds, and what of them is on the host. */
+struct placing {
     const struct spw_cli_advise_history *history;
-    struct spw_cli_advise_where *places; /* distinct */
-    unsigned *sizes;                     /* kinds of each place */
-    size_t place_count;
-    int *place_of_kind; /* -1: no rule can name it */
-    struct spw_cli_advise_group *groups;
-    size_t group_count;
-    int *group_of_kind;   /* -1 */
+    struct spw_cli_advise_groups groups;
     uint64_t *host_bytes; /* of each block on the host, by kind */
     uint64_t *bytes;      /* by kind, scratch */
 };
 
-static bool init(struct sorting *sorting, const struct spw_cli_advise_history *history)
+static bool init(struct placing *placing, const struct spw_cli_advise_history *history)
 {
-    size_t kinds = history->kind_count;
-
-    *sorting = (struct sorting){
+    *placing = (struct placing){
         .history = history,
-        .places = calloc(PLACES, sizeof(*sorting->places)),
-        .sizes = calloc(PLACES, sizeof(*sorting->sizes)),
-        .place_of_kind = calloc(kinds, sizeof(*sorting->place_of_kind)),
-        .groups = calloc(kinds, sizeof(*sorting->groups)),
-        .group_of_kind = calloc(kinds, sizeof(*sorting->group_of_kind)),
-        .host_bytes = calloc(kinds, sizeof(*sorting->host_bytes)),
-        .bytes = calloc(kinds, sizeof(*sorting->bytes)),
+        .host_bytes = calloc(history->kind_count, sizeof(*placing->host_bytes)),
+        .bytes = calloc(history->kind_count, sizeof(*placing->bytes)),
     };
-    return sorting->places != NULL && sorting->sizes != NULL && sorting->place_of_kind != NULL &&
-           sorting->groups != NULL && sorting->group_of_kind != NULL &&
-           sorting->host_bytes != NULL && sorting->bytes != NULL;
+    return spw_cli_advise_groups_make(history, SPW_CLI_ADVISE_GROUPS, &placing->groups) &&
+           placing->host_bytes != NULL && placing->bytes != NULL;
 }
 
-static void fini(struct sorting *sorting)
+static void fini(struct placing *placing)
 {
-    free(sorting->places);
-    free(sorting->sizes);
-    free(sorting->place_of_kind);
-    free(sorting->groups);
-    free(sorting->group_of_kind);
-    free(sorting->host_bytes);
-    free(sorting->bytes);
+    spw_cli_advise_groups_fini(&placing->groups);
+    free(placing->host_bytes);
+    free(placing->bytes);
 }
 
-/* ---- groups ---- */
-
-static int find_place(struct sorting *sorting, const struct spw_cli_advise_where *where)
-{
-    for (size_t i = 0; i < sorting->place_count; i++) {
-        if (spw_cli_advise_where_is_same(&sorting->places[i], where)) {
-            return (int)i;
-        }
-    }
-    if (sorting->place_count == PLACES) {
-        return -1;
-    }
-    sorting->places[sorting->place_count] = *where;
-    return (int)sorting->place_count++;
-}
-
-/* A library may use its workspace, such as cuBLAS's, by addresses that no argument names: what was
- * never seen in use is not known to be idle, and stays on the device. */
-static bool is_seen(const struct spw_cli_advise_history *history, size_t kind)
-{
-    return !history->has_uses || history->kinds[kind].uses > 0;
-}
-
-static void find_places(struct sorting *sorting)
-{
-    sorting->place_of_kind[0] = -1;
-    for (size_t i = 1; i < sorting->history->kind_count; i++) {
-        struct spw_cli_advise_where where;
-        bool named = is_seen(sorting->history, i) &&
-                     spw_cli_advise_where_of(sorting->history->kinds[i].site, &where);
-
-        sorting->place_of_kind[i] = named ? find_place(sorting, &where) : -1;
-        if (sorting->place_of_kind[i] >= 0) {
-            sorting->sizes[sorting->place_of_kind[i]]++;
-        }
-    }
-}
-
-static int find_group(struct sorting *sorting, size_t kind)
-{
-    int place = sorting->place_of_kind[kind];
-    uint64_t bytes = sorting->history->kinds[kind].bytes;
-    bool together = sorting->sizes[place] > SIZES;
-    struct spw_cli_advise_group *group = sorting->groups;
-
-    for (; group < sorting->groups + sorting->group_count; group++) {
-        if (spw_cli_advise_where_is_same(&group->where, &sorting->places[place]) &&
-            (together || group->least == bytes)) {
-            return (int)(group - sorting->groups);
-        }
-    }
-    *group = (struct spw_cli_advise_group){.where = sorting->places[place],
-                                           .least = bytes,
-                                           .most = bytes,
-                                           .site = sorting->history->kinds[kind].site};
-    return (int)sorting->group_count++;
-}
-
-static void add_kind(struct spw_cli_advise_group *group, const struct spw_cli_advise_kind *kind)
-{
-    group->least = kind->bytes < group->least ? kind->bytes : group->least;
-    group->most = kind->bytes > group->most ? kind->bytes : group->most;
-    group->link_bytes += (double)kind->link_bytes;
-    group->uses += (double)kind->uses;
-    group->at_peak += kind->at_peak;
-}
-
-/* The most that each group ever holds. */
-static void find_highest(struct sorting *sorting)
-{
-    uint64_t *held = sorting->bytes;
-
-    memset(held, 0, sorting->history->kind_count * sizeof(*held));
-    for (size_t i = 0; i < sorting->history->change_count; i++) {
-        const struct spw_cli_advise_change *change = &sorting->history->changes[i];
-        int group = sorting->group_of_kind[change->kind];
-
-        if (group >= 0) {
-            held[group] += (uint64_t)change->bytes;
-            if (held[group] > sorting->groups[group].highest) {
-                sorting->groups[group].highest = held[group];
-            }
-        }
-    }
-}
-
-static int compare_groups(const void *left, const void *right)
-{
-    const struct spw_cli_advise_group *a = left, *b = right;
-
-    return a->highest < b->highest ? 1 : a->highest > b->highest ? -1 : 0;
-}
-
-static void find_all_groups(struct sorting *sorting)
-{
-    for (size_t i = 0; i < sorting->history->kind_count; i++) {
-        sorting->group_of_kind[i] = sorting->place_of_kind[i] < 0 ? -1 : find_group(sorting, i);
-        if (sorting->group_of_kind[i] >= 0) {
-            add_kind(&sorting->groups[sorting->group_of_kind[i]], &sorting->history->kinds[i]);
-        }
-    }
-}
-
-/* Keeps the groups that hold most. */
-static void make_groups(struct sorting *sorting, const struct spw_cli_advise_goal *goal,
+static void take_groups(const struct placing *placing, const struct spw_cli_advise_goal *goal,
                         struct spw_cli_advise_plan *plan)
 {
-    double steps = sorting->history->steps > 0 ? sorting->history->steps : 1;
-
-    find_places(sorting);
-    find_all_groups(sorting);
-    find_highest(sorting);
-    qsort(sorting->groups, sorting->group_count, sizeof(*sorting->groups), compare_groups);
-    sorting->group_count =
-        sorting->group_count < SPW_CLI_ADVISE_GROUPS ? sorting->group_count : SPW_CLI_ADVISE_GROUPS;
-    for (size_t i = 0; i < sorting->group_count; i++) {
-        struct spw_cli_advise_group *group = &sorting->groups[i];
-
-        group->link_bytes /= steps;
-        group->uses = group->highest > 0 ? group->link_bytes / (double)group->highest : 0;
-        group->cost_ns = spw_cli_advise_use_ns(group->link_bytes, goal->link);
-        plan->groups[i] = *group;
-    }
-    plan->group_count = sorting->group_count;
-    /* The order has changed. */
-    for (size_t k = 0; k < sorting->history->kind_count; k++) {
-        sorting->group_of_kind[k] = -1;
-        for (size_t i = 0; sorting->place_of_kind[k] >= 0 && i < plan->group_count; i++) {
-            const struct spw_cli_advise_group *group = &plan->groups[i];
-            uint64_t bytes = sorting->history->kinds[k].bytes;
-
-            if (bytes >= group->least && bytes <= group->most &&
-                spw_cli_advise_where_is_same(&group->where,
-                                             &sorting->places[sorting->place_of_kind[k]])) {
-                sorting->group_of_kind[k] = (int)i;
-            }
-        }
+    plan->group_count = placing->groups.count;
+    for (size_t i = 0; i < plan->group_count; i++) {
+        plan->groups[i] = placing->groups.list[i];
+        plan->groups[i].cost_ns = spw_cli_advise_use_ns(plan->groups[i].link_bytes, goal->link);
     }
 }
 
 /* ---- the choice ---- */
 
-static void add_moment(struct sorting *sorting, struct spw_cli_advise_problem *problem,
+static void add_moment(struct placing *placing, struct spw_cli_advise_problem *problem,
                        uint64_t live_bytes, size_t change)
 {
     struct spw_cli_advise_moment *moment = &problem->moments[problem->moment_count++];
     uint64_t total = 0;
 
     memset(moment, 0, sizeof(*moment));
-    spw_cli_advise_history_at(sorting->history, change, sorting->bytes);
-    for (size_t i = 0; i < sorting->history->kind_count; i++) {
-        total += sorting->bytes[i];
-        if (sorting->group_of_kind[i] >= 0) {
-            moment->held[sorting->group_of_kind[i]] += sorting->bytes[i];
+    spw_cli_advise_history_at(placing->history, change, placing->bytes);
+    for (size_t i = 0; i < placing->history->kind_count; i++) {
+        total += placing->bytes[i];
+        if (placing->groups.of_kind[i] >= 0) {
+            moment->held[placing->groups.of_kind[i]] += placing->bytes[i];
         }
     }
     moment->excess = total > live_bytes ? total - live_bytes : 0;
@@ -222,66 +69,66 @@ static uint64_t host_bytes_of(uint64_t bytes, unsigned percent)
 }
 
 /* `percents`: of each block on the host, by group. */
-static void place(struct sorting *sorting, const unsigned *percents)
+static void place(struct placing *placing, const unsigned *percents)
 {
-    for (size_t i = 0; i < sorting->history->kind_count; i++) {
-        int group = sorting->group_of_kind[i];
+    for (size_t i = 0; i < placing->history->kind_count; i++) {
+        int group = placing->groups.of_kind[i];
 
-        sorting->host_bytes[i] =
-            group >= 0 ? host_bytes_of(sorting->history->kinds[i].bytes, percents[group]) : 0;
+        placing->host_bytes[i] =
+            group >= 0 ? host_bytes_of(placing->history->kinds[i].bytes, percents[group]) : 0;
     }
 }
 
 /* The least percentage that places this share of each block of a group on the host, where a part of
  * a block is whole granules; 100 if that is all of each block. */
-static unsigned percent_of(const struct sorting *sorting, int group, double share)
+static unsigned percent_of(const struct placing *placing, int group, double share)
 {
     unsigned percent = (unsigned)(share * 100);
     bool all = true;
 
-    for (size_t i = 0; percent < 100 && i < sorting->history->kind_count; i++) {
-        uint64_t bytes = sorting->history->kinds[i].bytes;
+    for (size_t i = 0; percent < 100 && i < placing->history->kind_count; i++) {
+        uint64_t bytes = placing->history->kinds[i].bytes;
 
-        while (sorting->group_of_kind[i] == group && percent < 100 &&
+        while (placing->groups.of_kind[i] == group && percent < 100 &&
                (double)host_bytes_of(bytes, percent) < share * (double)bytes) {
             percent++;
         }
     }
-    for (size_t i = 0; i < sorting->history->kind_count; i++) {
-        uint64_t bytes = sorting->history->kinds[i].bytes;
+    for (size_t i = 0; i < placing->history->kind_count; i++) {
+        uint64_t bytes = placing->history->kinds[i].bytes;
 
-        all &= sorting->group_of_kind[i] != group || host_bytes_of(bytes, percent) == bytes;
+        all &= placing->groups.of_kind[i] != group || host_bytes_of(bytes, percent) == bytes;
     }
     return all ? 100 : percent;
 }
 
 /* The share of a block of a group that is placed on the host; of all sizes, the mean. */
-static double placed_share(const struct sorting *sorting, int group)
+static double placed_share(const struct placing *placing, int group)
 {
     double bytes = 0, host_bytes = 0;
 
-    for (size_t i = 0; i < sorting->history->kind_count; i++) {
-        if (sorting->group_of_kind[i] == group) {
-            bytes += (double)sorting->history->kinds[i].bytes;
-            host_bytes += (double)sorting->host_bytes[i];
+    for (size_t i = 0; i < placing->history->kind_count; i++) {
+        if (placing->groups.of_kind[i] == group) {
+            bytes += (double)placing->history->kinds[i].bytes;
+            host_bytes += (double)placing->host_bytes[i];
         }
     }
     return bytes > 0 ? host_bytes / bytes : 0;
 }
 
-static void read_choice(const struct sorting *sorting, const struct spw_cli_advise_choice *choice,
+static void read_choice(const struct placing *placing, const struct spw_cli_advise_choice *choice,
                         unsigned *ret_percents)
 {
     for (size_t i = 0; i < SPW_CLI_ADVISE_GROUPS; i++) {
         ret_percents[i] = choice->on_host[i] ? 100 : 0;
     }
     if (choice->split >= 0) {
-        ret_percents[choice->split] = percent_of(sorting, choice->split, choice->share);
+        ret_percents[choice->split] = percent_of(placing, choice->split, choice->share);
     }
 }
 
 /* Moments are added until the choice holds in the whole run. */
-static bool choose(struct sorting *sorting, const struct spw_cli_advise_goal *goal,
+static bool choose(struct placing *placing, const struct spw_cli_advise_goal *goal,
                    struct spw_cli_advise_plan *plan)
 {
     struct spw_cli_advise_choice choice;
@@ -298,17 +145,17 @@ static bool choose(struct sorting *sorting, const struct spw_cli_advise_goal *go
         problem->costs[i] = plan->groups[i].cost_ns;
         problem->can_split[i] = plan->groups[i].least >= SPW_CLI_ADVISE_SPLIT;
     }
-    add_moment(sorting, problem, plan->live_bytes, sorting->history->peak_change);
+    add_moment(placing, problem, plan->live_bytes, placing->history->peak_change);
     while (!holds && (found = spw_cli_advise_search(problem, &choice)) &&
            problem->moment_count < SPW_CLI_ADVISE_MOMENTS) {
         struct spw_cli_advise_extent extent;
 
-        read_choice(sorting, &choice, percents);
-        place(sorting, percents);
-        extent = spw_cli_advise_history_extent(sorting->history, sorting->host_bytes);
+        read_choice(placing, &choice, percents);
+        place(placing, percents);
+        extent = spw_cli_advise_history_extent(placing->history, placing->host_bytes);
         holds = extent.device_bytes <= plan->live_bytes && extent.host_bytes <= goal->host_bytes;
         if (!holds) {
-            add_moment(sorting, problem, plan->live_bytes,
+            add_moment(placing, problem, plan->live_bytes,
                        extent.device_bytes > plan->live_bytes ? extent.device_change
                                                               : extent.host_change);
         }
@@ -318,73 +165,72 @@ static bool choose(struct sorting *sorting, const struct spw_cli_advise_goal *go
     plan->bound_ns = choice.bound;
     for (size_t i = 0; i < plan->group_count; i++) {
         plan->groups[i].percent = percents[i];
-        plan->groups[i].share = placed_share(sorting, (int)i);
+        plan->groups[i].share = placed_share(placing, (int)i);
     }
     return found && holds;
 }
 
 /* What the device holds with all groups on the host. */
-static void find_nearest(struct sorting *sorting, struct spw_cli_advise_plan *plan)
+static void find_nearest(struct placing *placing, struct spw_cli_advise_plan *plan)
 {
     unsigned all[SPW_CLI_ADVISE_GROUPS];
 
     for (size_t i = 0; i < SPW_CLI_ADVISE_GROUPS; i++) {
         all[i] = 100;
     }
-    place(sorting, all);
+    place(placing, all);
     plan->nearest_bytes =
-        spw_cli_advise_history_extent(sorting->history, sorting->host_bytes).device_bytes;
+        spw_cli_advise_history_extent(placing->history, placing->host_bytes).device_bytes;
     plan->host_is_short = plan->nearest_bytes <= plan->live_bytes;
 }
 
 /* The figures with the rules as the policy's own code reads them. */
-static bool predict(struct sorting *sorting, const struct spw_cli_advise_goal *goal,
+static bool predict(struct placing *placing, const struct spw_cli_advise_goal *goal,
                     struct spw_cli_advise_plan *plan)
 {
     struct spw_cli_advise_extent extent;
-    double steps = sorting->history->steps > 0 ? sorting->history->steps : 1;
 
-    if (!spw_cli_advise_rules_apply(plan->policy, sorting->history, sorting->host_bytes)) {
+    if (!spw_cli_advise_rules_apply(plan->policy, placing->history, placing->host_bytes)) {
         return false;
     }
-    extent = spw_cli_advise_history_extent(sorting->history, sorting->host_bytes);
+    extent = spw_cli_advise_history_extent(placing->history, placing->host_bytes);
     plan->device_bytes = extent.device_bytes;
     plan->host_bytes = extent.host_bytes;
-    for (size_t i = 1; i < sorting->history->kind_count; i++) {
-        const struct spw_cli_advise_kind *kind = &sorting->history->kinds[i];
+    for (size_t i = 1; i < placing->history->kind_count; i++) {
+        const struct spw_cli_advise_kind *kind = &placing->history->kinds[i];
 
         plan->link_bytes +=
-            (double)kind->link_bytes / steps * (double)sorting->host_bytes[i] / (double)kind->bytes;
+            placing->groups.link_bytes[i] * (double)placing->host_bytes[i] / (double)kind->bytes;
     }
     plan->cost_ns = spw_cli_advise_use_ns(plan->link_bytes, goal->link);
     return true;
 }
 
-static bool make(struct sorting *sorting, const struct spw_cli_advise_goal *goal,
+static bool make(struct placing *placing, const struct spw_cli_advise_goal *goal,
                  struct spw_cli_advise_plan *plan)
 {
-    make_groups(sorting, goal, plan);
-    if (sorting->history->peak <= plan->live_bytes) {
-        plan->device_bytes = sorting->history->peak;
+    take_groups(placing, goal, plan);
+    if (placing->history->peak <= plan->live_bytes) {
+        plan->device_bytes = placing->history->peak;
         return true;
     }
     plan->default_ns =
-        spw_cli_advise_default_ns(sorting->history->peak - plan->live_bytes, goal->link);
-    if (!choose(sorting, goal, plan)) {
+        spw_cli_advise_default_ns(placing->history->peak - plan->live_bytes, goal->link);
+    if (!choose(placing, goal, plan)) {
         plan->answer = SPW_CLI_ADVISE_IMPOSSIBLE;
-        find_nearest(sorting, plan);
+        find_nearest(placing, plan);
         return true;
     }
     plan->answer = SPW_CLI_ADVISE_PLACED;
-    plan->policy = spw_cli_advise_rules_make(sorting->history, goal, plan);
-    return plan->policy != NULL && predict(sorting, goal, plan);
+    plan->policy = spw_cli_advise_rules_make(placing->history, goal, plan);
+    return plan->policy != NULL && predict(placing, goal, plan);
 }
 
 bool spw_cli_advise_plan_make(const struct spw_cli_advise_history *history,
                               const struct spw_cli_advise_goal *goal,
                               struct spw_cli_advise_plan *ret_plan)
 {
-    struct sorting sorting;
+    struct placing placing;
     uint64_t budget =
         goal->budget_bytes > goal->kept_bytes ? goal->budget_bytes - goal->kept_bytes : 0;
     bool good;
@@ -393,8 +239,8 @@ bool spw_cli_advise_plan_make(const struct spw_cli_advise_history *history,
         .answer = SPW_CLI_ADVISE_FITS,
         .live_bytes = budget / 1000 * SPW_CLI_ADVISE_LIVE_PERMILLE,
     };
-    good = init(&sorting, history) && make(&sorting, goal, ret_plan);
-    fini(&sorting);
+    good = init(&placing, history) && make(&placing, goal, ret_plan);
+    fini(&placing);
     return good;
 }
 

@@ -1,5 +1,4 @@
-/* The advice for a recording: which groups of allocations go to the host. A group is what a rule
- * can name: the innermost Python line or the autograd node that asked, and the size. One thread. */
+/* The advice for a recording: which groups of allocations go to the host. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,9 +7,9 @@
 
 #include <cjson/cJSON.h>
 
+#include "cli/advise/groups.h"
 #include "cli/advise/history.h"
 #include "cli/advise/search.h"
-#include "cli/advise/where.h"
 
 /* What is asked for. */
 struct spw_cli_advise_goal {
@@ -19,26 +18,6 @@ struct spw_cli_advise_goal {
     uint64_t host_bytes;   /* of host memory, at most */
     double link;           /* bytes a nanosecond of a copy, in each direction */
 };
-
-struct spw_cli_advise_group {
-    struct spw_cli_advise_where where;
-    uint64_t least, most; /* sizes of its allocations */
-    uint32_t site;        /* one of its sites, for the label */
-    uint64_t highest;     /* bytes that it ever held */
-    uint64_t at_peak;     /* bytes that it held when most was live */
-    double uses;          /* in a step, of each block */
-    double link_bytes;    /* in a step, if it is on the host */
-    uint64_t cost_ns;     /* of a step, likewise */
-    unsigned percent;     /* of each block on the host, as a rule says it: 0 to 100 */
-    double share;         /* the same in whole granules: 0 to 1 */
-};
-
-/* The part of a figure of the group that is on the host. */
-static inline uint64_t spw_cli_advise_group_part(const struct spw_cli_advise_group *group,
-                                                 uint64_t figure)
-{
-    return (uint64_t)((double)figure * group->share);
-}
 
 enum spw_cli_advise_answer {
     SPW_CLI_ADVISE_FITS,       /* nothing has to go */
