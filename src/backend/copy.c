@@ -90,8 +90,7 @@ static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_
     return spw_err_from_driver((int)result);
 }
 
-/* Waits for all copies, if `result` says that the last one was enqueued, and leaves their context.
- */
+/* Waits for a copy, if `result` says that it was enqueued, and leaves its context. */
 static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool pushed)
 {
     if (result == CUDA_SUCCESS) {
@@ -101,14 +100,27 @@ static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool 
     return result;
 }
 
+/* Replaces the watch of the stream by an event behind the copies. Where none can be recorded the
+ * watch stays: waiting here would hold the pool's lock as long as the program's work takes, and
+ * that may itself wait for a thread that wants memory. */
+static void record(struct spw_backend_copier *copier, struct spw_backend_fence **fence)
+{
+    const struct spw_stream own = own_stream(copier);
+    struct spw_backend_fence *recorded;
+
+    if (spw_backend_fence_record(copier->fences, &own, &recorded) == SPW_OK) {
+        spw_backend_fence_drop(copier->fences, *fence);
+        *fence = recorded;
+    }
+}
+
 enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
                                      const struct spw_vm_copy *copies, size_t count, bool after_all,
                                      struct spw_backend_fence **ret_fence)
 {
-    enum spw_err err = open_stream(copier), recorded;
+    enum spw_err err = open_stream(copier);
     struct spw_stream own;
     size_t enqueued;
-    bool pushed;
 
     *ret_fence = NULL;
     if (err == SPW_OK && after_all) {
@@ -117,21 +129,19 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
     if (err != SPW_OK) {
         return err;
     }
+    own = own_stream(copier);
+    err = spw_backend_fence_watch(copier->fences, &own, ret_fence);
+    if (err != SPW_OK) {
+        return err;
+    }
     err = enqueue(copier, copies, count, &enqueued);
     if (enqueued == 0) {
+        spw_backend_fence_drop(copier->fences, *ret_fence);
+        *ret_fence = NULL;
         return err != SPW_OK ? err : SPW_E_INVAL;
     }
-    own = own_stream(copier);
-    recorded = spw_backend_fence_record(copier->fences, &own, ret_fence);
-    if (recorded != SPW_OK) {
-        /* Without a fence, completion of the copies can only be awaited: in their context, as the
-         * calling thread may have none. */
-        if (spw_backend_fences_enter(copier->fences, copier->context, &pushed) == CUDA_SUCCESS) {
-            (void)finish(copier, CUDA_SUCCESS, pushed);
-        }
-        *ret_fence = NULL;
-    }
-    return err != SPW_OK ? err : recorded;
+    record(copier, ret_fence);
+    return err;
 }
 
 static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count)

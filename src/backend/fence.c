@@ -115,6 +115,14 @@ static void strip(struct spw_backend_event **link, CUcontext context)
     }
 }
 
+/* The work of a context that is gone is complete. */
+static void stop_watching(struct spw_backend_fence *fence, CUcontext context)
+{
+    if (fence->watched_in == context) {
+        fence->watched_in = NULL;
+    }
+}
+
 /* Waits until no thread synchronises the context. Its work is complete, so the wait is short. */
 static void await_visits(struct spw_backend_fences *fences, CUcontext context)
 {
@@ -134,6 +142,7 @@ static void forget_context(struct spw_backend_fences *fences, CUcontext context)
 {
     for (struct spw_backend_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
         strip(&fence->events, context);
+        stop_watching(fence, context);
     }
     strip(&fences->unused_events, context);
     take_out(fences, context);
@@ -219,6 +228,7 @@ static void drop(struct spw_backend_fences *fences, struct spw_backend_fence *fe
 {
     drop_events(fences, fence);
     fence->deferred = 0;
+    fence->watched_in = NULL;
     fence->next = fences->unused;
     fences->unused = fence;
 }
@@ -363,6 +373,23 @@ enum spw_err spw_backend_fence_record(struct spw_backend_fences *fences,
     return err;
 }
 
+enum spw_err spw_backend_fence_watch(struct spw_backend_fences *fences,
+                                     const struct spw_stream *stream,
+                                     struct spw_backend_fence **ret_fence)
+{
+    struct spw_backend_fence *fence;
+
+    spw_lock(&fences->lock);
+    fence = take_fence(fences);
+    if (fence != NULL) {
+        fence->watched_in = stream->context;
+        fence->watched = stream->handle;
+        *ret_fence = fence;
+    }
+    spw_unlock(&fences->lock);
+    return fence != NULL ? SPW_OK : SPW_E_METADATA_NOMEM;
+}
+
 bool spw_backend_fences_defer(struct spw_backend_fences *fences)
 {
     bool defers;
@@ -403,10 +430,22 @@ bool spw_backend_fence_is_deferred(struct spw_backend_fences *fences,
         }                                                                                          \
     } while (0)
 
+static enum spw_err query_watched(struct spw_backend_fences *fences,
+                                  const struct spw_backend_fence *fence)
+{
+    CUresult result;
+
+    CALL_IN(result, fences, fence->watched_in, cuStreamQuery, fence->watched);
+    return to_err(result);
+}
+
 static enum spw_err query(struct spw_backend_fences *fences, struct spw_backend_fence *fence)
 {
     if (fence->deferred > fences->synchronized) {
         return SPW_E_AGAIN;
+    }
+    if (fence->watched_in != NULL) {
+        return query_watched(fences, fence);
     }
     for (const struct spw_backend_event *event = fence->events; event != NULL;
          event = event->next) {
@@ -536,7 +575,8 @@ enum spw_err spw_backend_fence_wait_soon(struct spw_backend_fences *fences,
 static enum spw_err wait_stream(struct spw_backend_fences *fences, const struct spw_stream *stream,
                                 struct spw_backend_fence *fence)
 {
-    if (is_capturing(fences, stream) || fence->deferred > fences->synchronized) {
+    if (is_capturing(fences, stream) || fence->deferred > fences->synchronized ||
+        fence->watched_in != NULL) {
         return SPW_E_AGAIN;
     }
     for (const struct spw_backend_event *event = fence->events; event != NULL;

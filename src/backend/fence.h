@@ -4,8 +4,9 @@
  * the device and of the peers that may reach its memory, recorded with cuCtxRecordEvent
  * (CUDA 12.5), which covers every stream of the context. On a driver without that call a fence of
  * the device is deferred: it has a number instead of events, and is complete once all contexts were
- * synchronised after it was made (spw_backend_fence_wait does that). Events are kept for later
- * fences, by context, because an event belongs to the context in which it was created.
+ * synchronised after it was made (spw_backend_fence_wait does that). A watch has no event either:
+ * it is complete while its stream is idle. Events are kept for later fences, by context, because an
+ * event belongs to the context in which it was created.
  *
  * Locking: the caller holds the pool's lock, except where a function says "no lock". A mutex inside
  * protects every record, so that a context can be removed while another thread waits for a fence.
@@ -40,6 +41,8 @@ struct spw_backend_fence {
     struct spw_backend_fence *next;     /* in the list of unused ones */
     struct spw_backend_fence *all_next; /* in the list of all */
     uint64_t deferred;                  /* the number of a deferred fence, else 0 */
+    CUcontext watched_in;               /* of the stream of a watch, else NULL */
+    CUstream watched;
     struct spw_backend_event *events;
 };
 
@@ -70,6 +73,12 @@ enum spw_err spw_backend_fence_record(struct spw_backend_fences *fences,
                                       const struct spw_stream *stream,
                                       struct spw_backend_fence **ret_fence);
 
+/* Makes a watch of a stream to which only the caller submits, without a call to the driver: for the
+ * case that no event can be recorded behind what it submits next. METADATA_NOMEM without memory. */
+enum spw_err spw_backend_fence_watch(struct spw_backend_fences *fences,
+                                     const struct spw_stream *stream,
+                                     struct spw_backend_fence **ret_fence);
+
 /* True when fences of the device are deferred, as far as is known. */
 bool spw_backend_fences_defer(struct spw_backend_fences *fences);
 
@@ -90,7 +99,8 @@ enum spw_err spw_backend_fence_wait(struct spw_backend_fences *fences,
 enum spw_err spw_backend_fence_wait_soon(struct spw_backend_fences *fences,
                                          struct spw_backend_fence *fence, uint64_t patience_ns);
 
-/* Makes later work of `stream` wait for the fence. AGAIN when that is not possible now. */
+/* Makes later work of `stream` wait for the fence. AGAIN when that is not possible now, as for a
+ * watch. */
 enum spw_err spw_backend_fence_wait_stream(struct spw_backend_fences *fences,
                                            const struct spw_stream *stream,
                                            struct spw_backend_fence *fence);

@@ -456,6 +456,17 @@ static CUresult on_stream(CUstream stream)
     return in_context();
 }
 
+static CUresult CUDAAPI stream_query(CUstream stream)
+{
+    if (fails(SPW_CALL_cuStreamQuery)) {
+        return fake.fail_result;
+    }
+    if (in_context() != CUDA_SUCCESS) {
+        return in_context();
+    }
+    return fake.busy ? CUDA_ERROR_NOT_READY : on_stream(stream);
+}
+
 static CUresult CUDAAPI stream_synchronize(CUstream stream)
 {
     return fails(SPW_CALL_cuStreamSynchronize) ? fake.fail_result : on_stream(stream);
@@ -677,6 +688,7 @@ struct spw_driver *fake_driver_reset(void)
     fake.driver.cuMemSetAccess = set_access;
     fake.driver.cuStreamCreate = stream_create;
     fake.driver.cuStreamDestroy_v2 = stream_destroy;
+    fake.driver.cuStreamQuery = stream_query;
     fake.driver.cuStreamSynchronize = stream_synchronize;
     fake.driver.cuMemcpyAsync = copy;
     fake.driver.cuMemcpyDtoHAsync_v2 = read_content;

@@ -85,6 +85,7 @@ struct fake_driver {
     /* copies, which are made at once */
     unsigned char *content;                             /* of the reserved addresses */
     bool forgets;                                       /* copies change nothing */
+    bool busy;                                          /* no stream is idle */
     CUcontext streams[FAKE_DRIVER_STREAMS];             /* by handle less 1: where it was created */
     struct fake_driver_copy copies[FAKE_DRIVER_COPIES]; /* the first ones */
     size_t copy_count;

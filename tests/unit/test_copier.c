@@ -143,19 +143,64 @@ static void test_nothing_to_copy(void **state)
     close();
 }
 
-/* Without a fence the copies are waited for. */
-static void test_no_fence(void **state)
+/* Where no event can be recorded behind the copies, the fence watches the stream. Nothing waits. */
+static void test_no_event(void **state)
 {
-    struct spw_backend_fence *fence;
+    static const enum spw_call each[] = {SPW_CALL_cuEventRecord, SPW_CALL_cuEventCreate};
+    const struct spw_stream other = {
+        .id = 7, .handle = (void *)0x100, .context = fake_driver_context(0)};
 
-    open(1);
-    fake_driver_set_current(fake_driver_context(0));
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        struct spw_backend_fence *fence;
+
+        open(1);
+        fake_driver_fail(each[i], 0, 1, CUDA_ERROR_LAUNCH_FAILED);
+        assert_int_equal(copy(at(MIB), at(0), MIB, false, &fence), SPW_OK);
+        assert_int_equal(calls(SPW_CALL_cuStreamSynchronize), 0);
+        fake_driver.busy = true;
+        assert_int_equal(spw_backend_fence_query(&fences, fence), SPW_E_AGAIN);
+        assert_int_equal(spw_backend_fence_wait_soon(&fences, fence, 1000), SPW_E_AGAIN);
+        assert_int_equal(spw_backend_fence_wait_stream(&fences, &other, fence), SPW_E_AGAIN);
+        fake_driver.busy = false;
+        assert_int_equal(spw_backend_fence_query(&fences, fence), SPW_OK);
+        fake_driver_fail(SPW_CALL_cuStreamQuery, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
+        assert_int_equal(spw_backend_fence_query(&fences, fence),
+                         spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED));
+        spw_backend_fence_drop(&fences, fence);
+        close();
+    }
+}
+
+/* The work of a context that goes is complete; a fence that was dropped is an ordinary one again.
+ */
+static void test_watched_context_goes(void **state)
+{
+    struct spw_backend_fence *fence, *again;
+
+    open(2);
     fake_driver_fail(SPW_CALL_cuEventRecord, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(copy(at(MIB), at(0), MIB, false, &fence),
-                     spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED));
-    assert_null(fence);
-    assert_int_equal(calls(SPW_CALL_cuStreamSynchronize), 1);
-    fake_driver_set_current(NULL);
+    assert_int_equal(copy(at(MIB), at(0), MIB, false, &fence), SPW_OK);
+    fake_driver.busy = true;
+    spw_backend_fences_forget_context(&fences, fake_driver_context(1));
+    assert_int_equal(spw_backend_fence_query(&fences, fence), SPW_E_AGAIN);
+    spw_backend_copier_forget_context(&copier, fake_driver_context(0));
+    spw_backend_fences_forget_context(&fences, fake_driver_context(0));
+    fake_driver.streams[0] = NULL;
+    fake_driver_destroy(0);
+    assert_int_equal(spw_backend_fence_query(&fences, fence), SPW_OK);
+    spw_backend_fence_drop(&fences, fence);
+
+    spw_backend_fences_note_context(&fences, fake_driver_context(2), /* peer */ false);
+    fake_driver_fail(SPW_CALL_cuEventRecord, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(copy(at(MIB), at(0), MIB, false, &fence), SPW_OK);
+    spw_backend_fence_drop(&fences, fence);
+    assert_int_equal(
+        spw_backend_fence_record(&fences, &(struct spw_stream){.id = SPW_STREAM_ALL}, &again),
+        SPW_OK);
+    assert_ptr_equal(again, fence);
+    fake_driver_complete(NULL);
+    assert_int_equal(spw_backend_fence_query(&fences, again), SPW_OK);
+    spw_backend_fence_drop(&fences, again);
     close();
 }
 
@@ -370,19 +415,13 @@ static void test_context_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_after_all),
-        cmocka_unit_test(test_refused_pieces),
-        cmocka_unit_test(test_nothing_to_copy),
-        cmocka_unit_test(test_no_fence),
-        cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_stream_is_refused),
-        cmocka_unit_test(test_context_goes),
-        cmocka_unit_test(test_hash),
-        cmocka_unit_test(test_hash_is_refused),
-        cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_probe_is_refused),
-        cmocka_unit_test(test_context_is_refused),
+        cmocka_unit_test(test_pieces),           cmocka_unit_test(test_after_all),
+        cmocka_unit_test(test_refused_pieces),   cmocka_unit_test(test_nothing_to_copy),
+        cmocka_unit_test(test_no_event),         cmocka_unit_test(test_watched_context_goes),
+        cmocka_unit_test(test_stream),           cmocka_unit_test(test_stream_is_refused),
+        cmocka_unit_test(test_context_goes),     cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_hash_is_refused),  cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_probe_is_refused), cmocka_unit_test(test_context_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
