@@ -1,7 +1,20 @@
 #include "pool/stream_queue.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A number for the calling thread, which no later thread has: pthread_self is used again. */
+static uint64_t thread_number(void)
+{
+    static _Atomic uint64_t last;
+    static _Thread_local uint64_t number __attribute__((tls_model("initial-exec")));
+
+    if (number == 0) {
+        number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    }
+    return number;
+}
 
 static struct spw_stream_queue *add_queue(struct spw_stream_queues *queues,
                                           const struct spw_stream *stream)
@@ -25,7 +38,7 @@ static struct spw_stream_queue *add_queue(struct spw_stream_queues *queues,
     }
     queue->number = queues->count;
     queue->stream = *stream;
-    queue->owner = pthread_self();
+    queue->owner = thread_number();
     queues->by_number[queues->count++] = queue;
     return queue;
 }
@@ -96,7 +109,7 @@ static struct spw_stream_queue *open_queue(struct spw_stream_queues *queues,
         queue = queues->by_number[i];
         if (queue->vacant) {
             queue->stream = *stream;
-            queue->owner = pthread_self();
+            queue->owner = thread_number();
             queue->retired = queue->vacant = false;
             queues->streams++;
             return queue;
@@ -127,7 +140,7 @@ static bool can_name(const struct spw_stream_queue *queue)
     if (queue->number == SPW_STREAM_QUEUE_ALL || queue->retired) {
         return false;
     }
-    return !queue->stream.thread_bound || pthread_equal(queue->owner, pthread_self());
+    return !queue->stream.thread_bound || queue->owner == thread_number();
 }
 
 enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,

@@ -12,7 +12,6 @@
  * and number stays valid for ever. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,9 +31,9 @@ struct spw_fence_record {
 struct spw_stream_queue {
     uint32_t number;
     struct spw_stream stream;
-    pthread_t owner; /* thread that may record on a thread-bound stream */
-    bool retired;    /* the stream's handle is gone */
-    bool vacant;     /* retired and nothing pending: may serve another stream */
+    uint64_t owner; /* number of the thread that may record on a thread-bound stream */
+    bool retired;   /* the stream's handle is gone */
+    bool vacant;    /* retired and nothing pending: may serve another stream */
     uint64_t seq, fenced, done;
     uint64_t unfenced_bytes;                                 /* freed since the newest fence */
     struct spw_fence_record fences[SPW_STREAM_QUEUE_FENCES]; /* a ring, oldest at `first` */
