@@ -126,6 +126,20 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
     spw_unlock(&pool->lock);
 }
 
+void spw_pool_context_synchronized(struct spw_pool *pool, const void *context, uint64_t clock)
+{
+    spw_lock(&pool->lock);
+    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->queues.count; i++) {
+        struct spw_stream_queue *queue = pool->queues.by_number[i];
+
+        if (queue->stream.context == context && !queue->vacant) {
+            synchronized(pool, queue, clock);
+        }
+    }
+    spw_pool_exported_release(pool);
+    spw_unlock(&pool->lock);
+}
+
 /* Freeing may merge a block with its neighbours; its record stays in the list, so the walk goes on
  * from there. */
 static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, const void *context)

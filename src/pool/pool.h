@@ -164,6 +164,10 @@ void spw_pool_reset_reserved_peak(struct spw_pool *pool);
 uint64_t spw_pool_clock(struct spw_pool *pool);
 void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock);
 
+/* Likewise of what was freed on the streams of a context: work elsewhere, also that behind a free
+ * without a stream, may not be complete. */
+void spw_pool_context_synchronized(struct spw_pool *pool, const void *context, uint64_t clock);
+
 /* Keeps the order of memory freed on a stream that is about to be destroyed. Must be called before
  * the handle becomes invalid. */
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream);

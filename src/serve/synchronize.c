@@ -83,16 +83,39 @@ static bool is_only_context(int ordinal)
     return spw_track_contexts_count(ordinal) == 1;
 }
 
-/* The only known context of a device has all its work. */
-static CUresult waited_for_context(CUresult result, const struct moment *moment, int ordinal)
+static void rest(int ordinal, const struct moment *moment)
 {
-    struct spw_pool *pool =
-        ordinal >= 0 ? spw_track_device_opened(&spw_process.devices[ordinal]) : NULL;
+    struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[ordinal]);
 
-    if (result == CUDA_SUCCESS && pool != NULL && moment->clocks[ordinal] > 0 &&
-        is_only_context(ordinal)) {
+    if (pool != NULL && moment->clocks[ordinal] > 0) {
         spw_pool_synchronized(pool, NULL, moment->clocks[ordinal]);
         spw_track_spill_rest(&spw_process.devices[ordinal]);
+    }
+}
+
+/* All work of a context is done. The memory of any device may have been freed in its streams. */
+static void context_rests(CUcontext context, const struct moment *moment)
+{
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
+
+        if (pool != NULL && moment->clocks[i] > 0) {
+            spw_pool_context_synchronized(pool, context, moment->clocks[i]);
+        }
+    }
+}
+
+/* The only known context of a device has all work that uses its memory, unless other devices do. */
+static CUresult waited_for_context(CUresult result, const struct moment *moment, int ordinal,
+                                   CUcontext context)
+{
+    if (result != CUDA_SUCCESS || ordinal < 0) {
+        return result;
+    }
+    if (is_only_context(ordinal) && !atomic_load(&spw_process.uses_several)) {
+        rest(ordinal, moment);
+    } else {
+        context_rests(context, moment);
     }
     return result;
 }
@@ -101,12 +124,13 @@ CUresult spw_serve_cuCtxSynchronize(void)
 {
     const struct spw_stream_info *here = spw_track_stream_current();
     int ordinal = here != NULL ? here->ordinal : -1;
+    CUcontext context = here != NULL ? here->stream.context : NULL;
     struct moment moment;
     CUresult result;
 
     take_moment(&moment);
     WAIT(result, spw_track_driver()->cuCtxSynchronize());
-    return waited_for_context(result, &moment, ordinal);
+    return waited_for_context(result, &moment, ordinal, context);
 }
 
 CUresult spw_serve_cuCtxSynchronize_v2(CUcontext ctx)
@@ -117,7 +141,7 @@ CUresult spw_serve_cuCtxSynchronize_v2(CUcontext ctx)
 
     take_moment(&moment);
     WAIT(result, spw_track_driver()->cuCtxSynchronize_v2(ctx));
-    return waited_for_context(result, &moment, ordinal);
+    return waited_for_context(result, &moment, ordinal, ctx);
 }
 
 /* ---- blocks ---- */
@@ -155,6 +179,8 @@ CUresult spw_serve_synchronize_block(CUdeviceptr address)
     if (err == SPW_E_AGAIN || err == SPW_E_METADATA_NOMEM) {
         return CUDA_SUCCESS; /* a capture has begun, or there is no memory for a record */
     }
-    return waited_for_context(err == SPW_OK ? CUDA_SUCCESS : (CUresult)spw_err_to_driver(err),
-                              &moment, device->ordinal);
+    if (err == SPW_OK) {
+        rest(device->ordinal, &moment); /* the fence covers all that may use the memory */
+    }
+    return (CUresult)spw_err_to_driver(err);
 }
