@@ -6,6 +6,7 @@
 #include "common/thread_slots.h"
 #include "ipc/server.h"
 #include "serve/imports.h"
+#include "track/access.h"
 #include "track/arguments.h"
 #include "track/capture.h"
 #include "track/graph.h"
@@ -70,10 +71,8 @@ static void child(void)
 
         spw_track_device_abandon(device);
         atomic_store(&device->failed, false);
-        for (int j = 0; j < SPW_DEVICES_MAX; j++) {
-            atomic_store(&device->access[j], 0);
-        }
     }
+    spw_track_access_reset();
     spw_track_contexts_reset();
     spw_track_stream_reset();
     spw_track_capture_reset();

@@ -1,6 +1,7 @@
 /* Memory pools. spillway serves the default pool of a device: its sizes, trimming and access. The
  * driver's own default pool keeps the other settings. Pools that the program creates are served by
  * the driver alone. */
+#include "track/access.h"
 #include "track/device.h"
 #include "track/spill.h"
 #include "serve/handlers.h"
@@ -86,7 +87,7 @@ CUresult spw_serve_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *
                                                 : NULL;
 
         if (accessor != NULL && accessor != device) {
-            result = spw_track_device_grant(device, accessor->ordinal, map[i].flags);
+            result = spw_track_access_set(device, accessor->ordinal, map[i].flags);
         }
     }
     return result;

@@ -1,22 +1,24 @@
 /* Memory that peer devices and other hardware reach. */
-#include "track/device.h"
+#include "track/access.h"
 #include "serve/handlers.h"
 #include "track/spill.h"
 #include "serve/immovable.h"
 #include "track/stream.h"
 
-/* Sets the access of the current device to the memory of the device of `peer`. The driver does it
- * for its own allocations; a block of a pool is mapped memory, which needs explicit access. */
-static CUresult share(CUcontext peer, CUmemAccess_flags access)
+/* The current context may reach the memory of `peer`, or may no longer. The driver sees to its own
+ * allocations; a block of a pool is mapped memory, which needs explicit access. */
+static CUresult share(CUcontext peer, bool enabled)
 {
     const struct spw_stream_info *here = spw_track_stream_current();
     int accessor = here == NULL ? -1 : here->ordinal;
+    CUcontext context = here == NULL ? NULL : here->stream.context;
     int owner = spw_track_stream_ordinal(peer);
 
     if (accessor < 0 || owner < 0 || accessor == owner) {
         return CUDA_SUCCESS;
     }
-    return spw_track_device_grant(&spw_process.devices[owner], accessor, access);
+    return enabled ? spw_track_access_enable(&spw_process.devices[owner], peer, accessor, context)
+                   : spw_track_access_disable(&spw_process.devices[owner], peer, accessor, context);
 }
 
 CUresult spw_serve_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
@@ -27,7 +29,7 @@ CUresult spw_serve_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Fla
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    result = share(peerContext, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    result = share(peerContext, /* enabled */ true);
     if (result != CUDA_SUCCESS) {
         /* So that the program may try again. */
         (void)spw_track_driver()->cuCtxDisablePeerAccess(peerContext);
@@ -39,7 +41,7 @@ CUresult spw_serve_cuCtxDisablePeerAccess(CUcontext peerContext)
 {
     CUresult result = spw_track_driver()->cuCtxDisablePeerAccess(peerContext);
 
-    return result == CUDA_SUCCESS ? share(peerContext, CU_MEM_ACCESS_FLAGS_PROT_NONE) : result;
+    return result == CUDA_SUCCESS ? share(peerContext, /* enabled */ false) : result;
 }
 
 /* ---- memory that must stay in place ---- */

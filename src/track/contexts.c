@@ -5,14 +5,20 @@
 
 #include <stdlib.h>
 
+/* An entry of the table. */
+struct known {
+    struct spw_stream_info info;
+    unsigned attachments; /* beyond the first */
+};
+
 bool spw_track_contexts_find(CUcontext context, struct spw_stream_info *ret_info)
 {
-    const struct spw_stream_info *known;
+    const struct known *known;
 
     spw_lock(&spw_locks.contexts);
     known = spw_map_get(&spw_process.contexts.entries, (uintptr_t)context);
     if (known != NULL) {
-        *ret_info = *known;
+        *ret_info = known->info;
     }
     spw_unlock(&spw_locks.contexts);
     return known != NULL;
@@ -21,13 +27,13 @@ bool spw_track_contexts_find(CUcontext context, struct spw_stream_info *ret_info
 bool spw_track_contexts_add(const struct spw_stream_info *info)
 {
     uint64_t key = (uintptr_t)info->stream.context;
-    struct spw_stream_info *copy = malloc(sizeof(*copy));
+    struct known *copy = malloc(sizeof(*copy));
     bool there;
 
     if (copy == NULL) {
         return false;
     }
-    *copy = *info;
+    *copy = (struct known){.info = *info};
     spw_lock(&spw_locks.contexts);
     there = spw_map_get(&spw_process.contexts.entries, key) != NULL;
     if (!there && spw_map_put(&spw_process.contexts.entries, key, copy)) {
@@ -41,27 +47,54 @@ bool spw_track_contexts_add(const struct spw_stream_info *info)
 
 bool spw_track_contexts_remove(CUcontext context, struct spw_stream_info *ret_info)
 {
-    struct spw_stream_info *info;
+    struct known *known;
 
     spw_lock(&spw_locks.contexts);
-    info = spw_map_take(&spw_process.contexts.entries, (uintptr_t)context);
+    known = spw_map_take(&spw_process.contexts.entries, (uintptr_t)context);
     spw_unlock(&spw_locks.contexts);
-    if (info == NULL) {
+    if (known == NULL) {
         return false;
     }
-    *ret_info = *info;
-    free(info);
+    *ret_info = known->info;
+    free(known);
     return true;
+}
+
+void spw_track_contexts_attach(CUcontext context)
+{
+    struct known *known;
+
+    spw_lock(&spw_locks.contexts);
+    known = spw_map_get(&spw_process.contexts.entries, (uintptr_t)context);
+    if (known != NULL) {
+        known->attachments++;
+    }
+    spw_unlock(&spw_locks.contexts);
+}
+
+bool spw_track_contexts_detach(CUcontext context)
+{
+    struct known *known;
+    bool last;
+
+    spw_lock(&spw_locks.contexts);
+    known = spw_map_get(&spw_process.contexts.entries, (uintptr_t)context);
+    last = known == NULL || known->attachments == 0;
+    if (!last) {
+        known->attachments--;
+    }
+    spw_unlock(&spw_locks.contexts);
+    return last;
 }
 
 CUcontext spw_track_contexts_next(int ordinal, size_t *cursor)
 {
-    const struct spw_stream_info *info;
+    const struct known *known;
     CUcontext found = NULL;
 
     spw_lock(&spw_locks.contexts);
-    while (found == NULL && (info = spw_map_next(&spw_process.contexts.entries, cursor)) != NULL) {
-        found = info->ordinal == ordinal ? info->stream.context : NULL;
+    while (found == NULL && (known = spw_map_next(&spw_process.contexts.entries, cursor)) != NULL) {
+        found = known->info.ordinal == ordinal ? known->info.stream.context : NULL;
     }
     spw_unlock(&spw_locks.contexts);
     return found;
@@ -69,12 +102,12 @@ CUcontext spw_track_contexts_next(int ordinal, size_t *cursor)
 
 size_t spw_track_contexts_count(int ordinal)
 {
-    const struct spw_stream_info *info;
+    const struct known *known;
     size_t cursor = 0, count = 0;
 
     spw_lock(&spw_locks.contexts);
-    while ((info = spw_map_next(&spw_process.contexts.entries, &cursor)) != NULL) {
-        count += info->ordinal == ordinal;
+    while ((known = spw_map_next(&spw_process.contexts.entries, &cursor)) != NULL) {
+        count += known->info.ordinal == ordinal;
     }
     spw_unlock(&spw_locks.contexts);
     return count;

@@ -26,6 +26,11 @@ bool spw_track_contexts_add(const struct spw_stream_info *info);
 /* Removes a context and copies its entry; false when it is not in the table. */
 bool spw_track_contexts_remove(CUcontext context, struct spw_stream_info *ret_info);
 
+/* Count what attaches to a context besides its creation (cuCtxAttach), which the driver does not
+ * tell. detach returns true for the last attachment, which is not counted. */
+void spw_track_contexts_attach(CUcontext context);
+bool spw_track_contexts_detach(CUcontext context);
+
 /* Steps through the contexts of a device: returns the one after *cursor (0 to begin with), or NULL
  * after the last. */
 CUcontext spw_track_contexts_next(int ordinal, size_t *cursor);

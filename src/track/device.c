@@ -358,19 +358,14 @@ static enum spw_err regrant(struct spw_device *device, struct spw_pool *pool, in
     return err;
 }
 
-CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access)
+enum spw_err spw_track_device_grant(struct spw_device *device, int accessor,
+                                    CUmemAccess_flags access)
 {
-    enum spw_err err = SPW_OK;
-    struct spw_pool *pool;
+    struct spw_pool *pool = spw_track_device_opened(device);
+    enum spw_err err = pool != NULL ? regrant(device, pool, accessor, access) : SPW_OK;
 
-    spw_lock(&spw_locks.process);
-    pool = spw_track_device_opened(device);
-    if (pool != NULL) {
-        err = regrant(device, pool, accessor, access);
-    }
     if (err == SPW_OK) {
         atomic_store(&device->access[accessor], (uint8_t)access);
     }
-    spw_unlock(&spw_locks.process);
-    return (CUresult)spw_err_to_driver(err);
+    return err;
 }

@@ -49,6 +49,8 @@ void spw_track_device_retire_stream(const struct spw_stream *stream);
 void spw_track_device_note_context(const struct spw_device *device, CUcontext context);
 void spw_track_device_forget_context(CUcontext context);
 
-/* Sets the access of device `accessor` to the device's memory, also for pools opened later. After
- * an error the access is as before; memory that is mapped already may keep more. */
-CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access);
+/* Sets the access of device `accessor` to the device's memory, also for pools opened later: for
+ * track/access.c. After an error the access is as before; memory that is mapped already may keep
+ * more. Caller holds spw_locks.process. */
+enum spw_err spw_track_device_grant(struct spw_device *device, int accessor,
+                                    CUmemAccess_flags access);

@@ -82,11 +82,12 @@ struct spw_device {
      */
     _Atomic uint64_t told_free;
     /* CUmemAccess_flags of the other devices, by ordinal; they apply to a pool opened later, too.
-     */
+     * Of them, by the access of the memory pool (track/access.h), guarded by spw_locks.process. */
     _Atomic uint8_t access[SPW_DEVICES_MAX];
+    uint8_t pool_access[SPW_DEVICES_MAX];
 };
 
-/* The contexts that were seen: struct spw_stream_info of the legacy stream, by context. Guarded by
+/* The contexts that were seen: struct known of contexts.c, by context. Guarded by
  * spw_locks.contexts. */
 struct spw_contexts {
     struct spw_map entries;
@@ -246,6 +247,8 @@ struct spw_process {
     struct spw_tensor_maps tensor_maps;
     struct spw_policy_state policy;
     struct spw_oom_reports oom_reports;
+
+    struct spw_enabled_peer *enabled_peers; /* track/access.h; guarded by spw_locks.process */
 
     /* Blocks of all devices that get their memory when the device is first given work, and devices
      * that lost memory in a move. */
