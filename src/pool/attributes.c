@@ -32,6 +32,29 @@ void spw_pool_keep_in_place(struct spw_pool *pool, const struct spw_extent *bloc
     }
 }
 
+static void set_and_keep(struct spw_pool *pool, struct spw_extent *block,
+                         const struct spw_block_attributes *attributes)
+{
+    set_block(block, attributes);
+    if (spw_pool_is_fixed(block)) {
+        spw_pool_keep_in_place(pool, block);
+    }
+}
+
+bool spw_pool_set_attributes_of(struct spw_pool *pool, uint64_t address,
+                                const struct spw_block_attributes *attributes)
+{
+    struct spw_extent *block;
+
+    spw_lock(&pool->lock);
+    block = spw_pool_address_map_get(&pool->blocks, address);
+    if (block != NULL) {
+        set_and_keep(pool, block, attributes);
+    }
+    spw_unlock(&pool->lock);
+    return block != NULL;
+}
+
 size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t bytes,
                                const struct spw_block_attributes *attributes)
 {
@@ -45,11 +68,8 @@ size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t
     extent = spw_pool_extent(pool, address);
     for (; extent != NULL && extent->address < address + bytes; extent = extent->next) {
         if (extent->kind == SPW_EXTENT_BLOCK) {
-            set_block(extent, attributes);
+            set_and_keep(pool, extent, attributes);
             count++;
-            if (spw_pool_is_fixed(extent)) {
-                spw_pool_keep_in_place(pool, extent);
-            }
         }
     }
     spw_unlock(&pool->lock);

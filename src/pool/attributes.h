@@ -33,5 +33,9 @@ struct spw_block_attributes {
 size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t bytes,
                                const struct spw_block_attributes *attributes);
 
+/* Likewise of the block that begins at an address; false if there is none. */
+bool spw_pool_set_attributes_of(struct spw_pool *pool, uint64_t address,
+                                const struct spw_block_attributes *attributes);
+
 /* Takes the granules of a block that is fixed out of the moves under way. Caller holds the lock. */
 void spw_pool_keep_in_place(struct spw_pool *pool, const struct spw_extent *block);

@@ -49,7 +49,8 @@ static void settle(void)
     }
 }
 
-/* Tells the pool by how many graphs a block is named and kept. */
+/* Tells the pool by how many graphs a block is named and kept. Another block may lie there now, and
+ * may begin elsewhere: it is not meant. */
 static void set_attributes(uint64_t address, const struct graph_count *count)
 {
     uint8_t fix = (uint8_t)((count->naming > 0 ? SPW_NAMED_BY_GRAPH : 0) |
@@ -59,7 +60,7 @@ static void set_attributes(uint64_t address, const struct graph_count *count)
     struct spw_pool *pool;
 
     if (spw_track_device_owner(address, &pool) != NULL) {
-        (void)spw_pool_set_attributes(pool, address, 1, &attributes);
+        (void)spw_pool_set_attributes_of(pool, address, &attributes);
     }
 }
 
