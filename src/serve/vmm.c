@@ -326,17 +326,10 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
 
 CUresult spw_serve_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    struct spw_piece *piece = spw_track_mappings_drop(handle);
+    struct spw_piece *piece = spw_track_mappings_release_begin(handle);
     CUresult result = spw_track_driver()->cuMemRelease(handle);
 
-    if (piece == NULL) {
-        return result;
-    }
-    if (result != CUDA_SUCCESS) {
-        spw_track_mappings_add_reference(handle, piece);
-        return result;
-    }
-    if (spw_track_mappings_is_unused(piece)) {
+    if (piece != NULL && spw_track_mappings_release_end(handle, piece, result == CUDA_SUCCESS)) {
         end_piece(piece);
     }
     return result;

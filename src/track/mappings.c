@@ -23,34 +23,38 @@ bool spw_track_mappings_add(CUmemGenericAllocationHandle handle, struct spw_piec
     return done;
 }
 
-struct spw_piece *spw_track_mappings_drop(CUmemGenericAllocationHandle handle)
+static bool is_unused(const struct spw_piece *piece)
+{
+    return piece->references == 0 && piece->releases == 0 && piece->mappings == 0;
+}
+
+struct spw_piece *spw_track_mappings_release_begin(CUmemGenericAllocationHandle handle)
 {
     struct spw_piece *piece;
 
     spw_lock(&spw_locks.mappings);
     piece = spw_map_get(&spw_process.mappings.pieces, handle);
-    if (piece != NULL && --piece->references == 0) {
-        (void)spw_map_take(&spw_process.mappings.pieces, handle);
+    if (piece != NULL) {
+        piece->releases++;
+        if (--piece->references == 0) {
+            (void)spw_map_take(&spw_process.mappings.pieces, handle);
+        }
     }
     spw_unlock(&spw_locks.mappings);
     return piece;
 }
 
-void spw_track_mappings_add_reference(CUmemGenericAllocationHandle handle, struct spw_piece *piece)
-{
-    spw_lock(&spw_locks.mappings);
-    if (spw_map_put(&spw_process.mappings.pieces, handle, piece)) {
-        piece->references++;
-    }
-    spw_unlock(&spw_locks.mappings);
-}
-
-bool spw_track_mappings_is_unused(const struct spw_piece *piece)
+bool spw_track_mappings_release_end(CUmemGenericAllocationHandle handle, struct spw_piece *piece,
+                                    bool released)
 {
     bool unused;
 
     spw_lock(&spw_locks.mappings);
-    unused = piece->references == 0 && piece->mappings == 0;
+    piece->releases--;
+    if (!released && spw_map_put(&spw_process.mappings.pieces, handle, piece)) {
+        piece->references++;
+    }
+    unused = is_unused(piece);
     spw_unlock(&spw_locks.mappings);
     return unused;
 }
@@ -105,8 +109,9 @@ struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes
     if (mapping != NULL && mapping->piece->spilled) {
         set_spilled(address, /* bytes */ 0);
     }
-    if (mapping != NULL && --mapping->piece->mappings == 0 && mapping->piece->references == 0) {
-        gone = mapping->piece;
+    if (mapping != NULL) {
+        mapping->piece->mappings--;
+        gone = is_unused(mapping->piece) ? mapping->piece : NULL;
     }
     spw_unlock(&spw_locks.mappings);
     *ret_bytes = mapping == NULL ? 0 : mapping->bytes;

@@ -10,7 +10,7 @@
 
 #include "driver/cuda_api.h"
 
-/* The memory of one cuMemCreate. The table changes only the last two members. */
+/* The memory of one cuMemCreate. The table changes only the last three members. */
 struct spw_piece {
     uint64_t bytes;
     int ordinal;         /* device that is charged, or whose pinned memory it counts as */
@@ -22,6 +22,7 @@ struct spw_piece {
     uint8_t rule;        /* policy rule that decided on it; 0: none */
     uint32_t site;       /* call site that is charged */
     unsigned references; /* handles not released yet */
+    unsigned releases;   /* that the driver has not answered yet */
     unsigned mappings;
 };
 
@@ -29,14 +30,14 @@ struct spw_piece {
 bool spw_track_mappings_add(CUmemGenericAllocationHandle handle, struct spw_piece *piece);
 
 /* Gives up one reference of a handle, before the real call, which may hand the same number to
- * another thread. NULL when the handle is not known. */
-struct spw_piece *spw_track_mappings_drop(CUmemGenericAllocationHandle handle);
+ * another thread. NULL when the handle is not known; else the piece stays until the matching
+ * spw_track_mappings_release_end. */
+struct spw_piece *spw_track_mappings_release_begin(CUmemGenericAllocationHandle handle);
 
-/* Adds a reference of a piece under a handle. */
-void spw_track_mappings_add_reference(CUmemGenericAllocationHandle handle, struct spw_piece *piece);
-
-/* True when neither a reference nor a mapping of the piece is left. */
-bool spw_track_mappings_is_unused(const struct spw_piece *piece);
+/* The driver has answered; if it refused, the reference comes back. True when the piece is unused
+ * now. */
+bool spw_track_mappings_release_end(CUmemGenericAllocationHandle handle, struct spw_piece *piece,
+                                    bool released);
 
 /* The driver has mapped a handle at an address. */
 void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t address, uint64_t bytes);
