@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "common/size.h"
 #include "track/device.h"
+#include "track/indirect.h"
 #include "serve/oom.h"
 #include "serve/page_locked.h"
 #include "track/spill.h"
@@ -69,9 +70,20 @@ static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
     return true;
 }
 
+/* What the driver frees with a context: page-locked memory holds no addresses any more. */
+static void ended(uint64_t address, const struct spw_ledger_entry *entry)
+{
+    struct spw_span span;
+
+    if (entry->kind == SPW_LEDGER_PINNED) {
+        (void)spw_track_indirect_unmapped(address, &span);
+    }
+    left_ledger(address, entry);
+}
+
 void spw_serve_account_end_context(CUcontext context)
 {
-    spw_track_ledger_end_context(context, left_ledger);
+    spw_track_ledger_end_context(context, ended);
 }
 
 /* The free failed after all: the entry is put back. */

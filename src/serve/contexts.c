@@ -5,6 +5,7 @@
  * another. At the end of the process nothing is closed. */
 #include "common/lock.h"
 #include "ipc/table.h"
+#include "track/access.h"
 #include "track/arguments.h"
 #include "track/capture.h"
 #include "track/contexts.h"
@@ -17,11 +18,14 @@
 
 /* ---- streams ---- */
 
-/* A stream is about to end: its capture ends with it, and the pools do not wait for it any more. */
-static void end_stream(const struct spw_stream_info *info)
+/* A stream is about to end: its capture ends with it, and the pools do not wait for it any more.
+ * `gone`: it has ended with its context. */
+static void end_stream(const struct spw_stream_info *info, bool gone)
 {
     spw_track_capture_end(info->stream.id);
-    spw_track_device_retire_stream(&info->stream);
+    if (!gone) {
+        spw_track_device_retire_stream(&info->stream);
+    }
 }
 
 static void retire_stream(CUstream handle)
@@ -30,7 +34,7 @@ static void retire_stream(CUstream handle)
 
     spw_track_capture_end(spw_track_capture_unknown(handle));
     if (spw_track_stream_forget(handle, &info)) {
-        end_stream(&info);
+        end_stream(&info, /* gone */ false);
     }
 }
 
@@ -41,12 +45,10 @@ static void retire_context(CUcontext context, bool gone)
     struct spw_stream_info info;
 
     while (spw_track_stream_forget_one_of(context, &info)) {
-        if (!gone) {
-            end_stream(&info);
-        }
+        end_stream(&info, gone);
     }
-    if (spw_track_stream_forget_context(context, &info) && !gone) {
-        end_stream(&info);
+    if (spw_track_stream_forget_context(context, &info)) {
+        end_stream(&info, gone);
     }
 }
 
@@ -156,6 +158,7 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
         }
     }
     spw_track_arguments_forget_layouts();
+    spw_track_access_forget_context(context);
     spw_track_device_forget_context(context);
 }
 
@@ -220,12 +223,17 @@ static void leave_primary(bool entered)
     }
 }
 
+/* From now on the fences of the device include the context: work may be submitted in it by calls
+ * that spillway does not answer. */
 CUresult spw_serve_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     bool entered = enter_primary();
     CUresult result;
 
     SPW_FORWARD(result, spw_track_driver()->cuDevicePrimaryCtxRetain(pctx, dev));
+    if (result == CUDA_SUCCESS && pctx != NULL) {
+        (void)ordinal_of(*pctx);
+    }
     leave_primary(entered);
     return result;
 }
@@ -340,4 +348,31 @@ CUresult spw_serve_cuCtxDestroy(CUcontext ctx)
 {
     lose_own_context(ctx);
     return spw_track_driver()->cuCtxDestroy(ctx);
+}
+
+/* ---- contexts that are counted ---- */
+
+CUresult spw_serve_cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+    CUresult result = spw_track_driver()->cuCtxAttach(pctx, flags);
+
+    if (result == CUDA_SUCCESS) {
+        (void)ordinal_of(*pctx);
+        spw_track_contexts_attach(*pctx);
+    }
+    return result;
+}
+
+/* The last one destroys the context. The driver refuses any but the current one. */
+CUresult spw_serve_cuCtxDetach(CUcontext ctx)
+{
+    const struct spw_stream_info *here = spw_track_stream_current();
+
+    if (here == NULL || here->stream.context != ctx) {
+        return spw_track_driver()->cuCtxDetach(ctx);
+    }
+    if (spw_track_contexts_detach(ctx)) {
+        lose_own_context(ctx);
+    }
+    return spw_track_driver()->cuCtxDetach(ctx);
 }

@@ -16,6 +16,7 @@ static CUresult pinned(CUresult result, const char *api, void *const *address, s
         spw_serve_account_allocated((CUdeviceptr)(uintptr_t)*address,
                                     &(struct spw_ledger_entry){.kind = SPW_LEDGER_PINNED,
                                                                .ordinal = here->ordinal,
+                                                               .context = here->stream.context,
                                                                .bytes = bytes,
                                                                .site = spw_track_site(api)});
     }

@@ -1,10 +1,12 @@
 /* Work of one device that uses memory of another one, which has to make room meanwhile: the memory
  * must stay in its place until the work is done.
  *
- *     across WAY     peer, plain, host, row or graph: how device 0 uses the memory
+ *     across WAY     peer, plain, host, row, graph or kernel: how device 0 uses the memory
  *
- * Device 0 waits for a flag, and then copies from a block of device 1. While it waits, device 1
- * gets more blocks than it has room for. Prints how many there were, and if the content was right.
+ * Device 0 waits for a flag, and then copies from a block of device 1, or adds 1 to each word of
+ * it. While it waits, device 1 gets more blocks than it has room for. Prints how many there were,
+ * and if the content was right. Where nothing is allocated on device 0 (host, kernel), its context
+ * is only retained.
  */
 #include <cuda.h>
 #include <stdbool.h>
@@ -70,10 +72,28 @@ static void graph(void)
     MUST(cuGraphLaunch(executable, stream));
 }
 
+/* Device 0 has access by the memory pool. */
+static void kernel(void)
+{
+    const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemoryPool pool;
+    CUmodule module;
+    CUfunction add;
+
+    MUST(cuDeviceGetDefaultMemPool(&pool, 1));
+    MUST(cuMemPoolSetAccess(pool, &access, 1));
+    MUST(cuModuleLoadData(&module, "any image will do"));
+    MUST(cuModuleGetFunction(&add, module, "spw_add"));
+    launch_add(add, &from, BYTES / 4, stream);
+}
+
 static const struct {
     const char *name;
-    void (*copy)(void);
-} ways[] = {{"peer", peer}, {"plain", plain}, {"host", to_host}, {"row", row}, {"graph", graph}};
+    void (*use)(void);
+    bool allocates; /* on device 0 */
+} ways[] = {{"peer", peer, true}, {"plain", plain, true}, {"host", to_host, false},
+            {"row", row, true},   {"graph", graph, true}, {"kernel", kernel, false}};
 
 static bool is_right(const unsigned char *bytes)
 {
@@ -85,24 +105,25 @@ static bool is_right(const unsigned char *bytes)
     return true;
 }
 
-static bool copy_by(const char *name)
+/* The content of the block, as it was and with 1 added to each word. */
+static bool is_right_after(const char *way)
 {
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-        if (strcmp(name, ways[i].name) == 0) {
-            ways[i].copy();
-            return true;
-        }
-    }
-    return false;
+    return strcmp(way, "kernel") == 0 ? count_wrong(from, BYTES / 4, 0x07070708) == 0
+                                      : is_right(host);
 }
 
 int main(int argc, char **argv)
 {
     CUdeviceptr others[OTHERS];
     uint32_t *flag;
+    size_t way = 0;
     int count = 0;
 
-    if (argc != 2) {
+    while (argc == 2 && way < sizeof(ways) / sizeof(ways[0]) &&
+           strcmp(argv[1], ways[way].name) != 0) {
+        way++;
+    }
+    if (argc != 2 || way == sizeof(ways) / sizeof(ways[0])) {
         return 2;
     }
     MUST(cuInit(0));
@@ -112,19 +133,17 @@ int main(int argc, char **argv)
     MUST(cuCtxSetCurrent(contexts[1]));
     MUST(cuMemAlloc(&from, BYTES));
     MUST(cuMemsetD8(from, 7, BYTES));
+    MUST(cuMemHostAlloc((void **)&flag, sizeof(*flag), CU_MEMHOSTALLOC_PORTABLE));
+    MUST(cuMemHostAlloc((void **)&host, BYTES, CU_MEMHOSTALLOC_PORTABLE));
+    *flag = 0;
     MUST(cuCtxSetCurrent(contexts[0]));
-    if (strcmp(argv[1], "host") != 0) {
+    if (ways[way].allocates) {
         MUST(cuMemAlloc(&to, BYTES));
     }
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    MUST(cuMemHostAlloc((void **)&flag, sizeof(*flag), 0));
-    MUST(cuMemHostAlloc((void **)&host, BYTES, 0));
-    *flag = 0;
 
     MUST(cuStreamWaitValue32(stream, (CUdeviceptr)(uintptr_t)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
-    if (!copy_by(argv[1])) {
-        return 2;
-    }
+    ways[way].use();
     MUST(cuCtxSetCurrent(contexts[1]));
     while (count < OTHERS && cuMemAlloc(&others[count], OTHER_BYTES) == CUDA_SUCCESS) {
         MUST(cuMemsetD8Async(others[count++], 1, OTHER_BYTES, NULL));
@@ -132,9 +151,10 @@ int main(int argc, char **argv)
     MUST(cuCtxSetCurrent(contexts[0]));
     __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
     MUST(cuStreamSynchronize(stream));
-    if (strcmp(argv[1], "host") != 0) {
+    if (ways[way].allocates) {
         MUST(cuMemcpyDtoH(host, to, BYTES));
     }
-    printf("%d other blocks, content %s\n", count, is_right(host) ? "right" : "wrong");
+    MUST(cuCtxSetCurrent(contexts[1]));
+    printf("%d other blocks, content %s\n", count, is_right_after(argv[1]) ? "right" : "wrong");
     return 0;
 }

@@ -41,7 +41,7 @@ class Copies(harness.Case):
         rule = {"name": "others", "match": {"size": {"min": "7MiB", "max": "7MiB"}},
                 "action": {"placement": "device"}}
         policy.write_text(json.dumps({"version": 1, "rules": [rule]}))
-        for way in "peer", "plain", "host", "row", "graph":
+        for way in "peer", "plain", "host", "row", "graph", "kernel":
             with self.subTest(way):
                 result = self.run_program(ACROSS, way, SIM_DEVICES=2, SIM_MEMORY="64MiB",
                                           CHECK="on", POLICY=policy, MOVE_WAIT=20,
