@@ -93,7 +93,21 @@ static void remove_block(struct spw_access_log *log, uint32_t block)
     spw_log(SPW_LOG_DEBUG, "access free %#llx",
             (unsigned long long)log->index.blocks[block].address);
     spw_migrate_block_index_remove(&log->index, block);
-    spw_migrate_predictor_free(&log->predictor, block);
+    if (log->predictor.blocks[block].untracked) {
+        spw_migrate_predictor_end_untracked(&log->predictor, block);
+    } else {
+        spw_migrate_predictor_free(&log->predictor, block);
+    }
+}
+
+/* Removes blocks whose free was not recorded. */
+static void remove_overlapping(struct spw_access_log *log, uint64_t address, uint64_t bytes)
+{
+    uint32_t block;
+
+    while ((block = spw_migrate_block_index_overlap(&log->index, address, address + bytes)) != 0) {
+        remove_block(log, block);
+    }
 }
 
 void spw_migrate_access_log_alloc(struct spw_access_log *log, uint64_t address, uint64_t bytes,
@@ -105,12 +119,25 @@ void spw_migrate_access_log_alloc(struct spw_access_log *log, uint64_t address, 
         return;
     }
     spw_lock(&log->lock);
-    /* blocks whose free was not recorded */
-    while ((block = spw_migrate_block_index_overlap(&log->index, address, address + bytes)) != 0) {
-        remove_block(log, block);
-    }
+    remove_overlapping(log, address, bytes);
     block = spw_migrate_predictor_alloc(&log->predictor, bytes, site);
     enter_block(log, "alloc", block, address, bytes);
+    spw_unlock(&log->lock);
+}
+
+void spw_migrate_access_log_enter(struct spw_access_log *log, uint64_t address, uint64_t bytes,
+                                  uint32_t site, bool untracked)
+{
+    uint32_t block;
+
+    if (!spw_migrate_block_index_contains(&log->index, address)) {
+        return;
+    }
+    spw_lock(&log->lock);
+    remove_overlapping(log, address, bytes);
+    block = untracked ? spw_migrate_predictor_add_untracked(&log->predictor, bytes, site)
+                      : spw_migrate_predictor_add_block(&log->predictor, bytes, site, 0);
+    enter_block(log, untracked ? "untracked" : "live", block, address, bytes);
     spw_unlock(&log->lock);
 }
 
@@ -154,6 +181,26 @@ static void mark_access(struct spw_access_log *log, uint64_t address, uint64_t l
     }
 }
 
+/* The same of granules that are migrating. */
+static void mark_migrating(struct spw_access_log *log, uint64_t address, uint64_t last_address)
+{
+    size_t last = spw_migrate_block_index_granule(&log->index, last_address);
+
+    for (size_t g = spw_migrate_block_index_granule(&log->index, address); g <= last; g++) {
+        if (log->target_tier[g] != 0) {
+            log->last_access[g] = log->clock;
+        }
+    }
+}
+
+/* True if a block lies at an address or ends there. */
+static bool is_near_block(const struct spw_access_log *log, uint64_t address)
+{
+    return spw_migrate_block_index_find(&log->index, address) != 0 ||
+           (address > log->index.base &&
+            spw_migrate_block_index_find(&log->index, address - 1) != 0);
+}
+
 /* Records an access: to a block, or to the granule if the block is gone already. An address just
  * behind the end of a block may mean that block. */
 static void record_address(struct spw_access_log *log, uint64_t address)
@@ -167,6 +214,10 @@ static void record_address(struct spw_access_log *log, uint64_t address)
     if (block != 0) {
         const struct spw_block_range *candidate = &log->index.blocks[block];
 
+        if (log->predictor.blocks[block].untracked) {
+            mark_migrating(log, candidate->address, candidate->end - 1);
+            return;
+        }
         spw_log(SPW_LOG_DEBUG, "access use %#llx", (unsigned long long)candidate->address);
         spw_migrate_predictor_use(&log->predictor, block);
         mark_access(log, candidate->address, candidate->end - 1);
@@ -175,26 +226,35 @@ static void record_address(struct spw_access_log *log, uint64_t address)
     }
 }
 
-/* Records the addresses of one call; `what` tells in the debug log which. */
-static void record_addresses(struct spw_access_log *log, const char *what,
+/* Records the addresses of one call; `what` tells in the debug log which. False if an address may
+ * be that of a block which is not known: the call may touch all of it. */
+static bool record_addresses(struct spw_access_log *log, const char *what,
                              const uint64_t *addresses, size_t count)
 {
+    bool known = true;
+
     log->clock++;
     for (size_t i = 0; i < count; i++) {
+        known = known && (!spw_migrate_block_index_contains(&log->index, addresses[i]) ||
+                          is_near_block(log, addresses[i]));
         record_address(log, addresses[i]);
     }
     if (spw_log_enabled(SPW_LOG_DEBUG)) {
         spw_log(SPW_LOG_DEBUG, "access %s %d", what, gettid());
     }
+    return known;
 }
 
 void spw_migrate_access_log_record(struct spw_access_log *log, const uint64_t *addresses,
                                    size_t count, bool kernel)
 {
+    bool known;
+
     spw_lock(&log->lock);
-    record_addresses(log, kernel ? "kernel" : "other", addresses, count);
-    log->complete += !log->incomplete;
-    log->complete_non_kernel += !log->incomplete && !kernel;
+    known =
+        record_addresses(log, kernel ? "kernel" : "other", addresses, count) && !log->incomplete;
+    log->complete += known;
+    log->complete_non_kernel += known && !kernel;
     spw_unlock(&log->lock);
 }
 
@@ -202,7 +262,7 @@ void spw_migrate_access_log_record_partial(struct spw_access_log *log, const uin
                                            size_t count)
 {
     spw_lock(&log->lock);
-    record_addresses(log, "partial", addresses, count);
+    (void)record_addresses(log, "partial", addresses, count);
     spw_unlock(&log->lock);
 }
 
@@ -413,6 +473,9 @@ static void include_block(const struct spw_access_log *log, struct spw_planner_c
     uint32_t end = spw_migrate_predictor_next_free(&log->predictor, block);
     uint64_t age = spw_migrate_predictor_age(&log->predictor, block);
 
+    if (log->predictor.blocks[block].untracked) {
+        return;
+    }
     if (next < chunk->next) {
         chunk->next = next;
     }

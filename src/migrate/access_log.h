@@ -93,6 +93,11 @@ void spw_migrate_access_log_alloc(struct spw_access_log *log, uint64_t address, 
                                   uint32_t site);
 void spw_migrate_access_log_free(struct spw_access_log *log, uint64_t address);
 
+/* Enters a new block without an event. With `untracked` its uses are no events either, and it does
+ * not count as used, except by migrations under way. */
+void spw_migrate_access_log_enter(struct spw_access_log *log, uint64_t address, uint64_t bytes,
+                                  uint32_t site, bool untracked);
+
 /* Records a submitted call with all addresses of its arguments; `kernel`: it may reach other memory
  * too. Once for each call, while the caller holds the submit barrier. */
 void spw_migrate_access_log_record(struct spw_access_log *log, const uint64_t *addresses,

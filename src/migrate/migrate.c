@@ -610,6 +610,14 @@ void spw_migrate_allocated(struct spw_migrate *tier, uint64_t address, uint64_t 
     }
 }
 
+void spw_migrate_entered(struct spw_migrate *tier, uint64_t address, uint64_t bytes, uint32_t site,
+                         bool untracked)
+{
+    if (spw_migrate_is_recording(tier)) {
+        spw_migrate_access_log_enter(&tier->log, address, bytes, site, untracked);
+    }
+}
+
 void spw_migrate_freed(struct spw_migrate *tier, uint64_t address)
 {
     if (spw_migrate_is_recording(tier)) {

@@ -152,6 +152,11 @@ void spw_migrate_allocated(struct spw_migrate *tier, uint64_t address, uint64_t 
                            uint32_t site);
 void spw_migrate_freed(struct spw_migrate *tier, uint64_t address);
 
+/* Records an allocation that says nothing of the next ones: it may be given back at once. With
+ * `untracked` the block's place is not the tier's to choose, and its uses do not matter to it. */
+void spw_migrate_entered(struct spw_migrate *tier, uint64_t address, uint64_t bytes, uint32_t site,
+                         bool untracked);
+
 /* True when the next call should pass its stream to spw_migrate_before_submit. No lock. */
 bool spw_migrate_wants_stream(const struct spw_migrate *tier);
 

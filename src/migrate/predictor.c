@@ -509,6 +509,25 @@ uint32_t spw_migrate_predictor_alloc(struct spw_predictor *predictor, uint64_t b
     return block;
 }
 
+uint32_t spw_migrate_predictor_add_untracked(struct spw_predictor *predictor, uint64_t bytes,
+                                             uint32_t site)
+{
+    uint32_t block = spw_migrate_predictor_add_block(predictor, bytes, site, 0);
+
+    if (block != 0) {
+        predictor->blocks[block].untracked = true;
+        predictor->live_bytes -= bytes;
+    }
+    return block;
+}
+
+/* The history does not name it, so its number is free at once. */
+void spw_migrate_predictor_end_untracked(struct spw_predictor *predictor, uint32_t block)
+{
+    predictor->blocks[block].live = false;
+    predictor->unused[predictor->unused_count++] = block;
+}
+
 void spw_migrate_predictor_use(struct spw_predictor *predictor, uint32_t block)
 {
     const struct spw_predictor_event *last = event_at(predictor, predictor->count - 1);

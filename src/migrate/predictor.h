@@ -61,6 +61,7 @@ struct spw_predictor_block {
     uint32_t realloc_pass;   /* the forecast that predicted a successor which is not there yet */
     uint32_t sum_pass;       /* the last sum of live bytes that counted it */
     bool live;
+    bool untracked; /* no event tells of it */
 };
 
 struct spw_predictor_event {
@@ -102,6 +103,11 @@ void spw_migrate_predictor_fini(struct spw_predictor *predictor);
  * when there are too many. */
 uint32_t spw_migrate_predictor_alloc(struct spw_predictor *predictor, uint64_t bytes,
                                      uint32_t site);
+
+/* Adds a live block of which no event will tell, and takes it back. */
+uint32_t spw_migrate_predictor_add_untracked(struct spw_predictor *predictor, uint64_t bytes,
+                                             uint32_t site);
+void spw_migrate_predictor_end_untracked(struct spw_predictor *predictor, uint32_t block);
 
 /* Appends a use. Several uses of one block in a row count as one event. */
 void spw_migrate_predictor_use(struct spw_predictor *predictor, uint32_t block);

@@ -125,6 +125,22 @@ static __attribute__((noinline)) void record(const struct spw_track_request *req
     });
 }
 
+/* All blocks are told, since a migration must know what a call may write. A block that a rule has
+ * put on the host never needs room on the device; one that is not counted yet may be an attempt. */
+static __attribute__((noinline)) void tell_tier(struct spw_migrate *tier,
+                                                const struct spw_track_request *request,
+                                                const struct spw_result *result)
+{
+    uint64_t bytes = request->asked.bytes;
+    uint32_t site = request->asked.site;
+
+    if (result->uncounted || request->stays_on_host) {
+        spw_migrate_entered(tier, result->address, bytes, site, request->stays_on_host);
+    } else {
+        spw_migrate_allocated(tier, result->address, bytes, site);
+    }
+}
+
 static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_address)
 {
     bool shares = spw_track_caller() == SPW_CALLER_SHARES;
@@ -155,9 +171,8 @@ static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_add
         struct spw_migrate *tier =
             SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&request->device->tier) : NULL;
 
-        /* A block that a rule has put on the host never needs room on the device. */
-        if (SPW_UNLIKELY(tier != NULL) && !result.uncounted && !request->stays_on_host) {
-            spw_migrate_allocated(tier, result.address, request->asked.bytes, request->asked.site);
+        if (SPW_UNLIKELY(tier != NULL)) {
+            tell_tier(tier, request, &result);
         }
         if (spw_record_active() && !result.uncounted) {
             record(request, &result);

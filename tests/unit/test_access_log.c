@@ -208,7 +208,7 @@ static void test_too_many_blocks(void **state)
     spw_migrate_access_log_record(&f.log, &f.base, 1, /* kernel */ false);
     now = spw_migrate_access_log_snapshot(&f.log, 9);
     assert_int_equal(now.submissions, 9);
-    assert_int_equal(now.complete, 2);
+    assert_int_equal(now.complete, 1); /* not the first, which named no block */
     assert_int_equal(now.complete_non_kernel, 0);
     assert_int_equal(now.clock, 4);
     close_both();
@@ -268,6 +268,80 @@ static void test_use_without_a_block(void **state)
     assert_true(is_accessed(0, &since));
     assert_false(is_accessed(1, &since));
     assert_int_equal(events(), 0);
+    close_both();
+}
+
+/* A block that was entered without an event has all its granules marked. Frees are events, since
+ * such a block is followed from then on. */
+static void test_entered_block(void **state)
+{
+    struct spw_access_log_snapshot since;
+
+    open_both();
+    spw_migrate_access_log_enter(&f.log, f.base, 3 * GRANULE, 3, /* untracked */ false);
+    assert_int_equal(events(), 0);
+    since = spw_migrate_access_log_snapshot(&f.log, 0);
+    record(f.base);
+    for (uint64_t i = 0; i < 8; i++) {
+        assert_int_equal(is_accessed(i, &since), i < 3);
+    }
+    assert_int_equal(events(), 1);
+    spw_migrate_access_log_free(&f.log, f.base);
+    assert_int_equal(events(), 2);
+    close_both();
+}
+
+/* Of an untracked block there are no events, and only what migrates of it is marked. Its number is
+ * used again. */
+static void test_untracked_block(void **state)
+{
+    struct spw_access_log_watch watch = {.count = 1};
+    struct spw_access_log_snapshot since;
+    uint32_t number;
+
+    open_both();
+    watch.places[0] = (struct spw_move_place){
+        .block = f.base, .granule = f.base + 2 * GRANULE, .to = SPW_TIER_DEVICE};
+    spw_migrate_access_log_enter(&f.log, f.base, 4 * GRANULE, 3, /* untracked */ true);
+    number = block_at(f.base);
+    assert_int_not_equal(number, 0);
+    assert_int_equal(f.log.predictor.live_bytes, 0);
+    since = spw_migrate_access_log_snapshot(&f.log, 0);
+    record(f.base);
+    for (uint64_t i = 0; i < 8; i++) {
+        assert_false(is_accessed(i, &since));
+    }
+    spw_migrate_access_log_watch(&f.log, &watch);
+    record(f.base);
+    for (uint64_t i = 0; i < 8; i++) {
+        assert_int_equal(is_accessed(i, &since), i == 2);
+    }
+    spw_migrate_access_log_unwatch(&f.log, &watch);
+    spw_migrate_access_log_free(&f.log, f.base);
+    assert_int_equal(events(), 0);
+    assert_int_equal(block_at(f.base), 0);
+    spw_migrate_access_log_alloc(&f.log, f.base, GRANULE, 3);
+    assert_int_equal(block_at(f.base), number);
+    assert_int_equal(f.log.predictor.live_bytes, GRANULE);
+    close_both();
+}
+
+/* A call that names memory without a known block may touch any part of a block there. */
+static void test_unknown_block_is_incomplete(void **state)
+{
+    struct spw_access_log_snapshot now;
+
+    open_both();
+    spw_migrate_access_log_alloc(&f.log, f.base, 2 * GRANULE, 3);
+    record(f.base + GRANULE);
+    record(f.base + 2 * GRANULE); /* its end */
+    record(f.base - 1);           /* elsewhere */
+    now = spw_migrate_access_log_snapshot(&f.log, 3);
+    assert_int_equal(now.complete, 3);
+    record(f.base + 3 * GRANULE);
+    now = spw_migrate_access_log_snapshot(&f.log, 4);
+    assert_int_equal(now.complete, 3);
+    assert_int_equal(now.clock, 4);
     close_both();
 }
 
@@ -354,6 +428,8 @@ static void test_dirty_state(void **state)
     other = f.base + 9 * GRANULE;
     watch.places[0].granule = f.base + GRANULE;
     watch.places[1].granule = f.base + 3 * GRANULE;
+    spw_migrate_access_log_alloc(&f.log, other, GRANULE, 3);
+    spw_migrate_access_log_alloc(&f.log, watch.places[1].granule, GRANULE, 3);
     record(watch.places[1].granule);
     watch.since = spw_migrate_access_log_snapshot(&f.log, 1);
     assert_int_equal(spw_migrate_access_log_dirty_state(&f.log, &watch, 1), SPW_CLEAN);
@@ -559,6 +635,9 @@ int main(void)
         cmocka_unit_test(test_too_many_blocks),
         cmocka_unit_test(test_granules_of_a_use),
         cmocka_unit_test(test_use_without_a_block),
+        cmocka_unit_test(test_entered_block),
+        cmocka_unit_test(test_untracked_block),
+        cmocka_unit_test(test_unknown_block_is_incomplete),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_kernels_and_steps),
         cmocka_unit_test(test_incoming),
