@@ -103,12 +103,26 @@ static int load(struct spw_pool *pool, struct spw_swap_file *file, const struct 
     return hash == out->hash ? 0 : EBADMSG;
 }
 
+static int compare(const void *left, const void *right)
+{
+    const struct spw_swap_chunk *a = &((const struct spw_swapped *)left)->chunk;
+    const struct spw_swap_chunk *b = &((const struct spw_swapped *)right)->chunk;
+
+    if (a->rank != b->rank) {
+        return a->rank < b->rank ? -1 : 1;
+    }
+    return a->address < b->address ? -1 : 1;
+}
+
 struct spw_swap_result spw_migrate_swap_in(struct spw_swap *swap, struct spw_pool *pool,
                                            struct spw_swap_file *file, bool host)
 {
     struct spw_swap_result result = {0};
     size_t left = 0;
 
+    if (swap->count > 0) {
+        qsort(swap->chunks, swap->count, sizeof(*swap->chunks), compare);
+    }
     for (size_t i = 0; i < swap->count; i++) {
         struct spw_swapped *out = &swap->chunks[i];
         int error;

@@ -29,14 +29,34 @@ static bool find_in_block(const struct spw_pool *pool, const struct spw_extent *
         size_t last = spw_pool_backing_chunk_end(backing, index);
         uint64_t begin = backing->base + first * backing->granule_bytes;
 
-        *ret_chunk = (struct spw_swap_chunk){begin, (last - first) * backing->granule_bytes,
-                                             backing->granules[first].tier};
+        *ret_chunk = (struct spw_swap_chunk){.address = begin,
+                                             .bytes = (last - first) * backing->granule_bytes,
+                                             .tier = backing->granules[first].tier};
         if (qualifies(pool, block, first, last)) {
             return true;
         }
         at = begin + ret_chunk->bytes;
     }
     return false;
+}
+
+/* The rank of a chunk, by all blocks on it. `block`: the first of them. */
+static enum spw_swap_rank rank_of(const struct spw_extent *block, uint64_t end)
+{
+    enum spw_swap_rank rank = SPW_SWAP_OTHER;
+
+    for (const struct spw_extent *e = block; e != NULL && e->address < end; e = e->next) {
+        if (e->kind != SPW_EXTENT_BLOCK) {
+            continue;
+        }
+        if ((e->fixed & SPW_FIXED_BY_GRAPH) != 0) {
+            return SPW_SWAP_KEPT_BY_GRAPH;
+        }
+        if ((e->fixed & SPW_NAMED_BY_GRAPH) != 0) {
+            rank = SPW_SWAP_NAMED_BY_GRAPH;
+        }
+    }
+    return rank;
 }
 
 /* Returns the extent to begin with. */
@@ -56,6 +76,9 @@ bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap
     for (const struct spw_extent *e = extent_from(pool, address); e != NULL && !found;
          e = spw_pool_space_next_large(&pool->space, e)) {
         found = e->kind == SPW_EXTENT_BLOCK && find_in_block(pool, e, address, ret_chunk);
+        if (found) {
+            ret_chunk->rank = rank_of(e, ret_chunk->address + ret_chunk->bytes);
+        }
     }
     spw_unlock(&pool->lock);
     return found;
@@ -115,6 +138,10 @@ static enum spw_err map(struct spw_pool *pool, const struct spw_swap_chunk *chun
 static void note_tier(struct spw_pool *pool, const struct spw_swap_chunk *chunk, enum spw_tier tier)
 {
     uint64_t end = chunk->address + chunk->bytes;
+
+    spw_counter_shift(tier == SPW_TIER_HOST ? &pool->counters->spilled_bytes
+                                            : &pool->counters->promoted_bytes,
+                      (int64_t)chunk->bytes);
 
     for (struct spw_extent *e = spw_pool_space_find(&pool->space, chunk->address);
          e != NULL && e->address < end; e = e->next) {

@@ -14,10 +14,15 @@
 
 struct spw_pool;
 
+/* Which chunks come back first: those that lie under a block which a graph keeps in its place
+ * afterwards, then those under blocks that graphs name. */
+enum spw_swap_rank { SPW_SWAP_KEPT_BY_GRAPH, SPW_SWAP_NAMED_BY_GRAPH, SPW_SWAP_OTHER };
+
 /* The addresses of a chunk. */
 struct spw_swap_chunk {
     uint64_t address, bytes;
     enum spw_tier tier;
+    enum spw_swap_rank rank;
 };
 
 /* Finds the first chunk from `address` on, 0 or the end of a chunk that was found before, that may

@@ -235,8 +235,10 @@ static void test_the_pool_ends(void **state)
 static void test_the_host_takes_the_rest(void **state)
 {
     struct fixture f;
+    uint64_t spilled;
 
     open_fixture(&f);
+    spilled = count(&f.pool.counters.spilled_bytes);
     (void)swap_out(&f);
     f.pool.vm.most_chunks = 4;
     assert_int_equal(swap_in(&f, true).left, 0);
@@ -245,10 +247,32 @@ static void test_the_host_takes_the_rest(void **state)
     assert_int_equal(fake_vm_on_host(&f.pool.vm, f.a, EACH), 0);
     assert_int_equal(fake_vm_on_host(&f.pool.vm, f.b, EACH), 2);
     assert_int_equal(count(&f.accounts[1].spilled), 2 * GRANULE);
+    assert_int_equal(count(&f.pool.counters.spilled_bytes), spilled + 5 * GRANULE);
     assert_int_equal(count(&f.accounts[0].spilled), 0);
     expect_content(&f);
     pool_free(&f.pool, f.b, &stream_a);
     pool_check(&f.pool);
+    close_fixture(&f);
+}
+
+/* Blocks that graphs keep come back to the device first, then those that they name. */
+static void test_graphs_come_first(void **state)
+{
+    const struct spw_block_attributes kept = {.fix = SPW_FIXED_BY_GRAPH};
+    const struct spw_block_attributes named = {.fix = SPW_NAMED_BY_GRAPH};
+    struct fixture f;
+
+    open_fixture(&f);
+    spw_pool_let_graphs_move(f.pool.pool, true);
+    assert_int_equal(spw_pool_set_attributes(f.pool.pool, f.other_half, 1, &kept), 1);
+    assert_int_equal(spw_pool_set_attributes(f.pool.pool, f.b, 1, &named), 1);
+    assert_int_equal(swap_out(&f).bytes, 12 * GRANULE);
+    f.pool.vm.most_chunks = 4;
+    assert_int_equal(swap_in(&f, true).left, 0);
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.other_half, SHARED), 0);
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.b, EACH), 1);
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.a, EACH), 3);
+    expect_content(&f);
     close_fixture(&f);
 }
 
@@ -425,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_access),
         cmocka_unit_test(test_the_pool_ends),
         cmocka_unit_test(test_the_host_takes_the_rest),
+        cmocka_unit_test(test_graphs_come_first),
         cmocka_unit_test(test_free_memory_beside),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_the_limit),
