@@ -66,10 +66,13 @@ static void announce_arrival(void)
 
 void spw_migrate_barrier_wait(struct spw_thread_slot *slot)
 {
-    while (atomic_load(&spw_migrate_barrier.closed) != 0) {
+    uint32_t closed;
+
+    /* A pause that begins to hold it meanwhile changes the value, and so hears of this thread. */
+    while ((closed = atomic_load(&spw_migrate_barrier.closed)) != 0) {
         leave_slot(slot);
         announce_arrival();
-        spw_futex_wait(&spw_migrate_barrier.closed, 1, NULL);
+        spw_futex_wait(&spw_migrate_barrier.closed, closed, NULL);
         mark_slot(slot);
     }
 }
@@ -120,9 +123,9 @@ static void open_barrier(void)
     spw_futex_wake(&spw_migrate_barrier.closed);
 }
 
-bool spw_migrate_barrier_quiesce(uint64_t most_ns)
+/* Closes the barrier and waits as long as `backoff` has patience. */
+static bool quiesce(struct spw_backoff *backoff)
 {
-    struct spw_backoff backoff = {.limit_ns = most_ns};
     const struct spw_thread_slot *mine = spw_migrate_barrier_inside() ? spw_thread_self.slot : NULL;
     uint32_t open = 0;
 
@@ -140,12 +143,19 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
     }
     spw_migrate_barrier_depth++;
     while (has_submitters(mine)) {
-        if (!spw_backoff_pause(&backoff)) {
+        if (!spw_backoff_pause(backoff)) {
             spw_migrate_barrier_resume();
             return false;
         }
     }
     return true;
+}
+
+bool spw_migrate_barrier_quiesce(uint64_t most_ns)
+{
+    struct spw_backoff backoff = {.limit_ns = most_ns};
+
+    return quiesce(&backoff);
 }
 
 void spw_migrate_barrier_resume(void)
@@ -164,7 +174,7 @@ bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void))
 
     atomic_store(&on_arrival, arrived);
     atomic_store(&spw_migrate_barrier.held, 1);
-    while (!spw_migrate_barrier_quiesce(most_ns)) {
+    while (!quiesce(&backoff)) {
         if (!spw_backoff_pause(&backoff)) {
             atomic_store(&spw_migrate_barrier.held, 0);
             spw_futex_wake(&spw_migrate_barrier.held);
@@ -172,6 +182,8 @@ bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void))
         }
     }
     holds = true;
+    atomic_store(&spw_migrate_barrier.closed, 2);
+    spw_futex_wake(&spw_migrate_barrier.closed);
     return true;
 }
 

@@ -22,7 +22,7 @@
 #include "common/thread_slots.h"
 
 struct spw_migrate_barrier {
-    _Atomic uint32_t closed; /* 1: submitters wait; a futex word */
+    _Atomic uint32_t closed; /* 1: submitters wait; 2: for the end of a pause; a futex word */
     _Atomic bool armed;      /* in use; set once, before the first submission */
     _Atomic uint32_t held;   /* 1: closed by a pause; a futex word */
 };
@@ -100,6 +100,12 @@ void spw_migrate_barrier_resume(void);
  * lock. Ended by release_hold, on the same thread. */
 bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void));
 void spw_migrate_barrier_release_hold(void);
+
+/* True while a pause holds it, or is about to. */
+static inline bool spw_migrate_barrier_is_held(void)
+{
+    return atomic_load(&spw_migrate_barrier.held) != 0;
+}
 
 /* Waits until no pause holds the barrier, unless the calling thread is inside. To be called before
  * a request for memory takes a lock. */

@@ -13,6 +13,7 @@
 #include "serve/account.h"
 #include "serve/handlers.h"
 #include "serve/imports.h"
+#include "migrate/barrier.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
@@ -169,6 +170,15 @@ static int ordinal_of(CUcontext context)
                                                                 : spw_track_stream_ordinal(context);
 }
 
+/* A pause moves memory in the contexts that there are: none ends before it does. To be called
+ * before a lock is taken. */
+static void await_pause(void)
+{
+    if (!atomic_load(&spw_process.leaving)) {
+        spw_migrate_barrier_pass();
+    }
+}
+
 static void lose_context(CUcontext context)
 {
     int ordinal = ordinal_of(context);
@@ -268,9 +278,11 @@ static CUcontext primary_of(CUdevice dev)
 
 CUresult spw_serve_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
-    bool entered = enter_primary();
     CUresult result;
+    bool entered;
 
+    await_pause();
+    entered = enter_primary();
     lose_context(primary_of(dev));
     result = spw_track_driver()->cuDevicePrimaryCtxReset_v2(dev);
     leave_primary(entered);
@@ -279,9 +291,11 @@ CUresult spw_serve_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 
 CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
 {
-    bool entered = enter_primary();
     CUresult result;
+    bool entered;
 
+    await_pause();
+    entered = enter_primary();
     lose_context(primary_of(dev));
     result = spw_track_driver()->cuDevicePrimaryCtxReset(dev);
     leave_primary(entered);
@@ -301,20 +315,28 @@ static CUresult released(CUdevice dev, CUcontext primary, CUresult result)
 
 CUresult spw_serve_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
-    bool entered = enter_primary();
-    CUcontext primary = primary_of(dev);
-    CUresult result = released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease_v2(dev));
+    CUcontext primary;
+    CUresult result;
+    bool entered;
 
+    await_pause();
+    entered = enter_primary();
+    primary = primary_of(dev);
+    result = released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease_v2(dev));
     leave_primary(entered);
     return result;
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxRelease(CUdevice dev)
 {
-    bool entered = enter_primary();
-    CUcontext primary = primary_of(dev);
-    CUresult result = released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease(dev));
+    CUcontext primary;
+    CUresult result;
+    bool entered;
 
+    await_pause();
+    entered = enter_primary();
+    primary = primary_of(dev);
+    result = released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease(dev));
     leave_primary(entered);
     return result;
 }
@@ -330,6 +352,7 @@ static void lose_own_context(CUcontext context)
     if (ordinal < 0) {
         return;
     }
+    await_pause();
     entered = enter_primary();
     primary = context == primary_of(spw_process.devices[ordinal].handle);
     leave_primary(entered);

@@ -1,5 +1,6 @@
 #include "serve/pause.h"
 
+#include "common/lock.h"
 #include "migrate/barrier.h"
 #include "migrate/swap_file.h"
 #include "pool/pool.h"
@@ -120,14 +121,16 @@ static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *requ
         return SPW_PAUSE_NO_FILE;
     }
     for (int i = 0; i < spw_process.device_count && result->error == 0; i++) {
-        struct spw_migrate *tier = swapping_tier(&spw_process.devices[i]);
+        /* Another thread may close the pool meanwhile; it stays until the lease ends. */
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
+        struct spw_migrate *tier = atomic_load(&spw_process.devices[i].tier);
 
-        if (tier != NULL) {
+        if (pool != NULL && tier != NULL) {
             struct spw_swap_result swapped = spw_migrate_swap_out_all(tier, &swap_file);
 
             result->moved_bytes += swapped.bytes;
             result->error = swapped.error;
-            (void)spw_pool_trim(spw_track_device_opened(&spw_process.devices[i]), 0);
+            (void)spw_pool_trim(pool, 0);
         }
     }
     return SPW_PAUSE_DONE;
@@ -189,7 +192,19 @@ static enum spw_pause_outcome move_out(const struct spw_pause_request *request,
                                    : evict_each(request, only, result);
 }
 
-struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *request)
+/* Only one thread at a time begins or ends a pause. A pause that holds the program is waited for
+ * first, unless the caller is to hold it, holds it, or is inside a call that submits. */
+static void enter_pausing(bool holder)
+{
+    spw_lock(&spw_locks.pausing);
+    while (!holder && !spw_migrate_barrier_inside() && spw_migrate_barrier_is_held()) {
+        spw_unlock(&spw_locks.pausing);
+        spw_migrate_barrier_pass();
+        spw_lock(&spw_locks.pausing);
+    }
+}
+
+static struct spw_pause_result begin(const struct spw_pause_request *request)
 {
     struct spw_pause_result result = {.outcome = SPW_PAUSE_NO_PART};
     bool held = request->arrived != NULL;
@@ -222,8 +237,17 @@ struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *re
     return result;
 }
 
-struct spw_pause_result spw_serve_pause_end(const struct spw_part *part, uint64_t wait_ns,
-                                            bool held)
+struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *request)
+{
+    struct spw_pause_result result;
+
+    enter_pausing(/* holder */ request->arrived != NULL);
+    result = begin(request);
+    spw_unlock(&spw_locks.pausing);
+    return result;
+}
+
+static struct spw_pause_result end(const struct spw_part *part, uint64_t wait_ns, bool held)
 {
     struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
     struct spw_part_blocks blocks;
@@ -254,8 +278,22 @@ struct spw_pause_result spw_serve_pause_end(const struct spw_part *part, uint64_
     return result;
 }
 
+struct spw_pause_result spw_serve_pause_end(const struct spw_part *part, uint64_t wait_ns,
+                                            bool held)
+{
+    struct spw_pause_result result;
+
+    enter_pausing(/* holder */ held);
+    result = end(part, wait_ns, held);
+    spw_unlock(&spw_locks.pausing);
+    return result;
+}
+
+/* The file is the parent's, which closes it; the child has a descriptor of its own. */
 void spw_serve_pause_forget(void)
 {
-    swap_file = (struct spw_swap_file){0};
+    if (swap_file.buffer != NULL) {
+        spw_migrate_swap_file_close(&swap_file);
+    }
     spw_serve_part_end_all();
 }

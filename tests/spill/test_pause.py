@@ -15,6 +15,7 @@ import harness
 from harness import COMMAND, MIB
 
 PAUSED = harness.ROOT / "tests/spill/paused"
+INTERRUPTED = harness.ROOT / "tests/spill/interrupted"
 BLOCKS = 6 * 5 * MIB  # of a thread
 LEAST = 5 * 5 * MIB  # while one of them is replaced
 OPTIONS = {"CONTROL": "on", "SUMMARY": "off", "SIM_MEMORY": "1GiB", "CHECK": "on"}
@@ -23,12 +24,12 @@ OPTIONS = {"CONTROL": "on", "SUMMARY": "off", "SIM_MEMORY": "1GiB", "CHECK": "on
 class Program:
     """A program that works until it is ended, under spillway."""
 
-    def __init__(self, case, *words, **options):
+    def __init__(self, case, *words, program=PAUSED, **options):
         case.number = getattr(case, "number", 0) + 1
         self.stats = case.folder / f"stats{case.number}"
         self.case = case
         env = harness.environment(**{**OPTIONS, "STATS": self.stats, **options})
-        self.process = subprocess.Popen([PAUSED, *map(str, words)], env=env, text=True,
+        self.process = subprocess.Popen([program, *map(str, words)], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, cwd=case.folder)
         case.addCleanup(self.kill)
@@ -73,7 +74,8 @@ class Program:
 class Pause(harness.Case):
     def command(self, name, *arguments, status=0):
         result = self.run_command([COMMAND, name, *arguments], harness.environment(False, False))
-        self.assertEqual(result.status, status, result.stdout + result.stderr)
+        if status is not None:
+            self.assertEqual(result.status, status, result.stdout + result.stderr)
         return result.stdout + result.stderr
 
     def committed(self, pid):
@@ -411,6 +413,61 @@ class Pause(harness.Case):
                     self.command("resume", program.pid, status=0 if paused else 1)
                     program.await_steps()
                     program.end()
+
+    def begin(self, what):
+        """A program that waits for a line."""
+        program = Program(self, what, program=INTERRUPTED)
+        self.assertEqual(program.process.stdout.readline(), "ready\n")
+        return program
+
+    def go(self, program):
+        program.process.stdin.write("go\n")
+        program.process.stdin.flush()
+
+    def test_a_context_ends_meanwhile(self):
+        """It waits for the end of the pause, whose copies are made in it."""
+        for delay in (0, 0.03, 0.1):
+            for to in [], ["--to", self.folder]:
+                with self.subTest(to=to, delay=delay):
+                    program = self.begin("context")
+                    with concurrent.futures.ThreadPoolExecutor() as pool:
+                        pause = pool.submit(self.command, "pause", *to, program.pid)
+                        time.sleep(delay)
+                        self.go(program)
+                        try:
+                            self.assertIn("256 MiB went to", pause.result())
+                        except AssertionError:  # the context was faster
+                            self.assertEqual(program.process.stdout.readline(), "destroyed\n")
+                            continue
+                    self.command("resume", program.pid)
+                    self.assertEqual(program.process.stdout.readline(), "destroyed\n")
+                    self.assertEqual(program.process.wait(timeout=60), 0)
+
+    def test_a_child_keeps_no_file(self):
+        program = self.begin("fork")
+        self.command("pause", "--to", self.folder, program.pid)
+        self.go(program)
+        child = program.process.stdout.readline().strip()
+        deleted = [path for path in pathlib.Path(f"/proc/{child}/fd").iterdir()
+                   if "(deleted)" in os.readlink(path)
+                   and str(self.folder) in os.readlink(path)]
+        self.assertEqual(deleted, [])
+        self.command("resume", program.pid)
+        self.go(program)
+        self.assertEqual(program.process.wait(timeout=60), 0)
+
+    def test_the_program_pauses_itself_meanwhile(self):
+        """The one waits for the other."""
+        program = self.begin("itself")
+        self.go(program)
+        for to in [], ["--to", self.folder], [], ["--to", self.folder]:
+            said = self.command("pause", *to, program.pid, status=None)
+            if "the program waits" in said:
+                self.command("resume", program.pid)
+        self.go(program)
+        self.assertEqual(program.process.stdout.readline(), "paused, 0 refused\n")
+        self.assertEqual(program.process.stdout.readline(), "0 words wrong\n")
+        self.assertEqual(program.process.wait(timeout=60), 0)
 
     def test_functions(self):
         result = self.run_program(PAUSED, "api", 20, SIM_MEMORY="1GiB")

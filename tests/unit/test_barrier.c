@@ -1,6 +1,8 @@
 /* The submit barrier: who passes, who waits, how long quiescing waits, and the counts. */
 #include "migrate/barrier.h"
 
+#include "common/clock.h"
+
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -126,6 +128,44 @@ static void test_hold(void **state)
     assert_false(spw_migrate_barrier_hold(MS, note_arrival)); /* it stays closed too long */
     assert_int_equal(atomic_load(&spw_migrate_barrier.held), 0);
     spw_migrate_barrier_resume();
+}
+
+static _Atomic bool leaves;
+
+static void *stay_inside(void *cookie)
+{
+    spw_migrate_barrier_acquire();
+    atomic_store((_Atomic bool *)cookie, true);
+    while (!atomic_load(&leaves)) {
+        usleep(100);
+    }
+    spw_migrate_barrier_release();
+    return NULL;
+}
+
+/* A thread stays inside: a pause gives up in time, and lets everybody go on. */
+static void test_hold_in_vain(void **state)
+{
+    _Atomic bool inside = false, passed = false;
+    pthread_t staying, asking;
+    uint64_t begin;
+
+    atomic_store(&leaves, false);
+    assert_int_equal(pthread_create(&staying, NULL, stay_inside, &inside), 0);
+    while (!atomic_load(&inside)) {
+        usleep(100);
+    }
+    begin = spw_clock_ns();
+    assert_int_equal(pthread_create(&asking, NULL, ask_for_memory, &passed), 0);
+    assert_false(spw_migrate_barrier_hold(200 * MS, note_arrival));
+    assert_true(spw_clock_ns() - begin < UINT64_C(10000) * MS); /* not 200 ms for each try */
+    assert_int_equal(atomic_load(&spw_migrate_barrier.held), 0);
+    assert_int_equal(atomic_load(&spw_migrate_barrier.closed), 0);
+    assert_int_equal(pthread_join(asking, NULL), 0);
+    assert_true(atomic_load(&passed));
+    assert_false(spw_migrate_barrier_inside());
+    atomic_store(&leaves, true);
+    assert_int_equal(pthread_join(staying, NULL), 0);
 }
 
 /* From now on the system call answers EPERM in this process. */
@@ -404,6 +444,7 @@ int main(void)
         TEST(test_counts),
         TEST(test_closer_passes),
         TEST(test_hold),
+        TEST(test_hold_in_vain),
         TEST(test_denied_late),
         TEST(test_somebody_stays),
         TEST(test_a_thread_that_dies),
