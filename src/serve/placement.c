@@ -37,6 +37,24 @@ static bool host_ready(const struct spw_device *device)
     return tier != NULL && spw_counter_get(limit) > 0;
 }
 
+/* The device may have no room for its part of a block: others make room, as for a block without a
+ * rule. False when that is impossible too; *ret_err says why it was refused before. */
+static bool place_parts(const struct spw_track_request *request,
+                        const struct spw_decision *decision, struct spw_result *ret_result,
+                        enum spw_err *ret_err)
+{
+    struct spw_migrate *tier = atomic_load(&request->device->tier);
+
+    if (*ret_err == SPW_E_LIMIT || spw_migrate_can_map_host(tier)) {
+        *ret_err = spw_track_spill_alloc(request, *ret_err, ret_result);
+    }
+    if (is_refused(*ret_err) || (*ret_err == SPW_OK && ret_result->host_bytes == 0)) {
+        spw_serve_decision_unmet(request->device, decision->rule,
+                                 "there is no room for both parts of it");
+    }
+    return !is_refused(*ret_err);
+}
+
 /* Places a block, or a part of it, on the host. False when that is impossible. */
 static bool place_on_host(const struct spw_track_request *request,
                           const struct spw_decision *decision, struct spw_result *ret_result,
@@ -48,9 +66,8 @@ static bool place_on_host(const struct spw_track_request *request,
         return false;
     }
     *ret_err = alloc_at_once(request, ret_result);
-    if (*ret_err == SPW_E_LIMIT && !decision->wish.on_host) {
-        /* The device has no room for its part. */
-        *ret_err = spw_track_spill_alloc(request, *ret_err, ret_result);
+    if (is_refused(*ret_err) && !decision->wish.on_host) {
+        return place_parts(request, decision, ret_result, ret_err);
     }
     if (is_refused(*ret_err)) {
         spw_serve_decision_unmet(request->device, decision->rule,

@@ -203,6 +203,13 @@ class Placement(Policies):
                                    allow=[*pinned, "rule a cannot be applied"])
         self.check(result, "a", live_bytes=8 * MIB, host_bytes=0, unmet=1)
 
+    def test_share_on_a_full_device(self):
+        """The driver has no more memory, below the limit: at least the share is on the host."""
+        _, result = self.run_rules([("a", ALPHA, {"host_share": "50%"})], *["beta:64"] * 8,
+                                   "alpha:32", SIM_OVERHEAD="on", allow=["device 0 is full"])
+        self.check(result, "a", live_bytes=32 * MIB, unmet=0)
+        self.assertGreaterEqual(self.rule(result, "a")["host_bytes"], 16 * MIB)
+
     def test_device(self):
         """Others make room; where nothing does, the block is where it can be."""
         full = [r"device 0 is full", r"rule b cannot be applied on device 0: the device has no "
