@@ -676,6 +676,11 @@ static void note_context(void *vm, CUcontext context, bool peer)
     spw_backend_note_context(vm, context, peer);
 }
 
+static void end_context(void *vm, CUcontext context)
+{
+    spw_backend_end_context(vm, context);
+}
+
 static void forget_context(void *vm, CUcontext context)
 {
     spw_backend_forget_context(vm, context);
@@ -698,6 +703,7 @@ const struct spw_track_ops spw_track_ops = {
     .host_place = host_place,
     .grant = grant,
     .note_context = note_context,
+    .end_context = end_context,
     .forget_context = forget_context,
     .forget_contexts = forget_contexts,
     .report = report,

@@ -713,10 +713,21 @@ void spw_backend_forget_contexts(struct spw_backend *backend)
     spw_backend_fences_forget_contexts(&backend->fences);
 }
 
-void spw_backend_forget_context(struct spw_backend *backend, CUcontext context)
+static void forget_copiers(struct spw_backend *backend, CUcontext context)
 {
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         spw_backend_copier_forget_context(&backend->copiers[tier], context);
     }
+}
+
+void spw_backend_end_context(struct spw_backend *backend, CUcontext context)
+{
+    spw_backend_fences_end_context(&backend->fences, context);
+    forget_copiers(backend, context);
+}
+
+void spw_backend_forget_context(struct spw_backend *backend, CUcontext context)
+{
+    forget_copiers(backend, context);
     spw_backend_fences_forget_context(&backend->fences, context);
 }

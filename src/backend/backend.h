@@ -53,6 +53,10 @@ bool spw_backend_grant(struct spw_backend *backend, int accessor, bool readable,
  * whole device cover its streams too. */
 void spw_backend_note_context(struct spw_backend *backend, CUcontext context, bool peer);
 
+/* A context is about to be destroyed: no more copies are made in it. Those that were are complete
+ * once its work is. */
+void spw_backend_end_context(struct spw_backend *backend, CUcontext context);
+
 /* Removes a context that is about to be destroyed, or is gone; its work is complete. */
 void spw_backend_forget_context(struct spw_backend *backend, CUcontext context);
 

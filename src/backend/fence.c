@@ -51,10 +51,22 @@ CUcontext spw_backend_fences_own_context(struct spw_backend_fences *fences)
     /* New ones are put in front. */
     for (const struct spw_backend_context *known = fences->contexts; known != NULL;
          known = known->next) {
-        context = known->peer ? context : known->context;
+        context = known->peer || known->ending ? context : known->context;
     }
     spw_unlock(&fences->lock);
     return context;
+}
+
+void spw_backend_fences_end_context(struct spw_backend_fences *fences, CUcontext context)
+{
+    struct spw_backend_context *known;
+
+    spw_lock(&fences->lock);
+    known = find_context(fences, context);
+    if (known != NULL) {
+        known->ending = true;
+    }
+    spw_unlock(&fences->lock);
 }
 
 static void note_context(struct spw_backend_fences *fences, CUcontext context, bool peer)

@@ -28,6 +28,7 @@ struct spw_backend_context {
     struct spw_backend_context *next;
     CUcontext context;
     bool peer;             /* of another device, whose kernels may reach this device's memory */
+    bool ending;           /* about to be destroyed: nothing new is made in it */
     uint64_t synchronized; /* deferred fences up to this number are complete in it */
 };
 
@@ -124,8 +125,11 @@ void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontex
                                      bool peer);
 
 /* Returns the oldest known context of this device, which is likely to outlive the others: what is
- * allocated in it is gone with it. NULL when none is known. */
+ * allocated in it is gone with it. NULL when none is known but such as are about to end. */
 CUcontext spw_backend_fences_own_context(struct spw_backend_fences *fences);
+
+/* A context is about to be destroyed. */
+void spw_backend_fences_end_context(struct spw_backend_fences *fences, CUcontext context);
 
 /* Removes a context and its events. */
 void spw_backend_fences_forget_context(struct spw_backend_fences *fences, CUcontext context);

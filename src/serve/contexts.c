@@ -145,6 +145,7 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
     spw_serve_account_end_context(context);
     spw_ipc_table_end_context(context);
     if (!gone) {
+        spw_track_device_end_context(context);
         synchronize(context, device->ordinal);
     }
     spw_serve_imports_end_context(context);

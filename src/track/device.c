@@ -314,6 +314,21 @@ void spw_track_device_add_users(const struct spw_device *owner, struct spw_pool 
     spw_unlock(&spw_locks.process);
 }
 
+void spw_track_device_end_context(CUcontext context)
+{
+    spw_lock(&spw_locks.process);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
+
+        if (pool != NULL) {
+            spw_pool_lock(pool);
+            spw_track_ops.end_context(spw_process.devices[i].vm, context);
+            spw_pool_unlock(pool);
+        }
+    }
+    spw_unlock(&spw_locks.process);
+}
+
 void spw_track_device_forget_context(CUcontext context)
 {
     spw_lock(&spw_locks.process);

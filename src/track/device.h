@@ -49,6 +49,10 @@ void spw_track_device_retire_stream(const struct spw_stream *stream);
 void spw_track_device_note_context(const struct spw_device *device, CUcontext context);
 void spw_track_device_forget_context(CUcontext context);
 
+/* A context is about to be destroyed: no pool begins a copy in it. To be called before its work is
+ * waited for, so that the wait covers all copies. */
+void spw_track_device_end_context(CUcontext context);
+
 /* Sets the access of device `accessor` to the device's memory, also for pools opened later: for
  * track/access.c. After an error the access is as before; memory that is mapped already may keep
  * more. Caller holds spw_locks.process. */

@@ -40,6 +40,7 @@ struct spw_track_ops {
     /* A context was seen for the first time, or is about to be destroyed: of the device, or of a
      * peer that may reach its memory. */
     void (*note_context)(void *vm, CUcontext context, bool peer);
+    void (*end_context)(void *vm, CUcontext context); /* before its work is waited for */
     void (*forget_context)(void *vm, CUcontext context);
     void (*forget_contexts)(void *vm); /* all of them */
     /* Writes the statistics file. No lock. */

@@ -233,6 +233,30 @@ static void test_stream(void **state)
     close();
 }
 
+/* No stream is made in a context that is about to end. */
+static void test_ending_context(void **state)
+{
+    struct spw_backend_fence *fence;
+
+    open(2);
+    assert_int_equal(copy(at(MIB), at(0), MIB, false, &fence), SPW_OK);
+    assert_ptr_equal(copier.context, fake_driver_context(0));
+    spw_backend_fences_end_context(&fences, fake_driver_context(0));
+    spw_backend_copier_forget_context(&copier, fake_driver_context(0));
+    assert_int_equal(spw_backend_fence_query(&fences, fence), SPW_E_AGAIN); /* it still counts */
+    fake_driver_complete(fake_driver_context(0));
+    assert_int_equal(spw_backend_fence_query(&fences, fence), SPW_OK);
+    spw_backend_fence_drop(&fences, fence);
+    assert_int_equal(copy(at(MIB), at(0), MIB, false, &fence), SPW_OK);
+    assert_ptr_equal(copier.context, fake_driver_context(1));
+    spw_backend_fence_drop(&fences, fence);
+    spw_backend_fences_end_context(&fences, fake_driver_context(1));
+    spw_backend_fences_end_context(&fences, fake_driver_context(3)); /* nobody knows it */
+    assert_null(spw_backend_fences_own_context(&fences));
+    fake_driver.streams[0] = NULL;
+    close();
+}
+
 static void test_stream_is_refused(void **state)
 {
     static const enum spw_call each[] = {SPW_CALL_cuStreamCreate, SPW_CALL_cuCtxPushCurrent_v2,
@@ -415,13 +439,21 @@ static void test_context_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),           cmocka_unit_test(test_after_all),
-        cmocka_unit_test(test_refused_pieces),   cmocka_unit_test(test_nothing_to_copy),
-        cmocka_unit_test(test_no_event),         cmocka_unit_test(test_watched_context_goes),
-        cmocka_unit_test(test_stream),           cmocka_unit_test(test_stream_is_refused),
-        cmocka_unit_test(test_context_goes),     cmocka_unit_test(test_hash),
-        cmocka_unit_test(test_hash_is_refused),  cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_probe_is_refused), cmocka_unit_test(test_context_is_refused),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_after_all),
+        cmocka_unit_test(test_refused_pieces),
+        cmocka_unit_test(test_nothing_to_copy),
+        cmocka_unit_test(test_no_event),
+        cmocka_unit_test(test_watched_context_goes),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_ending_context),
+        cmocka_unit_test(test_stream_is_refused),
+        cmocka_unit_test(test_context_goes),
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_hash_is_refused),
+        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_probe_is_refused),
+        cmocka_unit_test(test_context_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
