@@ -394,6 +394,35 @@ static enum spw_err admit(const struct spw_pool *pool, const struct attempt *att
                : SPW_E_QUOTA;
 }
 
+/* Another thread may have used up the limit of a rule while this one waited for memory. A lazy
+ * block waits for nothing. */
+static bool is_still_allowed(const struct spw_pool *pool, const struct attempt *attempt)
+{
+    const struct spw_pool_placement *placement = attempt->request->placement;
+
+    return placement == NULL || attempt->lazy ||
+           spw_pool_placement_allows(pool, placement, attempt->bytes);
+}
+
+/* Frees memory that was found for a block which never began. It may wait for earlier work of the
+ * stream. */
+static void give_back(struct spw_pool *pool, const struct attempt *attempt,
+                      struct spw_extent *block)
+{
+    struct spw_stream_queue *queue = attempt->queue;
+
+    if (queue == NULL) {
+        queue = spw_pool_stream_queue_idle(&pool->queues);
+    } else {
+        queue->seq = ++pool->queues.clock;
+    }
+    if (block->heap == SPW_HEAP_SLAB) {
+        spw_pool_slabs_free(pool, block, queue);
+    } else {
+        spw_pool_space_free(&pool->space, block, queue);
+    }
+}
+
 /* As find_block, and in page-locked memory if the host tier consists of that and the block may be
  * on the host. */
 static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt,
@@ -460,6 +489,22 @@ static uint64_t host_bytes_of(const struct spw_pool *pool, const struct spw_exte
                                              spw_pool_extent_end(block));
 }
 
+/* Finds the queue of the request's stream, which keeps it while this waits for memory. */
+static enum spw_err find_for_stream(struct spw_pool *pool, struct attempt *attempt,
+                                    struct spw_extent **ret_block)
+{
+    enum spw_err err;
+
+    attempt->queue = spw_pool_stream_queue_of(&pool->queues, attempt->request->stream);
+    if (attempt->queue == NULL) {
+        return SPW_E_METADATA_NOMEM;
+    }
+    attempt->queue->users++;
+    err = find_anywhere(pool, attempt, ret_block);
+    attempt->queue->users--;
+    return err;
+}
+
 static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
                                  struct spw_result *ret_result)
 {
@@ -474,14 +519,13 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     if (err != SPW_OK) {
         return err;
     }
-    if (attempt->request->stream != NULL) {
-        attempt->queue = spw_pool_stream_queue_of(&pool->queues, attempt->request->stream);
-        if (attempt->queue == NULL) {
-            return SPW_E_METADATA_NOMEM;
-        }
+    attempt->need.any_stream = attempt->request->stream == NULL;
+    err = attempt->request->stream != NULL ? find_for_stream(pool, attempt, &block)
+                                           : find_anywhere(pool, attempt, &block);
+    if (err == SPW_OK && !is_still_allowed(pool, attempt)) {
+        give_back(pool, attempt, block);
+        err = SPW_E_QUOTA;
     }
-    attempt->need.any_stream = attempt->queue == NULL;
-    err = find_anywhere(pool, attempt, &block);
     if (err != SPW_OK) {
         return err;
     }

@@ -100,20 +100,53 @@ struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_que
     return NULL;
 }
 
+/* True when nothing waits for a queue's work any more. */
+static bool is_quiet(const struct spw_stream_queue *queue)
+{
+    return queue->count == 0 && queue->done >= queue->seq && queue->extents.oldest == NULL &&
+           queue->users == 0;
+}
+
+static void leave_cache(struct spw_stream_queues *queues, const struct spw_stream_queue *queue)
+{
+    struct spw_stream_queue **cached = &queues->cache[queue->stream.id % SPW_STREAM_QUEUE_CACHE];
+
+    if (*cached == queue) {
+        *cached = NULL;
+    }
+}
+
+/* A queue that may serve another stream: a vacant one, or a quiet one of a thread's own stream.
+ * Nobody tells when such a stream ends, with its thread; if it goes on, it gets a queue again. */
+static struct spw_stream_queue *find_reusable(struct spw_stream_queues *queues)
+{
+    struct spw_stream_queue *found = NULL;
+
+    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < queues->count; i++) {
+        struct spw_stream_queue *queue = queues->by_number[i];
+
+        if (queue->vacant) {
+            return queue;
+        }
+        if (queue->stream.thread_bound && !queue->retired && is_quiet(queue)) {
+            found = queue;
+        }
+    }
+    return found;
+}
+
 static struct spw_stream_queue *open_queue(struct spw_stream_queues *queues,
                                            const struct spw_stream *stream)
 {
-    struct spw_stream_queue *queue;
+    struct spw_stream_queue *queue = find_reusable(queues);
 
-    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < queues->count; i++) {
-        queue = queues->by_number[i];
-        if (queue->vacant) {
-            queue->stream = *stream;
-            queue->owner = thread_number();
-            queue->retired = queue->vacant = false;
-            queues->streams++;
-            return queue;
-        }
+    if (queue != NULL) {
+        leave_cache(queues, queue);
+        queues->streams += queue->vacant;
+        queue->stream = *stream;
+        queue->owner = thread_number();
+        queue->retired = queue->vacant = false;
+        return queue;
     }
     queue = add_queue(queues, stream);
     queues->streams += queue != NULL;
@@ -239,15 +272,10 @@ void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_s
 
 void spw_pool_stream_queue_collect(struct spw_stream_queues *queues, struct spw_stream_queue *queue)
 {
-    struct spw_stream_queue **cached = &queues->cache[queue->stream.id % SPW_STREAM_QUEUE_CACHE];
-
-    if (!queue->retired || queue->vacant || queue->count > 0 || queue->done < queue->seq ||
-        queue->extents.oldest != NULL) {
+    if (!queue->retired || queue->vacant || !is_quiet(queue)) {
         return;
     }
-    if (*cached == queue) {
-        *cached = NULL;
-    }
+    leave_cache(queues, queue);
     queue->vacant = true;
     queues->streams--;
 }

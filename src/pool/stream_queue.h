@@ -34,6 +34,7 @@ struct spw_stream_queue {
     uint64_t owner; /* number of the thread that may record on a thread-bound stream */
     bool retired;   /* the stream's handle is gone */
     bool vacant;    /* retired and nothing pending: may serve another stream */
+    uint32_t users; /* requests under way that name it, which may wait without the pool's lock */
     uint64_t seq, fenced, done;
     uint64_t unfenced_bytes;                                 /* freed since the newest fence */
     struct spw_fence_record fences[SPW_STREAM_QUEUE_FENCES]; /* a ring, oldest at `first` */

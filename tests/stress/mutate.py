@@ -68,8 +68,9 @@ MUTANTS = {
          '    }\n')]),
     # A queue is handed to another stream while work is pending on it.
     'queue_vacated_early': ('stream_queue.c', [
-        ('queue->count > 0 || queue->done < queue->seq ||\n        queue->extents.oldest != NULL',
-         'false')]),
+        ('queue->count == 0 && queue->done >= queue->seq && queue->extents.oldest == NULL &&\n'
+         '           queue->users == 0',
+         'true')]),
     # Memory freed by cuMemFree gets the order of some stream.
     'free_in_some_order': ('free.c', [
         ('queue = spw_pool_stream_queue_all(&pool->queues);\n    }\n',

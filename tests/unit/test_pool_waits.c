@@ -106,11 +106,64 @@ static void test_none_is_awaited(void **state)
     pool_close(&f);
 }
 
+enum { RULE = 4 };
+
+struct limited {
+    struct pool_fixture f;
+    struct spw_account accounts[SPW_ACCOUNTS];
+    enum spw_err err;
+};
+
+static enum spw_err try_limited(struct limited *l, const struct spw_stream *stream)
+{
+    const struct spw_pool_placement placement = {.limit_bytes = RULE * GRANULE, .account = 1};
+    const struct spw_request request = {
+        .bytes = RULE * GRANULE, .stream = stream, .placement = &placement};
+    struct spw_result result;
+
+    return spw_pool_alloc(l->f.pool, &request, &result);
+}
+
+static void *wait_for_limited(void *argument)
+{
+    struct limited *l = argument;
+
+    l->err = try_limited(l, NULL);
+    return NULL;
+}
+
+/* The limit of a rule holds also when another thread used it up during a wait. What was found goes
+ * back. */
+static void test_limit_of_a_rule(void **state)
+{
+    static struct limited l;
+    pthread_t thread;
+
+    pool_open_as(&l.f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                                 .arena_bytes = 256ull * GRANULE,
+                                                 .limit_bytes = 2ull * RULE * GRANULE,
+                                                 .accounts = l.accounts});
+    pool_free(&l.f, pool_alloc(&l.f, 2 * RULE * GRANULE, &stream_a), &stream_a);
+    fake_vm_hold_waits(&l.f.vm, true);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_limited, &l), 0);
+    fake_vm_await_waiter(&l.f.vm);
+    assert_int_equal(try_limited(&l, &stream_a), SPW_OK);
+    fake_vm_hold_waits(&l.f.vm, false);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(l.err, SPW_E_QUOTA);
+    assert_int_equal(spw_counter_get(&l.accounts[0].live), RULE * GRANULE);
+    assert_int_equal(spw_counter_get(&l.f.counters.live_bytes), RULE * GRANULE);
+    pool_check(&l.f);
+    assert_int_not_equal(pool_alloc(&l.f, RULE * GRANULE, &stream_b), 0);
+    pool_close(&l.f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_are_woken),
         cmocka_unit_test(test_none_is_awaited),
+        cmocka_unit_test(test_limit_of_a_rule),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

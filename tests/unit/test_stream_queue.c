@@ -161,6 +161,34 @@ static void test_retired_lane_serves_another_stream(void **state)
     close_lanes(&f);
 }
 
+/* A thread ends without a word. The queue of its own stream serves another one when nothing waits
+ * for it any more, and no request names it; that of a created stream does not. */
+static void test_quiet_queue_of_a_thread(void **state)
+{
+    const struct spw_stream bound = {.id = 11, .thread_bound = true};
+    const struct spw_stream other = {.id = 12, .thread_bound = true}, created = {.id = 13};
+    struct fixture f;
+    struct spw_stream_queue *queue, *second;
+
+    open_lanes(&f);
+    queue = spw_pool_stream_queue_of(&f.queues, &bound);
+    queue->seq = 5;
+    second = spw_pool_stream_queue_of(&f.queues, &other); /* a free waits in the first one */
+    assert_ptr_not_equal(second, queue);
+    second->users = 1;
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
+    complete(&f, queue);
+    assert_ptr_equal(spw_pool_stream_queue_of(&f.queues, &created), queue);
+    assert_null(spw_pool_stream_queue_known(&f.queues, bound.id));
+    assert_int_equal(queue->seq, 5);
+    assert_int_equal(f.queues.streams, 2);
+    /* The second is in use by a request, and the first belongs to a stream now. */
+    assert_int_equal(spw_pool_stream_queue_of(&f.queues, &bound)->number,
+                     SPW_STREAM_QUEUE_FIRST_STREAM + 2);
+    assert_ptr_equal(spw_pool_stream_queue_of(&f.queues, &other), second);
+    close_lanes(&f);
+}
+
 /* ---- waiting without the lock ---- */
 
 static void add_fence(struct fixture *f, struct spw_stream_queue *queue)
@@ -244,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_more_fences_than_places),
         cmocka_unit_test(test_no_fence_in_a_capture),
         cmocka_unit_test(test_retired_lane_serves_another_stream),
+        cmocka_unit_test(test_quiet_queue_of_a_thread),
         cmocka_unit_test(test_awaited_fence),
         cmocka_unit_test(test_refused_fence_stays_pending),
         cmocka_unit_test(test_refused_fence_with_a_newer_one),
