@@ -3,6 +3,7 @@
 #include "pool/attributes.h"
 #include "pool/chunks.h"
 #include "pool/exported.h"
+#include "pool/lost.h"
 #include "pool/move_end.h"
 #include "pool/old_chunks.h"
 #include "pool/pending.h"
@@ -374,7 +375,8 @@ static void record(struct spw_pool *pool)
     spw_counter_add(&pool->counters->promoted_bytes, host);
 }
 
-/* Returns a free extent of [address, end) on an exported granule; NULL when there is none. */
+/* Returns a free extent of [address, end) on a granule that is broken, as exported and lost ones
+ * are; NULL when there is none. */
 static struct spw_extent *find_free(const struct spw_pool *pool, uint64_t address, uint64_t end)
 {
     struct spw_extent *e = spw_pool_space_find(&pool->space, address);
@@ -387,23 +389,32 @@ static struct spw_extent *find_free(const struct spw_pool *pool, uint64_t addres
     return e != NULL && e->address < end ? e : NULL;
 }
 
+/* Nothing is allocated there from now on. */
+static void retire_free(struct spw_pool *pool, uint64_t address, uint64_t end)
+{
+    struct spw_extent *free;
+
+    while ((free = find_free(pool, address, end)) != NULL) {
+        spw_pool_space_retire(&pool->space, free);
+    }
+}
+
 static enum spw_err commit(struct spw_pool *pool)
 {
     struct spw_export *export = &pool->export;
     uint64_t address = address_of(pool, export->first), end = address_of(pool, export->last);
     size_t unmapped = spw_pool_old_chunks_unmap(pool, export->first, export->last);
     enum spw_err err = unmapped == export->last ? map_pieces(pool) : SPW_E_NO_MEMORY;
-    struct spw_extent *free;
 
     if (err != SPW_OK) {
         spw_pool_old_chunks_put_back(pool, export->first, unmapped);
+        retire_free(pool, address, end);
+        spw_pool_lost_announce(pool);
         return err;
     }
     pin(pool, false);
     record(pool);
-    while ((free = find_free(pool, address, end)) != NULL) {
-        spw_pool_space_retire(&pool->space, free);
-    }
+    retire_free(pool, address, end);
     export->committed = true;
     return SPW_OK;
 }

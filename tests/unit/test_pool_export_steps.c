@@ -397,6 +397,40 @@ static void test_released_later(void **state)
 }
 
 /* The end of a context ends its blocks, exported ones among them. */
+/* The driver maps neither the new chunk nor the old one: the free half of the block's granule is
+ * not given to anybody before the driver has mapped it again, which is tried before the next work.
+ */
+static void test_lost_granule(void **state)
+{
+    static _Atomic uint64_t to_commit;
+    uint64_t address, other;
+
+    atomic_store(&to_commit, 0);
+    pool_open_as(&f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                               .arena_bytes = 256ull * GRANULE,
+                                               .limit_bytes = (uint64_t)DEVICE * GRANULE,
+                                               .to_commit = &to_commit});
+    f.vm.immediate = true;
+    address = pool_alloc(&f, GRANULE / 2, &stream_a);
+    assert_false(begins(address, SPW_OK));
+    copy();
+    f.vm.fail_call = FAKE_MAP;
+    f.vm.fail_after = 0;
+    f.vm.fail_more = 2;
+    assert_int_not_equal(spw_pool_export_commit(f.pool), SPW_OK);
+    f.vm.fail_call = -1;
+    pool_check(&f);
+    assert_int_equal(atomic_load(&to_commit), 1);
+    spw_pool_export_end(f.pool);
+    other = pool_alloc(&f, GRANULE / 2, &stream_a);
+    assert_true(fake_vm_usable(&f.vm, other, GRANULE / 2));
+    assert_int_equal(spw_pool_commit(f.pool, /* spilling */ false), SPW_OK);
+    assert_int_equal(atomic_load(&to_commit), 0);
+    assert_true(fake_vm_usable(&f.vm, address, GRANULE / 2));
+    pool_check(&f);
+    pool_close(&f);
+}
+
 static void test_end_of_a_context(void **state)
 {
     uint64_t block = 0;
@@ -448,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_room_below_the_limit),
         cmocka_unit_test(test_room_on_a_full_device),
         cmocka_unit_test(test_released_later),
+        cmocka_unit_test(test_lost_granule),
         cmocka_unit_test(test_end_of_a_context),
         cmocka_unit_test(test_many),
     };
