@@ -23,8 +23,8 @@
  *                               ctypes.c_size_t(tensor.nbytes), 1)
  *
  * Threads: every function may be called from any thread, but not from a signal handler.
- * Errors: all functions but spillway_version return 0 (CUDA_SUCCESS) or the number of a CUresult.
- * They do not change the last error of the CUDA runtime.
+ * Errors: functions that return int, but spillway_version, return 0 (CUDA_SUCCESS) or the number of
+ * a CUresult. They do not change the last error of the CUDA runtime.
  * Ownership: nothing that is passed is kept after the call. */
 #ifndef SPILLWAY_H
 #define SPILLWAY_H
@@ -143,9 +143,9 @@ int spillway_tag(const char *name);
 
 /* Marks the beginning of a step, for example of a training iteration. Spillway learns from earlier
  * steps which memory is used when. Without marks it detects steps that allocate the same sizes in
- * the same order. Marks help programs whose steps differ: dynamic shapes, several kinds of steps.
- * The key nth_in_step of a policy counts from here. Call it from one thread, at the same place in
- * every step. */
+ * the same order. In programs whose steps differ (dynamic shapes, several kinds of steps) marks
+ * reduce what crosses the link. The key nth_in_step of a policy counts from here. Call it from one
+ * thread, at the same place in every step. */
 int spillway_mark_step(void);
 
 /* Pins blocks if `on` is not 0: they stay where they are now, on the device or on the host. New

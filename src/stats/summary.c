@@ -171,7 +171,7 @@ static void put_hindrances(int fd, int ordinal, const struct spw_counters *count
         put_line(fd,
                  "spillway: device %d: nothing moved %" PRIu64
                  " times, because the program has loaded a library whose GPU work spillway does "
-                 "not see (OptiX, NVENC, NVDEC)",
+                 "not see (OptiX, NVENC, NVDEC, NVOFA)",
                  ordinal, get(&counters->unseen_refusals));
     }
     if (get(&counters->failed_audits) > 0) {

@@ -61,8 +61,9 @@ static void print_help(void)
         "  --output FILE      the policy [advice.json]\n"
         "  --json FILE        what was predicted and what was replayed, for COMMAND\n"
         "  --shipped          run COMMAND with each policy that comes with spillway, too\n\n"
-        "The exit code is 1 when no rules make it fit, or none that --slowdown allows. Times are\n"
-        "those of a cost model, not yet measured on a GPU.\n",
+        "The exit code is 0 when COMMAND runs in the budget, with the policy or by spilling, or\n"
+        "rules make FILE fit; else 1, also when the best is slower than --slowdown allows. Times\n"
+        "are those of a cost model, not yet measured on a GPU.\n",
         stdout);
 }
 

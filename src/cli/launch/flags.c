@@ -414,7 +414,7 @@ void spw_cli_flags_print(FILE *out, enum spw_cli_starter starter)
 
     for (int group = POOL; group <= (sim ? UNDOCUMENTED : POOL); group++) {
         fprintf(out, "\n%s:\n", sim ? group_titles[group] : "Options");
-        for (int i = 0; group == SIMULATED && i < SWITCH_COUNT; i++) {
+        for (int i = 0; group == (sim ? SIMULATED : POOL) && i < SWITCH_COUNT; i++) {
             if (switches[i].of[starter]) {
                 fprintf(out, "  --%s%s%s\n", switches[i].name, switches[i].value != NULL ? " " : "",
                         switches[i].value != NULL ? switches[i].value : "");
