@@ -281,13 +281,12 @@ static void start_record(struct spw_driver *driver, const char *mode)
     driver->called = note_call;
 }
 
-/* A migration has succeeded: writes it, and the ranges of neighbouring granules. */
-static void record_move(int ordinal, const struct spw_migration *migration, uint64_t granule,
-                        uint64_t closed_ns)
+/* Writes a migration, and the ranges of neighbouring granules. */
+static void record_move(int ordinal, const struct spw_migrate_switched *switched)
 {
-    const struct spw_move_place *places = migration->watched.places;
-    size_t count = migration->watched.count;
-    uint64_t bytes[2] = {0};
+    const struct spw_move_place *places = switched->places;
+    uint64_t granule = switched->granule_bytes, bytes[2] = {0};
+    size_t count = switched->count;
 
     if (!spw_record_active()) {
         return;
@@ -295,7 +294,7 @@ static void record_move(int ordinal, const struct spw_migration *migration, uint
     for (size_t i = 0; i < count; i++) {
         bytes[places[i].to == SPW_TIER_HOST] += granule;
     }
-    spw_record_move(ordinal, bytes[true], bytes[false], closed_ns, migration->predicted);
+    spw_record_move(ordinal, bytes[true], bytes[false], switched->closed_ns, switched->predicted);
     for (size_t i = 0; i < count;) {
         size_t end = i + 1;
 

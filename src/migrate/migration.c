@@ -530,6 +530,23 @@ static enum spw_err wait_until_idle(struct spw_migrator *migrator, struct spw_mi
                : err;
 }
 
+/* Tells of the granules that were switched, also when others were not. */
+static void report(struct spw_migrator *migrator, const struct spw_migration *migration,
+                   uint64_t closed_ns)
+{
+    const struct spw_migrate_switched switched = {
+        .places = migrator->switched,
+        .count = spw_pool_move_committed(migrator->pool, migration->move, migrator->switched),
+        .granule_bytes = migrator->granule_bytes,
+        .closed_ns = closed_ns,
+        .predicted = migration->predicted,
+    };
+
+    if (switched.count > 0) {
+        migrator->moved(migrator->ordinal, &switched);
+    }
+}
+
 enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_t patience_ns,
                                           uint64_t *ret_bytes)
 {
@@ -552,9 +569,8 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
     start_waiting(migrator, /* at_rest */ false);
     migrator->first = (migrator->first + 1) % SPW_MOVES;
     migrator->in_flight--;
-    if (err == SPW_OK && migrator->moved != NULL) {
-        migrator->moved(migrator->ordinal, migration, migrator->granule_bytes,
-                        spw_counter_get(&migrator->counters->closed_ns) - closed);
+    if (migrator->moved != NULL) {
+        report(migrator, migration, spw_counter_get(&migrator->counters->closed_ns) - closed);
     }
     end_migration(migrator, migration, err);
     spw_counter_add(&migrator->counters->stall_ns, spw_clock_ns() - begin);

@@ -47,10 +47,16 @@ struct spw_migration {
     uint64_t undeclared_write; /* granule that differed in an audit; 0: none */
 };
 
-/* The migration of granules of `bytes` each on device `ordinal`; submissions were held back for
- * `closed_ns`. Part of the granules may not have moved, if their blocks were freed meanwhile. */
-typedef void spw_migrate_moved(int ordinal, const struct spw_migration *migration, uint64_t bytes,
-                               uint64_t closed_ns);
+/* The granules that a migration has switched, and how long submissions were held back. */
+struct spw_migrate_switched {
+    const struct spw_move_place *places; /* `block` is not set */
+    size_t count;
+    uint64_t granule_bytes, closed_ns;
+    bool predicted;
+};
+
+/* Is told of them, with the tier's lock held. */
+typedef void spw_migrate_moved(int ordinal, const struct spw_migrate_switched *switched);
 
 /* Runs the migrations of one pool. */
 struct spw_migrator {
@@ -66,10 +72,11 @@ struct spw_migrator {
     struct spw_validation validation;
     /* Writes a short description of a call site, for messages. */
     void (*label)(uint32_t site, char *text, size_t capacity);
-    spw_migrate_moved *moved;   /* is told of each migration that has succeeded; NULL: nobody */
-    uint32_t skip;              /* attempts to refuse, after abandoned migrations */
-    uint32_t last_skip;         /* what `skip` began at last; 0 after a success */
-    struct spw_access_log *log; /* NULL: accesses are not recorded */
+    spw_migrate_moved *moved;                          /* NULL: nobody is told */
+    struct spw_move_place switched[SPW_MOVE_GRANULES]; /* scratch */
+    uint32_t skip;                              /* attempts to refuse, after abandoned migrations */
+    uint32_t last_skip;                         /* what `skip` began at last; 0 after a success */
+    struct spw_access_log *log;                 /* NULL: accesses are not recorded */
     struct spw_migration migrations[SPW_MOVES]; /* ring of those in flight */
     size_t first, in_flight;                    /* the oldest one, and their number */
     bool in_submission;          /* the calling thread is inside a submission of its own */

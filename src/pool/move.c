@@ -320,8 +320,8 @@ void spw_pool_move_leave(struct spw_pool *pool, struct spw_move *move)
     spw_unlock(&pool->lock);
 }
 
-size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
-                            struct spw_move_place *ret_places)
+static size_t list_places(struct spw_pool *pool, const struct spw_move *move, bool committed_only,
+                          struct spw_move_place *ret_places)
 {
     size_t count = 0;
 
@@ -329,7 +329,7 @@ size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
     for (size_t i = 0; i < move->count; i++) {
         const struct spw_move_item *item = &move->items[i];
 
-        for (size_t k = 0; k < item->count; k++) {
+        for (size_t k = 0; k < item->count && (item->committed || !committed_only); k++) {
             ret_places[count++] = (struct spw_move_place){
                 .granule = spw_pool_move_address(pool, item) + k * pool->config.granule_bytes,
                 .to = item->to};
@@ -337,6 +337,18 @@ size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
     }
     spw_unlock(&pool->lock);
     return count;
+}
+
+size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
+                            struct spw_move_place *ret_places)
+{
+    return list_places(pool, move, /* committed only */ false, ret_places);
+}
+
+size_t spw_pool_move_committed(struct spw_pool *pool, const struct spw_move *move,
+                               struct spw_move_place *ret_places)
+{
+    return list_places(pool, move, /* committed only */ true, ret_places);
 }
 
 /* ---- copying and waiting ---- */

@@ -121,6 +121,10 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
 size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
                             struct spw_move_place *ret_places);
 
+/* Likewise those that were switched so far. */
+size_t spw_pool_move_committed(struct spw_pool *pool, const struct spw_move *move,
+                               struct spw_move_place *ret_places);
+
 /* Enqueues the copies; with `after_all` behind everything submitted so far. May be called again
  * when the earlier copies are done. */
 enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bool after_all);

@@ -153,17 +153,48 @@ static void test_all_accessed(void **state)
     close_fixture(&f);
 }
 
-/* The neighbouring block lies on the second granule too. */
+/* The migrations that were told of, and the granules of the last one. */
+static size_t told, told_granules;
+static uint64_t told_first;
+
+static void note_moved(int ordinal, const struct spw_migrate_switched *switched)
+{
+    told++;
+    told_granules = switched->count;
+    told_first = switched->places[0].granule;
+}
+
+/* The neighbouring block lies on the second granule too. Only the first one is told of. */
 static void test_neighbour_is_accessed(void **state)
 {
     struct fixture f;
 
     open_fixture(&f);
+    told = 0;
+    f.migrator.moved = note_moved;
     begin(&f, &f.half, 1, NULL);
     submit(&f, f.other_half + 512);
     assert_int_equal(finish(&f), SPW_OK);
     assert_int_equal(fake_vm_on_host(&f.pool.vm, f.half, GRANULE), 1);
     assert_int_equal(fake_vm_on_host(&f.pool.vm, f.half + GRANULE, GRANULE), 0);
+    assert_int_equal(told, 1);
+    assert_int_equal(told_granules, 1);
+    assert_int_equal(told_first, f.half);
+    close_fixture(&f);
+}
+
+/* Nothing is told of a migration that was abandoned. */
+static void test_abandoned_is_not_told(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    told = 0;
+    f.migrator.moved = note_moved;
+    begin(&f, &f.a, 1, NULL);
+    submit_unknown();
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_int_equal(told, 0);
     close_fixture(&f);
 }
 
@@ -745,6 +776,7 @@ int main(void)
         cmocka_unit_test(test_accessed_granules_stay),
         cmocka_unit_test(test_all_accessed),
         cmocka_unit_test(test_neighbour_is_accessed),
+        cmocka_unit_test(test_abandoned_is_not_told),
         cmocka_unit_test(test_access_outside_of_blocks),
         cmocka_unit_test(test_unknown_is_waited_for),
         cmocka_unit_test(test_inside_a_submission),

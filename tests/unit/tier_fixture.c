@@ -24,13 +24,12 @@ static void label(uint32_t site, char *text, size_t capacity)
     snprintf(text, capacity, "site %u", site);
 }
 
-static void moved(int ordinal, const struct spw_migration *migration, uint64_t bytes,
-                  uint64_t closed_ns)
+static void moved(int ordinal, const struct spw_migrate_switched *switched)
 {
     assert_int_equal(ordinal, 3);
-    assert_int_equal(bytes, GRANULE);
-    tier.closed_ns += closed_ns;
-    tier.moved_to[tier.moved++ % 16] = migration->watched.places[0].granule;
+    assert_int_equal(switched->granule_bytes, GRANULE);
+    tier.closed_ns += switched->closed_ns;
+    tier.moved_to[tier.moved++ % 16] = switched->places[0].granule;
 }
 
 struct spw_migrate_config tier_usual(void)
