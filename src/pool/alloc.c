@@ -341,24 +341,28 @@ static struct spw_extent *try_planned(struct spw_pool *pool, struct attempt *att
     return block;
 }
 
-/* Finds or makes the block, with room for it in the address map. */
-static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
-                               struct spw_extent **ret_block)
+/* Looks for memory that is there. AGAIN when there is none. Needed after each wait: other threads
+ * may have used the room meanwhile. */
+static enum spw_err look(struct spw_pool *pool, const struct attempt *attempt,
+                         struct spw_extent **ret_block)
 {
-    for (;;) {
-        enum spw_err err;
+    if (pool->shut) {
+        return SPW_E_UNSUPPORTED;
+    }
+    if (!spw_pool_address_map_reserve(&pool->blocks)) {
+        return SPW_E_METADATA_NOMEM;
+    }
+    *ret_block = try_hit(pool, attempt);
+    return *ret_block != NULL ? SPW_OK : SPW_E_AGAIN;
+}
 
-        if (pool->shut) {
-            return SPW_E_UNSUPPORTED;
-        }
-        /* Needed in each round: other threads may have used the room during a wait. */
-        if (!spw_pool_address_map_reserve(&pool->blocks)) {
-            return SPW_E_METADATA_NOMEM;
-        }
-        *ret_block = try_hit(pool, attempt);
-        if (*ret_block != NULL) {
-            return SPW_OK;
-        }
+/* Gets memory, also by waiting without the lock. */
+static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
+                                struct spw_extent **ret_block)
+{
+    enum spw_err err;
+
+    do {
         attempt->need.device_full = false;
         err = miss(pool, attempt, ret_block);
         if (err != SPW_E_AGAIN) {
@@ -372,7 +376,28 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
         attempt->need.wait_refused =
             spw_pool_wait_for_fence(pool, pool->config.host_limit_bytes > 0 ||
                                               pool->config.host_untried) != SPW_OK;
+        err = look(pool, attempt, ret_block);
+    } while (err == SPW_E_AGAIN);
+    return err;
+}
+
+/* Finds or makes the block, with room for it in the address map. */
+static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
+                               struct spw_extent **ret_block)
+{
+    enum spw_err err = look(pool, attempt, ret_block);
+
+    if (err != SPW_E_AGAIN) {
+        return err;
     }
+    if (attempt->queue != NULL) {
+        attempt->queue->users++; /* it stays this stream's during waits */
+    }
+    err = find_slowly(pool, attempt, ret_block);
+    if (attempt->queue != NULL) {
+        attempt->queue->users--;
+    }
+    return err;
 }
 
 /* ---- allocating ---- */
@@ -395,13 +420,11 @@ static enum spw_err admit(const struct spw_pool *pool, const struct attempt *att
 }
 
 /* Another thread may have used up the limit of a rule while this one waited for memory. A lazy
- * block waits for nothing. */
+ * block waits for nothing. Of a request with a placement. */
 static bool is_still_allowed(const struct spw_pool *pool, const struct attempt *attempt)
 {
-    const struct spw_pool_placement *placement = attempt->request->placement;
-
-    return placement == NULL || attempt->lazy ||
-           spw_pool_placement_allows(pool, placement, attempt->bytes);
+    return attempt->lazy ||
+           spw_pool_placement_allows(pool, attempt->request->placement, attempt->bytes);
 }
 
 /* Frees memory that was found for a block which never began. It may wait for earlier work of the
@@ -489,22 +512,6 @@ static uint64_t host_bytes_of(const struct spw_pool *pool, const struct spw_exte
                                              spw_pool_extent_end(block));
 }
 
-/* Finds the queue of the request's stream, which keeps it while this waits for memory. */
-static enum spw_err find_for_stream(struct spw_pool *pool, struct attempt *attempt,
-                                    struct spw_extent **ret_block)
-{
-    enum spw_err err;
-
-    attempt->queue = spw_pool_stream_queue_of(&pool->queues, attempt->request->stream);
-    if (attempt->queue == NULL) {
-        return SPW_E_METADATA_NOMEM;
-    }
-    attempt->queue->users++;
-    err = find_anywhere(pool, attempt, ret_block);
-    attempt->queue->users--;
-    return err;
-}
-
 static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
                                  struct spw_result *ret_result)
 {
@@ -519,10 +526,16 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     if (err != SPW_OK) {
         return err;
     }
-    attempt->need.any_stream = attempt->request->stream == NULL;
-    err = attempt->request->stream != NULL ? find_for_stream(pool, attempt, &block)
-                                           : find_anywhere(pool, attempt, &block);
-    if (err == SPW_OK && !is_still_allowed(pool, attempt)) {
+    if (attempt->request->stream != NULL) {
+        attempt->queue = spw_pool_stream_queue_of(&pool->queues, attempt->request->stream);
+        if (attempt->queue == NULL) {
+            return SPW_E_METADATA_NOMEM;
+        }
+    }
+    attempt->need.any_stream = attempt->queue == NULL;
+    err = find_anywhere(pool, attempt, &block);
+    if (__builtin_expect(attempt->request->placement != NULL, 0) && err == SPW_OK &&
+        !is_still_allowed(pool, attempt)) {
         give_back(pool, attempt, block);
         err = SPW_E_QUOTA;
     }

@@ -79,7 +79,8 @@ void spw_pool_layout_record(struct spw_pool *pool, const struct spw_extent *bloc
     *record = (struct spw_layout_record){.bytes = block->bytes,
                                          .id = block->id,
                                          .born = ++layout->events,
-                                         .live = layout->live + (int64_t)block->bytes};
+                                         .live = layout->live +
+                                                 (int64_t)spw_pool_extent_held(block)};
     record->symbol = spw_hash_mix(block->bytes, (uint64_t)(live_before - layout->live));
     layout->live = record->live;
     layout->by_id[block->id & RECORDS_MASK] = (uint32_t)(layout->count & RECORDS_MASK);
@@ -91,7 +92,7 @@ void spw_pool_layout_record_free(struct spw_pool *pool, const struct spw_extent 
     struct spw_layout *layout = &pool->layout;
     struct spw_layout_record *record = &layout->records[layout->by_id[block->id & RECORDS_MASK]];
 
-    layout->live -= (int64_t)block->bytes;
+    layout->live -= (int64_t)spw_pool_extent_held(block);
     layout->events++;
     if (record->id == block->id) {
         record->died = layout->events;
