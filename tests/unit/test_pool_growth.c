@@ -405,6 +405,24 @@ static void test_lazy_block_has_no_room(void **state)
     pool_close(&f);
 }
 
+static void grow_device(struct fake_vm *vm)
+{
+    vm->most_chunks = 8;
+}
+
+/* A device that was full is asked again after a wait, in which other programs may free. */
+static void test_lazy_block_asks_again(void **state)
+{
+    open_lazy(8, 0);
+    f.vm.most_chunks = 4;
+    pool_free(&f, pool_alloc(&f, 4 * GRANULE, &stream_b), &stream_b);
+    (void)alloc_lazy(6);
+    f.vm.on_finished = grow_device;
+    commit(/* spilling */ false, SPW_OK);
+    assert_int_equal(committed(), 6);
+    pool_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_lazy_block_waits_at_the_limit),
         cmocka_unit_test(test_lazy_block_may_not_wait),
         cmocka_unit_test(test_lazy_block_has_no_room),
+        cmocka_unit_test(test_lazy_block_asks_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/host_share.h"
+#include "pool/layout.h"
+
 enum { BLOCKS = 300, EVENTS = 2 * BLOCKS, KEPT = 20, OTHERS = 20 };
 
 /* A step: so many blocks with their sizes, and in which order they are allocated and freed. */
@@ -51,15 +54,12 @@ static void make_step(struct step *step, unsigned seed)
     }
 }
 
-/* Runs a step; blocks of odd number are freed on `second`. `left_out`: a block that is not
- * allocated. Returns the memory calls. */
-static size_t run_step(struct pool_fixture *f, const struct step *step,
-                       const struct spw_stream *second, int left_out)
+/* Runs the events [first, end) of a step; blocks of odd number are freed on `second`. `left_out`: a
+ * block that is not allocated. */
+static void run_events(struct pool_fixture *f, const struct step *step, uint64_t *addresses,
+                       int first, int end, const struct spw_stream *second, int left_out)
 {
-    uint64_t addresses[BLOCKS];
-
-    (void)pool_memory_calls(f);
-    for (int i = 0; i < EVENTS; i++) {
+    for (int i = first; i < end; i++) {
         const struct event *event = &step->events[i];
 
         if (event->block == left_out) {
@@ -71,6 +71,16 @@ static size_t run_step(struct pool_fixture *f, const struct step *step,
             addresses[event->block] = pool_alloc(f, step->bytes[event->block], &stream_a);
         }
     }
+}
+
+/* Runs a step, as above. Returns the memory calls. */
+static size_t run_step(struct pool_fixture *f, const struct step *step,
+                       const struct spw_stream *second, int left_out)
+{
+    uint64_t addresses[BLOCKS];
+
+    (void)pool_memory_calls(f);
+    run_events(f, step, addresses, 0, EVENTS, second, left_out);
     return pool_memory_calls(f);
 }
 
@@ -235,6 +245,205 @@ static void test_memory_of_another_stream(void **state)
     pool_close(&f);
 }
 
+/* ---- numbers of blocks that share a place ---- */
+
+/* Uses up numbers of blocks: the next one has the same place in the table as that of the block at
+ * `address`. */
+static void skip_numbers(struct pool_fixture *f, uint64_t address)
+{
+    struct spw_block block, last;
+
+    assert_true(spw_pool_find(f->pool, address, &block));
+    do {
+        uint64_t small = 0;
+
+        assert_int_equal(pool_try(f->pool, 512, &stream_a, NULL, &small), SPW_OK);
+        assert_true(spw_pool_find(f->pool, small, &last));
+        assert_int_equal(spw_pool_free(f->pool, small, &stream_a), SPW_OK);
+    } while (last.id + 1 < block.id + SPW_LAYOUT_RECORDS);
+}
+
+/* Runs a step and a part of the next one. With `replaced`, a block from before the step is replaced
+ * late in it by one that stays. Returns the number of plans. */
+static uint64_t plans_of(bool replaced)
+{
+    enum { LATE = EVENTS / 4 * 3, SIZE = 4 };
+    uint64_t addresses[BLOCKS], old, granules;
+    struct pool_fixture f;
+    struct step step;
+
+    make_step(&step, 3);
+    granules = (step.peak + step.peak / 8) / GRANULE + 1 + 2 * SIZE;
+    pool_open_small(&f, 20 * granules, granules, 0);
+    f.vm.immediate = true;
+    old = pool_alloc(&f, SIZE * GRANULE, &stream_a);
+    run_events(&f, &step, addresses, 0, LATE, &stream_a, -1);
+    if (replaced) {
+        skip_numbers(&f, old);
+        (void)pool_alloc(&f, SIZE * GRANULE, &stream_a);
+        pool_free(&f, old, &stream_a);
+    }
+    run_events(&f, &step, addresses, LATE, EVENTS, &stream_a, -1);
+    run_events(&f, &step, addresses, 0, LATE, &stream_a, -1);
+    pool_close(&f);
+    return spw_counter_get(&f.counters.layouts);
+}
+
+/* There is no plan as long as the end of a block is not known. An older block that had the same
+ * place in the table of numbers, and ends, is another one. */
+static void test_record_of_another_block(void **state)
+{
+    assert_int_equal(plans_of(/* replaced */ false), 1);
+    assert_int_equal(plans_of(/* replaced */ true), 0);
+}
+
+/* ---- blocks that no plan may serve ---- */
+
+static _Atomic uint64_t to_commit;
+
+/* Opens a tight pool, with so many granules more, and follows the plan of a step whose first block
+ * has at least four granules. That block is the next one. */
+static void open_followed(struct pool_fixture *f, struct step *step, uint64_t more)
+{
+    unsigned seed = 300;
+    uint64_t granules;
+
+    do {
+        make_step(step, seed++);
+    } while (step->bytes[0] < 4 * GRANULE);
+    granules = (step->peak + step->peak / 8) / GRANULE + 1 + more;
+    to_commit = 0;
+    pool_open_as(f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                              .arena_bytes = 20 * granules * GRANULE,
+                                              .limit_bytes = granules * GRANULE,
+                                              .to_commit = &to_commit});
+    f->vm.immediate = true;
+    spw_pool_set_host_limit(f->pool, 64ull * GRANULE);
+}
+
+static void follow(struct pool_fixture *f, const struct step *step)
+{
+    for (int i = 0; i < 8; i++) {
+        (void)run_step(f, step, &stream_a, -1);
+    }
+    assert_int_equal(spw_counter_get(&f->counters.layouts), 1);
+}
+
+static uint64_t alloc_placed(struct pool_fixture *f, uint64_t bytes,
+                             const struct spw_pool_placement *placement)
+{
+    const struct spw_request request = {
+        .bytes = bytes, .stream = &stream_a, .placement = placement};
+    struct spw_result result = {0};
+
+    assert_int_equal(spw_pool_alloc(f->pool, &request, &result), SPW_OK);
+    pool_check(f);
+    return result.address;
+}
+
+static uint64_t planned(const struct pool_fixture *f)
+{
+    return spw_counter_get(&f->counters.planned_allocs);
+}
+
+/* A lazy block of the expected size gets its memory when it is committed. */
+static void test_lazy_block(void **state)
+{
+    const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .lazy = true};
+    struct pool_fixture f;
+    struct step step;
+    uint64_t address, before;
+
+    open_followed(&f, &step, 0);
+    follow(&f, &step);
+    before = planned(&f);
+    address = alloc_placed(&f, step.bytes[0], &placement);
+    assert_int_equal(planned(&f), before);
+    assert_int_equal(to_commit, 1);
+    assert_false(fake_vm_usable(&f.vm, address, step.bytes[0]));
+    assert_int_equal(spw_pool_commit(f.pool, /* spilling */ false), SPW_OK);
+    assert_true(fake_vm_usable(&f.vm, address, step.bytes[0]));
+    pool_close(&f);
+}
+
+/* Half of a block of the expected size is on the host if its placement wants that. */
+static void test_block_of_both_tiers(void **state)
+{
+    const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .host_permille = 500};
+    struct pool_fixture f;
+    struct step step;
+    uint64_t address, share;
+
+    open_followed(&f, &step, 0);
+    follow(&f, &step);
+    share = spw_host_share_granules(step.bytes[0], 500, GRANULE);
+    assert_true(share >= 2);
+    address = alloc_placed(&f, step.bytes[0], &placement);
+    assert_int_equal(fake_vm_on_host(&f.vm, address, step.bytes[0]), share);
+    pool_close(&f);
+}
+
+/* A pool that is shut gives no block at its planned address. */
+static void test_closed_pool(void **state)
+{
+    struct pool_fixture f;
+    struct step step;
+    size_t calls;
+
+    open_followed(&f, &step, 0);
+    follow(&f, &step);
+    spw_pool_shut(f.pool);
+    calls = fake_vm_calls(&f.vm);
+    pool_refuse(&f, step.bytes[0], &stream_a, SPW_E_UNSUPPORTED);
+    assert_int_equal(fake_vm_calls(&f.vm), calls);
+    pool_close(&f);
+}
+
+/* While memory of the host is in use, migration places the blocks, and no plan does. */
+static void test_no_plan_with_a_host_tier(void **state)
+{
+    const struct spw_pool_placement on_host = {.limit_bytes = UINT64_MAX, .on_host = true};
+    struct pool_fixture f;
+    struct step step;
+    uint64_t before, others;
+
+    open_followed(&f, &step, 0);
+    follow(&f, &step);
+    before = planned(&f);
+    others = spw_counter_get(&f.counters.unplanned_allocs);
+    assert_true(before > 0);
+    (void)alloc_placed(&f, GRANULE, &on_host);
+    (void)run_step(&f, &step, &stream_a, -1);
+    assert_int_equal(planned(&f), before);
+    assert_int_equal(spw_counter_get(&f.counters.unplanned_allocs), others);
+    pool_close(&f);
+}
+
+/* Stealing spares the places of a plan, but not when that plan was dropped. */
+static void test_places_of_a_dropped_plan(void **state)
+{
+    enum { LARGE = 400, LEFT = 4 };
+    const struct spw_pool_placement on_host = {.limit_bytes = UINT64_MAX, .on_host = true};
+    struct pool_fixture f;
+    struct step step;
+    uint64_t large;
+
+    open_followed(&f, &step, LARGE + 1);
+    large = pool_alloc(&f, (uint64_t)LARGE * GRANULE, &stream_a);
+    (void)pool_alloc(&f, GRANULE, &stream_a); /* so that the free memory does not join */
+    follow(&f, &step);
+    (void)spw_pool_trim(f.pool, (uint64_t)(LARGE + 1 + LEFT) * GRANULE);
+    assert_int_equal(f.vm.chunks, LARGE + 1 + LEFT); /* what is free is planned */
+    spw_pool_set_limit(f.pool, (uint64_t)(LARGE + 1 + LEFT) * GRANULE);
+    (void)alloc_placed(&f, GRANULE, &on_host);
+    pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a); /* drops the plan */
+    pool_free(&f, large, &stream_a);
+    spw_pool_synchronized(f.pool, NULL, spw_pool_clock(f.pool));
+    (void)pool_alloc(&f, 512, &stream_a); /* in another heap: it needs a chunk */
+    assert_true(fake_vm_usable(&f.vm, large, (uint64_t)LARGE * GRANULE));
+    pool_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +454,12 @@ int main(void)
         cmocka_unit_test(test_no_repetition),
         cmocka_unit_test(test_late_repetition),
         cmocka_unit_test(test_memory_of_another_stream),
+        cmocka_unit_test(test_lazy_block),
+        cmocka_unit_test(test_block_of_both_tiers),
+        cmocka_unit_test(test_closed_pool),
+        cmocka_unit_test(test_no_plan_with_a_host_tier),
+        cmocka_unit_test(test_places_of_a_dropped_plan),
+        cmocka_unit_test(test_record_of_another_block),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

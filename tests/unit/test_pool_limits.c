@@ -264,6 +264,38 @@ static void test_no_other_way(void **state)
     pool_close(&f);
 }
 
+/* A pool that goes takes its live blocks out of the figures of their sites and of its device. */
+static void test_live_blocks_at_the_end(void **state)
+{
+    struct spw_charge sites[3] = {0};
+    struct spw_charges charges = {.sites = sites, .most = 2};
+    const struct spw_request request = {.bytes = 3 * GRANULE, .stream = &stream_a, .site = 1};
+    struct spw_result result;
+
+    pool_open_as(&f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                               .arena_bytes = 64ull * GRANULE,
+                                               .limit_bytes = (uint64_t)DEVICE * GRANULE,
+                                               .charges = &charges});
+    assert_int_equal(spw_pool_alloc(f.pool, &request, &result), SPW_OK);
+    assert_int_equal(spw_counter_get(&sites[1].live), 3 * GRANULE);
+    assert_int_equal(spw_counter_get(&f.counters.async_live_bytes), 3 * GRANULE);
+    spw_pool_shut(f.pool);
+    assert_int_equal(spw_counter_get(&f.counters.async_live_bytes), 0);
+    pool_close(&f);
+    assert_int_equal(spw_counter_get(&sites[1].live), 0);
+    assert_int_equal(spw_counter_get(&sites[1].frees), 1);
+    assert_int_equal(spw_counter_get(&f.counters.async_live_bytes), 0);
+}
+
+/* Likewise of a pool that was not shut before. */
+static void test_ordered_block_at_the_end(void **state)
+{
+    pool_open_small(&f, 64, DEVICE, 0);
+    (void)pool_alloc(&f, 3 * GRANULE, &stream_a);
+    pool_close(&f);
+    assert_int_equal(spw_counter_get(&f.counters.async_live_bytes), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +310,8 @@ int main(void)
         cmocka_unit_test(test_no_host),
         cmocka_unit_test(test_host_not_yet),
         cmocka_unit_test(test_no_other_way),
+        cmocka_unit_test(test_live_blocks_at_the_end),
+        cmocka_unit_test(test_ordered_block_at_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -518,6 +518,23 @@ static void test_named_during_a_move(void **state)
     }
 }
 
+/* Attributes of a range do not concern the block that begins at its end. */
+static void test_block_behind_the_range(void **state)
+{
+    static const struct spw_block_attributes pinned = {.fix = SPW_FIXED_BY_PROGRAM};
+    uint64_t first, second;
+
+    open_limited(DEVICE, HOST);
+    first = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    second = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    assert_int_equal(second, first + 2 * GRANULE);
+    assert_int_equal(spw_pool_set_attributes(f.pool, first, 2 * GRANULE, &pinned), 1);
+    assert_int_equal(move(SPW_TIER_HOST, DEVICE), 2);
+    assert_int_equal(on_host(first, 2), 0);
+    assert_int_equal(on_host(second, 2), 2);
+    pool_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -538,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_refused_copies),
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_left),
+        cmocka_unit_test(test_block_behind_the_range),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "pool/state.h"
+
 enum { BIG = 8 * GRANULE };
 
 /* Opens a pool that must reuse memory if it can: no growth, and no room for a second block. */
@@ -404,6 +406,91 @@ static void test_lost_context(void **state)
     pool_close(&f);
 }
 
+/* The queues of a context that goes are free for other streams. With one stream left, idle memory
+ * joins that stream's own. */
+static void test_queues_of_a_lost_context(void **state)
+{
+    char ours, theirs;
+    const struct spw_stream gone = {.id = 7, .context = &ours},
+                            left = {.id = 8, .context = &theirs};
+    uint64_t first, second, misses;
+    struct pool_fixture f;
+
+    pool_open(&f, 2000);
+    pool_free(&f, pool_alloc(&f, 512, &gone), &gone);
+    spw_pool_free_context(f.pool, &ours);
+    first = pool_alloc(&f, BIG, &left);
+    second = pool_alloc(&f, BIG, &left);
+    assert_int_equal(second, first + BIG);
+    pool_free(&f, first, &left);
+    spw_pool_synchronized(f.pool, &left, spw_pool_clock(f.pool));
+    pool_free(&f, second, &left); /* its work is pending */
+    misses = spw_counter_get(&f.counters.misses);
+    assert_int_equal(pool_alloc(&f, 2 * BIG, &left), first);
+    assert_int_equal(spw_counter_get(&f.counters.misses), misses);
+    pool_close(&f);
+}
+
+/* A wait for a context covers its streams, but not those of others, nor frees without a stream. */
+static void test_wait_for_a_context_is_known(void **state)
+{
+    char ours, theirs;
+    const struct spw_stream own[] = {{.id = 7, .context = &ours}, {.id = 8, .context = &ours}};
+    const struct spw_stream other = {.id = 9, .context = &theirs};
+    const struct spw_stream *const streams[] = {&own[0], &own[1], &other, NULL, &own[0]};
+    uint64_t blocks[5], next, clock = 0;
+    struct pool_fixture f;
+    size_t calls;
+
+    pool_open(&f, 2000);
+    for (size_t i = 0; i < 5; i++) {
+        blocks[i] = pool_alloc(&f, BIG, streams[i]);
+        (void)pool_alloc(&f, GRANULE, streams[i]); /* so that free blocks do not join */
+    }
+    for (size_t i = 0; i < 5; i++) {
+        clock = i == 4 ? spw_pool_clock(f.pool) : 0; /* the last one is freed during the wait */
+        pool_free(&f, blocks[i], streams[i]);
+    }
+    spw_pool_context_synchronized(f.pool, &ours, clock);
+    pool_check(&f);
+    calls = fake_vm_memory_calls(&f.vm);
+    assert_int_equal(pool_alloc(&f, BIG, &stream_c), blocks[0]);
+    assert_int_equal(pool_alloc(&f, BIG, &stream_c), blocks[1]);
+    assert_int_equal(fake_vm_memory_calls(&f.vm), calls);
+    next = pool_alloc(&f, BIG, &stream_c);
+    for (size_t i = 2; i < 5; i++) {
+        assert_true(next != blocks[i]);
+    }
+    assert_int_equal(f.vm.calls[FAKE_WAIT_STREAM] + f.vm.calls[FAKE_WAIT_HOST], 0);
+    pool_close(&f);
+}
+
+/* Memory that a stream adopts is complete with a fence of it that follows the wait: an earlier one
+ * does not cover the other stream's work. */
+static void test_adopted_memory(void **state)
+{
+    struct spw_stream_queue *queue;
+    struct pool_fixture f;
+    uint64_t other, own;
+
+    pool_open(&f, 2000);
+    other = pool_alloc(&f, BIG, &stream_b);
+    (void)pool_alloc(&f, GRANULE, &stream_b);
+    own = pool_alloc(&f, BIG, &stream_a);
+    pool_free(&f, other, &stream_b);
+    pool_free(&f, own, &stream_a);
+    queue = spw_pool_stream_queue_known(&f.pool->queues, stream_a.id);
+    assert_int_equal(spw_pool_stream_queue_fence(&f.pool->queues, queue), SPW_OK);
+    spw_pool_space_adopt(&f.pool->space, spw_pool_space_find(&f.pool->space, other), queue);
+    pool_check(&f);
+    fake_vm_complete_stream(&f.vm, stream_a.id);
+    assert_int_equal(pool_alloc(&f, BIG, &stream_c), own);
+    assert_true(pool_alloc(&f, BIG, &stream_c) != other);
+    fake_vm_complete(&f.vm);
+    assert_int_equal(pool_alloc(&f, BIG, &stream_c), other);
+    pool_close(&f);
+}
+
 /* ---- streams of threads ---- */
 
 struct visitor {
@@ -481,6 +568,9 @@ int main(void)
         cmocka_unit_test(test_many_short_lived_streams),
         cmocka_unit_test(test_lost_context),
         cmocka_unit_test(test_stream_of_another_thread),
+        cmocka_unit_test(test_queues_of_a_lost_context),
+        cmocka_unit_test(test_wait_for_a_context_is_known),
+        cmocka_unit_test(test_adopted_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

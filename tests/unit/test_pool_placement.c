@@ -281,6 +281,38 @@ static void test_uncounted(void **state)
     pool_close(&w.f);
 }
 
+/* Memory that the program created itself is entered by hand. */
+static void test_entries_by_hand(void **state)
+{
+    struct spw_pool_placement placement = {.limit_bytes = 4, .account = 1};
+    struct placed_pool w;
+    const struct spw_account *account = &w.accounts[0];
+
+    begin(&w);
+    assert_int_equal(spw_pool_account_add(w.f.pool, &placement, 2, /* host */ false), SPW_OK);
+    assert_int_equal(spw_pool_account_add(w.f.pool, &placement, 3, /* host */ true), SPW_OK);
+    assert_int_equal(of(&account->live), 5);
+    assert_int_equal(of(&account->host), 3);
+    assert_int_equal(of(&account->allocs), 2);
+    /* The limit concerns the device. */
+    assert_int_equal(spw_pool_account_add(w.f.pool, &placement, 3, /* host */ false), SPW_E_QUOTA);
+    assert_int_equal(of(&account->live), 5);
+    assert_int_equal(of(&account->allocs), 2);
+    assert_int_equal(spw_pool_account_add(w.f.pool, &placement, 9, /* host */ true), SPW_OK);
+    spw_pool_account_remove(w.f.pool, 1, 9, /* host */ true);
+    assert_int_equal(of(&account->live), 5);
+    assert_int_equal(of(&account->host), 3);
+    spw_pool_account_to_device(w.f.pool, 1, 3);
+    assert_int_equal(of(&account->live), 5);
+    assert_int_equal(of(&account->host), 0);
+    spw_pool_account_remove(w.f.pool, 1, 5, /* host */ false);
+    assert_int_equal(of(&account->live), 0);
+    assert_int_equal(of(&account->host), 0);
+    placement.account = 0; /* none */
+    assert_int_equal(spw_pool_account_add(w.f.pool, &placement, 5, /* host */ false), SPW_OK);
+    pool_close(&w.f);
+}
+
 /* ---- anything may happen ---- */
 
 struct slot {
@@ -452,11 +484,12 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_on_host),   cmocka_unit_test(test_host_is_full),
-        cmocka_unit_test(test_share),     cmocka_unit_test(test_bytes_of_a_share),
-        cmocka_unit_test(test_limit),     cmocka_unit_test(test_lazy),
-        cmocka_unit_test(test_uncounted), cmocka_unit_test(test_at_random),
-        cmocka_unit_test(test_faults),    cmocka_unit_test(test_numbered_heaps),
+        cmocka_unit_test(test_on_host),         cmocka_unit_test(test_host_is_full),
+        cmocka_unit_test(test_share),           cmocka_unit_test(test_bytes_of_a_share),
+        cmocka_unit_test(test_limit),           cmocka_unit_test(test_lazy),
+        cmocka_unit_test(test_uncounted),       cmocka_unit_test(test_at_random),
+        cmocka_unit_test(test_faults),          cmocka_unit_test(test_numbered_heaps),
+        cmocka_unit_test(test_entries_by_hand),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,16 +312,22 @@ static void test_contexts_go(void **state)
     pool_close(&f);
 }
 
-static uint64_t alloc_in(struct pool_fixture *f, void *context, const struct spw_stream *stream)
+static uint64_t alloc_bytes_in(struct pool_fixture *f, uint64_t bytes, void *context,
+                               const struct spw_stream *stream)
 {
     const struct spw_request request = {
-        .bytes = MIB, .context = context, .stream = stream, .may_spill = true};
+        .bytes = bytes, .context = context, .stream = stream, .may_spill = true};
     struct spw_result result;
 
     assert_int_equal(spw_pool_alloc(f->pool, &request, &result), SPW_OK);
     pool_check(f);
     assert_true(is_pinned(result.address));
     return result.address;
+}
+
+static uint64_t alloc_in(struct pool_fixture *f, void *context, const struct spw_stream *stream)
+{
+    return alloc_bytes_in(f, MIB, context, stream);
 }
 
 /* Where memory goes with its context, it holds blocks of that context only, and none once the
@@ -359,6 +365,37 @@ static void test_memory_goes_with_contexts(void **state)
     f.vm.immediate = true;
     assert_int_equal(spw_pool_trim_host(f.pool), 2 * slab);
     assert_int_equal(f.vm.pinned_pieces, 2);
+    pool_close(&f);
+}
+
+/* Where memory goes with its context, the smallest free part of all slabs of the context is taken.
+ */
+static void test_smallest_of_a_context(void **state)
+{
+    /* In each slab of 32 granules, a last block of so many; the order in which they are taken. */
+    static const uint64_t last[] = {4, 1, 2};
+    static const size_t order[] = {1, 2, 0};
+    uint64_t blocks[3];
+    struct pool_fixture f;
+    char context;
+
+    open_slabs_as(&f, HOST * 4, /* apart */ true);
+    (void)fill(&f);
+    for (size_t i = 0; i < 3; i++) {
+        for (uint64_t left = 32 - last[i]; left > 0; left -= left < 8 ? left : 8) {
+            (void)alloc_bytes_in(&f, (left < 8 ? left : 8) * GRANULE, &context, NULL);
+        }
+        blocks[i] = alloc_bytes_in(&f, last[i] * GRANULE, &context, NULL);
+    }
+    assert_int_equal(f.vm.pinned_pieces, 4); /* with the one that was tried out */
+    for (size_t i = 0; i < 3; i++) {
+        pool_free(&f, blocks[i], NULL);
+    }
+    spw_pool_synchronized(f.pool, NULL, spw_pool_clock(f.pool));
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(alloc_bytes_in(&f, last[order[i]] * GRANULE, &context, NULL),
+                         blocks[order[i]]);
+    }
     pool_close(&f);
 }
 
@@ -581,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_neither),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_smallest_of_a_context),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 #include "pool/stream_queue.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -189,6 +190,44 @@ static void test_quiet_queue_of_a_thread(void **state)
     close_lanes(&f);
 }
 
+struct heir {
+    struct fixture *fixture;
+    struct spw_stream_queue *queue; /* that its thread found */
+};
+
+static const struct spw_stream stream_of_heir = {.id = 12, .thread_bound = true};
+
+static void *inherit(void *argument)
+{
+    struct heir *heir = argument;
+
+    heir->queue = spw_pool_stream_queue_of(&heir->fixture->queues, &stream_of_heir);
+    heir->queue->seq++;
+    assert_int_equal(spw_pool_stream_queue_fence(&heir->fixture->queues, heir->queue), SPW_OK);
+    return NULL;
+}
+
+/* The thread that uses a quiet queue again can record fences on its own stream. */
+static void test_quiet_queue_of_another_thread(void **state)
+{
+    const struct spw_stream bound = {.id = 11, .thread_bound = true};
+    struct fixture f;
+    struct heir heir = {.fixture = &f};
+    struct spw_stream_queue *queue;
+    pthread_t thread;
+
+    open_lanes(&f);
+    queue = spw_pool_stream_queue_of(&f.queues, &bound);
+    assert_int_equal(pthread_create(&thread, NULL, inherit, &heir), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_ptr_equal(heir.queue, queue);
+    assert_int_equal(f.vm.fenced_stream, stream_of_heir.id);
+    queue->seq++; /* and this thread cannot any more */
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
+    assert_int_equal(f.vm.fenced_stream, SPW_STREAM_ALL);
+    close_lanes(&f);
+}
+
 /* ---- waiting without the lock ---- */
 
 static void add_fence(struct fixture *f, struct spw_stream_queue *queue)
@@ -277,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_refused_fence_stays_pending),
         cmocka_unit_test(test_refused_fence_with_a_newer_one),
         cmocka_unit_test(test_refused_fence_that_is_old),
+        cmocka_unit_test(test_quiet_queue_of_another_thread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

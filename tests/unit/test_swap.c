@@ -230,6 +230,20 @@ static void test_the_pool_ends(void **state)
     assert_int_equal(count(&f.pool.counters.host_used_bytes), 0);
 }
 
+/* A pool that is shut takes what is swapped out along. */
+static void test_the_pool_is_shut(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    (void)swap_out(&f);
+    assert_true(count(&f.pool.counters.swapped_bytes) > 0);
+    spw_pool_shut(f.pool.pool);
+    assert_int_equal(count(&f.pool.counters.swapped_bytes), 0);
+    close_fixture(&f);
+    assert_int_equal(count(&f.pool.counters.swapped_bytes), 0);
+}
+
 /* ---- room ---- */
 
 static void test_the_host_takes_the_rest(void **state)
@@ -458,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_a_full_file),
         cmocka_unit_test(test_folders),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_the_pool_is_shut),
     };
     int failed;
 
