@@ -256,6 +256,31 @@ static void test_copies(void **state)
     finish();
 }
 
+/* When all contexts are gone, the next copy needs a stream in a new one. */
+static void test_copies_in_a_new_context(void **state)
+{
+    const struct spw_vm_copy copies[] = {
+        {.to = FAKE_DRIVER_BASE + G, .from = FAKE_DRIVER_BASE, .bytes = G}};
+    void *fence = NULL;
+
+    start();
+    for (size_t i = 0; i < 2; i++) {
+        const enum spw_tier tiers[] = {SPW_TIER_HOST, SPW_TIER_DEVICE};
+
+        for (size_t tier = 0; tier < 2; tier++) {
+            assert_int_equal(ops->copy(backend, tiers[tier], copies, 1, false, &fence), SPW_OK);
+            ops->drop(backend, fence);
+        }
+        assert_ptr_equal(fake_driver.streams[0], fake_driver_context(i));
+        assert_ptr_equal(fake_driver.streams[1], fake_driver_context(i));
+        spw_backend_forget_contexts(backend);
+        memset(fake_driver.streams, 0, sizeof(fake_driver.streams));
+        fake_driver_destroy(i);
+        spw_backend_note_context(backend, fake_driver_context(1), false);
+    }
+    finish();
+}
+
 static unsigned long long dropped;
 
 static unsigned long long payload(unsigned long long *ret_dropped)
@@ -467,6 +492,7 @@ int main(void)
         cmocka_unit_test(test_unpin),
         cmocka_unit_test(test_probe_pinned),
         cmocka_unit_test(test_devices_that_cannot),
+        cmocka_unit_test(test_copies_in_a_new_context),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -189,6 +189,35 @@ static void test_other_keys(void **state)
     assert_false(holds("{\"size\":{\"max\":10}}", ""));
 }
 
+/* Native frames are asked for by rules for frames and for nodes, before a rule that is certain. */
+static void test_native_frames_that_are_needed(void **state)
+{
+    static const struct {
+        const char *first, *second;
+        bool uses, needs;
+    } cases[] = {
+        {"{\"native\":{\"symbol\":\"a\"}}", "{}", true, true},
+        {"{\"node\":\"Addmm*\"}", "{}", true, true},
+        {"{\"thread\":\"t\",\"node\":\"Addmm*\"}", "{}", true, true},
+        {"{\"thread\":\"x\",\"node\":\"Addmm*\"}", "{}", true, false},
+        {"{\"thread\":\"t\"}", "{\"node\":\"Addmm*\"}", true, false},
+        {"{\"thread\":\"t\"}", "{}", false, false},
+    };
+    const struct spw_callsite_facts site = {.thread = "t", .rank = -1};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char first[256], second[256];
+        struct spw_policy *policy;
+
+        snprintf(first, sizeof(first), RULE("a", "%s", "{}"), cases[i].first);
+        snprintf(second, sizeof(second), RULE("b", "%s", "{}"), cases[i].second);
+        policy = parse(first, second, NULL);
+        assert_int_equal(policy->uses_native, cases[i].uses);
+        assert_int_equal(spw_policy_needs_native(policy, &site), cases[i].needs);
+        spw_policy_destroy(policy);
+    }
+}
+
 static void test_actions(void **state)
 {
     struct spw_policy *policy = parse(
@@ -375,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_complaints_without_memory),
         cmocka_unit_test(test_the_library_is_looked_for),
+        cmocka_unit_test(test_native_frames_that_are_needed),
     };
 
     return cmocka_run_group_tests(tests, open_json, close_json);
