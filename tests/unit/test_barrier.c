@@ -341,6 +341,25 @@ static void test_others_wait(void **state)
     assert_int_equal(spw_migrate_barrier_submissions(), before + 1);
 }
 
+/* A migration that closes it for a moment is no pause: nobody is told of who waits. */
+static void test_arrivals_after_a_hold(void **state)
+{
+    struct visitor visitor = {0};
+    pthread_t thread;
+
+    assert_true(spw_migrate_barrier_hold(MS, note_arrival));
+    spw_migrate_barrier_release_hold();
+    atomic_store(&arrivals, 0);
+    assert_true(spw_migrate_barrier_quiesce(0));
+    assert_int_equal(pthread_create(&thread, NULL, enter_once, &visitor), 0);
+    await(&visitor.stage, 1);
+    usleep(20000);
+    assert_int_equal(atomic_load(&visitor.stage), 1);
+    spw_migrate_barrier_resume();
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&arrivals), 0);
+}
+
 static _Atomic int shared_value;
 static _Atomic bool stop;
 
@@ -435,6 +454,34 @@ static void test_fork(void **state)
     assert_int_equal(status, 0);
 }
 
+/* The thread that forks holds the barrier, and has closed it again: the child starts anew. */
+static void test_fork_in_a_pause(void **state)
+{
+    enum { MOST_S = 10 };
+    pid_t child;
+    int status = -1;
+
+    assert_true(spw_migrate_barrier_hold(MS, note_arrival));
+    assert_true(spw_migrate_barrier_quiesce(0));
+    child = fork();
+    if (child == 0) {
+        (void)alarm(MOST_S);
+        spw_migrate_barrier_depth = 0;
+        spw_thread_slots_reset();
+        spw_migrate_barrier_reset();
+        spw_migrate_barrier_pass();
+        if (!spw_migrate_barrier_quiesce(0) || spw_migrate_barrier_quiesce(0)) {
+            _exit(1);
+        }
+        spw_migrate_barrier_resume();
+        _exit(atomic_load(&spw_migrate_barrier.closed) == 0 ? 0 : 2);
+    }
+    spw_migrate_barrier_resume();
+    spw_migrate_barrier_release_hold();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup), cmocka_unit_test_setup(name, setup_fenced)
 
 int main(void)
@@ -450,9 +497,11 @@ int main(void)
         TEST(test_a_thread_that_dies),
         TEST(test_nested_passes_a_closed_gate),
         TEST(test_others_wait),
+        TEST(test_arrivals_after_a_hold),
         TEST(test_nothing_happens_while_closed),
         TEST(test_crowd),
         TEST(test_fork),
+        TEST(test_fork_in_a_pause),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

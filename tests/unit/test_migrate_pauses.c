@@ -2,6 +2,8 @@
 #include "migrate/migrate.h"
 
 #include "tier_fixture.h"
+#include "common/clock.h"
+#include "common/thread_slots.h"
 
 /* ---- for others, and at once ---- */
 
@@ -145,6 +147,90 @@ static void test_pause_with_graphs(void **state)
     }
 }
 
+/* Blocks that graphs name stay again after memory was in a file. */
+static void test_graphs_after_a_swap(void **state)
+{
+    const struct spw_block_attributes named = {.fix = SPW_FIXED_BY_GRAPH};
+    struct spw_swap_file file;
+    uint64_t bytes;
+
+    tier_open(tier_usual());
+    tier_fill_and_age(0);
+    assert_int_equal(
+        spw_pool_set_attributes(tier.pool.pool, tier.blocks[5], BLOCK * GRANULE, &named), 1);
+    assert_int_equal(spw_migrate_swap_file_open("/tmp", &file), 0);
+    assert_int_equal(spw_migrate_swap_out_all(tier.tier, &file).bytes, DEVICE * (uint64_t)GRANULE);
+    assert_int_equal(spw_migrate_swap_in_all(tier.tier, &file).left, 0);
+    spw_migrate_swap_file_close(&file);
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+    assert_int_equal(bytes, 0);
+    tier_expect_evicted(0);
+    while (spw_migrate_evict_some(tier.tier)) {
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        assert_int_equal(tier_is_on_host(i), i != 5);
+    }
+    tier_close();
+}
+
+/* The host has room for exactly one granule more. */
+static void test_pause_beside_a_small_host(void **state)
+{
+    struct spw_migrate_config config = tier_usual();
+    uint64_t bytes;
+
+    config.limit_bytes = (DEVICE + 1) * (uint64_t)GRANULE;
+    tier_open(config);
+    tier_fill_and_age(0);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_OK);
+    assert_int_equal(bytes, DEVICE * (uint64_t)GRANULE);
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+    tier_close();
+}
+
+/* A pause waits for long; afterwards migrations wait as before, here for a thread that submits. */
+static void test_patience_after_a_pause(void **state)
+{
+    const uint64_t long_ns = UINT64_C(2000000000);
+    struct spw_thread_slot *other = &spw_thread_slots.slots[SPW_THREAD_SLOTS - 2];
+    uint64_t bytes, begin;
+
+    tier_open(tier_usual());
+    tier_fill_and_age(0);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, long_ns, &bytes), SPW_OK);
+    spw_migrate_return_all(tier.tier, long_ns, &bytes);
+    assert_int_equal(atomic_load(&other->submitting), 0);
+    atomic_store(&other->submitting, 1);
+    begin = spw_clock_ns();
+    assert_false(spw_migrate_evict_some(tier.tier));
+    assert_in_range(spw_clock_ns() - begin, WAIT_NS, long_ns - 1);
+    atomic_store(&other->submitting, 0);
+    assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
+    tier_close();
+}
+
+/* A pause that fails leaves no refusals: one abandoned migration later there is one, as at first.
+ */
+static void test_refusals_after_a_pause(void **state)
+{
+    uint64_t bytes;
+
+    tier_open(tier_usual());
+    tier_fill_and_age(0);
+    tier.pool.vm.immediate = false;
+    assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_E_AGAIN);
+    spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
+    assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
+    assert_false(spw_migrate_evict_some(tier.tier));
+    assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 2);
+    fake_vm_complete(&tier.pool.vm);
+    tier.pool.vm.immediate = true;
+    assert_false(spw_migrate_evict_some(tier.tier)); /* is refused */
+    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 2);
+    tier_close();
+}
+
 /* A host that is too small, and a device that does not become idle. */
 static void test_pause_that_fails(void **state)
 {
@@ -228,6 +314,10 @@ int main(void)
         cmocka_unit_test(test_pause_of_an_account),
         cmocka_unit_test(test_end_of_a_part),
         cmocka_unit_test(test_pause_with_graphs),
+        cmocka_unit_test(test_graphs_after_a_swap),
+        cmocka_unit_test(test_pause_beside_a_small_host),
+        cmocka_unit_test(test_patience_after_a_pause),
+        cmocka_unit_test(test_refusals_after_a_pause),
         cmocka_unit_test(test_pause_that_fails),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_idle_without_spilled_memory),

@@ -275,6 +275,29 @@ static void test_hold_and_give_up(void **state)
     tier_close();
 }
 
+/* ---- swapping ---- */
+
+/* A migration in flight is given up, so that all memory can go to the file. */
+static void test_swap_gives_up(void **state)
+{
+    struct spw_swap_file file;
+    struct spw_swap_result result;
+
+    open_predicted(overlapping(false));
+    submit_often(CHECKS + 1);
+    assert_int_equal(prefetches(), 1);
+    assert_int_equal(spw_migrate_swap_file_open("/tmp", &file), 0);
+    assert_int_equal(spw_migrate_swap_prepare(tier.tier, WAIT_NS), SPW_OK);
+    assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
+    result = spw_migrate_swap_out_all(tier.tier, &file);
+    assert_int_equal(result.error, 0);
+    assert_int_equal(result.bytes, DEVICE * (uint64_t)GRANULE);
+    assert_int_equal(spw_migrate_swap_in_all(tier.tier, &file).left, 0);
+    tier_expect_evicted(BLOCKS / 2);
+    spw_migrate_swap_file_close(&file);
+    tier_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_settle),
         cmocka_unit_test(test_settle_beside_work),
         cmocka_unit_test(test_hold_and_give_up),
+        cmocka_unit_test(test_swap_gives_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

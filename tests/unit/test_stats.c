@@ -587,6 +587,37 @@ static void test_open_refuses_other_versions(void **state)
     unlink(mapping);
 }
 
+/* The largest values that a process writes are kept; one more is not. */
+static void test_open_keeps_the_largest(void **state)
+{
+    for (int more = 0; more < 2; more++) {
+        const int holders = SPW_STATS_HOLDERS + more;
+        const uint32_t control = SPW_CONTROL_PAUSED_ON_DEMAND + (uint32_t)more;
+        struct spw_stats *stats;
+        char mapping[128];
+        int fd;
+
+        setenv("SPILLWAY_RUN_DIR", folder, 1);
+        snprintf(mapping, sizeof(mapping), "%s/%d", folder, (int)in_child(start_and_leave));
+        unsetenv("SPILLWAY_RUN_DIR");
+        fd = open(mapping, O_WRONLY);
+        assert_int_equal(
+            pwrite(fd, &holders, sizeof(holders), offsetof(struct spw_stats, oom.holder_count)),
+            sizeof(holders));
+        assert_int_equal(
+            pwrite(fd, &control, sizeof(control), offsetof(struct spw_stats, control.state)),
+            sizeof(control));
+        close(fd);
+        stats = spw_stats_open(mapping);
+        assert_non_null(stats);
+        assert_int_equal(stats->oom.holder_count, more ? 0 : SPW_STATS_HOLDERS);
+        assert_int_equal(atomic_load(&stats->control.state),
+                         more ? SPW_CONTROL_NONE : SPW_CONTROL_PAUSED_ON_DEMAND);
+        spw_stats_close(stats);
+        unlink(mapping);
+    }
+}
+
 static void test_open_refuses_others(void **state)
 {
     write_text(in_folder("x"), "not statistics");
@@ -756,6 +787,7 @@ int main(void)
         cmocka_unit_test(test_exit_handler),
         cmocka_unit_test(test_launcher_finishes),
         cmocka_unit_test(test_open_refuses_other_versions),
+        cmocka_unit_test(test_open_keeps_the_largest),
         cmocka_unit_test(test_open_refuses_others),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_process),

@@ -4,13 +4,54 @@
 #include "pool_fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { DEVICE = 16, HOST = 32, SHARED = 3 * GRANULE / 2, EACH = 3 * GRANULE };
+
+/* In the place of the system's: the file system has no files without a name; writes are
+ * interrupted, then cut short, or write nothing for some time. */
+static bool no_nameless;
+static int interrupted, short_writes, empty_writes;
+
+int open(const char *path, int flags, ...)
+{
+    va_list rest;
+    int mode;
+
+    va_start(rest, flags);
+    mode = va_arg(rest, int);
+    va_end(rest);
+    if (no_nameless && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return openat(AT_FDCWD, path, flags, mode);
+}
+
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
+{
+    if (interrupted > 0) {
+        interrupted--;
+        errno = EINTR;
+        return -1;
+    }
+    if (empty_writes > 0) {
+        empty_writes--;
+        return 0;
+    }
+    if (short_writes > 0) {
+        short_writes--;
+        bytes--;
+    }
+    return syscall(SYS_pwrite64, fd, from, bytes, offset);
+}
 
 static char folder[] = "/tmp/spillway-test-XXXXXX";
 
@@ -403,6 +444,56 @@ static void test_a_full_file(void **state)
     close_fixture(&f);
 }
 
+/* A write that is interrupted is made again, and one that is cut short goes on. */
+static void test_interrupted_writes(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    interrupted = short_writes = 1;
+    assert_int_equal(swap_out(&f).bytes, 12 * GRANULE);
+    assert_int_equal(interrupted + short_writes, 0);
+    assert_int_equal(f.file.end, 12 * GRANULE);
+    assert_int_equal(swap_in(&f, false).left, 0);
+    expect_content(&f);
+    close_fixture(&f);
+}
+
+/* A write that takes nothing means that the file is full. */
+static void test_empty_writes(void **state)
+{
+    struct spw_swap_result result;
+    struct fixture f;
+
+    open_fixture(&f);
+    empty_writes = 2;
+    result = swap_out(&f);
+    assert_int_equal(result.error, ENOSPC);
+    assert_int_equal(result.bytes, 0);
+    assert_int_equal(empty_writes, 1);
+    empty_writes = 0;
+    expect_content(&f);
+    close_fixture(&f);
+}
+
+/* The file has no name, also on a file system that cannot create one without. */
+static void test_file_without_a_name(void **state)
+{
+    for (int named = 0; named < 2; named++) {
+        struct fixture f;
+
+        no_nameless = named;
+        open_fixture(&f);
+        no_nameless = false;
+        assert_int_equal(rmdir(folder), 0);
+        assert_int_equal(mkdir(folder, 0700), 0);
+        assert_int_equal(swap_out(&f).bytes, 12 * GRANULE);
+        assert_int_equal(swap_in(&f, false).left, 0);
+        expect_content(&f);
+        close_fixture(&f);
+    }
+}
+
 static void test_folders(void **state)
 {
     struct spw_swap_file file;
@@ -470,6 +561,9 @@ int main(void)
         cmocka_unit_test(test_a_changed_file),
         cmocka_unit_test(test_a_file_that_is_too_short),
         cmocka_unit_test(test_a_full_file),
+        cmocka_unit_test(test_interrupted_writes),
+        cmocka_unit_test(test_empty_writes),
+        cmocka_unit_test(test_file_without_a_name),
         cmocka_unit_test(test_folders),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_the_pool_is_shut),
