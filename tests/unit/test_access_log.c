@@ -165,6 +165,11 @@ static void test_other_addresses(void **state)
     end = f.base + bytes;
     spw_migrate_access_log_alloc(&f.log, f.base - GRANULE, GRANULE, 3);
     spw_migrate_access_log_alloc(&f.log, end, GRANULE, 3);
+    for (int untracked = 0; untracked < 2; untracked++) {
+        spw_migrate_access_log_enter(&f.log, f.base - GRANULE, GRANULE, 3, untracked);
+        spw_migrate_access_log_enter(&f.log, end, GRANULE, 3, untracked);
+    }
+    assert_int_equal(f.log.predictor.block_count, 1); /* none */
     spw_migrate_access_log_free(&f.log, f.base - GRANULE);
     spw_migrate_access_log_free(&f.log, end);
     record(f.base - 1);
@@ -204,6 +209,12 @@ static void test_too_many_blocks(void **state)
     record(f.base);
     spw_migrate_access_log_alloc(&f.log, f.base + SPW_PREDICTOR_BLOCKS * UINT64_C(512), 512, 3);
     assert_true(f.log.incomplete);
+    for (int untracked = 0; untracked < 2; untracked++) {
+        f.log.incomplete = false;
+        spw_migrate_access_log_enter(&f.log, f.base + SPW_PREDICTOR_BLOCKS * UINT64_C(512), 512, 3,
+                                     untracked);
+        assert_true(f.log.incomplete);
+    }
     record(f.base);
     spw_migrate_access_log_record(&f.log, &f.base, 1, /* kernel */ false);
     now = spw_migrate_access_log_snapshot(&f.log, 9);
@@ -280,6 +291,9 @@ static void test_entered_block(void **state)
     open_both();
     spw_migrate_access_log_enter(&f.log, f.base, 3 * GRANULE, 3, /* untracked */ false);
     assert_int_equal(events(), 0);
+    assert_int_equal(f.log.predictor.blocks[block_at(f.base)].site, 3);
+    assert_int_equal(f.log.predictor.blocks[block_at(f.base)].bytes, 3 * GRANULE);
+    assert_int_equal(spw_migrate_predictor_age(&f.log.predictor, block_at(f.base)), 0);
     since = spw_migrate_access_log_snapshot(&f.log, 0);
     record(f.base);
     for (uint64_t i = 0; i < 8; i++) {
@@ -306,6 +320,8 @@ static void test_untracked_block(void **state)
     number = block_at(f.base);
     assert_int_not_equal(number, 0);
     assert_int_equal(f.log.predictor.live_bytes, 0);
+    assert_int_equal(f.log.predictor.blocks[number].site, 3);
+    assert_int_equal(f.log.predictor.blocks[number].bytes, 4 * GRANULE);
     since = spw_migrate_access_log_snapshot(&f.log, 0);
     record(f.base);
     for (uint64_t i = 0; i < 8; i++) {
@@ -320,10 +336,56 @@ static void test_untracked_block(void **state)
     spw_migrate_access_log_free(&f.log, f.base);
     assert_int_equal(events(), 0);
     assert_int_equal(block_at(f.base), 0);
+    assert_false(f.log.predictor.blocks[number].live);
     spw_migrate_access_log_alloc(&f.log, f.base, GRANULE, 3);
     assert_int_equal(block_at(f.base), number);
     assert_int_equal(f.log.predictor.live_bytes, GRANULE);
     close_both();
+}
+
+/* A use of an untracked block is one of all its granules that migrate, to either side, and of none
+ * beside it. */
+static void test_granules_of_an_untracked_block(void **state)
+{
+    static const uint64_t migrating[] = {0, 1, 3, 4};
+    struct spw_access_log_watch watch = {.count = 4};
+    struct spw_access_log_snapshot since;
+
+    open_both();
+    for (int i = 0; i < 4; i++) {
+        watch.places[i].granule = f.base + migrating[i] * GRANULE;
+        watch.places[i].to = i < 2 ? SPW_TIER_HOST : SPW_TIER_DEVICE;
+    }
+    spw_migrate_access_log_enter(&f.log, f.base + GRANULE, 3 * GRANULE, 3, /* untracked */ true);
+    spw_migrate_access_log_watch(&f.log, &watch);
+    since = spw_migrate_access_log_snapshot(&f.log, 0);
+    record(f.base + 2 * GRANULE + 512);
+    for (uint64_t i = 0; i < 8; i++) {
+        assert_int_equal(is_accessed(i, &since), i == 1 || i == 3);
+    }
+    close_both();
+}
+
+/* A block that is entered ends those in whose place it is; the end of an untracked one is no event.
+ */
+static void test_entered_in_the_place_of_others(void **state)
+{
+    for (int untracked = 0; untracked < 2; untracked++) {
+        open_both();
+        for (uint64_t i = 0; i < 3; i++) {
+            spw_migrate_access_log_alloc(&f.log, f.base + i * GRANULE, GRANULE, 3);
+        }
+        spw_migrate_access_log_enter(&f.log, f.base + GRANULE, 2 * GRANULE, 4, untracked);
+        assert_int_equal(events(), 3 + 2);
+        assert_int_equal(f.log.predictor.blocks[block_at(f.base)].site, 3);
+        assert_int_equal(f.log.predictor.blocks[block_at(f.base + 2 * GRANULE)].site, 4);
+        assert_int_equal(f.log.predictor.live_bytes, (untracked ? 1 : 3) * GRANULE);
+        spw_migrate_access_log_enter(&f.log, f.base + 2 * GRANULE, GRANULE, 5, untracked);
+        assert_int_equal(events(), 3 + 2 + (untracked ? 0 : 1));
+        assert_int_equal(block_at(f.base + GRANULE), 0);
+        assert_int_equal(f.log.predictor.blocks[block_at(f.base + 2 * GRANULE)].site, 5);
+        close_both();
+    }
 }
 
 /* A call that names memory without a known block may touch any part of a block there. */
@@ -574,6 +636,23 @@ static void test_plan_with_shared_granules(void **state)
     close_both();
 }
 
+/* An untracked block makes no granule young, and gives no reason to move one. */
+static void test_plan_with_an_untracked_block(void **state)
+{
+    struct spw_access_log_plan planned;
+
+    open_program(3 * GRANULE / 2);
+    run(0, BLOCKS);
+    run(1, BLOCKS);
+    spw_migrate_access_log_enter(&f.log, blocks[1], 3 * GRANULE / 2, 11, /* untracked */ true);
+    planned =
+        plan((struct spw_access_log_goal){.bytes = 4 * GRANULE, .most = 10, .least_age = BLOCKS});
+    assert_int_equal(planned.count, 2); /* not the third, where nothing else lies */
+    assert_int_equal(planned.places[0].granule, blocks[0]);
+    assert_int_equal(planned.places[1].granule, blocks[0] + GRANULE);
+    close_both();
+}
+
 /* Fixed blocks and blocks of priority. */
 static void test_plan_and_attributes(void **state)
 {
@@ -637,6 +716,8 @@ int main(void)
         cmocka_unit_test(test_use_without_a_block),
         cmocka_unit_test(test_entered_block),
         cmocka_unit_test(test_untracked_block),
+        cmocka_unit_test(test_granules_of_an_untracked_block),
+        cmocka_unit_test(test_entered_in_the_place_of_others),
         cmocka_unit_test(test_unknown_block_is_incomplete),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_kernels_and_steps),
@@ -645,6 +726,7 @@ int main(void)
         cmocka_unit_test(test_plan_without_predictions),
         cmocka_unit_test(test_plan_beside_a_young_block),
         cmocka_unit_test(test_plan_with_shared_granules),
+        cmocka_unit_test(test_plan_with_an_untracked_block),
         cmocka_unit_test(test_plan_and_attributes),
         cmocka_unit_test(test_plan_ahead),
     };

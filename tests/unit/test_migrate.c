@@ -64,6 +64,25 @@ static void test_uses_count(void **state)
     tier_close();
 }
 
+/* A block that is entered, though no event tells of it, is none that was there for long; an
+ * untracked one is never chosen. */
+static void test_entered_blocks(void **state)
+{
+    for (int untracked = 0; untracked < 2; untracked++) {
+        tier_open(tier_usual());
+        tier_fill_and_age(COLD);
+        spw_migrate_entered(tier.tier, tier.blocks[0], BLOCK * GRANULE, 7, untracked);
+        tier_give(tier_take(BLOCK)); /* opens the access log, and evicts the first block */
+        tier_expect_evicted(1);
+        spw_migrate_entered(tier.tier, tier.blocks[1], BLOCK * GRANULE, 7, untracked);
+        (void)tier_take(2 * BLOCK);
+        for (int i = 0; i < BLOCKS; i++) {
+            assert_int_equal(tier_is_on_host(i), i == 0 || i == 2 || i == 3);
+        }
+        tier_close();
+    }
+}
+
 /* As much as is requested is evicted, so that the next request of that size finds room; but for a
  * large request, part of which has room, not far more than is missing. */
 static void test_how_much_is_evicted(void **state)
@@ -397,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_cold_blocks_are_evicted),
         cmocka_unit_test(test_warm_blocks_stay),
         cmocka_unit_test(test_uses_count),
+        cmocka_unit_test(test_entered_blocks),
         cmocka_unit_test(test_how_much_is_evicted),
         cmocka_unit_test(test_on_device),
         cmocka_unit_test(test_evicted_in_steps),

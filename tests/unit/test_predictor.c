@@ -652,6 +652,37 @@ static void test_too_many_blocks(void **state)
     spw_migrate_predictor_fini(&predictor);
 }
 
+/* The number of an untracked block is free again at once, and its bytes count nowhere. */
+static void test_untracked_blocks(void **state)
+{
+    uint64_t live = 0;
+    struct spw_predictor predictor;
+    uint32_t last;
+
+    assert_true(spw_migrate_predictor_init(&predictor));
+    last = spw_migrate_predictor_add_untracked(&predictor, 4096, 7);
+    assert_int_equal(last, 1);
+    for (uint32_t i = 2; i < SPW_PREDICTOR_BLOCKS; i++) {
+        assert_int_not_equal(spw_migrate_predictor_add_block(&predictor, i, 0, 0), 0);
+        live += i;
+    }
+    assert_int_equal(predictor.live_bytes, live);
+    assert_int_equal(spw_migrate_predictor_add_untracked(&predictor, 4096, 7), 0);
+    assert_false(predictor.blocks[0].untracked);
+    for (int i = 0; i < 3; i++) {
+        assert_true(predictor.blocks[last].untracked);
+        spw_migrate_predictor_end_untracked(&predictor, last);
+        assert_int_equal(spw_migrate_predictor_add_untracked(&predictor, 4096, 7), last);
+        assert_int_equal(spw_migrate_predictor_add_untracked(&predictor, 4096, 7), 0);
+    }
+    spw_migrate_predictor_end_untracked(&predictor, last);
+    assert_int_equal(spw_migrate_predictor_add_block(&predictor, 512, 0, 0), last);
+    assert_false(predictor.blocks[last].untracked);
+    assert_int_equal(predictor.live_bytes, live + 512);
+    assert_int_equal(predictor.count, 0);
+    spw_migrate_predictor_fini(&predictor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -675,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_marks_for_long),
         cmocka_unit_test(test_for_long),
         cmocka_unit_test(test_too_many_blocks),
+        cmocka_unit_test(test_untracked_blocks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
