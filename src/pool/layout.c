@@ -76,11 +76,11 @@ void spw_pool_layout_record(struct spw_pool *pool, const struct spw_extent *bloc
     struct spw_layout_record *record = record_at(layout, layout->count);
     int64_t live_before = layout->count > 0 ? before->live : 0;
 
-    *record = (struct spw_layout_record){.bytes = block->bytes,
-                                         .id = block->id,
-                                         .born = ++layout->events,
-                                         .live = layout->live +
-                                                 (int64_t)spw_pool_extent_held(block)};
+    *record =
+        (struct spw_layout_record){.bytes = block->bytes,
+                                   .id = block->id,
+                                   .born = ++layout->events,
+                                   .live = layout->live + (int64_t)spw_pool_extent_held(block)};
     record->symbol = spw_hash_mix(block->bytes, (uint64_t)(live_before - layout->live));
     layout->live = record->live;
     layout->by_id[block->id & RECORDS_MASK] = (uint32_t)(layout->count & RECORDS_MASK);

@@ -7,6 +7,7 @@
 
 #include "common/host_share.h"
 #include "pool/layout.h"
+#include "pool/state.h"
 
 enum { BLOCKS = 300, EVENTS = 2 * BLOCKS, KEPT = 20, OTHERS = 20 };
 
@@ -366,6 +367,35 @@ static void test_lazy_block(void **state)
     pool_close(&f);
 }
 
+/* A block that is backed later counts in the record with what it holds, before and after, and one
+ * that is not counted at first is in it when it is. */
+static void test_live_of_lazy_blocks(void **state)
+{
+    const struct spw_pool_placement lazy = {.limit_bytes = UINT64_MAX, .lazy = true};
+    const struct spw_pool_placement uncounted = {
+        .limit_bytes = UINT64_MAX, .lazy = true, .uncounted = true};
+    const struct spw_pool_placement *each[] = {&lazy, &uncounted};
+    struct pool_fixture f;
+    struct step step;
+    uint64_t address;
+    int64_t before;
+
+    open_followed(&f, &step, 0);
+    follow(&f, &step);
+    before = f.pool->layout.live;
+    for (size_t i = 0; i < 2; i++) {
+        address = alloc_placed(&f, 5 * GRANULE / 2, each[i]);
+        assert_int_equal(f.pool->layout.live, before + (i == 0 ? 5 * GRANULE / 2 : 0));
+        assert_int_equal(spw_pool_commit(f.pool, /* spilling */ false), SPW_OK);
+        assert_int_equal(f.pool->layout.live, before + 5 * GRANULE / 2);
+        pool_free(&f, address, &stream_a);
+        assert_int_equal(f.pool->layout.live, before);
+        pool_free(&f, alloc_placed(&f, 5 * GRANULE / 2, each[i]), &stream_a); /* never backed */
+        assert_int_equal(f.pool->layout.live, before);
+    }
+    pool_close(&f);
+}
+
 /* Half of a block of the expected size is on the host if its placement wants that. */
 static void test_block_of_both_tiers(void **state)
 {
@@ -455,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_late_repetition),
         cmocka_unit_test(test_memory_of_another_stream),
         cmocka_unit_test(test_lazy_block),
+        cmocka_unit_test(test_live_of_lazy_blocks),
         cmocka_unit_test(test_block_of_both_tiers),
         cmocka_unit_test(test_closed_pool),
         cmocka_unit_test(test_no_plan_with_a_host_tier),
