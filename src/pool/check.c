@@ -231,7 +231,7 @@ static const char *check_census(const struct spw_pool *pool, const struct totals
     if (pool->lost_announced != (pool->backing.lost > 0 && pool->config.to_commit != NULL)) {
         return "lost granules are not announced, or announced without reason";
     }
-    if (pool->slabs.table == NULL && totals->placed_bytes != pool->placed_bytes) {
+    if (!pool->slabs.open && totals->placed_bytes != pool->placed_bytes) {
         return "bytes placed on the host are miscounted";
     }
     if (totals->block_count != pool->blocks.count) {

@@ -182,7 +182,7 @@ static bool create_host(struct spw_pool *pool, size_t count)
     size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
     enum spw_err err = SPW_OK;
 
-    if (pool->slabs.table != NULL) {
+    if (pool->slabs.open) {
         most = 0; /* the device cannot map chunks of the host */
     }
     while (host->spare < count && host->total < most && err == SPW_OK) {

@@ -164,7 +164,7 @@ bool spw_pool_uses_pinned(struct spw_pool *pool)
     bool pins;
 
     spw_lock(&pool->lock);
-    pins = pool->slabs.table != NULL;
+    pins = pool->slabs.open;
     spw_unlock(&pool->lock);
     return pins;
 }

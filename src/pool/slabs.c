@@ -200,6 +200,17 @@ static void count(struct spw_pool *pool, struct spw_slab *slab, uint64_t bytes)
     spw_pool_backing_count_host(&pool->backing, (int64_t)(bytes - before), 0);
 }
 
+/* Releases a slab whose only extent is in no index. Another thread may look at the table. */
+static void drop(struct spw_pool *pool, struct spw_extent *extent)
+{
+    struct spw_slab *slab = slab_of(&pool->slabs, extent->address);
+
+    (void)pool->ops->unpin(pool->vm, slab->memory);
+    slab->first = NULL;
+    count(pool, slab, 0);
+    spw_pool_extent_give(&pool->space.store, extent);
+}
+
 /* Releases a slab that is one idle extent. */
 static enum spw_err give_back(struct spw_pool *pool, struct spw_slab *slab)
 {
@@ -296,21 +307,24 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
     struct spw_extent *extent = NULL;
     enum spw_err err = SPW_E_METADATA_NOMEM;
 
-    if (slabs->table != NULL) {
+    if (slabs->open) {
         return SPW_OK;
     }
-    slabs->table = calloc(MOST_SLABS, sizeof(*slabs->table));
+    if (slabs->table == NULL) {
+        slabs->table = calloc(MOST_SLABS, sizeof(*slabs->table));
+    }
     if (slabs->table != NULL && spw_pool_extent_reserve(&pool->space.store, 1)) {
         extent = add_slab(pool, pool->config.granule_bytes / ALONE, NULL);
         err = extent == NULL ? SPW_E_NO_MEMORY
                              : pool->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
     }
-    if (err != SPW_OK) {
-        spw_pool_slabs_fini(pool, true);
-        return err;
+    if (err == SPW_OK) {
+        slabs->open = true;
+        enter_idle(pool, extent);
+    } else if (extent != NULL) {
+        drop(pool, extent);
     }
-    enter_idle(pool, extent);
-    return SPW_OK;
+    return err;
 }
 
 /* ---- blocks ---- */

@@ -33,7 +33,8 @@ struct spw_slab {
 };
 
 struct spw_slabs {
-    struct spw_slab *table;      /* NULL: the pool uses no slabs */
+    bool open;                   /* blocks may be in slabs */
+    struct spw_slab *table;      /* stays until the pool ends; read without the lock */
     _Atomic size_t count;        /* entries ever used; read without the lock */
     uint64_t bytes;              /* of all */
     uint64_t live_bytes;         /* of the blocks in them */
