@@ -69,15 +69,16 @@ static void print_help(void)
 
 /* ---- arguments ---- */
 
-static bool take_size(const struct spw_cli_arguments *from, const char *name, uint64_t *ret_bytes)
+static bool take_size(const struct spw_cli_arguments *from, const char *name, const char *expected,
+                      uint64_t *ret_bytes)
 {
     bool percent;
 
     if (spw_size_parse(from->value, ret_bytes, &percent) && !percent && *ret_bytes >= 1 << 20) {
         return true;
     }
-    spw_cli_complain(from->command, "--%s=%s: not a size of 1 MiB or more (expected 12GiB)", name,
-                     from->value);
+    spw_cli_complain(from->command, "--%s=%s: not a size of 1 MiB or more%s", name, from->value,
+                     expected);
     return false;
 }
 
@@ -92,7 +93,9 @@ static bool take_budget(const struct spw_cli_arguments *from, struct settings *s
         settings->budget_permille = permille;
         return true;
     }
-    return take_size(from, "budget", &settings->goal.budget_bytes);
+    return take_size(from, "budget",
+                     ", nor a share of the peak from 0.1% to 100% (expected 12GiB or 75%)",
+                     &settings->goal.budget_bytes);
 }
 
 /* A number with one of the endings, or none. */
@@ -120,7 +123,7 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
     case BUDGET:
         return take_budget(from, settings);
     case HOST:
-        return take_size(from, "host", &settings->goal.host_bytes);
+        return take_size(from, "host", " (expected 12GiB)", &settings->goal.host_bytes);
     case SLOWDOWN:
         return take_number(from, "slowdown", "", 1, &settings->slowdown);
     case LINK:
