@@ -460,8 +460,7 @@ static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt
         }
     }
     err = find_block(pool, attempt, ret_block);
-    if (err != SPW_OK && pool->slabs.open &&
-        spw_pool_chunks_exhausted(&attempt->need, err) &&
+    if (err != SPW_OK && pool->slabs.open && spw_pool_chunks_exhausted(&attempt->need, err) &&
         (attempt->request->may_spill || attempt->heap == SPW_HEAP_HOST) &&
         spw_pool_slabs_alloc(pool, attempt->bytes, attempt->queue, attempt->request->context,
                              ret_block) == SPW_OK) {
