@@ -29,6 +29,7 @@ enum {
 struct thread {
     bool inside;
     unsigned misses;
+    unsigned looked; /* misses plus 1 when an interpreter was last looked for */
     char name[THREAD_NAME];
     uint32_t name_text;
     struct spw_callsite_stack_cache *cache;
@@ -214,6 +215,17 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
     return site;
 }
 
+/* True at the first stack and at every LOOK_EVERY new ones: a program may load Python later. */
+static bool is_to_look(struct thread *thread)
+{
+    bool due = thread->misses % LOOK_EVERY == 0 && thread->looked != thread->misses + 1;
+
+    if (__builtin_expect(due, 0)) {
+        thread->looked = thread->misses + 1;
+    }
+    return due;
+}
+
 __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
 {
     struct thread *thread = this_thread != NULL ? this_thread : begin_thread();
@@ -225,7 +237,7 @@ __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
     }
     thread->inside = true;
     if (capture.python) {
-        place.state = spw_callsite_python_thread(thread->misses % LOOK_EVERY == 0, &place.python);
+        place.state = spw_callsite_python_thread(is_to_look(thread), &place.python);
     }
     place.key = spw_hash_mix((uintptr_t)api ^ spw_callsite_this_tag.hash, place.frame);
     if (capture.native) {
