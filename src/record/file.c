@@ -2,6 +2,7 @@
 
 #include "common/create.h"
 #include "common/fd.h"
+#include "common/file_limit.h"
 #include "common/log.h"
 #include "common/process.h"
 #include "record/format.h"
@@ -145,14 +146,6 @@ bool spw_record_file_begin(struct spw_record_file *file, const char *path, uint6
     return true;
 }
 
-/* Beyond the limit on files the kernel would send a signal. */
-static bool may_grow(size_t bytes)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
-}
-
 /* Writes the file's beginning, and makes room for what may be touched. Errors are negative errno
  * codes. */
 static int fill(const struct spw_record_file *file, int fd, size_t used)
@@ -160,7 +153,7 @@ static int fill(const struct spw_record_file *file, int fd, size_t used)
     ssize_t written;
     int err;
 
-    if (!may_grow(file->backed)) {
+    if (!spw_file_may_have(file->backed)) {
         return -EFBIG;
     }
     err = posix_fallocate(fd, 0, (off_t)file->backed);
@@ -248,7 +241,7 @@ bool spw_record_file_grow(struct spw_record_file *file, size_t bytes)
     if (bytes <= file->backed) {
         return true;
     }
-    if (bytes > file->map_bytes || !may_grow(end) || !is_ours(file) ||
+    if (bytes > file->map_bytes || !spw_file_may_have(end) || !is_ours(file) ||
         posix_fallocate(file->fd, (off_t)file->backed, (off_t)(end - file->backed)) != 0) {
         return false;
     }

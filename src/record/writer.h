@@ -80,6 +80,9 @@ static inline uint64_t spw_record_now(const struct spw_record_writer *writer)
         return spw_record_writer_clock();
     }
     ticks = spw_record_ticks_read() - writer->anchor_ticks;
+    if (__builtin_expect((int64_t)ticks < 0, 0)) {
+        return writer->anchor_time; /* the clock of another processor is behind */
+    }
     return writer->anchor_time + (uint64_t)((spw_record_wide)ticks * writer->rate >> 32);
 }
 

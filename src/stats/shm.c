@@ -1,6 +1,7 @@
 #include "stats/shm.h"
 
 #include "common/fd.h"
+#include "common/file_limit.h"
 #include "common/options.h"
 #include "common/remap.h"
 
@@ -39,14 +40,6 @@ static int open_in_run_dir(char path[SPW_STATS_PATH])
     return -1;
 }
 
-/* Beyond the limit on files the kernel would send a signal. */
-static bool may_grow(size_t bytes)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
-}
-
 /* Over the previous mapping, or anywhere at the first time. */
 static void *map(size_t bytes, int fd)
 {
@@ -54,7 +47,7 @@ static void *map(size_t bytes, int fd)
                 (room.address != NULL ? MAP_FIXED : 0);
     void *address = MAP_FAILED;
 
-    if (fd < 0 || (may_grow(bytes) && ftruncate(fd, (off_t)bytes) == 0)) {
+    if (fd < 0 || (spw_file_may_have(bytes) && ftruncate(fd, (off_t)bytes) == 0)) {
         address = mmap(room.address, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
     }
     return address != MAP_FAILED ? address : NULL;

@@ -2,6 +2,7 @@
 
 #include "common/backoff.h"
 #include "common/fd.h"
+#include "common/file_limit.h"
 #include "common/options.h"
 #include "common/process.h"
 #include "common/remap.h"
@@ -54,7 +55,7 @@ static struct spw_stats *map_file(int fd, struct spw_stats *previous)
     int flags = MAP_SHARED | (previous != NULL ? MAP_FIXED : 0);
     void *address;
 
-    if (fd < 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0) {
+    if (fd < 0 || !spw_file_may_have(bytes) || posix_fallocate(fd, 0, (off_t)bytes) != 0) {
         return NULL;
     }
     address = mmap(previous, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);

@@ -1,0 +1,15 @@
+/* The limit on the size of files (RLIMIT_FSIZE). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+/* True if a file may have so many bytes: beyond the limit the kernel would send SIGXFSZ, which ends
+ * a program that does not expect it. */
+static inline bool spw_file_may_have(uint64_t bytes)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+}
