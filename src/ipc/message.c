@@ -1,9 +1,15 @@
 #include "ipc/message.h"
 
+#include "common/clock.h"
+
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* How long an interrupted answer is waited for again. */
+#define RETRY_NS (UINT64_C(5) * 1000 * 1000 * 1000)
 
 socklen_t spw_ipc_address(const struct spw_ipc_handle *handle, struct sockaddr_un *ret_address)
 {
@@ -84,12 +90,21 @@ bool spw_ipc_receive(int socket, void *ret_data, size_t bytes, int *ret_fds, siz
 {
     union control control;
     struct iovec part = {.iov_base = ret_data, .iov_len = bytes};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
-    ssize_t received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    size_t taken = received >= 0 ? take_fds(&message, ret_fds, most) : 0;
+    struct msghdr message;
+    uint64_t end = spw_clock_ns() + RETRY_NS;
+    ssize_t received;
+    size_t taken;
+
+    /* A socket with a time limit is interrupted by signals of the program, whatever they ask for.
+     */
+    do {
+        message = (struct msghdr){.msg_iov = &part,
+                                  .msg_iovlen = 1,
+                                  .msg_control = &control,
+                                  .msg_controllen = sizeof(control)};
+        received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    } while (received < 0 && errno == EINTR && spw_clock_ns() < end);
+    taken = received >= 0 ? take_fds(&message, ret_fds, most) : 0;
 
     *ret_count = taken;
     if (received == (ssize_t)bytes && (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) == 0) {

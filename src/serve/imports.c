@@ -4,12 +4,15 @@
 #include "track/process.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* One open block. */
 struct import {
     struct import *next;
     uint64_t pid, start, export_id; /* of the handle */
+    uint8_t
+        key[SPW_IPC_KEY_BYTES]; /* likewise: a program that executes another one keeps its pid */
     CUcontext context;
     int ordinal; /* of the context's device */
     CUdeviceptr base;
@@ -38,7 +41,8 @@ static struct import *find(const struct spw_ipc_handle *handle, CUcontext contex
 
     while (import != NULL &&
            (import->pid != handle->pid || import->start != handle->start ||
-            import->export_id != handle->export_id || import->context != context)) {
+            import->export_id != handle->export_id || import->context != context ||
+            memcmp(import->key, handle->key, sizeof(import->key)) != 0)) {
         import = import->next;
     }
     return import;
@@ -168,6 +172,7 @@ static struct import *new_import(const struct spw_ipc_handle *handle, CUcontext 
                               .count = block->count,
                               .chunks = block->chunks,
                               .opens = 1};
+    memcpy(import->key, handle->key, sizeof(import->key));
     block->chunks = NULL;
     return import;
 }

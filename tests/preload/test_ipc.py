@@ -89,6 +89,15 @@ class Ipc(harness.Case):
         self.assertEqual(self.share("forks"),
                          ["other: 2 opened", "owner: exchanged beside a child and after it"])
 
+    def test_another_program_of_the_owner(self):
+        """A process that executes another program keeps its pid: its old block is not meant."""
+        result = self.run_program(harness.PROGRAMS / "sharing/ipc_again", "exec", CHECK="on")
+        self.assertEqual(result.stdout, "read 1 and 2\n")
+
+    def test_signals_while_a_block_is_opened(self):
+        result = self.run_program(harness.PROGRAMS / "sharing/ipc_again", "interrupted", CHECK="on")
+        self.assertEqual(result.stdout, "read 1, interrupted\n")
+
     def test_threads(self):
         """Several export at once, while another writes to the blocks: no write is lost."""
         self.assertEqual(self.share("threads", MOVE_WAIT=1000),
