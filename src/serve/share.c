@@ -1,6 +1,7 @@
 #include "serve/share.h"
 
 #include "common/clock.h"
+#include "common/file_limit.h"
 #include "common/futex.h"
 #include "common/log.h"
 #include "common/options.h"
@@ -25,7 +26,14 @@ enum { PID_BITS = 22, NS_PER_MS = 1000000 };
 
 /* Longest time for a request of another process, and for the answer; the time for which one that
  * did not answer is left alone. */
-enum { GIVE_MS = 1500, ANSWER_MS = 2000, LEAVE_ALONE_MS = 30000, LOOK_MS = 50, PAUSE_MS = 5 };
+enum {
+    GIVE_MS = 1500,
+    ANSWER_MS = 2000,
+    LEAVE_ALONE_MS = 30000, /* one that does not answer */
+    REFUSED_MS = 2000,      /* one that has nothing to give */
+    LOOK_MS = 50,
+    PAUSE_MS = 5
+};
 
 /* An answer of NVML is used for so long. */
 enum { BESIDES_VALID_MS = 1000 };
@@ -53,9 +61,11 @@ static struct share {
     struct share_file *file;
     struct member *mine; /* NULL: it could not join */
     struct spw_device *device;
-    _Atomic uint64_t alone_until[MEMBERS]; /* when one that did not answer is asked again */
-    _Atomic uint64_t besides;              /* bytes that NVML says beyond what is counted here */
-    _Atomic uint64_t besides_ns;           /* when it was asked */
+    /* When one that gave nothing is asked again, and which process that was: another one may take
+     * its place. */
+    _Atomic uint64_t alone_until[MEMBERS], alone_owner[MEMBERS];
+    _Atomic uint64_t besides;    /* bytes that NVML says beyond what is counted here */
+    _Atomic uint64_t besides_ns; /* when it was asked */
 } shares[SPW_DEVICES_MAX];
 
 bool spw_serve_share_is_on(void)
@@ -101,7 +111,7 @@ static struct share_file *map(const char *path)
 
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
         status.st_uid == geteuid() && status.st_size <= (off_t)sizeof(*file) &&
-        posix_fallocate(fd, 0, sizeof(*file)) == 0) {
+        spw_file_may_have(sizeof(*file)) && posix_fallocate(fd, 0, sizeof(*file)) == 0) {
         file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }
     if (fd >= 0) {
@@ -229,7 +239,8 @@ static uint64_t give(struct share *share, uint64_t wanted)
     if (pool != NULL) {
         (void)spw_pool_trim(pool, 0);
     }
-    while (pool != NULL && given < wanted && held(share) > most && spw_clock_ns() < end) {
+    while (pool != NULL && atomic_load(&share->device->tier) != NULL && given < wanted &&
+           held(share) > most && spw_clock_ns() < end) {
         if (!spw_track_spill_yield(share->device, pool)) {
             sleep_ms(PAUSE_MS);
         }
@@ -264,6 +275,18 @@ static void *serve(void *argument)
 
 /* ---- asking ---- */
 
+static void leave_alone(struct share *share, int i, unsigned ms)
+{
+    atomic_store(&share->alone_owner[i], atomic_load(&share->file->members[i].owner));
+    atomic_store(&share->alone_until[i], spw_clock_ns() + (uint64_t)ms * NS_PER_MS);
+}
+
+static bool is_left_alone(const struct share *share, int i, uint64_t owner)
+{
+    return owner == atomic_load(&share->alone_owner[i]) &&
+           spw_clock_ns() <= atomic_load(&share->alone_until[i]);
+}
+
 /* Asks one process. True when it has given something. */
 static bool ask(struct share *share, int i, uint64_t bytes)
 {
@@ -279,14 +302,17 @@ static bool ask(struct share *share, int i, uint64_t bytes)
     answered = atomic_load(&member->answered);
     while ((int32_t)(answered - number) < 0) {
         if (spw_clock_ns() > end) {
-            atomic_store(&share->alone_until[i],
-                         spw_clock_ns() + (uint64_t)LEAVE_ALONE_MS * NS_PER_MS);
-            break;
+            leave_alone(share, i, LEAVE_ALONE_MS);
+            return atomic_load(&member->given) != before;
         }
         spw_futex_wait(&member->answered, answered, &look);
         answered = atomic_load(&member->answered);
     }
-    return atomic_load(&member->given) != before;
+    if (atomic_load(&member->given) == before) {
+        leave_alone(share, i, REFUSED_MS); /* it has nothing that can move now */
+        return false;
+    }
+    return true;
 }
 
 bool spw_serve_share_ask(struct spw_device *device, uint64_t bytes)
@@ -306,10 +332,11 @@ bool spw_serve_share_ask(struct spw_device *device, uint64_t bytes)
     }
     bytes = bytes < most - mine ? bytes : most - mine;
     for (int i = 0; i < MEMBERS && !freed; i++) {
-        struct member *member = &share->file->members[i];
+        const struct member *member = &share->file->members[i];
+        uint64_t owner = atomic_load(&member->owner);
 
-        freed = member != share->mine && lives(atomic_load(&member->owner)) &&
-                spw_clock_ns() > atomic_load(&share->alone_until[i]) && ask(share, i, bytes);
+        freed = member != share->mine && lives(owner) && !is_left_alone(share, i, owner) &&
+                ask(share, i, bytes);
     }
     return freed;
 }
