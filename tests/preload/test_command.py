@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import unittest
 import unittest.mock
@@ -48,6 +49,28 @@ class ExitCodes(Command):
                 self.assertEqual(result.device()["live_bytes"], 3 * MIB)
                 self.assertEqual(result.device()["allocs"], 1)
                 os.unlink(self.folder / "stats.json")
+
+    def run_odd(self, *words, path=None, before=None):
+        """`spillway sim` of a command, with something odd about the process that starts it."""
+        env = harness.environment(False, False)
+        if path is not None:
+            env["LD_LIBRARY_PATH"] = path
+        return subprocess.run([COMMAND, "sim", "--", *words], env=env, capture_output=True,
+                              text=True, timeout=60, preexec_fn=before, check=False)
+
+    def test_whoever_starts_it_ignores_children(self):
+        done = self.run_odd("sh", "-c", "exit 7",
+                            before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 7, done.stderr)
+
+    def test_an_alarm_from_outside(self):
+        done = self.run_odd("sh", "-c", "sleep 0.3; kill -ALRM $PPID; sleep 0.3; exit 6")
+        self.assertEqual(done.returncode, 6, done.stderr)
+
+    def test_a_long_library_path(self):
+        path = "/a" * 10000 + ":/tmp/end"
+        done = self.run_odd("sh", "-c", "echo ${LD_LIBRARY_PATH#*:}", path=path)
+        self.assertEqual(done.stdout.strip(), path)
 
     @unittest.skipIf(harness.SANITIZED, "Python is not built with the sanitizer")
     def test_python_that_calls_os_exit(self):

@@ -103,10 +103,24 @@ static void block_signals(sigset_t *ret_previous)
     sigprocmask(SIG_BLOCK, &set, ret_previous);
 }
 
+/* Whoever started the launcher ignores the end of children, and so would the launcher: it could not
+ * learn how the program ends. The program has it as it was. */
+static bool ignores_children;
+
+static void mind_children(void)
+{
+    if (!ignores_children) {
+        ignores_children = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
+    }
+}
+
 /* In the child; never returns. Writes errno to `report`, in memory that is shared with the
  * launcher, when the program cannot be executed. */
 static void execute(char **arguments, volatile int *report, const sigset_t *signals)
 {
+    if (ignores_children) {
+        (void)signal(SIGCHLD, SIG_IGN);
+    }
     sigprocmask(SIG_SETMASK, signals, NULL);
     execvp(arguments[0], arguments);
     *report = errno;
@@ -137,7 +151,7 @@ static int wait_for(pid_t pid)
         ticks = 0;
         if (ending) {
             end(pid);
-        } else {
+        } else if (tick != NULL) {
             tick();
         }
     }
@@ -169,6 +183,7 @@ static int run(char **arguments, volatile int *report, int *ret_error)
     pid_t pid;
     int code;
 
+    mind_children();
     block_signals(&signals);
     pid = fork();
     if (pid == 0) {

@@ -52,7 +52,7 @@ bool spw_cli_sim_libraries_select(const char *command, bool with_pool)
     size_t count = 0;
     size_t shim_count;
     const char *present = getenv("LD_LIBRARY_PATH");
-    char search[3 * PATH_MAX];
+    char *search;
     char folder[PATH_MAX];
 
     for (int i = with_pool ? POOL : DRIVER; i < LIBRARY_COUNT; i++) {
@@ -68,9 +68,12 @@ bool spw_cli_sim_libraries_select(const char *command, bool with_pool)
         list[count++] = shim_paths[i];
     }
     spw_cli_preload_add(list, count);
-    snprintf(search, sizeof(search), "%s%s%s", folder, present != NULL ? ":" : "",
-             present != NULL ? present : "");
-    setenv("LD_LIBRARY_PATH", search, 1);
+    if (present == NULL || *present == '\0') {
+        setenv("LD_LIBRARY_PATH", folder, 1);
+    } else if (asprintf(&search, "%s:%s", folder, present) >= 0) {
+        setenv("LD_LIBRARY_PATH", search, 1);
+        free(search);
+    }
     if (with_pool) {
         spw_cli_torch_groups_select();
     }
