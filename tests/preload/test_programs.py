@@ -192,6 +192,7 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["live_bytes"], 0)
         self.assertEqual(result.device()["live_peak_bytes"], 2 * MIB)
 
+    @unittest.skipIf(harness.SANITIZED, "the sanitizer needs memory in the child")
     def test_fork_without_memory(self):
         """A child that can have no figures of its own leaves the parent's alone."""
         for way in "poor", "refused":

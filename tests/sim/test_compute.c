@@ -305,7 +305,9 @@ static void run_vectorized(const char *name, uint32_t count, const void *kept, s
     assert_int_equal(kernel->params, 3);
     assert_int_equal(kernel->sizes[2], tensors * sizeof(CUdeviceptr));
     put_u32(arguments, 0, count);
-    memcpy(arguments + kernel->offsets[1], kept, bytes);
+    if (bytes > 0) {
+        memcpy(arguments + kernel->offsets[1], kept, bytes);
+    }
     memcpy(arguments + kernel->offsets[2], addresses, tensors * sizeof(CUdeviceptr));
     run(kernel, arguments);
 }

@@ -12,10 +12,11 @@ MEMORY = "24GiB"
 # Instead of the simulated one; set once, before anything runs.
 on_gpu = False
 
-# PyTorch's own warnings on the backend cudaMallocAsync; the README lists them.
+# PyTorch's own warnings on the backend cudaMallocAsync; docs/pytorch.md lists them.
 KNOWN_WARNINGS = [
     r"Attempting uncaptured free of a captured allocation with address 0x[0-9a-f]+$",
     r"^This is technically allowed, but may indicate you are losing the last user-visible tensor",
+    r"freeAsync\(\) was called on an uncaptured allocation during graph capture",
     r"Called record_stream on tensor whose original creation stream matches the recorded stream",
     r"For backend:cudaMallocAsync, resetAccumulatedStats has no effect",
 ]
