@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tags: memory that a program named is paused and resumed by itself, matched by policies, and shown
 in reports. And pauses of call sites."""
+import collections
 import json
 import re
 import subprocess
@@ -158,11 +159,13 @@ class Tags(harness.Case):
         recording = self.folder / "recording"
         program = self.start(RECORD=recording)
         stats = self.end(program)
-        found = {site.get("tag"): site["peak_bytes"] for site in stats["sites"]}
+        found = collections.Counter()
+        for site in stats["sites"]:  # a loop that the compiler unrolls has several
+            found[site.get("tag")] += site["peak_bytes"]
         self.assertEqual(found, dict.fromkeys(("weights", "kv-cache", None), PART * harness.MIB))
         text = self.command("sites", program.stats, "--text")
         self.assertRegex(text, "tag:kv-cache")
-        (text,) = re.findall("native:.*tag:kv-cache.*", text)
+        text = re.findall("native:.*tag:kv-cache.*", text)[0]
         policy = self.folder / "policy.json"
         policy.write_text(json.dumps({"version": 1, "rules": [
             {"name": "cache", "match": {"tag": "weights"}, "action": {"placement": "host"}}]}))
