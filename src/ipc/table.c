@@ -96,6 +96,17 @@ static void fill_in(const struct entry *entry, struct spw_ipc_handle *handle)
     memcpy(handle->key, entry->key, sizeof(handle->key));
 }
 
+/* False when the program has closed a descriptor. */
+static bool is_whole(const struct entry *entry)
+{
+    size_t i = 0;
+
+    while (i < entry->count && is_ours(&entry->fds[i])) {
+        i++;
+    }
+    return i == entry->count;
+}
+
 bool spw_ipc_table_find(uint64_t address, uint64_t block, struct spw_ipc_handle *handle)
 {
     const struct entry *entry;
@@ -103,7 +114,7 @@ bool spw_ipc_table_find(uint64_t address, uint64_t block, struct spw_ipc_handle 
 
     spw_lock(&spw_locks.exports);
     entry = spw_map_get(&entries, address);
-    found = entry != NULL && entry->block == block;
+    found = entry != NULL && entry->block == block && is_whole(entry);
     if (found) {
         fill_in(entry, handle);
     }

@@ -94,6 +94,11 @@ class Ipc(harness.Case):
         result = self.run_program(harness.PROGRAMS / "sharing/ipc_again", "exec", CHECK="on")
         self.assertEqual(result.stdout, "read 1 and 2\n")
 
+    def test_closed_descriptors(self):
+        """A program that closes all descriptors gets a handle that works the next time it asks."""
+        result = self.run_program(harness.PROGRAMS / "sharing/ipc_again", "closed", CHECK="on")
+        self.assertEqual(result.stdout, "read 0\n")
+
     def test_signals_while_a_block_is_opened(self):
         result = self.run_program(harness.PROGRAMS / "sharing/ipc_again", "interrupted", CHECK="on")
         self.assertEqual(result.stdout, "read 1, interrupted\n")

@@ -1,9 +1,9 @@
-/* A process opens blocks of another one, which executes itself again, or is stopped meanwhile.
+/* A process opens blocks of another one, which does something odd meanwhile.
  *
- *     ipc_again exec          the other one executes itself and offers a new block
- *     ipc_again interrupted   it is stopped for half a second while its block is opened, and
- * signals arrive here ipc_again owner N       the other one, which offers a block of the number N
- */
+ *     ipc_again exec           it executes itself and offers a new block
+ *     ipc_again interrupted    it is stopped for half a second, and signals arrive here
+ *     ipc_again closed         it closes all descriptors, and asks for the handle again
+ *     ipc_again owner N        the other one, with a block of the number N; 0: as `closed` */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +39,10 @@ static void own(const char *program, int number)
     MUST(cuMemsetD32(block, (unsigned)number, BYTES / 4));
     MUST(cuCtxSynchronize());
     MUST(cuIpcGetMemHandle(&handle, block));
+    if (number == 0) {
+        HOLD(close_range(TURNS + 1, ~0u, 0) == 0);
+        MUST(cuIpcGetMemHandle(&handle, block));
+    }
     HOLD(write(OFFERS, &handle, sizeof(handle)) == (ssize_t)sizeof(handle));
     if (read(TURNS, &turn, 1) == 1) {
         (void)snprintf(next, sizeof(next), "%d", number + 1);
@@ -46,7 +50,7 @@ static void own(const char *program, int number)
     }
 }
 
-static pid_t start_owner(const char *program, int *ret_offers, int *ret_turns)
+static pid_t start_owner(const char *program, const char *number, int *ret_offers, int *ret_turns)
 {
     int offers[2], turns[2];
     pid_t pid;
@@ -58,7 +62,7 @@ static pid_t start_owner(const char *program, int *ret_offers, int *ret_turns)
         dup2(turns[0], TURNS);
         close(offers[0]);
         close(turns[1]);
-        execl("/proc/self/exe", program, "owner", "1", NULL);
+        execl("/proc/self/exe", program, "owner", number, NULL);
     }
     close(offers[1]);
     close(turns[0]);
@@ -99,6 +103,7 @@ static void interrupt(pid_t owner)
     struct sigaction action = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
 
     kill(owner, SIGSTOP);
+    (void)waitpid(owner, NULL, WUNTRACED);
     sigaction(SIGALRM, &action, NULL);
     if (fork() == 0) {
         usleep(500000);
@@ -118,7 +123,8 @@ int main(int argc, char **argv)
         own(argv[0], atoi(argv[2]));
         return 0;
     }
-    owner = start_owner(argv[0], &offers, &turns);
+    owner = start_owner(argv[0], argc == 2 && strcmp(argv[1], "closed") == 0 ? "0" : "1", &offers,
+                        &turns);
     enter_device();
     if (argc == 2 && strcmp(argv[1], "interrupted") == 0) {
         CUipcMemHandle handle;
@@ -127,6 +133,9 @@ int main(int argc, char **argv)
         interrupt(owner);
         MUST(cuIpcOpenMemHandle(&first, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
         printf("read %u, %s\n", first_word(first), signals > 0 ? "interrupted" : "in peace");
+    } else if (argc == 2 && strcmp(argv[1], "closed") == 0) {
+        first = open_next(offers);
+        printf("read %u\n", first_word(first));
     } else {
         first = open_next(offers);
         HOLD(write(turns, "x", 1) == 1);
