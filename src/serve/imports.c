@@ -11,8 +11,7 @@
 struct import {
     struct import *next;
     uint64_t pid, start, export_id; /* of the handle */
-    uint8_t
-        key[SPW_IPC_KEY_BYTES]; /* likewise: a program that executes another one keeps its pid */
+    uint8_t key[SPW_IPC_KEY_BYTES]; /* likewise; the pid outlives an exec, as the start does */
     CUcontext context;
     int ordinal; /* of the context's device */
     CUdeviceptr base;

@@ -45,7 +45,7 @@ static bool place_parts(const struct spw_track_request *request,
 {
     struct spw_migrate *tier = atomic_load(&request->device->tier);
 
-    if (*ret_err == SPW_E_LIMIT || spw_migrate_can_map_host(tier)) {
+    if (*ret_err == SPW_E_LIMIT || (tier != NULL && spw_migrate_can_map_host(tier))) {
         *ret_err = spw_track_spill_alloc(request, *ret_err, ret_result);
     }
     if (is_refused(*ret_err) || (*ret_err == SPW_OK && ret_result->host_bytes == 0)) {
