@@ -277,7 +277,8 @@ static CUcontext primary_of(CUdevice dev)
     return context;
 }
 
-CUresult spw_serve_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+/* `reset` and `release` are the driver's, of the version that was called. */
+static CUresult reset_primary(CUdevice dev, CUresult (*reset)(CUdevice))
 {
     CUresult result;
     bool entered;
@@ -285,61 +286,48 @@ CUresult spw_serve_cuDevicePrimaryCtxReset_v2(CUdevice dev)
     await_pause();
     entered = enter_primary();
     lose_context(primary_of(dev));
-    result = spw_track_driver()->cuDevicePrimaryCtxReset_v2(dev);
+    result = reset(dev);
     leave_primary(entered);
     return result;
+}
+
+CUresult spw_serve_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    return reset_primary(dev, spw_track_driver()->cuDevicePrimaryCtxReset_v2);
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
 {
+    return reset_primary(dev, spw_track_driver()->cuDevicePrimaryCtxReset);
+}
+
+/* Only after the release it is known if it was the last one. */
+static CUresult release_primary(CUdevice dev, CUresult (*release)(CUdevice))
+{
+    struct spw_device *device = spw_track_device_of(dev);
+    CUcontext primary;
     CUresult result;
     bool entered;
 
     await_pause();
     entered = enter_primary();
-    lose_context(primary_of(dev));
-    result = spw_track_driver()->cuDevicePrimaryCtxReset(dev);
-    leave_primary(entered);
-    return result;
-}
-
-/* Only after a release it is known if it was the last one. */
-static CUresult released(CUdevice dev, CUcontext primary, CUresult result)
-{
-    struct spw_device *device = spw_track_device_of(dev);
-
+    primary = primary_of(dev);
+    result = release(dev);
     if (result == CUDA_SUCCESS && primary != NULL && device != NULL && !is_active(device)) {
         lose(device, primary, true);
     }
+    leave_primary(entered);
     return result;
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
-    CUcontext primary;
-    CUresult result;
-    bool entered;
-
-    await_pause();
-    entered = enter_primary();
-    primary = primary_of(dev);
-    result = released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease_v2(dev));
-    leave_primary(entered);
-    return result;
+    return release_primary(dev, spw_track_driver()->cuDevicePrimaryCtxRelease_v2);
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxRelease(CUdevice dev)
 {
-    CUcontext primary;
-    CUresult result;
-    bool entered;
-
-    await_pause();
-    entered = enter_primary();
-    primary = primary_of(dev);
-    result = released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease(dev));
-    leave_primary(entered);
-    return result;
+    return release_primary(dev, spw_track_driver()->cuDevicePrimaryCtxRelease);
 }
 
 /* ---- contexts of the program's own ---- */

@@ -8,6 +8,7 @@
 
 #include "child.h"
 #include "folder.h"
+#include "nameless.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,23 +18,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* In the place of the system's, which say here that the file system cannot do it. */
-static bool no_nameless, no_links;
-
-int open(const char *path, int flags, ...)
-{
-    va_list rest;
-    int mode;
-
-    va_start(rest, flags);
-    mode = va_arg(rest, int);
-    va_end(rest);
-    if (no_nameless && (flags & O_TMPFILE) == O_TMPFILE) {
-        errno = EOPNOTSUPP;
-        return -1;
-    }
-    return openat(AT_FDCWD, path, flags, mode);
-}
+/* In the place of the system's, which says here that the file system cannot do it. */
+static bool no_links;
 
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
 {

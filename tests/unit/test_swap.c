@@ -1,6 +1,7 @@
 /* Memory that is swapped out to a file and in again: content, amounts, room, and refusals. */
 #include "migrate/swap.h"
 
+#include "nameless.h"
 #include "pool_fixture.h"
 
 #include <errno.h>
@@ -15,25 +16,9 @@
 
 enum { DEVICE = 16, HOST = 32, SHARED = 3 * GRANULE / 2, EACH = 3 * GRANULE };
 
-/* In the place of the system's: the file system has no files without a name; writes are
- * interrupted, then cut short, or write nothing for some time. */
-static bool no_nameless;
+/* In the place of the system's: writes are interrupted, then cut short, or write nothing for some
+ * time. */
 static int interrupted, short_writes, empty_writes;
-
-int open(const char *path, int flags, ...)
-{
-    va_list rest;
-    int mode;
-
-    va_start(rest, flags);
-    mode = va_arg(rest, int);
-    va_end(rest);
-    if (no_nameless && (flags & O_TMPFILE) == O_TMPFILE) {
-        errno = EOPNOTSUPP;
-        return -1;
-    }
-    return openat(AT_FDCWD, path, flags, mode);
-}
 
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 {
