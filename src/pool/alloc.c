@@ -108,18 +108,26 @@ static size_t ahead_of(const struct spw_pool *pool, const struct attempt *attemp
     return spare - own < pool->ahead ? spare - own : pool->ahead;
 }
 
+static struct spw_window_search search_of(const struct attempt *attempt, enum spw_window_kind kind)
+{
+    return (struct spw_window_search){
+        .class = attempt->heap, .bytes = attempt->bytes, .queue = attempt->queue, .kind = kind};
+}
+
 /* Claims addresses for the block, and for more granules behind it if there is room. */
 static enum spw_err claim_ahead(struct spw_pool *pool, const struct attempt *attempt,
                                 struct spw_extent **ret_claim)
 {
-    enum spw_window_kind kind = attempt->request->may_spill ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE;
+    struct spw_window_search search =
+        search_of(attempt, attempt->request->may_spill ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE);
     uint64_t more = ahead_of(pool, attempt) * pool->config.granule_bytes;
-    enum spw_err err = spw_pool_space_claim(&pool->space, attempt->heap, attempt->bytes + more,
-                                            attempt->queue, kind, ret_claim);
+    enum spw_err err;
 
+    search.bytes += more;
+    err = spw_pool_space_claim(&pool->space, &search, ret_claim);
+    search.bytes -= more;
     return err == SPW_E_NO_MEMORY && more > 0
-               ? spw_pool_space_claim(&pool->space, attempt->heap, attempt->bytes, attempt->queue,
-                                      kind, ret_claim)
+               ? spw_pool_space_claim(&pool->space, &search, ret_claim)
                : err;
 }
 
@@ -160,9 +168,9 @@ static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, boo
 static enum spw_err take_addresses(struct spw_pool *pool, const struct attempt *attempt,
                                    struct spw_extent **ret_block)
 {
+    struct spw_window_search search = search_of(attempt, SPW_WINDOW_FRESH);
     struct spw_extent *claim;
-    enum spw_err err = spw_pool_space_claim(&pool->space, attempt->heap, attempt->bytes,
-                                            attempt->queue, SPW_WINDOW_FRESH, &claim);
+    enum spw_err err = spw_pool_space_claim(&pool->space, &search, &claim);
 
     if (err == SPW_OK) {
         *ret_block = spw_pool_lazy_begin(pool, claim);
@@ -170,21 +178,54 @@ static enum spw_err take_addresses(struct spw_pool *pool, const struct attempt *
     return err;
 }
 
-/* Backs new addresses for a block that is placed on the host, wholly or partly. */
+static size_t missing_of(const struct spw_pool *pool, const struct spw_extent *claim)
+{
+    return spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
+}
+
+/* Makes sure that enough granules of a claim have no backing for those of the host, and that the
+ * last one, which may be used in part only, is one of them. False when that is not possible. */
+static bool make_holes(struct spw_pool *pool, const struct spw_extent *claim, size_t host)
+{
+    uint64_t end = spw_pool_extent_end(claim);
+
+    return spw_pool_backing_make_holes(&pool->backing, claim->address, end, host) >= host &&
+           !spw_pool_backing_has(&pool->backing, end - 1);
+}
+
+/* Claims whole granules for a block that is partly on the host. Memory that an equal block freed is
+ * the best: its granules on the host have no backing any more. */
+static enum spw_err claim_partly(struct spw_pool *pool, const struct attempt *attempt,
+                                 struct spw_extent **ret_claim)
+{
+    struct spw_window_search search = search_of(attempt, SPW_WINDOW_WHOLE);
+    enum spw_err err;
+
+    search.wanted = attempt->host_granules;
+    err = spw_pool_space_claim(&pool->space, &search, ret_claim);
+    if (err != SPW_OK || make_holes(pool, *ret_claim, attempt->host_granules)) {
+        return err;
+    }
+    spw_pool_space_unclaim(&pool->space, *ret_claim);
+    search = search_of(attempt, SPW_WINDOW_FRESH);
+    return spw_pool_space_claim(&pool->space, &search, ret_claim);
+}
+
+/* Backs addresses for a block that is placed on the host, wholly or partly. */
 static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attempt,
                                    struct spw_extent **ret_block)
 {
     bool all = attempt->heap == SPW_HEAP_HOST;
+    struct spw_window_search search = search_of(attempt, SPW_WINDOW_DEVICE);
     struct spw_extent *claim;
     size_t missing, host;
-    enum spw_err err =
-        spw_pool_space_claim(&pool->space, attempt->heap, attempt->bytes, attempt->queue,
-                             all ? SPW_WINDOW_DEVICE : SPW_WINDOW_FRESH, &claim);
+    enum spw_err err = all ? spw_pool_space_claim(&pool->space, &search, &claim)
+                           : claim_partly(pool, attempt, &claim);
 
     if (err != SPW_OK) {
         return err == SPW_E_NO_MEMORY && spw_pool_has_pending(pool) ? SPW_E_AGAIN : err;
     }
-    missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
+    missing = missing_of(pool, claim);
     host = all ? missing : attempt->host_granules;
     err = spw_pool_chunks_grow(pool, &attempt->need, missing - host);
     if (err == SPW_OK) {
@@ -197,10 +238,6 @@ static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attemp
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    /* In the host's own heap every granule of the block is on the host. */
-    host =
-        all ? spw_pool_backing_granules(&pool->backing, claim->address, spw_pool_extent_end(claim))
-            : host;
     return back_claim(pool, claim, claim->address, attempt->bytes, host, ret_block);
 }
 
@@ -212,7 +249,7 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
     enum spw_err err;
 
     spw_pool_poll_queues(pool, attempt->queue, true);
-    if (pool->space.host_extents > 0 && attempt->queue != NULL) {
+    if ((pool->space.host_extents > 0 || attempt->host_granules > 0) && attempt->queue != NULL) {
         spw_pool_poll_queue(pool, attempt->queue, true);
     }
     spw_pool_space_evict_free_host(&pool->space);

@@ -445,10 +445,33 @@ size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, u
     return *spare - before;
 }
 
-/* A range of granules, `host` of which are to be on the host. */
+size_t spw_pool_backing_make_holes(struct spw_backing *backing, uint64_t address, uint64_t end,
+                                   size_t count)
+{
+    size_t first = spw_pool_backing_index(backing, address),
+           last = spw_pool_backing_index(backing, end - 1) + 1,
+           missing = spw_pool_backing_missing(backing, address, end);
+
+    for (size_t i = last; i > first && (i == last || missing < count); i--) {
+        size_t at = i - 1, begin = spw_pool_backing_chunk_begin(backing, at),
+               after = spw_pool_backing_chunk_end(backing, at);
+
+        if (spw_host_share_takes(at - first, count, last - first) &&
+            backing->granules[at].chunk != 0 &&
+            can_steal(backing, SPW_TIER_DEVICE, at, first, last) &&
+            unmap_run(backing, begin, after)) {
+            missing += after - begin;
+        }
+    }
+    return missing < count ? missing + spw_pool_backing_steal(backing, SPW_TIER_DEVICE, address,
+                                                              end, count - missing)
+                           : missing;
+}
+
+/* The granules of a range without a chunk, `host` of which are to be on the host. */
 struct spread {
-    size_t first, count; /* of the range */
-    size_t host;
+    size_t count, host;
+    size_t first; /* the index of the first, if all that follow were neighbours */
 };
 
 /* Chooses the tier of a granule's new chunk. */
@@ -551,7 +574,7 @@ enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address
 {
     size_t last = spw_pool_backing_index(backing, end - 1) + 1,
            i = spw_pool_backing_index(backing, address);
-    const struct spread spread = {i, last - i, host};
+    struct spread spread = {spw_pool_backing_missing(backing, address, end), host, i};
 
     while (i < last) {
         size_t first = i;
@@ -562,6 +585,7 @@ enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address
         }
         if (i == first) {
             i++;
+            spread.first++;
             continue;
         }
         err = map_run(backing, &spread, first, i);

@@ -174,9 +174,15 @@ size_t spw_pool_backing_stealable(const struct spw_backing *backing, uint64_t ad
 size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64_t address,
                               uint64_t end, size_t most);
 
+/* Unmaps chunks of the device in [address, end), whole granules, until `count` of these have no
+ * chunk, evenly spread if possible, and the last granule is one of them. Spares what
+ * spw_pool_backing_steal spares. Returns how many granules have no chunk. */
+size_t spw_pool_backing_make_holes(struct spw_backing *backing, uint64_t address, uint64_t end,
+                                   size_t count);
+
 /* Maps spare chunks at every granule of [address, end) that has none and makes them accessible. A
  * chunk that is too large is released, and smaller ones are created instead. Chunks of the host are
- * used for `host` granules of the range, evenly spread, and when those of the device are used up.
+ * used for `host` of these granules, evenly spread, and when those of the device are used up.
  * There must be enough of both together. On failure some granules may have been backed; they are
  * accessible unless marked broken. */
 enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,

@@ -582,20 +582,19 @@ static enum spw_err claim_window(struct spw_space *space, struct spw_heap *heap,
     return SPW_OK;
 }
 
-enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class class,
-                                  uint64_t bytes, const struct spw_stream_queue *queue,
-                                  enum spw_window_kind kind, struct spw_extent **ret_claim)
+enum spw_err spw_pool_space_claim(struct spw_space *space, const struct spw_window_search *wanted,
+                                  struct spw_extent **ret_claim)
 {
-    struct spw_heap *heap = &space->heaps[class];
+    struct spw_heap *heap = &space->heaps[wanted->class];
+    struct spw_window_search search = *wanted;
     struct spw_backing *backing = space->backing;
     struct spw_window window;
 
-    if (kind == SPW_WINDOW_FRESH) {
-        bytes = spw_pool_backing_up(backing, bytes); /* holes begin and end with a granule */
+    search.heap = heap;
+    if (spw_pool_window_is_whole(search.kind)) {
+        search.bytes = spw_pool_backing_up(backing, search.bytes);
     }
-    window = spw_pool_window_best(
-        backing, &(struct spw_window_search){
-                     .heap = heap, .class = class, .bytes = bytes, .queue = queue, .kind = kind});
+    window = spw_pool_window_best(backing, &search);
     if (window.bytes == 0) {
         return SPW_E_NO_MEMORY;
     }
@@ -603,7 +602,7 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class c
     if (!spw_pool_backing_has(backing, window.address)) {
         window.address = spw_pool_backing_down(backing, window.address);
     }
-    return claim_window(space, heap, window.first, window.address, window.address + bytes,
+    return claim_window(space, heap, window.first, window.address, window.address + window.bytes,
                         ret_claim);
 }
 

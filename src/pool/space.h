@@ -67,12 +67,11 @@ bool spw_pool_space_can_cut(struct spw_space *space);
 /* Makes the free extents idle that the queue's completed fences cover. */
 void spw_pool_space_release_completed(struct spw_space *space, struct spw_stream_queue *queue);
 
-/* Claims the best window for `bytes` of the free space usable by `queue` (NULL: idle memory only).
- * A claim lives only while the lock is held; the records that its end may need are reserved with
- * it. SPW_E_NO_MEMORY when no run of addresses is long enough, SPW_E_METADATA_NOMEM when the
- * process has no memory. */
-enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class heap, uint64_t bytes,
-                                  const struct spw_stream_queue *queue, enum spw_window_kind kind,
+/* Claims the best window of the free space, of whole granules where the search asks for that; it
+ * need not name the heap itself. A claim lives only while the lock is held; the records that its
+ * end may need are reserved with it. SPW_E_NO_MEMORY when no run of addresses is long enough,
+ * SPW_E_METADATA_NOMEM when the process has no memory. */
+enum spw_err spw_pool_space_claim(struct spw_space *space, const struct spw_window_search *wanted,
                                   struct spw_extent **ret_claim);
 
 /* Claims `bytes` at `address`, with the whole granules that are not backed. SPW_E_NO_MEMORY when

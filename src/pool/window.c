@@ -5,13 +5,31 @@ static bool usable(const struct spw_extent *extent, const struct spw_window_sear
     return spw_pool_window_usable(extent, search->kind, search->queue);
 }
 
-static void consider(const struct spw_backing *backing, struct spw_window *best,
-                     struct spw_window window)
+/* Returns how many granules of a window have to be backed on the device, or to lose that. */
+static size_t work_of(const struct spw_window_search *search, const struct spw_window *window)
+{
+    return window->missing > search->wanted ? window->missing - search->wanted
+                                            : search->wanted - window->missing;
+}
+
+static bool is_better(const struct spw_window_search *search, const struct spw_window *window,
+                      const struct spw_window *than)
+{
+    size_t work = work_of(search, window), least = work_of(search, than);
+
+    if (work != least) {
+        return work < least;
+    }
+    return window->missing != than->missing ? window->missing < than->missing
+                                            : window->slack < than->slack;
+}
+
+static void consider(const struct spw_backing *backing, const struct spw_window_search *search,
+                     struct spw_window *best, struct spw_window window)
 {
     window.missing =
         spw_pool_backing_missing(backing, window.address, window.address + window.bytes);
-    if (best->bytes == 0 || window.missing < best->missing ||
-        (window.missing == best->missing && window.slack < best->slack)) {
+    if (best->bytes == 0 || is_better(search, &window, best)) {
         *best = window;
     }
 }
@@ -22,25 +40,29 @@ static void consider_run(const struct spw_backing *backing, const struct spw_win
                          struct spw_extent *first, struct spw_window *best)
 {
     struct spw_extent *last = first;
-    uint64_t bytes = search->bytes, end;
+    uint64_t bytes = search->bytes, begin = first->address, end;
 
     while (last->next != NULL && usable(last->next, search)) {
         last = last->next;
     }
     end = spw_pool_extent_end(last);
+    if (spw_pool_window_is_whole(search->kind)) {
+        begin = spw_pool_backing_up(backing, begin);
+        end = spw_pool_backing_down(backing, end);
+    }
     if (last->next == NULL) {
-        if (search->heap->end - first->address >= bytes) {
-            consider(backing, best,
-                     (struct spw_window){first->address, bytes, UINT64_MAX, 0, first});
+        if (search->heap->end - begin >= bytes) {
+            consider(backing, search, best,
+                     (struct spw_window){begin, bytes, UINT64_MAX, 0, first});
         }
-    } else if (end - first->address >= bytes) {
+    } else if (end >= begin && end - begin >= bytes) {
         bool high = spw_pool_window_goes_high(backing, bytes);
-        uint64_t slack = end - first->address - bytes;
-        uint64_t preferred = high ? end - bytes : first->address;
-        uint64_t other = high ? first->address : end - bytes;
+        uint64_t slack = end - begin - bytes;
+        uint64_t preferred = high ? end - bytes : begin;
+        uint64_t other = high ? begin : end - bytes;
 
-        consider(backing, best, (struct spw_window){preferred, bytes, slack, 0, first});
-        consider(backing, best, (struct spw_window){other, bytes, slack, 0, first});
+        consider(backing, search, best, (struct spw_window){preferred, bytes, slack, 0, first});
+        consider(backing, search, best, (struct spw_window){other, bytes, slack, 0, first});
     }
 }
 
@@ -71,7 +93,7 @@ struct spw_window spw_pool_window_best(const struct spw_backing *backing,
     }
     if ((heap->last == NULL || !usable(heap->last, search)) &&
         heap->end - heap->frontier >= search->bytes) {
-        consider(backing, &best,
+        consider(backing, search, &best,
                  (struct spw_window){heap->frontier, search->bytes, UINT64_MAX, 0, NULL});
     }
     return best;

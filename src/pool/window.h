@@ -14,8 +14,14 @@
 enum spw_window_kind {
     SPW_WINDOW_DEVICE, /* backed on the device, or not at all */
     SPW_WINDOW_ANY,    /* also backed on the host */
+    SPW_WINDOW_WHOLE,  /* as DEVICE, but only whole granules */
     SPW_WINDOW_FRESH   /* whole granules of which none is backed */
 };
+
+static inline bool spw_pool_window_is_whole(enum spw_window_kind kind)
+{
+    return kind == SPW_WINDOW_WHOLE || kind == SPW_WINDOW_FRESH;
+}
 
 struct spw_window_search {
     const struct spw_heap *heap;
@@ -24,6 +30,7 @@ struct spw_window_search {
     const struct spw_stream_queue *queue; /* its free memory may be used besides idle memory; NULL:
                                              idle memory only */
     enum spw_window_kind kind;
+    size_t wanted; /* granules that should have no backing, as they get that of the host */
 };
 
 struct spw_window {
@@ -57,7 +64,7 @@ static inline bool spw_pool_window_usable(const struct spw_extent *extent,
             (extent->queue->number == SPW_STREAM_QUEUE_IDLE || extent->queue == queue));
 }
 
-/* Returns the window that needs the fewest new granules; of those, the one that leaves the least of
- * its run. */
+/* Returns the window in which the number of granules without backing is nearest to the wanted one;
+ * of those, the one with the fewest, and that leaves the least of its run. */
 struct spw_window spw_pool_window_best(const struct spw_backing *backing,
                                        const struct spw_window_search *search);

@@ -62,6 +62,7 @@ class Bench:
     def run(self, workload, flags, memory, spillway, **options):
         """(the mean step, the peak of allocated memory in MiB); (None, None) if it failed."""
         log = self.folder / "log"
+        log.unlink(missing_ok=True)  # the driver appends
         run = bench.simulate(self.command(workload, flags), memory,
                              [] if spillway else ["--no-pool"], {} if spillway else NATIVE,
                              SIM_TIME="on", SIM_LOG=log, MOVE_WAIT=MOVE_WAIT, **options)

@@ -39,6 +39,7 @@ static void make(struct spw_cli_advise_problem *problem, bool splits)
 
         problem->costs[i] = bytes / 35 * (1 + draw(12));
         problem->can_split[i] = splits && i % 2 == 0;
+        problem->split_costs[i] = draw(2) * bytes / 20;
         for (size_t k = begin; k < problem->moment_count && k < begin + length; k++) {
             problem->moments[k].held[i] = draw(4) == 0 ? bytes / 2 : bytes;
             totals[k] += problem->moments[k].held[i];
@@ -70,7 +71,8 @@ static uint64_t moved(const struct spw_cli_advise_problem *problem, unsigned cho
 static uint64_t cost_of(const struct spw_cli_advise_problem *problem, unsigned choice, int split,
                         double share)
 {
-    double cost = split >= 0 ? share * (double)problem->costs[split] : 0;
+    double cost =
+        split >= 0 ? share * (double)(problem->costs[split] + problem->split_costs[split]) : 0;
 
     for (size_t k = 0; k < problem->moment_count; k++) {
         const struct spw_cli_advise_moment *moment = &problem->moments[k];
@@ -214,6 +216,7 @@ static void test_meets_the_bound(void **context)
         problem->host_bytes = UINT64_MAX;
         for (size_t k = 0; k < problem->group_count; k++) {
             problem->can_split[k] = true;
+            problem->split_costs[k] = 0; /* not in the bound */
             problem->moments[0].held[k] = (1 + draw(1000)) * MIB;
             held += problem->moments[0].held[k];
         }

@@ -134,6 +134,68 @@ static void test_share(void **state)
     pool_close(&w.f);
 }
 
+/* A block that is partly on the host takes the memory of an equal one that was freed: only what is
+ * on the host is mapped anew. */
+static void test_share_is_mapped_again(void **state)
+{
+    const struct spw_pool_placement placement = {
+        .limit_bytes = UINT64_MAX, .account = 1, .host_permille = 500};
+    struct placed_pool w;
+    uint64_t first;
+
+    begin(&w);
+    w.f.vm.immediate = true;
+    first = alloc_placed(&w, 8 * GRANULE, &placement);
+    pool_free(&w.f, first, &stream_a);
+    memset(w.f.vm.calls, 0, sizeof(w.f.vm.calls));
+    assert_int_equal(alloc_placed(&w, 8 * GRANULE, &placement), first);
+    assert_int_equal(fake_vm_on_host(&w.f.vm, first, 8 * GRANULE), 4);
+    assert_int_equal(w.f.vm.calls[FAKE_MAP], 4);
+    assert_int_equal(w.f.vm.calls[FAKE_UNMAP], 4);
+    pool_close(&w.f);
+}
+
+/* Memory that is wholly on the device gives up granules for the part on the host, evenly. */
+static void test_share_makes_holes(void **state)
+{
+    const struct spw_pool_placement placement = {
+        .limit_bytes = UINT64_MAX, .account = 1, .host_permille = 500};
+    struct placed_pool w;
+    uint64_t plain, address;
+
+    begin(&w);
+    w.f.vm.immediate = true;
+    plain = pool_alloc(&w.f, 8 * GRANULE, &stream_a);
+    pool_free(&w.f, plain, &stream_a);
+    address = alloc_placed(&w, 8 * GRANULE - 512, &placement);
+    assert_int_equal(address, plain);
+    assert_int_equal(fake_vm_on_host(&w.f.vm, address, 8 * GRANULE), 4);
+    assert_int_equal(fake_vm_on_host(&w.f.vm, address + 7 * GRANULE, GRANULE), 1);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(fake_vm_on_host(&w.f.vm, address + 2 * i * GRANULE, 2 * GRANULE) == 1);
+    }
+    pool_close(&w.f);
+}
+
+/* Work may still use freed memory, so nothing is unmapped there. */
+static void test_share_spares_pending_memory(void **state)
+{
+    const struct spw_pool_placement placement = {
+        .limit_bytes = UINT64_MAX, .account = 1, .host_permille = 500};
+    struct placed_pool w;
+    uint64_t plain, address;
+
+    begin(&w);
+    plain = pool_alloc(&w.f, 4 * GRANULE, &stream_a);
+    pool_free(&w.f, plain, &stream_a);
+    memset(w.f.vm.calls, 0, sizeof(w.f.vm.calls));
+    address = alloc_placed(&w, 4 * GRANULE, &placement);
+    assert_true(address != plain);
+    assert_int_equal(fake_vm_on_host(&w.f.vm, address, 4 * GRANULE), 2);
+    assert_int_equal(w.f.vm.calls[FAKE_UNMAP], 0);
+    pool_close(&w.f);
+}
+
 /* The result says how much of a block is on the host, as the command predicts it. */
 static void test_bytes_of_a_share(void **state)
 {
@@ -484,11 +546,19 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_on_host),         cmocka_unit_test(test_host_is_full),
-        cmocka_unit_test(test_share),           cmocka_unit_test(test_bytes_of_a_share),
-        cmocka_unit_test(test_limit),           cmocka_unit_test(test_lazy),
-        cmocka_unit_test(test_uncounted),       cmocka_unit_test(test_at_random),
-        cmocka_unit_test(test_faults),          cmocka_unit_test(test_numbered_heaps),
+        cmocka_unit_test(test_on_host),
+        cmocka_unit_test(test_host_is_full),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_share_is_mapped_again),
+        cmocka_unit_test(test_share_makes_holes),
+        cmocka_unit_test(test_share_spares_pending_memory),
+        cmocka_unit_test(test_bytes_of_a_share),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_lazy),
+        cmocka_unit_test(test_uncounted),
+        cmocka_unit_test(test_at_random),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_numbered_heaps),
         cmocka_unit_test(test_entries_by_hand),
     };
 

@@ -26,6 +26,17 @@
  * together, at a link of 50 GB/s. The least is used. */
 #define SPW_CLI_ADVISE_DEFAULT_NS_PER_BYTE 0.09
 
+/* Mapping a granule of the host, making it accessible and unmapping it when the block is freed: 2,
+ * 56 and 30 us, as measured by others on an RTX 4050 (tests/bench/README.md, table A). A block of
+ * which only a part is on the host costs that for each such granule whenever it is allocated. */
+#define SPW_CLI_ADVISE_REMAP_NS 88000.0
+
+/* `bytes` on the host, of blocks with other parts on the device, that are allocated in a step. */
+static inline uint64_t spw_cli_advise_remap_ns(double bytes)
+{
+    return (uint64_t)(bytes / (double)SPW_CLI_ADVISE_GRANULE * SPW_CLI_ADVISE_REMAP_NS);
+}
+
 static inline uint64_t spw_cli_advise_use_ns(double bytes, double link)
 {
     return (uint64_t)(bytes / (link * SPW_CLI_ADVISE_KERNEL_SHARE));

@@ -163,6 +163,8 @@ static void charge(struct spw_cli_advise_groups *groups)
             groups->link_bytes[i] = group->rate * (double)groups->history->kinds[i].at_peak;
         }
         group->link_bytes += groups->link_bytes[i];
+        group->allocated +=
+            spw_cli_advise_history_allocated(groups->history, &groups->history->kinds[i]);
     }
 }
 

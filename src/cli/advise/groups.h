@@ -18,6 +18,7 @@ struct spw_cli_advise_group {
     bool seen;            /* calls used some of it */
     double rate;          /* bytes over the link in a step, if it is on the host, by byte held */
     double link_bytes;    /* in a step, if it is on the host */
+    double allocated;     /* bytes in a step */
     /* The plan's: */
     uint64_t cost_ns; /* of a step, if it is on the host */
     unsigned percent; /* of each block on the host, as a rule says it: 0 to 100 */

@@ -173,6 +173,7 @@ static uint32_t begin_life(struct reading *reading, const struct spw_cli_block *
         return 0;
     }
     history->kinds[kind].by_backward |= by_backward;
+    history->kinds[kind].allocs += is_in_second_half(reading);
     history->lives[history->life_count] = (struct spw_cli_advise_life){
         .kind = kind,
         .by_backward = by_backward,

@@ -21,6 +21,7 @@ struct spw_cli_advise_kind {
     uint64_t bytes;      /* of an allocation */
     uint64_t uses;       /* by calls in the second half */
     uint64_t link_bytes; /* that those would use over the link if it were on the host */
+    uint64_t allocs;     /* in the second half */
     uint64_t at_peak;    /* bytes held when most was live */
     uint64_t kept;       /* of at_peak, in blocks that outlive a step */
     uint64_t saved;   /* of at_peak, in blocks of the forward pass that the backward pass freed */
@@ -60,6 +61,13 @@ struct spw_cli_advise_history {
     bool simulated;     /* on a simulated GPU: that clock says nothing of a card */
     bool out_of_memory; /* of this command */
 };
+
+/* The bytes of allocations of a kind in a step. */
+static inline double spw_cli_advise_history_allocated(const struct spw_cli_advise_history *history,
+                                                      const struct spw_cli_advise_kind *kind)
+{
+    return (double)kind->allocs * (double)kind->bytes / (history->steps > 0 ? history->steps : 1);
+}
 
 /* Reads a recording. False after a line on stderr. The caller closes it, if true. */
 bool spw_cli_advise_history_open(struct spw_cli_advise_history *history, const char *command,

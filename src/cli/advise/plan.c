@@ -144,6 +144,7 @@ static bool choose(struct placing *placing, const struct spw_cli_advise_goal *go
     for (size_t i = 0; i < plan->group_count; i++) {
         problem->costs[i] = plan->groups[i].cost_ns;
         problem->can_split[i] = plan->groups[i].least >= SPW_CLI_ADVISE_SPLIT;
+        problem->split_costs[i] = spw_cli_advise_remap_ns(plan->groups[i].allocated);
     }
     add_moment(placing, problem, plan->live_bytes, placing->history->peak_change);
     while (!holds && (found = spw_cli_advise_search(problem, &choice)) &&
@@ -165,6 +166,8 @@ static bool choose(struct placing *placing, const struct spw_cli_advise_goal *go
     plan->bound_ns = choice.bound;
     for (size_t i = 0; i < plan->group_count; i++) {
         plan->groups[i].percent = percents[i];
+        plan->groups[i].cost_ns +=
+            percents[i] < 100 ? spw_cli_advise_remap_ns(plan->groups[i].allocated) : 0;
         plan->groups[i].share = placed_share(placing, (int)i);
     }
     return found && holds;
@@ -199,10 +202,15 @@ static bool predict(struct placing *placing, const struct spw_cli_advise_goal *g
     for (size_t i = 1; i < placing->history->kind_count; i++) {
         const struct spw_cli_advise_kind *kind = &placing->history->kinds[i];
 
-        plan->link_bytes +=
-            placing->groups.link_bytes[i] * (double)placing->host_bytes[i] / (double)kind->bytes;
+        double share = (double)placing->host_bytes[i] / (double)kind->bytes;
+
+        plan->link_bytes += placing->groups.link_bytes[i] * share;
+        if (placing->host_bytes[i] < kind->bytes) {
+            plan->cost_ns += spw_cli_advise_remap_ns(
+                spw_cli_advise_history_allocated(placing->history, kind) * share);
+        }
     }
-    plan->cost_ns = spw_cli_advise_use_ns(plan->link_bytes, goal->link);
+    plan->cost_ns += spw_cli_advise_use_ns(plan->link_bytes, goal->link);
     return true;
 }
 

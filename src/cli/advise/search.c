@@ -186,7 +186,10 @@ static void keep(struct search *search)
         return;
     }
     if (share > 0) {
-        cost += (uint64_t)(share * (double)search->problem->costs[search->order[search->split]]);
+        size_t group = search->order[search->split];
+
+        cost += (uint64_t)(share * ((double)search->problem->costs[group] +
+                                    (double)search->problem->split_costs[group]));
     }
     if (search->found && cost >= search->best.cost) {
         return;

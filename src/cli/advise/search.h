@@ -28,6 +28,8 @@ struct spw_cli_advise_problem {
     size_t group_count, moment_count;
     uint64_t costs[SPW_CLI_ADVISE_GROUPS]; /* of each group on the host, in nanoseconds a step */
     bool can_split[SPW_CLI_ADVISE_GROUPS]; /* a part of the group's blocks can go */
+    uint64_t split_costs[SPW_CLI_ADVISE_GROUPS]; /* of a part, besides its part of costs[]: what it
+                                                  * would be if the part were all */
     struct spw_cli_advise_moment moments[SPW_CLI_ADVISE_MOMENTS];
     uint64_t host_bytes; /* room on the host */
 };
