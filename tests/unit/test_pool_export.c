@@ -118,24 +118,55 @@ static void test_spilled(void **state)
     pool_close(&f);
 }
 
-/* Of a large chunk, what is beside the block stays the pool's. */
+/* A pool of so many granules has chunks of four. */
+static void open_large(struct pool_fixture *f)
+{
+    enum { GRANULES = 4096 };
+    bool moves = false;
+
+    pool_open_as(f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                              .chunk_bytes = UINT64_C(8) * GRANULE,
+                                              .arena_bytes = UINT64_C(2) * GRANULES * GRANULE,
+                                              .limit_bytes = UINT64_C(1) * GRANULES * GRANULE});
+    assert_int_equal(spw_pool_open_host(f->pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
+    f->vm.immediate = true;
+    (void)pool_alloc(f, UINT64_C(1) * GRANULES / 2 * GRANULE, &stream_a);
+}
+
+/* The granules of the chunk that a granule belongs to. */
+static size_t size_at(const struct pool_fixture *f, uint64_t address)
+{
+    uint64_t chunk = f->vm.mapped[(address - f->vm.base) / GRANULE] - 1;
+
+    while (f->vm.chunk_size[chunk] == 0) {
+        chunk--;
+    }
+    return f->vm.chunk_size[chunk];
+}
+
+/* Of a large chunk, the memory beside the block stays the pool's, in chunks of its own. */
 static void test_neighbours_in_a_chunk(void **state)
 {
-    uint64_t blocks[3];
-    struct pool_fixture f;
+    for (uint64_t exported = 0; exported < 2; exported++) {
+        uint64_t whole, blocks[2];
+        struct pool_fixture f;
 
-    open_tiers(&f, 8);
-    for (uint64_t i = 0; i < 3; i++) {
-        blocks[i] = pool_alloc(&f, 2 * GRANULE, &stream_a);
-        fake_vm_write(&f.vm, blocks[i], 2 * GRANULE, 100 * (i + 1));
+        open_large(&f);
+        whole = pool_alloc(&f, 4 * GRANULE, &stream_a);
+        assert_int_equal(size_at(&f, whole), 4);
+        pool_free(&f, whole, &stream_a);
+        for (uint64_t i = 0; i < 2; i++) {
+            blocks[i] = pool_alloc(&f, 2 * GRANULE, &stream_a);
+            assert_int_equal(size_at(&f, blocks[i]), 4);
+            fake_vm_write(&f.vm, blocks[i], 2 * GRANULE, 100 * (i + 1));
+        }
+        assert_int_equal(export(&f, blocks[exported]), SPW_OK);
+        for (uint64_t i = 0; i < 2; i++) {
+            pool_expect(&f, blocks[i], 2, 100 * (i + 1), 0);
+            assert_int_equal(size_at(&f, blocks[i]), 2);
+        }
+        pool_close(&f);
     }
-    assert_int_equal(export(&f, blocks[1]), SPW_OK);
-    for (uint64_t i = 0; i < 3; i++) {
-        pool_expect(&f, blocks[i], 2, 100 * (i + 1), 0);
-    }
-    assert_int_equal(spill(&f, DEVICE), 4 * GRANULE);
-    pool_expect(&f, blocks[1], 2, 200, 0);
-    pool_close(&f);
 }
 
 /* What was exported is given back to the driver, and no other block gets it. */

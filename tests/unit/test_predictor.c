@@ -652,6 +652,27 @@ static void test_too_many_blocks(void **state)
     spw_migrate_predictor_fini(&predictor);
 }
 
+/* The number of a block that ended is given to another one when the history no longer has its end,
+ * be that the very first event. */
+static void test_numbers_come_again(void **state)
+{
+    struct spw_predictor predictor;
+    uint32_t first, used[2];
+
+    assert_true(spw_migrate_predictor_init(&predictor));
+    first = spw_migrate_predictor_add_block(&predictor, 4096, 1, 0);
+    used[0] = spw_migrate_predictor_add_block(&predictor, 4096, 2, 0);
+    used[1] = spw_migrate_predictor_add_block(&predictor, 4096, 3, 0);
+    spw_migrate_predictor_free(&predictor, first);
+    for (uint32_t i = 1; i < SPW_PREDICTOR_EVENTS; i++) {
+        spw_migrate_predictor_use(&predictor, used[i % 2]);
+    }
+    assert_int_equal(spw_migrate_predictor_add_block(&predictor, 512, 3, 0), used[1] + 1);
+    spw_migrate_predictor_use(&predictor, used[0]);
+    assert_int_equal(spw_migrate_predictor_add_block(&predictor, 512, 3, 0), first);
+    spw_migrate_predictor_fini(&predictor);
+}
+
 /* The number of an untracked block is free again at once, and its bytes count nowhere. */
 static void test_untracked_blocks(void **state)
 {
@@ -706,6 +727,7 @@ int main(void)
         cmocka_unit_test(test_marks_for_long),
         cmocka_unit_test(test_for_long),
         cmocka_unit_test(test_too_many_blocks),
+        cmocka_unit_test(test_numbers_come_again),
         cmocka_unit_test(test_untracked_blocks),
     };
 
