@@ -7,6 +7,7 @@
 #include "pool/move_end.h"
 #include "pool/old_chunks.h"
 #include "pool/pending.h"
+#include "pool/placement.h"
 #include "pool/state.h"
 
 static uint64_t address_of(const struct spw_pool *pool, size_t granule)
@@ -352,13 +353,30 @@ static enum spw_err map_pieces(struct spw_pool *pool)
     return err;
 }
 
+/* Counts what comes back from the host, before that is recorded. */
+static void count_moved(struct spw_pool *pool, const struct spw_export_piece *piece)
+{
+    uint64_t at = address_of(pool, piece->granule), end = at + bytes_of(pool, piece);
+
+    while (piece->tier == SPW_TIER_DEVICE && at < end) {
+        uint64_t bytes = spw_pool_backing_run(&pool->backing, at, end);
+
+        if (spw_pool_backing_on_host(&pool->backing, at, at + bytes)) {
+            spw_counter_add(&pool->counters->promoted_bytes, bytes);
+            spw_pool_placement_moved(pool, at, bytes, SPW_TIER_DEVICE);
+        }
+        at += bytes;
+    }
+}
+
 /* Records that the new chunks are in place of the old ones. */
 static void record(struct spw_pool *pool)
 {
     struct spw_export *export = &pool->export;
-    uint64_t host = spw_pool_backing_host_bytes(&pool->backing, address_of(pool, export->first),
-                                                address_of(pool, export->last));
 
+    for (size_t i = 0; i < export->count; i++) {
+        count_moved(pool, &export->pieces[i]);
+    }
     spw_pool_backing_give_up(&pool->backing, export->first, export->last);
     for (size_t i = 0; i < export->count; i++) {
         const struct spw_export_piece *piece = &export->pieces[i];
@@ -370,9 +388,6 @@ static void record(struct spw_pool *pool)
             pool->exported.granules[pool->exported.count++] = piece->granule;
         }
     }
-    host -= spw_pool_backing_host_bytes(&pool->backing, address_of(pool, export->first),
-                                        address_of(pool, export->last));
-    spw_counter_add(&pool->counters->promoted_bytes, host);
 }
 
 /* Returns a free extent of [address, end) on a granule that is broken, as exported and lost ones

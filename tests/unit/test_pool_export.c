@@ -4,17 +4,23 @@
 
 enum { DEVICE = 16, HOST = 16, CHUNKS = 32 };
 
-static void open_tiers(struct pool_fixture *f, uint64_t chunk_granules)
+static void open_with(struct pool_fixture *f, uint64_t chunk_granules, struct spw_account *accounts)
 {
     bool moves = false;
 
     pool_open_as(f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                              .accounts = accounts,
                                               .chunk_bytes = chunk_granules * GRANULE,
                                               .arena_bytes = UINT64_C(256) * GRANULE,
                                               .limit_bytes = (uint64_t)DEVICE * GRANULE});
     assert_int_equal(spw_pool_open_host(f->pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
     assert_true(moves);
     f->vm.immediate = true;
+}
+
+static void open_tiers(struct pool_fixture *f, uint64_t chunk_granules)
+{
+    open_with(f, chunk_granules, NULL);
 }
 
 static uint64_t id_of(struct pool_fixture *f, uint64_t address)
@@ -104,17 +110,25 @@ static void test_content_stays(void **state)
 
 static void test_spilled(void **state)
 {
+    static struct spw_account accounts[SPW_ACCOUNTS];
+    const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .account = 1};
+    const struct spw_request request = {
+        .bytes = 5 * GRANULE, .stream = &stream_a, .placement = &placement};
+    struct spw_result result;
     struct pool_fixture f;
     uint64_t block;
 
-    open_tiers(&f, 1);
-    block = pool_alloc(&f, 5 * GRANULE, &stream_a);
+    open_with(&f, 1, accounts);
+    assert_int_equal(spw_pool_alloc(f.pool, &request, &result), SPW_OK);
+    block = result.address;
     fake_vm_write(&f.vm, block, 5 * GRANULE, 100);
     assert_int_equal(spill(&f, 3), 3 * GRANULE);
     assert_int_equal(export(&f, block), SPW_OK);
     pool_expect(&f, block, 5, 100, 0);
     assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), 0);
     assert_int_equal(spw_counter_get(&f.counters.promoted_bytes), 3 * GRANULE);
+    assert_int_equal(spw_counter_get(&accounts[0].spilled), 3 * GRANULE);
+    assert_int_equal(spw_counter_get(&accounts[0].promoted), 3 * GRANULE);
     pool_close(&f);
 }
 
