@@ -136,6 +136,18 @@ static void test_sizes(void **state)
     close_backing();
 }
 
+/* Chunks of the device take the places of those of the host that there are too few of. */
+static void test_too_few_of_the_host(void **state)
+{
+    open_backing();
+    create(DEVICE, 0, 4);
+    create(SPW_TIER_HOST, 0, 1);
+    fill(0, 4, 2);
+    assert_int_equal(fake_vm_on_host(&vm, at(0), 4 * GRANULE), 1);
+    assert_int_equal(spw_pool_backing_spare(&backing), 1);
+    close_backing();
+}
+
 /* The host's part is spread evenly; what the device does not have comes from the host, too. */
 static void test_host(void **state)
 {
@@ -544,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_fill),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_host),
+        cmocka_unit_test(test_too_few_of_the_host),
         cmocka_unit_test(test_where_the_host_is),
         cmocka_unit_test(test_fill_fails),
         cmocka_unit_test(test_fill_leaves_broken_granules),

@@ -535,9 +535,33 @@ static void test_block_behind_the_range(void **state)
     pool_close(&f);
 }
 
+/* A large chunk is not taken where a move would become larger than moves are. */
+static void test_moves_have_a_limit(void **state)
+{
+    enum { LARGE = 4096, CHUNK = 4 };
+    uint64_t granules = 0;
+
+    pool_open_as(&f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                               .chunk_bytes = UINT64_C(1) * CHUNK * GRANULE,
+                                               .arena_bytes = UINT64_C(8) * LARGE * GRANULE,
+                                               .limit_bytes = UINT64_C(1) * LARGE * GRANULE,
+                                               .host_limit_bytes = UINT64_C(1) * LARGE * GRANULE});
+    f.vm.immediate = true;
+    (void)pool_alloc(&f, GRANULE, &stream_a);
+    (void)pool_alloc(&f, UINT64_C(1) * LARGE / 2 * GRANULE, &stream_a);
+    while (granules < LARGE / 2) {
+        uint64_t moved = move(SPW_TIER_HOST, LARGE);
+
+        assert_in_range(moved, 1, SPW_MOVE_GRANULES);
+        granules += moved;
+    }
+    pool_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moves_have_a_limit),
         cmocka_unit_test(test_blocks_that_graphs_only_name),
         cmocka_unit_test(test_named_during_a_move),
         cmocka_unit_test(test_equal_blocks),
