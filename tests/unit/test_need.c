@@ -98,6 +98,17 @@ static void test_terms(void **state)
     assert_int_equal(need.besides, 1040 * MIB);
     assert_int_equal(need.besides_most, 2740 * MIB);
 
+    /* The pool would keep less free on a smaller device. */
+    device.pooled = true;
+    device.pool_peak_bytes = 950 * MIB;
+    device.live_peak_bytes = 882 * MIB;
+    need = spw_cli_need_of(&device, profile);
+    assert_term(&need, SPW_CLI_TERM_PROGRAM, 950 * MIB, 950 * MIB, SPW_CLI_EXACT);
+    device.live_peak_bytes = 980 * MIB;
+    need = spw_cli_need_of(&device, profile);
+    assert_term(&need, SPW_CLI_TERM_PROGRAM, 1000 * MIB, 1000 * MIB, SPW_CLI_EXACT);
+    device.live_peak_bytes = 3000 * MIB;
+
     device.own_peak_bytes = 800 * MIB; /* more than the table says */
     device.host_peak_bytes = 1;        /* it spilled: all that lived counts */
     need = spw_cli_need_of(&device, profile);

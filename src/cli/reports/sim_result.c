@@ -189,6 +189,7 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
     device->allocations = spw_counter_get(&counters->allocs);
     device->total_bytes = limit < device->total_bytes ? limit : device->total_bytes;
     device->live_peak_bytes = spw_counter_get(&counters->live_peak_bytes);
+    device->pool_peak_bytes = spw_counter_get(&counters->committed_peak_bytes);
     device->ordered_peak_bytes = larger(spw_counter_get(&counters->async_live_peak_bytes),
                                         spw_counter_get(&counters->async_live_top_bytes));
     device->spilled_bytes = spw_counter_get(&counters->spilled_bytes);

@@ -41,6 +41,7 @@ struct spw_cli_sim_device {
     bool pooled;                 /* by the pool */
     uint64_t total_bytes;        /* memory that may be used: with the pool, its limit */
     uint64_t live_peak_bytes;    /* held by the program, in multiples of 512 bytes */
+    uint64_t pool_peak_bytes;    /* pooled: held by the pool, free memory included, at most */
     uint64_t ordered_peak_bytes; /* pooled: of live memory, allocated in stream order */
     uint64_t used_bytes;         /* device memory in use: now */
     uint64_t used_peak_bytes;    /* and at most */
