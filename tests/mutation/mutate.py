@@ -219,7 +219,9 @@ def main():
     options = parse()
     workshop = Workshop("-".join(map(str, options.shard)))
     workshop.open()
-    made = {name: mutants.of_file(workshop.tree, name, workshop.arguments[name])
+    made = {name: [mutant for mutant in
+                   mutants.of_file(workshop.tree, name, workshop.arguments[name])
+                   if not suites.of_a_check(mutant.id)]
             for name in files(options.only)}
     _, results = saved()
     accepted = equivalents()

@@ -14,6 +14,9 @@ LEFT_OUT = {
     "src/pool/check.c": "is the check that tests call",
 }
 
+# Functions that are a part of that check.
+LEFT_OUT_FUNCTIONS = ("pool/slabs.c:check_slab", "pool/slabs.c:spw_pool_slabs_check")
+
 POOL = ("unit/pool_*", "unit/migration", "unit/hidden_writes", "stress/stream_order",
         "stress/pool_traces")
 PROGRAMS = ("preload/programs", "preload/policies", "preload/oom", "fault/faults", "spill/spill",
@@ -58,6 +61,11 @@ def mutated(name):
     path = pathlib.PurePosixPath(name)
     return path.suffix == ".c" and path.parts[0] == "src" and not any(
         path.is_relative_to(left) for left in LEFT_OUT)
+
+
+def of_a_check(mutant_id):
+    """True if a mutant, by its id, is in a function that only tests call."""
+    return mutant_id.rsplit(":", 2)[0] in LEFT_OUT_FUNCTIONS
 
 
 def folder(name):

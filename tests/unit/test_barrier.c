@@ -211,6 +211,9 @@ static void test_denied_late(void **state)
         }
         for (int i = 0; i < TRIES; i++) {
             if (spw_migrate_barrier_quiesce(0)) {
+                if (!atomic_load(&spw_thread_slots.fenced)) {
+                    _exit(3);
+                }
                 spw_migrate_barrier_resume(); /* the first use found no membarrier: fences */
             }
         }
