@@ -109,6 +109,25 @@ static void test_round_the_circle(void **state)
     assert_int_equal(bytes, 2 * GRANULE);
 }
 
+/* Blocks of which only the order by length finds the best packing. */
+static void test_long_ones_first(void **state)
+{
+    static const uint32_t rows[][3] = {{5, 9, 3},  {6, 7, 1}, {1, 9, 2}, {3, 7, 6},
+                                       {2, 11, 5}, {1, 6, 3}, {5, 11, 9}};
+    enum { COUNT = sizeof(rows) / sizeof(rows[0]) };
+    struct spw_packing_item items[COUNT];
+    struct spw_packing packing = packing_of(items, COUNT, 12);
+    uint64_t bytes;
+
+    for (size_t i = 0; i < COUNT; i++) {
+        items[i] = (struct spw_packing_item){
+            .bytes = (uint64_t)rows[i][0] * GRANULE, .begin = rows[i][1], .length = rows[i][2]};
+    }
+    assert_true(spw_pool_packing_pack(&packing, &bytes));
+    expect_no_overlap(&packing);
+    assert_int_equal(bytes, 15u * GRANULE);
+}
+
 /* Trying all orders never gives a worse packing than stopping at the first. */
 static void test_good_enough_stops(void **state)
 {
@@ -148,8 +167,11 @@ static void test_no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),           cmocka_unit_test(test_fixed),
-        cmocka_unit_test(test_round_the_circle), cmocka_unit_test(test_good_enough_stops),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_fixed),
+        cmocka_unit_test(test_round_the_circle),
+        cmocka_unit_test(test_long_ones_first),
+        cmocka_unit_test(test_good_enough_stops),
         cmocka_unit_test(test_no_room),
     };
 
