@@ -283,7 +283,7 @@ static CUresult CUDAAPI get_granularity(size_t *ret_granule, const CUmemAllocati
     if (fails(SPW_CALL_cuMemGetAllocationGranularity)) {
         return fake.fail_result;
     }
-    *ret_granule = fake.granule != 0 ? fake.granule : FAKE_DRIVER_GRANULE;
+    *ret_granule = fake.no_granule ? 0 : fake.granule != 0 ? fake.granule : FAKE_DRIVER_GRANULE;
     return CUDA_SUCCESS;
 }
 
@@ -502,6 +502,16 @@ static CUresult CUDAAPI read_content(void *to, CUdeviceptr from, size_t bytes, C
     return on_stream(stream);
 }
 
+static CUresult CUDAAPI write_content(CUdeviceptr to, const void *from, size_t bytes,
+                                      CUstream stream)
+{
+    if (fails(SPW_CALL_cuMemcpyHtoDAsync_v2)) {
+        return fake.fail_result;
+    }
+    memcpy(place_of(to, bytes), from, bytes);
+    return on_stream(stream);
+}
+
 static CUresult CUDAAPI fill(CUdeviceptr to, unsigned int word, size_t count, CUstream stream)
 {
     unsigned char *place = place_of(to, 4 * count);
@@ -692,6 +702,7 @@ struct spw_driver *fake_driver_reset(void)
     fake.driver.cuStreamSynchronize = stream_synchronize;
     fake.driver.cuMemcpyAsync = copy;
     fake.driver.cuMemcpyDtoHAsync_v2 = read_content;
+    fake.driver.cuMemcpyHtoDAsync_v2 = write_content;
     fake.driver.cuMemsetD32Async = fill;
     fake.driver.cuMemHostAlloc = host_alloc;
     fake.driver.cuMemFreeHost = host_free;

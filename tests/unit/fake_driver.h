@@ -67,6 +67,7 @@ struct fake_driver {
     size_t access_count;
     int supported;                                 /* whether the device has virtual memory */
     size_t granule;                                /* of chunks; 0: the usual one */
+    bool no_granule;                               /* the driver says that chunks have 0 bytes */
     CUmemAllocationProp props[FAKE_DRIVER_CHUNKS]; /* of each chunk */
     int pci[3];                                    /* the device's domain, bus and number */
     int version;

@@ -182,6 +182,10 @@ static void test_granules_of_the_host(void **state)
         assert_int_equal(ops->probe_host(backend, &moves), cases[i].err);
         finish();
     }
+    start_with_host();
+    fake_driver.no_granule = true;
+    assert_int_equal(ops->probe_host(backend, &(bool){false}), SPW_E_UNSUPPORTED);
+    finish();
 }
 
 /* Nothing is left, whichever call fails. */
@@ -278,6 +282,23 @@ static void test_copies_in_a_new_context(void **state)
         fake_driver_destroy(i);
         spw_backend_note_context(backend, fake_driver_context(1), false);
     }
+    finish();
+}
+
+/* What is swapped out is read from and written to the device's memory. */
+static void test_content(void **state)
+{
+    unsigned char bytes[512];
+
+    start();
+    memset(bytes, 0x5a, sizeof(bytes));
+    assert_int_equal(ops->write(backend, FAKE_DRIVER_BASE + G, bytes, sizeof(bytes)), SPW_OK);
+    assert_memory_equal(fake_driver.content + G, bytes, sizeof(bytes));
+    fake_driver.content[G] = 3;
+    assert_int_equal(ops->read(backend, bytes, FAKE_DRIVER_BASE + G, sizeof(bytes)), SPW_OK);
+    assert_memory_equal(fake_driver.content + G, bytes, sizeof(bytes));
+    assert_int_equal(bytes[0], 3);
+    assert_int_equal(calls(SPW_CALL_cuStreamCreate), 2); /* one for each direction */
     finish();
 }
 
@@ -443,6 +464,9 @@ static void test_devices_that_cannot(void **state)
         refuse(SPW_E_UNSUPPORTED);
     }
     fake_driver_reset();
+    fake_driver.no_granule = true;
+    refuse(SPW_E_UNSUPPORTED);
+    fake_driver_reset();
     fake_driver.driver.cuMemAddressReserve = NULL;
     refuse(SPW_E_UNSUPPORTED);
     fake_driver_reset();
@@ -486,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_faults_while_probing),
         cmocka_unit_test(test_busy_probe),
         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_content),
         cmocka_unit_test(test_dropped_content),
         cmocka_unit_test(test_home_of_pinned_memory),
         cmocka_unit_test(test_faults_of_pinned_memory),

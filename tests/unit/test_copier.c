@@ -361,6 +361,60 @@ static void test_hash_is_refused(void **state)
     }
 }
 
+/* ---- content from and to the program ---- */
+
+/* What is written is what is read back, on the copier's own stream, and is done on return. */
+static void test_read_and_write(void **state)
+{
+    unsigned char out[4096], in[4096];
+
+    open(1);
+    memset(fake_driver.content, 0x22, 2 * MIB);
+    for (size_t i = 0; i < sizeof(out); i++) {
+        out[i] = (unsigned char)(i * 7 + i / 256);
+    }
+    assert_int_equal(spw_backend_copier_write(&copier, at(MIB), out, sizeof(out)), SPW_OK);
+    assert_int_equal(calls(SPW_CALL_cuStreamSynchronize), 1);
+    assert_memory_equal(fake_driver.content + MIB, out, sizeof(out));
+    assert_int_equal(fake_driver.content[MIB - 1], 0x22);
+    assert_int_equal(fake_driver.content[MIB + sizeof(out)], 0x22);
+    assert_int_equal(spw_backend_copier_read(&copier, in, at(MIB), sizeof(in)), SPW_OK);
+    assert_int_equal(calls(SPW_CALL_cuStreamSynchronize), 2);
+    assert_memory_equal(in, out, sizeof(out));
+    close();
+}
+
+/* Whichever call is refused, the error is told, and the context is left. */
+static void test_read_and_write_are_refused(void **state)
+{
+    static const struct {
+        enum spw_call call;
+        bool writes, reads;
+    } each[] = {
+        {SPW_CALL_cuStreamCreate, true, true},        {SPW_CALL_cuCtxPushCurrent_v2, true, true},
+        {SPW_CALL_cuCtxGetCurrent, true, true},       {SPW_CALL_cuStreamSynchronize, true, true},
+        {SPW_CALL_cuMemcpyHtoDAsync_v2, true, false}, {SPW_CALL_cuMemcpyDtoHAsync_v2, false, true}};
+    const enum spw_err err = spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED);
+
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        unsigned char bytes[64] = {1};
+
+        open(1);
+        fake_driver_fail(each[i].call, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
+        assert_int_equal(spw_backend_copier_write(&copier, at(0), bytes, sizeof(bytes)),
+                         each[i].writes ? err : SPW_OK);
+        close();
+        open(1);
+        fake_driver_fail(each[i].call, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
+        assert_int_equal(spw_backend_copier_read(&copier, bytes, at(0), sizeof(bytes)),
+                         each[i].reads ? err : SPW_OK);
+        close();
+    }
+    open(0); /* no context, no stream */
+    assert_int_equal(spw_backend_copier_write(&copier, at(0), "", 1), SPW_E_UNSUPPORTED);
+    close();
+}
+
 /* ---- probes ---- */
 
 /* Only the ends of the ranges are written, and a copy that does nothing is noticed. */
@@ -433,6 +487,9 @@ static void test_context_is_refused(void **state)
     fake_driver_fail(SPW_CALL_cuCtxGetCurrent, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
     assert_int_equal(spw_backend_copier_probe(&copier, at(MIB), at(0), MIB, &busy), err);
     assert_false(busy);
+    fake_driver_fail(SPW_CALL_cuCtxGetCurrent, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(spw_backend_copier_write(&copier, at(0), &hash, sizeof(hash)), err);
+    assert_int_equal(calls(SPW_CALL_cuMemcpyHtoDAsync_v2), 0);
     close();
 }
 
@@ -451,6 +508,8 @@ int main(void)
         cmocka_unit_test(test_context_goes),
         cmocka_unit_test(test_hash),
         cmocka_unit_test(test_hash_is_refused),
+        cmocka_unit_test(test_read_and_write),
+        cmocka_unit_test(test_read_and_write_are_refused),
         cmocka_unit_test(test_probe),
         cmocka_unit_test(test_probe_is_refused),
         cmocka_unit_test(test_context_is_refused),

@@ -297,6 +297,30 @@ static void test_faults(void **state)
     }
 }
 
+/* A thread without a context asks in that of the fence. When it cannot enter that, the error is
+ * told, and what was not asked is not taken for complete. */
+static void test_context_is_refused(void **state)
+{
+    const enum spw_err err = spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED);
+    const struct spw_stream stream = stream_of(0);
+    struct spw_backend_fence *watched, *fence;
+
+    open(1);
+    assert_int_equal(spw_backend_fence_watch(&fences, &stream, &watched), SPW_OK);
+    fence = record(&stream);
+    fake_driver_complete(NULL);
+    fake_driver_fail(SPW_CALL_cuCtxPushCurrent_v2, 0, 3, CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(spw_backend_fence_query(&fences, watched), err);
+    assert_int_equal(spw_backend_fence_query(&fences, fence), err);
+    assert_int_equal(spw_backend_fence_wait_stream(&fences, &stream, fence), err);
+    assert_int_equal(fake_driver.fail_count, 0);
+    assert_int_equal(fake_driver.waited_count, 0);
+    assert_int_equal(spw_backend_fence_query(&fences, fence), SPW_OK);
+    spw_backend_fence_drop(&fences, watched);
+    spw_backend_fence_drop(&fences, fence);
+    close();
+}
+
 /* ---- on a driver without cuCtxRecordEvent ---- */
 
 static void open_old(size_t count, bool has_function)
@@ -475,6 +499,69 @@ static void test_forgotten_while_synchronized(void **state)
     close();
 }
 
+static _Atomic int arrived, released;
+
+/* Threads leave in the order in which they came. */
+static void hold_in_turn(CUcontext context)
+{
+    int own = atomic_fetch_add(&arrived, 1);
+
+    while (atomic_load(&released) <= own) {
+        sched_yield();
+    }
+}
+
+static pthread_t wait_on_thread(struct spw_backend_fence *fence)
+{
+    int before = atomic_load(&arrived);
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, wait_for, fence), 0);
+    while (atomic_load(&arrived) == before) {
+        sched_yield();
+    }
+    return thread;
+}
+
+static void release_next(pthread_t thread)
+{
+    void *result;
+
+    atomic_fetch_add(&released, 1);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_non_null(result);
+}
+
+/* Two threads wait for one context, and the first to come is the first to go. Another context can
+ * be forgotten meanwhile; that one only when both have left it. */
+static void test_synchronized_by_two(void **state)
+{
+    const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    pthread_t waiters[2], forgetter;
+    struct spw_backend_fence *fence;
+
+    open_old(2, false);
+    scene.forgotten = false;
+    arrived = released = 0;
+    fake_driver.on_synchronize = hold_in_turn;
+    fence = record(&all);
+    waiters[0] = wait_on_thread(fence);
+    waiters[1] = wait_on_thread(fence);
+    spw_backend_fences_forget_context(&fences, fake_driver_context(0));
+    release_next(waiters[0]);
+    expect(fence, SPW_OK);
+    assert_int_equal(pthread_create(&forgetter, NULL, forget, fake_driver_context(1)), 0);
+    nanosleep(&moment, NULL);
+    assert_false(atomic_load(&scene.forgotten));
+    release_next(waiters[1]);
+    assert_int_equal(pthread_join(forgetter, NULL), 0);
+    assert_false(fake_driver.synchronized[0]);
+    expect(fence, SPW_OK);
+    fake_driver_destroy(1);
+    spw_backend_fence_drop(&fences, fence);
+    close();
+}
+
 /* Without their contexts, events are not given to the driver any more. */
 static void test_end_without_contexts(void **state)
 {
@@ -502,6 +589,8 @@ int main(void)
         cmocka_unit_test(test_deferred_once),
         cmocka_unit_test(test_deferred_meanwhile),
         cmocka_unit_test(test_forgotten_while_synchronized),
+        cmocka_unit_test(test_synchronized_by_two),
+        cmocka_unit_test(test_context_is_refused),
         cmocka_unit_test(test_end_without_contexts),
     };
 
