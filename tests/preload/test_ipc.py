@@ -135,6 +135,48 @@ class Ipc(harness.Case):
         lines = self.share("devices", SIM_DEVICES=2)
         self.assertEqual(lines, ["other: 1 opened", "owner: as written"])
 
+    def test_several_at_once(self):
+        """What is open stays so where it cannot be closed, and is none of a child's."""
+        self.assertEqual(self.share("several"),
+                         ["other: closed in a capture 0", "other: open in a child 0",
+                          "other: closed 0, 0, again 1"])
+
+    def test_threads_that_open_one_block(self):
+        """They have one mapping, which is open as often as they opened it."""
+        for by in PROGRAMS:
+            with self.subTest(by):
+                lines = self.share("race", 40, by=by)
+                self.assertEqual(lines[0], "other: 40 opened")
+                self.assertIn(lines[1], ["other: mappings as before"] +
+                              ["other: mappings more"] * harness.SANITIZED)
+
+    def test_without_descriptors(self):
+        """It is refused, and works when there are some again."""
+        lines = self.share("starved", allow=[REFUSED])
+        self.assertEqual(lines, ["other: without a descriptor 2", "owner: without a socket 205",
+                                 "owner: without a descriptor 205"])
+        self.assertEqual(len(self.result.said()), 1)
+        self.assertIn("no thread, socket or file descriptor left", self.result.said()[0])
+        calls = self.result.device()["driver_calls"]
+        self.assertEqual(calls["cuMemExportToShareableHandle"], 3)  # the first time none
+
+    def test_stopped_owner(self):
+        silent = r"memory of process \d+ cannot be mapped: it did not answer within 5 seconds"
+        lines = self.share("stopped", allow=[silent])
+        self.assertEqual(lines, ["owner: opened while it is stopped 205"])
+        self.assertEqual(len(self.result.said()), 1)
+
+    def test_block_without_memory(self):
+        """It gets its memory then, or is refused where there is none."""
+        policy = self.folder / "lazy.json"
+        policy.write_text('{"version": 1, "rules": [{"name": "lazy", "match": {}, '
+                          '"action": {"commit": "lazy"}}]}')
+        self.assertEqual(self.share("unused", 0, POLICY=policy), ["other: 1 opened"])
+        lines = self.share("unused", 0, "refused", POLICY=policy, SPILL="off",
+                           allow=["out of memory on device 0", REFUSED])
+        self.assertEqual(lines, ["other: 1 opened", "owner: refused 2"])
+        self.assertIn("requested by not known (cuIpcGetMemHandle)", self.result.stderr)
+
     def test_driver_without_such_memory(self):
         lines = self.share("full", 4, SIM_FAIL="cuMemExportToShareableHandle:1+", allow=[REFUSED])
         self.assertEqual(lines, ["other: 0 opened", "owner: shared 205"])

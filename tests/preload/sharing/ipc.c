@@ -2,9 +2,9 @@
  *
  *     ipc WAY [NUMBER [WORD]]
  *
- * Each WAY is one test of the tables here and in ipc_hard.c. Both processes print what they see, in
- * lines that begin with "owner" or "other". There is a program that makes and opens handles by the
- * driver, and one that does so by the runtime. */
+ * Each WAY is one test of the tables here, in ipc_hard.c and in ipc_odd.c. Both processes print
+ * what they see, in lines that begin with "owner" or "other". There is a program that makes and
+ * opens handles by the driver, and one that does so by the runtime. */
 #include <string.h>
 
 #include "ipc.h"
@@ -188,6 +188,7 @@ int main(int argc, char **argv)
     const struct way *way = find(ways, argc > 1 ? argv[1] : "");
 
     way = way != NULL ? way : find(hard_ways, argc > 1 ? argv[1] : "");
+    way = way != NULL ? way : find(odd_ways, argc > 1 ? argv[1] : "");
     HOLD(way != NULL);
     number = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
     word = argc > 3 ? argv[3] : "";

@@ -8,4 +8,5 @@ struct way {
     void (*other)(void);
 };
 
-extern const struct way hard_ways[]; /* ipc_hard.c; the last one has no name */
+/* Of ipc_hard.c and ipc_odd.c; the last one has no name. */
+extern const struct way hard_ways[], odd_ways[];
