@@ -157,22 +157,74 @@ class Report(harness.Case):
         self.assertEqual(result.stats["oom"]["sites"], [])
         self.assertIsNone(result.stats["oom"]["rule"])
 
-    def test_without_nvml(self):
-        """Nothing is told of other processes then; what is not the pool's is told in one figure."""
-        libraries = self.folder / "libraries"
+    def test_many_holders(self):
+        """Only the largest are told; their number is that of all."""
+        result = self.run_program(PROGRAMS / "many_sites", SIM_MEMORY="1GiB", SPILL="off",
+                                  allow=[OOM])
+        report = result.reports()[0]
+        self.assertIn("held by 128 call sites, the largest:", report)
+        self.assertEqual(sum("1 MiB in      1 block" in line for line in report), 10)
+        self.assertEqual(result.stats["oom"]["holding_sites"], 128)
+
+    def test_on_a_machine_with_a_control_group(self):
+        """The group has less than the machine: 2 GiB, of which 1 GiB is left."""
+        machine = self.folder / "machine"
+        for name, text in {"proc/meminfo": "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\n",
+                           "proc/self/cgroup": "0::/job\n",
+                           "sys/fs/cgroup/job/memory.max": f"{2 << 30}",
+                           "sys/fs/cgroup/job/memory.current": f"{1 << 30}"}.items():
+            (machine / name).parent.mkdir(parents=True, exist_ok=True)
+            (machine / name).write_text(text)
+        report = self.fill("take", SIM_ROOT=machine).reports()[0]
+        self.assertIn("host: 1 GiB of 2 GiB available", report)
+        (machine / "sys/fs/cgroup/job/memory.max").write_text(f"{15 << 30}")
+        report = self.fill("take", SIM_ROOT=machine).reports()[0]
+        self.assertIn("host: 8 GiB of 15 GiB available", report)
+
+    def fill_beside(self, nvml=None, shim="", **options):
+        """The report, with this NVML or none."""
+        libraries = self.folder / f"libraries-{next(self.numbers)}"
         libraries.mkdir()
         for name in ("libcuda.so.1", "libcudart.so.13"):
             (libraries / name).symlink_to(SIM / name)
-        env = harness.environment(SIM_MEMORY="1GiB", SPILL="off", SUMMARY="off",
-                                  STATS=self.folder / "s.json")
-        env["LD_LIBRARY_PATH"] = str(libraries)
-        result = self.run_command([PROGRAM, "fill"], env)
+        if nvml is not None:
+            (libraries / "libnvidia-ml.so.1").symlink_to(PROGRAMS / nvml)
+        stats = libraries / "stats.json"
+        env = harness.environment(**{"SIM_MEMORY": "1GiB", "SPILL": "off", "SUMMARY": "off",
+                                     "STATS": stats, **options})
+        env |= {"LD_LIBRARY_PATH": str(libraries), "NVML_SHIM": shim}
+        result = self.run_command([PROGRAM, "take", "fill"], env)
         self.assertEqual(result.status, 0, result.stderr)
         self.assertEqual(len(result.reports()), 1)
-        self.assertNotIn("of others", "\n".join(result.reports()[0]))
-        oom = json.loads((self.folder / "s.json").read_text())["oom"]
-        self.assertIsNone(oom["context_bytes"])
-        self.assertIsNone(oom["other_process_bytes"])
+        oom = json.loads(stats.read_text())["oom"]
+        return (oom["context_bytes"], oom["other_process_bytes"]), "\n".join(result.reports()[0])
+
+    def test_without_nvml(self):
+        """Nothing is told of other processes then; what is not the pool's is told in one figure."""
+        figures, report = self.fill_beside()
+        self.assertEqual(figures, (None, None))
+        self.assertNotIn("outside the pool", report)
+        figures, report = self.fill_beside(SIM_PROFILE="gtx1080-8g", SIM_OVERHEAD="on")
+        self.assertEqual(figures, (None, None))
+        self.assertRegex(report, r"outside the pool: [\d.]+ MiB of this process \(context, code, "
+                                 r"libraries\) and other processes\n")
+
+    def test_with_nvml(self):
+        """This process holds 32 MiB beside the pool; others, as far as they are told, 42 MiB."""
+        figures, report = self.fill_beside("libnvml_shim.so")
+        self.assertEqual(figures, (32 * MIB, 42 * MIB))
+        self.assertIn("outside the pool: 32 MiB of this process (context, code, libraries), 42 MiB "
+                      "of other processes\n", report)
+
+    def test_with_nvml_that_does_not_tell(self):
+        for shim in ("init", "find", "memory", "processes", "untold"):
+            with self.subTest(shim):
+                figures, report = self.fill_beside("libnvml_shim.so", shim)
+                self.assertEqual(figures, (None, None))
+                self.assertNotIn("outside the pool", report)
+        self.assertEqual(self.fill_beside("libnvml_poor.so")[0], (None, None))
+        # It tells of another device than the simulated one.
+        self.assertEqual(self.fill_beside("libnvml_shim.so", SIM_MEMORY="1025MiB")[0], (None, None))
 
     def test_no_report_without_refusal(self):
         result = self.run_program(PROGRAM, "take")

@@ -77,6 +77,16 @@ class Deciding(Policies):
                                    allow=allow)
         self.assertEqual(len(result.said()), 1, result.stderr)
 
+    def test_log_ends(self):
+        """It does not go on for ever in a program with many call sites."""
+        result = self.run_program(PROGRAMS / "many_sites", SIM_MEMORY="1GiB", SPILL="off",
+                                  POLICY=self.write(("a", {}, {"log": True})),
+                                  allow=["rule a matches on device 0: first 1 MiB at native:",
+                                         "no further call sites are logged", "out of memory"])
+        self.assertEqual(len([line for line in result.said() if "matches" in line]), 100)
+        self.assertEqual(len([line for line in result.said() if "no further" in line]), 1)
+        self.check(result, "a", matched=128)
+
     def test_summary(self):
         _, result = self.run_rules([("a", ALPHA, {}), ("b", {"thread": "nobody"}, {})], "alpha:2",
                                    SUMMARY="on", allow=["device 0", "policies"])
@@ -347,6 +357,15 @@ class Regions(Policies):
         lines, result = self.run_rules(rules, *words)
         self.assertEqual({code for _, code, _ in lines}, {0})
         self.check(result, "one", live_bytes=16 * MIB, unmet=0)
+
+    def test_together(self):
+        """Rules that name one region share it: two small blocks fit into one granule. Regions that
+        are named more than once count once."""
+        for other, granules in (("one", 1), ("two", 2)):
+            rules = [("a", ALPHA, {"region": "one"}), ("b", BETA, {"region": other}),
+                     *[(f"r{i}", {"thread": "nobody"}, {"region": "one"}) for i in range(9)]]
+            _, result = self.run_rules(rules, "alpha:1", "beta:1")
+            self.assertEqual(result.device()["committed_bytes"], granules * 2 * MIB, other)
 
     def test_spilled_too(self):
         rules = [("one", ALPHA, {"region": "one"})]
