@@ -4,6 +4,7 @@
  * status: allocates and frees while the driver tells nothing of a stream, and another is captured
  * waits: frees with SPILLWAY_FREE_WAITS, where the device cannot be waited for
  * green: destroys a green context whose context is not told
+ * green-unknown: destroys one whose context spillway may not be able to ask for
  * primary: releases and resets a primary context that the driver tells nothing of
  * foreign: allocates from the memory pool of another device. Needs two devices
  * stuck: registers memory of the host, and cannot unregister it
@@ -89,7 +90,7 @@ static void waits(void)
     SHOW(name_of, cuMemFree(block));
 }
 
-static void green(void)
+static void destroy_green(const char *refused)
 {
     CUdevResource resource;
     CUdevResourceDesc description;
@@ -103,11 +104,21 @@ static void green(void)
     MUST(cuGreenCtxStreamCreate(&own, made, CU_STREAM_NON_BLOCKING, 0));
     MUST(cuMemAllocAsync(&block, BYTES, own));
     MUST(cuStreamSynchronize(own));
-    MUST(spillway_sim_fail("cuCtxFromGreenCtx:1:999"));
+    MUST(spillway_sim_fail(refused));
     SHOW(name_of, cuGreenCtxDestroy(made));
     MUST(spillway_sim_fail(NULL));
     printf("kept: %d\n", is_block(block) && works(block, 7));
     SHOW(name_of, cuMemFreeAsync(block, stream));
+}
+
+static void green(void)
+{
+    destroy_green("cuCtxFromGreenCtx:1:999");
+}
+
+static void green_unknown(void)
+{
+    destroy_green(NULL);
 }
 
 /* The blocks of a context that nobody can ask about are not freed with it: they stay usable in the
@@ -231,9 +242,17 @@ static const struct {
     const char *name;
     void (*run)(void);
 } ways[] = {
-    {"status", status},     {"waits", waits},           {"green", green}, {"primary", primary},
-    {"foreign", foreign},   {"registered", registered}, {"stuck", stuck}, {"lazy", lazy},
-    {"detached", detached}, {"capable", capable},
+    {"status", status},
+    {"waits", waits},
+    {"green", green},
+    {"green-unknown", green_unknown},
+    {"primary", primary},
+    {"foreign", foreign},
+    {"registered", registered},
+    {"stuck", stuck},
+    {"lazy", lazy},
+    {"detached", detached},
+    {"capable", capable},
 };
 
 int main(int argc, char **argv)

@@ -273,6 +273,25 @@ static void be_stopped(void)
     HOLD(hear() == 0);
 }
 
+/* ---- unable: what opening answers ---- */
+
+static void own_unable(void)
+{
+    send_handle(allocate(4 * MIB));
+    HOLD(hear() == 'e');
+}
+
+static void see_unable(void)
+{
+    CUdeviceptr address = 0;
+    CUipcMemHandle handle;
+
+    enter(0);
+    handle = next_handle();
+    printf("other: opened %d\n", open_handle(&address, &handle));
+    say('e');
+}
+
 /* ---- unused: a block that has no memory yet gets it when it is shared; WORD `refused`: the driver
  * has none at first ---- */
 
@@ -304,7 +323,11 @@ static void see_unused(void)
 }
 
 const struct way odd_ways[] = {
-    {"several", own_several, see_several}, {"race", own_race, see_race},
-    {"starved", own_starved, see_starved}, {"stopped", open_of_stopped, be_stopped},
-    {"unused", own_unused, see_unused},    {NULL, NULL, NULL},
+    {"several", own_several, see_several},
+    {"race", own_race, see_race},
+    {"starved", own_starved, see_starved},
+    {"stopped", open_of_stopped, be_stopped},
+    {"unused", own_unused, see_unused},
+    {"unable", own_unable, see_unable},
+    {NULL, NULL, NULL},
 };
