@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import signal
+import struct
 import time
 
 from spill import LONG
@@ -14,6 +15,7 @@ import harness
 from harness import COMMAND, MIB
 
 DEVICE = 160
+ENTRY = 64  # bytes of the file's head, and of each entry
 SLACK = 24  # MiB: chunks that are held beside the blocks
 
 
@@ -156,19 +158,71 @@ class Share(harness.Case):
         good = path.read_bytes()
         target = self.folder / "target"
         target.write_bytes(good)
-        for number in range(3):
+        other = good[:4] + struct.pack("I", 2) + good[8:]
+        for number, content in enumerate((None, bytes(4) + good[4:], b"x" * 8000, other)):
             path.unlink()
-            if number == 0:
+            if content is None:
                 path.symlink_to(target)
             else:
-                path.write_bytes(bytes(4) + good[4:] if number == 1 else b"x" * 8000)
+                path.write_bytes(content)
                 path.chmod(0o600)
-            program = self.start()
-            program.await_steps()
-            out, err = program.process.communicate(timeout=60)
-            self.assertEqual(out.splitlines()[-1], "ok")
-            self.assertEqual("is not shared" in err, number != 1, err)
+            err = self.said_alone()
+            self.assertEqual("is not shared: no file in /dev/shm that is only this user's" in err,
+                             number != 1, err)
+            self.assertTrue(number == 1 or content is None or path.read_bytes() == content)
         path.unlink()
+
+    def said_alone(self, **options):
+        """What a program says that ends well after a few steps."""
+        program = self.start(**options)
+        program.await_steps()
+        out, err = program.process.communicate(timeout=60)
+        self.assertEqual(out.splitlines()[-1], "ok", err)
+        return err
+
+    def entries(self):
+        """The path of the file, and each entry of it: owner, weight, wanted, given, number of
+        requests, and of the last one that was answered."""
+        (path,) = pathlib.Path("/dev/shm").glob(f"spillway-share-*-{self.name}-*")
+        return path, list(struct.iter_unpack("QQQQII24x", path.read_bytes()[ENTRY:]))
+
+    def test_no_entry_is_free(self):
+        """All are those of a process that lives."""
+        self.said_alone()
+        path, _ = self.entries()
+        start = pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+        owner = struct.pack("Q", int(start) << 22 | os.getpid())
+        good = path.read_bytes()
+        path.write_bytes(good[:ENTRY] + (owner + bytes(ENTRY - 8)) * 63)
+        err = self.said_alone()
+        self.assertIn(f"SPILLWAY_SHARE={self.name}: device 0 is not shared: too many processes "
+                      "share it", err)
+        path.write_bytes(good)
+
+    def test_device_without_a_name(self):
+        err = self.said_alone(SIM_FAIL="cuDeviceGetUuid_v2:1+:999")
+        self.assertIn("device 0 is not shared: no file in /dev/shm", err)
+        self.assertEqual(list(pathlib.Path("/dev/shm").glob(f"spillway-share-*-{self.name}-*")), [])
+
+    def test_a_process_that_cannot_give(self):
+        """Its device never rests, so nothing of it moves; it is not asked again at once."""
+        first = Program(self, "spin", RUN_DIR=self.run, SIM_MEMORY="80MiB", SHARE=self.name,
+                        CONTROL="off")
+        first.steps()
+        begin = time.monotonic()
+        second = self.start(SIM_MEMORY="80MiB", WEIGHT=1000)
+        second.await_steps(50)
+        asked = [(given, requests, answered) for owner, _, _, given, requests, answered
+                 in self.entries()[1] if owner & (1 << 22) - 1 == first.pid]
+        self.assertEqual(len(asked), 1)
+        self.assertEqual(asked[0][0], 0)
+        times = 1 + int((time.monotonic() - begin) / 2)  # by each of four threads
+        self.assertIn(asked[0][1], range(1, 4 * times + 1))
+        self.assertEqual(asked[0][1], asked[0][2])
+        self.assertEqual(self.device(first)["yielded_bytes"], 0)
+        self.assertGreater(self.device(second)["host_used_bytes"], 0)
+        second.end()
+        first.end()
 
 
 if __name__ == "__main__":
