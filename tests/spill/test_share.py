@@ -181,8 +181,8 @@ class Share(harness.Case):
         return err
 
     def entries(self):
-        """The path of the file, and each entry of it: owner, weight, wanted, given, number of
-        requests, and of the last one that was answered."""
+        """The path of the file, and its entries: owner, weight, wanted bytes, given bytes, number
+        of requests, and number of the one that was answered last."""
         (path,) = pathlib.Path("/dev/shm").glob(f"spillway-share-*-{self.name}-*")
         return path, list(struct.iter_unpack("QQQQII24x", path.read_bytes()[ENTRY:]))
 
@@ -204,25 +204,25 @@ class Share(harness.Case):
         self.assertIn("device 0 is not shared: no file in /dev/shm", err)
         self.assertEqual(list(pathlib.Path("/dev/shm").glob(f"spillway-share-*-{self.name}-*")), [])
 
-    def test_a_process_that_cannot_give(self):
-        """Its device never rests, so nothing of it moves; it is not asked again at once."""
-        first = Program(self, "spin", RUN_DIR=self.run, SIM_MEMORY="80MiB", SHARE=self.name,
-                        CONTROL="off")
+    def test_a_process_with_little(self):
+        """It has less than its share, gives nothing, and is not asked again at once; what lacks is
+        held by a process without a share."""
+        options = {"RUN_DIR": self.run, "SIM_MEMORY": "80MiB", "CONTROL": "off"}
+        first = Program(self, "spin", SHARE=self.name, **options)
         first.steps()
+        outsider = Program(self, "keep", 1, 1, SHARE="", **options)
+        outsider.await_steps()
         begin = time.monotonic()
-        second = self.start(SIM_MEMORY="80MiB", WEIGHT=1000)
-        second.await_steps(50)
-        asked = [(given, requests, answered) for owner, _, _, given, requests, answered
-                 in self.entries()[1] if owner & (1 << 22) - 1 == first.pid]
-        self.assertEqual(len(asked), 1)
-        self.assertEqual(asked[0][0], 0)
+        second = self.start(SIM_MEMORY="80MiB", WEIGHT=3)
+        second.await_steps(200)
+        asked = [entry[3:5] for entry in self.entries()[1] if entry[0] & (1 << 22) - 1 == first.pid]
         times = 1 + int((time.monotonic() - begin) / 2)  # by each of four threads
+        self.assertEqual(asked[0][0], 0)
         self.assertIn(asked[0][1], range(1, 4 * times + 1))
-        self.assertEqual(asked[0][1], asked[0][2])
         self.assertEqual(self.device(first)["yielded_bytes"], 0)
         self.assertGreater(self.device(second)["host_used_bytes"], 0)
-        second.end()
-        first.end()
+        for program in second, outsider, first:
+            program.end()
 
 
 if __name__ == "__main__":
