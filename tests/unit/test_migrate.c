@@ -293,6 +293,22 @@ static void test_without_an_access_log(void **state)
     }
 }
 
+/* During a capture the host cannot be tried: the request is refused, and the next one tries it. */
+static void test_probe_in_a_capture(void **state)
+{
+    uint64_t address;
+
+    tier_open(tier_usual());
+    tier_fill_and_age(COLD);
+    tier.pool.vm.capturing = true;
+    assert_int_equal(tier_try(BLOCK, &address), SPW_E_LIMIT);
+    assert_int_equal(tier.pool.vm.calls[FAKE_PROBE], 0);
+    tier.pool.vm.capturing = false;
+    (void)tier_take(BLOCK);
+    tier_expect_evicted(1);
+    tier_close();
+}
+
 static void test_no_memory_for_a_tier(void **state)
 {
     struct spw_migrate_config config = tier_usual();
@@ -427,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_memory_that_does_not_move),
         cmocka_unit_test(test_pinned_memory),
         cmocka_unit_test(test_without_an_access_log),
+        cmocka_unit_test(test_probe_in_a_capture),
         cmocka_unit_test(test_no_memory_for_a_tier),
         cmocka_unit_test(test_prepare),
         cmocka_unit_test(test_has_room),

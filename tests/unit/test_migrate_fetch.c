@@ -140,6 +140,7 @@ static void test_when_nothing_is_done(void **state)
 {
     int evicted;
     uint64_t bytes, moves;
+    size_t calls;
 
     tier_open(tier_usual());
     tier_fill_and_age(0);
@@ -166,6 +167,18 @@ static void test_when_nothing_is_done(void **state)
     assert_true(spw_migrate_fetch(tier.tier, &(uint64_t){4711}, 1));
     assert_true(spw_migrate_fetch(tier.tier, tier.blocks + evicted, 1));
     assert_int_equal(counter(&tier.pool.counters.moves), moves);
+    tier_close();
+
+    /* While nothing is on the host nothing is looked at. */
+    evicted = overfill(EXTRA);
+    for (int i = 0; i < evicted; i++) {
+        tier_give(tier.blocks[i]);
+    }
+    (void)spw_pool_trim_host(tier.pool.pool);
+    assert_int_equal(tier_on_host(), 0);
+    calls = fake_vm_calls(&tier.pool.vm);
+    assert_true(spw_migrate_fetch(tier.tier, tier.blocks + evicted, 1));
+    assert_int_equal(fake_vm_calls(&tier.pool.vm), calls);
     tier_close();
 }
 

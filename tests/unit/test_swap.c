@@ -1,6 +1,7 @@
 /* Memory that is swapped out to a file and in again: content, amounts, room, and refusals. */
 #include "migrate/swap.h"
 
+#include "malloc_faults.h"
 #include "nameless.h"
 #include "pool_fixture.h"
 
@@ -529,6 +530,29 @@ static void test_refusals(void **state)
     }
 }
 
+/* Without memory for records nothing is swapped out, and without a buffer there is no file. */
+static void test_no_memory(void **state)
+{
+    struct spw_swap_file none = {.buffer = (void *)&none};
+    struct spw_swap_result result;
+    struct fixture f;
+
+    open_fixture(&f);
+    calls_until_failure = 1;
+    assert_int_equal(spw_migrate_swap_file_open(folder, &none), ENOMEM);
+    assert_null(none.buffer);
+    calls_until_failure = 1;
+    result = swap_out(&f);
+    assert_int_equal(result.error, ENOMEM);
+    assert_int_equal(result.bytes, 0);
+    assert_int_equal(f.file.end, 0);
+    expect_content(&f);
+    assert_int_equal(swap_out(&f).bytes, 12 * GRANULE);
+    assert_int_equal(swap_in(&f, true).left, 0);
+    expect_content(&f);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -552,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_folders),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_the_pool_is_shut),
+        cmocka_unit_test(test_no_memory),
     };
     int failed;
 
