@@ -12,7 +12,8 @@
  *     paused graph             is paused by its own thread while a graph is captured
  *     paused pair FILE NUMBER  two processes, numbers 0 and 1, whose streams wait for each other
  *                              at each step through a file in memory
- *     paused spin              its device never becomes idle before the input ends */
+ *     paused spin              its device never becomes idle before the input ends
+ *     paused inside            the same, and a thread waits for it inside a copy */
 #include "common.h"
 
 #include <dlfcn.h>
@@ -332,23 +333,47 @@ static void step_together(const char *path, int number)
     atomic_store(&flags[number], INT32_MAX); /* the other one may have begun one step more */
 }
 
-/* A stream waits for a value that is written at the end. */
-static void spin(void)
+struct copy {
+    CUcontext context;
+    CUdeviceptr block;
+    uint32_t word;
+};
+
+static void *copy_word(void *argument)
 {
+    struct copy *copy = argument;
+
+    MUST(cuCtxSetCurrent(copy->context));
+    MUST(cuMemcpyDtoH(&copy->word, copy->block, sizeof(copy->word)));
+    return NULL;
+}
+
+/* A stream waits for a value that is written at the end. `inside`: a copy waits for the stream. */
+static void spin(bool inside)
+{
+    struct copy copy = {.context = enter(0)};
     CUdeviceptr block, flag;
+    pthread_t copier;
     CUstream stream;
     void *host;
 
-    (void)enter(0);
-    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamCreate(&stream, inside ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
     MUST(cuMemHostAlloc(&host, sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP));
     MUST(cuMemHostGetDevicePointer(&flag, host, 0));
     *(uint32_t *)host = 0;
     new_block(&block, 1, WORDS, NULL);
     MUST(cuCtxSynchronize());
     MUST(cuStreamWaitValue32(stream, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+    if (inside) {
+        copy.block = block;
+        MUST(pthread_create(&copier, NULL, copy_word, &copy));
+    }
     print_steps();
     atomic_store((_Atomic uint32_t *)host, 1);
+    if (inside) {
+        MUST(pthread_join(copier, NULL));
+        MUST(copy.word != 1000);
+    }
     MUST(cuStreamSynchronize(stream));
     check(block, 1000, NULL);
 }
@@ -371,8 +396,8 @@ int main(int argc, char **argv)
         step_together(argv[2], atoi(argv[3]));
     } else if (argc == 2 && strcmp(argv[1], "graph") == 0) {
         pause_in_capture();
-    } else if (argc == 2 && strcmp(argv[1], "spin") == 0) {
-        spin();
+    } else if (argc == 2 && (strcmp(argv[1], "spin") == 0 || strcmp(argv[1], "inside") == 0)) {
+        spin(strcmp(argv[1], "inside") == 0);
     } else {
         return 2;
     }

@@ -1,6 +1,7 @@
 /* Memory under tags, for test_tags.py.
  *
  *     regions api    pauses and resumes tags, and prints what is on the device and the host, in MiB
+ *     regions rules  pauses and resumes the rule `cache`, and prints likewise
  *     regions serve  has memory under three tags, prints a line many times a second until its input
  *                   ends, and then checks the content */
 #include "common.h"
@@ -120,6 +121,14 @@ static void use_api(void)
            call("spillway_tag", "a\nb"), call("spillway_tag", "\xff"), call("spillway_tag", ""));
 }
 
+static void use_rules(void)
+{
+    take_all();
+    show("spillway_pause_rule", "cache");
+    show("spillway_resume_rule", "cach");
+    show("spillway_resume_rule", "cache");
+}
+
 static void serve(void)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -142,6 +151,8 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "api") == 0) {
         use_api();
+    } else if (argc == 2 && strcmp(argv[1], "rules") == 0) {
+        use_rules();
     } else if (argc == 2 && strcmp(argv[1], "serve") == 0) {
         serve();
     } else {

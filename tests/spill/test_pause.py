@@ -385,11 +385,17 @@ class Pause(harness.Case):
         self.assertIn("--on-demand is not an option", said)
 
     def test_a_busy_device(self):
-        program = Program(self, "spin")
-        program.steps()
-        said = self.command("pause", "--wait", "1", program.pid, status=1)
-        self.assertIn("the device did not become idle in time; the program goes on", said)
-        program.end()
+        """Also where a thread is inside a call that waits for it: then no move is even begun."""
+        for what in "spin", "inside":
+            with self.subTest(what):
+                program = Program(self, what)
+                program.steps()
+                said = self.command("pause", "--wait", "1", program.pid, status=1)
+                self.assertIn("the device did not become idle in time; the program goes on", said)
+                self.assertFalse(self.committed(program.pid)[0])
+                device = program.end()["devices"][0]
+                self.assertEqual(device["spilled_bytes"], 0)
+                self.assertEqual(device["abandoned_moves"] > 0, what == "spin")
 
     def test_killed(self):
         """The program, at any moment of a pause; and the command: then a pause can be ended."""

@@ -67,6 +67,17 @@ class Tags(harness.Case):
             self.assertGreaterEqual(device + host, 3 * PART)
         self.assertEqual(lines[-2:], ["names 0 1 1 1 0", "ok"])
 
+    def test_rules(self):
+        """The functions for a rule; what is no rule's name ends no pause."""
+        policy = self.folder / "policy.json"
+        policy.write_text(json.dumps({"version": 1, "rules": [
+            {"name": "cache", "match": {"tag": "kv-cache"}, "action": {"priority": 0}}]}))
+        result = self.run_program(REGIONS, "rules", POLICY=policy, **OPTIONS)
+        places = [re.fullmatch(r"(\w+): (\d+), device \d+, host (\d+)", line).groups()
+                  for line in result.stdout.splitlines()[:-1]]
+        self.assertEqual(places, [("pause_rule", "0", str(PART)), ("resume_rule", "1", str(PART)),
+                                  ("resume_rule", "0", "0")])
+
     def test_without_sites(self):
         """Tags have no effect, and the program is told so."""
         result = self.run_program(REGIONS, "api", status=1, SITES="off", **OPTIONS)
