@@ -97,6 +97,8 @@ static void use_pools(void)
 {
     CUmemLocation here = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
     CUmemLocation nowhere = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 7};
+    CUmemAccessDesc access = {.location = here, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemAccessDesc elsewhere = {.location = {.type = CU_MEM_LOCATION_TYPE_HOST}};
     CUmemPoolPtrExportData data;
     CUmemoryPool current = NULL;
     CUdeviceptr address = 0;
@@ -110,6 +112,13 @@ static void use_pools(void)
     TRY(cuMemPoolSetAttribute(standard, (CUmemPool_attribute)99, &value));
     value = 1;
     TRY(cuMemPoolSetAttribute(standard, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value));
+    TRY(cuMemPoolSetAttribute(standard, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value));
+    value = 0;
+    TRY(cuMemPoolGetAttribute(standard, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value));
+    printf("threshold: %llu\n", (unsigned long long)value);
+    TRY(cuMemPoolSetAccess(standard, &access, 1));
+    TRY(cuMemPoolSetAccess(standard, &elsewhere, 1));
+    TRY(cuMemPoolSetAccess(standard, &access, 0));
     TRY(cuMemPoolExportPointer(&data, block) != CUDA_SUCCESS);
     TRY(cuMemPoolDestroy(standard));
     TRY(cuDeviceSetMemPool(7, standard));
@@ -134,11 +143,20 @@ static void use_contexts(void)
 {
     __typeof__(cuCtxDestroy) *synchronize =
         (__typeof__(cuCtxDestroy) *)(uintptr_t)dlsym(RTLD_DEFAULT, "cuCtxSynchronize_v2");
+    __typeof__(cuStreamSynchronize) *synchronize_ptsz =
+        (__typeof__(cuStreamSynchronize) *)(uintptr_t)dlsym(RTLD_DEFAULT,
+                                                            "cuStreamSynchronize_ptsz");
     CUgraphExec executable;
+    size_t left, total;
     CUcontext context;
     CUgraph graph;
+    void *memory;
 
     MUST(cuCtxGetCurrent(&context));
+    TRY(cuDevicePrimaryCtxRetain(NULL, 0));
+    MUST(cuGraphCreate(&graph, 0));
+    TRY(cuGraphInstantiateWithParams(&executable, graph, NULL));
+    MUST(cuGraphDestroy(graph));
     TRY(cuCtxDestroy(NULL));
     TRY(cuCtxDestroy(context));
     TRY(synchronize(NULL));
@@ -154,8 +172,14 @@ static void use_contexts(void)
     TRY(cuStreamEndCapture(CU_STREAM_PER_THREAD, NULL));
     MUST(cuCtxSetCurrent(NULL));
     TRY(cuCtxEnablePeerAccess(context, 0));
+    TRY(cuCtxDisablePeerAccess(context));
     TRY(cuStreamSynchronize(NULL));
+    TRY(synchronize_ptsz(NULL));
+    TRY(cuCtxSynchronize());
     TRY(synchronize(NULL));
+    TRY(cuMemGetInfo(&left, &total));
+    TRY(cuMemHostAlloc(&memory, BYTES, 0));
+    TRY(cuMemHostUnregister(&memory));
     TRY(cuStreamEndCapture(NULL, &graph));
     MUST(cuCtxSetCurrent(context));
 }

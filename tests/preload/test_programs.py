@@ -58,6 +58,9 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["allocs"], 6)
         self.assertEqual(result.device()["passed_allocs"], 6)
         self.assertEqual(result.device()["committed_bytes"], 0)
+        result = self.run_both(PROGRAMS / "pools", MODE="observe", allow=["mode observe"])
+        self.assertEqual(result.device()["allocs"], 0)
+        self.assertEqual(result.device()["passed_bytes"], 0)
 
     def log_of(self, program, **options):
         """Runs a program and returns the simulated driver's log."""

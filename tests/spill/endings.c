@@ -8,6 +8,7 @@
 #include "common.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { BYTES = 8 * MIB };
@@ -264,6 +265,42 @@ static void pinned(void)
     }
 }
 
+/* Overfills the device, so that arguments of kernels are read, and launches a kernel before and
+ * after code that it has nothing to do with is unloaded. */
+static void unload(bool library)
+{
+    CUdeviceptr block = 0;
+    CUfunction kernel;
+    CUlibrary other;
+    CUmodule module;
+
+    enter_device(0, &module);
+    MUST(cuModuleGetFunction(&kernel, module, "spw_add"));
+    for (int i = 0; i < 12; i++) {
+        MUST(cuMemAllocAsync(&block, BYTES, NULL));
+        MUST(cuMemsetD32Async(block, 5, BYTES / 4, NULL));
+    }
+    for (int i = 0; i < 2; i++) {
+        launch_add(kernel, &block, BYTES / 4, NULL);
+        launch_add(kernel, &block, BYTES / 4, NULL);
+        if (library) {
+            MUST(cuLibraryLoadData(&other, "any image", NULL, NULL, 0, NULL, NULL, 0));
+            MUST(cuLibraryUnload(other));
+        }
+    }
+    printf("%zu words wrong\n", count_wrong(block, BYTES / 4, 9));
+}
+
+static void library(void)
+{
+    unload(true);
+}
+
+static void no_library(void)
+{
+    unload(false);
+}
+
 /* A capture was not ended when its primary context went. More memory is wanted than there is. */
 static void capture(void)
 {
@@ -339,6 +376,8 @@ static const struct {
              {"ended-right", ended_right},
              {"detach", detach},
              {"pinned", pinned},
+             {"library", library},
+             {"no-library", no_library},
              {"capture", capture},
              {"graph", graph}};
 

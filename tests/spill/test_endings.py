@@ -41,6 +41,19 @@ class Endings(harness.Case):
     def test_page_locked_memory(self):
         self.assertEqual(self.run_case("pinned", "").device()["pinned_bytes"], 0)
 
+    def test_a_library_ends(self):
+        """The handles of its kernels may be those of others then: the layout of each kernel is
+        asked for again, and not without need."""
+        asked = {}
+        for name in "library", "no-library":
+            log = self.folder / name
+            result = self.run_program(ENDINGS, name, SIM_MEMORY=MEMORY, CHECK="on", SIM_LOG=log,
+                                      allow=[spill.SPILL_LINE])
+            self.assertEqual(result.stdout, "0 words wrong\n")
+            asked[name] = log.read_text().count(" cuFuncGetParamInfo = ")
+        self.assertGreater(asked["no-library"], 0)
+        self.assertEqual(asked["library"], 2 * asked["no-library"])
+
     def test_an_abandoned_capture(self):
         """It ends with its context: memory may move again."""
         result = self.run_program(ENDINGS, "capture", SIM_MEMORY=MEMORY, CHECK="on",
