@@ -59,7 +59,9 @@ int nvmlShutdown(void)
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **ret_device)
 {
     *ret_device = &ready;
-    return (ready == 1 || is_asked("init")) && strlen(bus) == strlen("00000000:00:00.0") ? answer("find") : FAILS;
+    return (ready == 1 || is_asked("init")) && strlen(bus) == strlen("00000000:00:00.0")
+               ? answer("find")
+               : FAILS;
 }
 
 #ifndef WITHOUT_MEMORY

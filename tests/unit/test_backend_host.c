@@ -285,7 +285,7 @@ static void test_copies_in_a_new_context(void **state)
     finish();
 }
 
-/* What is swapped out is read from and written to the device's memory. */
+/* Content that is swapped is read from and written to the device's memory. */
 static void test_content(void **state)
 {
     unsigned char bytes[512];
