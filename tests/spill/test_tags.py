@@ -144,6 +144,22 @@ class Tags(harness.Case):
         self.assertIn("none of its call sites matches that", said)
         self.end(program)
 
+    def test_many_parts(self):
+        """Of 32 parts each is known; with more, the pause ends when all memory comes back."""
+        for count, paused in ((32, False), (33, True)):
+            with self.subTest(count):
+                program = self.start()
+                parts = ["regions tagged kv-cache" + "*" * i for i in range(count)]
+                for command in "pause", "resume":
+                    for part in parts:
+                        self.command(command, "--site", part, program.pid)
+                self.assertEqual(self.host(program), 0)
+                shown = self.command("top", "--once", program.pid)
+                self.assertEqual("paused in part" in shown, paused)
+                self.command("resume", program.pid, status=0 if paused else 1)
+                self.assertNotIn("paused in part", self.command("top", "--once", program.pid))
+                self.end(program)
+
     def test_wrong_use(self):
         for arguments, said in (
                 (("--tag", "a", "--rule", "b"), "expected one of --rule, --site and --tag, once"),
