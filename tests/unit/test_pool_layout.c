@@ -160,6 +160,40 @@ static void test_deviation(void **state)
     pool_close(&f);
 }
 
+/* Half of a step is left out, more than may be missing at once: the place in the plan is found
+ * again by the sizes, and blocks behind it get their usual addresses, as far as those are free. */
+static void test_jump(void **state)
+{
+    enum { FROM = BLOCKS / 2, FOUND = FROM + 40, LEAST = 15 };
+
+    for (unsigned seed = 3; seed <= 6; seed++) {
+        uint64_t usual[BLOCKS] = {0}, addresses[BLOCKS] = {0};
+        struct pool_fixture f;
+        struct step step;
+        int same = 0;
+
+        make_step(&step, seed);
+        open_tight(&f, &step);
+        for (int i = 0; i < 8; i++) {
+            run_events(&f, &step, usual, 0, EVENTS, &stream_a, -1);
+        }
+        for (int i = 0; i < EVENTS; i++) {
+            const struct event *event = &step.events[i];
+
+            if (event->block >= FROM && event->frees) {
+                pool_free(&f, addresses[event->block], &stream_a);
+            } else if (event->block >= FROM) {
+                addresses[event->block] = pool_alloc(&f, step.bytes[event->block], &stream_a);
+            }
+        }
+        for (int i = FOUND; i < BLOCKS; i++) {
+            same += addresses[i] == usual[i];
+        }
+        assert_in_range(same, LEAST, BLOCKS - FOUND);
+        pool_close(&f);
+    }
+}
+
 /* Another program follows: the plan is dropped, and another one is made. */
 static void test_change(void **state)
 {
@@ -480,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_repeated_step),
         cmocka_unit_test(test_blocks_that_stay),
         cmocka_unit_test(test_deviation),
+        cmocka_unit_test(test_jump),
         cmocka_unit_test(test_change),
         cmocka_unit_test(test_no_repetition),
         cmocka_unit_test(test_late_repetition),
