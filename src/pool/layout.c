@@ -19,6 +19,7 @@ enum {
     STRAY_WEIGHT = 2,      /* fitting blocks that make good for one that does not fit */
     SYNC_SYMBOLS = 8,      /* sizes in a row by which the place in the plan is found again */
     SYNC_INTERVAL = 64,    /* of `strays`, between two searches for it */
+    SURE_PERIODS = 3,      /* so many in a row, and no longer period is looked for */
 };
 
 struct spw_layout_record {
@@ -147,6 +148,16 @@ static bool is_step(const void *cookie, size_t period)
            peak_of_last(layout, period) == peak_of_last(layout, count);
 }
 
+/* True while the program does nothing but repeat the plan that is there. A longer period would be
+ * one by chance: what was before a disturbance also agrees with what comes after it. */
+static bool repeats_plan(const struct spw_layout *layout, const uint64_t *symbols, size_t count)
+{
+    size_t last = SURE_PERIODS * layout->period;
+
+    return layout->places != NULL && count >= last &&
+           spw_pool_repetition_is_of(symbols, count, last, layout->period);
+}
+
 static size_t find_period(const struct spw_layout *layout)
 {
     size_t count = known_blocks(layout);
@@ -158,8 +169,13 @@ static size_t find_period(const struct spw_layout *layout)
     for (size_t i = 0; i < count && symbols != NULL; i++) {
         symbols[i] = record_at(layout, layout->count - count + i)->symbol;
     }
-    if (symbols != NULL) {
+    if (symbols != NULL && !repeats_plan(layout, symbols, count)) {
         period = spw_pool_repetition_find(symbols, count, least, is_step, layout);
+    }
+    /* Where the plan's period is none of the program any more, the longer one may be several of its
+     * steps: the next search would find more of them, and so on. */
+    if (period > 0 && layout->places != NULL) {
+        period = spw_pool_repetition_part(symbols, count, period, PERIOD_LEAST);
     }
     free(symbols);
     return period;

@@ -60,3 +60,23 @@ size_t spw_pool_repetition_find(const uint64_t *symbols, size_t count, size_t le
     free(agreeing);
     return found;
 }
+
+bool spw_pool_repetition_is_of(const uint64_t *symbols, size_t count, size_t last, size_t part)
+{
+    size_t i = 0;
+
+    while (i + part < last && from_end(symbols, count, i) == from_end(symbols, count, i + part)) {
+        i++;
+    }
+    return i + part >= last;
+}
+
+size_t spw_pool_repetition_part(const uint64_t *symbols, size_t count, size_t period, size_t least)
+{
+    for (size_t part = least; part <= period / 2; part++) {
+        if (period % part == 0 && spw_pool_repetition_is_of(symbols, count, period, part)) {
+            return part;
+        }
+    }
+    return period;
+}

@@ -16,3 +16,10 @@ size_t spw_pool_repetition_find(const uint64_t *symbols, size_t count, size_t le
                                 const void *cookie);
 
 enum { SPW_REPETITION_SYMBOLS = 64 };
+
+/* True if the last `last` symbols, at most `count`, are copies of the last `part`. */
+bool spw_pool_repetition_is_of(const uint64_t *symbols, size_t count, size_t last, size_t part);
+
+/* Returns the shortest part, of at least `least` symbols, of which the last `period` symbols are
+ * whole copies; `period` when there is none. */
+size_t spw_pool_repetition_part(const uint64_t *symbols, size_t count, size_t period, size_t least);

@@ -161,10 +161,11 @@ static void test_deviation(void **state)
 }
 
 /* Half of a step is left out, more than may be missing at once: the place in the plan is found
- * again by the sizes, and blocks behind it get their usual addresses, as far as those are free. */
+ * again by the sizes, and blocks behind it get their usual addresses, as far as those are free. The
+ * step is soon as quiet as before, and no plan of more and more steps is made. */
 static void test_jump(void **state)
 {
-    enum { FROM = BLOCKS / 2, FOUND = FROM + 40, LEAST = 15 };
+    enum { FROM = BLOCKS / 2, FOUND = FROM + 40, LEAST = 15, STEPS = 100, SETTLED = 6 };
 
     for (unsigned seed = 3; seed <= 6; seed++) {
         uint64_t usual[BLOCKS] = {0}, addresses[BLOCKS] = {0};
@@ -190,6 +191,13 @@ static void test_jump(void **state)
             same += addresses[i] == usual[i];
         }
         assert_in_range(same, LEAST, BLOCKS - FOUND);
+        for (int i = 0; i < STEPS; i++) {
+            size_t calls = run_step(&f, &step, &stream_a, -1);
+
+            assert_true(i < SETTLED || calls == 0);
+        }
+        assert_int_equal(f.pool->layout.period, BLOCKS);
+        assert_in_range(spw_counter_get(&f.counters.layouts), 1, 3);
         pool_close(&f);
     }
 }

@@ -81,13 +81,47 @@ static void test_none(void **state)
     assert_int_equal(spw_pool_repetition_find(symbols, 0, 1, any, NULL), 0);
 }
 
+/* Only the last symbols count, and each of them. */
+static void test_copies(void **state)
+{
+    uint64_t symbols[MOST];
+
+    fill(symbols, MOST, 50, 1000);
+    assert_true(spw_pool_repetition_is_of(symbols, MOST, 1000, 50));
+    assert_true(spw_pool_repetition_is_of(symbols, MOST, 1000, 100));
+    assert_true(spw_pool_repetition_is_of(symbols, MOST, 1000, 950));
+    assert_false(spw_pool_repetition_is_of(symbols, MOST, 1001, 50));
+    assert_false(spw_pool_repetition_is_of(symbols, MOST, 1000, 49));
+    assert_true(spw_pool_repetition_is_of(symbols, MOST, 50, 50));
+    for (size_t i = 1000; i < MOST; i += 333) {
+        symbols[i]++;
+        assert_false(spw_pool_repetition_is_of(symbols, MOST, 1000, 50));
+        symbols[i]--;
+    }
+}
+
+/* A period of several equal parts is one of them, unless that is too short. */
+static void test_parts(void **state)
+{
+    uint64_t symbols[MOST];
+
+    fill(symbols, MOST, 50, 1000);
+    assert_int_equal(spw_pool_repetition_part(symbols, MOST, 600, 8), 50);
+    assert_int_equal(spw_pool_repetition_part(symbols, MOST, 600, 51), 100);
+    assert_int_equal(spw_pool_repetition_part(symbols, MOST, 600, 301), 600);
+    assert_int_equal(spw_pool_repetition_part(symbols, MOST, 50, 8), 50);
+    assert_int_equal(spw_pool_repetition_part(symbols, MOST, 625, 8), 625); /* not whole copies */
+    symbols[MOST - 500]++;
+    assert_int_equal(spw_pool_repetition_part(symbols, MOST, 600, 8), 600);
+    assert_int_equal(spw_pool_repetition_part(symbols, MOST, 400, 8), 50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_period),
-        cmocka_unit_test(test_evidence),
-        cmocka_unit_test(test_inner_period),
-        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_copies),       cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_period),       cmocka_unit_test(test_evidence),
+        cmocka_unit_test(test_inner_period), cmocka_unit_test(test_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
