@@ -170,8 +170,9 @@ class Terminal(harness.Case):
         self.wait_for_keys()
         self.send("C-c")
         self.wait_for(lambda lines: not any(KEYS in line for line in lines))
+        # What is typed before the prompt is there is echoed before it.
         self.send("echo code $?", "Enter")
-        self.wait_for(lambda lines: "code 0" in lines)
+        self.wait_for(lambda lines: "code 0" in lines or "$ code 0" in lines)
 
 
 if __name__ == "__main__":
