@@ -54,18 +54,20 @@ static uint64_t packed(const struct spw_cli_sim_device *device, uint64_t live)
                           ? device->program_peak_bytes - device->pool_peak_bytes
                           : 0;
 
-    return smaller(device->program_peak_bytes, others + live / 98 * 100);
+    return others + live / 98 * 100;
 }
 
 static struct spw_cli_need_term program_term(const struct spw_cli_sim_device *device)
 {
     uint64_t taken = device->overhead_bytes > 0 ? device->nccl_bytes : 0; /* of the live bytes */
     uint64_t live = device->live_peak_bytes > taken ? device->live_peak_bytes - taken : 0;
-    uint64_t bytes = device->host_peak_bytes > 0 ? live
-                     : device->pooled            ? packed(device, live)
-                                                 : device->program_peak_bytes;
+    uint64_t bytes = device->host_peak_bytes > 0 ? live : device->program_peak_bytes, most = bytes;
 
-    return (struct spw_cli_need_term){bytes, bytes, SPW_CLI_EXACT};
+    if (device->host_peak_bytes == 0 && device->pooled) {
+        most = packed(device, live);
+        bytes = smaller(bytes, most);
+    }
+    return (struct spw_cli_need_term){bytes, most, SPW_CLI_EXACT};
 }
 
 /* The driver's own memory, as far as it is simulated, is part of this. */

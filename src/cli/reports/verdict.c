@@ -48,12 +48,14 @@ static void say_device(const struct spw_cli_sim_process *process, int ordinal)
     say(&line);
 }
 
-/* "560 MiB to 740 MiB" */
+/* "560 MiB to 740 MiB", or one size where the two do not differ. */
 static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *term)
 {
     spw_cli_line_add_size(line, term->bytes);
-    spw_cli_line_add(line, " to ");
-    spw_cli_line_add_size(line, term->most);
+    if (term->most > term->bytes) {
+        spw_cli_line_add(line, " to ");
+        spw_cli_line_add_size(line, term->most);
+    }
 }
 
 /* Says what a card of the simulated kind needs for it. `ended`: the program came to its end, so
@@ -76,7 +78,7 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
     spw_cli_line_add(&line, ", at most ");
     spw_cli_line_add_size(&line, need.in_all_most);
     spw_cli_line_add(&line, ": ");
-    spw_cli_line_add_size(&line, need.terms[SPW_CLI_TERM_PROGRAM].bytes);
+    add_term(&line, &need.terms[SPW_CLI_TERM_PROGRAM]);
     spw_cli_line_add(&line, " for the program, ");
     add_term(&line, &need.terms[SPW_CLI_TERM_CONTEXT]);
     spw_cli_line_add(&line, " for CUDA context, code and libraries");
