@@ -294,6 +294,7 @@ static CUresult CUDAAPI reserve(CUdeviceptr *ret_address, size_t bytes, size_t a
         return fake.fail_result;
     }
     fake.reserved++;
+    fake.reserved_bytes += bytes;
     *ret_address = FAKE_DRIVER_BASE;
     return CUDA_SUCCESS;
 }
@@ -302,6 +303,8 @@ static CUresult CUDAAPI unreserve(CUdeviceptr address, size_t bytes)
 {
     fake.violations += fake.reserved == 0 || fake_driver_mapped_count() > 0;
     fake.reserved--;
+    fake.reserved_bytes -= bytes;
+    fake.violations += (fake.reserved == 0) != (fake.reserved_bytes == 0);
     return CUDA_SUCCESS;
 }
 

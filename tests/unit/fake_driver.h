@@ -58,6 +58,7 @@ struct fake_driver {
     bool rdma;                        /* the device says that it can; chunks with the flag exist */
     CUresult rdma_result;             /* of creating a chunk with the flag */
     size_t reserved;                  /* reservations */
+    uint64_t reserved_bytes;          /* of all of them */
     bool chunks[FAKE_DRIVER_CHUNKS];  /* by handle less 1 */
     bool flagged[FAKE_DRIVER_CHUNKS]; /* for network cards */
     size_t mapped[FAKE_DRIVER_GRANULES];       /* the handle, at the first granule of a mapping */

@@ -112,7 +112,10 @@ static void test_larger_chunks(void **state)
     assert_int_equal(ops->set_access(backend, address, 8 * G, 4 * G), SPW_OK);
     assert_true(fake_driver.accessible[0] && fake_driver.accessible[4]);
     assert_int_equal(ops->unmap(backend, address, 8 * G, 4 * G, &done), SPW_OK);
-    release(chunks, 2, address);
+    for (size_t i = 0; i < 2; i++) {
+        ops->release(backend, chunks[i]);
+    }
+    ops->unreserve(backend, address, 8 * G);
     close();
 }
 
