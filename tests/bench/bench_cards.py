@@ -61,13 +61,13 @@ class Bench:
                   verdict="MISSED" if differ else "ok")
 
     def compare_batches(self, table, gpu):
-        """The largest batch that fits."""
+        """The largest batch that runs without spilling."""
         values = ",".join(map(str, BATCHES))
         answer = self.ask("fit", "--gpus", gpu, "--vary", f"bs={values}",
                           command=(*GPT, "--batch", "{bs}"))
         told = answer["gpus"][0].get("value")
         seen = [batch for batch in BATCHES
-                if self.run_on(gpu, (*GPT, "--batch", str(batch))) == "fits"]
+                if self.run_on(gpu, (*GPT, "--batch", str(batch))).startswith("fits")]
         largest = str(max(seen)) if seen else None
         table.row(model=f"batch on {gpu}", fits=largest, runs=answer["runs"],
                   differ="none" if told == largest else str(told),
