@@ -470,15 +470,16 @@ size_t spw_pool_backing_make_holes(struct spw_backing *backing, uint64_t address
 
 /* The granules of a range without a chunk, `host` of which are to be on the host. */
 struct spread {
-    size_t count, host;
-    size_t first; /* the index of the first, if all that follow were neighbours */
+    size_t count, host; /* count: only where host is not 0 */
+    size_t first;       /* index - first: how many of them lie before the granule at index */
 };
 
 /* Chooses the tier of a granule's new chunk. */
 static enum spw_tier choose_tier(const struct spw_backing *backing, const struct spread *spread,
                                  size_t index)
 {
-    bool host = spw_host_share_takes(index - spread->first, spread->host, spread->count);
+    bool host = spread->host > 0 &&
+                spw_host_share_takes(index - spread->first, spread->host, spread->count);
 
     if (host && backing->stock.tiers[SPW_TIER_HOST].spare > 0) {
         return SPW_TIER_HOST;
@@ -574,8 +575,11 @@ enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address
 {
     size_t last = spw_pool_backing_index(backing, end - 1) + 1,
            i = spw_pool_backing_index(backing, address);
-    struct spread spread = {spw_pool_backing_missing(backing, address, end), host, i};
+    struct spread spread = {.host = host, .first = i};
 
+    if (host > 0) {
+        spread.count = spw_pool_backing_missing(backing, address, end);
+    }
     while (i < last) {
         size_t first = i;
         enum spw_err err;

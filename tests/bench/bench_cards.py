@@ -82,12 +82,14 @@ def main():
     interpreter = bench.find_torch()
     if interpreter is None:
         sys.exit(77)
-    only = os.environ.get("ONLY")
+    only = os.environ["ONLY"].split(";") if "ONLY" in os.environ else None
+    if unknown := set(only or ()) - set(MODELS):
+        sys.exit(f"ONLY={min(unknown)}: expected {'; '.join(MODELS)}")
     table = bench.Table(model=-22, fits=5, tight=6, spills=7, fails=6, runs=5, differ=-30,
                         verdict=-7)
     with tempfile.TemporaryDirectory() as folder:
         comparison = Bench(interpreter, folder)
-        for name in only.split(";") if only else MODELS:
+        for name in only or MODELS:
             comparison.compare(table, name)
         for gpu in () if only else BATCH_GPUS:
             comparison.compare_batches(table, gpu)

@@ -8,6 +8,7 @@ of one object, so it shows what chance does.
 
 ONLY chooses constants, separated by commas.
 """
+import math
 import os
 import pathlib
 import re
@@ -98,7 +99,7 @@ def compare(cell, root):
 
 def print_row(table, chosen, name, value, other, root):
     figures = {cell.name: compare(cell, root) for cell in chosen}
-    known = [figure for figure in figures.values() if figure is not None]
+    known = [figure for figure in figures.values() if figure is not None] or [math.nan]
     table.row(constant=name, value=value, other=other, **figures, least=min(known),
               most=max(known), mean=statistics.geometric_mean(known))
 
@@ -106,9 +107,11 @@ def print_row(table, chosen, name, value, other, root):
 def main():
     if not (bench.PROGRAMS / "play").exists():
         sys.exit("built without benchmarks")
-    only = os.environ.get("ONLY")
-    chosen = {name: value for name, value in constants().items()
-              if only is None or name in only.split(",")}
+    values = constants()
+    only = os.environ["ONLY"].split(",") if "ONLY" in os.environ else values
+    if unknown := set(only) - set(values):
+        sys.exit(f"ONLY={min(unknown)}: expected constants whose row in tuning.def is TUNING")
+    chosen = {name: values[name] for name in only}
     with tempfile.TemporaryDirectory() as folder:
         measured = cells(folder)
         table = bench.Table(constant=-22, value=8, other=8,

@@ -1,8 +1,7 @@
 /* Migrations beside a busy device: what is switched, what stays, what is waited for. */
 #include "migrate/migration.h"
 
-#include "pool_fixture.h"
-#include "migrate/barrier.h"
+#include "migrator_fixture.h"
 #include "migrate/progress.h"
 
 enum { DEVICE = 16, HOST = 32, COPIES = FAKE_STREAMS - 1 };
@@ -17,12 +16,7 @@ struct fixture {
 
 static void open_fixture(struct fixture *f)
 {
-    bool moves;
-
-    spw_migrate_barrier_reset();
-    spw_migrate_barrier_arm();
-    pool_open_small(&f->pool, 256, DEVICE, 0);
-    assert_int_equal(spw_pool_open_host(f->pool.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
+    migrator_open_pool(&f->pool, DEVICE, HOST);
     f->a = pool_alloc(&f->pool, 2 * GRANULE, &stream_a);
     f->b = pool_alloc(&f->pool, 2 * GRANULE, &stream_a);
     f->c = pool_alloc(&f->pool, 2 * GRANULE, &stream_a);
@@ -42,11 +36,7 @@ static void open_fixture(struct fixture *f)
 
 static void close_fixture(struct fixture *f)
 {
-    fake_vm_complete(&f->pool.vm);
-    (void)spw_migrate_migration_release(&f->migrator);
-    spw_migrate_access_log_close(&f->log);
-    assert_int_equal(f->pool.vm.violations, 0);
-    pool_close(&f->pool);
+    migrator_close(&f->pool, &f->log, &f->migrator);
 }
 
 /* Submits a call, which the device completes only later. */

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pool_fixture.h"
-#include "migrate/barrier.h"
+#include "migrator_fixture.h"
 
 enum { DEVICE = 16, HOST = 32, BLOCK = 2 * GRANULE };
 
@@ -22,13 +21,8 @@ struct fixture {
 
 static void open_fixture(struct fixture *f, bool overlap, bool verify)
 {
-    bool moves;
-
-    spw_migrate_barrier_reset();
-    spw_migrate_barrier_arm();
-    pool_open_small(&f->pool, 256, DEVICE, 0);
+    migrator_open_pool(&f->pool, DEVICE, HOST);
     f->pool.vm.immediate = true;
-    assert_int_equal(spw_pool_open_host(f->pool.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
     f->block = pool_alloc(&f->pool, BLOCK, &stream_a);
     fake_vm_write(&f->pool.vm, f->block, BLOCK, 100);
     assert_true(spw_migrate_access_log_open(&f->log, f->pool.pool, &f->pool.counters));
@@ -44,11 +38,7 @@ static void open_fixture(struct fixture *f, bool overlap, bool verify)
 
 static void close_fixture(struct fixture *f)
 {
-    fake_vm_complete(&f->pool.vm);
-    (void)spw_migrate_migration_release(&f->migrator);
-    spw_migrate_access_log_close(&f->log);
-    assert_int_equal(f->pool.vm.violations, 0);
-    pool_close(&f->pool);
+    migrator_close(&f->pool, &f->log, &f->migrator);
 }
 
 static void begin(struct fixture *f)

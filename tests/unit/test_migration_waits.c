@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "pool_fixture.h"
+#include "migrator_fixture.h"
 #include "common/clock.h"
-#include "migrate/barrier.h"
 
 enum { BLOCKS = 6, DEVICE = 2 * BLOCKS, HOST = 32, MS = 1000000 };
 
@@ -24,13 +23,8 @@ static uint64_t value_of(int block)
 
 static void open_fixture(bool trust, bool overlap)
 {
-    bool moves;
-
     memset(&f, 0, sizeof(f));
-    spw_migrate_barrier_reset();
-    spw_migrate_barrier_arm();
-    pool_open_small(&f.pool, 256, DEVICE, 0);
-    assert_int_equal(spw_pool_open_host(f.pool.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
+    migrator_open_pool(&f.pool, DEVICE, HOST);
     f.pool.vm.immediate = true;
     for (int i = 0; i < BLOCKS; i++) {
         f.blocks[i] = pool_alloc(&f.pool, 2 * GRANULE, &stream_a);
@@ -48,11 +42,7 @@ static void open_fixture(bool trust, bool overlap)
 
 static void close_fixture(void)
 {
-    fake_vm_complete(&f.pool.vm);
-    (void)spw_migrate_migration_release(&f.migrator);
-    spw_migrate_access_log_close(&f.log);
-    assert_int_equal(f.pool.vm.violations, 0);
-    pool_close(&f.pool);
+    migrator_close(&f.pool, &f.log, &f.migrator);
 }
 
 /* Begins to move blocks [first, end) to the host. */
