@@ -58,10 +58,13 @@ def cached():
 
 
 def folder_bytes(folder):
-    """The bytes on disk below the folder; files that vanish meanwhile count nothing."""
+    """The bytes on disk below the folder, without core dumps, which have a limit of their own;
+    files that vanish meanwhile count nothing."""
     total = 0
     for where, _, names in os.walk(folder):
         for name in names:
+            if name.startswith("core"):
+                continue
             try:
                 total += os.lstat(os.path.join(where, name)).st_blocks * 512
             except OSError:

@@ -1,4 +1,5 @@
 """What a row does and reports: it starts programs, and notes findings in a file as they come."""
+import concurrent.futures
 import dataclasses
 import itertools
 import json
@@ -6,7 +7,9 @@ import re
 import time
 
 import bounded
+from setting import SOURCE
 
+TURN = SOURCE / "tests/gpu/scripts/turn.py"
 LINE = re.compile(r"(ok|figure|wrong|failed|skipped|unmeasurable)\t([^\t]+)\t(.*)")
 
 
@@ -30,6 +33,14 @@ class Run:
 
     def device(self, key, ordinal=0):
         return self.stats["devices"][ordinal].get(key, 0) if self.stats else 0
+
+
+@dataclasses.dataclass
+class Job:
+    """A PyTorch script to run: Python and its words; the rest as for Session.run."""
+    words: list
+    preload: bool = True
+    options: dict = dataclasses.field(default_factory=dict)
 
 
 class Session:
@@ -101,6 +112,20 @@ class Session:
         status = 124 if ending.stopped else 127 if ending.status is None else ending.status
         return Run(status, self.text(name + "stdout"), self.text(name + "stderr") or ending.error,
                    self.json(stats), ending.seconds, ending.stopped, ending.ended)
+
+    def in_turn(self, jobs, seconds=120):
+        """Runs PyTorch scripts, one after the other on the GPU, while those that wait import
+        PyTorch. Their Runs, in order."""
+        gates = [self.folder / f"gate-{next(self.runs):02d}" for _ in jobs]
+        with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
+            futures = [pool.submit(self.run, [job.words[0], TURN, gate, *job.words[1:]],
+                                   job.preload, seconds * len(jobs), job.options)
+                       for job, gate in zip(jobs, gates)]
+            found = []
+            for gate, future in zip(gates, futures):
+                gate.touch()
+                found.append(future.result())
+        return found
 
     def text(self, name):
         with open(self.folder / name, "rb") as file:

@@ -4,6 +4,7 @@ import re
 import shutil
 
 from rows import row
+from session import Job
 from setting import SOURCE
 
 SCRIPT = SOURCE / "tests/torch/gpt2_like.py"
@@ -25,15 +26,14 @@ def step_time(run):
 
 
 def losses(run):
-    return re.findall(r"^step .*$", run.out, re.MULTILINE)
+    return re.findall(r"^step \d+: .*$", run.out, re.MULTILINE)
 
 
-def compare(session, what, plain, words, preload=True, **options):
-    """One run beside the plain one: the same losses, and how long a step takes. The run."""
-    run = session.run(words, preload=preload, seconds=150, options=options)
+def judge(session, what, plain, run):
+    """A run beside the plain one: the same losses, and how long a step takes."""
     if run.status != 0:
         session.failed(what, run.why())
-        return run
+        return
     if session.setting.simulated:
         session.unmeasurable(f"{what}: losses")
     else:
@@ -47,19 +47,35 @@ def compare(session, what, plain, words, preload=True, **options):
     if run.stats is not None:
         session.figure(f"{what}: counters", ", ".join(
             f"{key} {run.device(key)}" for key in SHOWN if run.device(key)) or "nothing moved")
-    return run
 
 
-def plain_run(session, words):
-    """The run that others are compared with, or None."""
-    run = session.run(words, seconds=150)
+def judge_plain(session, run):
+    """True if the run that others are compared with went well; notes its figures."""
     if run.status != 0:
         session.skip("plain training", run.why())
-        return None
+        return False
     for line in re.findall(r"^(?:peak memory|step time): .*$", run.out, re.MULTILINE):
         if not session.setting.simulated:
             session.figure(f"plain: {line}")
-    return run
+    return True
+
+
+def compare(session, words, others, plain=None):
+    """Runs the words plainly, unless `plain` has done so, and the Jobs in `others` by their names.
+    Returns the plain run and the last one, or None twice when the plain one fails."""
+    first = [] if plain else [Job(words, preload=False)]
+    runs = session.in_turn(first + list(others.values()))
+    plain = plain or runs.pop(0)
+    if first and not judge_plain(session, plain):
+        return None, None
+    for what, run in zip(others, runs):
+        judge(session, what, plain, run)
+    return plain, runs[-1]
+
+
+def limit(run, share):
+    """The option for so many percent of the memory that a run held at its peak."""
+    return {"SPILLWAY_LIMIT": str(run.device("live_peak_bytes") * share // 100)}
 
 
 def report(session, what, run, words=()):
@@ -82,12 +98,11 @@ def training(session):
     ways = {"fp32": [], "bf16, varying length, checkpointing":
             ["--bf16", "--vary-length", "--checkpointing"]}
     for name, flags in ways.items() if python else ():
-        words = command(session, python, 8, *flags)
-        plain = plain_run(session, words)
-        if plain is not None:
-            compare(session, f"{name}, backend:cudaMallocAsync", plain, words, preload=False,
-                    PYTORCH_ALLOC_CONF="backend:cudaMallocAsync")
-            compare(session, f"{name}, under spillway", plain, words)
+        words = command(session, python, 24, *flags)
+        compare(session, words, {
+            f"{name}, backend:cudaMallocAsync":
+                Job(words, False, {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}),
+            f"{name}, under spillway": Job(words)})
 
 
 @row(call=2, seconds=240)
@@ -161,22 +176,22 @@ def spill(session):
     python = session.torch()
     if python is None:
         return
-    words = command(session, python, 12, "--bf16")
+    words = command(session, python, 24, "--bf16")
     static = session.folder / "static.json"
     static.write_text(json.dumps({"version": 1, "rules": [
         {"name": "static", "match": {}, "action": {"movable": False}}]}))
-    plain = plain_run(session, words)
-    if plain is None:
+    plain, whole = compare(session, words, {
+        "save_on_cpu": Job([*words, "--save-on-cpu"], False), "all memory": Job(words)})
+    if whole is None or not whole.stats:
         return
-    compare(session, "save_on_cpu", plain, [*words, "--save-on-cpu"], preload=False)
-    whole = compare(session, "all memory", plain, words)
-    for share in (90, 75) if whole.stats else ():
-        limit = {"SPILLWAY_LIMIT": str(whole.device("live_peak_bytes") * share // 100)}
-        compare(session, f"{share} %", plain, words, **limit)
-        compare(session, f"{share} %, arguments trusted", plain, words, SPILLWAY_OVERLAP="trust",
-                **limit)
-        compare(session, f"{share} %, nothing moves", plain, words, SPILLWAY_POLICY=str(static),
-                **limit)
+    jobs = {}
+    for share in (90, 75):
+        jobs[f"{share} %"] = Job(words, options=limit(whole, share))
+        jobs[f"{share} %, arguments trusted"] = Job(
+            words, options=limit(whole, share) | {"SPILLWAY_OVERLAP": "trust"})
+        jobs[f"{share} %, nothing moves"] = Job(
+            words, options=limit(whole, share) | {"SPILLWAY_POLICY": str(static)})
+    compare(session, words, jobs, plain)
 
 
 @row(call=2, seconds=60)
@@ -209,12 +224,10 @@ def host_refused(session):
         session.skip("training without CAP_SYS_NICE", "setpriv is not here")
         return
     words = command(session, python, 6, "--bf16")
-    plain = plain_run(session, words)
-    whole = compare(session, "all memory", plain, words) if plain is not None else None
+    plain, whole = compare(session, words, {"all memory": Job(words)})
     if whole is not None and whole.stats:
-        limit = str(whole.device("live_peak_bytes") * 85 // 100)
-        compare(session, "85 %, host chunks refused", plain, [*prefix, *words],
-                SPILLWAY_LIMIT=limit, **options)
+        judge(session, "85 %, host chunks refused", plain, session.run(
+            [*prefix, *words], preload=True, options=options | limit(whole, 85)))
 
 
 @row(call=2, seconds=240)
@@ -240,11 +253,13 @@ def verified_moves(session):
     if python is None:
         return
     words = command(session, python, 50, "--bf16")
-    plain = plain_run(session, words)
-    whole = compare(session, "all memory", plain, words) if plain is not None else None
-    for overlap in ("safe", "validated", "off") if whole is not None and whole.stats else ():
-        limit = str(whole.device("live_peak_bytes") * 80 // 100)
-        run = compare(session, f"overlap {overlap}", plain, words, SPILLWAY_LIMIT=limit,
-                      SPILLWAY_VERIFY="on", SPILLWAY_OVERLAP=overlap)
+    plain, whole = compare(session, words, {"all memory": Job(words)})
+    if whole is None or not whole.stats:
+        return
+    kinds = ("safe", "validated", "off")
+    runs = session.in_turn([Job(words, options=limit(whole, 80) | {
+        "SPILLWAY_VERIFY": "on", "SPILLWAY_OVERLAP": overlap}) for overlap in kinds])
+    for overlap, run in zip(kinds, runs):
+        judge(session, f"overlap {overlap}", plain, run)
         for line in re.findall(r"^spillway: .*BUG.*$", run.err, re.MULTILINE):
             session.wrong(f"overlap {overlap}", line)
