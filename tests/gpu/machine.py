@@ -61,7 +61,8 @@ def kernel_log():
 
 def new_xids(before, after):
     """What the kernel said about the GPU meanwhile, as a note for the row."""
-    fresh = [line for line in after if line not in set(before)]
+    fresh = [line for line in after if line not in set(before)
+             and not re.search(r"Serial Number|GPU at PCI", line)]
     return [re.sub(r"^\[.*?\]\s*", "kernel: ", line)[:160] for line in fresh[:3]]
 
 

@@ -437,11 +437,41 @@ static int run_range(void)
     return time == 86000 ? 10 : time == 3 * 86000 + 32 * 45 ? 20 : 0;
 }
 
-static const struct test_case cases[] = {{"sequence", run_sequence},
-                                         {"short", run_short},
-                                         {"struct", run_struct},
-                                         {"range", run_range},
-                                         {0}};
+/* The time of all calls on a chunk of 4 MiB, at the device or at NUMA node 0 of the host. */
+static unsigned long long time_of_chunk(CUmemLocationType type)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = type, .id = 0}};
+    CUdeviceptr address = reserve(4 * MIB);
+    unsigned long long time = spillway_sim_time();
+    CUmemGenericAllocationHandle chunk;
+
+    OK(cuMemCreate(&chunk, 4 * MIB, &prop, 0));
+    OK(cuMemMap(address, 4 * MIB, 0, chunk, 0));
+    allow(address, 4 * MIB);
+    OK(cuMemUnmap(address, 4 * MIB));
+    OK(cuMemRelease(chunk));
+    return spillway_sim_time() - time;
+}
+
+/* 30 if chunks cost by their tier: the five calls, those of 2 MiB, and those of 2 MiB more. */
+static int run_tiers(void)
+{
+    const unsigned long long calls = 5 * 200;
+    void *state;
+
+    if (setup_work(&state) != 0) {
+        return 1;
+    }
+    return time_of_chunk(CU_MEM_LOCATION_TYPE_DEVICE) == calls + 74750 + 2 * 530 &&
+                   time_of_chunk(CU_MEM_LOCATION_TYPE_HOST_NUMA) == calls + 829200 + 2 * 280400
+               ? 30
+               : 0;
+}
+
+static const struct test_case cases[] = {{"sequence", run_sequence}, {"short", run_short},
+                                         {"struct", run_struct},     {"range", run_range},
+                                         {"tiers", run_tiers},       {0}};
 
 /* Runs a case with a log, and reads that without pids, thread ids and addresses. */
 static char *log_of(const char *name, const char *path, const char *seed)
@@ -521,6 +551,8 @@ static void test_ranges(void **state)
     assert_int_equal(run_case("range", errors, sizeof(errors), "SPILLWAY_SIM_COSTS=range", NULL),
                      10);
     assert_int_equal(run_case("range", errors, sizeof(errors), "SPILLWAY_SIM_SEED=0", NULL), 20);
+    assert_int_equal(run_case("tiers", errors, sizeof(errors), "SPILLWAY_SIM_COSTS=h100", NULL),
+                     30);
 }
 
 static size_t count(const char *text, const char *part)

@@ -124,7 +124,8 @@ def train(args):
         mib = 1 << 20
         print(f"peak memory: {torch.cuda.max_memory_allocated() / mib:.1f} MiB allocated, "
               f"{torch.cuda.max_memory_reserved() / mib:.1f} MiB reserved")
-    print(f"step time: {statistics.median(seconds) * 1e3:.1f} ms (median of {len(seconds)})")
+    print(f"step time: {statistics.median(seconds) * 1e3:.1f} ms (median of {len(seconds)}; "
+          f"all together {sum(seconds):.1f} s, the longest {max(seconds):.1f} s)")
 
 
 def parse(words=None):

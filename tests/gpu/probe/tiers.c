@@ -35,12 +35,10 @@ static void show_read_only_cost(CUdeviceptr address, size_t bytes)
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (size_t i = 0; i < repeat && result == CUDA_SUCCESS; i++) {
         kernels_copy(copy, address, bytes / 4, stream);
-        result = set_flags(address, bytes,
-                           i % 2 == 0 ? CU_MEM_ACCESS_FLAGS_PROT_READ
-                                      : CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-        if (result == CUDA_SUCCESS && (i % 16 == 0 || i + 1 == repeat)) {
-            result = cuStreamSynchronize(stream);
-        }
+        MUST(set_flags(address, bytes,
+                       i % 2 == 0 ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                  : CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+        result = cuStreamSynchronize(stream);
     }
     probe_note("figure", "a kernel that reads while access changes", "%s", probe_error(result));
     if (result != CUDA_SUCCESS) {

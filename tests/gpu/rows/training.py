@@ -25,6 +25,11 @@ def step_time(run):
     return float(match.group(1)) if match else None
 
 
+def longest_step(run):
+    match = re.search(r"^step time: .*the longest ([\d.]+) s", run.out, re.MULTILINE)
+    return f", the longest {match.group(1)} s" if match else ""
+
+
 def losses(run):
     return re.findall(r"^step \d+: .*$", run.out, re.MULTILINE)
 
@@ -43,7 +48,8 @@ def judge(session, what, plain, run):
                       f"plain {(losses(plain) or ['none'])[-1]}")
         if step_time(run) and step_time(plain):
             session.figure(f"{what}: step", f"{step_time(run)} ms, "
-                           f"{step_time(run) / step_time(plain):.3f} of the plain one")
+                           f"{step_time(run) / step_time(plain):.3f} of the plain one"
+                           f"{longest_step(run)}")
     if run.stats is not None:
         session.figure(f"{what}: counters", ", ".join(
             f"{key} {run.device(key)}" for key in SHOWN if run.device(key)) or "nothing moved")
@@ -98,7 +104,7 @@ def training(session):
     ways = {"fp32": [], "bf16, varying length, checkpointing":
             ["--bf16", "--vary-length", "--checkpointing"]}
     for name, flags in ways.items() if python else ():
-        words = command(session, python, 24, *flags)
+        words = command(session, python, 16, *flags)
         compare(session, words, {
             f"{name}, backend:cudaMallocAsync":
                 Job(words, False, {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}),
@@ -176,7 +182,7 @@ def spill(session):
     python = session.torch()
     if python is None:
         return
-    words = command(session, python, 24, "--bf16")
+    words = command(session, python, 16, "--bf16")
     static = session.folder / "static.json"
     static.write_text(json.dumps({"version": 1, "rules": [
         {"name": "static", "match": {}, "action": {"movable": False}}]}))
@@ -248,11 +254,11 @@ def process_exits(session):
 
 @row(call=2, seconds=360)
 def verified_moves(session):
-    """50 steps on 80 % of the memory with SPILLWAY_VERIFY=on, in each overlap mode."""
+    """24 steps on 80 % of the memory with SPILLWAY_VERIFY=on, in each overlap mode."""
     python = session.torch()
     if python is None:
         return
-    words = command(session, python, 50, "--bf16")
+    words = command(session, python, 24, "--bf16")
     plain, whole = compare(session, words, {"all memory": Job(words)})
     if whole is None or not whole.stats:
         return

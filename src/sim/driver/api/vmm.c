@@ -21,14 +21,32 @@
 
 /* Counts the chunks that a call has covered, and lets their time pass. The lock may be released
  * meanwhile. */
-static void charge(enum sim_fn fn, uint64_t chunks, uint64_t bytes)
+static void charge(enum sim_fn fn, const struct sim_covered *covered)
 {
-    uint64_t ns = sim_timing_of_chunks(fn, chunks, bytes);
+    uint64_t ns = sim_timing_of_chunks(fn, covered);
 
-    sim_calls_count_chunks(fn, chunks, bytes);
+    sim_calls_count_chunks(fn, covered->chunks, covered->bytes);
     if (ns > 0) {
         sim_schedule_step(ns);
     }
+}
+
+static void cover(struct sim_covered *covered, const struct sim_chunk *chunk)
+{
+    covered->chunks++;
+    covered->bytes += chunk->size;
+    if (chunk->device == NULL) {
+        covered->host_chunks++;
+        covered->host_bytes += chunk->size;
+    }
+}
+
+static void charge_chunk(enum sim_fn fn, const struct sim_chunk *chunk)
+{
+    struct sim_covered covered = {0};
+
+    cover(&covered, chunk);
+    charge(fn, &covered);
 }
 
 static bool is_granular(uint64_t value)
@@ -179,15 +197,15 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
     if (chunk->device == NULL && sim_clock_is_on()) {
         sim_schedule_step(sim_timing_of_pinning(size));
     }
-    charge(SIM_FN_cuMemCreate, 1, size);
+    charge_chunk(SIM_FN_cuMemCreate, chunk);
     return CUDA_SUCCESS;
 }
 
 SIM_API(cuMemRelease, SIM_HEALTHY, (CUmemGenericAllocationHandle handle), (handle))
 {
     struct sim_chunk *chunk = sim_chunk_find(handle);
+    struct sim_covered covered = {0};
     CUresult result;
-    size_t size;
 
     sim_note("%#llx", (unsigned long long)handle);
     if (chunk == NULL) {
@@ -195,9 +213,9 @@ SIM_API(cuMemRelease, SIM_HEALTHY, (CUmemGenericAllocationHandle handle), (handl
     }
     result = check_capture();
     if (result == CUDA_SUCCESS) {
-        size = chunk->size;
+        cover(&covered, chunk);
         sim_chunk_release(chunk);
-        charge(SIM_FN_cuMemRelease, 1, size);
+        charge(SIM_FN_cuMemRelease, &covered);
     }
     return result;
 }
@@ -230,7 +248,7 @@ SIM_API(cuMemMap, SIM_HEALTHY,
     }
     result = sim_mapping_create(reservation, ptr, chunk, SIM_MAPPING_USER, &mapping);
     if (result == CUDA_SUCCESS) {
-        charge(SIM_FN_cuMemMap, 1, size);
+        charge_chunk(SIM_FN_cuMemMap, chunk);
     }
     return result;
 }
@@ -249,16 +267,16 @@ static bool is_mapped_range(CUdeviceptr ptr, size_t size, enum spw_per per)
     return sim_mapping_fills(ptr, ptr + size);
 }
 
-static uint64_t chunks_in(CUdeviceptr ptr, size_t size)
+static struct sim_covered chunks_in(CUdeviceptr ptr, size_t size)
 {
-    uint64_t count = 0;
+    struct sim_covered covered = {0};
 
     for (const struct sim_mapping *mapping = sim_mapping_from(ptr);
          mapping != NULL && mapping->range.start < ptr + size;
          mapping = sim_mapping_next(mapping)) {
-        count++;
+        cover(&covered, mapping->chunk);
     }
-    return count;
+    return covered;
 }
 
 /* The devices that may use part of the range. */
@@ -292,7 +310,7 @@ SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
 {
     enum spw_per per = sim_options()->unmap;
     CUresult result;
-    uint64_t chunks;
+    struct sim_covered covered;
 
     sim_note("%#llx size=%zu", (unsigned long long)ptr, size);
     if (!is_mapped_range(ptr, size, per)) {
@@ -312,9 +330,9 @@ SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
         }
     }
     sim_work_check_unused(ptr, size, devices_of(ptr, size), "cuMemUnmap");
-    chunks = chunks_in(ptr, size);
+    covered = chunks_in(ptr, size);
     sim_mapping_remove(ptr, ptr + size);
-    charge(SIM_FN_cuMemUnmap, chunks, size);
+    charge(SIM_FN_cuMemUnmap, &covered);
     return CUDA_SUCCESS;
 }
 
@@ -408,6 +426,7 @@ SIM_API(cuMemSetAccess, SIM_HEALTHY,
         (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
         (ptr, size, desc, count))
 {
+    struct sim_covered covered;
     CUresult result;
 
     sim_note("%#llx size=%zu count=%zu", (unsigned long long)ptr, size, count);
@@ -433,7 +452,8 @@ SIM_API(cuMemSetAccess, SIM_HEALTHY,
         }
     }
     sim_mapping_apply(ptr, ptr + size);
-    charge(SIM_FN_cuMemSetAccess, chunks_in(ptr, size), size);
+    covered = chunks_in(ptr, size);
+    charge(SIM_FN_cuMemSetAccess, &covered);
     return CUDA_SUCCESS;
 }
 

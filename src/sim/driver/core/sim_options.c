@@ -98,7 +98,7 @@ static void read_environment(void)
         .unknown = (enum spw_unknown)get(SPW_OPT_SPILLWAY_SIM_UNKNOWN).word,
         .seed = get(SPW_OPT_SPILLWAY_SIM_SEED).bytes,
         .time = get(SPW_OPT_SPILLWAY_SIM_TIME).on,
-        .costs = (enum spw_per)get(SPW_OPT_SPILLWAY_SIM_COSTS).word,
+        .costs = (enum spw_costs)get(SPW_OPT_SPILLWAY_SIM_COSTS).word,
         .log_path = get(SPW_OPT_SPILLWAY_SIM_LOG).text,
         .fail = get(SPW_OPT_SPILLWAY_SIM_FAIL).text,
         .unmap = (enum spw_per)get(SPW_OPT_SPILLWAY_SIM_UNMAP).word,

@@ -29,7 +29,7 @@ struct sim_options {
     enum spw_unknown unknown;            /* SPILLWAY_SIM_UNKNOWN: sizes of unknown results */
     uint64_t seed;                       /* SPILLWAY_SIM_SEED */
     bool time;                           /* SPILLWAY_SIM_TIME: calls and work take time, timing.h */
-    enum spw_per costs;                  /* SPILLWAY_SIM_COSTS: what the time of VMM calls is for */
+    enum spw_costs costs;                /* SPILLWAY_SIM_COSTS: the time of VMM calls */
     const char *log_path;                /* SPILLWAY_SIM_LOG; NULL: no log */
     const char *fail;                    /* SPILLWAY_SIM_FAIL; NULL: no injected failures */
     enum spw_per unmap;                  /* SPILLWAY_SIM_UNMAP: RANGE, one call may cover several

@@ -36,21 +36,51 @@ static const struct cost {
 #undef SIM_COST_PTSZ
 };
 
+static const struct tier_cost {
+    uint32_t ns;
+    uint32_t per_mib; /* beyond the first granule of each chunk */
+} tier_costs[SIM_FN_COUNT][2] = {
+#define SIM_COST_TIERS(function, device_ns, device_per_mib, host_ns, host_per_mib)                 \
+    [SIM_FN_##function] = {{device_ns, device_per_mib}, {host_ns, host_per_mib}},
+#include "sim/driver/exec/costs_h100.def"
+#undef SIM_COST_TIERS
+};
+
+/* True for a call whose time is that of the chunks that it covers, each by its tier. */
+static bool is_by_tier(enum sim_fn fn)
+{
+    return sim_options()->costs == SPW_COSTS_H100 && tier_costs[fn][0].ns > 0;
+}
+
 uint64_t sim_timing_of_call(enum sim_fn fn)
 {
     if (!sim_clock_is_on()) {
         return SIM_STEP_NS;
     }
+    if (is_by_tier(fn)) {
+        return SIM_CALL_NS;
+    }
     return costs[fn].listed ? costs[fn].ns : SIM_CALL_NS;
 }
 
-uint64_t sim_timing_of_chunks(enum sim_fn fn, uint64_t chunks, uint64_t bytes)
+static uint64_t time_of(uint64_t ns, uint64_t per_mib, uint64_t chunks, uint64_t bytes)
 {
-    if (!sim_clock_is_on() || sim_options()->costs == SPW_PER_RANGE || chunks == 0) {
+    return chunks * ns + (bytes - chunks * SIM_GRANULE) / (1 << 20) * per_mib;
+}
+
+uint64_t sim_timing_of_chunks(enum sim_fn fn, const struct sim_covered *covered)
+{
+    const struct tier_cost *tiers = tier_costs[fn];
+
+    if (!sim_clock_is_on() || sim_options()->costs == SPW_COSTS_RANGE || covered->chunks == 0) {
         return 0;
     }
-    return (chunks - 1) * costs[fn].ns +
-           (bytes - chunks * SIM_GRANULE) / (1 << 20) * costs[fn].per_mib;
+    if (is_by_tier(fn)) {
+        return time_of(tiers[0].ns, tiers[0].per_mib, covered->chunks - covered->host_chunks,
+                       covered->bytes - covered->host_bytes) +
+               time_of(tiers[1].ns, tiers[1].per_mib, covered->host_chunks, covered->host_bytes);
+    }
+    return time_of(costs[fn].ns, costs[fn].per_mib, covered->chunks, covered->bytes) - costs[fn].ns;
 }
 
 bool sim_timing_is_free(enum sim_fn fn)
@@ -66,7 +96,8 @@ static uint64_t duration(uint64_t bytes, uint64_t rate)
 
 uint64_t sim_timing_of_pinning(uint64_t bytes)
 {
-    return sim_clock_is_on() ? duration(bytes, PINNING_RATE) : 0;
+    /* Where costs are by tier, that of cuMemCreate has it. */
+    return sim_clock_is_on() && !is_by_tier(SIM_FN_cuMemCreate) ? duration(bytes, PINNING_RATE) : 0;
 }
 
 static void add_use(struct sim_traffic *traffic, CUdeviceptr address, size_t size, bool write)

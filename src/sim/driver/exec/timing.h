@@ -47,8 +47,16 @@ struct sim_timing {
 /* The time that a call takes on the host, in nanoseconds. */
 uint64_t sim_timing_of_call(enum sim_fn fn);
 
-/* The time that a call on chunks takes beyond that of one chunk of 2 MiB, in nanoseconds. */
-uint64_t sim_timing_of_chunks(enum sim_fn fn, uint64_t chunks, uint64_t bytes);
+/* Chunks that a call covers. */
+struct sim_covered {
+    uint64_t chunks; /* of both tiers */
+    uint64_t bytes;
+    uint64_t host_chunks; /* those of the host among them */
+    uint64_t host_bytes;
+};
+
+/* The time that a call on chunks takes beyond sim_timing_of_call, in nanoseconds. */
+uint64_t sim_timing_of_chunks(enum sim_fn fn, const struct sim_covered *covered);
 
 /* True if a call costs nothing and so does not end a polling loop, see costs.def. */
 bool sim_timing_is_free(enum sim_fn fn);
