@@ -13,6 +13,7 @@ int spw_err_to_driver(enum spw_err err)
     case SPW_E_NOT_OURS:
         return RESULT_INVALID_VALUE;
     case SPW_E_NO_MEMORY:
+    case SPW_E_NOTHING:
     case SPW_E_LIMIT:
     case SPW_E_METADATA_NOMEM:
     case SPW_E_QUOTA:
@@ -48,6 +49,8 @@ const char *spw_err_name(enum spw_err err)
         return "not supported";
     case SPW_E_QUOTA:
         return "limit of a policy's rule reached";
+    case SPW_E_NOTHING:
+        return "nothing to do";
     case SPW_E_DRIVER:
         break;
     }

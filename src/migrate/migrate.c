@@ -453,15 +453,6 @@ static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to,
     return err;
 }
 
-/* True when the host has no room for another granule. */
-static bool is_host_full(const struct spw_migrate *tier)
-{
-    const struct spw_counters *counters = tier->config.counters;
-
-    return spw_counter_get(&counters->host_bytes) + tier->migrator.granule_bytes >
-           spw_counter_get(&counters->host_limit_bytes);
-}
-
 enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, const struct spw_block_filter *only,
                                    bool held, uint64_t wait_ns, uint64_t *ret_bytes)
 {
@@ -474,8 +465,7 @@ enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, const struct spw_bl
         atomic_store(&tier->parked, true);
         spw_pool_let_graphs_move(tier->config.pool, held);
         err = move_all(tier, SPW_TIER_HOST, only, wait_ns, ret_bytes);
-        /* The last attempt finds nothing to move, or no room. */
-        err = err == SPW_E_NO_MEMORY && !is_host_full(tier) ? SPW_OK : err;
+        err = err == SPW_E_NOTHING ? SPW_OK : err;
     }
     spw_unlock(&tier->lock);
     return err;

@@ -167,7 +167,8 @@ static void audit(struct spw_migrator *migrator, struct spw_migration *migration
 }
 
 /* Tells the user which block a failed audit concerns. */
-static void report_undeclared_write(struct spw_migrator *migrator, struct spw_migration *migration)
+static void report_undeclared_write(const struct spw_migrator *migrator,
+                                    const struct spw_migration *migration)
 {
     char size[SPW_SIZE_TEXT], site[256], before[192] = "";
     struct spw_block block = {.address = migration->undeclared_write};
@@ -190,7 +191,6 @@ static void report_undeclared_write(struct spw_migrator *migrator, struct spw_mi
         "this migration, and from now on memory is copied only while submissions are held "
         "back%s",
         migrator->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
-    migration->undeclared_write = 0;
 }
 
 /* ---- beginning and ending ---- */

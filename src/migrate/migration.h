@@ -86,8 +86,8 @@ struct spw_migrator {
 
 /* Runs a whole migration: begin, finish and release. None is in flight. Waits at most `patience_ns`
  * before the barrier is quiesced; `since` as below. *ret_bytes is the number of bytes migrated,
- * also on an error: SPW_E_NO_MEMORY when there is nothing to move or no memory to move it to,
- * SPW_E_AGAIN when it was abandoned or refused after abandoned ones. */
+ * also on an error: SPW_E_NOTHING and SPW_E_NO_MEMORY as of spw_pool_move_begin, SPW_E_AGAIN when
+ * it was abandoned or refused after abandoned ones. */
 enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
                                        const struct spw_move_request *wish,
                                        const struct spw_access_log_snapshot *since,

@@ -273,6 +273,9 @@ static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
 {
     move->granules = 0;
     choose(pool, move, request);
+    if (move->count == 0) {
+        return SPW_E_NOTHING;
+    }
     join_neighbours(pool, move);
     get_chunks(pool, move);
     if (move->count == 0) {

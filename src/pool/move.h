@@ -111,9 +111,9 @@ void spw_pool_let_graphs_move(struct spw_pool *pool, bool may);
 
 /* ---- a move ---- */
 
-/* Begins a move. SPW_E_NO_MEMORY when there is nothing to move or no memory to move it to;
- * SPW_E_AGAIN when SPW_MOVES moves are under way, or when granules that an earlier move lost cannot
- * be mapped again yet. On failure nothing is held. */
+/* Begins a move. SPW_E_NOTHING when there is nothing to move; SPW_E_NO_MEMORY when there is no
+ * memory to move it to; SPW_E_AGAIN when SPW_MOVES moves are under way, or when granules that an
+ * earlier move lost cannot be mapped again yet. On failure nothing is held. */
 enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_request *request,
                                  struct spw_move **ret_move);
 

@@ -407,6 +407,26 @@ static void test_faults_of_pinned_memory(void **state)
     }
 }
 
+static CUresult CUDAAPI find_complete(CUevent unused)
+{
+    return CUDA_SUCCESS;
+}
+
+/* In a thread without a context, one of spillway's is current only meanwhile. */
+static void test_unpin_without_a_context(void **state)
+{
+    struct spw_vm_pinned pinned;
+
+    start();
+    assert_int_equal(ops->pin(backend, NULL, 4096, &pinned), SPW_OK);
+    assert_null(fake_driver_current());
+    fake_driver.driver.cuEventQuery = find_complete;
+    assert_int_equal(ops->unpin(backend, pinned.memory), SPW_OK);
+    assert_int_equal(fake_driver.pinned, 0);
+    assert_null(fake_driver_current());
+    finish();
+}
+
 /* Not during a capture, nor without a context. */
 static void test_unpin(void **state)
 {
@@ -514,6 +534,7 @@ int main(void)
         cmocka_unit_test(test_dropped_content),
         cmocka_unit_test(test_home_of_pinned_memory),
         cmocka_unit_test(test_faults_of_pinned_memory),
+        cmocka_unit_test(test_unpin_without_a_context),
         cmocka_unit_test(test_unpin),
         cmocka_unit_test(test_probe_pinned),
         cmocka_unit_test(test_devices_that_cannot),

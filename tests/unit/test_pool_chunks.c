@@ -218,6 +218,26 @@ static void test_moves_whole_chunks(void **state)
     pool_close(&f);
 }
 
+/* A host that has room for granules, but not for the chunk that is left, is full; a device with
+ * nothing on it has nothing to move. */
+static void test_no_room_for_a_chunk(void **state)
+{
+    const struct spw_move_request all = {.to = SPW_TIER_HOST, .bytes = 64 * GRANULE};
+    struct pool_fixture f;
+    uint64_t block;
+
+    open_chunks(&f, 0);
+    spw_pool_set_host_limit(f.pool, 20 * GRANULE);
+    block = pool_alloc(&f, 24 * GRANULE, &stream_a); /* 16 and 8 granules */
+    assert_int_equal(spw_pool_move_begin(f.pool, &all, &f.move), SPW_OK);
+    assert_int_equal(finish_move(&f), 16);
+    assert_int_equal(spw_pool_move_begin(f.pool, &all, &f.move), SPW_E_NO_MEMORY);
+    spw_pool_set_host_limit(f.pool, 24 * GRANULE);
+    assert_int_equal(move_part(&f, block, 16, 1, SPW_TIER_HOST), 8);
+    assert_int_equal(spw_pool_move_begin(f.pool, &all, &f.move), SPW_E_NOTHING);
+    pool_close(&f);
+}
+
 /* Neighbours that move together are one chunk from then on. */
 static void test_joins_neighbours(void **state)
 {
@@ -448,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_splits),
         cmocka_unit_test(test_trims_exactly),
         cmocka_unit_test(test_moves_whole_chunks),
+        cmocka_unit_test(test_no_room_for_a_chunk),
         cmocka_unit_test(test_joins_neighbours),
         cmocka_unit_test(test_merges),
         cmocka_unit_test(test_urgent_first),

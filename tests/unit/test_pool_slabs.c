@@ -368,6 +368,30 @@ static void test_memory_goes_with_contexts(void **state)
     pool_close(&f);
 }
 
+/* Memory that goes with its context is not released, and no counter changes. */
+static void test_forgotten_contexts(void **state)
+{
+    const uint64_t slab = 64 * MIB;
+    struct pool_fixture f;
+    uint64_t host_bytes, pieces;
+    char context;
+
+    open_slabs_as(&f, HOST * 4, /* apart */ true);
+    (void)fill(&f);
+    pool_free(&f, alloc_in(&f, &context, NULL), NULL);
+    fake_vm_complete(&f.vm);
+    f.vm.immediate = true;
+    host_bytes = spw_counter_get(&f.counters.host_bytes);
+    pieces = f.vm.pinned_pieces;
+    spw_pool_forget_context(f.pool, &context);
+    pool_check(&f);
+    assert_int_equal(spw_counter_get(&f.counters.host_bytes), host_bytes);
+    assert_int_equal(f.vm.pinned_pieces, pieces);
+    f.vm.pinned_pieces--; /* by the driver */
+    f.vm.pinned_bytes -= slab;
+    pool_close(&f);
+}
+
 /* Where memory goes with its context, the smallest free part of all slabs of the context is taken.
  */
 static void test_smallest_of_a_context(void **state)
@@ -603,6 +627,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device_first),
         cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_forgotten_contexts),
         cmocka_unit_test(test_sizes_of_slabs),
         cmocka_unit_test(test_smallest_that_fits),
         cmocka_unit_test(test_figures),

@@ -564,6 +564,28 @@ static void test_marks_tell_kinds_of_steps_apart(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
+/* A step is taken to be of the kind that followed the last one's before, not of that one's. */
+static void test_marks_know_what_follows(void **state)
+{
+    struct model model;
+
+    begin_with_distinct_weights(&model);
+    for (int i = 0; i < 12; i++) {
+        spw_migrate_predictor_mark_step(&model.predictor);
+        if (i >= 4) {
+            spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+            assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[1]),
+                             i % 2 == 0 ? 4 : 9);
+        }
+        if (i % 2 == 0) {
+            step(&model, -1);
+        } else {
+            evaluate(&model);
+        }
+    }
+    spw_migrate_predictor_fini(&model.predictor);
+}
+
 /* An evaluation that is not marked ends with the next mark. */
 static void test_marks_return_after_an_evaluation(void **state)
 {
@@ -722,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_a_loop_in_a_step_is_none),
         cmocka_unit_test(test_marks_predict_dynamic_shapes),
         cmocka_unit_test(test_marks_tell_kinds_of_steps_apart),
+        cmocka_unit_test(test_marks_know_what_follows),
         cmocka_unit_test(test_marks_return_after_an_evaluation),
         cmocka_unit_test(test_steps_are_detected_after_the_last_mark),
         cmocka_unit_test(test_marks_for_long),
