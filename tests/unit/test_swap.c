@@ -462,15 +462,22 @@ static void test_empty_writes(void **state)
     close_fixture(&f);
 }
 
-/* The file has no name, also on a file system that cannot create one without. */
+/* The file has no name, also on a file system that cannot create one without, and in a process
+ * without standard input. */
 static void test_file_without_a_name(void **state)
 {
-    for (int named = 0; named < 2; named++) {
+    for (int way = 0; way < 3; way++) {
+        int input = dup(STDIN_FILENO);
         struct fixture f;
 
-        no_nameless = named;
+        no_nameless = way > 0;
+        if (way == 2) {
+            close(STDIN_FILENO);
+        }
         open_fixture(&f);
         no_nameless = false;
+        assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+        assert_int_equal(close(input), 0);
         assert_int_equal(rmdir(folder), 0);
         assert_int_equal(mkdir(folder, 0700), 0);
         assert_int_equal(swap_out(&f).bytes, 12 * GRANULE);
