@@ -67,8 +67,17 @@ class Archive:
             except OSError:
                 pass
 
+    def add_archive(self, path):
+        """Adds all that another archive has."""
+        try:
+            self.append_packed(path.read_bytes())
+        except OSError:
+            pass
+
     def append(self, members):
-        data = packed(members)
+        self.append_packed(packed(members))
+
+    def append_packed(self, data):
         try:
             size = os.path.getsize(self.path) if os.path.exists(self.path) else 0
             if size + len(data) > ARCHIVE_BYTES:

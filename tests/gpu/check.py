@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the rows, each in a process of its own, and writes what they found as they end.
 
-    check.py ROOT [--output DIR] [--call N] [--only ROW]... [--list]
+    check.py ROOT [--output DIR] [--call N] [--only ROW]... [--at-once N] [--list]
 
 ROOT is build or dist/spillway. DIR gets page.md, rows.json and evidence.tar.gz. Ends with 0 if no
 row is bad, 1 if one is, 2 for bad usage."""
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import beside
 import bounded
 import faults
 import findings
@@ -98,6 +99,9 @@ class Check:
         else:
             self.run_row(row, entry)
         self.write()
+        self.print(entry)
+
+    def print(self, entry):
         print(f"| {entry['name']} | {entry['result']} | {entry['seconds']:.1f} | "
               f"{page.cell(page.headline(entry))} |", flush=True)
 
@@ -166,6 +170,8 @@ def arguments():
     parser.add_argument("--output", type=pathlib.Path, help="folder for page, rows and archive")
     parser.add_argument("--call", type=int, choices=sorted(CALLS), help="the rows of one call")
     parser.add_argument("--only", action="append", metavar="ROW", help="these rows alone")
+    parser.add_argument("--at-once", type=int, default=1, metavar="N",
+                        help="run up to N rows that say nothing of times at the same time")
     parser.add_argument("--list", action="store_true", help="print the rows, and run none")
     parser.add_argument("--join", nargs="+", type=pathlib.Path, metavar="DIR",
                         help="write one page from these output folders to --output")
@@ -186,6 +192,21 @@ def chosen(args):
     if args.only:
         return [row for row in TABLE.values() if row.name in args.only]
     return [row for row in TABLE.values() if args.call in (None, row.call)]
+
+
+def run_beside(check, args, rows):
+    """Runs those of the rows that may run at the same time, and returns the others."""
+    arguments = [args.root, "--row-seconds", str(args.row_seconds)]
+    arguments += ["--simulated", args.simulated] if args.simulated else []
+    arguments += ["--tiny"] if args.tiny else []
+    folders = beside.run([row for row in rows if row.beside], args.at_once, check.output, arguments,
+                         check.left())
+    found = beside.gather(folders, check.archive)
+    check.rows += found
+    check.write()
+    for entry in found:
+        check.print(entry)
+    return [row for row in rows if not row.beside]
 
 
 def print_list():
@@ -220,7 +241,10 @@ def main():
     try:
         check.facts = machine.facts(setting) | {"date": datetime.date.today().isoformat()}
         check.archive.add_text("machine.txt", machine.full(setting))
-        for row in chosen(args):
+        rest = chosen(args)
+        if args.at_once > 1:
+            rest = run_beside(check, args, rest)
+        for row in rest:
             try:
                 check.run(row)
             except OSError as error:

@@ -286,6 +286,19 @@ class Calls(Case):
         self.assertEqual({row["name"]: row["result"] for row in rows},
                          {VICTIM: "ok", NEXT: "ok"})
 
+    def test_rows_at_once(self):
+        """Two rows in checks of their own, of which one goes wrong, and then one alone."""
+        status, rows, text, _ = self.check(
+            "--at-once", "2", "--only", "door-runtime", "--only", "exits", "--only", NEXT,
+            fault="door-runtime:wrong")
+        self.assertEqual(status, 1)
+        self.assertEqual({name: row["result"] for name, row in rows.items()},
+                         {"door-runtime": "WRONG", "exits": "ok", NEXT: "ok"})
+        self.assertEqual(list(rows)[-1], NEXT)
+        for name in rows:
+            self.line(text, name)
+        self.assertLessEqual(set(rows), {name.partition("/")[0] for name in self.members()})
+
     def test_list(self):
         child = start(self.output, "--list")
         out, _ = child.communicate(timeout=30)

@@ -17,6 +17,7 @@ static const struct {
     {"crossing", section_crossing},
     {"in-use", section_in_use},
     {"record-event", section_record_event},
+    {"capture", section_capture},
     {"move", section_move},
     {"primitives", section_primitives},
     {"ranges", section_ranges},

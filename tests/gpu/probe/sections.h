@@ -14,6 +14,8 @@ void section_crossing(const char *argument);
 void section_in_use(const char *argument);
 /* cuCtxRecordEvent: cost and meaning. */
 void section_record_event(const char *argument);
+/* Calls of another thread beside a capture. */
+void section_capture(const char *argument);
 /* The move of 512 MiB, in chunks of so many MiB, by staging or with "kept" second mappings. */
 void section_move(const char *argument);
 /* The cost of each call by size. */

@@ -14,12 +14,17 @@ def counters(run):
             f"{run.device('ooms')} out of memory")
 
 
-def programs(session, what, command, on_purpose=r"$^", counted=True, status=0):
+def programs(session, what, command, on_purpose=r"$^", counted=True, status=0, alone=False):
     """The same output of a command bare and under spillway, but for lines that match `on_purpose`;
-    and statistics, unless it never initialises CUDA. The second run, or None."""
+    and statistics, unless it never initialises CUDA. With `alone` one that fails bare must work
+    under spillway. The second run, or None."""
     bare = session.run(command)
     if bare.status != status:
         session.skip(what, f"bare it fails: {bare.why()}")
+        if alone:
+            pool = session.run(command, preload=True)
+            session.check(pool.status == status, f"{what}, under spillway alone",
+                          pool.why() if pool.status != status else counters(pool))
         return None
     pool = session.run(command, preload=True)
     if pool.status != status:

@@ -23,7 +23,7 @@ def doctor(session):
                          value)
 
 
-@row(call=2, seconds=120)
+@row(call=2, seconds=120, beside=True)
 def door_runtime(session):
     """The dynamic runtime: the same answers bare, preloaded and by `spillway run`."""
     program = session.program("door_runtime")
@@ -40,7 +40,7 @@ def door_runtime(session):
         session.failed("by `spillway run`", run.why())
 
 
-@row(call=2, seconds=180)
+@row(call=2, seconds=180, beside=True)
 def door_static(session):
     """The static runtime, built in or built here."""
     if session.setting.simulated:
@@ -67,7 +67,7 @@ def build_static(session):
     return program
 
 
-@row(call=2, seconds=120)
+@row(call=2, seconds=120, beside=True)
 def door_driver(session):
     """The driver, linked, by dlsym, and by both versions of cuGetProcAddress."""
     if session.program("door_linked"):
@@ -77,7 +77,7 @@ def door_driver(session):
         compare.programs(session, door, [program, door])
 
 
-@row(call=2, seconds=180)
+@row(call=2, seconds=180, beside=True)
 def door_torch(session):
     """PyTorch with each setting of its allocator: which calls arrive, and what it reports."""
     python = session.torch()

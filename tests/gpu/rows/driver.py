@@ -40,6 +40,12 @@ def record_event(session):
     session.probe("record-event")
 
 
+@row(call=1, seconds=60)
+def capture(session):
+    """Calls of another thread beside a capture in the global mode: refused, or breaking it?"""
+    session.probe("capture")
+
+
 @row(call=1, seconds=120)
 def move_cost(session):
     """A move of 512 MiB in chunks of 2, 16 and 32 MiB, by staging and with kept mappings."""

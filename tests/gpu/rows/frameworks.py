@@ -34,37 +34,37 @@ def framework(session, module, script):
                            f"{run.device('passed_allocs')} passed")
 
 
-@row(call=3, seconds=200)
+@row(call=3, seconds=200, beside=True)
 def jax(session):
     """JAX with its preallocation, bare and under spillway."""
     framework(session, "jax", "jax_step.py")
 
 
-@row(call=3, seconds=120)
+@row(call=3, seconds=120, beside=True)
 def cupy(session):
     """CuPy's memory pool, bare and under spillway."""
     framework(session, "cupy", "cupy_step.py")
 
 
-@row(call=3, seconds=120)
+@row(call=3, seconds=120, beside=True)
 def triton(session):
     """A Triton kernel, bare and under spillway."""
     framework(session, "triton", "triton_step.py")
 
 
-@row(call=3, seconds=120)
+@row(call=3, seconds=120, beside=True)
 def numba(session):
     """A Numba kernel, bare and under spillway."""
     framework(session, "numba.cuda", "numba_step.py")
 
 
-@row(call=3, seconds=240)
+@row(call=3, seconds=240, beside=True)
 def torch_compile(session):
     """torch.compile with inductor, and its graph mode, bare and under spillway."""
     framework(session, "torch", "compile_step.py")
 
 
-@row(call=3, seconds=180)
+@row(call=3, seconds=180, beside=True)
 def sanitizer(session):
     """compute-sanitizer on a short training under spillway."""
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
@@ -88,7 +88,7 @@ def sanitizer(session):
             session.skip(what, run.why())
 
 
-@row(call=3, seconds=120)
+@row(call=3, seconds=120, beside=True)
 def profiler(session):
     """PyTorch's profiler on a short training: it must see kernels under spillway as well."""
     python = session.torch()

@@ -7,12 +7,12 @@ from setting import SOURCE
 TRACES = ("resnet50", "S_1", "pangu_2.6B")
 
 
-@row(call=2, seconds=240)
+@row(call=2, seconds=240, beside=True)
 def programs(session):
     """Answers, pools, virtual memory, captures, graphs and forks: the same output."""
     rows = ((["resolver"], {"counted": False}),
             (["answers"], {"on_purpose": "ipc capable|ipc handle:|retain|range handle"}),
-            (["pools"], {}), (["vmm"], {}), (["capture"], {}), (["graph_memory"], {}),
+            (["pools"], {}), (["vmm"], {}), (["capture"], {"alone": True}), (["graph_memory"], {}),
             (["forks", "before"], {}), (["forks", "after"], {}))
     for words, how in rows:
         program = session.program(words[0])
@@ -20,7 +20,7 @@ def programs(session):
             compare.programs(session, " ".join(words), [program, *words[1:]], **how)
 
 
-@row(call=2, seconds=240)
+@row(call=2, seconds=240, beside=True)
 def sharing(session):
     """Two processes share blocks of the pool by CUDA IPC: content, ends of processes, leaks."""
     program = session.program("ipc")
@@ -39,7 +39,7 @@ def sharing(session):
             session.figure(f"{words[0]}: {subject}", value)
 
 
-@row(call=2, seconds=120)
+@row(call=2, seconds=120, beside=True)
 def pauses(session):
     """Memory goes to the host and back, by the program itself and by `spillway pause`, that of
     graphs too; content is checked."""
@@ -61,7 +61,7 @@ def pauses(session):
                   f"{rounds} times from outside, with graphs", run.why() if run.status else "")
 
 
-@row(call=2, seconds=240)
+@row(call=2, seconds=240, beside=True)
 def exits(session):
     """Ends of processes with memory held: return, exit, _exit, abort, SIGKILL, 20 times each."""
     program = session.program("exits")

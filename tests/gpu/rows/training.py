@@ -111,7 +111,7 @@ def training(session):
             f"{name}, under spillway": Job(words)})
 
 
-@row(call=2, seconds=240)
+@row(call=2, seconds=240, beside=True)
 def nccl(session):
     """NCCL with one rank, NCCL_CUMEM_ENABLE 0 and 1, also with the communicator made when full."""
     python = session.torch()
@@ -125,7 +125,7 @@ def nccl(session):
             report(session, name + (", beyond the limit" if limit else ""), run)
 
 
-@row(call=2, seconds=180)
+@row(call=2, seconds=180, beside=True)
 def graphs(session):
     """A capture beside a thread that allocates, 100 replays, with and without spilling; a graph
     whose blocks move between its replays."""
@@ -138,7 +138,7 @@ def graphs(session):
             session.figure("moved back to the device", run.device("promoted_bytes"))
 
 
-@row(call=2, seconds=180)
+@row(call=2, seconds=180, beside=True)
 def products_on_host(session):
     """bf16 and fp32 matrix products with operands and results on the host: equal bit for bit."""
     python = session.torch()
@@ -200,7 +200,7 @@ def spill(session):
     compare(session, words, jobs, plain)
 
 
-@row(call=2, seconds=60)
+@row(call=2, seconds=60, beside=True)
 def sites(session):
     """Call sites at the peak name lines of the script."""
     python = session.torch()
@@ -216,7 +216,7 @@ def sites(session):
     session.check(bool(named), "sites that name the script", f"{len(named)} of {len(found)}")
 
 
-@row(call=2, seconds=180)
+@row(call=2, seconds=180, beside=True)
 def host_refused(session):
     """Without the right to bind memory (CAP_SYS_NICE): what is left of spilling, and training."""
     python = session.torch()
@@ -236,7 +236,7 @@ def host_refused(session):
             [*prefix, *words], preload=True, options=options | limit(whole, 85)))
 
 
-@row(call=2, seconds=240)
+@row(call=2, seconds=240, beside=True)
 def process_exits(session):
     """DataLoader workers, os._exit, SIGTERM and an exception while memory is held, repeated."""
     python = session.torch()
