@@ -41,14 +41,6 @@ static void cover(struct sim_covered *covered, const struct sim_chunk *chunk)
     }
 }
 
-static void charge_chunk(enum sim_fn fn, const struct sim_chunk *chunk)
-{
-    struct sim_covered covered = {0};
-
-    cover(&covered, chunk);
-    charge(fn, &covered);
-}
-
 static bool is_granular(uint64_t value)
 {
     return (value & (SIM_GRANULE - 1)) == 0;
@@ -165,6 +157,7 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
          unsigned long long flags),
         (handle, size, prop, flags))
 {
+    struct sim_covered covered = {0};
     struct sim_chunk *chunk;
     CUresult result;
 
@@ -194,10 +187,11 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
     *handle = chunk->handle;
     sim_note("size=%zu location=%d:%d rdma=%d -> %#llx", size, (int)prop->location.type,
              prop->location.id, prop->allocFlags.gpuDirectRDMACapable, (unsigned long long)*handle);
-    if (chunk->device == NULL && sim_clock_is_on()) {
+    cover(&covered, chunk); /* the lock may be released from here on */
+    if (covered.host_chunks > 0 && sim_clock_is_on()) {
         sim_schedule_step(sim_timing_of_pinning(size));
     }
-    charge_chunk(SIM_FN_cuMemCreate, chunk);
+    charge(SIM_FN_cuMemCreate, &covered);
     return CUDA_SUCCESS;
 }
 
@@ -228,6 +222,7 @@ SIM_API(cuMemMap, SIM_HEALTHY,
 {
     struct sim_reservation *reservation = sim_space_find(ptr);
     struct sim_chunk *chunk = sim_chunk_find(handle);
+    struct sim_covered covered = {0};
     const struct sim_mapping *next;
     struct sim_mapping *mapping;
     CUresult result;
@@ -248,7 +243,8 @@ SIM_API(cuMemMap, SIM_HEALTHY,
     }
     result = sim_mapping_create(reservation, ptr, chunk, SIM_MAPPING_USER, &mapping);
     if (result == CUDA_SUCCESS) {
-        charge_chunk(SIM_FN_cuMemMap, chunk);
+        cover(&covered, chunk);
+        charge(SIM_FN_cuMemMap, &covered);
     }
     return result;
 }
