@@ -1,5 +1,6 @@
 """Runs rows that say nothing of times at the same time, in checks of their own."""
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -23,6 +24,7 @@ def run(rows, at_once, output, arguments, seconds):
     folders, children = [], []
     for number, share in enumerate(shares(rows, at_once), 1):
         folder = output / f"beside-{number}"
+        shutil.rmtree(folder, ignore_errors=True)  # of an earlier check
         folder.mkdir()
         only = [word for row in share for word in ("--only", row.name)]
         with open(folder / "output.txt", "w") as out:

@@ -183,6 +183,8 @@ def arguments():
     unknown = [name for name in args.only or () if name not in TABLE]
     if unknown:
         parser.error(f"no row {unknown[0]}; --list prints all")
+    if args.at_once < 1:
+        parser.error(f"--at-once {args.at_once}: at least 1 is expected")
     if not args.output:
         args.output = pathlib.Path(f"gpu-check-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     return args
@@ -202,7 +204,8 @@ def run_beside(check, args, rows):
     folders = beside.run([row for row in rows if row.beside], args.at_once, check.output, arguments,
                          check.left())
     found = beside.gather(folders, check.archive)
-    check.rows += found
+    names = {entry["name"] for entry in found}
+    check.rows = [entry for entry in check.rows if entry["name"] not in names] + found
     check.write()
     for entry in found:
         check.print(entry)

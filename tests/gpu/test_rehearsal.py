@@ -287,10 +287,11 @@ class Calls(Case):
                          {VICTIM: "ok", NEXT: "ok"})
 
     def test_rows_at_once(self):
-        """Two rows in checks of their own, of which one goes wrong, and then one alone."""
-        status, rows, text, _ = self.check(
-            "--at-once", "2", "--only", "door-runtime", "--only", "exits", "--only", NEXT,
-            fault="door-runtime:wrong")
+        """Two rows in checks of their own, of which one goes wrong, and then one alone; again in
+        the same folder."""
+        words = ("--at-once", "2", "--only", "door-runtime", "--only", "exits", "--only", NEXT)
+        self.assertEqual(self.check(*words)[0], 0)
+        status, rows, text, _ = self.check(*words, fault="door-runtime:wrong")
         self.assertEqual(status, 1)
         self.assertEqual({name: row["result"] for name, row in rows.items()},
                          {"door-runtime": "WRONG", "exits": "ok", NEXT: "ok"})
@@ -304,6 +305,11 @@ class Calls(Case):
         out, _ = child.communicate(timeout=30)
         self.assertEqual(len(out.splitlines()), len(TABLE))
         self.assertFalse(self.output.exists())
+
+    def test_none_at_once(self):
+        child = start(self.output, "--at-once", "0")
+        self.assertIn("--at-once 0: at least 1 is expected", child.communicate(timeout=60)[1])
+        self.assertEqual(child.returncode, 2)
 
     def test_unknown_row(self):
         child = start(self.output, "--only", "no-such-row")
