@@ -1,5 +1,6 @@
 #include "serve/pause.h"
 
+#include "common/backoff.h"
 #include "common/lock.h"
 #include "migrate/barrier.h"
 #include "migrate/swap_file.h"
@@ -192,15 +193,36 @@ static enum spw_pause_outcome move_out(const struct spw_pause_request *request,
                                    : evict_each(request, only, result);
 }
 
+/* Threads take the lock in the order in which they ask for it. A mutex alone is not fair: a program
+ * that pauses itself again and again would keep a command of `spillway` waiting for minutes. */
+static _Atomic unsigned next_ticket, served_ticket;
+
+static void take_turn(void)
+{
+    struct spw_backoff backoff = {.limit_ns = UINT64_MAX};
+    unsigned ticket = atomic_fetch_add(&next_ticket, 1);
+
+    while (atomic_load(&served_ticket) != ticket) {
+        (void)spw_backoff_pause(&backoff);
+    }
+    spw_lock(&spw_locks.pausing);
+}
+
+static void end_turn(void)
+{
+    spw_unlock(&spw_locks.pausing);
+    atomic_fetch_add(&served_ticket, 1);
+}
+
 /* Only one thread at a time begins or ends a pause. A pause that holds the program is waited for
  * first, unless the caller is to hold it, holds it, or is inside a call that submits. */
 static void enter_pausing(bool holder)
 {
-    spw_lock(&spw_locks.pausing);
+    take_turn();
     while (!holder && !spw_migrate_barrier_inside() && spw_migrate_barrier_is_held()) {
-        spw_unlock(&spw_locks.pausing);
+        end_turn();
         spw_migrate_barrier_pass();
-        spw_lock(&spw_locks.pausing);
+        take_turn();
     }
 }
 
@@ -243,7 +265,7 @@ struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *re
 
     enter_pausing(/* holder */ request->arrived != NULL);
     result = begin(request);
-    spw_unlock(&spw_locks.pausing);
+    end_turn();
     return result;
 }
 
@@ -285,13 +307,15 @@ struct spw_pause_result spw_serve_pause_end(const struct spw_part *part, uint64_
 
     enter_pausing(/* holder */ held);
     result = end(part, wait_ns, held);
-    spw_unlock(&spw_locks.pausing);
+    end_turn();
     return result;
 }
 
-/* The file is the parent's, which closes it; the child has a descriptor of its own. */
+/* The file is the parent's, which closes it; the child has a descriptor of its own. Nor does it
+ * have the threads that waited for their turn. */
 void spw_serve_pause_forget(void)
 {
+    atomic_store(&served_ticket, atomic_load(&next_ticket));
     if (swap_file.buffer != NULL) {
         spw_migrate_swap_file_close(&swap_file);
     }

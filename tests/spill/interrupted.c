@@ -65,7 +65,7 @@ static void *pause_often(void *ended)
         refused += call("spillway_resume") != 0;
         rounds++;
     } while (!atomic_load((_Atomic bool *)ended));
-    printf("%s, %lu refused\n", rounds > 0 ? "paused" : "never", refused);
+    printf("paused %lu times, %lu refused\n", rounds, refused);
     return NULL;
 }
 

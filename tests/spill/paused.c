@@ -54,6 +54,7 @@ static CUcontext enter(CUdevice device)
 }
 
 static struct worker workers[THREADS];
+static pthread_barrier_t all_have_blocks; /* no step is done before */
 static bool with_graphs, keeps_blocks;
 static _Atomic bool ends;
 static _Atomic unsigned long steps;
@@ -148,6 +149,7 @@ static void *work(void *argument)
     if (with_graphs) {
         make_graph(worker);
     }
+    (void)pthread_barrier_wait(&all_have_blocks);
     while (!atomic_load(&ends)) {
         step(worker);
     }
@@ -164,6 +166,7 @@ static void *work(void *argument)
 
 static void start_workers(int threads, int devices)
 {
+    MUST(pthread_barrier_init(&all_have_blocks, NULL, (unsigned)threads));
     for (int i = 0; i < threads; i++) {
         workers[i].context = enter(i % devices);
         workers[i].seed = (uint32_t)i;
@@ -177,6 +180,7 @@ static void end_workers(int threads, int devices)
     for (int i = 0; i < threads; i++) {
         MUST(pthread_join(workers[i].thread, NULL));
     }
+    MUST(pthread_barrier_destroy(&all_have_blocks));
     for (int i = 0; i < threads; i++) {
         MUST(cuDevicePrimaryCtxRelease(i % devices));
     }

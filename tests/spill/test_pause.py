@@ -463,7 +463,7 @@ class Pause(harness.Case):
         self.assertEqual(program.process.wait(timeout=60), 0)
 
     def test_the_program_pauses_itself_meanwhile(self):
-        """The one waits for the other."""
+        """The one waits for the other, and each gets its turn."""
         program = self.begin("itself")
         self.go(program)
         for to in [], ["--to", self.folder], [], ["--to", self.folder]:
@@ -471,7 +471,9 @@ class Pause(harness.Case):
             if "the program waits" in said:
                 self.command("resume", program.pid)
         self.go(program)
-        self.assertEqual(program.process.stdout.readline(), "paused, 0 refused\n")
+        done = program.process.stdout.readline()
+        self.assertRegex(done, r"^paused \d+ times, 0 refused\n$")
+        self.assertIn(int(done.split()[1]), range(1, 50))
         self.assertEqual(program.process.stdout.readline(), "0 words wrong\n")
         self.assertEqual(program.process.wait(timeout=60), 0)
 
