@@ -67,12 +67,12 @@ static enum spw_err wait_for_all_streams(struct spw_backend_copier *copier)
 }
 
 static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_vm_copy *copies,
-                            size_t count, size_t *ret_enqueued)
+                            size_t count, bool *ret_any)
 {
     CUresult result = CUDA_SUCCESS;
     bool pushed;
 
-    *ret_enqueued = 0;
+    *ret_any = false;
     result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
     if (result != CUDA_SUCCESS) {
         return spw_err_from_driver((int)result);
@@ -83,7 +83,7 @@ static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_
 
             result = CALL(copier, cuMemcpyAsync, copies[i].to + at, copies[i].from + at,
                           left < COPY_BYTES ? left : COPY_BYTES, copier->handle);
-            *ret_enqueued += result == CUDA_SUCCESS;
+            *ret_any |= result == CUDA_SUCCESS;
         }
     }
     spw_backend_fences_leave(copier->fences, pushed);
@@ -120,7 +120,7 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
 {
     enum spw_err err = open_stream(copier);
     struct spw_stream own;
-    size_t enqueued;
+    bool any;
 
     *ret_fence = NULL;
     if (err == SPW_OK && after_all) {
@@ -134,8 +134,8 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
     if (err != SPW_OK) {
         return err;
     }
-    err = enqueue(copier, copies, count, &enqueued);
-    if (enqueued == 0) {
+    err = enqueue(copier, copies, count, &any);
+    if (!any) {
         spw_backend_fence_drop(copier->fences, *ret_fence);
         *ret_fence = NULL;
         return err != SPW_OK ? err : SPW_E_INVAL;

@@ -275,7 +275,7 @@ bool spw_pool_backing_on_host(const struct spw_backing *backing, uint64_t addres
 
     for (size_t i = spw_pool_backing_index(backing, address);
          spw_pool_backing_uses_host(backing) && i <= last; i++) {
-        if (backing->granules[i].chunk != 0 && backing->granules[i].tier == SPW_TIER_HOST) {
+        if (backing->granules[i].tier == SPW_TIER_HOST) { /* so it has a chunk */
             return true;
         }
     }

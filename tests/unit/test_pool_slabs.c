@@ -443,6 +443,20 @@ static void test_memory_of_a_closed_pool(void **state)
     fake_vm_fini(&f.vm);
 }
 
+/* Where the driver is gone, nothing is given back. */
+static void test_memory_of_an_abandoned_pool(void **state)
+{
+    struct pool_fixture f;
+
+    open_slabs(&f, HOST);
+    (void)fill(&f);
+    (void)alloc(&f, MIB, &stream_a);
+    spw_pool_abandon(f.pool);
+    assert_int_equal(f.vm.calls[FAKE_UNPIN], 0);
+    assert_int_equal(f.vm.calls[FAKE_RELEASE], 0);
+    fake_vm_fini(&f.vm);
+}
+
 /* Opens a pool of a few granules on the device and more on the host, with a block there. The checks
  * of invariants need a device to have one pool, and are left out. */
 static void open_with_host_block(struct pool_fixture *f, struct spw_counters *counters, bool pinned)
@@ -640,6 +654,7 @@ int main(void)
         cmocka_unit_test(test_charges_of_a_closed_pool),
         cmocka_unit_test(test_memory_goes_with_contexts),
         cmocka_unit_test(test_memory_of_a_closed_pool),
+        cmocka_unit_test(test_memory_of_an_abandoned_pool),
         cmocka_unit_test(test_neither),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_faults),

@@ -147,6 +147,22 @@ static void test_many_chunks(void **state)
 }
 
 /* A chunk that is not created is not counted. */
+/* Chunks that are released leave their records to the next ones. */
+static void test_records_of_released_chunks(void **state)
+{
+    size_t capacity;
+
+    open_stock();
+    create(DEVICE, 0, 1);
+    capacity = stock.tiers[DEVICE].orders[0].capacity;
+    for (size_t i = 0; i < 4 * capacity; i++) {
+        assert_int_equal(spw_pool_stock_release(&stock, DEVICE, 1), 1);
+        create(DEVICE, 0, 1);
+    }
+    assert_int_equal(stock.tiers[DEVICE].orders[0].capacity, capacity);
+    close_stock();
+}
+
 static void test_refused(void **state)
 {
     open_stock();
@@ -468,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_put_and_take),
         cmocka_unit_test(test_many_chunks),
+        cmocka_unit_test(test_records_of_released_chunks),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_largest_that_fits),
         cmocka_unit_test(test_split),
