@@ -65,7 +65,7 @@ static bool make_arrays(struct spw_ipc_block *block, const struct spw_ipc_answer
     return block->fds != NULL && block->chunks != NULL;
 }
 
-/* Asks for the chunks from `first` on. `fds` has room for a batch. */
+/* Asks for the chunks from `first` on. `ret_fds` has room for a batch; *ret_count must be 0. */
 static enum spw_ipc_reply ask(int socket, const struct spw_ipc_handle *handle, size_t first,
                               struct spw_ipc_answer *ret_answer, int *ret_fds, size_t *ret_count)
 {
@@ -73,7 +73,6 @@ static enum spw_ipc_reply ask(int socket, const struct spw_ipc_handle *handle, s
         .version = SPW_IPC_VERSION, .first = (uint32_t)first, .export_id = handle->export_id};
 
     memcpy(request.key, handle->key, sizeof(request.key));
-    *ret_count = 0;
     if (!spw_ipc_send(socket, &request, sizeof(request), NULL, 0) ||
         !spw_ipc_receive(socket, ret_answer, sizeof(*ret_answer), ret_fds, SPW_IPC_BATCH,
                          ret_count)) {

@@ -106,8 +106,9 @@ bool spw_ipc_receive(int socket, void *ret_data, size_t bytes, int *ret_fds, siz
     } while (received < 0 && errno == EINTR && spw_clock_ns() < end);
     taken = received >= 0 ? take_fds(&message, ret_fds, most) : 0;
 
-    *ret_count = taken;
+    *ret_count = 0;
     if (received == (ssize_t)bytes && (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) == 0) {
+        *ret_count = taken;
         return true;
     }
     while (taken > 0) {

@@ -44,6 +44,6 @@ bool spw_ipc_same_user(int socket);
 bool spw_ipc_send(int socket, const void *data, size_t bytes, const int *fds, size_t count);
 
 /* Receives exactly `bytes`, and at most `most` descriptors, which are close-on-exec. On failure no
- * descriptor stays open. */
+ * descriptor stays open, and *ret_count is 0. */
 bool spw_ipc_receive(int socket, void *ret_data, size_t bytes, int *ret_fds, size_t most,
                      size_t *ret_count);

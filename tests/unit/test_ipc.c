@@ -1,5 +1,6 @@
 /* The exchange of descriptors between two processes: who gets them, and that none stays open. */
 #include "ipc/client.h"
+#include "ipc/message.h"
 #include "ipc/server.h"
 #include "ipc/table.h"
 
@@ -272,13 +273,31 @@ static void test_no_descriptor(void **state)
     spw_ipc_table_remove(4096);
 }
 
+/* The descriptor of a message that is not whole is closed once: the caller has none to close. */
+static void test_part_of_a_message(void **state)
+{
+    int before = count_fds(), fds[2] = {-1, -1}, sockets[2], sent = STDERR_FILENO;
+    size_t count = 7;
+    char data[16] = {0};
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+    assert_true(spw_ipc_send(sockets[0], data, 8, &sent, 1));
+    assert_false(spw_ipc_receive(sockets[1], data, sizeof(data), fds, 2, &count));
+    assert_int_equal(count, 0);
+    assert_int_equal(count_fds(), before + 2);
+    assert_true(spw_ipc_send(sockets[0], data, sizeof(data), &sent, 1));
+    assert_true(spw_ipc_receive(sockets[1], data, sizeof(data), fds, 2, &count));
+    assert_int_equal(count, 1);
+    assert_int_equal(close(fds[0]) | close(sockets[0]) | close(sockets[1]), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descriptors),   cmocka_unit_test(test_wrong_handles),
         cmocka_unit_test(test_ends),          cmocka_unit_test(test_closed_by_the_program),
         cmocka_unit_test(test_silent_client), cmocka_unit_test(test_stopped_owner),
-        cmocka_unit_test(test_no_descriptor),
+        cmocka_unit_test(test_no_descriptor), cmocka_unit_test(test_part_of_a_message),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
