@@ -267,7 +267,7 @@ static bool read_any_of(struct spw_policy_reader *reader, const struct spw_polic
     if (items == NULL) {
         return false;
     }
-    for (size_t i = 0; i < count && item.json != NULL; i++) {
+    for (size_t i = 0; i < count; i++) {
         read_item(reader, row, item, items + i * item_bytes);
         item = spw_policy_next(reader, item);
     }

@@ -1,7 +1,9 @@
 /* A kernel on device 1 reads and writes memory of device 0 that was allocated before and after
  * access was enabled. Needs two devices and the simulator's built-in kernels. With "pool" the
- * memory is the default pool's, and access is that of the pool. */
+ * memory is the default pool's, and access is that of the pool. With "early OWNER" it is memory of
+ * device OWNER, the first that is allocated there, and the other device has access before. */
 #include <cuda.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -126,6 +128,23 @@ static void use_pool(void)
     MUST(cuMemFreeAsync(after, NULL));
 }
 
+static void enable_early(int owner)
+{
+    CUcontext contexts[2];
+    CUdeviceptr block;
+    CUmodule module;
+
+    contexts[owner] = primary(owner);
+    contexts[1 - owner] = primary(1 - owner);
+    MUST(cuModuleLoadData(&module, "built-in"));
+    printf("enable: %d\n", cuCtxEnablePeerAccess(contexts[owner], 0));
+    MUST(cuCtxSetCurrent(contexts[owner]));
+    MUST(cuMemAlloc(&block, WORDS * sizeof(int)));
+    MUST(cuCtxSetCurrent(contexts[1 - owner]));
+    use(module, block);
+    MUST(cuMemFree(block));
+}
+
 int main(int argc, char **argv)
 {
     CUcontext contexts[2];
@@ -136,6 +155,10 @@ int main(int argc, char **argv)
     MUST(cuInit(0));
     if (argc == 2 && strcmp(argv[1], "pool") == 0) {
         use_pool();
+        return 0;
+    }
+    if (argc == 3 && strcmp(argv[1], "early") == 0) {
+        enable_early(atoi(argv[2]));
         return 0;
     }
     contexts[1] = primary(1);

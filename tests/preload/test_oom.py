@@ -128,7 +128,8 @@ class Report(harness.Case):
         report = result.reports()[0]
         self.assertEqual(report[-2], "this policy rule would have placed 1.13 GiB on the host "
                                      "with SPILLWAY_HOST_LIMIT of 1.25 GiB or more:")
-        self.assertEqual(result.stats["oom"]["host_bytes"], 128 * MIB)
+        oom = result.stats["oom"]
+        self.assertEqual((oom["host_bytes"], oom["host_limit_bytes"]), (128 * MIB, 128 * MIB))
         self.assertIn("host: 63.88 GiB of 64 GiB available", report)
         spilled = [line for line in result.said() if "is full" in line]
         self.assertEqual(len(spilled), 1)

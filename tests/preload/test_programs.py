@@ -298,6 +298,9 @@ class Programs(harness.Case):
         for words in ((), ("pool",)):
             result = self.run_both(PROGRAMS / "peers", *words, SIM_DEVICES=2)
             self.assertEqual(result.device(0)["allocs"], 2)
+        for owner in range(2):
+            result = self.run_both(PROGRAMS / "peers", "early", owner, SIM_DEVICES=2)
+            self.assertEqual(result.device(owner)["allocs"], 1)
 
     def test_copies_between_devices(self):
         """A driver does not reach mapped memory of another device without access, unless by a peer

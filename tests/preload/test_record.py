@@ -116,7 +116,9 @@ class Record(harness.Case):
         return replay, device
 
     def test_agrees_with_the_statistics(self):
+        began = time.time_ns()
         result, recording = self.record(5000)
+        self.assertIn(recording.began_ns, range(began, time.time_ns()))
         replay, device = self.agree(result, recording)
         self.assertEqual(replay.peak, device["live_peak_bytes"])
         self.assertEqual(recording.written, len(replay.events))

@@ -360,6 +360,11 @@ class Pause(harness.Case):
         self.command("resume", program.pid)
         self.assertIn("it is not paused", self.command("resume", program.pid, status=1))
         program.end()
+        program = Program(self, "keep", 1, 1, POLICY=policy)
+        program.await_steps()
+        self.assertRegex(self.command("pause", "--rule", "one", program.pid),
+                         r": [468] MiB went to the host")  # of a block of 5
+        program.end()
 
     def test_refused(self):
         for options, said in (

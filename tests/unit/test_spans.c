@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "malloc_faults.h"
+
 static void test_empty(void **state)
 {
     struct spw_spans spans = {0};
@@ -110,12 +112,34 @@ static void test_random(void **state)
     spw_track_spans_clear(&spans);
 }
 
+/* What has no room is refused, and the others stay. */
+static void test_no_memory(void **state)
+{
+    struct spw_spans spans = {0};
+    size_t count = 0;
+
+    calls_until_failure = 1;
+    assert_false(spw_track_spans_add(&spans, 0, 10));
+    assert_false(spw_track_spans_have(&spans, 0));
+    assert_true(spw_track_spans_add(&spans, 20 * count++, 10));
+    while (spans.count < spans.capacity) {
+        assert_true(spw_track_spans_add(&spans, 20 * count++, 10));
+    }
+    calls_until_failure = 1;
+    assert_false(spw_track_spans_add(&spans, 20 * count, 10));
+    assert_int_equal(spans.count, count);
+    assert_true(spw_track_spans_have(&spans, 20 * count - 20));
+    assert_false(spw_track_spans_have(&spans, 20 * count));
+    assert_true(spw_track_spans_add(&spans, 20 * count, 10));
+    spw_track_spans_clear(&spans);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),   cmocka_unit_test(test_edges),
         cmocka_unit_test(test_overlap), cmocka_unit_test(test_change),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_random),  cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
