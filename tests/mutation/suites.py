@@ -27,7 +27,7 @@ SUITES = {
     "callsite": ("unit/site_*", "preload/sites", "preload/policies", "preload/hostile",
                  "preload/top", "preload/report"),
     "common": ("unit/*", "preload/doors", "preload/command", "preload/hostile", "preload/programs"),
-    "driver": ("unit/backend", "preload/doors", "preload/symbols", "preload/lookups",
+    "driver": ("unit/backend", "unit/host_verdict", "preload/doors", "preload/symbols", "preload/lookups",
                "preload/sharing", "preload/hostile", *PROGRAMS),
     "gpu": ("unit/verdict", "unit/need", "preload/fit", "preload/cards"),
     "intercept": ("preload/doors", "preload/symbols", "preload/lookups", "preload/registers",

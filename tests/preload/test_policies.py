@@ -99,6 +99,8 @@ class Deciding(Policies):
             [("a", ALPHA, {}), ("rest", {}, {})], "alpha:2", SITES="off",
             allow=[r"rules match on native frames, but SPILLWAY_SITES is off"])
         self.check(result, "rest", matched=1)
+        _, result = self.run_rules([("rest", {}, {})], "alpha:2", SITES="off")  # and no message
+        self.check(result, "rest", matched=1)
 
 
 class Loading(Policies):

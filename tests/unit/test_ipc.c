@@ -291,6 +291,77 @@ static void test_part_of_a_message(void **state)
     assert_int_equal(close(fds[0]) | close(sockets[0]) | close(sockets[1]), 0);
 }
 
+/* ---- an owner that does not keep to the format ---- */
+
+struct false_owner {
+    struct spw_ipc_handle handle;
+    struct spw_ipc_answer answers[2];
+    size_t fds[2]; /* that come with each */
+    int socket;
+};
+
+static void *answer_falsely(void *argument)
+{
+    struct false_owner *owner = argument;
+    int client = accept(owner->socket, NULL, NULL), sent = STDERR_FILENO;
+    struct spw_ipc_request request;
+    size_t none;
+
+    for (int i = 0; i < 2 && spw_ipc_receive(client, &request, sizeof(request), NULL, 0, &none);
+         i++) {
+        (void)spw_ipc_send(client, &owner->answers[i], sizeof(owner->answers[i]), &sent,
+                           owner->fds[i]);
+    }
+    (void)close(client);
+    return NULL;
+}
+
+/* Fetches from that owner. No descriptor stays open unless all is as it should be. */
+static enum spw_ipc_reply fetch_falsely(struct false_owner *owner)
+{
+    struct sockaddr_un address;
+    struct spw_ipc_block block;
+    enum spw_ipc_reply reply;
+    int before = count_fds();
+    pthread_t thread;
+    socklen_t length;
+
+    owner->handle = (struct spw_ipc_handle){.version = SPW_IPC_VERSION, .pid = getpid()};
+    length = spw_ipc_address(&owner->handle, &address);
+    owner->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(owner->socket, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(owner->socket, 1), 0);
+    assert_int_equal(pthread_create(&thread, NULL, answer_falsely, owner), 0);
+    reply = spw_ipc_fetch(&owner->handle, &block);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)close(owner->socket);
+    spw_ipc_block_fini(&block);
+    assert_int_equal(count_fds(), before);
+    return reply;
+}
+
+static void test_false_answers(void **state)
+{
+    const struct spw_ipc_answer good = {
+        .status = SPW_IPC_GRANTED, .count = 2, .bytes = PAGE, .chunks = {PAGE}};
+    struct false_owner owner = {.answers = {good, good}, .fds = {1, 1}};
+
+    assert_int_equal(fetch_falsely(&owner), SPW_IPC_GOT);
+    owner.answers[1].count = 3; /* which it was not before */
+    assert_int_equal(fetch_falsely(&owner), SPW_IPC_SILENT);
+    owner.answers[1] = good;
+    owner.answers[1].chunks[0] = 0;
+    assert_int_equal(fetch_falsely(&owner), SPW_IPC_SILENT);
+    owner.answers[1].chunks[0] = UINT64_MAX / 2;
+    assert_int_equal(fetch_falsely(&owner), SPW_IPC_SILENT);
+    owner.answers[1] = good;
+    owner.fds[1] = 0;
+    assert_int_equal(fetch_falsely(&owner), SPW_IPC_SILENT);
+    owner.fds[1] = 1;
+    owner.answers[1].status = SPW_IPC_UNKNOWN;
+    assert_int_equal(fetch_falsely(&owner), SPW_IPC_DENIED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_ends),          cmocka_unit_test(test_closed_by_the_program),
         cmocka_unit_test(test_silent_client), cmocka_unit_test(test_stopped_owner),
         cmocka_unit_test(test_no_descriptor), cmocka_unit_test(test_part_of_a_message),
+        cmocka_unit_test(test_false_answers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
