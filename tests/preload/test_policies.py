@@ -102,6 +102,18 @@ class Deciding(Policies):
         _, result = self.run_rules([("rest", {}, {})], "alpha:2", SITES="off")  # and no message
         self.check(result, "rest", matched=1)
 
+    def test_sites_that_rules_need(self):
+        """There is a message where they are not recorded, and none where they are."""
+        python = {"python": {"function": "forward"}}
+        for match, sites, missing in ((ALPHA, "native", ""), (ALPHA, "both", ""),
+                                      (ALPHA, "python", "native frames"), (python, "python", ""),
+                                      (python, "both", ""), (python, "native", "Python frames")):
+            with self.subTest(match, sites=sites):
+                said = f"rules match on {missing}, but SPILLWAY_SITES is {sites}"
+                _, result = self.run_rules([("a", match, {})], "alpha:2", SITES=sites,
+                                           allow=[said] if missing else [])
+                self.assertEqual(said in result.stderr, missing != "")
+
 
 class Loading(Policies):
     def test_bad_file(self):
