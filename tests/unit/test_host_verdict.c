@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -58,10 +59,35 @@ static void test_key(void **state)
     assert_string_not_equal(other, key);
 }
 
+/* A verdict is kept for one key; both kinds are read as they were written. */
+static void test_kept(void **state)
+{
+    const CUmemLocation node = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = 3};
+    char folder[] = "/tmp/verdict-XXXXXX", command[64];
+    CUmemLocation place;
+    bool works;
+
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("SPILLWAY_RUN_DIR", folder, 1), 0);
+    assert_false(spw_driver_host_verdict_read(/* simulated */ true, "key", &works, &place));
+    for (int written = 0; written < 2; written++) {
+        spw_driver_host_verdict_write(/* simulated */ true, "key", written != 0, node);
+        works = written == 0;
+        assert_true(spw_driver_host_verdict_read(/* simulated */ true, "key", &works, &place));
+        assert_int_equal(works, written);
+        assert_int_equal(place.type, node.type);
+        assert_int_equal(place.id, node.id);
+    }
+    assert_false(spw_driver_host_verdict_read(/* simulated */ true, "other", &works, &place));
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_key),
+        cmocka_unit_test(test_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
