@@ -5,6 +5,7 @@
  * free, free-async: frees 40 MiB twice, with an allocation in between; the first free fails.
  * begin: begins a capture, which fails, and then allocates.
  * capture: begins a capture twice, and frees a block from before it.
+ * captures: ends one of two captures, and allocates on the stream of the other.
  * end: ends a capture, which the driver refuses at first, and allocates on its stream meanwhile and
  *     afterwards.
  * streams: lets a stream of another device have the handle of one that is gone.
@@ -175,6 +176,29 @@ static void destroy(void)
     }
 }
 
+static void two_captures(void)
+{
+    CUdeviceptr captured = 0, block = 0;
+    CUstream streams[2] = {stream};
+    CUgraph graph;
+
+    MUST(cuStreamCreate(&streams[1], CU_STREAM_NON_BLOCKING));
+    for (int ended = 0; ended < 2; ended++) {
+        for (int i = 0; i < 2; i++) {
+            SHOW(name_of, cuStreamBeginCapture(streams[i], CU_STREAM_CAPTURE_MODE_RELAXED));
+        }
+        SHOW(name_of, cuStreamEndCapture(streams[ended], &graph));
+        MUST(cuGraphDestroy(graph));
+        SHOW(name_of, cuMemAllocAsync(&captured, BYTES, streams[1 - ended]));
+        SHOW(name_of, cuMemFreeAsync(captured, streams[1 - ended]));
+        SHOW(name_of, cuStreamEndCapture(streams[1 - ended], &graph));
+        MUST(cuGraphDestroy(graph));
+    }
+    SHOW(name_of, cuMemAllocAsync(&block, BYTES, stream));
+    SHOW(name_of, cuMemFreeAsync(block, stream));
+    MUST(cuStreamSynchronize(stream));
+}
+
 int main(int argc, char **argv)
 {
     CUcontext context = NULL;
@@ -190,6 +214,8 @@ int main(int argc, char **argv)
         begin();
     } else if (strcmp(argv[1], "capture") == 0) {
         capture();
+    } else if (strcmp(argv[1], "captures") == 0) {
+        two_captures();
     } else if (strcmp(argv[1], "end") == 0) {
         end();
     } else if (strcmp(argv[1], "streams") == 0) {

@@ -412,6 +412,12 @@ class Refused(harness.Case):
         self.assertEqual(result.device()["live_peak_bytes"], 2 * 40 * MIB)
         self.assertEqual(result.device()["live_bytes"], 0)
 
+    def test_two_captures(self):
+        """Each goes on when the other ends."""
+        result = self.run_both(PROGRAMS / "refused", "captures")
+        self.assertEqual(result.device()["captured_allocs"], 2)
+        self.assertEqual(result.device()["allocs"], 1)
+
     def test_handle_of_another_stream(self):
         result = self.run_both(PROGRAMS / "refused", "streams", SIM_DEVICES=2)
         self.assertEqual(result.stdout, "same handle: yes\n")
