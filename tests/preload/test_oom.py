@@ -159,13 +159,16 @@ class Report(harness.Case):
         self.assertIsNone(result.stats["oom"]["rule"])
 
     def test_many_holders(self):
-        """Only the largest are told; their number is that of all."""
+        """Only the largest are told, equal ones in the order of their first allocation; their
+        number is that of all."""
         result = self.run_program(PROGRAMS / "many_sites", SIM_MEMORY="1GiB", SPILL="off",
                                   allow=[OOM])
         report = result.reports()[0]
         self.assertIn("held by 128 call sites, the largest:", report)
         self.assertEqual(sum("1 MiB in      1 block" in line for line in report), 10)
         self.assertEqual(result.stats["oom"]["holding_sites"], 128)
+        numbers = [site["id"] for site in result.stats["oom"]["sites"]]
+        self.assertEqual(numbers, sorted(numbers))
 
     def test_on_a_machine_with_a_control_group(self):
         """The group has less than the machine: 2 GiB, of which 1 GiB is left."""
