@@ -8,6 +8,7 @@
  * captures: ends one of two captures, and allocates on the stream of the other.
  * end: ends a capture, which the driver refuses at first, and allocates on its stream meanwhile and
  *     afterwards.
+ * reset: resets and releases the primary context of a device that has none.
  * streams: lets a stream of another device have the handle of one that is gone.
  * destroy: destroys a context whose work is under way, with its memory. */
 #include <cuda.h>
@@ -218,6 +219,9 @@ int main(int argc, char **argv)
         two_captures();
     } else if (strcmp(argv[1], "end") == 0) {
         end();
+    } else if (strcmp(argv[1], "reset") == 0) {
+        SHOW(name_of, cuDevicePrimaryCtxReset(1));
+        SHOW(name_of, cuDevicePrimaryCtxRelease(1));
     } else if (strcmp(argv[1], "streams") == 0) {
         streams();
     } else if (strcmp(argv[1], "destroy") == 0) {

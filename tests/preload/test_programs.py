@@ -412,6 +412,13 @@ class Refused(harness.Case):
         self.assertEqual(result.device()["live_peak_bytes"], 2 * 40 * MIB)
         self.assertEqual(result.device()["live_bytes"], 0)
 
+    def test_reset_of_an_unused_device(self):
+        """It gets no context for that."""
+        log = self.folder / "log"
+        self.run_both(PROGRAMS / "refused", "reset", SIM_DEVICES=2)
+        self.run_program(PROGRAMS / "refused", "reset", SIM_DEVICES=2, SIM_LOG=log)
+        self.assertEqual(log.read_text().count(" cuDevicePrimaryCtxRetain = "), 1)
+
     def test_two_captures(self):
         """Each goes on when the other ends."""
         result = self.run_both(PROGRAMS / "refused", "captures")
