@@ -66,6 +66,7 @@ static enum spw_err wait_for_all_streams(struct spw_backend_copier *copier)
     return err;
 }
 
+/* *ret_any: at least one copy was enqueued. */
 static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_vm_copy *copies,
                             size_t count, bool *ret_any)
 {

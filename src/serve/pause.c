@@ -9,6 +9,8 @@
 #include "track/lease.h"
 #include "track/spill.h"
 
+#include <pthread.h>
+
 /* Memory of a device that the pool holds, charges of others included. */
 static uint64_t committed(const struct spw_device *device)
 {
@@ -200,12 +202,17 @@ static _Atomic unsigned next_ticket, served_ticket;
 static void take_turn(void)
 {
     struct spw_backoff backoff = {.limit_ns = UINT64_MAX};
-    unsigned ticket = atomic_fetch_add(&next_ticket, 1);
+    unsigned ticket;
+    int cancel;
 
+    /* A thread that is cancelled while it waits would leave a ticket that nobody serves. */
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    ticket = atomic_fetch_add(&next_ticket, 1);
     while (atomic_load(&served_ticket) != ticket) {
         (void)spw_backoff_pause(&backoff);
     }
     spw_lock(&spw_locks.pausing);
+    (void)pthread_setcancelstate(cancel, NULL);
 }
 
 static void end_turn(void)

@@ -25,7 +25,7 @@ PROGRAMS = ("preload/programs", "preload/policies", "preload/oom", "fault/faults
 SUITES = {
     "backend": ("unit/backend*", "unit/copier", "unit/fence", *PROGRAMS, "stress/stress"),
     "callsite": ("unit/site_*", "preload/sites", "preload/policies", "preload/hostile",
-                 "preload/top", "preload/report"),
+                 "preload/top", "preload/report", "preload/oom"),
     "common": ("unit/*", "preload/doors", "preload/command", "preload/hostile", "preload/programs"),
     "driver": ("unit/backend", "unit/host_verdict", "preload/doors", "preload/symbols",
                "preload/lookups", "preload/sharing", "preload/hostile", *PROGRAMS),
