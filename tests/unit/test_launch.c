@@ -6,6 +6,7 @@
 #include "stats/stats.h"
 
 #include "child.h"
+#include "valgrind.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -34,14 +35,6 @@ static void write_script(const char *path, const char *text, mode_t mode)
     chmod(path, mode);
 }
 
-/* Valgrind dies itself when a script's interpreter is missing. */
-static bool under_valgrind(void)
-{
-    const char *preload = getenv("LD_PRELOAD");
-
-    return preload != NULL && strstr(preload, "vgpreload") != NULL;
-}
-
 static void codes(void)
 {
     redirect_errors(errors);
@@ -57,7 +50,7 @@ static void codes(void)
     redirect_errors(errors);
     expect(LAUNCH("./no-such-file"), SPW_CLI_EXIT_NOT_FOUND,
            "spillway: run: ./no-such-file: no such file\n");
-    if (!under_valgrind()) {
+    if (!is_under_valgrind()) { /* which dies itself when a script's interpreter is missing */
         redirect_errors(errors);
         expect(LAUNCH("./no-interpreter"), SPW_CLI_EXIT_CANNOT_START,
                "spillway: run: ./no-interpreter: cannot be started: its interpreter is missing\n");

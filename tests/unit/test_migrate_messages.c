@@ -173,6 +173,7 @@ static void test_records(void **state)
     errors = in_folder("errors.txt");
     tier_open(tier_usual()); /* the addresses are the same in the child */
     tier_fill_and_age(0);
+    tier_close();
     pid = in_child(log_records);
     snprintf(expected, sizeof(expected),
              "spillway: access free %#llx\n"
@@ -189,7 +190,6 @@ static void test_records(void **state)
              (unsigned long long)tier.blocks[1], pid, (unsigned long long)tier.blocks[0], pid,
              (unsigned long long)tier.blocks[1], pid);
     assert_string_equal(content(errors), expected);
-    tier_close();
 }
 
 static int make_folder(void **state)
