@@ -199,26 +199,33 @@ static enum spw_pause_outcome move_out(const struct spw_pause_request *request,
  * that pauses itself again and again would keep a command of `spillway` waiting for minutes. */
 static _Atomic unsigned next_ticket, served_ticket;
 
+/* The state of cancellation that the thread had before its turn. Under spw_locks.pausing. */
+static int cancel_before;
+
+/* A thread that is cancelled as it waits or has its turn would keep all others from theirs, so it
+ * cannot be until the turn ends. */
 static void take_turn(void)
 {
     struct spw_backoff backoff = {.limit_ns = UINT64_MAX};
     unsigned ticket;
     int cancel;
 
-    /* A thread that is cancelled while it waits would leave a ticket that nobody serves. */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     ticket = atomic_fetch_add(&next_ticket, 1);
     while (atomic_load(&served_ticket) != ticket) {
         (void)spw_backoff_pause(&backoff);
     }
     spw_lock(&spw_locks.pausing);
-    (void)pthread_setcancelstate(cancel, NULL);
+    cancel_before = cancel;
 }
 
 static void end_turn(void)
 {
+    int cancel = cancel_before;
+
     spw_unlock(&spw_locks.pausing);
     atomic_fetch_add(&served_ticket, 1);
+    (void)pthread_setcancelstate(cancel, NULL);
 }
 
 /* Only one thread at a time begins or ends a pause. A pause that holds the program is waited for

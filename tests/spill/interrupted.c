@@ -3,6 +3,7 @@
  *     interrupted context   destroys its context
  *     interrupted fork      forks a child, which prints its pid and lives until the next line
  *     interrupted itself    pauses and resumes itself again and again until the next line
+ *     interrupted cancelled the same, while it cancels other threads that want to pause it
  *
  * Prints "ready" with blocks of 256 MiB, and begins when it gets a line. */
 #include "common.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { BLOCKS = 8, BYTES = 32 * MIB, WORDS = BYTES / 4 };
+enum { BLOCKS = 8, BYTES = 32 * MIB, WORDS = BYTES / 4, CANCELLED = 20, CANCEL_AFTER_US = 20000 };
 
 static CUcontext context;
 static CUdeviceptr blocks[BLOCKS];
@@ -69,14 +70,38 @@ static void *pause_often(void *ended)
     return NULL;
 }
 
-static void pause_itself(void)
+static void *pause_and_resume(void *unused)
+{
+    (void)call("spillway_pause");
+    (void)call("spillway_resume");
+    return unused;
+}
+
+static void cancel_others(void)
+{
+    for (int i = 0; i < CANCELLED; i++) {
+        pthread_t thread;
+
+        pthread_create(&thread, NULL, pause_and_resume, NULL);
+        (void)usleep(CANCEL_AFTER_US);
+        (void)pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
+    (void)call("spillway_resume"); /* what the last one has left */
+}
+
+static void pause_itself(bool cancels)
 {
     _Atomic bool ended = false;
     pthread_t thread;
     size_t wrong = 0;
 
     pthread_create(&thread, NULL, pause_often, &ended);
-    await_line();
+    if (cancels) {
+        cancel_others();
+    } else {
+        await_line();
+    }
     atomic_store(&ended, true);
     pthread_join(thread, NULL);
     for (int i = 0; i < BLOCKS; i++) {
@@ -102,7 +127,9 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "fork") == 0) {
         fork_child();
     } else if (strcmp(what, "itself") == 0) {
-        pause_itself();
+        pause_itself(/* cancels */ false);
+    } else if (strcmp(what, "cancelled") == 0) {
+        pause_itself(/* cancels */ true);
     } else {
         return 2;
     }

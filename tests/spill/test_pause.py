@@ -482,6 +482,13 @@ class Pause(harness.Case):
         self.assertEqual(program.process.stdout.readline(), "0 words wrong\n")
         self.assertEqual(program.process.wait(timeout=60), 0)
 
+    def test_threads_that_are_cancelled(self):
+        """While they wait for their turn to pause, or have it: the others still get theirs."""
+        program = self.begin("cancelled")
+        self.go(program)
+        self.assertEqual(program.process.wait(timeout=60), 0)
+        self.assertEqual(program.process.stdout.read().splitlines()[-1], "0 words wrong")
+
     def test_functions(self):
         result = self.run_program(PAUSED, "api", 20, SIM_MEMORY="1GiB")
         lines = result.stdout.splitlines()

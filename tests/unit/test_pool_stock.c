@@ -146,7 +146,6 @@ static void test_many_chunks(void **state)
     close_stock();
 }
 
-/* A chunk that is not created is not counted. */
 /* Chunks that are released leave their records to the next ones. */
 static void test_records_of_released_chunks(void **state)
 {
@@ -163,6 +162,7 @@ static void test_records_of_released_chunks(void **state)
     close_stock();
 }
 
+/* A chunk that is not created is not counted. */
 static void test_refused(void **state)
 {
     open_stock();
