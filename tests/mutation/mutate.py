@@ -55,7 +55,11 @@ def parse():
     parser.add_argument("--shard", type=shard, default=(1, 1))
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--longest", type=float, default=60)
-    return parser.parse_args()
+    options = parser.parse_args()
+    for path in options.only:
+        if not files([path]):
+            parser.error(f"--only {path}: expected a C file or folder of src/ that is mutated")
+    return options
 
 
 # ---- results ----
