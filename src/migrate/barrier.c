@@ -11,6 +11,9 @@ _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initi
 static _Thread_local bool holds __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec")));
 
+/* The calling thread has borrowed it from a pause. */
+static _Thread_local bool borrows __attribute__((tls_model("initial-exec")));
+
 /* Is told of threads that begin to wait for the end of a pause; NULL: nobody. */
 static void (*_Atomic on_arrival)(void);
 
@@ -30,7 +33,8 @@ void spw_migrate_barrier_reset(void)
     }
     atomic_store(&spw_migrate_barrier.closed, 0);
     atomic_store(&spw_migrate_barrier.held, 0);
-    holds = false;
+    atomic_store(&spw_migrate_barrier.loan, SPW_BARRIER_OWN);
+    holds = borrows = false;
     closings = 0;
 }
 
@@ -64,12 +68,25 @@ static void announce_arrival(void)
     }
 }
 
+/* Changes the loan from one value to the other. False when it has another one. */
+static bool change_loan(uint32_t from, uint32_t to)
+{
+    return atomic_compare_exchange_strong(&spw_migrate_barrier.loan, &from, to);
+}
+
+/* Takes the pass of a step. False when there is none. */
+static bool take_pass(void)
+{
+    return change_loan(SPW_BARRIER_PASS, SPW_BARRIER_LENT);
+}
+
 void spw_migrate_barrier_wait(struct spw_thread_slot *slot)
 {
     uint32_t closed;
 
-    /* A pause that begins to hold it meanwhile changes the value, and so hears of this thread. */
-    while ((closed = atomic_load(&spw_migrate_barrier.closed)) != 0) {
+    /* A pause that begins to hold it meanwhile changes the value, and so hears of this thread. The
+     * slot is marked when the pass is taken, so that the pause does not miss a thread that has. */
+    while ((closed = atomic_load(&spw_migrate_barrier.closed)) != 0 && !take_pass()) {
         leave_slot(slot);
         announce_arrival();
         spw_futex_wait(&spw_migrate_barrier.closed, closed, NULL);
@@ -77,11 +94,14 @@ void spw_migrate_barrier_wait(struct spw_thread_slot *slot)
     }
 }
 
-void spw_migrate_barrier_await_hold(void)
+void spw_migrate_barrier_await_hold(bool may_pass)
 {
-    while (!spw_migrate_barrier_inside() && atomic_load(&spw_migrate_barrier.held) != 0) {
+    uint32_t held;
+
+    while (!spw_migrate_barrier_inside() && (held = atomic_load(&spw_migrate_barrier.held)) != 0 &&
+           !(may_pass && take_pass())) {
         announce_arrival();
-        spw_futex_wait(&spw_migrate_barrier.held, 1, NULL);
+        spw_futex_wait(&spw_migrate_barrier.held, held, NULL);
     }
 }
 
@@ -123,39 +143,69 @@ static void open_barrier(void)
     spw_futex_wake(&spw_migrate_barrier.closed);
 }
 
-/* Closes the barrier and waits as long as `backoff` has patience. */
-static bool quiesce(struct spw_backoff *backoff)
+/* Waits until no other thread is inside, as long as `backoff` has patience. */
+static bool await_submitters(const struct spw_thread_slot *mine, struct spw_backoff *backoff)
 {
-    const struct spw_thread_slot *mine = spw_migrate_barrier_inside() ? spw_thread_self.slot : NULL;
-    uint32_t open = 0;
-
-    if (holds) {
-        closings++;
-        return true;
-    }
-    if (!atomic_load(&spw_migrate_barrier.armed) ||
-        !atomic_compare_exchange_strong(&spw_migrate_barrier.closed, &open, 1)) {
-        return false;
-    }
-    if (!spw_thread_slots_order()) {
-        open_barrier();
-        return false;
-    }
-    spw_migrate_barrier_depth++;
     while (has_submitters(mine)) {
         if (!spw_backoff_pause(backoff)) {
-            spw_migrate_barrier_resume();
             return false;
         }
     }
     return true;
 }
 
+/* Closes an open barrier with this value, and makes every thread see it. */
+static bool close_barrier(uint32_t value)
+{
+    uint32_t open = 0;
+
+    if (!atomic_load(&spw_migrate_barrier.armed) ||
+        !atomic_compare_exchange_strong(&spw_migrate_barrier.closed, &open, value)) {
+        return false;
+    }
+    if (!spw_thread_slots_order()) {
+        open_barrier();
+        return false;
+    }
+    return true;
+}
+
+/* Takes over the barrier that a pause holds. Nobody passes from then on. */
+static bool borrow(void)
+{
+    borrows = change_loan(SPW_BARRIER_LENT, SPW_BARRIER_BORROWED) ||
+              change_loan(SPW_BARRIER_PASS, SPW_BARRIER_BORROWED);
+    return borrows;
+}
+
+/* Gives it back. If the pause has ended meanwhile, it is opened. */
+static void give_back(void)
+{
+    borrows = false;
+    if (!change_loan(SPW_BARRIER_BORROWED, SPW_BARRIER_LENT)) {
+        atomic_store(&spw_migrate_barrier.loan, SPW_BARRIER_OWN);
+        open_barrier();
+    }
+}
+
 bool spw_migrate_barrier_quiesce(uint64_t most_ns)
 {
+    const struct spw_thread_slot *mine = spw_migrate_barrier_inside() ? spw_thread_self.slot : NULL;
     struct spw_backoff backoff = {.limit_ns = most_ns};
 
-    return quiesce(&backoff);
+    if (holds) {
+        closings++;
+        return true;
+    }
+    if (!close_barrier(1) && !borrow()) {
+        return false;
+    }
+    spw_migrate_barrier_depth++;
+    if (!await_submitters(mine, &backoff)) {
+        spw_migrate_barrier_resume();
+        return false;
+    }
+    return true;
 }
 
 void spw_migrate_barrier_resume(void)
@@ -165,7 +215,19 @@ void spw_migrate_barrier_resume(void)
         return;
     }
     spw_migrate_barrier_depth--;
-    open_barrier();
+    if (borrows) {
+        give_back();
+    } else {
+        open_barrier();
+    }
+}
+
+/* ---- pauses ---- */
+
+static void let_requests_pass(void)
+{
+    atomic_store(&spw_migrate_barrier.held, 0);
+    spw_futex_wake(&spw_migrate_barrier.held);
 }
 
 bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void))
@@ -174,25 +236,69 @@ bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void))
 
     atomic_store(&on_arrival, arrived);
     atomic_store(&spw_migrate_barrier.held, 1);
-    while (!quiesce(&backoff)) {
+    while (!close_barrier(2)) {
         if (!spw_backoff_pause(&backoff)) {
-            atomic_store(&spw_migrate_barrier.held, 0);
-            spw_futex_wake(&spw_migrate_barrier.held);
+            let_requests_pass();
             return false;
         }
     }
+    atomic_store(&spw_migrate_barrier.loan, SPW_BARRIER_LENT);
+    spw_migrate_barrier_depth++;
     holds = true;
-    atomic_store(&spw_migrate_barrier.closed, 2);
-    spw_futex_wake(&spw_migrate_barrier.closed);
     return true;
+}
+
+bool spw_migrate_barrier_await_quiet(uint64_t most_ns)
+{
+    struct spw_backoff backoff = {.limit_ns = most_ns};
+
+    return await_submitters(/* mine */ NULL, &backoff);
+}
+
+bool spw_migrate_barrier_claim(uint64_t most_ns)
+{
+    struct spw_backoff backoff = {.limit_ns = most_ns};
+
+    while (!change_loan(SPW_BARRIER_LENT, SPW_BARRIER_OWN)) {
+        if (!spw_backoff_pause(&backoff)) {
+            return false;
+        }
+    }
+    return await_submitters(/* mine */ NULL, &backoff);
+}
+
+void spw_migrate_barrier_step(uint64_t most_ns)
+{
+    struct spw_backoff backoff = {.limit_ns = most_ns};
+
+    while (!change_loan(SPW_BARRIER_LENT, SPW_BARRIER_PASS)) {
+        if (!spw_backoff_pause(&backoff)) {
+            return;
+        }
+    }
+    /* New values: a thread that was about to sleep looks again. */
+    atomic_fetch_add(&spw_migrate_barrier.closed, 1);
+    atomic_fetch_add(&spw_migrate_barrier.held, 1);
+    spw_futex_wake(&spw_migrate_barrier.closed);
+    spw_futex_wake(&spw_migrate_barrier.held);
+    while (atomic_load(&spw_migrate_barrier.loan) == SPW_BARRIER_PASS &&
+           spw_backoff_pause(&backoff)) {
+    }
+    (void)take_pass(); /* nobody wanted it */
 }
 
 void spw_migrate_barrier_release_hold(void)
 {
     holds = false;
-    atomic_store(&spw_migrate_barrier.held, 0);
-    spw_futex_wake(&spw_migrate_barrier.held);
-    spw_migrate_barrier_resume();
+    spw_migrate_barrier_depth--;
+    let_requests_pass();
+    while (!change_loan(SPW_BARRIER_BORROWED, SPW_BARRIER_LEFT)) {
+        if (change_loan(SPW_BARRIER_LENT, SPW_BARRIER_OWN) ||
+            atomic_load(&spw_migrate_barrier.loan) == SPW_BARRIER_OWN) {
+            open_barrier();
+            return;
+        }
+    }
 }
 
 uint64_t spw_migrate_barrier_submissions(void)

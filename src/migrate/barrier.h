@@ -9,7 +9,9 @@
  * for example from a driver callback, and so may the writer.
  *
  * A pause of the program (serve/pause.h) holds it closed for as long as it lasts, and then requests
- * for memory wait as well.
+ * for memory wait as well. Before it moves anything it lets single calls pass, since work of the
+ * device may wait for what this program, or another one, has not submitted yet; and it lends the
+ * closed barrier to migrations, since such a call may need room.
  *
  * Each slot counts its submissions; the sum tells how much was submitted in a time span. */
 #pragma once
@@ -21,10 +23,20 @@
 
 #include "common/thread_slots.h"
 
+/* What a pause lets others do that holds the barrier. */
+enum spw_migrate_barrier_loan {
+    SPW_BARRIER_OWN,      /* nothing: no pause holds it, or one that moves memory */
+    SPW_BARRIER_LENT,     /* a migration may borrow it, which then has it alone */
+    SPW_BARRIER_PASS,     /* so it may; or one call that waits passes */
+    SPW_BARRIER_BORROWED, /* a migration has it */
+    SPW_BARRIER_LEFT,     /* a migration has it, and opens it: the pause has ended */
+};
+
 struct spw_migrate_barrier {
-    _Atomic uint32_t closed; /* 1: submitters wait; 2: for the end of a pause; a futex word */
+    _Atomic uint32_t closed; /* 1: submitters wait; more: for the end of a pause; a futex word */
     _Atomic bool armed;      /* in use; set once, before the first submission */
-    _Atomic uint32_t held;   /* 1: closed by a pause; a futex word */
+    _Atomic uint32_t held;   /* not 0: closed by a pause; a futex word */
+    _Atomic uint32_t loan;   /* enum spw_migrate_barrier_loan */
 };
 
 extern struct spw_migrate_barrier spw_migrate_barrier;
@@ -95,11 +107,23 @@ static inline void spw_migrate_barrier_release(void)
 bool spw_migrate_barrier_quiesce(uint64_t most_ns);
 void spw_migrate_barrier_resume(void);
 
-/* Closes the barrier for a pause: also while another thread has closed it for a moment. False when
- * that takes longer than `most_ns`. `arrived` is called by each thread that begins to wait, with no
- * lock. Ended by release_hold, on the same thread. */
+/* Closes the barrier for a pause. Others may be inside still: see await_quiet. False when another
+ * thread has kept it closed for `most_ns`; then it is as before. `arrived` is called by each thread
+ * that begins to wait, with no lock. Ended by release_hold, on the same thread. */
 bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void));
 void spw_migrate_barrier_release_hold(void);
+
+/* For the thread that holds it. Waits, at most `most_ns`, until no other thread is inside; false
+ * when one is still. */
+bool spw_migrate_barrier_await_quiet(uint64_t most_ns);
+
+/* The same, and no call passes and no migration begins any more until release_hold. */
+bool spw_migrate_barrier_claim(uint64_t most_ns);
+
+/* For the thread that holds it, before it claims it. Lets one call that waits, or comes within
+ * `most_ns`, pass: a submission or a request for memory. It may be under way afterwards:
+ * await_quiet waits for a submission, and nothing does for a request for memory. */
+void spw_migrate_barrier_step(uint64_t most_ns);
 
 /* True while a pause holds it, or is about to. */
 static inline bool spw_migrate_barrier_is_held(void)
@@ -107,15 +131,24 @@ static inline bool spw_migrate_barrier_is_held(void)
     return atomic_load(&spw_migrate_barrier.held) != 0;
 }
 
-/* Waits until no pause holds the barrier, unless the calling thread is inside. To be called before
- * a request for memory takes a lock. */
-void spw_migrate_barrier_await_hold(void);
+/* Waits until no pause holds the barrier, or a step of it lets this call pass if it `may_pass`.
+ * Returns at once if the calling thread is inside. */
+void spw_migrate_barrier_await_hold(bool may_pass);
 
+/* To be called before a request for memory takes a lock. */
 static inline void spw_migrate_barrier_pass(void)
 {
     if (__builtin_expect(atomic_load_explicit(&spw_migrate_barrier.held, memory_order_relaxed) != 0,
                          0)) {
-        spw_migrate_barrier_await_hold();
+        spw_migrate_barrier_await_hold(/* may_pass */ true);
+    }
+}
+
+/* Likewise, before a call that must not be under way when a pause moves memory. */
+static inline void spw_migrate_barrier_await_end(void)
+{
+    if (spw_migrate_barrier_is_held()) {
+        spw_migrate_barrier_await_hold(/* may_pass */ false);
     }
 }
 

@@ -18,7 +18,12 @@
 #include "serve/placement.h"
 
 /* The outcome of a request: served by the pool, refused, or passed to the real driver. */
-enum outcome { TAKEN, REFUSED, PASSED };
+enum outcome {
+    TAKEN,
+    REFUSED,
+    PASSED,
+    TOO_EARLY, /* there is no room while a pause lets nothing move: to be tried again */
+};
 
 /* Passes a request to the real driver because spillway failed. */
 static enum outcome fail_open(const struct spw_track_request *request)
@@ -141,7 +146,7 @@ static __attribute__((noinline)) void tell_tier(struct spw_migrate *tier,
     }
 }
 
-static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_address)
+static enum outcome take_once(struct spw_track_request *request, CUdeviceptr *ret_address)
 {
     bool shares = spw_track_caller() == SPW_CALLER_SHARES;
     struct spw_result result;
@@ -180,12 +185,26 @@ static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_add
         *ret_address = result.address;
         return TAKEN;
     }
+    if ((err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY) && spw_migrate_barrier_is_held() &&
+        !spw_migrate_barrier_inside()) {
+        return TOO_EARLY;
+    }
     if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY || err == SPW_E_QUOTA) {
         (void)spw_serve_account_oom(request->device, pool, request->asked.api, request->asked.bytes,
                                     request->asked.site, err);
         return REFUSED;
     }
     return err == SPW_E_AGAIN ? REFUSED : fail_open(request);
+}
+
+static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_address)
+{
+    enum outcome outcome;
+
+    do {
+        outcome = take_once(request, ret_address);
+    } while (SPW_UNLIKELY(outcome == TOO_EARLY));
+    return outcome;
 }
 
 /* Accounts a request that the real driver has answered, with the size that was charged for it. */

@@ -176,7 +176,7 @@ static int ordinal_of(CUcontext context)
 static void await_pause(void)
 {
     if (!atomic_load(&spw_process.leaving)) {
-        spw_migrate_barrier_pass();
+        spw_migrate_barrier_await_end();
     }
 }
 

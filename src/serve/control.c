@@ -1,5 +1,6 @@
 #include "serve/control.h"
 
+#include "common/clock.h"
 #include "common/futex.h"
 #include "common/log.h"
 #include "common/options.h"
@@ -12,12 +13,18 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+/* A process that is held goes on if nothing is asked for so long: whoever held it has ended. */
 enum { NS_PER_MS = 1000000 };
+static const uint64_t HELD_MOST_NS = UINT64_C(10000000000);
 
 static _Atomic bool started;
 
 /* The program has reached a pause that is to end then. */
 static _Atomic bool wanted;
+
+/* The state before the program was held, and when it was asked to be, most recently. */
+static enum spw_control_state state_before;
+static uint64_t held_ns;
 
 static struct spw_stats_control *control_of_process(void)
 {
@@ -100,6 +107,48 @@ static void enter_state(struct spw_stats_control *control, const struct spw_paus
     }
 }
 
+static bool is_held(const struct spw_stats_control *control)
+{
+    return atomic_load(&control->state) == SPW_CONTROL_HELD;
+}
+
+static void leave_hold(struct spw_stats_control *control)
+{
+    if (is_held(control)) {
+        atomic_store(&control->state, state_before);
+    }
+}
+
+/* Threads that wait already tell again of themselves at each step. */
+static void hold_program(struct spw_stats_control *control, bool step, uint64_t wait_ns)
+{
+    bool held;
+    enum spw_pause_outcome outcome;
+
+    if (!is_held(control)) {
+        state_before = (enum spw_control_state)atomic_load(&control->state);
+    }
+    if (step || !is_held(control)) {
+        atomic_store(&wanted, false);
+    }
+    outcome = spw_serve_pause_hold(
+        &(struct spw_pause_request){.wait_ns = wait_ns, .arrived = note_arrival}, step, &held);
+    store_result(control, &(struct spw_pause_result){.outcome = outcome});
+    if (held) {
+        atomic_store(&control->state, SPW_CONTROL_HELD);
+        held_ns = spw_clock_ns();
+    } else {
+        leave_hold(control);
+    }
+}
+
+static void let_program_go(struct spw_stats_control *control)
+{
+    spw_serve_pause_let_go();
+    leave_hold(control);
+    store_result(control, &(struct spw_pause_result){.outcome = SPW_PAUSE_DONE});
+}
+
 static void pause_program(struct spw_stats_control *control, enum spw_control_state state,
                           uint64_t wait_ns)
 {
@@ -108,9 +157,12 @@ static void pause_program(struct spw_stats_control *control, enum spw_control_st
 
     memcpy(folder, control->folder, sizeof(folder)); /* another process may write it */
     folder[sizeof(folder) - 1] = '\0';
-    atomic_store(&wanted, false);
+    if (!is_held(control)) {
+        atomic_store(&wanted, false);
+    }
     result = spw_serve_pause_begin(&(struct spw_pause_request){
         .folder = folder[0] != '\0' ? folder : NULL, .wait_ns = wait_ns, .arrived = note_arrival});
+    leave_hold(control);
     store_result(control, &result);
     enter_state(control, &result, state);
 }
@@ -135,28 +187,60 @@ static void move_part(struct spw_stats_control *control, uint32_t action, uint64
                 resumes && !result.goes_on ? SPW_CONTROL_LISTENING : SPW_CONTROL_PAUSED_IN_PART);
 }
 
+/* Answers a request about all memory. False when there is nothing to do. */
+static bool answer_for_all(struct spw_stats_control *control, uint32_t action, uint64_t wait_ns)
+{
+    if (action == SPW_CONTROL_RESUME) {
+        if (is_held(control)) {
+            let_program_go(control);
+            return true;
+        }
+        if (atomic_load(&control->state) >= SPW_CONTROL_PAUSED_IN_PART) {
+            (void)resume_program(control, wait_ns);
+            return true;
+        }
+        return false;
+    }
+    if (is_paused(control) || action > SPW_CONTROL_STEP) {
+        return false;
+    }
+    if (action == SPW_CONTROL_HOLD || action == SPW_CONTROL_STEP) {
+        hold_program(control, action == SPW_CONTROL_STEP, wait_ns);
+    } else {
+        pause_program(control,
+                      action == SPW_CONTROL_PAUSE_ON_DEMAND ? SPW_CONTROL_PAUSED_ON_DEMAND
+                                                            : SPW_CONTROL_PAUSED,
+                      wait_ns);
+    }
+    return true;
+}
+
+/* The same for a part of the memory. */
+static bool answer_for_part(struct spw_stats_control *control, uint32_t action, uint64_t wait_ns)
+{
+    uint32_t state = atomic_load(&control->state);
+
+    if (is_paused(control) && action == SPW_CONTROL_RESUME) {
+        atomic_store(&control->outcome, SPW_CONTROL_WHOLE);
+        return true;
+    }
+    if ((action == SPW_CONTROL_RESUME && state == SPW_CONTROL_PAUSED_IN_PART) ||
+        (action == SPW_CONTROL_PAUSE && !is_paused(control) && state != SPW_CONTROL_HELD)) {
+        move_part(control, action, wait_ns);
+        return true;
+    }
+    return false;
+}
+
 /* Does what the newest request asks for, if there is one. */
 static void answer(struct spw_stats_control *control)
 {
     uint32_t action = atomic_exchange(&control->action, 0);
     uint64_t wait_ns = (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS;
     bool whole = atomic_load(&control->part) == SPW_CONTROL_PART_ALL;
-    uint32_t state = atomic_load(&control->state);
-    bool paused = is_paused(control);
 
-    if (action == SPW_CONTROL_RESUME && !whole && paused) {
-        atomic_store(&control->outcome, SPW_CONTROL_WHOLE);
-    } else if (action == SPW_CONTROL_RESUME && whole && state >= SPW_CONTROL_PAUSED_IN_PART) {
-        (void)resume_program(control, wait_ns);
-    } else if ((action == SPW_CONTROL_RESUME && state == SPW_CONTROL_PAUSED_IN_PART) ||
-               (action == SPW_CONTROL_PAUSE && !whole && !paused)) {
-        move_part(control, action, wait_ns);
-    } else if (!paused && (action == SPW_CONTROL_PAUSE || action == SPW_CONTROL_PAUSE_ON_DEMAND)) {
-        pause_program(control,
-                      action == SPW_CONTROL_PAUSE ? SPW_CONTROL_PAUSED
-                                                  : SPW_CONTROL_PAUSED_ON_DEMAND,
-                      wait_ns);
-    } else if (action != 0) {
+    if (action != 0 && !(whole ? answer_for_all(control, action, wait_ns)
+                               : answer_for_part(control, action, wait_ns))) {
         atomic_store(&control->outcome, SPW_CONTROL_ALREADY);
     }
 }
@@ -174,7 +258,7 @@ static void say_that_it_waits(const struct spw_stats_control *control)
 
 static void *run(void *unused)
 {
-    static const struct timespec retry = {.tv_sec = 1};
+    static const struct timespec second = {.tv_sec = 1};
     struct spw_stats_control *control = control_of_process();
     uint32_t seen = atomic_load(&control->answered), now;
     bool waits = false, told = false; /* the pause could not be ended when the program needed it */
@@ -185,12 +269,15 @@ static void *run(void *unused)
     for (;;) {
         now = atomic_load(&control->requests);
         if (now == seen) {
-            spw_futex_wait(&control->requests, seen, waits ? &retry : NULL);
+            spw_futex_wait(&control->requests, seen, waits || is_held(control) ? &second : NULL);
         } else {
             answer(control);
             seen = now;
             atomic_store(&control->answered, seen);
             spw_futex_wake(&control->answered);
+        }
+        if (is_held(control) && spw_clock_ns() - held_ns > HELD_MOST_NS) {
+            let_program_go(control);
         }
         /* Also when the program arrived before the pause was complete. */
         waits = is_on_demand(control) &&

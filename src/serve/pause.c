@@ -235,9 +235,88 @@ static void enter_pausing(bool holder)
     take_turn();
     while (!holder && !spw_migrate_barrier_inside() && spw_migrate_barrier_is_held()) {
         end_turn();
-        spw_migrate_barrier_pass();
+        spw_migrate_barrier_await_end();
         take_turn();
     }
+}
+
+/* The program is held. Of the thread that holds it. */
+static bool holding;
+
+static void let_go(void)
+{
+    if (holding) {
+        spw_migrate_barrier_release_hold();
+        holding = false;
+    }
+}
+
+static bool hold_program(const struct spw_pause_request *request)
+{
+    if (!holding) {
+        holding = spw_migrate_barrier_hold(request->wait_ns, request->arrived);
+    }
+    return holding;
+}
+
+/* Waits until no call is under way and all devices are idle. */
+static bool is_at_rest(uint64_t wait_ns)
+{
+    bool idle = false;
+
+    if (spw_migrate_barrier_await_quiet(wait_ns)) {
+        spw_track_lease_enter();
+        idle = all_idle(wait_ns);
+        spw_track_lease_leave();
+    }
+    return idle;
+}
+
+enum spw_pause_outcome spw_serve_pause_hold(const struct spw_pause_request *request, bool step,
+                                            bool *ret_held)
+{
+    enum spw_pause_outcome outcome;
+
+    enter_pausing(/* holder */ true);
+    outcome = foresee();
+    if (outcome == SPW_PAUSE_DONE) {
+        if (step && holding) {
+            spw_migrate_barrier_step(request->wait_ns);
+        }
+        outcome =
+            hold_program(request) && is_at_rest(request->wait_ns) ? SPW_PAUSE_DONE : SPW_PAUSE_BUSY;
+    } else {
+        let_go();
+    }
+    *ret_held = holding;
+    end_turn();
+    return outcome;
+}
+
+void spw_serve_pause_let_go(void)
+{
+    enter_pausing(/* holder */ true);
+    let_go();
+    end_turn();
+}
+
+static struct spw_pause_result move(const struct spw_pause_request *request,
+                                    const struct spw_block_filter *only)
+{
+    struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
+
+    spw_track_lease_enter();
+    result.outcome = move_out(request, only, &result);
+    if (result.outcome == SPW_PAUSE_DONE) {
+        spw_serve_part_begin(&request->part);
+    } else {
+        (void)bring_back(/* only */ NULL, request->wait_ns);
+        spw_serve_part_end_all();
+        result.undone = true;
+    }
+    spw_track_lease_leave();
+    count_left(&result, /* on_host */ false);
+    return result;
 }
 
 static struct spw_pause_result begin(const struct spw_pause_request *request)
@@ -249,27 +328,16 @@ static struct spw_pause_result begin(const struct spw_pause_request *request)
     if (spw_serve_part_find(&request->part, &blocks)) {
         result.outcome = foresee();
     }
-    if (result.outcome != SPW_PAUSE_DONE) {
-        return result;
-    }
-    if (held && !spw_migrate_barrier_hold(request->wait_ns, request->arrived)) {
+    if (result.outcome == SPW_PAUSE_DONE && held &&
+        !(hold_program(request) && spw_migrate_barrier_claim(request->wait_ns))) {
         result.outcome = SPW_PAUSE_BUSY;
-        return result;
     }
-    spw_track_lease_enter();
-    result.outcome = move_out(request, &blocks.filter, &result);
     if (result.outcome == SPW_PAUSE_DONE) {
-        spw_serve_part_begin(&request->part);
-    } else {
-        (void)bring_back(/* only */ NULL, request->wait_ns);
-        spw_serve_part_end_all();
-        result.undone = true;
+        result = move(request, &blocks.filter);
     }
-    spw_track_lease_leave();
     if (result.outcome != SPW_PAUSE_DONE && held) {
-        spw_migrate_barrier_release_hold();
+        let_go();
     }
-    count_left(&result, /* on_host */ false);
     return result;
 }
 
@@ -308,7 +376,7 @@ static struct spw_pause_result end(const struct spw_part *part, uint64_t wait_ns
         spw_serve_part_end_all();
     }
     if (held) {
-        spw_migrate_barrier_release_hold();
+        let_go();
     }
     count_left(&result, /* on_host */ true);
     return result;
@@ -330,6 +398,7 @@ struct spw_pause_result spw_serve_pause_end(const struct spw_part *part, uint64_
 void spw_serve_pause_forget(void)
 {
     atomic_store(&served_ticket, atomic_load(&next_ticket));
+    holding = false;
     if (swap_file.buffer != NULL) {
         spw_migrate_swap_file_close(&swap_file);
     }

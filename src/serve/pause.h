@@ -45,8 +45,19 @@ struct spw_pause_result {
     bool goes_on;         /* of an end: other memory is paused still */
 };
 
+/* Holds the program, and waits at most `wait_ns` for its calls and for each device: DONE when all
+ * are idle, so that a pause can begin. BUSY: not yet. The program stays held then, if *ret_held. It
+ * is to be called again, and may `step`: let one call pass first, since devices may wait for work
+ * that is not submitted yet. With any other outcome the program is not held. */
+enum spw_pause_outcome spw_serve_pause_hold(const struct spw_pause_request *request, bool step,
+                                            bool *ret_held);
+
+/* Lets a program go on that is held, and not paused. */
+void spw_serve_pause_let_go(void);
+
 /* Moves memory, and gives what is free to the driver. Unless the outcome is DONE, nothing has
- * changed, but that earlier pauses have ended too if it was undone. */
+ * changed, but that the program is not held any more, and that earlier pauses have ended too if it
+ * was undone. */
 struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *request);
 
 /* Brings the memory of a part back as far as the devices have room. What has no room stays usable

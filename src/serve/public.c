@@ -220,7 +220,7 @@ static CUresult pause(enum spw_control_part kind, const char *name)
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
-    spw_migrate_barrier_pass(); /* while another process pauses this one */
+    spw_migrate_barrier_await_end(); /* while another process pauses this one */
     switch (spw_serve_pause_begin(&request).outcome) {
     case SPW_PAUSE_DONE:
     case SPW_PAUSE_UNUSED:
@@ -241,7 +241,7 @@ static CUresult resume(enum spw_control_part kind, const char *name)
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
-    spw_migrate_barrier_pass();
+    spw_migrate_barrier_await_end();
     return spw_serve_pause_end(&part, pause_wait_ns, /* held */ false).outcome == SPW_PAUSE_NO_PART
                ? CUDA_ERROR_INVALID_VALUE
                : CUDA_SUCCESS;

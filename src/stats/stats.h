@@ -17,7 +17,7 @@
 #include "common/options.h"
 #include "pool/accounts.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 13 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 14 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72, SPW_STATS_PART = 160 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
@@ -85,6 +85,7 @@ struct spw_stats_device {
 enum spw_control_state {
     SPW_CONTROL_NONE, /* nobody listens */
     SPW_CONTROL_LISTENING,
+    SPW_CONTROL_HELD,             /* the program waits, and a pause is to follow soon */
     SPW_CONTROL_PAUSED_IN_PART,   /* some memory is on the host, and the program goes on */
     SPW_CONTROL_PAUSED,           /* the program waits for the end of the pause */
     SPW_CONTROL_PAUSED_ON_DEMAND, /* the pause ends as soon as the program needs the device */
@@ -93,6 +94,8 @@ enum spw_control_action {
     SPW_CONTROL_PAUSE = 1,
     SPW_CONTROL_PAUSE_ON_DEMAND,
     SPW_CONTROL_RESUME,
+    SPW_CONTROL_HOLD, /* before a pause of all memory: see spw_serve_pause_hold */
+    SPW_CONTROL_STEP, /* to a process that is held: the same, after one call has passed */
 };
 /* The memory that a request is about. */
 enum spw_control_part {

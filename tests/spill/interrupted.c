@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { BLOCKS = 8, BYTES = 32 * MIB, WORDS = BYTES / 4, CANCELLED = 20, CANCEL_AFTER_US = 20000 };
+enum { BLOCKS = 8, BYTES = 32 * MIB, WORDS = BYTES / 4, CANCELLED = 8, CANCEL_AFTER_US = 20000 };
 
 static CUcontext context;
 static CUdeviceptr blocks[BLOCKS];

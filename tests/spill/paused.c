@@ -10,10 +10,13 @@
  *     paused tries ROUNDS COMMAND TO  the same, with `--to TO`, and goes on if that is refused
  *     paused api ROUNDS        pauses and resumes itself
  *     paused graph             is paused by its own thread while a graph is captured
- *     paused pair FILE NUMBER  two processes, numbers 0 and 1, whose streams wait for each other
- *                              at each step through a file in memory
+ *     paused ring FILE NUMBER COUNT AHEAD   one of COUNT processes, whose streams wait for each
+ *                              other at each step through a file in memory. Each allocates and
+ *                              frees memory in between, and submits AHEAD steps before it waits
  *     paused spin              its device never becomes idle before the input ends
- *     paused inside            the same, and a thread waits for it inside a copy */
+ *     paused inside            the same, and a thread waits for it inside a copy
+ *     paused greedy            the same, and a thread asks for too much memory all the time; how
+ *                              often it was refused is printed */
 #include "common.h"
 
 #include <dlfcn.h>
@@ -26,6 +29,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "spillway.h"
 
@@ -308,33 +312,86 @@ static void pause_in_capture(void)
     check(block, 1000, NULL);
 }
 
-/* A step is done when the other process has begun it too. */
-static void step_together(const char *path, int number)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    _Atomic uint32_t *flags = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    CUdeviceptr block, flag;
-    CUstream stream;
+/* ---- processes that wait for each other ---- */
 
-    (void)enter(number);
-    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    MUST(cuMemHostRegister(flags, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
-    MUST(cuMemHostGetDevicePointer(&flag, flags, 0));
-    new_block(&block, 1, WORDS, stream);
-    for (uint32_t i = 1; atomic_load(&flags[2]) == 0; i++) {
-        MUST(cuStreamWriteValue32(stream, flag + 4 * (CUdeviceptr)number, i, 0));
-        MUST(cuStreamWaitValue32(stream, flag + 4 * (CUdeviceptr)(1 - number), i,
+/* In memory that the processes share. */
+struct flags {
+    _Atomic uint32_t steps[THREADS]; /* that the stream of each process has begun */
+    _Atomic uint32_t last;           /* step of all; 0: not known yet */
+};
+
+struct rank {
+    struct flags *flags;
+    CUdeviceptr flag; /* the device's address of the flags */
+    int number, count;
+    CUstream stream;
+    CUdeviceptr block;
+};
+
+/* A step is done when all processes have begun it. */
+static void submit_step(struct rank *rank, uint32_t i)
+{
+    CUdeviceptr large;
+
+    MUST(cuMemFreeAsync(rank->block, rank->stream));
+    (void)new_block(&rank->block, 1, WORDS, rank->stream);
+    (void)new_block(&large, 1, 2 * WORDS, rank->stream);
+    MUST(cuStreamWriteValue32(rank->stream, rank->flag + 4 * (CUdeviceptr)rank->number, i, 0));
+    for (int k = 0; k < rank->count; k++) {
+        MUST(cuStreamWaitValue32(rank->stream, rank->flag + 4 * (CUdeviceptr)k, i,
                                  CU_STREAM_WAIT_VALUE_GEQ));
-        MUST(cuMemsetD32Async(block, i, WORDS, stream));
-        check(block, i, stream);
+    }
+    MUST(cuMemsetD32Async(large, i, 2 * WORDS, rank->stream));
+    MUST(cuMemcpyDtoDAsync(rank->block, large, WORDS * sizeof(uint32_t), rank->stream));
+    MUST(cuMemFreeAsync(large, rank->stream));
+}
+
+/* Prints the step, but not more often than somebody reads. */
+static void print_step(uint32_t i)
+{
+    static uint64_t printed_ns;
+    struct timespec time;
+    uint64_t now_ns;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    now_ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    if (now_ns - printed_ns > UINT64_C(1000000) * PRINT_MS) {
+        printed_ns = now_ns;
         printf("%" PRIu32 "\n", i);
         fflush(stdout);
-        if (poll(&input, 1, 0) != 0) {
-            atomic_store(&flags[2], 1);
+    }
+}
+
+static void open_flags(const char *path, struct rank *rank)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    rank->flags = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    MUST(cuMemHostRegister(rank->flags, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
+    MUST(cuMemHostGetDevicePointer(&rank->flag, rank->flags, 0));
+}
+
+static void step_together(const char *path, struct rank *rank, uint32_t ahead)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    bool told = false;
+
+    (void)enter(rank->number);
+    MUST(cuStreamCreate(&rank->stream, CU_STREAM_NON_BLOCKING));
+    open_flags(path, rank);
+    (void)new_block(&rank->block, 1, WORDS, rank->stream);
+    for (uint32_t i = 1; atomic_load(&rank->flags->last) == 0 || i <= rank->flags->last; i++) {
+        submit_step(rank, i);
+        if (i % ahead == 0) {
+            check(rank->block, i, rank->stream);
+            print_step(i);
+        }
+        /* Others are not more than `ahead` steps further. */
+        if (!told && rank->number == 0 && poll(&input, 1, 0) != 0) {
+            atomic_store(&rank->flags->last, (i / ahead + 3) * ahead);
+            told = true;
         }
     }
-    atomic_store(&flags[number], INT32_MAX); /* the other one may have begun one step more */
 }
 
 struct copy {
@@ -352,10 +409,26 @@ static void *copy_word(void *argument)
     return NULL;
 }
 
-/* A stream waits for a value that is written at the end. `inside`: a copy waits for the stream. */
-static void spin(bool inside)
+/* Until there is no room any more, and longer. */
+static void *ask_for_too_much(void *context)
+{
+    CUdeviceptr block;
+
+    MUST(cuCtxSetCurrent(context));
+    while (!atomic_load(&ends)) {
+        if (cuMemAlloc(&block, 64 * MIB) == CUDA_ERROR_OUT_OF_MEMORY) {
+            atomic_fetch_add(&steps, 1);
+        }
+    }
+    return NULL;
+}
+
+/* A stream waits for a value that is written at the end. `inside`: a copy waits for the stream.
+ * `greedy`: a thread asks for memory meanwhile. */
+static void spin(bool inside, bool greedy)
 {
     struct copy copy = {.context = enter(0)};
+    pthread_t asking;
     CUdeviceptr block, flag;
     pthread_t copier;
     CUstream stream;
@@ -372,7 +445,14 @@ static void spin(bool inside)
         copy.block = block;
         MUST(pthread_create(&copier, NULL, copy_word, &copy));
     }
+    if (greedy) {
+        MUST(pthread_create(&asking, NULL, ask_for_too_much, copy.context));
+    }
     print_steps();
+    atomic_store(&ends, true);
+    if (greedy) {
+        MUST(pthread_join(asking, NULL));
+    }
     atomic_store((_Atomic uint32_t *)host, 1);
     if (inside) {
         MUST(pthread_join(copier, NULL));
@@ -396,12 +476,14 @@ int main(int argc, char **argv)
         work_and_ask(atoi(argv[2]), argv[3], NULL);
     } else if (argc == 5 && strcmp(argv[1], "tries") == 0) {
         work_and_ask(atoi(argv[2]), argv[3], argv[4]);
-    } else if (argc == 4) {
-        step_together(argv[2], atoi(argv[3]));
+    } else if (argc == 6) {
+        struct rank rank = {.number = atoi(argv[3]), .count = atoi(argv[4])};
+
+        step_together(argv[2], &rank, (uint32_t)atoi(argv[5]));
     } else if (argc == 2 && strcmp(argv[1], "graph") == 0) {
         pause_in_capture();
-    } else if (argc == 2 && (strcmp(argv[1], "spin") == 0 || strcmp(argv[1], "inside") == 0)) {
-        spin(strcmp(argv[1], "inside") == 0);
+    } else if (argc == 2) {
+        spin(strcmp(argv[1], "inside") == 0, strcmp(argv[1], "greedy") == 0);
     } else {
         return 2;
     }

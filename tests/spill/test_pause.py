@@ -128,7 +128,7 @@ class Pause(harness.Case):
             with self.subTest(words):
                 program = Program(self, *words, SIM_DEVICES=2)
                 program.await_steps()
-                for _ in range(1000 if LONG else 15):
+                for _ in range(1000 if LONG else 8):
                     self.command("pause", program.pid)
                     self.command("resume", program.pid)
                 program.await_steps()
@@ -165,28 +165,61 @@ class Pause(harness.Case):
         for program in programs:
             program.end()
 
-    def test_ranks_that_wait_for_each_other(self):
-        """They are paused together, or not at all."""
-        flags = self.folder / "flags"
+    def start_ring(self, count, ahead, **options):
+        """Processes whose work waits for that of each other."""
+        flags = self.folder / f"flags{count}{ahead}"
         flags.write_bytes(bytes(4096))
-        programs = [Program(self, "pair", flags, i, SIM_DEVICES=2) for i in range(2)]
-        pids = [program.pid for program in programs]
+        programs = [Program(self, "ring", flags, i, count, ahead,
+                            **{"SIM_DEVICES": count, **options}) for i in range(count)]
         for program in programs:
             program.await_steps()
-        for _ in range(50 if LONG else 5):
-            self.assertEqual(self.command("pause", *pids).count("went to the host"), 2)
-            self.assertEqual(self.command("resume", *pids).count("went back"), 2)
-            programs[0].await_steps()
-        said = self.command("pause", "--wait", "1", pids[0])  # one alone
-        self.assertIn("went to the host", said)
+        return programs
+
+    def end_ring(self, programs):
+        programs[0].process.stdin.close()
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # all must be able to print
+            outputs = pool.map(lambda program: program.process.stdout.read(), programs)
+        self.assertEqual([output.splitlines()[-1] for output in outputs], ["ok"] * len(programs))
+
+    def test_ranks_that_wait_for_each_other(self):
+        """They are paused together, however far one is ahead of another, and also where their
+        memory is not all on the devices."""
+        for count, ahead, options in ((2, 1, {}), (3, 4, {}), (2, 1, {"LIMIT": "12MiB"})):
+            with self.subTest(count=count, ahead=ahead, **options):
+                programs = self.start_ring(count, ahead, **options)
+                pids = [program.pid for program in programs]
+                for _ in range(50 if LONG else 6):
+                    self.assertEqual(self.command("pause", *pids).count("went to the host"), count)
+                    self.assertEqual(self.command("resume", *pids).count("went back"), count)
+                    programs[0].await_steps()
+                self.end_ring(programs)
+
+    def test_one_of_two_ranks(self):
+        """Two are paused or none."""
+        programs = self.start_ring(2, 1)
+        pids = [program.pid for program in programs]
+        self.assertIn("went to the host", self.command("pause", "--wait", "1", pids[0]))
         said = self.command("pause", "--wait", "1", *pids, status=1)
-        self.assertIn("it is paused already", said)
+        self.assertRegex(said, f"process {pids[0]}: it is paused already\n"
+                               f".*process {pids[1]}: it goes on, as not all could be paused")
         self.command("resume", pids[0])
         programs[1].await_steps()
-        programs[0].process.stdin.close()
-        with concurrent.futures.ThreadPoolExecutor() as pool:  # both must be able to print
-            outputs = pool.map(lambda program: program.process.stdout.read(), programs)
-        self.assertEqual([output.splitlines()[-1] for output in outputs], ["ok", "ok"])
+        self.end_ring(programs)
+
+    def test_the_command_ends_while_it_holds(self):
+        """The programs go on by themselves."""
+        busy, idle = Program(self, "spin"), Program(self, 1, 1)
+        idle.await_steps()
+        with subprocess.Popen([COMMAND, "pause", str(idle.pid), str(busy.pid)],
+                              env=harness.environment(False, False)) as command:
+            time.sleep(0.5)
+            command.kill()
+        begin = time.monotonic()
+        idle.await_steps()
+        self.assertGreater(time.monotonic() - begin, 3)  # it was held
+        self.assertFalse(self.committed(idle.pid)[0])
+        for program in busy, idle:
+            program.end()
 
     def test_a_full_host(self):
         """What has no room stays, and is said."""
@@ -246,7 +279,7 @@ class Pause(harness.Case):
         """With graphs, on two devices, and after pauses to the host."""
         program = Program(self, "graphs", 4, 2, SIM_DEVICES=2)
         program.await_steps()
-        for i in range(1000 if LONG else 15):
+        for i in range(1000 if LONG else 8):
             to = ("--to", self.folder) if i % 3 else ()
             self.command("pause", *to, program.pid)
             self.command("resume", program.pid)
@@ -390,7 +423,7 @@ class Pause(harness.Case):
         self.assertIn("--on-demand is not an option", said)
 
     def test_a_busy_device(self):
-        """Also where a thread is inside a call that waits for it: then no move is even begun."""
+        """Also where a thread is inside a call that waits for it. No move is even begun."""
         for what in "spin", "inside":
             with self.subTest(what):
                 program = Program(self, what)
@@ -400,7 +433,23 @@ class Pause(harness.Case):
                 self.assertFalse(self.committed(program.pid)[0])
                 device = program.end()["devices"][0]
                 self.assertEqual(device["spilled_bytes"], 0)
-                self.assertEqual(device["abandoned_moves"] > 0, what == "spin")
+                self.assertEqual(device["abandoned_moves"], 0)
+
+    def test_no_room_meanwhile(self):
+        """While a program is held, one of its requests may pass. It is not refused then for a
+        reason that may end with the pause, such as memory that cannot move."""
+        program = Program(self, "greedy", SIM_MEMORY="256MiB", HOST_LIMIT="64MiB")
+        program.await_steps()
+        with subprocess.Popen([COMMAND, "pause", "--wait", "2", str(program.pid)],
+                              stderr=subprocess.DEVNULL,
+                              env=harness.environment(False, False)) as command:
+            time.sleep(0.5)
+            refused = program.steps()
+            time.sleep(1)
+            self.assertEqual(program.steps(), refused)
+            self.assertEqual(command.wait(timeout=60), 1)
+        program.await_steps()
+        program.end()
 
     def test_killed(self):
         """The program, at any moment of a pause; and the command: then a pause can be ended."""
@@ -421,7 +470,8 @@ class Pause(harness.Case):
                     command.communicate(timeout=60)
                     time.sleep(0.5)
                     paused = self.committed(program.pid)[0]
-                    self.command("resume", program.pid, status=0 if paused else 1)
+                    # It may be held, for a pause that does not come any more.
+                    self.command("resume", program.pid, status=0 if paused else None)
                     program.await_steps()
                     program.end()
 

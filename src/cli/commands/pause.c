@@ -16,8 +16,9 @@
 #include <time.h>
 
 enum { PROCESSES_MOST = 256, WAIT_S = 30, WAIT_MOST_S = 3600, MILLISECONDS = 1000 };
-/* Of a pause of several processes: tries in the time to wait, and the time between two. */
-enum { TRIES = 20, MOMENT_MS = 20, MOMENT_MOST_NS = 400000000, NS_PER_MS = 1000000 };
+/* Of a pause: tries to hold several processes, and the time between two; the first and the longest
+ * wait for a process that goes on for one call. Others are held meanwhile, for 10 s at most. */
+enum { TRIES = 4, MOMENT_MS = 20, STEP_MS = 2, STEP_MOST_MS = 4000, NS_PER_MS = 1000000 };
 enum { ON_DEMAND_OPTION = 256, RULE_OPTION, SITE_OPTION, TAG_OPTION, TO_OPTION, WAIT_OPTION };
 
 struct settings {
@@ -39,6 +40,7 @@ struct asked {
     struct spw_cli_control control;
     struct spw_cli_answer answer;
     bool open, answered;
+    bool steps;  /* it was let go on for one call */
     bool undone; /* it goes on, as another one could not be paused */
 };
 
@@ -127,17 +129,17 @@ static bool report(const struct settings *settings, const struct asked *asked)
                                                                 : "it has ended");
         return false;
     }
+    if (asked->undone) {
+        spw_cli_complain(settings->command, "process %d: it goes on, as not all could be paused",
+                         asked->watched.pid);
+        return false;
+    }
     if (asked->answer.outcome != SPW_CONTROL_DONE) {
         int error = asked->answer.error;
 
         spw_cli_complain(settings->command, "process %d: %s%s%s", asked->watched.pid,
                          reason(settings, asked->answer.outcome), error != 0 ? ": " : "",
                          error != 0 ? strerror(error) : "");
-        return false;
-    }
-    if (asked->undone) {
-        spw_cli_complain(settings->command, "process %d: it goes on, as not all could be paused",
-                         asked->watched.pid);
         return false;
     }
     print_done(settings, asked);
@@ -180,84 +182,191 @@ static void close_process(struct asked *asked)
     }
 }
 
-/* Asks all processes, and then waits for all: what one waits for may depend on another. */
-static void ask_each(const struct settings *settings, struct asked *asked, uint32_t wait_ms)
+static void send(const struct settings *settings, struct asked *asked,
+                 enum spw_control_action action, uint64_t wait_ms)
 {
-    const struct spw_cli_request request = {.action = settings->action,
-                                            .part = settings->part,
-                                            .name = settings->name,
-                                            .folder = settings->folder,
-                                            .wait_ms = wait_ms};
+    spw_cli_control_send(&asked->control, &(struct spw_cli_request){.action = action,
+                                                                    .part = settings->part,
+                                                                    .name = settings->name,
+                                                                    .folder = settings->folder,
+                                                                    .wait_ms = (uint32_t)wait_ms});
+}
 
-    for (size_t i = 0; i < settings->count; i++) {
-        spw_cli_control_send(&asked[i].control, &request);
-        asked[i].undone = false;
-    }
-    for (size_t i = 0; i < settings->count; i++) {
-        /* Moves come on top of the wait. */
-        asked[i].answered = spw_cli_control_await(&asked[i].control, &asked[i].watched,
-                                                  UINT32_MAX / 2, &asked[i].answer);
-    }
+/* Moves come on top of the wait. */
+static void await(struct asked *asked)
+{
+    asked->answered =
+        spw_cli_control_await(&asked->control, &asked->watched, UINT32_MAX / 2, &asked->answer);
+}
+
+static bool is_outcome(const struct asked *asked, enum spw_control_outcome outcome)
+{
+    return asked->answered && asked->answer.outcome == outcome;
 }
 
 static bool is_done(const struct asked *asked)
 {
-    return asked->answered && asked->answer.outcome == SPW_CONTROL_DONE;
+    return is_outcome(asked, SPW_CONTROL_DONE);
 }
 
-static bool is_busy(const struct asked *asked)
+static size_t count_outcome(const struct settings *settings, const struct asked *asked,
+                            enum spw_control_outcome outcome)
 {
-    return asked->answered && asked->answer.outcome == SPW_CONTROL_BUSY;
+    size_t count = 0;
+
+    for (size_t i = 0; i < settings->count; i++) {
+        count += is_outcome(&asked[i], outcome);
+    }
+    return count;
 }
 
-static bool is_any(const struct settings *settings, const struct asked *asked,
-                   bool (*is)(const struct asked *asked))
+/* Asks all, and then waits for all. */
+static void ask_each(const struct settings *settings, struct asked *asked,
+                     enum spw_control_action action, uint64_t wait_ms)
 {
     for (size_t i = 0; i < settings->count; i++) {
-        if (is(&asked[i])) {
-            return true;
-        }
+        send(settings, &asked[i], action, wait_ms);
+        asked[i].undone = false;
     }
-    return false;
+    for (size_t i = 0; i < settings->count; i++) {
+        await(&asked[i]);
+    }
+}
+
+/* One after the other: while a part of the memory of one moves, the others go on. */
+static void ask_in_turn(const struct settings *settings, struct asked *asked, uint64_t wait_ms)
+{
+    for (size_t i = 0; i < settings->count; i++) {
+        send(settings, &asked[i], settings->action, wait_ms);
+        await(&asked[i]);
+    }
 }
 
 /* Lets those go on again that have been paused, so that all of a job are paused or none. */
 static void undo(const struct settings *settings, struct asked *asked)
 {
-    const struct spw_cli_request request = {.action = SPW_CONTROL_RESUME,
-                                            .part = settings->part,
-                                            .name = settings->name,
-                                            .wait_ms = (uint32_t)settings->wait_s * MILLISECONDS};
-    struct spw_cli_answer answer;
+    struct spw_cli_answer paused;
 
     for (size_t i = 0; i < settings->count; i++) {
         if (is_done(&asked[i]) && !asked[i].undone) {
-            spw_cli_control_send(&asked[i].control, &request);
-            asked[i].answered = spw_cli_control_await(&asked[i].control, &asked[i].watched,
-                                                      UINT32_MAX / 2, &answer);
-            asked[i].undone = asked[i].answered && answer.outcome == SPW_CONTROL_DONE;
-            if (asked[i].answered && !asked[i].undone) {
-                asked[i].answer = answer; /* it stays paused */
+            paused = asked[i].answer;
+            send(settings, &asked[i], SPW_CONTROL_RESUME, settings->wait_s * MILLISECONDS);
+            await(&asked[i]);
+            asked[i].undone = is_done(&asked[i]);
+            if (asked[i].undone) {
+                asked[i].answer = paused;
             }
         }
     }
 }
 
-/* Pauses or resumes all. A rank of a job whose work waits for another rank, which is held already,
- * does not become idle: then all go on for a moment and are paused again. */
+/* ---- all processes at one moment ---- */
+
+/* Lets those pass one call that are idle, or all if none is, and waits for all. True when one of
+ * them is not idle again within `wait_ms`. */
+static bool step(const struct settings *settings, struct asked *asked, uint64_t wait_ms)
+{
+    bool none_idle = count_outcome(settings, asked, SPW_CONTROL_DONE) == 0;
+    bool works = false;
+
+    for (size_t i = 0; i < settings->count; i++) {
+        asked[i].steps = none_idle || is_done(&asked[i]);
+        if (asked[i].steps) {
+            send(settings, &asked[i], SPW_CONTROL_STEP, wait_ms);
+        } else {
+            send(settings, &asked[i], SPW_CONTROL_HOLD, STEP_MS);
+        }
+    }
+    for (size_t i = 0; i < settings->count; i++) {
+        await(&asked[i]);
+        works |= asked[i].steps && !is_done(&asked[i]);
+    }
+    return works;
+}
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+/* True when all are held. */
+static bool are_held(const struct settings *settings, const struct asked *asked)
+{
+    return count_outcome(settings, asked, SPW_CONTROL_DONE) +
+               count_outcome(settings, asked, SPW_CONTROL_BUSY) ==
+           settings->count;
+}
+
+/* Holds all, and waits until they are idle. The work of one process may wait for what another one
+ * has not submitted yet (collectives), so while any is busy, those that are idle go on call by
+ * call. A kernel may also just take long: each time that a process which went on stays busy, the
+ * next wait is longer. False when one cannot be held, or is busy at `end`. */
+static bool hold_all(const struct settings *settings, struct asked *asked, uint64_t end,
+                     uint64_t *wait_ms)
+{
+    ask_each(settings, asked, SPW_CONTROL_HOLD, *wait_ms);
+    while (are_held(settings, asked) && count_outcome(settings, asked, SPW_CONTROL_BUSY) > 0) {
+        uint64_t now = spw_clock_ns();
+
+        if (now >= end) {
+            return false;
+        }
+        if (step(settings, asked, least(*wait_ms, (end - now) / NS_PER_MS + 1))) {
+            *wait_ms = least(2 * *wait_ms, STEP_MOST_MS);
+        }
+    }
+    return are_held(settings, asked);
+}
+
+/* Lets all go on that are held. The answers stay of those that are the reason. */
+static void let_go(const struct settings *settings, struct asked *asked)
+{
+    bool busy_is_reason = are_held(settings, asked);
+    struct spw_cli_answer answer;
+
+    for (size_t i = 0; i < settings->count; i++) {
+        bool busy = is_outcome(&asked[i], SPW_CONTROL_BUSY);
+
+        if (busy || is_done(&asked[i])) {
+            send(settings, &asked[i], SPW_CONTROL_RESUME, MILLISECONDS);
+            (void)spw_cli_control_await(&asked[i].control, &asked[i].watched, UINT32_MAX / 2,
+                                        &answer);
+            asked[i].undone = !busy || !busy_is_reason;
+        }
+    }
+}
+
+/* Pauses all at one moment. What a process does call by call does not always get it on: it may need
+ * room for which memory must move. So several are let go on for a moment, and held again. */
+static void pause_all(const struct settings *settings, struct asked *asked)
+{
+    static const struct timespec moment = {.tv_nsec = (long)MOMENT_MS * NS_PER_MS};
+    uint64_t wait_ms = settings->wait_s * MILLISECONDS, step_ms = STEP_MS;
+    uint64_t end = spw_clock_ns() + wait_ms * NS_PER_MS;
+    uint64_t try_ns = wait_ms * NS_PER_MS / (settings->count > 1 ? TRIES : 1);
+
+    while (!hold_all(settings, asked, spw_clock_ns() + try_ns, &step_ms)) {
+        let_go(settings, asked);
+        if (!are_held(settings, asked) || spw_clock_ns() >= end) {
+            return;
+        }
+        (void)nanosleep(&moment, NULL);
+    }
+    ask_each(settings, asked, settings->action, wait_ms);
+}
+
+/* ---- the command ---- */
+
 static void ask_all(const struct settings *settings, struct asked *asked)
 {
-    uint32_t wait_ms = (uint32_t)settings->wait_s * MILLISECONDS;
-    uint32_t try_ms = settings->count > 1 ? wait_ms / TRIES + 1 : wait_ms;
-    uint64_t end = spw_clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
-    struct timespec moment = {.tv_nsec = (long)MOMENT_MS * NS_PER_MS};
+    uint64_t wait_ms = settings->wait_s * MILLISECONDS;
 
-    ask_each(settings, asked, try_ms);
-    while (settings->count > 1 && is_any(settings, asked, is_busy) && spw_clock_ns() < end) {
-        undo(settings, asked);
-        (void)nanosleep(&moment, NULL);
-        moment.tv_nsec = moment.tv_nsec * 3 / 2 % MOMENT_MOST_NS;
-        ask_each(settings, asked, try_ms);
+    if (settings->part != SPW_CONTROL_PART_ALL) {
+        ask_in_turn(settings, asked, wait_ms);
+    } else if (settings->action == SPW_CONTROL_RESUME) {
+        ask_each(settings, asked, settings->action, wait_ms);
+    } else {
+        pause_all(settings, asked);
     }
 }
 
@@ -284,7 +393,7 @@ static bool serve_all(const struct settings *settings, struct asked *asked)
     return all;
 }
 
-/* ---- the command ---- */
+/* ---- arguments ---- */
 
 static bool add_pid(struct settings *settings, const char *text)
 {
