@@ -10,6 +10,7 @@
 #include "migrate/host_memory.h"
 #include "record/record.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -199,17 +200,43 @@ static bool repeats(const struct spw_oom *oom)
     return same && spw_track_torch_is_tensor() && strcmp(oom->api, "cudaMallocAsync") == 0;
 }
 
+enum { TOLD_EACH = 16 };
+
+/* Of each of the first refusals a line is written, and then of the 32nd, the 64th, the 128th and so
+ * on: a program that goes on asking does not fill its log. */
+static bool is_told(uint64_t refusals)
+{
+    return refusals <= TOLD_EACH || (refusals & (refusals - 1)) == 0;
+}
+
+static void tell(const struct spw_oom *oom, const struct spw_pool_usage *usage, enum spw_err err,
+                 uint64_t refusals)
+{
+    char asked[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
+    char host[256], so_far[64] = "";
+
+    describe_host(usage, host, sizeof(host));
+    if (refusals > TOLD_EACH) {
+        (void)snprintf(so_far, sizeof(so_far), "; %" PRIu64 " requests refused so far", refusals);
+    }
+    spw_log_always(
+        "out of memory on device %d: requested %s, live %s, committed %s, limit %s (%s)%s%s",
+        oom->device->ordinal, spw_size_text(oom->bytes, asked), spw_size_text(usage->live, live),
+        spw_size_text(usage->committed, committed), spw_size_text(usage->limit, limit),
+        spw_err_name(err), host, so_far);
+}
+
 CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
                                uint64_t bytes, uint32_t site, enum spw_err err)
 {
-    char asked[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
     struct spw_pool_usage usage;
     struct spw_oom oom;
-    char host[256];
+    uint64_t refusals;
+    bool new_site;
 
     spw_pool_usage(pool, &usage);
-    describe_host(&usage, host, sizeof(host));
     spw_counter_add(&device->counters->ooms, 1);
+    refusals = spw_counter_get(&device->counters->ooms);
     oom = (struct spw_oom){
         .device = device,
         .pool = pool,
@@ -234,12 +261,13 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
     if (repeats(&oom)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    spw_log_always(
-        "out of memory on device %d: requested %s, live %s, committed %s, limit %s (%s)%s",
-        device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
-        spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
-        spw_err_name(err), host);
-    spw_serve_oom_report(&oom);
-    spw_track_ops.report();
+    new_site = spw_serve_oom_is_new(&oom);
+    if (new_site || is_told(refusals)) {
+        tell(&oom, &usage, err, refusals);
+        if (new_site) {
+            spw_serve_oom_report(&oom);
+        }
+        spw_track_ops.report();
+    }
     return CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -17,22 +17,6 @@ static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in t
 static_assert((int)SPW_STATS_LABEL == (int)SPW_CALLSITE_LABEL, "as long in the statistics");
 static_assert((int)SPW_STATS_ADVICE == (int)SPW_CALLSITE_RULE, "as long in the statistics");
 
-static bool is_first(uint32_t site)
-{
-    const uint64_t bit = UINT64_C(1) << (site % 64);
-    int own = (int)getpid();
-
-    if (atomic_exchange(&spw_process.oom_reports.pid, own) != own) {
-        for (size_t i = 0;
-             i < sizeof(spw_process.oom_reports.sites) / sizeof(spw_process.oom_reports.sites[0]);
-             i++) {
-            atomic_store(&spw_process.oom_reports.sites[i], 0);
-        }
-    }
-    return site <= SPW_CALLSITE_MOST &&
-           (atomic_fetch_or(&spw_process.oom_reports.sites[site / 64], bit) & bit) == 0;
-}
-
 /* ---- gathering ---- */
 
 /* Asks the driver for the device's memory, unless another device's context is current. */
@@ -242,11 +226,28 @@ static void say_words(const struct spw_stats_oom *report)
     }
 }
 
+bool spw_serve_oom_is_new(const struct spw_oom *oom)
+{
+    uint32_t site = oom->site;
+    const uint64_t bit = UINT64_C(1) << (site % 64);
+    int own = (int)getpid();
+
+    if (atomic_exchange(&spw_process.oom_reports.pid, own) != own) {
+        for (size_t i = 0;
+             i < sizeof(spw_process.oom_reports.sites) / sizeof(spw_process.oom_reports.sites[0]);
+             i++) {
+            atomic_store(&spw_process.oom_reports.sites[i], 0);
+        }
+    }
+    return !oom->overcome && site <= SPW_CALLSITE_MOST &&
+           (atomic_fetch_or(&spw_process.oom_reports.sites[site / 64], bit) & bit) == 0;
+}
+
 void spw_serve_oom_report(const struct spw_oom *oom)
 {
     struct spw_stats_oom *report = oom->device->oom;
 
-    if (oom->overcome || !is_first(oom->site) || !spw_stats_claim(&report->busy)) {
+    if (!spw_stats_claim(&report->busy)) {
         return;
     }
     gather(oom, report);

@@ -18,6 +18,9 @@ struct spw_oom {
     bool overcome; /* the caller is known to free memory now and to ask again */
 };
 
-/* Writes the report, if the call site was not reported yet, and copies it to the statistics. The
- * caller has written the first line. */
+/* True when no report was asked for yet for the call site, and one is due. Each site is new once.
+ */
+bool spw_serve_oom_is_new(const struct spw_oom *oom);
+
+/* Writes the report, and copies it to the statistics. The caller has written the first line. */
 void spw_serve_oom_report(const struct spw_oom *oom);

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Calls reach the pool by every entry point of the driver, once, with the same results as without
 spillway."""
+import unittest
+
 import harness
 
 BLOCK = harness.MIB + 512  # a block of the test programs, rounded up
@@ -43,6 +45,14 @@ class Doors(harness.Case):
         result = self.run_both(harness.PROGRAMS / "door_runtime", allow=[OOM_LINE], SIM_DEVICES=2)
         self.check_device(result.device(0), blocks=6)
         self.check_device(result.device(1), blocks=5)
+
+    @unittest.skipIf(harness.SANITIZED, "a sanitizer has a heap of its own")
+    def test_nothing_is_kept_for_each_call(self):
+        result = self.run_program(harness.PROGRAMS / "repeated", allow=[OOM_LINE])
+        for line in result.stdout.splitlines():
+            kind, kib = line.rsplit(" ", 1)
+            with self.subTest(kind):
+                self.assertLess(int(kib), 40)  # 5,000 rounds
 
     def test_inert_when_switched_off(self):
         result = self.run_both(harness.PROGRAMS / "door_runtime", **{"": "off"})

@@ -245,6 +245,17 @@ class Report(harness.Case):
                 words = "in tensor mode PyTorch's error says"
                 self.assertEqual(result.stderr.count(words), int(mode == "tensor"))
 
+    def test_of_a_program_that_asks_again_and_again(self):
+        """Of each site's first refusal, of each of 16, and then of ever fewer."""
+        result = self.run_program(PROGRAMS / "repeated", allow=[OOM])
+        self.assertEqual(result.device()["ooms"], 5500)
+        said = [line for line in result.said() if OOM in line]
+        self.assertEqual(len(said), 16 + len("32 64 128 256 512 1024 2048 4096".split()) + 1)
+        self.assertNotIn("so far", said[15])
+        for line, refusals in (said[16], 32), (said[-1], 4096):
+            self.assertTrue(line.endswith(f"; {refusals} requests refused so far"), line)
+        self.assertEqual(len(result.reports()), 2)
+
     def test_no_report_without_refusal(self):
         result = self.run_program(PROGRAM, "take")
         self.assertIsNone(result.stats["oom"])

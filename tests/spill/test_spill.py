@@ -18,6 +18,7 @@ UNSEEN = harness.ROOT / "tests/spill/unseen"
 LIBRARY = UNSEEN / "libnvoptix.so.1"
 HANDLES = harness.ROOT / "tests/spill/handles"
 THROUGH = harness.ROOT / "tests/spill/through"
+CARRIES = harness.ROOT / "tests/spill/carries"
 
 
 class Moves(harness.Case):
@@ -279,6 +280,21 @@ class Through(harness.Case):
         said = self.through("global", 1, LOG="info",
                             allow=["mode auto", "chunks at", line]).said()
         self.assertEqual(len([text for text in said if re.search(line, text)]), 1)
+
+    def test_which_copies_carry_addresses(self):
+        line = "addresses were copied to 0x[0-9a-f]+, where any kernel may find them"
+        ways = {"word": True, "half word": False, "last word": True, "next word": False,
+                "across words": False, "other alignment": True, "no block": False, "batch": True,
+                "rows": True, "between rows": False, "narrow rows": True, "no rows": False,
+                "slices": True}
+        for way, carries in ways.items():
+            with self.subTest(way):
+                result = self.run_program(CARRIES, way, OVERLAP="trust", SIM_MEMORY="64MiB",
+                                          LOG="info", **PATIENT,
+                                          allow=[SPILL_LINE, "mode auto", "chunks at", line])
+                self.assertEqual(result.stdout, "ok\n")
+                said = [text for text in result.said() if re.search(line, text)]
+                self.assertEqual(len(said), int(carries))
 
 
 class Beside(harness.Case):
