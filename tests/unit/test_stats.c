@@ -426,6 +426,17 @@ static void summarise_trouble(void)
     spw_stats_summary(stats, extent, STDERR_FILENO);
 }
 
+static void summarise_passed(void)
+{
+    struct spw_stats *stats = start(NULL);
+
+    redirect_errors(in_folder("errors"));
+    use_devices(stats);
+    spw_counter_set(&stats->devices[1].counters.passed_allocs, 4);
+    spw_counter_set(&stats->devices[1].counters.captured_allocs, 4);
+    spw_stats_summary(stats, extent, STDERR_FILENO);
+}
+
 static void summarise_nothing(void)
 {
     redirect_errors(in_folder("errors"));
@@ -476,6 +487,8 @@ static void test_summary_in_short(void **state)
         "spillway: device 0: 10 allocations left to the driver: 4 during graph capture, 2 from the "
         "program's memory pools, 1 after an error in the pool, 3 because of the mode\n"
         "spillway: device 0: 1 allocations answered with out of memory\n");
+    in_child(summarise_passed); /* no trouble, so it is not told in short */
+    assert_null(strstr(content(in_folder("errors")), "left to the driver"));
     setenv("RANK", "3", 1);
     in_child(summarise);
     assert_string_equal(content(in_folder("errors")), "");
