@@ -32,7 +32,7 @@ def commits(log):
 class Faults(faults.Case):
     MODE = {"VERIFY": "on"}
     COMMAND = MOVES, "faults"
-    MOST_FAULTS = 1000000 if LONG else 8
+    MOST_FAULTS = 1000000 if LONG else 6
 
     def run_moves(self, fault=None):
         return self.run_with(fault, OPTIONS | self.MODE, *self.COMMAND)

@@ -4,9 +4,11 @@
 
 class Row:
     """A script with its arguments; how many processes torchrun starts (1: none), which figures
-    may differ from a plain run: see test_script.py; and whether Triton compiles its kernels."""
+    may differ from a plain run: see test_script.py; whether Triton compiles its kernels; and
+    whether every mode is run in the quick tests, not only those that differ most."""
 
-    def __init__(self, *command, processes=1, exempt=None, triton=False):
+    def __init__(self, *command, processes=1, exempt=None, triton=False, every_mode=False):
+        self.every_mode = every_mode
         self.command = list(command)
         self.processes = processes
         self.exempt = exempt
@@ -15,12 +17,13 @@ class Row:
 
 SCRIPTS = {
     "gpt2_like": Row("gpt2_like.py", "--layers", "2", "--width", "256", "--heads", "4",
-                     "--vocabulary", "5000", "--context", "256", "--batch", "4", "--steps", "4"),
+                     "--vocabulary", "5000", "--context", "256", "--batch", "4", "--steps", "4",
+                     every_mode=True),
     "accumulation": Row("accumulation.py"),
     "checkpointing": Row("checkpointing.py"),
     "compile_eager": Row("compile_eager.py"),
     "compile_inductor": Row("compile_inductor.py", triton=True),
-    "convolution": Row("convolution.py"),
+    "convolution": Row("convolution.py", every_mode=True),
     "convolution_benchmark": Row("convolution.py", "--benchmark"),
     "data_loader": Row("data_loader.py"),
     "data_parallel_nccl": Row("data_parallel_nccl.py", processes=2, exempt="threads"),
@@ -28,8 +31,8 @@ SCRIPTS = {
                                  exempt="threads"),
     "efficient_transformer": Row("efficient_transformer.py"),
     "empty_cache": Row("empty_cache.py"),
-    "graph_capture": Row("graph_capture.py", exempt="captured"),
-    "growing_batches": Row("growing_batches.py"),
+    "graph_capture": Row("graph_capture.py", exempt="captured", every_mode=True),
+    "growing_batches": Row("growing_batches.py", every_mode=True),
     "gru_packed": Row("lstm.py", "--cell", "GRU", "--packed"),
     "hf_bert": Row("hf_models.py", "bert"),
     "hf_gpt2": Row("hf_models.py", "gpt2", "--checkpointing"),
@@ -44,7 +47,7 @@ SCRIPTS = {
     "offload_module": Row("offload_module.py"),
     "other_libraries": Row("other_libraries.py"),
     "save_on_cpu": Row("save_on_cpu.py"),
-    "side_streams": Row("side_streams.py"),
+    "side_streams": Row("side_streams.py", every_mode=True),
     "two_processes": Row("two_processes.py", processes=2),
     "variable_length": Row("variable_length.py"),
 }

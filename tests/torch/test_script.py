@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Run a training script of corpus.py in all modes, and compare what PyTorch reports.
+"""Run a training script of corpus.py in several modes, and compare what PyTorch reports.
 
-    test_script.py [--gpu] [--seeds N,...] NAME
+    test_script.py [--gpu] [--seeds N,...] [--every-mode] NAME
 
 Some figures differ for good reason: PyTorch's own allocator counts all memory that a graph owns,
 the other backend what the driver says of it, or nothing (captured); on the other backend PyTorch
@@ -9,9 +9,10 @@ tries how much it may take before cuDNN compares its algorithms (peaks); and the
 over NCCL let go of their tensors at any time, in a plain run too (threads). Then both figures are
 printed. What Triton compiles in a first run is kept for those that are compared. Of several
 processes, which torchrun starts, each has a device of its own. With --seeds the modes in which
-spillway serves memory are run once for each seed of the simulated GPU's delays, else every mode
-with the first. With --gpu it is this machine's GPU instead of the simulated one. Exits with 77 when
-there is no PyTorch that will do.
+spillway serves memory are run once for each seed of the simulated GPU's delays, else with the
+first. --every-mode runs the others too, as do scripts of which corpus.py says so. With --gpu it is
+this machine's GPU instead of the simulated one, and every mode. Exits with 77 when there is no
+PyTorch that will do.
 """
 import argparse
 import os
@@ -49,7 +50,7 @@ class Script(unittest.TestCase):
     processes = 1
     exempt = None
     seeds = ["1"]
-    every_mode = True
+    every_mode = False
     pool_flags = []
     plain = {}         # the steps of the plain run, by rank
     plain_lines = []   # what it wrote to stderr
@@ -206,6 +207,7 @@ def main(argv):
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--seeds", type=lambda text: text.split(","))
+    parser.add_argument("--every-mode", action="store_true")
     parser.add_argument("name", choices=list(SCRIPTS))
     args = parser.parse_args(argv[1:])
     row = SCRIPTS[args.name]
@@ -224,9 +226,9 @@ def main(argv):
     Script.command = [*launcher, *steps_of(*row.command)]
     Script.processes = row.processes
     Script.exempt = row.exempt
+    Script.every_mode = args.every_mode or (not args.seeds and (args.gpu or row.every_mode))
     if args.seeds:
         Script.seeds = args.seeds
-        Script.every_mode = False
         Script.pool_flags = ["--growth", "0%"]
     case = "Compiled" if row.triton else "Script"
     program = unittest.main(argv=argv[:1], defaultTest=case, exit=False, verbosity=2)

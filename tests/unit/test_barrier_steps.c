@@ -262,7 +262,7 @@ static void test_the_pause_ends_first(void **state)
 
 static _Atomic bool ends;
 static _Atomic int inside; /* submissions under way */
-static _Atomic int alone;  /* those that believe that nobody else is */
+static _Atomic int alone;  /* those that nobody else may be beside */
 
 static void *submit_often(void *unused)
 {
