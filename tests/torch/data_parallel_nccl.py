@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Data-parallel training with NCCL; each process that torchrun starts has a device of its own.
 
-    data_parallel_nccl.py [--sharded]
+    data_parallel_nccl.py [--sharded] [--steps N]
 
 --sharded keeps a shard of each parameter on each device (FSDP) instead of a copy (DDP). Every rank
 also takes part in each kind of collective, in a group of its own choice.
@@ -44,17 +44,19 @@ def exchange(group=None):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sharded", action="store_true")
+    parser.add_argument("--steps", type=int, default=4)
     options = parser.parse_args()
 
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
     distributed.init_process_group("nccl", device_id=device)
     rank = distributed.get_rank()
+    print("rank", rank, "pid", os.getpid(), flush=True)
     model = nn.Sequential(nn.Linear(256, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(),
                           nn.Linear(WIDTH, 10)).cuda()
     model = spread(model, options.sharded)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
-    for step in range(4):
+    for step in range(options.steps):
         loss = model(torch.randn(64, 256, device="cuda")).square().mean()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
