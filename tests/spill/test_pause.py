@@ -63,6 +63,15 @@ class Program:
         while self.steps() < first + more:
             self.case.assertLess(time.monotonic(), end, "the program does not go on")
 
+    def await_stop(self):
+        """Waits until no step is done any more. How many were done."""
+        before, now, end = -1, self.steps(), time.monotonic() + 60
+        while now != before:
+            self.case.assertLess(time.monotonic(), end, "the program does not stop")
+            time.sleep(1)
+            before, now = now, self.steps()
+        return now
+
     def end(self):
         """Ends it, and checks that all content was right. Its statistics."""
         out, err = self.process.communicate(timeout=120)
@@ -209,14 +218,18 @@ class Pause(harness.Case):
     def test_the_command_ends_while_it_holds(self):
         """The programs go on by themselves."""
         busy, idle = Program(self, "spin"), Program(self, 1, 1)
-        idle.await_steps()
-        with subprocess.Popen([COMMAND, "pause", str(idle.pid), str(busy.pid)],
-                              env=harness.environment(False, False)) as command:
-            time.sleep(0.5)
-            command.kill()
-        begin = time.monotonic()
-        idle.await_steps()
-        self.assertGreater(time.monotonic() - begin, 3)  # it was held
+        waited = 0
+        for seconds in 1, 4, 16:  # until it is held
+            if waited < 3:
+                idle.await_steps()
+                with subprocess.Popen([COMMAND, "pause", str(idle.pid), str(busy.pid)],
+                                      env=harness.environment(False, False)) as command:
+                    time.sleep(seconds)
+                    command.kill()
+                begin = time.monotonic()
+                idle.await_steps()
+                waited = time.monotonic() - begin
+        self.assertGreater(waited, 3)
         self.assertFalse(self.committed(idle.pid)[0])
         for program in busy, idle:
             program.end()
@@ -442,10 +455,7 @@ class Pause(harness.Case):
         program.await_steps()
         with subprocess.Popen([COMMAND, "pause", "--wait", "60", str(program.pid)],
                               env=harness.environment(False, False)) as command:
-            refused, held = -1, program.steps()
-            while refused != held:
-                time.sleep(1)
-                refused, held = held, program.steps()
+            refused = program.await_stop()
             time.sleep(6)  # a call passes every four seconds, and more often at first
             self.assertEqual(program.steps(), refused)
             command.kill()
