@@ -32,7 +32,7 @@ SUITES = {
     "gpu": ("unit/verdict", "unit/need", "preload/fit", "preload/cards"),
     "intercept": ("preload/doors", "preload/symbols", "preload/lookups", "preload/registers",
                   "preload/sharing", "preload/hostile", "preload/sites", *PROGRAMS),
-    "ipc": ("unit/ipc", "preload/ipc", "preload/sharing"),
+    "ipc": ("unit/ipc", "unit/ipc_table", "preload/ipc", "preload/sharing"),
     "migrate": ("unit/access_log", "unit/barrier", "unit/exporter", "unit/host_memory",
                 "unit/hidden_writes", "unit/migrat*", "unit/planner", "unit/predictor",
                 "unit/prefetch", "unit/swap", "unit/throttle", "unit/validation", "unit/pool_*",

@@ -57,6 +57,10 @@ static CUcontext enter(CUdevice device)
     return context;
 }
 
+/* A number that the compiler does not know: it might unroll a loop, and make several call sites of
+ * one. */
+static volatile int one_site = BLOCKS;
+
 static struct worker workers[THREADS];
 static pthread_barrier_t all_have_blocks; /* no step is done before */
 static bool with_graphs, keeps_blocks;
@@ -147,7 +151,7 @@ static void *work(void *argument)
 
     MUST(cuCtxSetCurrent(worker->context));
     MUST(cuStreamCreate(&worker->stream, CU_STREAM_NON_BLOCKING));
-    for (int i = 0; i < BLOCKS; i++) {
+    for (int i = 0; i < one_site; i++) {
         worker->values[i] = new_block(&worker->blocks[i], i, WORDS, worker->stream);
     }
     if (with_graphs) {
