@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A probe is so small that the simulated GPU never drops its content. */
-enum { PIECE_BYTES = 1 << 20, PROBE_BYTES = 1 << 16, PATTERN = 0x5b1a7e55 };
+enum { PIECE_BYTES = 1 << 20, PROBE_BYTES = 1 << 16, PROBE_WORDS = 4, PATTERN = 0x5b1a7e55 };
 
 /* A copy engine runs one copy after the other. Pieces of this size bound the time that a copy of
  * the program waits behind ours. */
@@ -91,14 +91,17 @@ static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_
     return spw_err_from_driver((int)result);
 }
 
-/* Waits for a copy, if `result` says that it was enqueued, and leaves its context. */
-static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool pushed)
+/* Waits for a copy, and leaves its context. Also for one that was refused: an error may be that of
+ * earlier work, or come after the copy was enqueued. *ret_pending: the wait failed, so the copy may
+ * still use the host's memory. */
+static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool pushed,
+                       bool *ret_pending)
 {
-    if (result == CUDA_SUCCESS) {
-        result = CALL(copier, cuStreamSynchronize, copier->handle);
-    }
+    CUresult waited = CALL(copier, cuStreamSynchronize, copier->handle);
+
+    *ret_pending = waited != CUDA_SUCCESS;
     spw_backend_fences_leave(copier->fences, pushed);
-    return result;
+    return result != CUDA_SUCCESS ? result : waited;
 }
 
 /* Replaces the watch of the stream by an event behind the copies. Where none can be recorded the
@@ -157,37 +160,41 @@ static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count)
     return hash;
 }
 
-static CUresult read_back(struct spw_backend_copier *copier, void *to, uint64_t from, size_t bytes)
+static CUresult read_back(struct spw_backend_copier *copier, void *to, uint64_t from, size_t bytes,
+                          bool *ret_pending)
 {
     bool pushed;
     CUresult result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
 
+    *ret_pending = false;
     if (result != CUDA_SUCCESS) {
         return result;
     }
     result = CALL(copier, cuMemcpyDtoHAsync_v2, to, from, bytes, copier->handle);
-    return finish(copier, result, pushed);
+    return finish(copier, result, pushed, ret_pending);
 }
 
 static CUresult write_out(struct spw_backend_copier *copier, uint64_t to, const void *from,
                           size_t bytes)
 {
-    bool pushed;
+    bool pushed, pending;
     CUresult result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
 
     if (result != CUDA_SUCCESS) {
         return result;
     }
     result = CALL(copier, cuMemcpyHtoDAsync_v2, to, from, bytes, copier->handle);
-    return finish(copier, result, pushed);
+    return finish(copier, result, pushed, &pending);
 }
 
 enum spw_err spw_backend_copier_read(struct spw_backend_copier *copier, void *to, uint64_t address,
                                      uint64_t bytes)
 {
     enum spw_err err = open_stream(copier);
+    bool pending;
 
-    return err == SPW_OK ? spw_err_from_driver((int)read_back(copier, to, address, bytes)) : err;
+    return err == SPW_OK ? spw_err_from_driver((int)read_back(copier, to, address, bytes, &pending))
+                         : err;
 }
 
 enum spw_err spw_backend_copier_write(struct spw_backend_copier *copier, uint64_t address,
@@ -204,16 +211,19 @@ enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t
     unsigned char *piece = malloc(PIECE_BYTES);
     enum spw_err err = piece == NULL ? SPW_E_METADATA_NOMEM : open_stream(copier);
     uint64_t hash = 0;
+    bool pending = false;
 
     for (uint64_t done = 0; err == SPW_OK && done < bytes; done += PIECE_BYTES) {
         size_t count = bytes - done < PIECE_BYTES ? (size_t)(bytes - done) : PIECE_BYTES;
 
-        err = spw_err_from_driver((int)read_back(copier, piece, address + done, count));
+        err = spw_err_from_driver((int)read_back(copier, piece, address + done, count, &pending));
         if (err == SPW_OK) {
             hash = mix(hash, piece, count);
         }
     }
-    free(piece);
+    if (!pending) {
+        free(piece); /* else it is kept for ever, rather than be written to when others have it */
+    }
     if (err == SPW_OK) {
         *ret_hash = hash;
     }
@@ -224,6 +234,7 @@ enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t
 static CUresult probe_copy(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
                            uint64_t bytes, uint32_t *words, size_t words_bytes)
 {
+    bool pending;
     CUresult result =
         CALL(copier, cuMemsetD32Async, from, PATTERN, (size_t)(bytes / 4), copier->handle);
 
@@ -231,33 +242,22 @@ static CUresult probe_copy(struct spw_backend_copier *copier, uint64_t to, uint6
         result = CALL(copier, cuMemcpyAsync, to, from, (size_t)bytes, copier->handle);
     }
     if (result == CUDA_SUCCESS) {
-        result = read_back(copier, words, to + bytes - words_bytes, words_bytes);
+        result = read_back(copier, words, to + bytes - words_bytes, words_bytes, &pending);
     }
     return result;
 }
 
-enum spw_err spw_backend_copier_probe(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
-                                      uint64_t bytes, bool *ret_busy)
+/* The same, with the stream's context entered. *ret_busy: it may be under way still. */
+static enum spw_err probe(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
+                          uint64_t bytes, uint32_t *words, bool *ret_busy)
 {
-    enum spw_err err = open_stream(copier);
-    uint32_t words[4] = {0};
-    CUresult result;
     bool pushed;
+    CUresult result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
 
-    *ret_busy = false;
-    if (err != SPW_OK) {
-        return err;
-    }
-    if (bytes > PROBE_BYTES) {
-        to += bytes - PROBE_BYTES;
-        from += bytes - PROBE_BYTES;
-        bytes = PROBE_BYTES;
-    }
-    result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
     if (result != CUDA_SUCCESS) {
         return spw_err_from_driver((int)result);
     }
-    result = probe_copy(copier, to, from, bytes, words, sizeof(words));
+    result = probe_copy(copier, to, from, bytes, words, PROBE_WORDS * sizeof(*words));
     if (result != CUDA_SUCCESS) {
         *ret_busy = CALL(copier, cuStreamSynchronize, copier->handle) != CUDA_SUCCESS;
     }
@@ -265,7 +265,28 @@ enum spw_err spw_backend_copier_probe(struct spw_backend_copier *copier, uint64_
     if (result != CUDA_SUCCESS) {
         return spw_err_from_driver((int)result);
     }
-    return words[0] == PATTERN && words[3] == PATTERN ? SPW_OK : SPW_E_UNSUPPORTED;
+    return words[0] == PATTERN && words[PROBE_WORDS - 1] == PATTERN ? SPW_OK : SPW_E_UNSUPPORTED;
+}
+
+enum spw_err spw_backend_copier_probe(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
+                                      uint64_t bytes, bool *ret_busy)
+{
+    uint32_t *words = calloc(PROBE_WORDS, sizeof(*words));
+    enum spw_err err = words == NULL ? SPW_E_METADATA_NOMEM : open_stream(copier);
+
+    *ret_busy = false;
+    if (bytes > PROBE_BYTES) {
+        to += bytes - PROBE_BYTES;
+        from += bytes - PROBE_BYTES;
+        bytes = PROBE_BYTES;
+    }
+    if (err == SPW_OK) {
+        err = probe(copier, to, from, bytes, words, ret_busy);
+    }
+    if (!*ret_busy) {
+        free(words);
+    }
+    return err;
 }
 
 void spw_backend_copier_forget_context(struct spw_backend_copier *copier, CUcontext context)

@@ -22,7 +22,8 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
                                      const struct spw_vm_copy *copies, size_t count, bool after_all,
                                      struct spw_backend_fence **ret_fence);
 
-/* Implement vm_ops.read and vm_ops.write. */
+/* Implement vm_ops.read and vm_ops.write. After an error the copy may have been accepted, so the
+ * host's memory must stay. */
 enum spw_err spw_backend_copier_read(struct spw_backend_copier *copier, void *to, uint64_t address,
                                      uint64_t bytes);
 enum spw_err spw_backend_copier_write(struct spw_backend_copier *copier, uint64_t address,

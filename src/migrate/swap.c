@@ -31,6 +31,13 @@ static bool reserve(struct spw_swap *swap)
     return true;
 }
 
+/* The error of a copy between the buffer and the device. The copy may have been accepted. */
+static int copy_error(struct spw_swap_file *file, enum spw_err err)
+{
+    file->keeps_buffer |= err != SPW_OK;
+    return err == SPW_OK ? 0 : EIO;
+}
+
 /* Writes the content of a chunk to the file. Returns an error of errno. */
 static int save(struct spw_pool *pool, struct spw_swap_file *file, struct spw_swapped *out)
 {
@@ -39,7 +46,7 @@ static int save(struct spw_pool *pool, struct spw_swap_file *file, struct spw_sw
     for (uint64_t done = 0, piece; done < out->chunk.bytes && error == 0; done += piece) {
         piece = piece_of(out->chunk.bytes - done);
         error =
-            spw_pool_read(pool, file->buffer, out->chunk.address + done, piece) == SPW_OK ? 0 : EIO;
+            copy_error(file, spw_pool_read(pool, file->buffer, out->chunk.address + done, piece));
         if (error == 0) {
             error = spw_migrate_swap_file_append(file, piece, &out->hash);
         }
@@ -93,11 +100,12 @@ static int load(struct spw_pool *pool, struct spw_swap_file *file, const struct 
 
         piece = piece_of(out->chunk.bytes - done);
         error = spw_migrate_swap_file_read(file, out->offset + done, piece, &hash);
+        if (error == 0) {
+            error = copy_error(
+                file, spw_pool_write(pool, out->chunk.address + done, file->buffer, piece));
+        }
         if (error != 0) {
             return error;
-        }
-        if (spw_pool_write(pool, out->chunk.address + done, file->buffer, piece) != SPW_OK) {
-            return EIO;
         }
     }
     return hash == out->hash ? 0 : EBADMSG;

@@ -46,13 +46,16 @@ int spw_migrate_swap_file_open(const char *folder, struct spw_swap_file *ret_fil
     }
     ret_file->fd = spw_fd_park(fd);
     ret_file->end = 0;
+    ret_file->keeps_buffer = false;
     return 0;
 }
 
 void spw_migrate_swap_file_close(struct spw_swap_file *file)
 {
     (void)close(file->fd);
-    free(file->buffer);
+    if (!file->keeps_buffer) {
+        free(file->buffer);
+    }
     file->buffer = NULL;
 }
 

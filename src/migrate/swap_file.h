@@ -5,6 +5,7 @@
  * time. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct spw_swap_file {
     int fd;
     uint64_t end;          /* bytes written */
     unsigned char *buffer; /* SPW_SWAP_BUFFER_BYTES, for what is written or was read */
+    bool keeps_buffer;     /* a copy that failed may use it still: it is never freed */
 };
 
 /* Creates the file in a folder. 0 or an error; then nothing is open. */

@@ -39,7 +39,7 @@ enum spw_err spw_pool_swap_in(struct spw_pool *pool, const struct spw_swap_chunk
                               enum spw_tier tier);
 
 /* Copy between `bytes` of the process's memory and accessible memory of the pool. Block until the
- * copy is done. */
+ * copy is done; after an error it may still be under way, so the process's memory must stay. */
 enum spw_err spw_pool_read(struct spw_pool *pool, void *to, uint64_t address, uint64_t bytes);
 enum spw_err spw_pool_write(struct spw_pool *pool, uint64_t address, const void *from,
                             uint64_t bytes);

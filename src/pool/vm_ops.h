@@ -101,7 +101,8 @@ struct spw_vm_ops {
      * when it is impossible now. On failure *ret_fence is not NULL if some copies were enqueued. */
     enum spw_err (*copy)(void *vm, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
                          bool after_all, void **ret_fence);
-    /* Copy between a range and the process's memory. Block until the copy is done. */
+    /* Copy between a range and the process's memory. Block until the copy is done; after an error
+     * it may still be under way, so the process's memory must stay. */
     enum spw_err (*read)(void *vm, void *to, uint64_t address, uint64_t bytes);
     enum spw_err (*write)(void *vm, uint64_t address, const void *from, uint64_t bytes);
     /* Hashes the content of a range; 0 if the device does not keep content, as a simulated one may.

@@ -148,12 +148,67 @@ static void test_hash(void **state)
     close();
 }
 
+/* What a copy may still write to is not given to others: it is lost. */
+static void test_reads_that_are_under_way(void **state)
+{
+    static const struct {
+        enum spw_call fails;
+        size_t times;
+        long kept;
+    } each[] = {{SPW_CALL_cuMemcpyDtoHAsync_v2, 1, 0},
+                {SPW_CALL_cuStreamSynchronize, 1, 1},
+                {SPW_CALL_cuStreamSynchronize, 2, 1}};
+    struct spw_backend_copier copier = {.fences = &fences};
+    uint64_t hash;
+    bool busy;
+
+    open();
+    assert_int_equal(spw_backend_copier_hash(&copier, FAKE_DRIVER_BASE, MIB, &hash), SPW_OK);
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        long live = live_allocations;
+
+        fake_driver_fail(each[i].fails, 0, each[i].times, CUDA_ERROR_OUT_OF_MEMORY);
+        assert_int_not_equal(spw_backend_copier_hash(&copier, FAKE_DRIVER_BASE, MIB, &hash),
+                             SPW_OK);
+        assert_int_equal(live_allocations - live, each[i].kept);
+        live = live_allocations;
+        fake_driver_fail(each[i].fails, 0, each[i].times, CUDA_ERROR_OUT_OF_MEMORY);
+        assert_int_not_equal(
+            spw_backend_copier_probe(&copier, FAKE_DRIVER_BASE + MIB, FAKE_DRIVER_BASE, MIB, &busy),
+            SPW_OK);
+        assert_int_equal(busy, each[i].times == 2);
+        assert_int_equal(live_allocations - live, busy);
+    }
+    fake_driver_fail(SPW_CALL_COUNT, 0, 0, CUDA_SUCCESS);
+    spw_backend_copier_fini(&copier, /* destroy */ true);
+    close();
+}
+
+static void test_probe_without_memory(void **state)
+{
+    struct spw_backend_copier copier = {.fences = &fences};
+    bool busy = true;
+
+    open();
+    calls_until_failure = 1;
+    assert_int_equal(
+        spw_backend_copier_probe(&copier, FAKE_DRIVER_BASE + MIB, FAKE_DRIVER_BASE, MIB, &busy),
+        SPW_E_METADATA_NOMEM);
+    assert_false(busy);
+    close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backend), cmocka_unit_test(test_context),
-        cmocka_unit_test(test_fence),   cmocka_unit_test(test_event),
-        cmocka_unit_test(test_copy),    cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_backend),
+        cmocka_unit_test(test_context),
+        cmocka_unit_test(test_fence),
+        cmocka_unit_test(test_event),
+        cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_reads_that_are_under_way),
+        cmocka_unit_test(test_probe_without_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -537,6 +537,28 @@ static void test_refusals(void **state)
     }
 }
 
+/* A copy that failed may be under way still, in the buffer: it is not given to others. */
+static void test_copies_that_fail(void **state)
+{
+    static const int calls[] = {-1, FAKE_READ, FAKE_WRITE};
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        long live = live_allocations;
+        struct fixture f;
+
+        open_fixture(&f);
+        f.pool.vm.fail_call = calls[i] == FAKE_READ ? FAKE_READ : -1;
+        (void)swap_out(&f);
+        f.pool.vm.fail_call = calls[i] == FAKE_WRITE ? FAKE_WRITE : -1;
+        (void)swap_in(&f, false);
+        f.pool.vm.fail_call = -1;
+        assert_int_equal(swap_in(&f, false).left, 0);
+        expect_content(&f);
+        close_fixture(&f);
+        assert_int_equal(live_allocations - live, calls[i] != -1);
+    }
+}
+
 /* Without memory for records nothing is swapped out, and without a buffer there is no file. */
 static void test_no_memory(void **state)
 {
@@ -583,6 +605,7 @@ int main(void)
         cmocka_unit_test(test_folders),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_the_pool_is_shut),
+        cmocka_unit_test(test_copies_that_fail),
         cmocka_unit_test(test_no_memory),
     };
     int failed;
