@@ -235,6 +235,24 @@ static void test_a_migration_borrows(void **state)
     join_all(&caller, 1);
 }
 
+/* A step waits for the end of a migration. */
+static void test_a_step_after_a_migration(void **state)
+{
+    struct migration migration;
+    pthread_t thread, caller;
+
+    hold();
+    start(&caller, submit, NULL);
+    await(&waiting, 1);
+    start_migration(&thread, &migration);
+    atomic_store(&migration.stage, 3); /* it gives the barrier back now */
+    spw_migrate_barrier_step(UINT64_C(1) * LONG_MS * MS);
+    await(&passed, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    spw_migrate_barrier_release_hold();
+    join_all(&caller, 1);
+}
+
 /* The pause ends before the migration: nobody passes until that has ended too. */
 static void test_the_pause_ends_first(void **state)
 {
@@ -348,6 +366,7 @@ int main(void)
         cmocka_unit_test_setup(test_some_calls_never_pass, setup),
         cmocka_unit_test_setup(test_under_way, setup),
         cmocka_unit_test_setup(test_a_migration_borrows, setup),
+        cmocka_unit_test_setup(test_a_step_after_a_migration, setup),
         cmocka_unit_test_setup(test_the_pause_ends_first, setup),
         cmocka_unit_test_setup(test_all_at_once, setup),
         cmocka_unit_test_setup(test_reset, setup),
