@@ -1,5 +1,7 @@
 #include "backend/copy.h"
 
+#include "common/keep.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,8 +223,10 @@ enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t
             hash = mix(hash, piece, count);
         }
     }
-    if (!pending) {
-        free(piece); /* else it is kept for ever, rather than be written to when others have it */
+    if (pending) {
+        spw_keep_for_ever(piece);
+    } else {
+        free(piece);
     }
     if (err == SPW_OK) {
         *ret_hash = hash;
@@ -283,7 +287,9 @@ enum spw_err spw_backend_copier_probe(struct spw_backend_copier *copier, uint64_
     if (err == SPW_OK) {
         err = probe(copier, to, from, bytes, words, ret_busy);
     }
-    if (!*ret_busy) {
+    if (*ret_busy) {
+        spw_keep_for_ever(words);
+    } else {
         free(words);
     }
     return err;

@@ -3,6 +3,7 @@
 #include "common/create.h"
 #include "common/fd.h"
 #include "common/hash.h"
+#include "common/keep.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +54,9 @@ int spw_migrate_swap_file_open(const char *folder, struct spw_swap_file *ret_fil
 void spw_migrate_swap_file_close(struct spw_swap_file *file)
 {
     (void)close(file->fd);
-    if (!file->keeps_buffer) {
+    if (file->keeps_buffer) {
+        spw_keep_for_ever(file->buffer);
+    } else {
         free(file->buffer);
     }
     file->buffer = NULL;

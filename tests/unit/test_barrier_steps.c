@@ -235,7 +235,7 @@ static void test_a_migration_borrows(void **state)
     join_all(&caller, 1);
 }
 
-/* A step waits for the end of a migration. */
+/* A step waits for the end of a migration, and so does a pause that is to move memory. */
 static void test_a_step_after_a_migration(void **state)
 {
     struct migration migration;
@@ -248,9 +248,13 @@ static void test_a_step_after_a_migration(void **state)
     atomic_store(&migration.stage, 3); /* it gives the barrier back now */
     spw_migrate_barrier_step(UINT64_C(1) * LONG_MS * MS);
     await(&passed, 1);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    spw_migrate_barrier_release_hold();
+    join_all(&thread, 1);
     join_all(&caller, 1);
+    start_migration(&thread, &migration);
+    atomic_store(&migration.stage, 3);
+    assert_true(spw_migrate_barrier_claim(UINT64_C(1) * LONG_MS * MS));
+    join_all(&thread, 1);
+    spw_migrate_barrier_release_hold();
 }
 
 /* The pause ends before the migration: nobody passes until that has ended too. */
