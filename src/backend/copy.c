@@ -95,13 +95,15 @@ static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_
 
 /* Waits for a copy, and leaves its context. Also for one that was refused: an error may be that of
  * earlier work, or come after the copy was enqueued. *ret_pending: the wait failed, so the copy may
- * still use the host's memory. */
+ * still use the host's memory; NULL where that does not matter. */
 static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool pushed,
                        bool *ret_pending)
 {
     CUresult waited = CALL(copier, cuStreamSynchronize, copier->handle);
 
-    *ret_pending = waited != CUDA_SUCCESS;
+    if (ret_pending != NULL) {
+        *ret_pending = waited != CUDA_SUCCESS;
+    }
     spw_backend_fences_leave(copier->fences, pushed);
     return result != CUDA_SUCCESS ? result : waited;
 }
@@ -168,7 +170,6 @@ static CUresult read_back(struct spw_backend_copier *copier, void *to, uint64_t 
     bool pushed;
     CUresult result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
 
-    *ret_pending = false;
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -179,23 +180,22 @@ static CUresult read_back(struct spw_backend_copier *copier, void *to, uint64_t 
 static CUresult write_out(struct spw_backend_copier *copier, uint64_t to, const void *from,
                           size_t bytes)
 {
-    bool pushed, pending;
+    bool pushed;
     CUresult result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
 
     if (result != CUDA_SUCCESS) {
         return result;
     }
     result = CALL(copier, cuMemcpyHtoDAsync_v2, to, from, bytes, copier->handle);
-    return finish(copier, result, pushed, &pending);
+    return finish(copier, result, pushed, NULL);
 }
 
 enum spw_err spw_backend_copier_read(struct spw_backend_copier *copier, void *to, uint64_t address,
                                      uint64_t bytes)
 {
     enum spw_err err = open_stream(copier);
-    bool pending;
 
-    return err == SPW_OK ? spw_err_from_driver((int)read_back(copier, to, address, bytes, &pending))
+    return err == SPW_OK ? spw_err_from_driver((int)read_back(copier, to, address, bytes, NULL))
                          : err;
 }
 
@@ -238,7 +238,6 @@ enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t
 static CUresult probe_copy(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
                            uint64_t bytes, uint32_t *words, size_t words_bytes)
 {
-    bool pending;
     CUresult result =
         CALL(copier, cuMemsetD32Async, from, PATTERN, (size_t)(bytes / 4), copier->handle);
 
@@ -246,7 +245,7 @@ static CUresult probe_copy(struct spw_backend_copier *copier, uint64_t to, uint6
         result = CALL(copier, cuMemcpyAsync, to, from, (size_t)bytes, copier->handle);
     }
     if (result == CUDA_SUCCESS) {
-        result = read_back(copier, words, to + bytes - words_bytes, words_bytes, &pending);
+        result = read_back(copier, words, to + bytes - words_bytes, words_bytes, NULL);
     }
     return result;
 }

@@ -15,7 +15,7 @@
 
 /* A process that is held goes on if nothing is asked for so long: whoever held it has ended. */
 enum { NS_PER_MS = 1000000 };
-static const uint64_t HELD_MOST_NS = UINT64_C(10000000000);
+static const uint64_t most_held_ns = UINT64_C(10000000000);
 
 static _Atomic bool started;
 
@@ -276,7 +276,7 @@ static void *run(void *unused)
             atomic_store(&control->answered, seen);
             spw_futex_wake(&control->answered);
         }
-        if (is_held(control) && spw_clock_ns() - held_ns > HELD_MOST_NS) {
+        if (is_held(control) && spw_clock_ns() - held_ns > most_held_ns) {
             let_program_go(control);
         }
         /* Also when the program arrived before the pause was complete. */

@@ -203,6 +203,14 @@ class Pause(harness.Case):
                     programs[0].await_steps()
                 self.end_ring(programs)
 
+    def test_one_that_is_named_twice(self):
+        program = Program(self, 1, 1)
+        program.await_steps()
+        for name in ("pause", "resume") * 5:
+            said = self.command(name, program.pid, program.pid)
+            self.assertEqual(len(said.splitlines()), 1, said)
+        program.end()
+
     def test_one_of_two_ranks(self):
         """Two are paused or none."""
         programs = self.start_ring(2, 1)

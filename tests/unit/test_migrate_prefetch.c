@@ -240,22 +240,6 @@ static void test_settle(void **state)
     tier_close();
 }
 
-/* Nor does one that is over keep its old memory. */
-static void test_settle_after_the_last_migration(void **state)
-{
-    open_predicted(overlapping(false));
-    spw_migrate_idle(tier.tier); /* begins one */
-    assert_int_equal(prefetches(), 1);
-    for (int i = 0; i < BLOCKS; i++) {
-        tier_give(tier.blocks[i]);
-    }
-    spw_migrate_idle(tier.tier); /* finishes it, and nothing is left to fetch */
-    assert_int_equal(prefetches(), 1);
-    spw_migrate_settle(tier.tier);
-    assert_int_equal(on_host(), 0);
-    tier_close();
-}
-
 /* While the device is busy, a migration goes on. */
 static void test_settle_beside_work(void **state)
 {
@@ -326,7 +310,6 @@ int main(void)
         cmocka_unit_test(test_evicted_with_predictions),
         cmocka_unit_test(test_migration_in_flight_gives_room),
         cmocka_unit_test(test_settle),
-        cmocka_unit_test(test_settle_after_the_last_migration),
         cmocka_unit_test(test_settle_beside_work),
         cmocka_unit_test(test_hold_and_give_up),
         cmocka_unit_test(test_swap_gives_up),

@@ -403,6 +403,11 @@ static bool add_pid(struct settings *settings, const char *text)
         spw_cli_complain(settings->command, "%s: expected the number of a process", text);
         return false;
     }
+    for (size_t i = 0; i < settings->count; i++) {
+        if (settings->pids[i] == pid) {
+            return true; /* named twice */
+        }
+    }
     if (settings->count == PROCESSES_MOST) {
         spw_cli_complain(settings->command, "expected at most %d processes", PROCESSES_MOST);
         return false;
