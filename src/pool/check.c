@@ -81,6 +81,15 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
     return "an extent is of no known kind";
 }
 
+/* True if an extent and the next one should be one: the granule that they may share could be
+ * neither stolen nor evicted. */
+static bool should_merge(const struct spw_extent *a, const struct spw_extent *b)
+{
+    return b != NULL && a->kind == b->kind && a->host == b->host &&
+           (a->kind == SPW_EXTENT_HOLE || (a->kind == SPW_EXTENT_FREE && a->queue == b->queue &&
+                                           a->queue->number == SPW_STREAM_QUEUE_IDLE));
+}
+
 static const char *check_heap(const struct spw_pool *pool, const struct spw_heap *heap,
                               struct totals *totals)
 {
@@ -95,6 +104,9 @@ static const char *check_heap(const struct spw_pool *pool, const struct spw_heap
         if (e->address != expected || &pool->space.heaps[e->heap] != heap ||
             (e->next != NULL ? e->next->prev != e : heap->last != e)) {
             return "the extents of a heap do not tile it";
+        }
+        if (should_merge(e, e->next)) {
+            return "two idle neighbours are not one extent";
         }
         expected = spw_pool_extent_end(e);
     }

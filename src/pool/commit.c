@@ -5,6 +5,7 @@
  * access. If it refuses that for the new chunk and for an old one, twice, the old one is marked
  * lost (lost.h): it stays with its granules, which serve no other block, even if its own block is
  * freed, until mapping it succeeds. */
+#include "pool/heaps.h"
 #include "pool/move.h"
 
 #include "pool/lost.h"
@@ -134,8 +135,8 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
 /* Returns the first free extent on a broken granule; NULL when there is none. */
 static struct spw_extent *find_broken(const struct spw_pool *pool)
 {
-    for (struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
-         e = spw_pool_space_next_large(&pool->space, e)) {
+    for (struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
+         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
         if (e->kind == SPW_EXTENT_FREE &&
             spw_pool_backing_is_broken(&pool->backing, e->address, spw_pool_extent_end(e))) {
             return e;
@@ -144,15 +145,13 @@ static struct spw_extent *find_broken(const struct spw_pool *pool)
     return NULL;
 }
 
-/* Updates free extents that share granules with the blocks of items [i, last): their tier may have
- * changed, or a granule may be broken. */
-static void update_free_extents(struct spw_pool *pool, const struct spw_move *move, size_t i,
-                                size_t last)
+/* Calls a function for each free extent that shares granules with the blocks of items [i, last). */
+static void for_free_extents(struct spw_pool *pool, const struct spw_move *move, size_t i,
+                             size_t last,
+                             void (*act)(struct spw_space *space, struct spw_extent *extent))
 {
-    struct spw_extent *broken;
-
-    for (struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL && i < last;
-         e = spw_pool_space_next_large(&pool->space, e)) {
+    for (struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps);
+         e != NULL && i < last; e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
         while (i < last && spw_pool_move_address(pool, &move->items[i]) +
                                    spw_pool_move_bytes(pool, &move->items[i]) <=
                                e->address) {
@@ -160,9 +159,20 @@ static void update_free_extents(struct spw_pool *pool, const struct spw_move *mo
         }
         if (i < last && e->kind == SPW_EXTENT_FREE &&
             spw_pool_move_address(pool, &move->items[i]) < spw_pool_extent_end(e)) {
-            spw_pool_space_update_tier(&pool->space, e);
+            act(&pool->space, e);
         }
     }
+}
+
+/* Updates free extents that share granules with the blocks of items [first, last): their tier may
+ * have changed, or a granule may be broken. */
+static void update_free_extents(struct spw_pool *pool, const struct spw_move *move, size_t first,
+                                size_t last)
+{
+    struct spw_extent *broken;
+
+    for_free_extents(pool, move, first, last, spw_pool_space_update_tier);
+    for_free_extents(pool, move, first, last, spw_pool_space_join);
     while (pool->backing.broken > 0 && (broken = find_broken(pool)) != NULL) {
         spw_pool_space_retire(&pool->space, broken);
     }

@@ -1,6 +1,7 @@
 /* The state of granules, for callers that choose what to move. */
 #include <string.h>
 
+#include "pool/heaps.h"
 #include "pool/movable.h"
 #include "pool/state.h"
 
@@ -41,8 +42,8 @@ static uint64_t count_used(const struct spw_pool *pool)
     const struct spw_backing *backing = &pool->backing;
     uint64_t used = 0, at = 0;
 
-    for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
-         e = spw_pool_space_next_large(&pool->space, e)) {
+    for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
+         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
         uint64_t begin = spw_pool_backing_down(backing, e->address);
 
         if (e->kind != SPW_EXTENT_BLOCK) {
@@ -171,8 +172,8 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
     count = (size_t)((find_end(pool) - base) / pool->config.granule_bytes);
     count = count < most ? count : most;
     memset(infos, 0, count * sizeof(*infos));
-    for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
-         e = spw_pool_space_next_large(&pool->space, e)) {
+    for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
+         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
         if (e->kind == SPW_EXTENT_BLOCK) {
             scan_block(pool, e, infos, spw_pool_backing_index(&pool->backing, base), count);
         }
@@ -245,8 +246,8 @@ size_t spw_pool_find_on_host(struct spw_pool *pool, const uint64_t *addresses, s
 void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie)
 {
     spw_lock(&pool->lock);
-    for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
-         e = spw_pool_space_next_large(&pool->space, e)) {
+    for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
+         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
         if (e->kind == SPW_EXTENT_BLOCK) {
             visit(cookie, e->address, e->bytes, e->site, pool->queues.clock - e->used);
         }

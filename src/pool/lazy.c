@@ -1,6 +1,7 @@
 #include "pool/lazy.h"
 
 #include "pool/chunks.h"
+#include "pool/heaps.h"
 #include "pool/lost.h"
 #include "pool/state.h"
 #include "pool/usage.h"
@@ -44,10 +45,10 @@ void spw_pool_lazy_abandon(struct spw_pool *pool)
 
 static struct spw_extent *first_lazy(const struct spw_pool *pool)
 {
-    struct spw_extent *e = spw_pool_space_first_large(&pool->space);
+    struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps);
 
     while (e != NULL && !spw_pool_extent_is_lazy(e)) {
-        e = spw_pool_space_next_large(&pool->space, e);
+        e = spw_pool_heaps_next_large(pool->space.heaps, e);
     }
     return e;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "pool/chunks.h"
+#include "pool/heaps.h"
 #include "pool/lost.h"
 #include "pool/movable.h"
 #include "pool/move_end.h"
@@ -61,8 +62,8 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     struct candidate *candidates = malloc(pool->blocks.count * sizeof(*candidates));
     size_t count = 0;
 
-    for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space);
-         candidates != NULL && e != NULL; e = spw_pool_space_next_large(&pool->space, e)) {
+    for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps);
+         candidates != NULL && e != NULL; e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
         if (e->kind == SPW_EXTENT_BLOCK && spw_pool_can_move(pool, e) &&
             (request->to == SPW_TIER_HOST || e->placed == 0) && is_meant(&request->only, e) &&
             pool->queues.clock - e->used >= request->least_age) {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "pool/heaps.h"
+
 /* ---- lists ---- */
 
 static struct spw_heap *heap_of(struct spw_space *space, const struct spw_extent *extent)
@@ -156,6 +158,18 @@ static void coalesce(struct spw_space *space, struct spw_extent *extent)
         merge(space, extent, extent->next);
     }
     index_extent(space, extent);
+}
+
+void spw_pool_space_join(struct spw_space *space, struct spw_extent *extent)
+{
+    bool indexed =
+        extent != NULL && (extent->kind == SPW_EXTENT_FREE || extent->kind == SPW_EXTENT_HOLE);
+
+    if (indexed &&
+        (can_merge(space, extent, extent->prev) || can_merge(space, extent, extent->next))) {
+        unindex(space, extent);
+        coalesce(space, extent);
+    }
 }
 
 /* ---- cutting ---- */
@@ -427,74 +441,9 @@ void spw_pool_space_release_completed(struct spw_space *space, struct spw_stream
     spw_pool_stream_queue_collect(space->queues, queue);
 }
 
-/* Returns an extent near `address`. The address's granule, or the next lower one that knows,
- * remembers the record of the block that began in it last. That record may serve another extent by
- * now; any extent that touches the granule will do. */
-static struct spw_extent *find_near(const struct spw_space *space, const struct spw_heap *heap,
-                                    uint64_t address)
-{
-    const struct spw_backing *backing = space->backing;
-    uint64_t granule = spw_pool_backing_down(backing, address);
-
-    for (; granule >= heap->base; granule -= backing->granule_bytes) {
-        struct spw_extent *e = backing->granules[spw_pool_backing_index(backing, granule)].start;
-
-        if (e != NULL && e->bytes > 0 && e->address < granule + backing->granule_bytes &&
-            spw_pool_extent_end(e) > granule) {
-            return e;
-        }
-    }
-    return heap->first;
-}
-
-static const struct spw_heap *heap_at(const struct spw_space *space, uint64_t address)
-{
-    for (int i = 0; i < SPW_HEAP_COUNT; i++) {
-        if (address >= space->heaps[i].base && address < space->heaps[i].frontier) {
-            return &space->heaps[i];
-        }
-    }
-    return NULL;
-}
-
-/* Returns the first extent of the first heap, from this one on, that has any. */
-static struct spw_extent *first_from(const struct spw_space *space, int heap)
-{
-    struct spw_extent *first = NULL;
-
-    for (; heap < SPW_HEAP_COUNT && first == NULL; heap++) {
-        first = heap != SPW_HEAP_HOST ? space->heaps[heap].first : NULL;
-    }
-    return first;
-}
-
-struct spw_extent *spw_pool_space_first_large(const struct spw_space *space)
-{
-    return first_from(space, SPW_HEAP_LARGE);
-}
-
-struct spw_extent *spw_pool_space_next_large(const struct spw_space *space,
-                                             const struct spw_extent *extent)
-{
-    return extent->next != NULL ? extent->next : first_from(space, extent->heap + 1);
-}
-
 struct spw_extent *spw_pool_space_find(const struct spw_space *space, uint64_t address)
 {
-    const struct spw_heap *heap = heap_at(space, address);
-    struct spw_extent *e;
-
-    if (heap == NULL) {
-        return NULL;
-    }
-    e = find_near(space, heap, address);
-    while (e->address > address) {
-        e = e->prev;
-    }
-    while (spw_pool_extent_end(e) <= address) {
-        e = e->next;
-    }
-    return e;
+    return spw_pool_heaps_find(space->heaps, space->backing, address);
 }
 
 /* ---- claims ---- */
@@ -551,6 +500,9 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
     claim->kind = SPW_EXTENT_CLAIM;
     claim->queue = queue;
     claim->seq = queue->seq;
+    /* Without their parts on the host, the rests may be like their neighbours. */
+    spw_pool_space_join(space, claim->prev);
+    spw_pool_space_join(space, claim->next);
     return claim;
 }
 

@@ -99,8 +99,13 @@ size_t spw_pool_space_steal(struct spw_space *space, size_t count);
 void spw_pool_space_evict_free_host(struct spw_space *space);
 void spw_pool_space_evict_host_heap(struct spw_space *space);
 
-/* Updates the index of a free extent after its chunks may have moved to the other tier. */
+/* Updates the index of a free extent after its chunks may have moved to the other tier. It may be
+ * like its neighbours then: spw_pool_space_join must follow, when all extents are updated. */
 void spw_pool_space_update_tier(struct spw_space *space, struct spw_extent *extent);
+
+/* Merges a free extent or hole with the neighbours that are like it; the record stays. Does nothing
+ * for others, and for NULL. */
+void spw_pool_space_join(struct spw_space *space, struct spw_extent *extent);
 
 /* Takes the broken granules of a free extent out of use; takes granules of any heap that are no
  * longer broken into use again. */
@@ -110,12 +115,6 @@ void spw_pool_space_reinstate(struct spw_space *space);
 /* Takes the granules of [address, end) that are no longer broken into use again; everything there
  * is out of use. */
 void spw_pool_space_reinstate_range(struct spw_space *space, uint64_t address, uint64_t end);
-
-/* Iterate over the extents of movable blocks, by rising address: those of the heap of large blocks
- * and of the numbered heaps. Blocks in the host's own heap stay there. NULL at the end. */
-struct spw_extent *spw_pool_space_first_large(const struct spw_space *space);
-struct spw_extent *spw_pool_space_next_large(const struct spw_space *space,
-                                             const struct spw_extent *extent);
 
 /* Returns the extent that contains `address`; NULL when there is none. */
 struct spw_extent *spw_pool_space_find(const struct spw_space *space, uint64_t address);

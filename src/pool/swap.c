@@ -1,6 +1,7 @@
 #include "pool/swap.h"
 
 #include "pool/chunks.h"
+#include "pool/heaps.h"
 #include "pool/movable.h"
 #include "pool/old_chunks.h"
 #include "pool/placement.h"
@@ -65,7 +66,7 @@ static const struct spw_extent *extent_from(const struct spw_pool *pool, uint64_
     const struct spw_extent *extent =
         address > 0 ? spw_pool_space_find(&pool->space, address - 1) : NULL;
 
-    return extent != NULL ? extent : spw_pool_space_first_large(&pool->space);
+    return extent != NULL ? extent : spw_pool_heaps_first_large(pool->space.heaps);
 }
 
 bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap_chunk *ret_chunk)
@@ -74,7 +75,7 @@ bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap
 
     spw_lock(&pool->lock);
     for (const struct spw_extent *e = extent_from(pool, address); e != NULL && !found;
-         e = spw_pool_space_next_large(&pool->space, e)) {
+         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
         found = e->kind == SPW_EXTENT_BLOCK && find_in_block(pool, e, address, ret_chunk);
         if (found) {
             ret_chunk->rank = rank_of(e, ret_chunk->address + ret_chunk->bytes);
@@ -148,6 +149,10 @@ static void note_tier(struct spw_pool *pool, const struct spw_swap_chunk *chunk,
         if (e->kind == SPW_EXTENT_FREE) {
             spw_pool_space_update_tier(&pool->space, e);
         }
+    }
+    for (struct spw_extent *e = spw_pool_space_find(&pool->space, chunk->address);
+         e != NULL && e->address < end; e = e->next) {
+        spw_pool_space_join(&pool->space, e);
     }
     spw_pool_placement_moved(pool, chunk->address, chunk->bytes, tier);
 }
