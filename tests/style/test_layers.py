@@ -30,9 +30,8 @@ BELOW = {
     "sim": "common gpu",
 }
 # Folders inside a layer, lowest first: each may include those before it, and every file is in one.
-GROUPS = {"cli": ["console", "inspect", "live", "recording", "launch", "reports", "fit", "advise",
-                  "doctor",
-                  "commands"]}
+GROUPS = {"cli": ["console", "inspect", "pause", "live", "recording", "launch", "reports", "fit",
+                  "advise", "doctor", "commands"]}
 # The launcher reads what the simulated driver has written down in mapped files: the layout of each,
 # a header that needs common alone, is shared.
 EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h"),

@@ -3,8 +3,7 @@
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 
-#include "cli/inspect/control.h"
-#include "common/clock.h"
+#include "cli/pause/group.h"
 #include "common/size.h"
 
 #include <errno.h>
@@ -13,12 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 enum { PROCESSES_MOST = 256, WAIT_S = 30, WAIT_MOST_S = 3600, MILLISECONDS = 1000 };
-/* Of a pause: tries to hold several processes, and the time between two; the first and the longest
- * wait for a process that goes on for one call. Others are held meanwhile, for 10 s at most. */
-enum { TRIES = 4, MOMENT_MS = 20, STEP_MS = 2, STEP_MOST_MS = 4000, NS_PER_MS = 1000000 };
 enum { ON_DEMAND_OPTION = 256, RULE_OPTION, SITE_OPTION, TAG_OPTION, TO_OPTION, WAIT_OPTION };
 
 struct settings {
@@ -34,19 +29,9 @@ struct settings {
     bool help;
 };
 
-/* A process of those that are asked. */
-struct asked {
-    struct spw_cli_watched watched;
-    struct spw_cli_control control;
-    struct spw_cli_answer answer;
-    bool open, answered;
-    bool steps;  /* it was let go on for one call */
-    bool undone; /* it goes on, as another one could not be paused */
-};
-
 /* ---- answers ---- */
 
-static void print_done(const struct settings *settings, const struct asked *asked)
+static void print_done(const struct settings *settings, const struct spw_cli_asked *asked)
 {
     const struct spw_cli_answer *answer = &asked->answer;
     char moved[SPW_SIZE_TEXT], left[SPW_SIZE_TEXT];
@@ -121,7 +106,7 @@ static const char *reason(const struct settings *settings, enum spw_control_outc
 }
 
 /* Reports the answer of one process. False when it did nothing. */
-static bool report(const struct settings *settings, const struct asked *asked)
+static bool report(const struct settings *settings, const struct spw_cli_asked *asked)
 {
     if (!asked->answered) {
         spw_cli_complain(settings->command, "process %d: %s", asked->watched.pid,
@@ -149,7 +134,7 @@ static bool report(const struct settings *settings, const struct asked *asked)
 /* ---- asking ---- */
 
 /* Opens a process. False, with one line on stderr, when it cannot be asked. */
-static bool open_process(const struct settings *settings, int pid, struct asked *ret_asked)
+static bool open_process(const struct settings *settings, int pid, struct spw_cli_asked *ret_asked)
 {
     enum spw_cli_watch result = spw_cli_watched_open(pid, &ret_asked->watched);
 
@@ -174,7 +159,7 @@ static bool open_process(const struct settings *settings, int pid, struct asked 
     return true;
 }
 
-static void close_process(struct asked *asked)
+static void close_process(struct spw_cli_asked *asked)
 {
     if (asked->open) {
         spw_cli_control_close(&asked->control);
@@ -182,214 +167,42 @@ static void close_process(struct asked *asked)
     }
 }
 
-static void send(const struct settings *settings, struct asked *asked,
-                 enum spw_control_action action, uint64_t wait_ms)
-{
-    spw_cli_control_send(&asked->control, &(struct spw_cli_request){.action = action,
-                                                                    .part = settings->part,
-                                                                    .name = settings->name,
-                                                                    .folder = settings->folder,
-                                                                    .wait_ms = (uint32_t)wait_ms});
-}
-
-/* Moves come on top of the wait. */
-static void await(struct asked *asked)
-{
-    asked->answered =
-        spw_cli_control_await(&asked->control, &asked->watched, UINT32_MAX / 2, &asked->answer);
-}
-
-static bool is_outcome(const struct asked *asked, enum spw_control_outcome outcome)
-{
-    return asked->answered && asked->answer.outcome == outcome;
-}
-
-static bool is_done(const struct asked *asked)
-{
-    return is_outcome(asked, SPW_CONTROL_DONE);
-}
-
-static size_t count_outcome(const struct settings *settings, const struct asked *asked,
-                            enum spw_control_outcome outcome)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < settings->count; i++) {
-        count += is_outcome(&asked[i], outcome);
-    }
-    return count;
-}
-
-/* Asks all, and then waits for all. */
-static void ask_each(const struct settings *settings, struct asked *asked,
-                     enum spw_control_action action, uint64_t wait_ms)
-{
-    for (size_t i = 0; i < settings->count; i++) {
-        send(settings, &asked[i], action, wait_ms);
-        asked[i].undone = false;
-    }
-    for (size_t i = 0; i < settings->count; i++) {
-        await(&asked[i]);
-    }
-}
-
-/* One after the other: while a part of the memory of one moves, the others go on. */
-static void ask_in_turn(const struct settings *settings, struct asked *asked, uint64_t wait_ms)
-{
-    for (size_t i = 0; i < settings->count; i++) {
-        send(settings, &asked[i], settings->action, wait_ms);
-        await(&asked[i]);
-    }
-}
-
-/* Lets those go on again that have been paused, so that all of a job are paused or none. */
-static void undo(const struct settings *settings, struct asked *asked)
-{
-    struct spw_cli_answer paused;
-
-    for (size_t i = 0; i < settings->count; i++) {
-        if (is_done(&asked[i]) && !asked[i].undone) {
-            paused = asked[i].answer;
-            send(settings, &asked[i], SPW_CONTROL_RESUME, settings->wait_s * MILLISECONDS);
-            await(&asked[i]);
-            asked[i].undone = is_done(&asked[i]);
-            if (asked[i].undone) {
-                asked[i].answer = paused;
-            }
-        }
-    }
-}
-
-/* ---- all processes at one moment ---- */
-
-/* Lets those pass one call that are idle, or all if none is, and waits for all. True when one of
- * them is not idle again within `wait_ms`. */
-static bool step(const struct settings *settings, struct asked *asked, uint64_t wait_ms)
-{
-    bool none_idle = count_outcome(settings, asked, SPW_CONTROL_DONE) == 0;
-    bool works = false;
-
-    for (size_t i = 0; i < settings->count; i++) {
-        asked[i].steps = none_idle || is_done(&asked[i]);
-        if (asked[i].steps) {
-            send(settings, &asked[i], SPW_CONTROL_STEP, wait_ms);
-        } else {
-            send(settings, &asked[i], SPW_CONTROL_HOLD, STEP_MS);
-        }
-    }
-    for (size_t i = 0; i < settings->count; i++) {
-        await(&asked[i]);
-        works |= asked[i].steps && !is_done(&asked[i]);
-    }
-    return works;
-}
-
-static uint64_t least(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
-/* True when all are held. */
-static bool are_held(const struct settings *settings, const struct asked *asked)
-{
-    return count_outcome(settings, asked, SPW_CONTROL_DONE) +
-               count_outcome(settings, asked, SPW_CONTROL_BUSY) ==
-           settings->count;
-}
-
-/* Holds all, and waits until they are idle. The work of one process may wait for what another one
- * has not submitted yet (collectives), so while any is busy, those that are idle go on call by
- * call. A kernel may also just take long: each time that a process which went on stays busy, the
- * next wait is longer. False when one cannot be held, or is busy at `end`. */
-static bool hold_all(const struct settings *settings, struct asked *asked, uint64_t end,
-                     uint64_t *wait_ms)
-{
-    ask_each(settings, asked, SPW_CONTROL_HOLD, *wait_ms);
-    while (are_held(settings, asked) && count_outcome(settings, asked, SPW_CONTROL_BUSY) > 0) {
-        uint64_t now = spw_clock_ns();
-
-        if (now >= end) {
-            return false;
-        }
-        if (step(settings, asked, least(*wait_ms, (end - now) / NS_PER_MS + 1))) {
-            *wait_ms = least(2 * *wait_ms, STEP_MOST_MS);
-        }
-    }
-    return are_held(settings, asked);
-}
-
-/* Lets all go on that are held. The answers stay of those that are the reason. */
-static void let_go(const struct settings *settings, struct asked *asked)
-{
-    bool busy_is_reason = are_held(settings, asked);
-    struct spw_cli_answer answer;
-
-    for (size_t i = 0; i < settings->count; i++) {
-        bool busy = is_outcome(&asked[i], SPW_CONTROL_BUSY);
-
-        if (busy || is_done(&asked[i])) {
-            send(settings, &asked[i], SPW_CONTROL_RESUME, MILLISECONDS);
-            (void)spw_cli_control_await(&asked[i].control, &asked[i].watched, UINT32_MAX / 2,
-                                        &answer);
-            asked[i].undone = !busy || !busy_is_reason;
-        }
-    }
-}
-
-/* Pauses all at one moment. What a process does call by call does not always get it on: it may need
- * room for which memory must move. So several are let go on for a moment, and held again. */
-static void pause_all(const struct settings *settings, struct asked *asked)
-{
-    static const struct timespec moment = {.tv_nsec = (long)MOMENT_MS * NS_PER_MS};
-    uint64_t wait_ms = settings->wait_s * MILLISECONDS, step_ms = STEP_MS;
-    uint64_t end = spw_clock_ns() + wait_ms * NS_PER_MS;
-    uint64_t try_ns = wait_ms * NS_PER_MS / (settings->count > 1 ? TRIES : 1);
-
-    while (!hold_all(settings, asked, spw_clock_ns() + try_ns, &step_ms)) {
-        let_go(settings, asked);
-        if (!are_held(settings, asked) || spw_clock_ns() >= end) {
-            return;
-        }
-        (void)nanosleep(&moment, NULL);
-    }
-    ask_each(settings, asked, settings->action, wait_ms);
-}
-
 /* ---- the command ---- */
 
-static void ask_all(const struct settings *settings, struct asked *asked)
-{
-    uint64_t wait_ms = settings->wait_s * MILLISECONDS;
-
-    if (settings->part != SPW_CONTROL_PART_ALL) {
-        ask_in_turn(settings, asked, wait_ms);
-    } else if (settings->action == SPW_CONTROL_RESUME) {
-        ask_each(settings, asked, settings->action, wait_ms);
-    } else {
-        pause_all(settings, asked);
-    }
-}
-
 /* Opens, asks and reports on all. False when one of them did nothing. */
-static bool serve_all(const struct settings *settings, struct asked *asked)
+static bool serve_all(const struct settings *settings, struct spw_cli_group *group)
 {
     bool all = true;
 
-    for (size_t i = 0; i < settings->count; i++) {
-        if (!open_process(settings, settings->pids[i], &asked[i])) {
+    for (size_t i = 0; i < group->count; i++) {
+        if (!open_process(settings, settings->pids[i], &group->asked[i])) {
             return false;
         }
     }
-    ask_all(settings, asked);
-    for (size_t i = 0; i < settings->count; i++) {
-        all &= is_done(&asked[i]);
+    spw_cli_group_ask(group);
+    for (size_t i = 0; i < group->count; i++) {
+        all &= report(settings, &group->asked[i]);
     }
-    if (!all && settings->action != SPW_CONTROL_RESUME) {
-        undo(settings, asked);
+    return all;
+}
+
+static bool serve(const struct settings *settings)
+{
+    struct spw_cli_group group = {
+        .request = {.action = settings->action,
+                    .part = settings->part,
+                    .name = settings->name,
+                    .folder = settings->folder,
+                    .wait_ms = (uint32_t)(settings->wait_s * MILLISECONDS)},
+        .asked = calloc(settings->count, sizeof(*group.asked)),
+        .count = settings->count,
+    };
+    bool all = group.asked != NULL && serve_all(settings, &group);
+
+    for (size_t i = 0; group.asked != NULL && i < group.count; i++) {
+        close_process(&group.asked[i]);
     }
-    for (size_t i = 0; i < settings->count; i++) {
-        (void)report(settings, &asked[i]);
-    }
+    free(group.asked);
     return all;
 }
 
@@ -541,9 +354,6 @@ static void print_resume_help(void)
 static int run(int argc, char **argv, struct settings *settings, const struct option *options,
                void (*print_help)(void))
 {
-    struct asked *asked;
-    bool all;
-
     settings->command = argv[0];
     settings->wait_s = WAIT_S;
     if (!spw_cli_arguments_each(argc, argv, options, take, settings)) {
@@ -564,16 +374,7 @@ static int run(int argc, char **argv, struct settings *settings, const struct op
                                   "--on-demand: the program goes on, and uses the memory there");
         return SPW_CLI_EXIT_USAGE;
     }
-    asked = calloc(settings->count, sizeof(*asked));
-    if (asked == NULL) {
-        return SPW_CLI_EXIT_FINDINGS;
-    }
-    all = serve_all(settings, asked);
-    for (size_t i = 0; i < settings->count; i++) {
-        close_process(&asked[i]);
-    }
-    free(asked);
-    return all ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+    return serve(settings) ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
 }
 
 int spw_cli_command_pause(int argc, char **argv)

@@ -1,0 +1,204 @@
+#include "cli/pause/group.h"
+
+#include "common/clock.h"
+
+#include <time.h>
+
+/* Of a pause: tries to hold several processes, and the time between two; the first and the longest
+ * wait for a process that goes on for one call. Others are held meanwhile, for 10 s at most. */
+enum { TRIES = 4, MOMENT_MS = 20, STEP_MS = 2, STEP_MOST_MS = 4000, NS_PER_MS = 1000000 };
+
+/* A process that is held needs no longer to let the program go on. */
+enum { LET_GO_MS = 1000 };
+
+static void send(const struct spw_cli_group *group, struct spw_cli_asked *asked,
+                 enum spw_control_action action, uint64_t wait_ms)
+{
+    struct spw_cli_request request = group->request;
+
+    request.action = action;
+    request.wait_ms = (uint32_t)wait_ms;
+    spw_cli_control_send(&asked->control, &request);
+}
+
+/* Moves come on top of the wait. */
+static void await(struct spw_cli_asked *asked)
+{
+    asked->answered =
+        spw_cli_control_await(&asked->control, &asked->watched, UINT32_MAX / 2, &asked->answer);
+}
+
+static bool is_outcome(const struct spw_cli_asked *asked, enum spw_control_outcome outcome)
+{
+    return asked->answered && asked->answer.outcome == outcome;
+}
+
+static bool is_done(const struct spw_cli_asked *asked)
+{
+    return is_outcome(asked, SPW_CONTROL_DONE);
+}
+
+static size_t count_outcome(const struct spw_cli_group *group, enum spw_control_outcome outcome)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < group->count; i++) {
+        count += is_outcome(&group->asked[i], outcome);
+    }
+    return count;
+}
+
+/* Asks all, and then waits for all. */
+static void ask_each(struct spw_cli_group *group, enum spw_control_action action, uint64_t wait_ms)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        send(group, &group->asked[i], action, wait_ms);
+        group->asked[i].undone = false;
+    }
+    for (size_t i = 0; i < group->count; i++) {
+        await(&group->asked[i]);
+    }
+}
+
+/* One after the other: while a part of the memory of one moves, the others go on. */
+static void ask_in_turn(struct spw_cli_group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        send(group, &group->asked[i], group->request.action, group->request.wait_ms);
+        await(&group->asked[i]);
+    }
+}
+
+/* Lets those go on again that have been paused, so that all of a job are paused or none. */
+static void undo(struct spw_cli_group *group)
+{
+    struct spw_cli_answer paused;
+
+    for (size_t i = 0; i < group->count; i++) {
+        struct spw_cli_asked *asked = &group->asked[i];
+
+        if (is_done(asked) && !asked->undone) {
+            paused = asked->answer;
+            send(group, asked, SPW_CONTROL_RESUME, group->request.wait_ms);
+            await(asked);
+            asked->undone = is_done(asked);
+            if (asked->undone) {
+                asked->answer = paused;
+            }
+        }
+    }
+}
+
+/* ---- all processes at one moment ---- */
+
+/* Lets those pass one call that are idle, or all if none is, and waits for all. True when one of
+ * them is not idle again within `wait_ms`. */
+static bool step(struct spw_cli_group *group, uint64_t wait_ms)
+{
+    bool none_idle = count_outcome(group, SPW_CONTROL_DONE) == 0;
+    bool works = false;
+
+    for (size_t i = 0; i < group->count; i++) {
+        struct spw_cli_asked *asked = &group->asked[i];
+
+        asked->steps = none_idle || is_done(asked);
+        if (asked->steps) {
+            send(group, asked, SPW_CONTROL_STEP, wait_ms);
+        } else {
+            send(group, asked, SPW_CONTROL_HOLD, STEP_MS);
+        }
+    }
+    for (size_t i = 0; i < group->count; i++) {
+        await(&group->asked[i]);
+        works |= group->asked[i].steps && !is_done(&group->asked[i]);
+    }
+    return works;
+}
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+/* True when all are held. */
+static bool are_held(const struct spw_cli_group *group)
+{
+    return count_outcome(group, SPW_CONTROL_DONE) + count_outcome(group, SPW_CONTROL_BUSY) ==
+           group->count;
+}
+
+/* Holds all, and waits until they are idle. The work of one process may wait for what another one
+ * has not submitted yet (collectives), so while any is busy, those that are idle go on call by
+ * call. A kernel may also just take long: each time that a process which went on stays busy, the
+ * next wait is longer. False when one cannot be held, or is busy at `end`. */
+static bool hold_all(struct spw_cli_group *group, uint64_t end, uint64_t *wait_ms)
+{
+    ask_each(group, SPW_CONTROL_HOLD, *wait_ms);
+    while (are_held(group) && count_outcome(group, SPW_CONTROL_BUSY) > 0) {
+        uint64_t now = spw_clock_ns();
+
+        if (now >= end) {
+            return false;
+        }
+        if (step(group, least(*wait_ms, (end - now) / NS_PER_MS + 1))) {
+            *wait_ms = least(2 * *wait_ms, STEP_MOST_MS);
+        }
+    }
+    return are_held(group);
+}
+
+/* Lets all go on that are held. The answers stay of those that are the reason. */
+static void let_go(struct spw_cli_group *group)
+{
+    bool busy_is_reason = are_held(group);
+    struct spw_cli_answer answer;
+
+    for (size_t i = 0; i < group->count; i++) {
+        struct spw_cli_asked *asked = &group->asked[i];
+        bool busy = is_outcome(asked, SPW_CONTROL_BUSY);
+
+        if (busy || is_done(asked)) {
+            send(group, asked, SPW_CONTROL_RESUME, LET_GO_MS);
+            (void)spw_cli_control_await(&asked->control, &asked->watched, UINT32_MAX / 2, &answer);
+            asked->undone = !busy || !busy_is_reason;
+        }
+    }
+}
+
+/* Pauses all at one moment. What a process does call by call does not always get it on: it may need
+ * room for which memory must move. So several are let go on for a moment, and held again. */
+static void pause_all(struct spw_cli_group *group)
+{
+    static const struct timespec moment = {.tv_nsec = (long)MOMENT_MS * NS_PER_MS};
+    uint64_t wait_ms = group->request.wait_ms, step_ms = STEP_MS;
+    uint64_t end = spw_clock_ns() + wait_ms * NS_PER_MS;
+    uint64_t try_ns = wait_ms * NS_PER_MS / (group->count > 1 ? TRIES : 1);
+
+    while (!hold_all(group, spw_clock_ns() + try_ns, &step_ms)) {
+        let_go(group);
+        if (!are_held(group) || spw_clock_ns() >= end) {
+            return;
+        }
+        (void)nanosleep(&moment, NULL);
+    }
+    ask_each(group, group->request.action, wait_ms);
+}
+
+void spw_cli_group_ask(struct spw_cli_group *group)
+{
+    bool done = true;
+
+    if (group->request.part != SPW_CONTROL_PART_ALL) {
+        ask_in_turn(group);
+    } else if (group->request.action == SPW_CONTROL_RESUME) {
+        ask_each(group, group->request.action, group->request.wait_ms);
+    } else {
+        pause_all(group);
+    }
+    for (size_t i = 0; i < group->count; i++) {
+        done &= is_done(&group->asked[i]);
+    }
+    if (!done && group->request.action != SPW_CONTROL_RESUME) {
+        undo(group);
+    }
+}
