@@ -85,9 +85,12 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
  * neither stolen nor evicted. */
 static bool should_merge(const struct spw_extent *a, const struct spw_extent *b)
 {
-    return b != NULL && a->kind == b->kind && a->host == b->host &&
-           (a->kind == SPW_EXTENT_HOLE || (a->kind == SPW_EXTENT_FREE && a->queue == b->queue &&
-                                           a->queue->number == SPW_STREAM_QUEUE_IDLE));
+    if (b == NULL || b->kind != a->kind) {
+        return false;
+    }
+    return a->kind == SPW_EXTENT_HOLE ||
+           (a->kind == SPW_EXTENT_FREE && a->host == b->host && a->queue == b->queue &&
+            a->queue->number == SPW_STREAM_QUEUE_IDLE);
 }
 
 static const char *check_heap(const struct spw_pool *pool, const struct spw_heap *heap,
