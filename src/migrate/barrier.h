@@ -144,7 +144,18 @@ static inline void spw_migrate_barrier_pass(void)
     }
 }
 
-/* Likewise, before a call that must not be under way when a pause moves memory. */
+/* For a request that found no room. True when a pause holds the barrier, during which nothing moves
+ * to make room: then this has waited until the request may pass, and it should be tried again. */
+static inline bool spw_migrate_barrier_pass_again(void)
+{
+    if (!spw_migrate_barrier_is_held() || spw_migrate_barrier_inside()) {
+        return false;
+    }
+    spw_migrate_barrier_pass();
+    return true;
+}
+
+/* To be called before a call that must not be under way when a pause moves memory. */
 static inline void spw_migrate_barrier_await_end(void)
 {
     if (spw_migrate_barrier_is_held()) {

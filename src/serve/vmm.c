@@ -29,14 +29,18 @@ static enum spw_err charge(const struct spw_piece *piece)
 {
     struct spw_device *device = &spw_process.devices[piece->ordinal];
     struct spw_pool *pool;
+    enum spw_err err;
 
     if (piece->host) {
         spw_serve_page_locked(device, piece->site, (int64_t)piece->bytes);
         return SPW_OK;
     }
-    pool = spw_track_device_pool(device);
-    return pool == NULL ? SPW_E_UNSUPPORTED
-                        : spw_track_spill_charge(device, pool, piece->bytes, piece->site);
+    do {
+        pool = spw_track_device_pool(device);
+        err = pool == NULL ? SPW_E_UNSUPPORTED
+                           : spw_track_spill_charge(device, pool, piece->bytes, piece->site);
+    } while (err == SPW_E_LIMIT && spw_migrate_barrier_pass_again());
+    return err;
 }
 
 static void discharge(const struct spw_piece *piece)
@@ -227,8 +231,9 @@ static CUresult create_on_device(const struct spw_piece *piece,
     struct spw_driver *driver = spw_track_driver();
     CUresult result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
 
-    for (int i = 0;
-         i < MOST_TRIES && result == CUDA_ERROR_OUT_OF_MEMORY && spw_track_spill_make_room(); i++) {
+    for (int i = 0; i < MOST_TRIES && result == CUDA_ERROR_OUT_OF_MEMORY &&
+                    (spw_track_spill_make_room() || spw_migrate_barrier_pass_again());
+         i++) {
         result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
     }
     return result;

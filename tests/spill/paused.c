@@ -16,7 +16,8 @@
  *     paused spin              its device never becomes idle before the input ends
  *     paused inside            the same, and a thread waits for it inside a copy
  *     paused greedy            the same, and a thread asks for too much memory all the time; how
- *                              often it was refused is printed */
+ *                              often it was refused is printed
+ *     paused creating          the same with cuMemCreate */
 #include "common.h"
 
 #include <dlfcn.h>
@@ -413,6 +414,18 @@ static void *copy_word(void *argument)
     return NULL;
 }
 
+static CUresult create(void)
+{
+    const CUmemAllocationProp device = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    CUmemGenericAllocationHandle handle;
+
+    return cuMemCreate(&handle, 64 * MIB, &device, 0);
+}
+
+/* Memory is asked for by cuMemCreate. */
+static bool creates;
+
 /* Until there is no room any more, and longer. */
 static void *ask_for_too_much(void *context)
 {
@@ -420,7 +433,9 @@ static void *ask_for_too_much(void *context)
 
     MUST(cuCtxSetCurrent(context));
     while (!atomic_load(&ends)) {
-        if (cuMemAlloc(&block, 64 * MIB) == CUDA_ERROR_OUT_OF_MEMORY) {
+        CUresult result = creates ? create() : cuMemAlloc(&block, 64 * MIB);
+
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
             atomic_fetch_add(&steps, 1);
         }
     }
@@ -487,7 +502,8 @@ int main(int argc, char **argv)
     } else if (argc == 2 && strcmp(argv[1], "graph") == 0) {
         pause_in_capture();
     } else if (argc == 2) {
-        spin(strcmp(argv[1], "inside") == 0, strcmp(argv[1], "greedy") == 0);
+        creates = strcmp(argv[1], "creating") == 0;
+        spin(strcmp(argv[1], "inside") == 0, creates || strcmp(argv[1], "greedy") == 0);
     } else {
         return 2;
     }

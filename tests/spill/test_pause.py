@@ -459,12 +459,17 @@ class Pause(harness.Case):
     def test_no_room_meanwhile(self):
         """While a program is held, one of its requests may pass. It is not refused then for a
         reason that may end with the pause, such as memory that cannot move."""
-        program = Program(self, "greedy", SIM_MEMORY="256MiB", HOST_LIMIT="64MiB")
+        for program in ("greedy", "creating"):
+            with self.subTest(program):
+                self.no_room_meanwhile(program)
+
+    def no_room_meanwhile(self, how):
+        program = Program(self, how, SIM_MEMORY="256MiB", HOST_LIMIT="64MiB")
         program.await_steps()
         with subprocess.Popen([COMMAND, "pause", "--wait", "60", str(program.pid)],
                               env=harness.environment(False, False)) as command:
             refused = program.await_stop()
-            time.sleep(6)  # a call passes every four seconds, and more often at first
+            time.sleep(3)  # calls pass often at first, and then every four seconds
             self.assertEqual(program.steps(), refused)
             command.kill()
         self.command("resume", program.pid)
