@@ -116,8 +116,7 @@ static void plan_next(struct spw_prefetch *prefetch)
         prefetch->quiet_until =
             spw_clock_ns() + (SPW_TUNE_PLAN_TIME_SHARE - 1) * (spw_clock_worked_ns() - worked);
     }
-    pause = prefetch->period /
-            (prefetch->migrator->device_busy ? SPW_TUNE_PLAN_BUSY_SHARE : SPW_TUNE_PLAN_SHARE);
+    pause = prefetch->period / SPW_TUNE_PLAN_SHARE;
     pause = pause > SPW_TUNE_PLAN_MIN_EVENTS ? pause : SPW_TUNE_PLAN_MIN_EVENTS;
     atomic_store(&prefetch->plan_at, events + pause);
     atomic_store(&prefetch->calls, 0);
