@@ -242,7 +242,9 @@ static uint64_t bytes_to_evict(struct spw_migrate *tier, uint64_t bytes, uint64_
 static bool make_room(struct spw_migrate *tier, const struct spw_request *request)
 {
     bool must = request->placement != NULL && request->placement->on_device;
-    uint64_t share = spw_counter_get(&tier->config.counters->limit_bytes) / SPW_TUNE_EVICT_SHARE;
+    uint64_t share =
+        spw_counter_get(&tier->config.counters->limit_bytes) /
+        (tier->migrator.device_busy ? SPW_TUNE_EVICT_BUSY_SHARE : SPW_TUNE_EVICT_SHARE);
     uint64_t wanted = bytes_to_evict(tier, request->bytes, share), moved = 0, bytes;
     enum spw_err err = SPW_OK;
 

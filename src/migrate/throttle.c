@@ -36,8 +36,10 @@ static uint64_t share_of_period(uint64_t period, uint64_t share)
 uint64_t spw_migrate_throttle_lead(const struct spw_throttle *throttle, uint64_t period,
                                    bool migrating)
 {
-    return share_of_period(period, migrating || throttle->trust ? SPW_TUNE_LEAD_MOVING_SHARE
-                                                                : SPW_TUNE_LEAD_SHARE);
+    if (throttle->trust) {
+        return share_of_period(period, SPW_TUNE_LEAD_TRUSTED_SHARE);
+    }
+    return share_of_period(period, migrating ? SPW_TUNE_LEAD_MOVING_SHARE : SPW_TUNE_LEAD_SHARE);
 }
 
 void spw_migrate_throttle_submitter(struct spw_throttle *throttle, struct spw_access_log *log,

@@ -178,10 +178,10 @@ static void test_lead(void **state)
     assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, false), PERIOD / 8);
     assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, true), PERIOD / 64);
     throttle.trust = true;
-    assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, false), PERIOD / 64);
-    assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, true), PERIOD / 64);
-    assert_int_equal(spw_migrate_throttle_lead(&throttle, 33 * 64 - 1, true), LEAST_LEAD);
-    assert_int_equal(spw_migrate_throttle_lead(&throttle, 33 * 64, true), LEAST_LEAD + 1);
+    assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, false), PERIOD / 32);
+    assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, true), PERIOD / 32);
+    assert_int_equal(spw_migrate_throttle_lead(&throttle, 32 * 32 - 1, true), LEAST_LEAD);
+    assert_int_equal(spw_migrate_throttle_lead(&throttle, 33 * 32, true), LEAST_LEAD + 1);
     assert_int_equal(spw_migrate_throttle_lead(&throttle, 0, false), LEAST_LEAD);
 }
 
