@@ -5,9 +5,9 @@
  * access. If it refuses that for the new chunk and for an old one, twice, the old one is marked
  * lost (lost.h): it stays with its granules, which serve no other block, even if its own block is
  * freed, until mapping it succeeds. */
-#include "pool/heaps.h"
 #include "pool/move.h"
 
+#include "pool/heaps.h"
 #include "pool/lost.h"
 #include "pool/old_chunks.h"
 #include "pool/placement.h"
