@@ -144,11 +144,17 @@ static inline void spw_migrate_barrier_pass(void)
     }
 }
 
-/* For a request that found no room. True when a pause holds the barrier, during which nothing moves
- * to make room: then this has waited until the request may pass, and it should be tried again. */
+/* True when a pause holds the barrier and the calling thread is outside: nothing moves then, so a
+ * request that found no room for memory should be tried again when it may pass. */
+static inline bool spw_migrate_barrier_holds_up(void)
+{
+    return spw_migrate_barrier_is_held() && !spw_migrate_barrier_inside();
+}
+
+/* Waits for that, if it is so. False when it is not, and the request is to be refused. */
 static inline bool spw_migrate_barrier_pass_again(void)
 {
-    if (!spw_migrate_barrier_is_held() || spw_migrate_barrier_inside()) {
+    if (!spw_migrate_barrier_holds_up()) {
         return false;
     }
     spw_migrate_barrier_pass();

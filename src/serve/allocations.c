@@ -185,8 +185,7 @@ static enum outcome take_once(struct spw_track_request *request, CUdeviceptr *re
         *ret_address = result.address;
         return TAKEN;
     }
-    if ((err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY) && spw_migrate_barrier_is_held() &&
-        !spw_migrate_barrier_inside()) {
+    if ((err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY) && spw_migrate_barrier_holds_up()) {
         return TOO_EARLY;
     }
     if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY || err == SPW_E_QUOTA) {

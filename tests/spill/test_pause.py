@@ -469,7 +469,7 @@ class Pause(harness.Case):
         with subprocess.Popen([COMMAND, "pause", "--wait", "60", str(program.pid)],
                               env=harness.environment(False, False)) as command:
             refused = program.await_stop()
-            time.sleep(3)  # calls pass often at first, and then every four seconds
+            time.sleep(6)  # a call passes every four seconds, and more often at first
             self.assertEqual(program.steps(), refused)
             command.kill()
         self.command("resume", program.pid)
