@@ -55,7 +55,7 @@ MODULES = ("unit", "sim", "cli", "fuzz", "preload")
 
 PARTS = (
     Part("quick", "release"),
-    Part("long: modules, fuzzing", "release", ("unit", "fuzz", "stress"), long=True),
+    Part("long: modules, fuzzing", "release", ("unit", "fuzz", "stress", "fault"), long=True),
     Part("long: replay", "release", ("preload",), long=True),
     Part("long: spill", "release", ("spill",), long=True,
          words=("spill long", "validation", "adversaries", "pause long", "share")),

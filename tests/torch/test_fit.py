@@ -3,6 +3,7 @@
 
 Exits with 77 when there is no PyTorch that the simulated GPU can serve.
 """
+import functools
 import os
 import re
 import subprocess
@@ -25,8 +26,9 @@ def size(number, unit):
 class Fit(unittest.TestCase):
     interpreter = None
 
-    def run_script(self, *flags, settings=None):
-        return running.Run([self.interpreter, *SCRIPT], flags, settings)
+    @functools.cache
+    def run_script(self, *flags):
+        return running.Run([self.interpreter, *SCRIPT], flags)
 
     def verdict(self, run):
         lines = [line for line in run.said() if line.startswith(("spillway: verdict: ",
@@ -111,6 +113,7 @@ class Fit(unittest.TestCase):
         loader = running.Run([self.interpreter, str(running.HERE / "data_loader.py")])
         self.assertEqual(len(re.findall(r"\(pid \d+\) on device", self.verdict(loader))), 1)
 
+    @unittest.skipUnless("--long" in sys.argv, "only with --long")
     def test_compare(self):
         done = subprocess.run([str(running.ROOT / "spillway"), "sim", "--compare", "--memory",
                                "1GiB", "--", self.interpreter, *SCRIPT],
