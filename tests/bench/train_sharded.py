@@ -21,8 +21,8 @@ from torch.utils.checkpoint import checkpoint
 
 HIDDEN, HEADS, GROUPS, INNER, WORDS = 8192, 64, 8, 28672, 128256
 WIDTH = HIDDEN // HEADS
-CALLS = ["cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
-         "cuEventRecord", "cuEventQuery", "cuStreamWaitEvent", "cuEventSynchronize"]
+CALLS = ["cuMemAlloc", "cuMemFree", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap",
+         "cuMemRelease", "cuEventRecord", "cuEventQuery", "cuStreamWaitEvent", "cuEventSynchronize"]
 
 
 def rotate(x, cos, sin):
