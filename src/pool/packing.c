@@ -28,6 +28,7 @@ struct list {
 
 struct attempt {
     const struct spw_packing *packing;
+    uint64_t base; /* items get no addresses below it */
     struct list lists[LISTS];
 };
 
@@ -128,7 +129,7 @@ static bool place(const struct attempt *attempt, struct spw_packing_item *item)
     const struct spw_packing *packing = attempt->packing;
     size_t first, more = parts_of(packing, item, &first);
     const struct list *list = &attempt->lists[more == 0 ? first : ALL];
-    uint64_t at = packing->base, best = UINT64_MAX;
+    uint64_t at = attempt->base, best = UINT64_MAX;
 
     for (size_t i = 0; i < list->count; i++) {
         const struct spw_packing_item *other = list->items[i];
@@ -312,15 +313,11 @@ static void try_order(struct attempt *attempt, struct ranked *sorted, size_t cou
     }
 }
 
-static void try_orders(struct attempt *attempt, struct ranked *sorted, int64_t *changes,
+static void try_orders(struct attempt *attempt, struct ranked *sorted, uint32_t peak,
                        struct best *best)
 {
     const struct spw_packing *packing = attempt->packing;
-    uint32_t peak = 0, begin = 0;
 
-    find_extremes(packing, changes, &peak, &begin);
-    turn(packing, begin);
-    peak = distance(packing->period, begin, peak);
     for (int order = 0; order < ORDERS && best->bytes > packing->enough_bytes; order++) {
         size_t count = 0;
 
@@ -336,6 +333,38 @@ static void try_orders(struct attempt *attempt, struct ranked *sorted, int64_t *
     }
 }
 
+/* The first address behind all fixed items. */
+static uint64_t behind_fixed(const struct spw_packing *packing)
+{
+    uint64_t end = packing->base;
+
+    for (size_t i = 0; i < packing->count; i++) {
+        const struct spw_packing_item *item = &packing->items[i];
+
+        if (item->fixed && item->address + item->bytes > end) {
+            end = item->address + item->bytes;
+        }
+    }
+    return end;
+}
+
+static void try_places(struct attempt *attempt, struct ranked *sorted, int64_t *changes,
+                       struct best *best)
+{
+    const struct spw_packing *packing = attempt->packing;
+    uint32_t peak = 0, begin = 0;
+
+    find_extremes(packing, changes, &peak, &begin);
+    turn(packing, begin);
+    peak = distance(packing->period, begin, peak);
+    attempt->base = behind_fixed(packing);
+    try_orders(attempt, sorted, peak, best);
+    if (attempt->base > packing->base) {
+        attempt->base = packing->base;
+        try_orders(attempt, sorted, peak, best);
+    }
+}
+
 bool spw_pool_packing_pack(struct spw_packing *packing, uint64_t *ret_bytes)
 {
     struct ranked *sorted = malloc((packing->count + 1) * sizeof(*sorted));
@@ -344,7 +373,7 @@ bool spw_pool_packing_pack(struct spw_packing *packing, uint64_t *ret_bytes)
     struct attempt attempt = {.packing = packing};
 
     if (sorted != NULL && changes != NULL && best.addresses != NULL) {
-        try_orders(&attempt, sorted, changes, &best);
+        try_places(&attempt, sorted, changes, &best);
     }
     for (size_t i = 0; i < packing->count && best.bytes != UINT64_MAX; i++) {
         packing->items[i].address = best.addresses[i];

@@ -74,7 +74,8 @@ static void test_random(void **state)
     }
 }
 
-/* What is fixed stays; others go into the gap before it if they fit. */
+/* What is fixed stays. Others go behind it, or where the range ends there, into the gap before it.
+ */
 static void test_fixed(void **state)
 {
     struct spw_packing_item items[] = {
@@ -85,11 +86,49 @@ static void test_fixed(void **state)
     struct spw_packing packing = packing_of(items, 3, 10);
     uint64_t bytes;
 
+    for (int behind = 1; behind >= 0; behind--) {
+        uint64_t expected = behind != 0 ? BASE + 4 * GRANULE : BASE;
+
+        assert_true(spw_pool_packing_pack(&packing, &bytes));
+        assert_int_equal(items[0].address, BASE + 3 * GRANULE);
+        assert_int_equal(items[1].address, expected);
+        assert_int_equal(items[2].address, expected);
+        assert_int_equal(bytes, 4 * GRANULE);
+        packing.end = BASE + 6 * GRANULE;
+    }
+}
+
+/* A gap that fits one block exactly is left empty where the block shares its memory with another
+ * one behind all that is fixed, which is too large for the gap. */
+static void test_gaps_between_fixed(void **state)
+{
+    struct spw_packing_item items[] = {
+        {.bytes = GRANULE, .address = BASE + 2 * GRANULE, .fixed = true},
+        {.bytes = 2 * GRANULE, .begin = 0, .length = 5},
+        {.bytes = 3 * GRANULE, .begin = 5, .length = 5},
+    };
+    struct spw_packing packing = packing_of(items, 3, 10);
+    uint64_t bytes;
+
     assert_true(spw_pool_packing_pack(&packing, &bytes));
-    assert_int_equal(items[0].address, BASE + 3 * GRANULE);
-    assert_int_equal(items[1].address, BASE);
-    assert_int_equal(items[2].address, BASE);
+    expect_no_overlap(&packing);
     assert_int_equal(bytes, 4 * GRANULE);
+}
+
+/* The rest of a granule is used that a fixed block does not fill, also between fixed blocks. */
+static void test_rest_of_a_granule(void **state)
+{
+    struct spw_packing_item items[] = {
+        {.bytes = GRANULE / 2, .address = BASE, .fixed = true},
+        {.bytes = GRANULE, .address = BASE + GRANULE, .fixed = true},
+        {.bytes = GRANULE / 2, .begin = 0, .length = 5},
+    };
+    struct spw_packing packing = packing_of(items, 3, 10);
+    uint64_t bytes;
+
+    assert_true(spw_pool_packing_pack(&packing, &bytes));
+    assert_int_equal(items[2].address, BASE + GRANULE / 2);
+    assert_int_equal(bytes, 2 * GRANULE);
 }
 
 /* Two blocks whose lifetimes meet only across the end of the circle. */
@@ -169,6 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_fixed),
+        cmocka_unit_test(test_gaps_between_fixed),
+        cmocka_unit_test(test_rest_of_a_granule),
         cmocka_unit_test(test_round_the_circle),
         cmocka_unit_test(test_long_ones_first),
         cmocka_unit_test(test_good_enough_stops),
