@@ -429,7 +429,11 @@ class Pause(harness.Case):
             with self.subTest(options):
                 program = Program(self, 1, 1, **options)
                 program.await_steps()
+                begun = time.monotonic()
                 self.assertIn(said, self.command("pause", program.pid, status=1))
+                # The thread that listens may be about to start.
+                if "listen" in said:
+                    self.assertGreaterEqual(time.monotonic() - begun, 0.5)
                 program.await_steps()
                 program.end()
         self.assertIn("there is no process", self.command("pause", 2 ** 22 + 1, status=1))

@@ -1,13 +1,21 @@
 #include "cli/inspect/control.h"
 
+#include "common/clock.h"
 #include "common/futex.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 
-enum { LOOK_MS = 100, NS_PER_MS = 1000000, ERROR_MASK = 0xffff };
+enum {
+    LOOK_MS = 100,
+    START_MS = 500,
+    START_LOOK_MS = 10,
+    NS_PER_MS = 1000000,
+    ERROR_MASK = 0xffff
+};
 
 /* Opens the file of the statistics anew, for writing. */
 static int open_for_writing(const struct spw_cli_watched *watched)
@@ -46,7 +54,16 @@ void spw_cli_control_close(struct spw_cli_control *control)
 
 bool spw_cli_control_listens(const struct spw_cli_control *control)
 {
-    return atomic_load(&control->shared->state) != SPW_CONTROL_NONE;
+    static const struct timespec pause = {.tv_nsec = (long)START_LOOK_MS * NS_PER_MS};
+    uint64_t end = spw_clock_ns() + (uint64_t)START_MS * NS_PER_MS;
+
+    while (atomic_load(&control->shared->state) == SPW_CONTROL_NONE) {
+        if (spw_clock_ns() >= end) {
+            return false;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return true;
 }
 
 void spw_cli_control_send(struct spw_cli_control *control, const struct spw_cli_request *request)
