@@ -148,7 +148,7 @@ static bool open_process(const struct settings *settings, int pid, struct spw_cl
         spw_cli_watched_close(&ret_asked->watched);
         return false;
     }
-    if (!spw_cli_control_listens(&ret_asked->control)) {
+    if (!spw_cli_control_await_listener(&ret_asked->control)) {
         spw_cli_complain(
             settings->command,
             "process %d: it does not listen: it was started with SPILLWAY_CONTROL=off, "

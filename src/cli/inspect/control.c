@@ -52,7 +52,7 @@ void spw_cli_control_close(struct spw_cli_control *control)
     (void)munmap(control->mapping, control->bytes);
 }
 
-bool spw_cli_control_listens(const struct spw_cli_control *control)
+bool spw_cli_control_await_listener(const struct spw_cli_control *control)
 {
     static const struct timespec pause = {.tv_nsec = (long)START_LOOK_MS * NS_PER_MS};
     uint64_t end = spw_clock_ns() + (uint64_t)START_MS * NS_PER_MS;

@@ -32,7 +32,7 @@ void spw_cli_control_close(struct spw_cli_control *control);
 
 /* False when the process has no thread that answers. Waits half a second for one that starts: it
  * does so after the file of the statistics is there. */
-bool spw_cli_control_listens(const struct spw_cli_control *control);
+bool spw_cli_control_await_listener(const struct spw_cli_control *control);
 
 /* A request. */
 struct spw_cli_request {
