@@ -30,8 +30,8 @@ bool spw_cli_control_open(const struct spw_cli_watched *watched,
                           struct spw_cli_control *ret_control);
 void spw_cli_control_close(struct spw_cli_control *control);
 
-/* False when the process has no thread that answers. Waits half a second for one that starts: it
- * does so after the file of the statistics is there. */
+/* Waits half a second at most for the thread that answers, which starts after the file of the
+ * statistics is there. False when the process has none. */
 bool spw_cli_control_await_listener(const struct spw_cli_control *control);
 
 /* A request. */
