@@ -159,14 +159,17 @@ def main():
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
+    try:
+        done = saved()  # before the first part: a result that cannot be saved is an hour lost
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        parser.error(f"{RESULTS.relative_to(ROOT)} is broken: {error!r}")
     if options.list:
         print_list()
         return 0
     first, step = options.shard
-    done = saved() if options.resume else {}
     passed = failed = skipped = 0
     for part in PARTS[first - 1::step]:
-        last = done.get(part.name)
+        last = done.get(part.name) if options.resume else None
         if last and not last["failed"] and "note" not in last and not changed_since(last["commit"]):
             print(f"== {part.name}: passed at {last['commit']} ==", flush=True)
             continue
