@@ -165,14 +165,17 @@ static void close_quietly(int fd)
     errno = saved;
 }
 
-int spw_create_append(const char *path, int flags, mode_t mode)
+int spw_create_open(const char *path, int flags, mode_t mode)
 {
     enum { LINKS_MOST = 16 };
     char target[PATH_MAX], next[PATH_MAX];
     int folder = AT_FDCWD;
     int fd = -1;
 
-    flags |= O_WRONLY | O_APPEND | O_CLOEXEC;
+    flags |= O_CLOEXEC;
+    if ((flags & O_NOFOLLOW) != 0) {
+        return open(path, flags, mode);
+    }
     if (snprintf(target, sizeof(target), "%s", path) >= (int)sizeof(target)) {
         errno = ENAMETOOLONG;
         return -1;
@@ -195,4 +198,27 @@ int spw_create_append(const char *path, int flags, mode_t mode)
     }
     close_quietly(folder);
     return fd;
+}
+
+FILE *spw_create_stream(const char *path)
+{
+    int fd = spw_create_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (file == NULL) {
+        close_quietly(fd);
+    }
+    return file;
+}
+
+const char *spw_create_problem(const char *path)
+{
+    int error = errno;
+    struct stat status;
+
+    if (error == EACCES && lstat(path, &status) == 0 && S_ISLNK(status.st_mode) &&
+        status.st_uid != geteuid() && status.st_uid != 0) {
+        return "Permission denied (it is a symbolic link of another user)";
+    }
+    return strerror(error);
 }

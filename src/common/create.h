@@ -1,10 +1,12 @@
-/* Opening files to write in folders that other users may write too.
+/* Opening files to write, in folders that other users may write too. Whatever spillway writes is
+ * opened here (tests/style/test_outputs.py).
  *
  * Self-contained: the simulated driver is built from this source as well. No lock, no allocation;
  * a failure is -1 with errno set. */
 #pragma once
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Creates a new, empty file beside `path`, to be renamed to it later: PATH.PID.NUMBER.tmp with a
@@ -25,8 +27,16 @@ int spw_create_link(int fd, const char *name);
 /* Gives such a file a name as spw_create_beside does. Returns 0. */
 int spw_create_name(int fd, const char *path, char *ret_name, size_t capacity);
 
-/* Opens `path` for appending, with more flags of open(2), such as O_CREAT, and the mode of a new
- * file. A symbolic link as the last part of the path is followed when it belongs to the caller or
- * to root, or when only its owner's folder can hold it: one that is neither sticky nor writable by
- * all. Otherwise errno is EACCES. */
-int spw_create_append(const char *path, int flags, mode_t mode);
+/* Opens `path` with flags of open(2), and the mode of a new file; O_CLOEXEC is added. A symbolic
+ * link as the last part of the path is followed when it belongs to the caller or to root, or when
+ * only its owner's folder can hold it: one that is neither sticky nor writable by all. Otherwise
+ * errno is EACCES. With O_NOFOLLOW no link is followed. */
+int spw_create_open(const char *path, int flags, mode_t mode);
+
+/* Opens `path` so with fdopen(3), as a new or an emptied file. This one allocates. NULL on a
+ * failure. */
+FILE *spw_create_stream(const char *path);
+
+/* Says why a file could not be opened: errno as text, and that its path is another user's link.
+ * Valid until the next call of strerror(3). */
+const char *spw_create_problem(const char *path);

@@ -85,12 +85,12 @@ void spw_log_always(const char *format, ...)
 
 static void open_file(const char *path)
 {
-    int fd = spw_create_append(path, O_CREAT, 0644);
+    int fd = spw_create_open(path, O_WRONLY | O_APPEND | O_CREAT, 0644);
     struct stat status;
 
     if (fd < 0) {
         spw_log_always("SPILLWAY_LOG: cannot open %s: %s; logging to stderr", path,
-                       strerror(errno));
+                       spw_create_problem(path));
         return;
     }
     fd = spw_fd_park(fd);

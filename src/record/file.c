@@ -47,7 +47,7 @@ static int make(const char *path, int nameless)
     if (nameless >= 0) {
         return spw_create_link(nameless, path) == 0 ? nameless : -1;
     }
-    return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
+    return spw_create_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, MODE);
 }
 
 /* Makes a new file in place of a recording of an earlier run, which nobody writes any more: its

@@ -1,6 +1,7 @@
 #include "serve/share.h"
 
 #include "common/clock.h"
+#include "common/create.h"
 #include "common/file_limit.h"
 #include "common/futex.h"
 #include "common/log.h"
@@ -105,7 +106,7 @@ static bool path_of(const struct spw_device *device, const char *name, char ret_
 /* Maps the file, which is made at first use. NULL when it is not ours, or of another version. */
 static struct share_file *map(const char *path)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    int fd = spw_create_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
     struct share_file *file = MAP_FAILED;
     struct stat status;
 

@@ -331,7 +331,7 @@ static bool write_anywhere(struct spw_stats *stats)
     if (!is_special(stats->path)) {
         return write_regular(stats);
     }
-    fd = spw_create_append(stats->path, O_NONBLOCK, 0);
+    fd = spw_create_open(stats->path, O_WRONLY | O_APPEND | O_NONBLOCK, 0);
     if (fd < 0) {
         return errno == EACCES && write_regular(stats);
     }

@@ -1,5 +1,6 @@
 #include "stats/shm.h"
 
+#include "common/create.h"
 #include "common/fd.h"
 #include "common/file_limit.h"
 #include "common/options.h"
@@ -32,7 +33,7 @@ static int open_in_run_dir(char path[SPW_STATS_PATH])
         int fd;
 
         snprintf(path, SPW_STATS_PATH, "%s/%d.%d.sites", folder, (int)getpid(), image);
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        fd = spw_create_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
         }

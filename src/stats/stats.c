@@ -1,6 +1,7 @@
 #include "stats/stats.h"
 
 #include "common/backoff.h"
+#include "common/create.h"
 #include "common/fd.h"
 #include "common/file_limit.h"
 #include "common/options.h"
@@ -39,7 +40,7 @@ static int open_in_run_dir(void)
 
         snprintf(path, sizeof(path), image == 0 ? "%s/%d" : "%s/%d.%d", folder, (int)getpid(),
                  image);
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        fd = spw_create_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
         }

@@ -296,7 +296,7 @@ class Fit(harness.Case):
                 self.assertEqual(device["last_oom"] is None, verdict != "continued")
 
     def test_json_that_cannot_be_written(self):
-        lines = self.sim("take", flags=("--json", self.folder), end=1)
+        lines = self.sim("take", flags=("--json", self.folder), end=1, status=1)
         self.assertEqual(lines[-1], f"spillway: sim: --json={self.folder}: Is a directory")
 
     def test_fewer_devices_than_ranks(self):

@@ -110,7 +110,7 @@ static void test_no_name_fits(void **state)
 /* Appends a byte; returns 0, or the error that kept it from it. */
 static int append(const char *path)
 {
-    int fd = spw_create_append(path, O_CREAT, 0600);
+    int fd = spw_create_open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
 
     if (fd < 0) {
         return errno;

@@ -81,7 +81,7 @@ static void test_link_of_another_user(void **state)
     assert_int_equal(chmod(folder, 0777), 0); /* with the sticky bit the system may refuse first */
     with_log(setting, say_all);
     assert_int_equal(access(victim, F_OK), -1);
-    assert_non_null(strstr(content(errors), "Permission denied; logging to stderr\n"));
+    assert_non_null(strstr(content(errors), "of another user); logging to stderr\n"));
     assert_non_null(strstr(content(errors), "spillway: news two\n"));
     assert_int_equal(chmod(folder, 0700), 0);
     assert_int_equal(unlink(setting + strlen("info:")), 0);

@@ -9,6 +9,7 @@
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/launch/policy_file.h"
+#include "common/create.h"
 #include "common/size.h"
 
 #include <errno.h>
@@ -166,7 +167,8 @@ static int write_policy(const struct settings *settings, struct spw_cli_advise_p
 
     plan->policy = NULL;
     if (!spw_cli_json_write(policy, settings->output)) {
-        spw_cli_complain("advise", "%s: %s", settings->output, strerror(errno));
+        spw_cli_complain("advise", "%s: %s", settings->output,
+                         spw_create_problem(settings->output));
         return SPW_CLI_EXIT_FINDINGS;
     }
     printf("written: %s (spillway run --policy %s -- ...)\n", settings->output, settings->output);
@@ -561,7 +563,7 @@ static int advise_on_command(struct settings *settings, char **arguments)
     }
     code = answer(&question);
     if (settings->json != NULL && question.peak_bytes > 0 && !write_answer(&question)) {
-        spw_cli_complain("advise", "%s: %s", settings->json, strerror(errno));
+        spw_cli_complain("advise", "%s: %s", settings->json, spw_create_problem(settings->json));
         code = SPW_CLI_EXIT_FINDINGS;
     }
     spw_cli_advise_replays_end(&question.replays);

@@ -3,10 +3,10 @@
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 #include "cli/reports/check.h"
+#include "common/create.h"
 #include "common/nearest.h"
 #include "common/size.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,7 +240,8 @@ static int check(const char *command, struct settings *settings)
         spw_cli_check_print(checked);
     }
     if (settings->junit != NULL && !spw_cli_check_write_junit(checked, settings->junit)) {
-        spw_cli_complain(command, "--junit=%s: %s", settings->junit, strerror(errno));
+        spw_cli_complain(command, "--junit=%s: %s", settings->junit,
+                         spw_create_problem(settings->junit));
         written = false;
     }
     return written && spw_cli_check_failures(checked) == 0 ? SPW_CLI_EXIT_OK

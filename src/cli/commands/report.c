@@ -4,6 +4,7 @@
 #include "cli/console/messages.h"
 #include "cli/reports/recording.h"
 #include "cli/reports/recording_categories.h"
+#include "common/create.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -165,7 +166,7 @@ static int open_output(const char *command, const struct settings *settings)
     int fd = STDOUT_FILENO;
 
     if (settings->output != NULL) {
-        fd = open(settings->output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = spw_create_open(settings->output, O_WRONLY | O_CREAT | O_EXCL, 0666);
         if (fd < 0) {
             spw_cli_complain(command, "--output=%s: %s", settings->output, strerror(errno));
         }

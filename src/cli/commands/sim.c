@@ -166,7 +166,9 @@ static int run(struct simulation *simulation)
     int code = simulation->world.size > 0 ? run_ranks(simulation) : run_once(simulation, 0);
 
     if (path != NULL && simulation->json != NULL) {
-        (void)spw_cli_verdict_json_write(simulation->command, simulation->json, path);
+        if (!spw_cli_verdict_json_write(simulation->command, simulation->json, path) && code == 0) {
+            code = SPW_CLI_EXIT_FINDINGS;
+        }
     } else {
         cJSON_Delete(simulation->json);
     }

@@ -1,5 +1,6 @@
 #include "cli/console/json.h"
 
+#include "common/create.h"
 #include "common/utf8.h"
 
 #include <errno.h>
@@ -97,7 +98,7 @@ void spw_cli_json_print(cJSON *json, bool one_line)
 bool spw_cli_json_write(cJSON *json, const char *path)
 {
     char *text = print(json, false);
-    FILE *file = text == NULL ? NULL : fopen(path, "we");
+    FILE *file = text == NULL ? NULL : spw_create_stream(path);
     bool good = file != NULL && fprintf(file, "%s\n", text) > 0;
 
     errno = text == NULL ? ENOMEM : errno;

@@ -1,6 +1,5 @@
 #include "cli/fit/table.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "cli/console/line.h"
 #include "cli/console/messages.h"
 #include "cli/reports/need.h"
+#include "common/create.h"
 #include "common/size.h"
 
 static const char *const verdict_names[] = {
@@ -171,7 +171,7 @@ bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
     }
     good = spw_cli_json_write(object, path);
     if (!good) {
-        spw_cli_complain(session->command, "--json=%s: %s", path, strerror(errno));
+        spw_cli_complain(session->command, "--json=%s: %s", path, spw_create_problem(path));
     }
     return good;
 }

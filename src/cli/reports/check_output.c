@@ -1,9 +1,9 @@
 #include "cli/console/json.h"
 #include "cli/reports/check.h"
 
+#include "common/create.h"
 #include "common/utf8.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,7 +93,7 @@ static void put_case(FILE *out, const struct spw_cli_finding *finding)
 
 bool spw_cli_check_write_junit(const struct spw_cli_check *check, const char *path)
 {
-    FILE *out = fopen(path, "we");
+    FILE *out = spw_create_stream(path);
     bool failed;
 
     if (out == NULL) {

@@ -3,9 +3,7 @@
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
 #include "cli/reports/need.h"
-
-#include <errno.h>
-#include <string.h>
+#include "common/create.h"
 
 const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code)
 {
@@ -144,7 +142,7 @@ bool spw_cli_verdict_json_write(const char *command, cJSON *json, const char *pa
     bool good = spw_cli_json_write(json, path);
 
     if (!good) {
-        spw_cli_complain(command, "--json=%s: %s", path, strerror(errno));
+        spw_cli_complain(command, "--json=%s: %s", path, spw_create_problem(path));
     }
     return good;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/create.h"
 #include "sim/driver/api/entry.h"
 #include "sim/driver/graph/graph_memory.h"
 
@@ -349,7 +350,7 @@ SIM_API(cuGraphDebugDotPrint, SIM_INITIALIZED,
     if (graph == NULL || path == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    file = fopen(path, "we");
+    file = spw_create_stream(path);
     if (file == NULL) {
         return CUDA_ERROR_OPERATING_SYSTEM;
     }

@@ -127,10 +127,10 @@ static void start(void)
     started = true;
     set_rules(options->fail);
     if (options->log_path != NULL) {
-        log_fd = spw_create_append(options->log_path, O_CREAT, 0666);
+        log_fd = spw_create_open(options->log_path, O_WRONLY | O_APPEND | O_CREAT, 0666);
         if (log_fd < 0) {
             fprintf(stderr, "spillway sim: SPILLWAY_SIM_LOG=%s: cannot be written: %s\n",
-                    options->log_path, strerror(errno));
+                    options->log_path, spw_create_problem(options->log_path));
         }
     }
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/create.h"
 #include "common/process.h"
 #include "sim/devices.h"
 
@@ -72,7 +73,7 @@ static void attach(void)
     }
     tried = true;
     snprintf(path, sizeof(path), "%s/devices", folder);
-    fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = spw_create_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
     if (fd >= 0) {
         file = map(fd);
         (void)flock(fd, LOCK_UN); /* the mapping keeps the open file, and its lock */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/create.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
@@ -57,7 +58,7 @@ static int open_record(const char *folder)
 
         snprintf(path, sizeof(path), image == 0 ? "%s/sim-%d" : "%s/sim-%d.%d", folder,
                  (int)getpid(), image);
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        fd = spw_create_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
         }
