@@ -17,6 +17,7 @@ int spw_err_to_driver(enum spw_err err)
     case SPW_E_LIMIT:
     case SPW_E_METADATA_NOMEM:
     case SPW_E_QUOTA:
+    case SPW_E_RANGE:
         return RESULT_OUT_OF_MEMORY;
     case SPW_E_AGAIN:
         return RESULT_NOT_READY;
@@ -51,6 +52,8 @@ const char *spw_err_name(enum spw_err err)
         return "limit of a policy's rule reached";
     case SPW_E_NOTHING:
         return "nothing to do";
+    case SPW_E_RANGE:
+        return "the addresses that were reserved for it are used up";
     case SPW_E_DRIVER:
         break;
     }

@@ -17,6 +17,7 @@ enum spw_err {
     SPW_E_UNSUPPORTED = -7,
     SPW_E_QUOTA = -8,      /* the limit of a policy's rule refuses */
     SPW_E_NOTHING = -9,    /* nothing is there for the call to work on */
+    SPW_E_RANGE = -10,     /* memory for all of a range that should never be filled */
     SPW_E_DRIVER = -10000, /* SPW_E_DRIVER - CUresult */
 };
 

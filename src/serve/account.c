@@ -141,6 +141,9 @@ static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum
     uint64_t room = most > usage->live ? most - usage->live : 0;
     uint64_t wanted = bytes < UINT64_MAX - 511 ? spw_serve_account_round(bytes) : bytes;
 
+    if (err == SPW_E_RANGE) {
+        return wanted; /* room does not matter */
+    }
     return wanted > room ? wanted - room : 0;
 }
 
@@ -244,6 +247,7 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
         .bytes = bytes,
         .missing_bytes = missing(&usage, bytes, err),
         .site = site,
+        .ruleless = err == SPW_E_RANGE,
         .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
     };
     note_refusal(&oom);

@@ -77,8 +77,9 @@ static void ask_others(const struct spw_device *device, struct spw_stats_oom *re
     }
 }
 
-static void ask_sites(const struct spw_device *device, struct spw_stats_oom *report)
+static void ask_sites(const struct spw_oom *oom, struct spw_stats_oom *report)
 {
+    const struct spw_device *device = oom->device;
     struct spw_callsite_holding holding = {0};
 
     if (device->charges != NULL) {
@@ -99,7 +100,7 @@ static void ask_sites(const struct spw_device *device, struct spw_stats_oom *rep
     }
     report->rule[0] = '\0';
     report->rule_bytes = 0;
-    if (spw_process.mode != SPW_MODE_OBSERVE) {
+    if (spw_process.mode != SPW_MODE_OBSERVE && !oom->ruleless) {
         memcpy(report->rule, holding.rule, sizeof(report->rule));
         report->rule_bytes = holding.rule_bytes;
     }
@@ -119,7 +120,7 @@ static void gather(const struct spw_oom *oom, struct spw_stats_oom *report)
     ask_pool(oom->pool, report);
     ask_host(oom->device, report);
     ask_others(oom->device, report);
-    ask_sites(oom->device, report);
+    ask_sites(oom, report);
 }
 
 /* ---- writing ---- */

@@ -15,6 +15,7 @@ struct spw_oom {
     uint64_t bytes;
     uint64_t missing_bytes;
     uint32_t site;
+    bool ruleless; /* no placement of other blocks would have helped */
     bool overcome; /* the caller is known to free memory now and to ask again */
 };
 

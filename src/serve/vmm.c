@@ -138,6 +138,46 @@ static enum spw_err charge_host(struct spw_device *device, struct spw_piece *pie
     return SPW_OK;
 }
 
+/* ---- ranges ---- */
+
+/* The range of addresses that the calling thread reserved last, until it maps something. PyTorch
+ * reserves 1 1/8 of the device for a segment, creates the memory of a tensor piece by piece, and
+ * maps the pieces when all are there. Nothing else tells it that a tensor is larger than a new
+ * segment: it relies on the device to be full before the segment is, and reads past its end if it
+ * is not. A tensor that would just fill the segment looks the same from here. */
+static _Thread_local struct {
+    uint64_t bytes; /* 0: none */
+    uint64_t created;
+} range __attribute__((tls_model("initial-exec")));
+
+CUresult spw_serve_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
+                                       CUdeviceptr addr, unsigned long long flags)
+{
+    CUresult result;
+
+    SPW_FORWARD(result, spw_track_driver()->cuMemAddressReserve(ptr, size, alignment, addr, flags));
+    if (result == CUDA_SUCCESS) {
+        range.bytes = size;
+        range.created = 0;
+    }
+    return result;
+}
+
+/* True when a piece is the last for a range that the device alone can never fill. */
+static bool fills_range(struct spw_device *device, const struct spw_piece *piece)
+{
+    return range.bytes > 0 && piece->redirects && range.bytes - range.created <= piece->bytes &&
+           spw_track_device_pool(device) != NULL && range.bytes > device->total_bytes;
+}
+
+/* A piece for the range was created; after a refusal, PyTorch gives back all that it created. */
+static void count_in_range(uint64_t bytes, CUresult result)
+{
+    range.created = result != CUDA_SUCCESS                ? 0
+                    : bytes < range.bytes - range.created ? range.created + bytes
+                                                          : range.bytes;
+}
+
 /* ---- by a policy ---- */
 
 /* Enters a piece in the tally of its rule; beyond the rule's limit, as its `then` says. */
@@ -309,10 +349,11 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
                                     .redirects = caller == SPW_CALLER_PYTORCH,
                                     .site = spw_track_site("cuMemCreate"),
                                     .references = 1};
-        err = charge_somewhere(device, piece, &placed);
-        if (err == SPW_E_LIMIT || err == SPW_E_QUOTA) {
+        err = fills_range(device, piece) ? SPW_E_RANGE : charge_somewhere(device, piece, &placed);
+        if (err == SPW_E_LIMIT || err == SPW_E_QUOTA || err == SPW_E_RANGE) {
             uint32_t site = piece->site;
 
+            count_in_range(size, CUDA_ERROR_OUT_OF_MEMORY);
             drop_piece(piece);
             return spw_serve_account_oom(device, spw_track_device_pool(device), "cuMemCreate", size,
                                          site, err);
@@ -326,7 +367,9 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
         SPW_FORWARD(result, driver->cuMemCreate(handle, size, prop, flags));
         return result;
     }
-    return record_result(piece, handle, create(device, piece, handle, &placed, flags));
+    result = create(device, piece, handle, &placed, flags);
+    count_in_range(size, result);
+    return record_result(piece, handle, result);
 }
 
 CUresult spw_serve_cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -349,6 +392,7 @@ CUresult spw_serve_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
 
     SPW_FORWARD(result, spw_track_driver()->cuMemMap(ptr, size, offset, handle, flags));
     if (result == CUDA_SUCCESS) {
+        range.bytes = 0;
         spw_track_mappings_map(handle, ptr, size);
     }
     return result;

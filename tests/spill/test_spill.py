@@ -14,6 +14,7 @@ from harness import MIB
 MOVES = harness.ROOT / "tests/spill/moves"
 BESIDE = harness.ROOT / "tests/spill/beside"
 PIECES = harness.ROOT / "tests/spill/pieces"
+RANGE = harness.ROOT / "tests/spill/range"
 UNSEEN = harness.ROOT / "tests/spill/unseen"
 LIBRARY = UNSEEN / "libnvoptix.so.1"
 HANDLES = harness.ROOT / "tests/spill/handles"
@@ -179,6 +180,26 @@ class Pieces(harness.Case):
                       "vmm_host_bytes"):
             self.assertEqual(device[gauge], 0, gauge)
         return device, made
+
+    def test_a_range_is_never_filled(self):
+        """PyTorch reads past the end of a segment that one tensor fills."""
+        result = self.run_program(RANGE, allow=[SPILL_LINE, "out of memory"], SIM_MEMORY="64MiB",
+                                  CHECK="on")
+        self.assertEqual(result.stdout.splitlines(), [
+            "larger than the range: 17",
+            "again: 17",
+            "almost all of it: 17",
+            "the rest: 1",
+            "a small range: 8",
+        ])
+        self.assertEqual(result.stderr.count("the addresses that were reserved for it are used up"),
+                         2)
+        self.assertNotIn("policy rule", result.stderr)
+        device = result.device()
+        self.assertEqual(device["ooms"], 2)
+        for gauge in ("live_bytes", "committed_bytes", "host_bytes", "vmm_bytes",
+                      "vmm_host_bytes"):
+            self.assertEqual(device[gauge], 0, gauge)
 
     def test_blocks_make_room(self):
         """Whoever creates it, and wherever the room ends: at the limit, or at the device's end."""
