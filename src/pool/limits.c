@@ -87,7 +87,7 @@ void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
     spw_unlock(&pool->lock);
 }
 
-enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool wished)
 {
     enum spw_err err = SPW_E_LIMIT;
 
@@ -96,8 +96,10 @@ enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_
         spw_counter_get(&pool->device_counters->host_bytes) + bytes <=
             pool->config.host_limit_bytes) {
         count_host(pool, (int64_t)bytes, site);
-        spw_counter_add(&pool->device_counters->spilled_bytes, bytes);
-        spw_counter_add(&pool->device_counters->placed_bytes, bytes);
+        if (!wished) {
+            spw_counter_add(&pool->device_counters->spilled_bytes, bytes);
+            spw_counter_add(&pool->device_counters->placed_bytes, bytes);
+        }
         err = SPW_OK;
     }
     spw_unlock(&pool->lock);

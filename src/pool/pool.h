@@ -212,8 +212,10 @@ void spw_pool_map_ahead(struct spw_pool *pool, size_t granules);
 enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond);
 void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site);
 
-/* Likewise for such memory on the host, against the host's limit. */
-enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site);
+/* Likewise for such memory on the host, against the host's limit. Unless it is `wished` there, it
+ * counts as spilled. */
+enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site,
+                                  bool wished);
 void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site);
 
 /* Enters such memory in the account of a placement, or removes it; `host`: it is on the host.

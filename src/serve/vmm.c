@@ -121,7 +121,8 @@ static bool suits_host(enum spw_caller caller, const CUmemAllocationProp *prop)
                      prop->allocFlags.gpuDirectRDMACapable == 0;
 }
 
-/* Charges a piece that has no room on its device to the host, and changes *prop accordingly. */
+/* Charges a piece that has no room on its device, or that a policy places there (SPW_OK), to the
+ * host, and changes *prop accordingly. */
 static enum spw_err charge_host(struct spw_device *device, struct spw_piece *piece,
                                 enum spw_err err, CUmemAllocationProp *prop)
 {
@@ -129,7 +130,7 @@ static enum spw_err charge_host(struct spw_device *device, struct spw_piece *pie
 
     if (piece->host || piece->spilled || !piece->suits_host ||
         spw_track_spill_charge_host(device, piece->bytes, piece->site, err, &place) != SPW_OK) {
-        return err;
+        return err == SPW_OK ? SPW_E_LIMIT : err;
     }
     piece->spilled = true;
     prop->location = place;
@@ -218,7 +219,7 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *
                                  "memory from cuMemCreate cannot be split between device and host");
     }
     if (decision->wish.on_host) {
-        if (charge_host(device, piece, SPW_E_LIMIT, prop) == SPW_OK) {
+        if (charge_host(device, piece, SPW_OK, prop) == SPW_OK) {
             return SPW_OK;
         }
         spw_serve_decision_unmet(device, decision->rule,

@@ -169,10 +169,12 @@ enum spw_err spw_track_spill_charge_host(struct spw_device *device, uint64_t byt
     void *vm = atomic_load(&device->vm);
 
     if (pool == NULL || vm == NULL || tier == NULL || !spw_migrate_can_map_host(tier) ||
-        spw_pool_charge_host(pool, bytes, site) != SPW_OK) {
-        return refused;
+        spw_pool_charge_host(pool, bytes, site, /* wished */ refused == SPW_OK) != SPW_OK) {
+        return refused == SPW_OK ? SPW_E_LIMIT : refused;
     }
-    spw_migrate_announce(tier, &request, bytes, /* moved */ false);
+    if (refused != SPW_OK) {
+        spw_migrate_announce(tier, &request, bytes, /* moved */ false);
+    }
     *ret_place = spw_track_ops.host_place(vm);
     return SPW_OK;
 }

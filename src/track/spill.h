@@ -37,9 +37,9 @@ bool spw_track_spill_away(struct spw_device *device);
 enum spw_err spw_track_spill_charge(struct spw_device *device, struct spw_pool *pool,
                                     uint64_t bytes, uint32_t site);
 
-/* Charges `bytes` of the program's own physical memory, which were refused on the device, to the
- * host: the caller creates it at *ret_place. Returns `refused` when there is no tier or
- * the host has no room. */
+/* Charges `bytes` of the program's own physical memory to the host: they were refused on the device
+ * or, with SPW_OK for `refused`, a policy places them there. The caller creates the memory at
+ * *ret_place. SPW_E_LIMIT, or `refused`, when there is no tier or the host has no room. */
 enum spw_err spw_track_spill_charge_host(struct spw_device *device, uint64_t bytes, uint32_t site,
                                          enum spw_err refused, CUmemLocation *ret_place);
 

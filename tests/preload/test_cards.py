@@ -47,6 +47,22 @@ class Cards(harness.Case):
             self.assertGreater(row["need_bytes"], 20 << 30)
             self.assertGreater(row["need_most_bytes"], row["need_bytes"])
 
+    def test_memory_that_a_policy_places_on_the_host(self):
+        policy = self.folder / "policy.json"
+        policy.write_text(json.dumps({"version": 1, "rules": [
+            {"name": "h", "match": {"nth": [1, 2, 3]}, "action": {"placement": "host"}}]}))
+        flags = ("--policy", policy, "--json", self.folder / "fit.json")
+        _, rows = self.fit("gib=13", cards=("rtx3060-12g",), flags=flags)
+        self.assertRegex(rows["rtx3060-12g"], r" 10\.\d+ GiB - 10\.\d+ GiB +fits, [.\d]+ GiB to "
+                                              r"spare, with 3 GiB placed on the host by the "
+                                              r"policy$")
+        row, = json.loads((self.folder / "fit.json").read_text())["gpus"]
+        self.assertEqual((row["verdict"], row["placed_bytes"], row["spilled_bytes"]),
+                         ("fits", 3 << 30, 0))
+        _, rows = self.fit("gib=16", cards=("rtx3060-12g",), flags=flags)
+        self.assertRegex(rows["rtx3060-12g"], r"runs by spilling 1\.\d+ GiB, with 3 GiB placed on "
+                                              r"the host by the policy; at least ")
+
     def test_without_the_pool_nothing_spills(self):
         _, rows = self.fit("gib=20", flags=("--no-pool",))
         self.assertRegex(rows["t4-16g"], r" does not fit$")

@@ -74,6 +74,33 @@ class Fit(harness.Case):
         self.assertRegex(lines[3], r"^to run without spilling, a real h100-80g needs at least "
                                    r"about ")
 
+    def test_placed_on_the_host_by_a_policy(self):
+        """That is no spilling, and the device has room for the rest, or does not."""
+        policy, path = self.folder / "policy.json", self.folder / "verdict.json"
+        policy.write_text(json.dumps({"version": 1, "rules": [
+            {"name": "h", "match": {"size": {"min": "64MiB"}}, "action": {"placement": "host"}}]}))
+        flags = ("--policy", policy, "--json", path, "--require", "fit")
+        for memory in ("256MiB", "96MiB"):
+            lines = self.sim("take", "take-ordered", flags=flags, memory=memory)
+            self.assertRegex(lines[0], rf'^verdict: fits in {memory[:-3]} MiB, with 80 MiB placed '
+                                       rf'on the host by rule "h", \d+ MiB to spare$')
+            self.assertRegex(lines[2], "^80 MiB are on the host because the policy says so, .* at "
+                                       "least 0.0013 s ")
+            self.assertNotIn("spill", "".join(lines))
+            found = json.loads(path.read_text())
+            self.assertEqual(found["verdict"], "fits")
+            self.assertEqual(found["placed_by_rules"],
+                             [{"name": "h", "host_peak_bytes": 80 << 20}])
+            device, = found["devices"]
+            self.assertEqual((device["placed_peak_bytes"], device["spilled_bytes"]), (80 << 20, 0))
+            self.assertLess(device["program_bytes"], 60 << 20)
+        lines = self.sim("take", "take-ordered", flags=flags, memory="32MiB", status=1)
+        self.assertRegex(lines[0], r"^verdict: does not fit in 32 MiB, but runs by spilling: up to "
+                                   r"\d+ MiB on the host, of that up to 80 MiB placed there by "
+                                   r'rule "h"$')
+        lines = self.sim("take", "take-ordered", flags=flags, memory="4GiB")
+        self.assertTrue(lines[0].endswith(" to spare; it would fit without the policy too"), lines)
+
     def test_thread(self):
         for flags in (BARE, POOLED):
             lines = self.sim("thread", "fail", flags=flags, status=3)

@@ -17,7 +17,7 @@ static uint64_t granules(const _Atomic uint64_t *counter)
 
 static enum spw_err charge_host(uint64_t bytes)
 {
-    enum spw_err err = spw_pool_charge_host(f.pool, bytes, /* site */ 0);
+    enum spw_err err = spw_pool_charge_host(f.pool, bytes, /* site */ 0, /* wished */ false);
 
     pool_check(&f);
     return err;
@@ -61,6 +61,10 @@ static void test_host(void **state)
     expect_host(2, 4, 5);
     spw_pool_discharge_host(f.pool, 2 * GRANULE, /* site */ 0);
     expect_host(0, 4, 5);
+    assert_int_equal(spw_pool_charge_host(f.pool, GRANULE, /* site */ 0, /* wished */ true),
+                     SPW_OK);
+    expect_host(1, 4, 5); /* it did not spill */
+    spw_pool_discharge_host(f.pool, GRANULE, /* site */ 0);
     pool_close(&f);
 }
 

@@ -169,7 +169,7 @@ static void record(struct world *w)
     X(map_ahead, spw_pool_map_ahead(w->pool, 1))                                                   \
     X(charge, spw_pool_charge(w->pool, GRANULE, 0, false))                                         \
     X(discharge, spw_pool_discharge(w->pool, 0, 0))                                                \
-    X(charge_host, spw_pool_charge_host(w->pool, GRANULE, 0))                                      \
+    X(charge_host, spw_pool_charge_host(w->pool, GRANULE, 0, false))                               \
     X(discharge_host, spw_pool_discharge_host(w->pool, 0, 0))                                      \
     X(account_add, spw_pool_account_add(w->pool, &account, GRANULE, false))                        \
     X(account_remove, spw_pool_account_remove(w->pool, 1, 0, false))                               \

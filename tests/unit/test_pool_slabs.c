@@ -536,7 +536,7 @@ static void test_charges_of_a_closed_pool(void **state)
 
     open_with_host_block(&f, &counters, /* pinned */ false);
     (void)spw_pool_charge(f.pool, GRANULE, 0, /* beyond */ true);
-    (void)spw_pool_charge_host(f.pool, GRANULE, 0);
+    (void)spw_pool_charge_host(f.pool, GRANULE, 0, /* wished */ false);
     spw_pool_shut(f.pool);
     assert_int_equal(spw_counter_get(&counters.vmm_bytes), GRANULE);
     assert_int_equal(spw_counter_get(&counters.host_used_bytes), GRANULE);

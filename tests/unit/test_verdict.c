@@ -157,6 +157,48 @@ static void test_memory_on_the_host_that_did_not_move(void **state)
     in_child(on_the_host_from_the_start);
 }
 
+/* Memory that rules of a policy placed on the host is no sign that the program did not fit. */
+static void placed_by_rules(void)
+{
+    struct sim_record record = some_record();
+    struct spw_stats *stats;
+    const char *text;
+
+    CHECK(spw_cli_run_directory_create("sim"));
+    record.devices[0].used_peak_bytes = 1 << 28;
+    record.devices[0].program_peak_bytes = 1 << 28;
+    write_own_record(&record);
+    stats = some_stats();
+    strcpy(stats->rule_names[0], "unused");
+    strcpy(stats->rule_names[1], "states");
+    strcpy(stats->rule_names[2], "rest");
+    spw_counter_set(&stats->devices[0].rules[1].host_peak, 300 << 20);
+    spw_counter_set(&stats->devices[0].counters.spilled_bytes, 0);
+    text = verdict(0);
+    HAS(text, "verdict: fits in 1 GiB, with 300 MiB placed on the host by rule \"states\", 768 MiB "
+              "to spare\n");
+    HAS(text, "300 MiB are on the host because the policy says so, and kernels use them there: a "
+              "step that reads all of them once takes at least 0.005 s for that, on a link of 63 "
+              "GB/s\n");
+    HAS(text, "  a real h100-80g needs about 816 MiB, at most 996 MiB: 256 MiB for the program, ");
+    CHECK(strstr(text, "spilling") == NULL && strstr(text, "in the whole run") == NULL);
+    spw_counter_set(&stats->devices[0].rules[2].host_peak, 100 << 20);
+    spw_counter_set(&stats->devices[0].counters.spilled_bytes, 50 << 20);
+    text = verdict(0);
+    HAS(text, "does not fit in 1 GiB, but runs by spilling: up to 512 MiB on the host, of that up "
+              "to 300 MiB placed there by rule \"states\", 100 MiB by rule \"rest\"\n");
+    HAS(text, "in the whole run 50 MiB went to the host and 0 B came back: at least ");
+    spw_counter_set(&stats->devices[0].counters.paused_bytes, 50 << 20);
+    HAS(verdict(0), "verdict: fits in 1 GiB, with 300 MiB placed on the host by rule \"states\", "
+                    "100 MiB by rule \"rest\", 768 MiB to spare\n");
+    spw_cli_run_directory_remove();
+}
+
+static void test_memory_that_rules_placed_on_the_host(void **state)
+{
+    in_child(placed_by_rules);
+}
+
 /* The verdict names the later one of a failure of the pool and one of the driver. */
 static void latest(void)
 {
@@ -268,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_fits_with_memory_on_the_host),
         cmocka_unit_test(test_fits_with_pauses),
         cmocka_unit_test(test_memory_on_the_host_that_did_not_move),
+        cmocka_unit_test(test_memory_that_rules_placed_on_the_host),
         cmocka_unit_test(test_the_latest_failure_counts),
         cmocka_unit_test(test_communicators),
         cmocka_unit_test(test_invalid_files_are_left_out),

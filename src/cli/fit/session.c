@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/reports/need.h"
+#include "common/options.h"
 
 /* More memory than any device has. */
 #define PLENTY_TEXT "1099511627776"
@@ -28,10 +29,11 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
         {"SPILLWAY_RECORD", NULL},
         {"SPILLWAY_SIM_MEMORY", ample ? PLENTY_TEXT : NULL},
         {"SPILLWAY_SIM_OVERHEAD", ample ? "off" : "on"},
-        {"SPILLWAY_SPILL", "off"}, /* these two only with ample memory */
-        {"SPILLWAY_GROWTH", "0%"},
+        {"SPILLWAY_GROWTH", "0%"}, /* these two only with ample memory */
+        {"SPILLWAY_SPILL", "off"},
     };
     size_t count = sizeof(settings) / sizeof(*settings);
+    bool has_policy = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text != NULL;
     char **arguments =
         spw_cli_fit_variation_arguments(&session->variation, value, session->arguments);
     const struct spw_cli_trial trial = {
@@ -39,7 +41,10 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
         .with_pool = session->with_pool,
         .silent = true,
         .settings = settings,
-        .setting_count = ample ? count : count - 2,
+        /* A policy may place memory on the host; with ample memory nothing spills anyway. */
+        .setting_count = !ample       ? count - 2
+                         : has_policy ? count - 1
+                                      : count,
     };
     bool started;
 
@@ -105,17 +110,18 @@ static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
 
 /* Of the device that needs most. */
 struct total {
-    uint64_t live, need, need_most;
+    uint64_t live, need, need_most; /* of the device */
+    uint64_t placed;                /* on the host, by rules of the policy */
 };
 
 /* Processes that use the same device share that of a card. */
 static struct total total_of(const struct spw_cli_sim_result *result,
                              const struct spw_gpu_profile *card)
 {
-    struct total most = {0, 0, 0};
+    struct total most = {0, 0, 0, 0};
 
     for (int k = 0; k < SPW_DEVICES_MAX; k++) {
-        struct total total = {0, 0, 0};
+        struct total total = {0, 0, 0, 0};
 
         for (size_t i = 0; i < result->count; i++) {
             const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
@@ -123,7 +129,8 @@ static struct total total_of(const struct spw_cli_sim_result *result,
             if (k < result->processes[i].device_count && device->used) {
                 struct spw_cli_need need = spw_cli_need_of(device, card);
 
-                total.live += device->live_peak_bytes + need.besides;
+                total.live += device->live_peak_bytes - device->placed_peak_bytes + need.besides;
+                total.placed += device->placed_peak_bytes;
                 total.need += need.in_all;
                 total.need_most += need.in_all_most;
             }
@@ -166,6 +173,11 @@ static const struct spw_cli_fit_run *measure(struct spw_cli_fit_session *session
 
 /* ---- answers ---- */
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Runs the command on the card as it is. */
 static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
                      size_t value, struct spw_cli_fit_answer *answer)
@@ -186,6 +198,9 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
         answer->was_run = true;
         answer->verdict = verdicts[spw_cli_sim_result_outcome(&result, answer->code)];
         answer->spilled = spw_cli_sim_result_host_peak(&result);
+        for (size_t i = 0; i < result.rule_count; i++) {
+            answer->spilled -= smaller(answer->spilled, result.rules[i].host_peak_bytes);
+        }
     }
     for (size_t i = 0; i < result.count; i++) {
         for (int k = 0; k < result.processes[i].device_count; k++) {
@@ -225,6 +240,7 @@ struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
     total = total_of(&run->result, card);
     answer.need = total.need;
     answer.need_most = total.need_most;
+    answer.placed = total.placed;
     answer.code = run->code;
     if (run->outcome == SPW_CLI_SIM_UNUSED) {
         answer.verdict = run->code == 0 ? SPW_CLI_FIT_FITS : SPW_CLI_FIT_FAILED;
@@ -248,6 +264,7 @@ struct spw_cli_fit_answer spw_cli_fit_measured(const struct spw_cli_fit_run *run
         .verdict = has_ended_well(run) ? SPW_CLI_FIT_FITS : SPW_CLI_FIT_FAILED,
         .need = total.need,
         .need_most = total.need_most,
+        .placed = total.placed,
         .code = run->code,
         .was_run = true,
     };

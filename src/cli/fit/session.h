@@ -48,6 +48,7 @@ enum spw_cli_fit_verdict {
 struct spw_cli_fit_answer {
     enum spw_cli_fit_verdict verdict;
     uint64_t need, need_most;                /* on the card, without spilling */
+    uint64_t placed;                         /* by rules of the policy on the host */
     uint64_t spilled;                        /* SPILLS: at most at a time on the host */
     uint64_t to_host_bytes, from_host_bytes; /* SPILLS and was_run: in the whole run */
     int code;                                /* FAILED: exit code of the command */

@@ -18,6 +18,15 @@ static const char *const verdict_names[] = {
 
 /* ---- the table ---- */
 
+static void add_placed(struct spw_cli_line *line, const struct spw_cli_fit_answer *answer)
+{
+    if (answer->placed > 0) {
+        spw_cli_line_add(line, ", with ");
+        spw_cli_line_add_size(line, answer->placed);
+        spw_cli_line_add(line, " placed on the host by the policy");
+    }
+}
+
 static void add_spill(struct spw_cli_line *line, const struct spw_gpu_profile *card,
                       const struct spw_cli_fit_answer *answer)
 {
@@ -26,6 +35,7 @@ static void add_spill(struct spw_cli_line *line, const struct spw_gpu_profile *c
 
     spw_cli_line_add(line, "runs by spilling %s", answer->was_run ? "" : "about ");
     spw_cli_line_add_size(line, answer->spilled);
+    add_placed(line, answer);
     if (answer->was_run) {
         spw_cli_line_add(line, "; at least %.2g s on the link in the whole run",
                          (double)longer / (card->link_mbps * 1e6));
@@ -42,11 +52,13 @@ static void add_verdict(struct spw_cli_line *line, const struct spw_gpu_profile 
         spw_cli_line_add(line, "fits, ");
         spw_cli_line_add_size(line, bytes - answer->need);
         spw_cli_line_add(line, " to spare");
+        add_placed(line, answer);
         break;
     case SPW_CLI_FIT_TIGHT:
         spw_cli_line_add(line, "fits too tightly: in the upper bound ");
         spw_cli_line_add_size(line, answer->need_most - bytes);
         spw_cli_line_add(line, " are missing");
+        add_placed(line, answer);
         break;
     case SPW_CLI_FIT_SPILLS:
         add_spill(line, card, answer);
@@ -143,6 +155,7 @@ static cJSON *row_json(const struct spw_cli_fit_session *session, const struct s
     cJSON_AddStringToObject(object, "verdict", verdict_names[answer->verdict]);
     cJSON_AddNumberToObject(object, "need_bytes", (double)answer->need);
     cJSON_AddNumberToObject(object, "need_most_bytes", (double)answer->need_most);
+    cJSON_AddNumberToObject(object, "placed_bytes", (double)answer->placed);
     cJSON_AddNumberToObject(object, "spilled_bytes", (double)answer->spilled);
     cJSON_AddBoolToObject(object, "was_run", answer->was_run);
     cJSON_AddNumberToObject(object, "exit_code", answer->code);

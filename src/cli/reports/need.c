@@ -61,7 +61,7 @@ static struct spw_cli_need_term program_term(const struct spw_cli_sim_device *de
 {
     uint64_t taken = device->overhead_bytes > 0 ? device->nccl_bytes : 0; /* of the live bytes */
     uint64_t live = device->live_peak_bytes > taken ? device->live_peak_bytes - taken : 0;
-    uint64_t bytes = device->host_peak_bytes > 0 ? live : device->program_peak_bytes, most = bytes;
+    uint64_t bytes = device->spilled ? live : device->program_peak_bytes, most = bytes;
 
     if (device->host_peak_bytes == 0 && device->pooled) {
         most = packed(device, live);
@@ -101,7 +101,7 @@ struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
                   [SPW_CLI_TERM_CONTEXT] = context_term(device, profile),
                   [SPW_CLI_TERM_NCCL] = nccl_term(device, profile)},
         .spare = device->total_bytes - device->used_peak_bytes,
-        .without_spilling = device->host_peak_bytes > 0,
+        .without_spilling = device->spilled,
     };
 
     if (device->used_peak_bytes > device->total_bytes) {
@@ -144,6 +144,13 @@ struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *res
     sum.in_all = bytes + sum.besides;
     sum.in_all_most = bytes + sum.besides_most;
     return sum;
+}
+
+bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device)
+{
+    struct spw_cli_need need = spw_cli_need_of(device, spw_cli_need_profile());
+
+    return packed(device, device->live_peak_bytes) + need.besides_most <= device->total_bytes;
 }
 
 /* For a device that several processes shared, all of them together. */

@@ -58,6 +58,9 @@ bool spw_cli_need_is_of_card(const struct spw_cli_sim_device *device);
 struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index,
                                             const struct spw_gpu_profile *profile);
 
+/* True if what rules of a policy placed on the host had found room on the device, too. */
+bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device);
+
 /* True if there is a card for which the verdict "fits" holds, in the upper bound, for every device
  * that was used. */
 bool spw_cli_need_fits(const struct spw_cli_sim_result *result);

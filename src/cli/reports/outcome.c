@@ -120,17 +120,54 @@ static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_resu
     }
 }
 
+enum { RULES = 3 }; /* that a line names */
+
+/* What rules of the policy placed on the host: "300 MiB placed on the host by rule "h"". */
+static void add_placed(struct spw_cli_line *line, const struct spw_cli_sim_result *result,
+                       const char *where)
+{
+    for (size_t i = 0; i < result->rule_count && i < RULES; i++) {
+        spw_cli_line_add(line, "%s", i > 0 ? ", " : "");
+        spw_cli_line_add_size(line, result->rules[i].host_peak_bytes);
+        spw_cli_line_add(line, "%s%s by rule \"%s\"", i == 0 ? " placed " : "", i == 0 ? where : "",
+                         result->rules[i].name);
+    }
+    if (result->rule_count > RULES) {
+        spw_cli_line_add(line, ", more by %zu other rules", result->rule_count - RULES);
+    }
+}
+
+/* True if no device needed the policy's placements on the host. */
+static bool fits_unplaced(const struct spw_cli_sim_result *result)
+{
+    bool fits = true;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            fits &= spw_cli_need_fits_unplaced(&result->processes[i].devices[k]);
+        }
+    }
+    return fits;
+}
+
 static void add_fit(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_device *device = tightest(result);
 
     spw_cli_line_add(line, "%s ", spw_cli_need_fits(result) ? "fits in" : "fits too tightly in");
     spw_cli_line_add_size(line, device->total_bytes);
+    if (result->rule_count > 0) {
+        spw_cli_line_add(line, ", with ");
+        add_placed(line, result, "on the host");
+    }
     spw_cli_line_add(line, ", ");
     spw_cli_line_add_size(line, spw_cli_need_of(device, spw_cli_need_profile()).spare);
     spw_cli_line_add(line, " to spare");
     if (!spw_cli_need_fits(result)) {
         spw_cli_line_add(line, ", which a real card may hold besides (see below)");
+    }
+    if (result->rule_count > 0 && fits_unplaced(result)) {
+        spw_cli_line_add(line, "; it would fit without the policy too");
     }
 }
 
@@ -141,6 +178,10 @@ static void add_spill(struct spw_cli_line *line, const struct spw_cli_sim_result
     spw_cli_line_add(line, ", but runs by spilling: up to ");
     spw_cli_line_add_size(line, spw_cli_sim_result_host_peak(result));
     spw_cli_line_add(line, " on the host");
+    if (result->rule_count > 0) {
+        spw_cli_line_add(line, ", of that up to ");
+        add_placed(line, result, "there");
+    }
 }
 
 /* The program ended well without what it was refused. */

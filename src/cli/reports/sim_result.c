@@ -176,6 +176,45 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* Adds what a rule placed on the host to that of the rules of its name. */
+static void add_rule(struct spw_cli_sim_result *result, const char *name, uint64_t bytes)
+{
+    struct spw_cli_sim_rule *rule = result->rules;
+    const struct spw_cli_sim_rule *end = rule + result->rule_count;
+
+    while (rule < end && strcmp(rule->name, name) != 0) {
+        rule++;
+    }
+    if (rule == end && result->rule_count == SPW_ACCOUNTS) {
+        return;
+    }
+    if (rule == end) {
+        snprintf(rule->name, sizeof(rule->name), "%s", name);
+        result->rule_count++;
+    }
+    rule->host_peak_bytes += bytes;
+}
+
+/* Tells memory that rules of the policy placed on the host from memory that was spilled. */
+static void add_host(struct spw_cli_sim_result *result, struct spw_cli_sim_device *device,
+                     const struct spw_stats *stats, const struct spw_stats_device *from)
+{
+    uint64_t peak = spw_counter_get(&from->counters.host_peak_bytes), placed = 0;
+    bool moved = device->spilled_bytes > device->paused_bytes;
+
+    for (int i = 0; i < SPW_ACCOUNTS && stats->rule_names[i][0] != '\0'; i++) {
+        uint64_t bytes = spw_counter_get(&from->rules[i].host_peak);
+
+        if (bytes > 0) {
+            add_rule(result, stats->rule_names[i], bytes);
+            placed += bytes;
+        }
+    }
+    device->placed_peak_bytes = placed < peak ? placed : peak;
+    device->host_peak_bytes = moved || device->paused_bytes == 0 ? peak : device->placed_peak_bytes;
+    device->spilled = device->host_peak_bytes > 0 && (moved || device->placed_peak_bytes == 0);
+}
+
 /* Adds the pool's statistics: the driver below it sees chunks only, not allocations. */
 static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_device *from)
 {
@@ -195,9 +234,6 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
     device->spilled_bytes = spw_counter_get(&counters->spilled_bytes);
     device->promoted_bytes = spw_counter_get(&counters->promoted_bytes);
     device->paused_bytes = spw_counter_get(&counters->paused_bytes);
-    if (device->paused_bytes == 0 || device->spilled_bytes > device->paused_bytes) {
-        device->host_peak_bytes = spw_counter_get(&counters->host_peak_bytes);
-    }
     add_pool_refusal(device, from);
 }
 
@@ -249,6 +285,7 @@ static void add_process(struct spw_cli_sim_result *result, const struct sim_reco
             add_pool(device, &stats->devices[i]);
         }
         if (device->pooled) {
+            add_host(result, device, stats, &stats->devices[i]);
             complete_refusal(device, &record->devices[i]);
         } else {
             add_simulated_refusal(device, &record->devices[i], SIM_RECORD_CHUNK);
@@ -397,6 +434,18 @@ uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result)
     return bytes;
 }
 
+static bool has_spilled(const struct spw_cli_sim_result *result)
+{
+    bool spilled = false;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            spilled |= result->processes[i].devices[k].spilled;
+        }
+    }
+    return spilled;
+}
+
 enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_result *result,
                                                     int code)
 {
@@ -417,5 +466,5 @@ enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_res
     if (refused && !(process->devices[ordinal].pooled && !process->tensors)) {
         return SPW_CLI_SIM_CONTINUED;
     }
-    return spw_cli_sim_result_host_peak(result) > 0 ? SPW_CLI_SIM_SPILLS : SPW_CLI_SIM_FITS;
+    return has_spilled(result) ? SPW_CLI_SIM_SPILLS : SPW_CLI_SIM_FITS;
 }

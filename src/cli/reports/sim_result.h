@@ -9,6 +9,7 @@
 
 #include "common/bounds.h"
 #include "common/layout.h"
+#include "stats/stats.h"
 
 enum { SPW_CLI_SIM_PROCESSES = 256, SPW_CLI_SIM_NAME = 128 };
 
@@ -53,8 +54,11 @@ struct spw_cli_sim_device {
     uint64_t ranks;              /* of one of them, at most */
     uint64_t nccl_bytes;         /* what a card would hold for them, at most at a time: estimate */
     uint64_t nccl_most_bytes;    /* and upper bound */
-    uint64_t host_peak_bytes;    /* spilled to host memory, at most at a time; 0: nothing was, but
-                                    by pauses */
+    uint64_t host_peak_bytes;    /* in host memory, at most at a time; 0: nothing was, but by
+                                    pauses */
+    uint64_t placed_peak_bytes;  /* of it, at most at a time by each rule of the policy that placed
+                                    memory there */
+    bool spilled;                /* not all of it was placed there by rules */
     uint64_t spilled_bytes;      /* that went to the host, in all */
     uint64_t promoted_bytes;     /* that came back */
     uint64_t paused_bytes;       /* of spilled_bytes, moved by pauses */
@@ -79,10 +83,18 @@ struct spw_cli_sim_process {
     struct spw_cli_sim_device devices[SPW_DEVICES_MAX];
 };
 
+/* A rule of a policy that placed memory on the host. */
+struct spw_cli_sim_rule {
+    char name[SPW_STATS_RULE];
+    uint64_t host_peak_bytes; /* at most at a time, on each device of each process; their sum */
+};
+
 struct spw_cli_sim_result {
     size_t count;
     size_t left_out; /* processes beyond SPW_CLI_SIM_PROCESSES */
     struct spw_cli_sim_process *processes;
+    struct spw_cli_sim_rule rules[SPW_ACCOUNTS];
+    size_t rule_count;
     uint64_t shared_peaks[SPW_DEVICES_MAX]; /* by index of the device: bytes that all processes held
                                              * of it at most at a time */
 };
@@ -98,7 +110,7 @@ const struct spw_cli_sim_refusal *
 spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
                            const struct spw_cli_sim_process **ret_process, int *ret_ordinal);
 
-/* The sum of all peaks of memory spilled to the host, in bytes. */
+/* The sum of all peaks of memory on the host, in bytes. */
 uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result);
 
 /* The processes that held memory of a device when all of them together held most of it: their
@@ -108,8 +120,9 @@ size_t spw_cli_sim_result_sharers(const struct spw_cli_sim_result *result, int i
 /* How a run came out. */
 enum spw_cli_sim_outcome {
     SPW_CLI_SIM_UNUSED,       /* no process used a device */
-    SPW_CLI_SIM_FITS,         /* the command succeeded */
-    SPW_CLI_SIM_SPILLS,       /* it succeeded with memory on the host */
+    SPW_CLI_SIM_FITS,         /* the command succeeded, with nothing on the host but what rules of
+                               * a policy placed there */
+    SPW_CLI_SIM_SPILLS,       /* it succeeded by spilling to the host */
     SPW_CLI_SIM_CONTINUED,    /* it succeeded, although a call failed with out of memory for good;
                                * not told apart from FITS where PyTorch's own cache is in front of
                                * the pool, which empties itself and repeats the call */

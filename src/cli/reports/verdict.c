@@ -92,6 +92,25 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
     say(&line);
 }
 
+/* Says what it costs that rules of the policy placed memory on the host. */
+static void say_placed(const struct spw_cli_sim_device *device)
+{
+    const struct spw_gpu_profile *profile = spw_cli_need_profile();
+    struct spw_cli_line line = {""};
+
+    if (device->placed_peak_bytes == 0) {
+        return;
+    }
+    spw_cli_line_add_size(&line, device->placed_peak_bytes);
+    spw_cli_line_add(&line,
+                     " are on the host because the policy says so, and kernels use them there: a "
+                     "step that reads all of them once takes at least %.2g s for that, on a link "
+                     "of %.0f GB/s",
+                     (double)device->placed_peak_bytes / (profile->link_mbps * 1e6),
+                     profile->link_mbps / 1e3);
+    say(&line);
+}
+
 /* Says what went over the link, and the time that takes at best. */
 static void say_traffic(const struct spw_cli_sim_device *device)
 {
@@ -100,7 +119,7 @@ static void say_traffic(const struct spw_cli_sim_device *device)
                                                                      : device->promoted_bytes;
     struct spw_cli_line line = {""};
 
-    if (device->host_peak_bytes == 0 && device->paused_bytes == 0) {
+    if (!device->spilled && device->paused_bytes == 0) {
         return;
     }
     spw_cli_line_add(&line, "in the whole run ");
@@ -296,6 +315,7 @@ static struct crowd find_crowd(const struct spw_cli_sim_result *result)
 static void say_process(const struct spw_cli_sim_process *process, int ordinal, int code)
 {
     say_device(process, ordinal);
+    say_placed(&process->devices[ordinal]);
     say_traffic(&process->devices[ordinal]);
     say_need(&process->devices[ordinal], code == 0);
 }

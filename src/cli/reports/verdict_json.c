@@ -84,6 +84,7 @@ static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal
     add_bytes(object, "communicators", device->communicators);
     add_bytes(object, "communicator_ranks", device->ranks);
     add_bytes(object, "host_peak_bytes", device->host_peak_bytes);
+    add_bytes(object, "placed_peak_bytes", device->placed_peak_bytes);
     add_bytes(object, "spilled_bytes", device->spilled_bytes);
     add_bytes(object, "promoted_bytes", device->promoted_bytes);
     add_bytes(object, "paused_bytes", device->paused_bytes);
@@ -116,6 +117,19 @@ static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *r
     }
 }
 
+static void add_rules(cJSON *object, const struct spw_cli_sim_result *result)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "placed_by_rules");
+
+    for (size_t i = 0; i < result->rule_count; i++) {
+        cJSON *rule = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(rule, "name", result->rules[i].name);
+        add_bytes(rule, "host_peak_bytes", result->rules[i].host_peak_bytes);
+        cJSON_AddItemToArray(list, rule);
+    }
+}
+
 cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
 {
     cJSON *object = cJSON_CreateObject();
@@ -134,6 +148,7 @@ cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
         }
     }
     add_shared_devices(object, result);
+    add_rules(object, result);
     return object;
 }
 
