@@ -249,14 +249,20 @@ static void note_call(int ordinal, int call, uint64_t ns)
     }
 }
 
-/* The statistics have started. */
-static void start_record(struct spw_driver *driver, const char *mode)
+static const char *rule_name(int rule)
 {
+    const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
+
+    return policy != NULL && (size_t)rule < policy->rule_count ? policy->rules[rule].name : NULL;
+}
+
+/* The statistics have started. */
+static void start_record(struct spw_driver *driver)
+{
+    static char host[64];
     struct spw_option_value path = spw_option_get(SPW_OPT_SPILLWAY_RECORD, NULL, 0);
     struct spw_option_value size = spw_option_get(SPW_OPT_SPILLWAY_RECORD_SIZE, NULL, 0);
-    const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
     struct spw_stats *stats = spw_process.stats;
-    char host[64] = "";
     const struct spw_record_start start = {
         .path = path.text,
         .limit = size.percent ? size.permille : size.bytes,
@@ -267,18 +273,17 @@ static void start_record(struct spw_driver *driver, const char *mode)
         .uses = spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on,
         .counters = counters_of,
         .call_name = call_name,
-        .about = {stats->process, mode, host, policy != NULL ? stats->policy : NULL},
+        .rule_name = rule_name,
+        .about = {stats->process, stats->mode, host, rule_name(0) != NULL ? stats->policy : NULL},
+        .file = stats->record,
     };
 
     stats->record[0] = '\0';
-    (void)gethostname(host, sizeof(host) - 1);
-    if (!path.set || !spw_record_start(&start, stats->record, sizeof(stats->record))) {
-        return;
+    if (path.set) {
+        (void)gethostname(host, sizeof(host) - 1);
+        spw_record_start(&start);
+        driver->called = note_call;
     }
-    for (size_t i = 0; policy != NULL && i < policy->rule_count; i++) {
-        spw_record_name_rule((unsigned)i + 1, policy->rules[i].name);
-    }
-    driver->called = note_call;
 }
 
 /* Writes a migration, and the ranges of neighbouring granules. */
@@ -410,7 +415,7 @@ static void start(struct spw_process *process)
     spw_stats_start(stats, text.name, why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
                     (enum spw_summary)spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).word,
                     process->device_count);
-    start_record(driver, text.name);
+    start_record(driver);
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
             driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", process->device_count,
             process->device_count == 1 ? "" : "s", text.name);

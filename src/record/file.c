@@ -6,7 +6,6 @@
 #include "common/log.h"
 #include "common/process.h"
 #include "record/format.h"
-#include "stats/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,14 +127,11 @@ static void *take_memory(size_t bytes, size_t first)
 bool spw_record_file_begin(struct spw_record_file *file, const char *path, uint64_t limit,
                            bool permille, size_t first)
 {
-    void *memory = MAP_FAILED;
+    void *memory;
 
-    if (spw_stats_path_expand(path, file->path, sizeof(file->path))) {
-        file->map_bytes = choose_size(file->path, limit, permille);
-        memory = take_memory(file->map_bytes, first);
-    } else {
-        errno = ENAMETOOLONG;
-    }
+    snprintf(file->path, sizeof(file->path), "%s", path);
+    file->map_bytes = choose_size(file->path, limit, permille);
+    memory = take_memory(file->map_bytes, first);
     if (memory == MAP_FAILED) {
         spw_log_always("cannot make the recording %s: %s", file->path, strerror(errno));
         return false;

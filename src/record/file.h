@@ -30,8 +30,9 @@ struct spw_record_file {
 };
 
 /* Makes room in memory for what the file begins with, at the addresses that the file will have;
- * `first` bytes of it may be touched. `limit` is the most bytes of the file; with `permille`, the
- * share of the file system's free space. False, after one line of log, when that fails. */
+ * `first` bytes of it may be touched. `path` is absolute. `limit` is the most bytes of the file;
+ * with `permille`, the share of the file system's free space. False, after one line of log, when
+ * that fails. */
 bool spw_record_file_begin(struct spw_record_file *file, const char *path, uint64_t limit,
                            bool permille, size_t first);
 

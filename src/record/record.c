@@ -1,10 +1,13 @@
 #include "record/record.h"
 
 #include "common/lock.h"
+#include "common/log.h"
 #include "common/options.h"
 #include "record/sites.h"
 #include "record/writer.h"
+#include "stats/path.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +29,10 @@ static struct spw_counters *counters[SPW_DEVICES_MAX];
 static struct {
     _Atomic uint64_t driver_calls, driver_ns;
 } own[SPW_DEVICES_MAX];
+
+/* What the file will begin with; without a path there is none to be made. Under the lock. */
+static struct spw_record_start due;
+static char due_path[SPW_RECORD_PATH];
 
 static uint32_t recording; /* the number of the recording in this process, from 1 */
 static uint32_t threads;   /* that were seen */
@@ -82,13 +89,6 @@ static bool put_name(enum spw_record_named kind, uint64_t number, const char *na
     return at != NULL;
 }
 
-void spw_record_name_rule(unsigned number, const char *name)
-{
-    spw_lock(&spw_locks.record);
-    put_name(SPW_RECORD_NAMED_RULE, number, name);
-    spw_unlock(&spw_locks.record);
-}
-
 /* Gives the calling thread a number, and writes its name. */
 static __attribute__((noinline)) void meet_thread(void)
 {
@@ -130,6 +130,34 @@ static void name_all(const struct spw_record_start *start)
             snprintf(text, sizeof(text), "%s=%s", name, value);
             put_name(SPW_RECORD_NAMED_OPTION, (uint64_t)i, text);
         }
+    }
+    for (int i = 0; start->rule_name(i) != NULL; i++) {
+        put_name(SPW_RECORD_NAMED_RULE, (uint64_t)i + 1, start->rule_name(i));
+    }
+}
+
+/* Makes the file that is due. */
+static __attribute__((noinline, cold)) void make_file(void)
+{
+    struct spw_record_start start = due;
+
+    due.path = NULL;
+    if (spw_record_writer_open(start.path, start.start_ticks, start.limit, start.permille,
+                               (uint32_t)start.devices, start.rank)) {
+        name_all(&start);
+        snprintf(start.file, SPW_RECORD_PATH, "%s", spw_record_writer.file.path);
+        return;
+    }
+    atomic_store(&spw_record_on, false);
+    atomic_store(&spw_record_uses_on, false);
+}
+
+/* Takes the lock before an event that may be the first. */
+static inline void enter(void)
+{
+    spw_lock(&spw_locks.record);
+    if (__builtin_expect(due.path != NULL, 0)) {
+        make_file();
     }
 }
 
@@ -205,7 +233,7 @@ void spw_record_alloc(const struct spw_record_alloc *alloc)
     bool more = (flags | low) != 0;
     uint8_t *at;
 
-    spw_lock(&spw_locks.record);
+    enter();
     spw_record_sites_use(alloc->site);
     at = spw_record_begin(SPW_RECORD_ALLOC | (more ? SPW_RECORD_HAS_MORE : 0u), alloc->device,
                           alloc->stream, thread_number(), SPW_RECORD_ROOM);
@@ -231,7 +259,7 @@ void spw_record_free(int device, uint64_t stream, uint64_t address)
     unsigned low = (unsigned)(address & 0xff);
     uint8_t *at;
 
-    spw_lock(&spw_locks.record);
+    enter();
     at = spw_record_begin(SPW_RECORD_FREE | (low != 0 ? SPW_RECORD_HAS_MORE : 0u), device, stream,
                           thread_number(), SPW_RECORD_ROOM);
     if (__builtin_expect(at != NULL, 1)) {
@@ -311,7 +339,7 @@ void spw_record_step(void)
 {
     uint8_t *at;
 
-    spw_lock(&spw_locks.record);
+    enter();
     steps++;
     if (!take_share(MARK_BYTES)) {
         spw_unlock(&spw_locks.record);
@@ -328,7 +356,7 @@ void spw_record_step(void)
 
 void spw_record_mark(const char *name, bool begin)
 {
-    spw_lock(&spw_locks.record);
+    enter();
     if (takes_mark(name, begin) && !put_name(SPW_RECORD_NAMED_MARK, begin, name)) {
         lose(0, 0, false, false);
     }
@@ -339,7 +367,7 @@ void spw_record_oom(const struct spw_record_oom *oom)
 {
     uint8_t *at;
 
-    spw_lock(&spw_locks.record);
+    enter();
     spw_record_sites_use(oom->site);
     follow_all(oom->device);
     at = spw_record_begin_plain(SPW_RECORD_OOM, oom->device, SPW_RECORD_ROOM);
@@ -441,12 +469,14 @@ static void at_exit(void)
     }
 }
 
-bool spw_record_start(const struct spw_record_start *start, char *ret_path, size_t capacity)
+void spw_record_start(const struct spw_record_start *start)
 {
     static bool registered;
-    bool opened;
 
-    ret_path[0] = '\0';
+    if (!spw_stats_path_expand(start->path, due_path, sizeof(due_path))) {
+        spw_log_always("cannot make the recording %s: %s", start->path, strerror(ENAMETOOLONG));
+        return;
+    }
     for (int i = 0; i < start->devices && i < SPW_DEVICES_MAX; i++) {
         counters[i] = start->counters(i);
     }
@@ -455,24 +485,20 @@ bool spw_record_start(const struct spw_record_start *start, char *ret_path, size
     threads = steps = 0;
     memset(&marks, 0, sizeof(marks));
     spw_record_sites_reset();
-    opened = spw_record_writer_open(start->path, start->start_ticks, start->limit, start->permille,
-                                    (uint32_t)start->devices, start->rank);
-    if (opened) {
-        name_all(start);
-        snprintf(ret_path, capacity, "%s", spw_record_writer.file.path);
-    }
+    due = *start;
+    due.path = due_path;
     spw_unlock(&spw_locks.record);
-    atomic_store(&spw_record_on, opened);
-    atomic_store(&spw_record_uses_on, opened && start->uses);
-    if (opened && !registered) {
+    atomic_store(&spw_record_on, true);
+    atomic_store(&spw_record_uses_on, start->uses);
+    if (!registered) {
         registered = atexit(at_exit) == 0;
     }
-    return opened;
 }
 
 void spw_record_forget(void)
 {
     atomic_store(&spw_record_uses_on, false);
+    due.path = NULL;
     if (atomic_exchange(&spw_record_on, false)) {
         spw_record_writer_forget();
     }

@@ -38,20 +38,20 @@ struct spw_record_start {
     bool uses;                                    /* record which blocks calls use */
     struct spw_counters *(*counters)(int device); /* of each device */
     const char *(*call_name)(int call);           /* of a driver call; NULL behind the last one */
+    const char *(*rule_name)(int rule);           /* of the policy, from 0; likewise */
     const char *about[5];                         /* SPW_RECORD_NAMED_ABOUT; NULL: not known */
+    char *file; /* SPW_RECORD_PATH bytes: gets the file's path when there is one */
 };
 
-/* Begins a recording, and registers the exit handler that ends it. *ret_path, of SPW_RECORD_PATH
- * bytes, is the file's path. False, after a line of log, when there is none. The caller
- * serialises. */
-bool spw_record_start(const struct spw_record_start *start, char *ret_path, size_t capacity);
+/* Begins a recording, and registers the exit handler that ends it. The file is made at the first
+ * allocation, mark or step, so that a process that only asks for devices leaves none; if it cannot
+ * be made then, one line of log says so. What `start` points to must stay, but for the path. The
+ * caller serialises. */
+void spw_record_start(const struct spw_record_start *start);
 
 /* In a child after fork: the parent's recording is not the child's. Only async-signal-safe calls.
  */
 void spw_record_forget(void);
-
-/* Names a rule of the policy, from 1. */
-void spw_record_name_rule(unsigned number, const char *name);
 
 /* ---- events ---- */
 

@@ -43,6 +43,7 @@ void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why,
     stats->device_count = device_count < SPW_DEVICES_MAX ? device_count : SPW_DEVICES_MAX;
     stats->summary = (uint8_t)summary;
     stats->path[0] = '\0';
+    stats->of_rank = path != NULL && spw_stats_path_has(path, 'r');
     if (path != NULL && *path != '\0') {
         if (spw_stats_path_expand(path, stats->path, sizeof(stats->path))) {
             spw_stats_path_clear(stats->path, stats->start);

@@ -338,12 +338,26 @@ static bool write_anywhere(struct spw_stats *stats)
     return write_to(fd, stats);
 }
 
+/* False for a process that allocated no device memory, such as the one that starts the ranks. */
+static bool has_used_memory(const struct spw_stats *stats)
+{
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
+        const struct spw_counters *counters = &stats->devices[i].counters;
+
+        if (spw_counter_get(&counters->live_peak_bytes) > 0 ||
+            spw_counter_get(&counters->passed_allocs) > 0 || spw_counter_get(&counters->ooms) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool spw_stats_write(struct spw_stats *stats)
 {
     int saved = errno;
     bool written;
 
-    if (stats->path[0] == '\0') {
+    if (stats->path[0] == '\0' || (stats->of_rank && !has_used_memory(stats))) {
         return true;
     }
     written = write_anywhere(stats);

@@ -6,9 +6,10 @@
 #include "common/write.h"
 #include "stats/stats.h"
 
-/* Writes the file under a temporary name and renames it. Returns true when that worked, or when no
- * path is set; false, after one line on stderr, when it did not. No lock, no allocation: it is used
- * by the exit handler, at every out of memory, and by the launcher.
+/* Writes the file under a temporary name and renames it. Returns true when that worked, when no
+ * path is set, or when the name is for a rank (%r) and the process used no device memory; false,
+ * after one line on stderr, when it did not. No lock, no allocation: it is used by the exit
+ * handler, at every out of memory, and by the launcher.
  *
  * Several processes may have the same path. The first to write gets the name, every other appends
  * ".PID"; a process that writes again replaces its own file. A process that starts its statistics

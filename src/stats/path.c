@@ -122,6 +122,17 @@ bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity)
     return true;
 }
 
+bool spw_stats_path_has(const char *pattern, char directive)
+{
+    while ((pattern = strchr(pattern, '%')) != NULL && pattern[1] != '\0') {
+        if (pattern[1] == directive) {
+            return true;
+        }
+        pattern += 2;
+    }
+    return false;
+}
+
 int spw_stats_path_owner(const char *path)
 {
     char text[sizeof(FIRST_BYTES) + 16] = "";

@@ -6,8 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Expands %p, %r, %h and %% in `pattern` and makes it absolute. False when it does not fit. */
+/* Expands %p, %r (0 where there is no rank), %h and %% in `pattern` and makes it absolute. False
+ * when it does not fit. */
 bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity);
+
+/* True if the pattern has this directive, such as 'r'. */
+bool spw_stats_path_has(const char *pattern, char directive);
 
 /* The rank in a distributed job, from the launcher's variables; -1: none. */
 int64_t spw_stats_rank(void);

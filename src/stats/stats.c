@@ -188,6 +188,7 @@ static void distrust_oom(struct spw_stats_oom *oom)
 static void distrust(struct spw_stats *stats)
 {
     stats->summary = stats->summary <= SPW_SUMMARY_ON ? stats->summary : SPW_SUMMARY_OFF;
+    make_bool(&stats->of_rank);
     atomic_flag_clear(&stats->oom.busy);
     TERMINATE(stats->mode);
     TERMINATE(stats->why);

@@ -17,7 +17,7 @@
 #include "common/options.h"
 #include "pool/accounts.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 14 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 15 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72, SPW_STATS_PART = 160 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
@@ -144,6 +144,7 @@ struct spw_stats {
     int device_count; /* visible devices */
     uint64_t start;   /* of the process, in clock ticks since boot: detects a recycled pid */
     uint8_t summary;  /* enum spw_summary: SPILLWAY_SUMMARY */
+    bool of_rank;     /* the statistics file is named after a rank: %r */
     char mode[SPW_STATS_NAME];
     char why[SPW_STATS_PATH];     /* why this mode, in words */
     char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */

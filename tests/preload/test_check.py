@@ -338,10 +338,23 @@ class Ranks(Case):
         for arguments in ([], [path, "--top", "x"], [path, "-x"]):
             code, out, err = spillway("ranks", *arguments)
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
+        code, out, err = spillway("ranks", self.folder / "none")
+        self.assertEqual((code, out, err.startswith("spillway: ranks: ")), (1, "", True), err)
+
+    def test_files_that_are_left_out(self):
+        """Each is named, with the reason; the others are merged."""
         unused = self.stats("unused.json", devices=[{"live_peak_bytes": 0}])
-        for other in (self.folder / "none", unused):
-            code, out, err = spillway("ranks", other)
-            self.assertEqual((code, out, err.startswith("spillway: ranks: ")), (1, "", True), err)
+        launcher = self.stats("launcher.json", devices=[{"live_peak_bytes": MIB}])
+        code, out, err = spillway("ranks", unused, self.rank(0, MIB), launcher, self.rank(1, MIB))
+        self.assertEqual((code, err), (0, f"spillway: ranks: {unused}: left out: no device memory "
+                                          f"was used\nspillway: ranks: {launcher}: left out: its "
+                                          "process had no rank\n"))
+        self.assertIn("peak of 2 ranks: ", out)
+        code, out, err = spillway("ranks", self.folder / "none", self.rank(0, MIB))
+        self.assertEqual((code, err.count("\n")), (1, 1), err)
+        self.assertIn("peak of 1 rank: ", out)
+        code, out, err = spillway("ranks", unused)
+        self.assertEqual((code, out), (1, ""))
 
 
 if __name__ == "__main__":

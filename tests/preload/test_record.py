@@ -7,6 +7,7 @@ import pathlib
 import random
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -288,6 +289,46 @@ class Files(harness.Case):
         host = os.uname().nodename
         (found,) = self.folder.glob("r-*")
         self.assertEqual(found.name, f"r-{Recording(found).pid}-0-{host}")
+
+    # Initialises CUDA, counts the devices and starts the ranks, as torchrun does.
+    LAUNCHER = """
+import ctypes, os, subprocess, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) == 0
+ranks = [subprocess.Popen(sys.argv[2:], env={**os.environ, sys.argv[1]: str(rank)})
+         for rank in range(2)]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+    def start_ranks(self, variable, **more):
+        """The ranks in the files that a job leaves, by name."""
+        for old in self.folder.glob("d-*"):
+            old.unlink()
+        env = {**harness.environment(RECORD="d-%r.rec", STATS="d-%r.json", SUMMARY="off"), **more}
+        done = self.run_command([sys.executable, "-c", self.LAUNCHER, variable, PROGRAM, 100], env)
+        self.assertEqual((done.status, done.said()), (0, []), done.stderr)
+        found = {path.name: Recording(path).rank for path in self.folder.glob("d-*.rec*")}
+        return found | {path.name: json.loads(path.read_text())["rank"]
+                        for path in self.folder.glob("d-*.json*")}
+
+    @unittest.skipIf(harness.SANITIZED, "the interpreter is not built with the sanitizer")
+    def test_the_launcher_of_a_job_is_no_rank(self):
+        """It allocates nothing, and leaves rank 0 its name; also where Slurm gives it a rank."""
+        wanted = {"d-0.rec": 0, "d-1.rec": 1, "d-0.json": 0, "d-1.json": 1}
+        for variable in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"):
+            with self.subTest(variable):
+                self.assertEqual(self.start_ranks(variable), wanted)
+        self.assertEqual(self.start_ranks("RANK", SLURM_PROCID="1"), wanted)
+
+    @unittest.skipIf(harness.SANITIZED, "the interpreter is not built with the sanitizer")
+    def test_a_process_without_memory_replaces_no_recording(self):
+        self.record(self.folder / "r")
+        first = Recording(self.folder / "r").pid
+        time.sleep(0.05)
+        self.run_program(sys.executable, "-c", self.LAUNCHER, "RANK", "true",
+                         RECORD=self.folder / "r")
+        self.assertEqual(Recording(self.folder / "r").pid, first)
+        self.assertEqual(list(self.folder.glob("r.*")), [])
 
     def test_recording_of_an_earlier_run_is_replaced(self):
         path = self.folder / "r"

@@ -68,6 +68,26 @@ class Ranks(unittest.TestCase):
                 with self.subTest(shape, words=words):
                     self.compare("--shape", shape, *words)
 
+    def test_files_of_a_job(self):
+        """Whatever starts the ranks is none of them: the files of rank 0 are rank 0's."""
+        for words in (["torch.distributed.run"], ["accelerate.commands.launch", "--multi_gpu",
+                                                  "--num_machines", "1", "--mixed_precision", "no",
+                                                  "--dynamo_backend", "no", "--num_processes"]):
+            counted = ["--nproc-per-node", "2"] if len(words) == 1 else ["2"]
+            with self.subTest(words[0]), tempfile.TemporaryDirectory() as folder:
+                peaks(["--devices", "2", "--stats", f"{folder}/d-%r.json",
+                       "--record", f"{folder}/d-%r.rec"],
+                      [self.interpreter, "-m", *words, *counted, SCRIPT, "--shape", "ddp"])
+                names = sorted(path.name for path in pathlib.Path(folder).iterdir())
+                self.assertEqual(names, ["d-0.json", "d-0.rec", "d-1.json", "d-1.rec"])
+                for kind in ("json", "rec"):
+                    done = subprocess.run([running.ROOT / "spillway", "ranks", "--json",
+                                           *(f"{folder}/d-{rank}.{kind}" for rank in range(2))],
+                                          text=True, capture_output=True, timeout=60)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual([row["rank"] for row in json.loads(done.stdout)["ranks"]],
+                                     [0, 1])
+
     def test_one_of_a_thousand(self):
         """The last rank of a large job, of few layers here."""
         words = ["--job", "--layers", "2", "--steps", "1", "--length", "512"]

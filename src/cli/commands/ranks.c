@@ -19,15 +19,17 @@ struct settings {
 
 static void print_help(void)
 {
-    fputs("usage: spillway ranks FILE... [--json] [--top N]\n\n"
-          "Merges the files of the ranks of one job: the peak of each, how much they differ, and\n"
-          "which lines hold more on some ranks than on others. Each file is a recording or a\n"
-          "statistics file; --stats 'job-%r.json' gives each rank its own.\n\n"
-          "  --top N  show N call sites that differ [20]\n"
-          "  --json   print one JSON object, with all call sites\n\n"
-          "The exit code is 0 also when the ranks differ, 1 when a file cannot be read, 2 for bad\n"
-          "usage.\n",
-          stdout);
+    fputs(
+        "usage: spillway ranks FILE... [--json] [--top N]\n\n"
+        "Merges the files of the ranks of one job: the peak of each, how much they differ, and\n"
+        "which lines hold more on some ranks than on others. Each file is a recording or a\n"
+        "statistics file; --stats 'job-%r.json' gives each rank its own.\n\n"
+        "  --top N  show N call sites that differ [20]\n"
+        "  --json   print one JSON object, with all call sites\n\n"
+        "A file without device memory is left out, and one without a rank where others have\n"
+        "one; a line says so. The exit code is 0 also when the ranks differ, 1 when a file cannot\n"
+        "be read, 2 for bad usage.\n",
+        stdout);
 }
 
 static bool take(const struct spw_cli_arguments *from, int found, void *to)
@@ -54,43 +56,77 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
 }
 
 static int print(const char *command, const struct settings *settings,
-                 const struct spw_cli_usage *files)
+                 const struct spw_cli_usage *files, size_t count)
 {
     struct spw_cli_merged_ranks merged;
-    bool used;
 
-    if (!spw_cli_ranks_merge(files, settings->count, &merged)) {
+    if (!spw_cli_ranks_merge(files, count, &merged)) {
         spw_cli_complain(command, "not enough memory");
         return SPW_CLI_EXIT_FINDINGS;
     }
-    used = merged.rank_count > 0;
-    if (!used) {
-        spw_cli_complain(command, "%s: no process used a device", settings->paths[0]);
-    } else if (settings->json) {
+    if (settings->json) {
         spw_cli_ranks_print_json(&merged);
     } else {
         spw_cli_ranks_print_text(&merged, settings->top);
     }
     spw_cli_ranks_free(&merged);
-    return used ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+    return SPW_CLI_EXIT_OK;
+}
+
+static bool uses_memory(const struct spw_cli_usage *file)
+{
+    for (int i = 0; i < file->device_count; i++) {
+        if (file->devices[i].used) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Lets go of the files that are no rank's, each with a line; returns how many are left. */
+static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t count)
+{
+    bool ranked = false;
+    size_t left = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        ranked = ranked || (files[i].rank >= 0 && uses_memory(&files[i]));
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *why = !uses_memory(&files[i])       ? "no device memory was used"
+                          : ranked && files[i].rank < 0 ? "its process had no rank"
+                                                        : NULL;
+
+        if (why == NULL) {
+            files[left++] = files[i];
+        } else {
+            spw_cli_complain(command, "%s: left out: %s", files[i].path, why);
+            spw_cli_usage_free(&files[i]);
+        }
+    }
+    return left;
 }
 
 static int merge(const char *command, const struct settings *settings)
 {
     struct spw_cli_usage *files = calloc(settings->count, sizeof(*files));
-    int code = SPW_CLI_EXIT_FINDINGS;
+    int code = SPW_CLI_EXIT_OK;
     size_t loaded = 0;
 
     if (files == NULL) {
         spw_cli_complain(command, "not enough memory");
         return SPW_CLI_EXIT_FINDINGS;
     }
-    while (loaded < settings->count &&
-           spw_cli_usage_load(command, settings->paths[loaded], &files[loaded])) {
-        loaded++;
+    for (size_t i = 0; i < settings->count; i++) {
+        if (spw_cli_usage_load(command, settings->paths[i], &files[loaded])) {
+            loaded++;
+        } else {
+            code = SPW_CLI_EXIT_FINDINGS; /* a line said why */
+        }
     }
-    if (loaded == settings->count) {
-        code = print(command, settings, files);
+    loaded = leave_out(command, files, loaded);
+    if (loaded == 0 || print(command, settings, files, loaded) != SPW_CLI_EXIT_OK) {
+        code = SPW_CLI_EXIT_FINDINGS;
     }
     for (size_t i = 0; i < loaded; i++) {
         spw_cli_usage_free(&files[i]);
