@@ -97,7 +97,22 @@ class Report(harness.Case):
         stats["oom"] = None
         status, policy, stderr = self.suggest(stats)
         self.assertEqual((status, policy), (1, None))
-        self.assertRegex(stderr, r"did not run out of memory: say with --free SIZE[^\n]*\n$")
+        self.assertRegex(stderr, r"did not run out of memory, and nothing was spilled: say with "
+                                 r"--free SIZE[^\n]*\n$")
+
+    def test_suggestion_for_what_was_spilled(self):
+        """Without an error, what is to free is the most that spilling had on the host; of device 1
+        here, and not what rules placed there."""
+        stats = self.fill("take").stats
+        stats["oom"], (device,) = None, stats["devices"]
+        stats["devices"] = [{**device, "host_peak_bytes": 9 * MIB, "placed_bytes": 9 * MIB},
+                            {**device, "ordinal": 1, "host_peak_bytes": 40 * MIB,
+                             "spilled_bytes": 90 * MIB, "paused_bytes": 20 * MIB}]
+        for site in stats["sites"]:
+            site["device"] = 1
+        status, policy, stderr = self.suggest(stats)
+        self.assertEqual((status, stderr), (0, ""))
+        self.assertIn("to free 40 MiB of device 1 at its peak", policy["comment"])
 
     def test_what_rules_would_get(self):
         """Bytes by rule, without a run; a condition on the size can only be possible."""

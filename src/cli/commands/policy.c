@@ -4,6 +4,7 @@
 #include "common/options.h"
 #include "common/size.h"
 #include "cli/console/arguments.h"
+#include "cli/console/json.h"
 #include "cli/console/messages.h"
 #include "cli/launch/policy_file.h"
 #include "cli/reports/policy_decision.h"
@@ -33,7 +34,8 @@ static void print_help(void)
         "           With --stats: how much of the memory in a statistics file each rule gets\n"
         "  suggest  print a policy that frees device memory on the host, from a statistics file:\n"
         "           the smallest rule that is enough, of memory that is seldom used first. SIZE\n"
-        "           is what the last out-of-memory report in the file says was missing\n"
+        "           is what the last out-of-memory report in the file says was missing, or the\n"
+        "           most that spilling had on the host\n"
         "  schema   print the JSON Schema of policy files\n"
         "  keys     print the keys of policy files as Markdown tables\n\n"
         "FILE is a path, or the name of a policy that is installed with spillway. The file\n"
@@ -90,8 +92,30 @@ static int explain(int argc, char **argv, const char *text)
     return code;
 }
 
+/* The most that was on the host at one time because the device had no room; *ret_device is the
+ * device that lacked most. */
+static uint64_t find_spilled(const cJSON *stats, int *ret_device)
+{
+    const cJSON *devices = spw_cli_json_list(stats, "devices"), *device;
+    uint64_t most = 0;
+
+    cJSON_ArrayForEach(device, devices)
+    {
+        uint64_t on_host = spw_cli_json_number(device, "host_peak_bytes");
+        uint64_t spilled = spw_cli_json_number(device, "spilled_bytes") -
+                           spw_cli_json_number(device, "paused_bytes");
+        uint64_t lacked = on_host < spilled ? on_host : spilled; /* rules may place some there */
+
+        if (lacked > most) {
+            most = lacked;
+            *ret_device = (int)spw_cli_json_number(device, "ordinal");
+        }
+    }
+    return most;
+}
+
 /* The bytes to free, and the device: --free, or what the last out-of-memory report of the file
- * says. False, with a line on stderr, when neither is there. */
+ * says, or what was spilled. False, with a line on stderr, when none is there. */
 static bool find_need(const struct spw_cli_sites_file *file, const char *path, const char *size,
                       int *ret_device, uint64_t *ret_bytes)
 {
@@ -101,6 +125,9 @@ static bool find_need(const struct spw_cli_sites_file *file, const char *path, c
 
     *ret_device = (int)spw_cli_json_number(oom, "device");
     *ret_bytes = missing > 0 ? missing : spw_cli_json_number(oom, "bytes");
+    if (*ret_bytes == 0) {
+        *ret_bytes = find_spilled(file->json, ret_device);
+    }
     if (size != NULL &&
         (!spw_size_parse(size, ret_bytes, &percent) || percent || *ret_bytes == 0)) {
         spw_cli_complain("policy", "suggest: --free %s: expected a size, such as 2GiB", size);
@@ -108,8 +135,8 @@ static bool find_need(const struct spw_cli_sites_file *file, const char *path, c
     }
     if (*ret_bytes == 0) {
         spw_cli_complain("policy",
-                         "suggest: %s: the program did not run out of memory: say with --free SIZE "
-                         "how much to free",
+                         "suggest: %s: the program did not run out of memory, and nothing was "
+                         "spilled: say with --free SIZE how much to free",
                          path);
         return false;
     }
