@@ -455,9 +455,23 @@ class Launchers(Case):
             done = self.sim(command=command, SPILLWAY_POLICY=name)
             self.assertEqual(done.stdout, f"{os.path.realpath(path)}\n")
 
+    def test_bad_flag(self):
+        """As for any bad flag, the program does not start; all errors are told."""
+        self.write('{"version": 1, "rules": [], "x": 2, "y": 3}')
+        for command in ("run", "sim", "fit"):
+            done = run(command, "--policy", "policy.json", "--", "echo", "ran", cwd=self.folder)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual([line.split(",")[0] for line in done.stderr.splitlines()], [
+                f'spillway: {command}: policy.json:1:29: "x" is not a key of the policy',
+                f'spillway: {command}: policy.json:1:37: "y" is not a key of the policy'])
+            done = run(command, "--policy", "optimizer-to-hots", "--", "echo", "ran")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, rf"^spillway: {command}: optimizer-to-hots:1:1: [^\n]* "
+                                          r'\(did you mean "optimizer-to-host"\?\)\n$')
+
     def test_bad(self):
         self.write('{"version": 1, "rulez": 1, "x": 2}')
-        done = self.sim("--policy", "policy.json", command=("echo", "ran"))
+        done = self.sim(command=("echo", "ran"), SPILLWAY_POLICY="policy.json")
         self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
         self.assertEqual(self.said(done), [
             'spillway: sim: policy.json:1:16: "rulez" is not a key of the policy, expected one of '
@@ -467,7 +481,7 @@ class Launchers(Case):
     def test_bad_and_strict(self):
         self.write('{"version": 1, "rules": [], "x": 2, "y": 3}')
         for arguments, variables in (
-                (["--policy", "policy.json", "--policy-strict", "on"], {}),
+                (["--policy-strict", "on"], {"SPILLWAY_POLICY": "policy.json"}),
                 ([], {"SPILLWAY_POLICY": "policy.json", "SPILLWAY_POLICY_STRICT": "1"})):
             done = self.sim(*arguments, command=("echo", "ran"), **variables)
             self.assertEqual((done.returncode, done.stdout), (125, ""))
@@ -475,8 +489,8 @@ class Launchers(Case):
                 'spillway: sim: policy.json:1:29: "x" is not a key of the policy',
                 'spillway: sim: policy.json:1:37: "y" is not a key of the policy',
                 "spillway: sim: policy policy.json is not valid"])
-        done = run("run", "--policy", "policy.json", "--policy-strict=on", "--", "true",
-                   cwd=self.folder)
+        done = run("run", "--policy-strict=on", "--", "true", cwd=self.folder,
+                   SPILLWAY_POLICY="policy.json")
         self.assertEqual(done.returncode, 125)
         self.assertIn("is not valid", done.stderr)
 

@@ -132,9 +132,12 @@ int spw_cli_command_fit(int argc, char **argv)
         spw_cli_complain(argv[0], "--rank: one rank at a time (expected --rank 0)");
         return SPW_CLI_EXIT_USAGE;
     }
-    if (!spw_cli_world_select(argv[0], &world, 0) ||
-        (!flags.no_pool && !spw_cli_policy_prepare(argv[0]))) {
+    if (!spw_cli_world_select(argv[0], &world, 0)) {
         return SPW_CLI_EXIT_CANNOT_START;
+    }
+    code = flags.no_pool ? SPW_CLI_EXIT_OK : spw_cli_policy_prepare(argv[0], flags.policy);
+    if (code != SPW_CLI_EXIT_OK) {
+        return code;
     }
     host = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0);
     session.arguments = flags.command;

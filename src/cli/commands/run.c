@@ -43,8 +43,9 @@ int spw_cli_command_run(int argc, char **argv)
         spw_cli_complain(argv[0], "no command given (expected spillway run [options] -- COMMAND)");
         return SPW_CLI_EXIT_USAGE;
     }
-    if (!spw_cli_policy_prepare(argv[0])) {
-        return SPW_CLI_EXIT_CANNOT_START;
+    code = spw_cli_policy_prepare(argv[0], flags.policy);
+    if (code != SPW_CLI_EXIT_OK) {
+        return code;
     }
     if (!spw_cli_driver_check(reason, sizeof(reason))) {
         spw_cli_complain(

@@ -179,6 +179,7 @@ int spw_cli_command_sim(int argc, char **argv)
 {
     static struct simulation simulation;
     struct spw_cli_flags flags;
+    int code;
 
     if (!spw_cli_flags_parse(argc, argv, SPW_CLI_SIM, &flags)) {
         return SPW_CLI_EXIT_USAGE;
@@ -214,8 +215,9 @@ int spw_cli_command_sim(int argc, char **argv)
         spw_cli_complain(argv[0], "--compare takes one rank (expected --rank 0)");
         return SPW_CLI_EXIT_USAGE;
     }
-    if (!flags.no_pool && !spw_cli_policy_prepare(argv[0])) {
-        return SPW_CLI_EXIT_CANNOT_START;
+    code = flags.no_pool ? SPW_CLI_EXIT_OK : spw_cli_policy_prepare(argv[0], flags.policy);
+    if (code != SPW_CLI_EXIT_OK) {
+        return code;
     }
     spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
     if (flags.compare) {

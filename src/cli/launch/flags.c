@@ -307,6 +307,7 @@ bool spw_cli_flags_parse(int argc, char **argv, enum spw_cli_starter starter,
             if (spw_option_row(option)->scope != SPW_SCOPE_SIM) {
                 flags.pool_option = option;
             }
+            flags.policy |= option == SPW_OPT_SPILLWAY_POLICY;
         } else {
             flags.help = true;
         }

@@ -21,6 +21,7 @@ enum spw_cli_starter { SPW_CLI_RUN, SPW_CLI_SIM, SPW_CLI_FIT, SPW_CLI_STARTERS }
 struct spw_cli_flags {
     char **command;              /* the program and its arguments; NULL when there is none */
     enum spw_option pool_option; /* the last flag that was one of the pool's, else SPW_OPT_COUNT */
+    bool policy;                 /* --policy */
     bool no_pool;
     bool compare;
     bool verbose;       /* SPILLWAY_SUMMARY is on then, unless it was set otherwise */

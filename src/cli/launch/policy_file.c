@@ -115,14 +115,9 @@ static void report_bad(const char *command, const char *name, bool strict,
         fprintf(stderr, "spillway: %s: %s:1:1: out of memory%s", command, name,
                 strict ? "\n" : "; ");
     }
-    if (strict) {
-        spw_cli_complain(command, "policy %s is not valid, and SPILLWAY_POLICY_STRICT is on", name);
-    } else {
-        fprintf(stderr, "the default policy is used (see spillway policy check %s)\n", name);
-    }
 }
 
-bool spw_cli_policy_prepare(const char *command)
+int spw_cli_policy_prepare(const char *command, bool by_flag)
 {
     const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;
     bool strict = spw_option_get(SPW_OPT_SPILLWAY_POLICY_STRICT, NULL, 0).on;
@@ -130,23 +125,31 @@ bool spw_cli_policy_prepare(const char *command)
     struct spw_policy *policy;
     char buffer[PATH_MAX];
     char path[PATH_MAX];
-    bool start;
+    int code = SPW_CLI_EXIT_OK;
 
     if (name == NULL) {
-        return true;
+        return SPW_CLI_EXIT_OK;
     }
     policy = load(name, &complaints);
-    start = policy != NULL || !strict;
-    if (policy == NULL) {
-        report_bad(command, name, strict, &complaints);
-        /* Otherwise the program would report it again. */
-        unsetenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name);
-    } else {
+    if (policy != NULL) {
         if (realpath(spw_cli_policy_path(name, buffer), path) != NULL) {
             setenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name, path, 1);
+        }
+    } else {
+        report_bad(command, name, strict || by_flag, &complaints);
+        if (by_flag) {
+            code = SPW_CLI_EXIT_USAGE;
+        } else if (strict) {
+            spw_cli_complain(command, "policy %s is not valid, and SPILLWAY_POLICY_STRICT is on",
+                             name);
+            code = SPW_CLI_EXIT_CANNOT_START;
+        } else {
+            fprintf(stderr, "the default policy is used (see spillway policy check %s)\n", name);
+            /* Otherwise the program would report it again. */
+            unsetenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name);
         }
     }
     spw_policy_complaints_fini(&complaints);
     spw_policy_destroy(policy);
-    return start;
+    return code;
 }

@@ -20,8 +20,9 @@ size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_
  * "NAME:LINE:COLUMN: ERROR, EXPECTED". */
 struct spw_policy *spw_cli_policy_open(const char *name);
 
-/* Checks the file in SPILLWAY_POLICY before `run` or `sim` starts a program, and makes its path
- * absolute. An invalid file is reported in one line and the variable removed, so that the program
- * runs with the default policy; with SPILLWAY_POLICY_STRICT the result is false: do not start it.
- */
-bool spw_cli_policy_prepare(const char *command);
+/* Checks the file in SPILLWAY_POLICY before `run`, `sim` or `fit` starts a program, and makes its
+ * path absolute. Returns SPW_CLI_EXIT_OK, or the code to end with. An invalid file from the
+ * variable is reported in one line and the variable removed, so that the program runs with the
+ * default policy. With SPILLWAY_POLICY_STRICT, and for a file from the flag (`by_flag`), every
+ * error is reported, and the program does not start. */
+int spw_cli_policy_prepare(const char *command, bool by_flag);
