@@ -530,17 +530,22 @@ static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, s
     return SPW_OK;
 }
 
-/* Gives access to granules [first, last), whole chunks, by set_access or share. */
-static enum spw_err give_access(struct spw_backing *backing, size_t first, size_t last,
+/* Gives access to granules [*first, last), whole chunks, by set_access or share. On failure *first
+ * is the first one without it. */
+static enum spw_err give_access(struct spw_backing *backing, size_t *first, size_t last,
                                 enum spw_err (*give)(void *vm, uint64_t address, uint64_t bytes,
                                                      uint64_t chunk_bytes))
 {
     enum spw_err err = SPW_OK;
 
-    for (size_t end; first < last && err == SPW_OK; first = end) {
-        end = spw_pool_backing_end_of_size(backing, first, last);
-        err = give(backing->vm, address_of(backing, first),
-                   (uint64_t)(end - first) << backing->granule_shift, chunk_bytes(backing, first));
+    for (size_t end; *first < last; *first = end) {
+        end = spw_pool_backing_end_of_size(backing, *first, last);
+        err =
+            give(backing->vm, address_of(backing, *first),
+                 (uint64_t)(end - *first) << backing->granule_shift, chunk_bytes(backing, *first));
+        if (err != SPW_OK) {
+            break;
+        }
     }
     return err;
 }
@@ -550,7 +555,7 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
                             size_t last)
 {
     enum spw_err err = SPW_OK;
-    size_t i = first;
+    size_t i = first, accessible = first;
 
     while (i < last && err == SPW_OK) {
         enum spw_tier tier = choose_tier(backing, spread, i);
@@ -558,14 +563,28 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
         err = map_chunk(backing, tier, i, choose_length(backing, spread, tier, i, last));
         i = err == SPW_OK ? spw_pool_backing_chunk_end(backing, i) : i;
     }
-    err = err == SPW_OK ? give_access(backing, first, last, backing->ops->set_access) : err;
+    err = err == SPW_OK ? give_access(backing, &accessible, last, backing->ops->set_access) : err;
     if (err != SPW_OK && i > first && !unmap_run(backing, first, i)) {
-        /* Mapped without access, and the backend refuses to unmap: out of use for good. */
-        for (size_t k = first; k < i; k++) {
+        /* Mapped without access, and the backend refuses to unmap: out of use. */
+        for (size_t k = accessible; k < i; k++) {
             if (backing->granules[k].chunk != 0) {
                 spw_pool_backing_mark_broken(backing, k);
             }
         }
+    }
+    return err;
+}
+
+/* Gives access to the chunk of a granule that an attempt before has left without it. */
+static enum spw_err repair(struct spw_backing *backing, size_t granule)
+{
+    size_t first = spw_pool_backing_chunk_begin(backing, granule), begin = first;
+    size_t end = spw_pool_backing_chunk_end(backing, granule);
+    enum spw_err err = give_access(backing, &begin, end, backing->ops->set_access);
+
+    for (; err == SPW_OK && first < end; first++) {
+        backing->granules[first].broken = false;
+        backing->broken--;
     }
     return err;
 }
@@ -587,12 +606,13 @@ enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address
         while (i < last && backing->granules[i].chunk == 0) {
             i++;
         }
-        if (i == first) {
+        if (i > first) {
+            err = map_run(backing, &spread, first, i);
+        } else {
+            err = backing->granules[i].broken ? repair(backing, i) : SPW_OK;
             i++;
             spread.first++;
-            continue;
         }
-        err = map_run(backing, &spread, first, i);
         if (err != SPW_OK) {
             return err;
         }
@@ -667,7 +687,7 @@ enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64
             i++;
             continue;
         }
-        err = give_access(backing, first, i, backing->ops->share);
+        err = give_access(backing, &first, i, backing->ops->share);
         if (err != SPW_OK) {
             return err;
         }

@@ -184,7 +184,7 @@ size_t spw_pool_backing_make_holes(struct spw_backing *backing, uint64_t address
  * chunk that is too large is released, and smaller ones are created instead. Chunks of the host are
  * used for `host` of these granules, evenly spread, and when those of the device are used up.
  * There must be enough of both together. On failure some granules may have been backed; they are
- * accessible unless marked broken. */
+ * accessible unless marked broken. The next call gives access to those as well. */
 enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
                                    size_t host);
 

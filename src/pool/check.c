@@ -63,7 +63,8 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
         if (spw_pool_address_map_get(&pool->blocks, extent->address) != extent) {
             return "a block is not found under its address";
         }
-        return check_backed(pool, extent, !extent->lazy);
+        /* An attempt to back a lazy block may have failed half-way. */
+        return extent->lazy ? NULL : check_backed(pool, extent, true);
     case SPW_EXTENT_FREE:
         return check_free(pool, extent, totals);
     case SPW_EXTENT_HOLE:

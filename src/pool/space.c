@@ -405,6 +405,16 @@ void spw_pool_space_adopt(struct spw_space *space, struct spw_extent *extent,
 
 void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *block)
 {
+    uint64_t end = spw_pool_extent_end(block);
+
+    if (spw_pool_backing_missing(space->backing, block->address, end) <
+        spw_pool_backing_granules(space->backing, block->address, end)) {
+        /* A failed attempt to back it has left something. */
+        block->queue = spw_pool_stream_queue_idle(space->queues);
+        block->seq = block->queue->seq;
+        retire_broken(space, block);
+        return;
+    }
     block->kind = SPW_EXTENT_HOLE;
     coalesce(space, block);
 }

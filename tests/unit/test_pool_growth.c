@@ -423,6 +423,54 @@ static void test_lazy_block_asks_again(void **state)
     pool_close(&f);
 }
 
+/* Memory that is mapped, refused access and not unmapped again does not count as the block's until
+ * it has access. */
+static void test_lazy_block_without_access(void **state)
+{
+    uint64_t lazy;
+
+    open_lazy(8, 0);
+    lazy = alloc_lazy(6);
+    f.vm.keeps_inaccessible = true;
+    for (size_t time = 0; time < 3; time++) {
+        f.vm.fail_call = FAKE_ACCESS;
+        f.vm.fail_after = 0;
+        assert_int_not_equal(spw_pool_commit(f.pool, /* spilling */ false), SPW_OK);
+        pool_check(&f);
+        assert_int_equal(to_commit, 1);
+    }
+    f.vm.fail_call = -1;
+    commit(/* spilling */ false, SPW_OK);
+    assert_int_equal(to_commit, 0);
+    assert_true(fake_vm_usable(&f.vm, lazy, 6 * GRANULE));
+    f.vm.keeps_inaccessible = false;
+    fake_vm_complete(&f.vm);
+    pool_free(&f, lazy, &stream_c);
+    pool_refuse(&f, 9 * GRANULE, &stream_c, SPW_E_LIMIT);
+    /* Nothing of it is out of use. */
+    assert_int_equal(pool_alloc(&f, 6 * GRANULE, &stream_c), lazy);
+    pool_close(&f);
+}
+
+/* Nor does another block get that memory when the lazy one is freed. */
+static void test_lazy_block_freed_without_access(void **state)
+{
+    uint64_t lazy, other;
+
+    open_lazy(8, 0);
+    lazy = alloc_lazy(2);
+    f.vm.keeps_inaccessible = true;
+    f.vm.fail_call = FAKE_ACCESS;
+    assert_int_not_equal(spw_pool_commit(f.pool, /* spilling */ false), SPW_OK);
+    f.vm.keeps_inaccessible = false;
+    f.vm.fail_call = -1;
+    pool_free(&f, lazy, &stream_c);
+    assert_int_equal(to_commit, 0);
+    other = pool_alloc(&f, 6 * GRANULE, &stream_c);
+    assert_true(fake_vm_usable(&f.vm, other, 6 * GRANULE));
+    pool_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +493,8 @@ int main(void)
         cmocka_unit_test(test_lazy_block_may_not_wait),
         cmocka_unit_test(test_lazy_block_has_no_room),
         cmocka_unit_test(test_lazy_block_asks_again),
+        cmocka_unit_test(test_lazy_block_without_access),
+        cmocka_unit_test(test_lazy_block_freed_without_access),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
