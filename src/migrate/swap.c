@@ -79,7 +79,7 @@ struct spw_swap_result spw_migrate_swap_out(struct spw_swap *swap, struct spw_po
 /* ---- in ---- */
 
 /* Maps memory for a chunk. */
-static enum spw_err map(struct spw_pool *pool, const struct spw_swapped *out, bool host)
+static enum spw_err map(struct spw_pool *pool, struct spw_swapped *out, bool host)
 {
     enum spw_err err = spw_pool_swap_in(pool, &out->chunk, out->chunk.tier);
 

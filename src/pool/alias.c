@@ -41,6 +41,9 @@ static void put_address(struct spw_aliases *aliases, unsigned order, uint64_t ad
     freed->addresses[freed->count++] = address;
 }
 
+/* Set in a recorded address: the chunk is mapped there without access. */
+static const uint64_t WITHOUT_ACCESS = 1;
+
 static bool unmap(struct spw_aliases *aliases, unsigned order, uint64_t address)
 {
     uint64_t bytes = size_of(aliases, order), done = bytes;
@@ -52,40 +55,63 @@ static bool unmap(struct spw_aliases *aliases, unsigned order, uint64_t address)
     return true;
 }
 
-enum spw_err spw_pool_alias_get(struct spw_aliases *aliases, uint64_t chunk, unsigned order,
-                                uint64_t *ret_address)
+/* The recorded address of a chunk. 0: there is none. */
+static uint64_t recorded(const struct spw_aliases *aliases, uint64_t chunk)
 {
-    uint64_t bytes = size_of(aliases, order);
-    uint64_t address = (uint64_t)(uintptr_t)spw_map_get(&aliases->addresses, chunk);
+    return (uint64_t)(uintptr_t)spw_map_get(&aliases->addresses, chunk);
+}
+
+static bool record(struct spw_aliases *aliases, uint64_t chunk, uint64_t address)
+{
+    return spw_map_put(&aliases->addresses, chunk, (void *)(uintptr_t)address);
+}
+
+/* Maps a chunk and records that. */
+static enum spw_err map(struct spw_aliases *aliases, uint64_t chunk, unsigned order)
+{
+    uint64_t address = take_address(aliases, order);
     enum spw_err err;
 
-    *ret_address = address;
-    if (address != 0) {
-        return SPW_OK;
-    }
-    address = take_address(aliases, order);
     if (address == 0) {
         return SPW_E_NO_MEMORY;
     }
-    err = aliases->ops->map(aliases->vm, address, bytes, chunk - 1);
-    if (err != SPW_OK) {
+    if (!record(aliases, chunk, address | WITHOUT_ACCESS)) {
         put_address(aliases, order, address);
+        return SPW_E_METADATA_NOMEM;
+    }
+    err = aliases->ops->map(aliases->vm, address, size_of(aliases, order), chunk - 1);
+    if (err != SPW_OK) {
+        (void)spw_map_take(&aliases->addresses, chunk);
+        put_address(aliases, order, address);
+    }
+    return err;
+}
+
+enum spw_err spw_pool_alias_get(struct spw_aliases *aliases, uint64_t chunk, unsigned order,
+                                uint64_t *ret_address)
+{
+    uint64_t bytes = size_of(aliases, order), address;
+    enum spw_err err = recorded(aliases, chunk) == 0 ? map(aliases, chunk, order) : SPW_OK;
+
+    if (err != SPW_OK) {
         return err;
     }
-    err = aliases->ops->set_access(aliases->vm, address, bytes, bytes);
-    if (err == SPW_OK && !spw_map_put(&aliases->addresses, chunk, (void *)(uintptr_t)address)) {
-        err = SPW_E_METADATA_NOMEM;
-    }
-    if (err != SPW_OK) {
-        (void)unmap(aliases, order, address);
+    address = recorded(aliases, chunk) & ~WITHOUT_ACCESS;
+    if (recorded(aliases, chunk) != address) {
+        err = aliases->ops->set_access(aliases->vm, address, bytes, bytes);
+        if (err != SPW_OK) {
+            (void)spw_pool_alias_drop(aliases, chunk, order);
+            return err;
+        }
+        (void)record(aliases, chunk, address); /* needs no memory: it has a record */
     }
     *ret_address = address;
-    return err;
+    return SPW_OK;
 }
 
 bool spw_pool_alias_drop(struct spw_aliases *aliases, uint64_t chunk, unsigned order)
 {
-    uint64_t address = (uint64_t)(uintptr_t)spw_map_get(&aliases->addresses, chunk);
+    uint64_t address = recorded(aliases, chunk) & ~WITHOUT_ACCESS;
 
     if (address == 0) {
         return true;

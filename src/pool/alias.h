@@ -31,7 +31,7 @@ struct spw_aliases {
     void *vm;
     uint64_t granule_bytes;
     uint64_t next, end;       /* addresses that no chunk has had yet */
-    struct spw_map addresses; /* by chunk; a value is an address */
+    struct spw_map addresses; /* by chunk; a value is an address, odd while it has no access */
     struct spw_free_aliases freed[SPW_CHUNK_ORDERS];
 };
 

@@ -231,8 +231,8 @@ static void mark_granule_lost(struct spw_backing *backing, size_t granule, enum 
         spw_pool_backing_mark_broken(backing, granule);
     } else if (changed->lost != SPW_LOST_NOTHING && lost == SPW_LOST_NOTHING) {
         backing->lost--;
-        backing->broken--;
-        changed->broken = false;
+        backing->broken -= !changed->exported;
+        changed->broken = changed->exported;
     }
     changed->lost = (uint8_t)lost;
 }

@@ -102,8 +102,8 @@ static void add_pieces(struct spw_export *export, size_t first, size_t last, enu
     while (first < last) {
         size_t count = spw_pool_stock_size(spw_pool_stock_order(last - first));
 
-        export->pieces[export->count++] =
-            (struct spw_export_piece){.granule = first, .count = count, .tier = tier, .own = own};
+        export->pieces[export->count++] = (struct spw_export_piece){
+            .granule = first, .count = count, .tier = tier, .lost = SPW_LOST_MAPPING, .own = own};
         first += count;
     }
 }
@@ -317,38 +317,42 @@ enum spw_err spw_pool_export_poll(struct spw_pool *pool)
 
 /* ---- the switch ---- */
 
-/* Unmaps the first `count` pieces. */
-static void unmap_pieces(struct spw_pool *pool, size_t count)
+/* Unmaps the pieces that are mapped, up to one that the backend refuses to unmap: then false. */
+static bool unmap_pieces(struct spw_pool *pool)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct spw_export_piece *piece = &pool->export.pieces[i];
+    enum spw_err err = SPW_OK;
+
+    for (size_t i = 0; i < pool->export.count && err == SPW_OK; i++) {
+        struct spw_export_piece *piece = &pool->export.pieces[i];
         uint64_t bytes = bytes_of(pool, piece), done = bytes;
 
-        (void)pool->ops->unmap(pool->vm, address_of(pool, piece->granule), bytes, bytes, &done);
+        if (piece->lost != SPW_LOST_MAPPING) {
+            err = pool->ops->unmap(pool->vm, address_of(pool, piece->granule), bytes, bytes, &done);
+            piece->lost = err == SPW_OK ? SPW_LOST_MAPPING : piece->lost;
+        }
     }
+    return err == SPW_OK;
 }
 
-/* Maps every piece and gives access; on failure none is mapped. */
+/* Maps every piece and gives access. */
 static enum spw_err map_pieces(struct spw_pool *pool)
 {
-    const struct spw_export *export = &pool->export;
+    struct spw_export *export = &pool->export;
     enum spw_err err = SPW_OK;
-    size_t mapped = 0;
 
-    for (; mapped < export->count && err == SPW_OK; mapped += err == SPW_OK) {
-        const struct spw_export_piece *piece = &export->pieces[mapped];
+    for (size_t i = 0; i < export->count && err == SPW_OK; i++) {
+        struct spw_export_piece *piece = &export->pieces[i];
 
         err = pool->ops->map(pool->vm, address_of(pool, piece->granule), bytes_of(pool, piece),
                              piece->chunk - 1);
+        piece->lost = err == SPW_OK ? SPW_LOST_ACCESS : piece->lost;
     }
     for (size_t i = 0; i < export->count && err == SPW_OK; i++) {
-        const struct spw_export_piece *piece = &export->pieces[i];
+        struct spw_export_piece *piece = &export->pieces[i];
         uint64_t bytes = bytes_of(pool, piece);
 
         err = pool->ops->set_access(pool->vm, address_of(pool, piece->granule), bytes, bytes);
-    }
-    if (err != SPW_OK) {
-        unmap_pieces(pool, mapped);
+        piece->lost = err == SPW_OK ? SPW_LOST_NOTHING : piece->lost;
     }
     return err;
 }
@@ -369,7 +373,7 @@ static void count_moved(struct spw_pool *pool, const struct spw_export_piece *pi
     }
 }
 
-/* Records that the new chunks are in place of the old ones. */
+/* Records that the new chunks are in place of the old ones, and what they lack there. */
 static void record(struct spw_pool *pool)
 {
     struct spw_export *export = &pool->export;
@@ -387,6 +391,7 @@ static void record(struct spw_pool *pool)
             spw_pool_backing_mark_exported(&pool->backing, piece->granule);
             pool->exported.granules[pool->exported.count++] = piece->granule;
         }
+        spw_pool_backing_mark_lost(&pool->backing, piece->granule, piece->lost);
     }
 }
 
@@ -421,17 +426,17 @@ static enum spw_err commit(struct spw_pool *pool)
     size_t unmapped = spw_pool_old_chunks_unmap(pool, export->first, export->last);
     enum spw_err err = unmapped == export->last ? map_pieces(pool) : SPW_E_NO_MEMORY;
 
-    if (err != SPW_OK) {
+    if (err != SPW_OK && unmap_pieces(pool)) {
         spw_pool_old_chunks_put_back(pool, export->first, unmapped);
-        retire_free(pool, address, end);
-        spw_pool_lost_announce(pool);
-        return err;
+    } else {
+        /* Where a new chunk stays, the old one cannot come back. The new ones have the content. */
+        pin(pool, false);
+        record(pool);
+        export->committed = true;
     }
-    pin(pool, false);
-    record(pool);
     retire_free(pool, address, end);
-    export->committed = true;
-    return SPW_OK;
+    spw_pool_lost_announce(pool);
+    return err;
 }
 
 enum spw_err spw_pool_export_commit(struct spw_pool *pool)

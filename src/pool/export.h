@@ -48,7 +48,7 @@ enum spw_err spw_pool_export_copy(struct spw_pool *pool);
 enum spw_err spw_pool_export_poll(struct spw_pool *pool);
 
 /* Maps the new chunks in place. On failure the old ones are there as before, or lost as after a
- * failed move. */
+ * failed move; or the new ones are lost, if one cannot be unmapped again. */
 enum spw_err spw_pool_export_commit(struct spw_pool *pool);
 
 /* Gives back what was not committed; while copies are under way, later: at the next begin, which

@@ -41,7 +41,7 @@ static bool is_complete(const struct spw_pool *pool, size_t first, size_t last)
     const struct spw_granule *granules = pool->backing.granules;
 
     while (
-        first < last && !granules[first].pinned &&
+        first < last && !granules[first].pinned && granules[first].lost == SPW_LOST_NOTHING &&
         spw_pool_stream_queue_passed(&pool->queues, granules[first].queue, granules[first].seq)) {
         first++;
     }

@@ -49,7 +49,8 @@ struct spw_export_piece {
     uint64_t chunk;
     uint64_t alias; /* address at which it is mapped besides */
     enum spw_tier tier;
-    bool own; /* under the block: exportable */
+    enum spw_lost lost; /* what it lacks at its place */
+    bool own;           /* under the block: exportable */
 };
 
 /* The step of an export that is under way. */

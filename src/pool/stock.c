@@ -78,6 +78,14 @@ static bool reserve_records(struct spw_spare_chunks *spare, size_t more)
     return true;
 }
 
+/* Makes a new chunk spare. There must be room for its record. */
+static void add(struct spw_stock *stock, enum spw_tier tier, unsigned order, uint64_t chunk)
+{
+    stock->tiers[tier].orders[order].existing++;
+    spw_pool_stock_put(stock, tier, order, chunk);
+    count_chunks(stock, tier, (int64_t)spw_pool_stock_size(order));
+}
+
 enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order)
 {
     struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
@@ -89,13 +97,10 @@ enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, 
         return SPW_E_METADATA_NOMEM;
     }
     err = stock->ops->create(stock->vm, tier, granules * stock->granule_bytes, &chunk);
-    if (err != SPW_OK) {
-        return err;
+    if (err == SPW_OK) {
+        add(stock, tier, order, chunk + 1);
     }
-    spare->existing++;
-    spw_pool_stock_put(stock, tier, order, chunk + 1);
-    count_chunks(stock, tier, (int64_t)granules);
-    return SPW_OK;
+    return err;
 }
 
 /* Releases a spare chunk of an order. False when the backend refuses. */
@@ -248,22 +253,28 @@ enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, un
 enum spw_err spw_pool_stock_hold_exportable(struct spw_stock *stock, unsigned order,
                                             uint64_t *ret_chunk, uint64_t *ret_alias)
 {
+    struct spw_spare_chunks *spare = &stock->tiers[SPW_TIER_DEVICE].orders[order];
     size_t size = spw_pool_stock_size(order);
     uint64_t chunk;
-    enum spw_err err =
-        stock->ops->create_exportable(stock->vm, size * stock->granule_bytes, &chunk);
+    enum spw_err err;
 
+    if (!reserve_records(spare, 1)) {
+        return SPW_E_METADATA_NOMEM;
+    }
+    err = stock->ops->create_exportable(stock->vm, size * stock->granule_bytes, &chunk);
     if (err != SPW_OK) {
         return err;
     }
+    add(stock, SPW_TIER_DEVICE, order, chunk + 1);
     err = spw_pool_alias_get(&stock->aliases, chunk + 1, order, ret_alias);
     if (err != SPW_OK) {
-        (void)stock->ops->release(stock->vm, chunk);
+        /* If the backend refuses, it serves as any other, since nobody has a handle of it. */
+        (void)release_spare(stock, SPW_TIER_DEVICE, order);
         return err;
     }
-    count_chunks(stock, SPW_TIER_DEVICE, (int64_t)size);
+    *ret_chunk = spw_pool_stock_take(stock, SPW_TIER_DEVICE, order);
+    spare->existing--;
     stock->tiers[SPW_TIER_DEVICE].held += size;
-    *ret_chunk = chunk + 1;
     return SPW_OK;
 }
 

@@ -118,19 +118,44 @@ enum spw_err spw_pool_swap_out(struct spw_pool *pool, const struct spw_swap_chun
 
 /* ---- in ---- */
 
-/* Maps a held chunk at a granule. On failure nothing is mapped there, unless the driver refuses to
- * unmap as well: then no later attempt succeeds. */
-static enum spw_err map(struct spw_pool *pool, const struct spw_swap_chunk *chunk, uint64_t handle)
+static unsigned order_of(const struct spw_pool *pool, const struct spw_swap_chunk *chunk)
 {
-    enum spw_err err = pool->ops->map(pool->vm, chunk->address, chunk->bytes, handle);
+    return spw_pool_stock_order((size_t)(chunk->bytes / pool->config.granule_bytes));
+}
+
+static void let_go(struct spw_pool *pool, struct spw_swap_chunk *chunk)
+{
+    spw_pool_stock_unhold(&pool->backing.stock, chunk->held_tier, order_of(pool, chunk),
+                          chunk->held);
+    chunk->held = 0;
+}
+
+/* Gets a chunk and maps it, without access yet. */
+static enum spw_err map(struct spw_pool *pool, struct spw_swap_chunk *chunk, enum spw_tier tier)
+{
+    uint64_t alias;
+    enum spw_err err = spw_pool_stock_hold(&pool->backing.stock, tier, order_of(pool, chunk),
+                                           spw_pool_chunks_room(pool, tier), &chunk->held, &alias);
+
+    if (err == SPW_OK) {
+        chunk->held_tier = tier;
+        err = pool->ops->map(pool->vm, chunk->address, chunk->bytes, chunk->held - 1);
+        if (err != SPW_OK) {
+            let_go(pool, chunk);
+        }
+    }
+    return err;
+}
+
+/* Gives access to the chunk that is mapped. On failure unmaps it. */
+static enum spw_err give_access(struct spw_pool *pool, struct spw_swap_chunk *chunk)
+{
+    enum spw_err err = pool->ops->set_access(pool->vm, chunk->address, chunk->bytes, chunk->bytes);
     uint64_t done;
 
-    if (err != SPW_OK) {
-        return err;
-    }
-    err = pool->ops->set_access(pool->vm, chunk->address, chunk->bytes, chunk->bytes);
-    if (err != SPW_OK) {
-        (void)pool->ops->unmap(pool->vm, chunk->address, chunk->bytes, chunk->bytes, &done);
+    if (err != SPW_OK &&
+        pool->ops->unmap(pool->vm, chunk->address, chunk->bytes, chunk->bytes, &done) == SPW_OK) {
+        let_go(pool, chunk);
     }
     return err;
 }
@@ -157,33 +182,29 @@ static void note_tier(struct spw_pool *pool, const struct spw_swap_chunk *chunk,
     spw_pool_placement_moved(pool, chunk->address, chunk->bytes, tier);
 }
 
-static enum spw_err swap_in(struct spw_pool *pool, const struct spw_swap_chunk *chunk,
-                            enum spw_tier tier)
+static enum spw_err swap_in(struct spw_pool *pool, struct spw_swap_chunk *chunk, enum spw_tier tier)
 {
     size_t first = spw_pool_backing_index(&pool->backing, chunk->address);
     size_t count = (size_t)(chunk->bytes / pool->config.granule_bytes);
-    unsigned order = spw_pool_stock_order(count);
-    uint64_t held, alias;
-    enum spw_err err = spw_pool_stock_hold(&pool->backing.stock, tier, order,
-                                           spw_pool_chunks_room(pool, tier), &held, &alias);
+    enum spw_err err = chunk->held == 0 ? map(pool, chunk, tier) : SPW_OK;
 
+    if (err == SPW_OK) {
+        err = give_access(pool, chunk);
+    }
     if (err != SPW_OK) {
         return err;
     }
-    err = map(pool, chunk, held - 1);
-    if (err != SPW_OK) {
-        spw_pool_stock_unhold(&pool->backing.stock, tier, order, held);
-        return err;
-    }
-    spw_pool_backing_install(&pool->backing, first, tier, order, held);
+    spw_pool_backing_install(&pool->backing, first, chunk->held_tier, order_of(pool, chunk),
+                             chunk->held);
     mark(pool, first, first + count, false);
-    if (tier != chunk->tier) {
-        note_tier(pool, chunk, tier);
+    if (chunk->held_tier != chunk->tier) {
+        note_tier(pool, chunk, chunk->held_tier);
     }
+    chunk->held = 0;
     return SPW_OK;
 }
 
-enum spw_err spw_pool_swap_in(struct spw_pool *pool, const struct spw_swap_chunk *chunk,
+enum spw_err spw_pool_swap_in(struct spw_pool *pool, struct spw_swap_chunk *chunk,
                               enum spw_tier tier)
 {
     enum spw_err err;

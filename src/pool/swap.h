@@ -23,6 +23,8 @@ struct spw_swap_chunk {
     uint64_t address, bytes;
     enum spw_tier tier;
     enum spw_swap_rank rank;
+    uint64_t held; /* while it is out: not 0 if another chunk is mapped there, without access */
+    enum spw_tier held_tier;
 };
 
 /* Finds the first chunk from `address` on, 0 or the end of a chunk that was found before, that may
@@ -34,8 +36,10 @@ bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap
 enum spw_err spw_pool_swap_out(struct spw_pool *pool, const struct spw_swap_chunk *chunk);
 
 /* Creates and maps memory of `tier`, within the tier's limit, where a chunk was swapped out. Its
- * content is undefined. SPW_E_NO_MEMORY when the tier has no room. */
-enum spw_err spw_pool_swap_in(struct spw_pool *pool, const struct spw_swap_chunk *chunk,
+ * content is undefined. SPW_E_NO_MEMORY when the tier has no room. When the driver gives no access
+ * and does not unmap it again, *chunk tells, and the next call goes on with that memory, whatever
+ * its `tier`. */
+enum spw_err spw_pool_swap_in(struct spw_pool *pool, struct spw_swap_chunk *chunk,
                               enum spw_tier tier);
 
 /* Copy between `bytes` of the process's memory and accessible memory of the pool. Block until the

@@ -275,6 +275,9 @@ static void test_what_cannot_be_exported(void **state)
     pool_close(&f);
 }
 
+/* The driver unmaps nothing that has no access. */
+static bool keeps_inaccessible;
+
 /* Blocks that share granules, one of them spilled: content stays, and nothing is left, whatever
  * fails. */
 static bool run_with_faults(int fail_call, size_t fail_after, size_t fail_more)
@@ -294,11 +297,13 @@ static bool run_with_faults(int fail_call, size_t fail_after, size_t fail_more)
     f.vm.fail_call = fail_call;
     f.vm.fail_after = fail_after;
     f.vm.fail_more = fail_more;
+    f.vm.keeps_inaccessible = keeps_inaccessible;
     for (int i = 0; i < 4 && export(&f, blocks[1]) != SPW_OK; i++) {
         (void)spw_pool_move_remap_lost(f.pool);
     }
     reached = fail_call >= 0 && f.vm.calls[fail_call] > fail_after;
     f.vm.fail_call = -1;
+    f.vm.keeps_inaccessible = false;
     assert_int_equal(spw_pool_move_remap_lost(f.pool), SPW_OK);
     assert_int_equal(export(&f, blocks[1]), SPW_OK);
     for (uint64_t i = 0; i < 3; i++) {
@@ -329,6 +334,48 @@ static void test_faults(void **state)
     sweep(FAKE_UNMAP, 0);
 }
 
+/* New chunks that are mapped and refused access stay, when the driver does not unmap them either.
+ */
+static void test_two_refusals(void **state)
+{
+    keeps_inaccessible = true;
+    for (size_t more = 0; more < 12; more++) {
+        sweep(FAKE_MAP, more);
+        sweep(FAKE_ACCESS, more);
+    }
+    keeps_inaccessible = false;
+}
+
+/* The block ends before its new chunks have access: they are released when they have it. */
+static void test_freed_while_lost(void **state)
+{
+    struct pool_fixture f;
+    uint64_t block, bytes;
+
+    open_tiers(&f, 4);
+    block = pool_alloc(&f, 6 * GRANULE, &stream_a);
+    f.vm.keeps_inaccessible = true;
+    for (f.vm.fail_after = 0; f.vm.fail_after < 20; f.vm.fail_after++) {
+        size_t after = f.vm.fail_after;
+
+        f.vm.fail_call = FAKE_ACCESS;
+        (void)export(&f, block);
+        f.vm.fail_call = -1;
+        f.vm.fail_after = after;
+        if (spw_pool_move_lost(f.pool, &bytes) != 0) {
+            break;
+        }
+    }
+    assert_true(bytes > 0);
+    f.vm.keeps_inaccessible = false;
+    pool_free(&f, block, &stream_a);
+    block = pool_alloc(&f, 6 * GRANULE, &stream_a);
+    pool_free(&f, block, &stream_a);
+    assert_int_equal(spw_pool_move_remap_lost(f.pool), SPW_OK);
+    pool_check(&f);
+    pool_close_empty(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +386,8 @@ int main(void)
         cmocka_unit_test(test_shared_granule),
         cmocka_unit_test(test_what_cannot_be_exported),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_two_refusals),
+        cmocka_unit_test(test_freed_while_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -365,6 +365,29 @@ static void test_the_limit(void **state)
     close_fixture(&f);
 }
 
+/* Memory that the driver has mapped, and neither gives access to nor unmaps, serves the next
+ * attempt. */
+static void test_two_refusals(void **state)
+{
+    struct fixture f;
+
+    for (size_t after = 3; after < 24; after += 8) {
+        open_fixture(&f);
+        (void)swap_out(&f);
+        f.pool.vm.most_chunks = 7;
+        f.pool.vm.keeps_inaccessible = true;
+        f.pool.vm.fail_call = FAKE_ACCESS;
+        f.pool.vm.fail_after = after;
+        f.pool.vm.fail_more = 1;
+        (void)swap_in(&f, true);
+        f.pool.vm.fail_call = -1;
+        assert_int_equal(swap_in(&f, true).left, 0);
+        expect_content(&f);
+        f.pool.vm.keeps_inaccessible = false;
+        close_fixture(&f);
+    }
+}
+
 /* ---- the file ---- */
 
 static void test_a_changed_file(void **state)
@@ -596,6 +619,7 @@ int main(void)
         cmocka_unit_test(test_free_memory_beside),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_the_limit),
+        cmocka_unit_test(test_two_refusals),
         cmocka_unit_test(test_a_changed_file),
         cmocka_unit_test(test_a_file_that_is_too_short),
         cmocka_unit_test(test_a_full_file),
