@@ -69,7 +69,8 @@ class Library:
         return function(*arguments)
 
     def say(self, text: str) -> None:
-        """Writes a line to stderr, once in this process."""
+        """Writes a line to stderr, once in this process, without control characters."""
+        text = "".join(c if c.isprintable() else "?" for c in text)
         with self._lock:
             if text in self._said:
                 return

@@ -1,8 +1,11 @@
 #include "common/fd.h"
 
+#include "common/utf8.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,4 +100,17 @@ bool spw_fd_write(int fd, const char *text, size_t length)
         length -= (size_t)written;
     }
     return true;
+}
+
+bool spw_fd_write_line(int fd, char *line, size_t capacity, const char *format, va_list arguments)
+{
+    size_t begin = strlen(line);
+
+    if (vsnprintf(line + begin, capacity - begin, format, arguments) < 0) {
+        return false;
+    }
+    spw_utf8_plain(line + begin, /* keep */ "");
+    begin = strlen(line);
+    line[begin] = '\n';
+    return spw_fd_write(fd, line, begin + 1);
 }

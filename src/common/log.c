@@ -12,9 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PREFIX "spillway: "
-
-enum { LINE_BYTES = 1024, PREFIX_LENGTH = sizeof(PREFIX) - 1 };
+enum { LINE_BYTES = 1024 };
 
 /* Where messages go. A program may close every descriptor it knows and open files of its own, so
  * the log file is recognised by device and inode before each line. */
@@ -37,20 +35,11 @@ static int target_fd(void)
     return file;
 }
 
-/* One line, one write, so that lines of several threads and processes do not mix. */
 static void write_line(int fd, const char *format, va_list arguments)
 {
-    char line[LINE_BYTES] = PREFIX;
-    size_t room = sizeof(line) - PREFIX_LENGTH; /* the newline takes the place of the zero */
-    int length = vsnprintf(line + PREFIX_LENGTH, room, format, arguments);
-    size_t end;
+    char line[LINE_BYTES] = "spillway: ";
 
-    if (length < 0) {
-        return;
-    }
-    end = PREFIX_LENGTH + ((size_t)length < room ? (size_t)length : room - 1);
-    line[end] = '\n';
-    spw_fd_write(fd, line, end + 1);
+    (void)spw_fd_write_line(fd, line, sizeof(line), format, arguments);
 }
 
 bool spw_log_enabled(enum spw_log_level level)

@@ -1,9 +1,10 @@
 /* Messages of the preloaded object, as lines "spillway: text" on stderr or in a file, never on
  * stdout.
  *
- * Each line is one write(2), without allocation; longer lines are cut. Safe in signal handlers and
- * when re-entered; errno is kept. Nothing is written before the first CUDA initialisation. The
- * function that detects an error reports it, once; its callers use at most the level debug. */
+ * Each line is one write(2), without allocation; longer lines are cut, and control characters in
+ * names and values are replaced. Safe in signal handlers and when re-entered; errno is kept.
+ * Nothing is written before the first CUDA initialisation. The function that detects an error
+ * reports it, once; its callers use at most the level debug. */
 #pragma once
 
 #include <stdarg.h>

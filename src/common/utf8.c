@@ -1,7 +1,17 @@
 #include "common/utf8.h"
 
-#include <stdint.h>
 #include <string.h>
+
+uint32_t spw_utf8_code(const char *text, size_t length)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    uint32_t code = length == 1 ? bytes[0] : bytes[0] & (0x7FU >> length);
+
+    for (size_t i = 1; i < length; i++) {
+        code = code << 6 | (bytes[i] & 0x3FU);
+    }
+    return code;
+}
 
 size_t spw_utf8_length(const char *text)
 {
@@ -17,13 +27,12 @@ size_t spw_utf8_length(const char *text)
     if (length < 2) {
         return length;
     }
-    code = bytes[0] & (0x7FU >> length);
     for (size_t i = 1; i < length; i++) {
         if (bytes[i] >> 6 != 2) {
             return 0;
         }
-        code = code << 6 | (bytes[i] & 0x3FU);
     }
+    code = spw_utf8_code(text, length);
     if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
         return 0;
     }
@@ -32,10 +41,11 @@ size_t spw_utf8_length(const char *text)
 
 bool spw_utf8_is_control(const char *text, size_t length)
 {
-    unsigned char first = (unsigned char)text[0];
+    uint32_t code = spw_utf8_code(text, length);
 
-    return (length == 1 && (first < 0x20 || first == 0x7F)) ||
-           (length == 2 && first == 0xC2 && (unsigned char)text[1] < 0xA0);
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || /* C0, DEL, C1 */
+           (code >= 0x2028 && code <= 0x202E) ||           /* ends of lines, directions */
+           (code >= 0x2066 && code <= 0x2069);             /* isolated directions */
 }
 
 void spw_utf8_plain(char *text, const char *keep)

@@ -3,12 +3,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The length of the well-formed UTF-8 sequence at the start of a terminated text; 0 when there is
  * none. */
 size_t spw_utf8_length(const char *text);
 
-/* True for a sequence of that length which a terminal may take as a command: C0, DEL, C1. */
+/* The code point of a well-formed sequence of that length. */
+uint32_t spw_utf8_code(const char *text, size_t length);
+
+/* True for a sequence of that length which does more than to show a character: a terminal may take
+ * it as a command (C0, DEL, C1), or it ends a line, or turns the direction of what follows. */
 bool spw_utf8_is_control(const char *text, size_t length);
 
 /* Makes a text fit for a terminal, in place: control characters, except those in `keep`, and bytes

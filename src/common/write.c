@@ -44,8 +44,8 @@ void spw_write_string(struct spw_writer *writer, const char *text)
 
         if (byte == '"' || byte == '\\') {
             snprintf(piece, sizeof(piece), "\\%c", byte);
-        } else if (byte < 0x20) {
-            snprintf(piece, sizeof(piece), "\\u%04x", byte);
+        } else if (length > 0 && spw_utf8_is_control(text, length)) {
+            snprintf(piece, sizeof(piece), "\\u%04x", spw_utf8_code(text, length) & 0xFFFF);
         } else if (length > 0) {
             memcpy(piece, text, length);
             piece[length] = '\0';

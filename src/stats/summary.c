@@ -18,21 +18,12 @@ static void put_line(int fd, const char *format, ...) __attribute__((format(prin
 
 static void put_line(int fd, const char *format, ...)
 {
-    char line[2048];
+    char line[2048] = "";
     va_list arguments;
-    int length;
 
     va_start(arguments, format);
-    length = vsnprintf(line, sizeof(line) - 1, format, arguments);
+    (void)spw_fd_write_line(fd, line, sizeof(line), format, arguments);
     va_end(arguments);
-    if (length < 0) {
-        return;
-    }
-    if ((size_t)length > sizeof(line) - 2) {
-        length = sizeof(line) - 2;
-    }
-    line[length] = '\n';
-    spw_fd_write(fd, line, (size_t)length + 1);
 }
 
 static bool was_used(const struct spw_stats_device *device)

@@ -1,4 +1,5 @@
 #include "common/log.h"
+#include "common/utf8.h"
 
 #include "child.h"
 
@@ -146,6 +147,36 @@ static void test_long_line_is_cut(void **state)
     assert_string_equal(strchr(text, '\n'), "\nspillway: next\n");
 }
 
+static void say_names(void)
+{
+    char much[2000];
+
+    spw_log_always("%s by %s", "a\033[2J\nspillway: forged",
+                   "\xE2\x80\xAE"
+                   "caf\xC3\xA9");
+    for (size_t i = 0; i + 2 < sizeof(much); i += 2) {
+        memcpy(much + i, "\xC3\xA9", 3);
+    }
+    spw_log_always("%s", much);
+    spw_log_always("x%s", much); /* one of the two is cut inside a character */
+}
+
+/* Nothing in a name may act on the terminal, or look like a line of its own. */
+static void test_names_are_made_plain(void **state)
+{
+    static const char first[] = "spillway: a?[2J?spillway: forged by ?caf\xC3\xA9\n";
+    const char *text;
+
+    with_log("", say_names);
+    text = content(errors);
+    assert_int_equal(strncmp(text, first, strlen(first)), 0);
+    for (size_t lines = 0; lines < 3; lines += *text++ == '\n') {
+        assert_true(spw_utf8_length(text) > 0);
+        text += spw_utf8_length(text) - 1;
+    }
+    assert_string_equal(text, "");
+}
+
 static void say_and_keep_errno(void)
 {
     errno = ENOTTY;
@@ -188,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_link_of_another_user),
         cmocka_unit_test(test_recycled_descriptor_is_not_written_to),
         cmocka_unit_test(test_long_line_is_cut),
+        cmocka_unit_test(test_names_are_made_plain),
         cmocka_unit_test(test_errno_is_kept),
     };
 

@@ -5,6 +5,7 @@
 #include "callsite/label.h"
 #include "cli/advise/cost.h"
 #include "cli/console/line.h"
+#include "cli/console/messages.h"
 #include "common/host_share.h"
 #include "policy/policy.h"
 
@@ -233,8 +234,8 @@ bool spw_cli_advise_rules_apply(const cJSON *policy, const struct spw_cli_advise
         ret_host_bytes[i] = host_bytes_by(read, history, &history->kinds[i]);
     }
     for (size_t i = 0; i < complaints.count; i++) {
-        fprintf(stderr, "spillway: advise: its policy has a mistake: %s\n",
-                complaints.items[i].text);
+        spw_cli_print(stderr, "spillway: advise: its policy has a mistake: %s\n",
+                      complaints.items[i].text);
     }
     spw_policy_complaints_fini(&complaints);
     spw_policy_destroy(read);

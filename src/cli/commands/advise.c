@@ -171,7 +171,8 @@ static int write_policy(const struct settings *settings, struct spw_cli_advise_p
                          spw_create_problem(settings->output));
         return SPW_CLI_EXIT_FINDINGS;
     }
-    printf("written: %s (spillway run --policy %s -- ...)\n", settings->output, settings->output);
+    spw_cli_print(stdout, "written: %s (spillway run --policy %s -- ...)\n", settings->output,
+                  settings->output);
     return SPW_CLI_EXIT_OK;
 }
 
@@ -326,8 +327,8 @@ static void print_row(const char *who, uint64_t device_bytes, uint64_t host_byte
     if (device_bytes > 0) {
         (void)spw_size_text(device_bytes, device);
     }
-    printf("  %-26s  %12s  %12s  %12s  %8.2f\n", who, device, spw_size_text(host_bytes, host),
-           spw_size_text(moved_bytes, moved), ratio);
+    spw_cli_print(stdout, "  %-26s  %12s  %12s  %12s  %8.2f\n", who, device,
+                  spw_size_text(host_bytes, host), spw_size_text(moved_bytes, moved), ratio);
 }
 
 static void print_run(const struct question *question, const char *who,
@@ -337,8 +338,8 @@ static void print_run(const struct question *question, const char *who,
         print_row(who, device_bytes, run->host_bytes, run->spilled_bytes + run->promoted_bytes,
                   ratio_of(question, run));
     } else {
-        printf("  %-26s  %s\n", who,
-               run->outcome == SPW_CLI_SIM_FAILED ? "the command failed" : "does not fit");
+        spw_cli_print(stdout, "  %-26s  %s\n", who,
+                      run->outcome == SPW_CLI_SIM_FAILED ? "the command failed" : "does not fit");
     }
 }
 
@@ -386,8 +387,9 @@ static bool is_shipped_best(const struct question *question)
     if (name == NULL || (with > 0 && with <= best) || (without > 0 && without <= best)) {
         return false;
     }
-    printf("the policy %s is faster: nothing is written (spillway run --policy %s -- ...)\n", name,
-           name);
+    spw_cli_print(stdout,
+                  "the policy %s is faster: nothing is written (spillway run --policy %s -- ...)\n",
+                  name, name);
     return true;
 }
 

@@ -83,9 +83,9 @@ static int unknown(const char *name)
         }
     }
     nearest = spw_nearest(name, 0, names, count);
-    fprintf(stderr, "spillway: %s is not a command (%s%s%s)\n", name,
-            nearest != NULL ? "did you mean " : "spillway --help lists them",
-            nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+    spw_cli_print(stderr, "spillway: %s is not a command (%s%s%s)\n", name,
+                  nearest != NULL ? "did you mean " : "spillway --help lists them",
+                  nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
     return SPW_CLI_EXIT_USAGE;
 }
 

@@ -37,11 +37,11 @@ static void print_done(const struct settings *settings, const struct spw_cli_ask
     char moved[SPW_SIZE_TEXT], left[SPW_SIZE_TEXT];
     bool resume = settings->action == SPW_CONTROL_RESUME;
 
-    printf("%s (pid %d): %s went %s", asked->watched.process, asked->watched.pid,
-           spw_size_text(answer->moved_bytes, moved),
-           resume                     ? "back to the device"
-           : settings->folder != NULL ? "to a file"
-                                      : "to the host");
+    spw_cli_print(stdout, "%s (pid %d): %s went %s", asked->watched.process, asked->watched.pid,
+                  spw_size_text(answer->moved_bytes, moved),
+                  resume                     ? "back to the device"
+                  : settings->folder != NULL ? "to a file"
+                                             : "to the host");
     if (answer->left_bytes > 0) {
         printf(", %s %s", spw_size_text(answer->left_bytes, left),
                !resume                                  ? "stay on the device"

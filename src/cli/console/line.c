@@ -1,6 +1,7 @@
 #include "cli/console/line.h"
 
 #include "common/size.h"
+#include "common/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@ void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line->text + used, sizeof(line->text) - used, format, arguments);
     va_end(arguments);
+    spw_utf8_plain(line->text + used, /* keep */ "");
 }
 
 void spw_cli_line_add_size(struct spw_cli_line *line, uint64_t bytes)

@@ -8,7 +8,7 @@ struct spw_cli_line {
     char text[1600];
 };
 
-/* Adds text; what does not fit into the buffer is cut off. */
+/* Adds text, made plain (common/utf8.h); what does not fit into the buffer is cut off. */
 void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

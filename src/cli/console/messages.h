@@ -4,6 +4,8 @@
  * because stdout belongs to the program that they start. One thread. */
 #pragma once
 
+#include <stdio.h>
+
 /* Exit codes of the command. `run` and `sim` pass on those of the program. */
 enum spw_cli_exit {
     SPW_CLI_EXIT_OK = 0,
@@ -17,3 +19,7 @@ enum spw_cli_exit {
 /* Writes one line to stderr: "spillway: <command>: <text>". */
 void spw_cli_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Prints text with names of unknown origin. Control characters in it are replaced, but for newlines
+ * at the beginning and the end of the format: no name can forge a line. */
+void spw_cli_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));

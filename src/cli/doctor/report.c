@@ -2,6 +2,7 @@
 
 #include "cli/console/json.h"
 #include "cli/console/markdown.h"
+#include "common/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,6 +58,7 @@ void spw_cli_report_row(struct spw_cli_report *report, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    spw_utf8_plain(text, /* keep */ "\t");
     for (int i = 0; i < report->column_count; i++) {
         cells[i] = rest != NULL ? strsep(&rest, "\t") : "";
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/console/messages.h"
 #include "cli/reports/need.h"
 #include "common/options.h"
 
@@ -53,12 +54,12 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
         return false;
     }
     session->tries++;
-    fprintf(stderr, "spillway: fit: run %u: %s%s%s%s%s, %s\n", session->tries, card->id,
-            session->variation.name != NULL ? ", " : "",
-            session->variation.name != NULL ? session->variation.name : "",
-            session->variation.name != NULL ? " " : "",
-            session->variation.name != NULL ? session->variation.values[value] : "",
-            ample ? "with ample memory" : "as it is");
+    spw_cli_print(stderr, "spillway: fit: run %u: %s%s%s%s%s, %s\n", session->tries, card->id,
+                  session->variation.name != NULL ? ", " : "",
+                  session->variation.name != NULL ? session->variation.name : "",
+                  session->variation.name != NULL ? " " : "",
+                  session->variation.name != NULL ? session->variation.values[value] : "",
+                  ample ? "with ample memory" : "as it is");
     started = spw_cli_trials_run(&session->trials, &trial, ret_result, ret_code);
     spw_cli_fit_variation_free(arguments);
     return started;

@@ -95,7 +95,8 @@ static void print_row(const struct spw_cli_fit_session *session, const struct sp
 
     printf("%-22s %10s", row->card->id, spw_size_text(spw_cli_fit_card_bytes(row->card), size));
     if (session->variation.name != NULL) {
-        printf("  %8s", row->has_value ? session->variation.values[row->value] : "none");
+        spw_cli_print(stdout, "  %8s",
+                      row->has_value ? session->variation.values[row->value] : "none");
     }
     print_need(&row->answer);
     add_verdict(&line, row->card, &row->answer);
@@ -108,7 +109,7 @@ static void print_row(const struct spw_cli_fit_session *session, const struct sp
 /* The need by value, of the runs with ample memory. */
 static void print_curve(const struct spw_cli_fit_session *session)
 {
-    printf("\n%-10s %-22s  %s\n", session->variation.name, "GPU", "needs");
+    spw_cli_print(stdout, "\n%-10s %-22s  %s\n", session->variation.name, "GPU", "needs");
     for (size_t value = 0; value < session->variation.count; value++) {
         for (size_t i = 0; i < session->run_count; i++) {
             const struct spw_cli_fit_run *run = &session->runs[i];
@@ -118,7 +119,7 @@ static void print_curve(const struct spw_cli_fit_session *session)
                 continue;
             }
             answer = spw_cli_fit_measured(run);
-            printf("%-10s %-22s", session->variation.values[value], run->card->id);
+            spw_cli_print(stdout, "%-10s %-22s", session->variation.values[value], run->card->id);
             print_need(&answer);
             puts(answer.verdict == SPW_CLI_FIT_FAILED ? "  the command fails" : "");
         }
@@ -130,7 +131,7 @@ void spw_cli_fit_table_print(const struct spw_cli_fit_session *session,
 {
     printf("%-22s %10s", "GPU", "memory");
     if (session->variation.name != NULL) {
-        printf("  %8s", session->variation.name);
+        spw_cli_print(stdout, "  %8s", session->variation.name);
     }
     printf("  %-23s  %s\n", "needs, at most", "verdict");
     for (size_t i = 0; i < count; i++) {

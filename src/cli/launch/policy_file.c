@@ -80,9 +80,10 @@ static void print_complaint(const char *name, const struct spw_policy_complaint 
     char self[PATH_MAX], buffer[SPW_POLICY_FILE_NAME];
     const char *nearest = spw_policy_nearest(name, own_folder(self), buffer);
 
-    fprintf(stderr, "%s:%zu:%zu: %s", name, complaint->line, complaint->column, complaint->text);
+    spw_cli_print(stderr, "%s:%zu:%zu: %s", name, complaint->line, complaint->column,
+                  complaint->text);
     if (nearest != NULL) {
-        fprintf(stderr, " (did you mean \"%s\"?)", nearest);
+        spw_cli_print(stderr, " (did you mean \"%s\"?)", nearest);
     }
 }
 
@@ -96,7 +97,7 @@ struct spw_policy *spw_cli_policy_open(const char *name)
         fputc('\n', stderr);
     }
     if (policy == NULL && complaints.count == 0) {
-        fprintf(stderr, "%s:1:1: out of memory\n", name);
+        spw_cli_print(stderr, "%s:1:1: out of memory\n", name);
     }
     spw_policy_complaints_fini(&complaints);
     return policy;
@@ -112,8 +113,8 @@ static void report_bad(const char *command, const char *name, bool strict,
         fputs(strict ? "\n" : "; ", stderr);
     }
     if (complaints->count == 0) {
-        fprintf(stderr, "spillway: %s: %s:1:1: out of memory%s", command, name,
-                strict ? "\n" : "; ");
+        spw_cli_print(stderr, "spillway: %s: %s:1:1: out of memory%s", command, name,
+                      strict ? "\n" : "; ");
     }
 }
 
@@ -144,7 +145,8 @@ int spw_cli_policy_prepare(const char *command, bool by_flag)
                              name);
             code = SPW_CLI_EXIT_CANNOT_START;
         } else {
-            fprintf(stderr, "the default policy is used (see spillway policy check %s)\n", name);
+            spw_cli_print(stderr, "the default policy is used (see spillway policy check %s)\n",
+                          name);
             /* Otherwise the program would report it again. */
             unsetenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name);
         }

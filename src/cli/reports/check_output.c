@@ -1,4 +1,5 @@
 #include "cli/console/json.h"
+#include "cli/console/messages.h"
 #include "cli/reports/check.h"
 
 #include "common/create.h"
@@ -13,7 +14,8 @@ void spw_cli_check_print(const struct spw_cli_check *check)
         const struct spw_cli_finding *finding = &check->findings[i];
 
         if (!finding->holds) {
-            printf("%s: device %d: %s\n", check->usage->path, finding->device, finding->text);
+            spw_cli_print(stdout, "%s: device %d: %s\n", check->usage->path, finding->device,
+                          finding->text);
         }
     }
 }

@@ -1,6 +1,7 @@
 #include "cli/reports/difference_output.h"
 
 #include "cli/console/json.h"
+#include "cli/console/messages.h"
 #include "cli/reports/difference.h"
 #include "common/size.h"
 
@@ -106,9 +107,10 @@ static void print_pairs(const struct spw_cli_pair *pairs, size_t count, size_t t
 
 static void print_run(const char *what, const struct spw_cli_usage *usage)
 {
-    printf("%s: %s (%s)%s%s%s%s\n", what, usage->path,
-           usage->is_recording ? "recording" : "statistics", usage->gap[0] != '\0' ? ": " : "",
-           usage->gap, usage->note[0] != '\0' ? ": " : "", usage->note);
+    spw_cli_print(stdout, "%s: %s (%s)%s%s%s%s\n", what, usage->path,
+                  usage->is_recording ? "recording" : "statistics",
+                  usage->gap[0] != '\0' ? ": " : "", usage->gap, usage->note[0] != '\0' ? ": " : "",
+                  usage->note);
 }
 
 bool spw_cli_difference_print(const struct spw_cli_usage *before, const struct spw_cli_usage *after,

@@ -1,6 +1,7 @@
 #include "cli/reports/merged_ranks.h"
 
 #include "cli/console/json.h"
+#include "cli/console/messages.h"
 #include "common/size.h"
 
 #include <inttypes.h>
@@ -26,11 +27,11 @@ static void print_ranks(const struct spw_cli_merged_ranks *merged)
         const struct spw_cli_rank_usage *rank = &merged->ranks[i];
         char name[24], peak[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT], spilled[SPW_SIZE_TEXT];
 
-        printf("%6s  %6d  %12s  %12s  %12s  %s%s%s\n", rank_text(rank, name), rank->ordinal,
-               spw_size_text(rank->device->peak, peak),
-               spw_size_text(rank->device->host_peak, host),
-               spw_size_text(rank->device->spilled, spilled), rank->file->path,
-               rank->file->gap[0] != '\0' ? ": " : "", rank->file->gap);
+        spw_cli_print(stdout, "%6s  %6d  %12s  %12s  %12s  %s%s%s\n", rank_text(rank, name),
+                      rank->ordinal, spw_size_text(rank->device->peak, peak),
+                      spw_size_text(rank->device->host_peak, host),
+                      spw_size_text(rank->device->spilled, spilled), rank->file->path,
+                      rank->file->gap[0] != '\0' ? ": " : "", rank->file->gap);
     }
 }
 

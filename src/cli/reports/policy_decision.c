@@ -1,5 +1,7 @@
 #include "cli/reports/policy_decision.h"
 
+#include "cli/console/messages.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,8 @@
 static void print_globs(const char *key, const struct spw_policy_globs *globs)
 {
     for (size_t i = 0; i < globs->count; i++) {
-        printf("%s%s\"%s\"", i == 0 ? key : "", i == 0 ? " " : " or ", globs->items[i].text);
+        spw_cli_print(stdout, "%s%s\"%s\"", i == 0 ? key : "", i == 0 ? " " : " or ",
+                      globs->items[i].text);
     }
 }
 
@@ -203,7 +206,7 @@ static void print_action_value(const struct spw_policy_row *row, const void *mem
         printf("%" PRId64, ((const struct spw_policy_number *)member)->value);
         break;
     case SPW_POLICY_NAME:
-        fputs(*(const char *const *)member, stdout);
+        spw_cli_print(stdout, "%s", *(const char *const *)member);
         break;
     case SPW_POLICY_PERCENT:
         print_amount(member);
@@ -245,7 +248,7 @@ static void print_site(const struct spw_callsite_facts *site,
 
     if (text != NULL) {
         spw_callsite_print(site, request, text, length + 1);
-        printf("site: %s\n", text);
+        spw_cli_print(stdout, "site: %s\n", text);
         free(text);
     }
 }
@@ -259,7 +262,7 @@ void spw_cli_policy_explain(const char *name, const struct spw_policy *policy,
         const struct spw_policy_rule *rule = &policy->rules[i];
         const struct spw_policy_row *row = spw_policy_mismatch(rule, site, request);
 
-        printf("rule %zu \"%s\" (%s:%zu) ", i + 1, rule->name, name, rule->line);
+        spw_cli_print(stdout, "rule %zu \"%s\" (%s:%zu) ", i + 1, rule->name, name, rule->line);
         if (row == NULL) {
             puts("decides:");
             print_action(&rule->action);

@@ -2,6 +2,7 @@
 
 #include "common/size.h"
 #include "cli/console/json.h"
+#include "cli/console/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,12 +86,12 @@ static void print_device(const char *name, const struct spw_policy *policy,
     if (total == 0) {
         return;
     }
-    printf("\ndevice %d at the peak: %s, by the rules of %s\n", device, spw_size_text(total, size),
-           name);
+    spw_cli_print(stdout, "\ndevice %d at the peak: %s, by the rules of %s\n", device,
+                  spw_size_text(total, size), name);
     printf("  %12s  %7s  %6s  %s\n", "bytes", "share", "sites", "rule");
     for (size_t i = 0; i < policy->rule_count; i++) {
         print_share(&shares[i], total);
-        printf("%zu \"%s\"", i + 1, policy->rules[i].name);
+        spw_cli_print(stdout, "%zu \"%s\"", i + 1, policy->rules[i].name);
         if (shares[i].possible > 0) {
             printf(", and up to %s by size or number", spw_size_text(shares[i].possible, size));
         }

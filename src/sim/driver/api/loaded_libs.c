@@ -12,6 +12,7 @@
 
 #include "common/demangle.h"
 #include "sim/driver/code/unpack.h"
+#include "sim/driver/core/calls.h"
 
 #define CUDA_MAJOR (CUDA_VERSION / 1000)
 
@@ -68,10 +69,9 @@ void sim_loaded_libs_check(enum sim_fn fn)
     if (dl_iterate_phdr(find_foreign_runtime, path) == 0 || atomic_exchange(&said, true)) {
         return;
     }
-    fprintf(stderr,
-            "spillway sim: the program has loaded %s, of CUDA %d, which works only with NVIDIA's "
+    sim_say("the program has loaded %s, of CUDA %d, which works only with NVIDIA's "
             "driver; use a program (a PyTorch) built for CUDA %d, or a spillway built for that one "
-            "(docs/simulator.md)\n",
+            "(docs/simulator.md)",
             path, runtime_version(path), CUDA_MAJOR);
 }
 
@@ -107,10 +107,8 @@ __attribute__((destructor)) static void look_back(void)
     }
     (void)dl_iterate_phdr(find_torch, &torch);
     if (torch.cpu[0] != '\0' && !torch.has_cuda) {
-        fprintf(
-            stderr,
-            "spillway sim: this PyTorch is built without CUDA (%s, and no libtorch_cuda.so), so "
-            "the simulated GPU was not used; use a PyTorch built for CUDA %d\n",
-            torch.cpu, CUDA_MAJOR);
+        sim_say("this PyTorch is built without CUDA (%s, and no libtorch_cuda.so), so "
+                "the simulated GPU was not used; use a PyTorch built for CUDA %d",
+                torch.cpu, CUDA_MAJOR);
     }
 }

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "common/create.h"
+#include "common/fd.h"
+#include "common/utf8.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/errors.h"
@@ -111,9 +113,8 @@ static bool set_rules(const char *list)
             continue;
         }
         well_formed = false;
-        fprintf(stderr,
-                "spillway sim: SPILLWAY_SIM_FAIL=%s: expected NAME:N[+][:CODE] with the name of a "
-                "driver function, such as cuMemCreate:3\n",
+        sim_say("SPILLWAY_SIM_FAIL=%s: expected NAME:N[+][:CODE] with the name of a "
+                "driver function, such as cuMemCreate:3",
                 text);
     }
     free(copy);
@@ -129,8 +130,8 @@ static void start(void)
     if (options->log_path != NULL) {
         log_fd = spw_create_open(options->log_path, O_WRONLY | O_APPEND | O_CREAT, 0666);
         if (log_fd < 0) {
-            fprintf(stderr, "spillway sim: SPILLWAY_SIM_LOG=%s: cannot be written: %s\n",
-                    options->log_path, spw_create_problem(options->log_path));
+            sim_say("SPILLWAY_SIM_LOG=%s: cannot be written: %s", options->log_path,
+                    spw_create_problem(options->log_path));
         }
     }
 }
@@ -239,8 +240,19 @@ void sim_warn_once(bool *once, const char *format, ...)
     va_start(args, format);
     vsnprintf(text + length, sizeof(text) - (size_t)length - 1, format, args);
     va_end(args);
+    spw_utf8_plain(text, /* keep */ "");
     sim_calls_log(text);
     fprintf(stderr, "%s\n", text);
+}
+
+void sim_say(const char *format, ...)
+{
+    char line[1024] = "spillway sim: ";
+    va_list args;
+
+    va_start(args, format);
+    (void)spw_fd_write_line(STDERR_FILENO, line, sizeof(line), format, args);
+    va_end(args);
 }
 
 SIM_EXPORT unsigned long long spillway_sim_time(void)

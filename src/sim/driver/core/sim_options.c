@@ -5,6 +5,7 @@
 
 #include "common/bounds.h"
 #include "gpu/profile.h"
+#include "sim/driver/core/calls.h"
 
 static struct sim_options options;
 static pthread_once_t options_once = PTHREAD_ONCE_INIT;
@@ -26,8 +27,8 @@ static struct spw_option_value refuse(enum spw_option option, const char *expect
 {
     const char *name = spw_option_row(option)->name;
 
-    fprintf(stderr, "spillway sim: %s=%.128s: expected %s; using the default\n", name,
-            spw_option_environment(name), expected);
+    sim_say("%s=%.128s: expected %s; using the default", name, spw_option_environment(name),
+            expected);
     return fallback_of(option);
 }
 
@@ -37,7 +38,7 @@ static struct spw_option_value get(enum spw_option option)
     struct spw_option_value value = spw_option_get(option, complaint, sizeof(complaint));
 
     if (complaint[0] != '\0') {
-        fprintf(stderr, "spillway sim: %s\n", complaint);
+        sim_say("%s", complaint);
     }
     return value;
 }
