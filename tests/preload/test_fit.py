@@ -80,10 +80,10 @@ class Fit(harness.Case):
         policy.write_text(json.dumps({"version": 1, "rules": [
             {"name": "h", "match": {"size": {"min": "64MiB"}}, "action": {"placement": "host"}}]}))
         flags = ("--policy", policy, "--json", path, "--require", "fit")
-        for memory in ("256MiB", "96MiB"):
+        for memory, too in (("256MiB", "; it would fit without the policy too"), ("96MiB", "")):
             lines = self.sim("take", "take-ordered", flags=flags, memory=memory)
             self.assertRegex(lines[0], rf'^verdict: fits in {memory[:-3]} MiB, with 80 MiB placed '
-                                       rf'on the host by rule "h", \d+ MiB to spare$')
+                                       rf'on the host by rule "h", \d+ MiB to spare{too}$')
             self.assertRegex(lines[2], "^80 MiB are on the host because the policy says so, .* at "
                                        "least 0.0013 s ")
             self.assertNotIn("spill", "".join(lines))
@@ -98,8 +98,6 @@ class Fit(harness.Case):
         self.assertRegex(lines[0], r"^verdict: does not fit in 32 MiB, but runs by spilling: up to "
                                    r"\d+ MiB on the host, of that up to 80 MiB placed there by "
                                    r'rule "h"$')
-        lines = self.sim("take", "take-ordered", flags=flags, memory="4GiB")
-        self.assertTrue(lines[0].endswith(" to spare; it would fit without the policy too"), lines)
 
     def test_thread(self):
         for flags in (BARE, POOLED):
@@ -273,11 +271,50 @@ class Fit(harness.Case):
         self.assertIn("ended well in 5.92 GiB", lines[0])
         lines = self.sim(*["take"] * 126, flags=(*BARE, "--require", "fit", *profile), memory=None,
                          status=1)
-        self.assertRegex(lines[0], r"^verdict: fits too tightly in 5.92 GiB, 15 MiB to spare, "
-                                   r"which a "
-                                   r"real card may hold besides")
+        self.assertRegex(lines[0], r"^verdict: fits too tightly in 5.92 GiB: 15 MiB are left, and "
+                                   r"a real gtx1060-6g may hold up to 55 MiB besides \(see "
+                                   r"below\)$")
         lines = self.sim("take", flags=(*BARE, "--require", "fit", *profile), memory=None)
-        self.assertRegex(lines[0], r"^verdict: fits in 5.92 GiB, ")
+        self.assertEqual(lines[0], "verdict: fits in 5.92 GiB, 5.84 GiB to spare")
+
+    def test_required_of_cards_of_a_size(self):
+        """With --memory the verdict is about the cards that are sold with so much, which have less
+        and hold some of it besides."""
+        path = self.folder / "verdict.json"
+        fit = ("--require", "fit", "--json", path)
+        for flags in (BARE, POOLED):
+            with self.subTest(flags):
+                lines = self.sim("gib=11", *["take"] * 17, flags=(*flags, *fit), memory="12GiB",
+                                 status=1)
+                self.assertRegex(lines[0], r"^verdict: fits too tightly in 12 GiB: 2\d\d MiB are "
+                                           r"left, but cards of about that size have 11\.49 GiB "
+                                           r"to 11\.90 GiB and hold 1\d\d MiB to 4\d\d MiB "
+                                           r"besides, so it may fit none \(--profile NAME asks "
+                                           r"about one\)$")
+                self.assertRegex(lines[2], r"^a card of about 12 GiB needs about 1[\d.]+ GiB, at ")
+                found = json.loads(path.read_text())
+                self.assertEqual((found["verdict"], found["cards_that_fit"]),
+                                 ("fits too tightly", 0))
+                self.assertIn("rtx3060-12g", found["cards"])
+                self.assertNotIn("gtx1080ti-11g", found["cards"])
+                lines = self.sim("gib=4", flags=(*flags, *fit), memory="12GiB")
+                self.assertRegex(lines[0], r"^verdict: fits in 12 GiB, 7\.[12]\d GiB to spare on "
+                                           r"each card of about that size$")
+                found = json.loads(path.read_text())
+                self.assertEqual(found["cards_that_fit"], len(found["cards"]))
+                self.assertEqual(found["devices"][0]["spare_bytes"] >> 30, 7)
+        lines = self.sim("gib=22", flags=(*BARE, *fit), memory="24GiB", status=1)
+        self.assertRegex(lines[0], r"besides, so it fits [1-9] of 1\d \(--profile NAME")
+        lines = self.sim("gib=22", flags=(*BARE, *fit, "--profile", "rtx4090-24g"), memory="24GiB")
+        self.assertEqual(lines[0], "verdict: fits in 24 GiB, 1.55 GiB to spare")
+
+    def test_memory_of_no_card(self):
+        """Then the device alone counts, and the verdict says so."""
+        for memory in ("2GiB", "500GiB"):
+            lines = self.sim("take", flags=(*BARE, "--require", "fit"), memory=memory)
+            self.assertRegex(lines[0], r"^verdict: fits in [\d.]+ GiB, [\d.]+ GiB to spare$")
+            self.assertTrue(lines[2].endswith("; the verdict counts the first alone, as no card "
+                                              f"has about {memory[:-3]} GiB"), lines)
 
     def test_overhead(self):
         """The device holds what a card does, so less is left; the driver's code is part of it."""

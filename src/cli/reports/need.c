@@ -94,12 +94,12 @@ static struct spw_cli_need_term nccl_term(const struct spw_cli_sim_device *devic
 }
 
 struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
-                                    const struct spw_gpu_profile *profile)
+                                    const struct spw_gpu_profile *card)
 {
     struct spw_cli_need need = {
         .terms = {[SPW_CLI_TERM_PROGRAM] = program_term(device),
-                  [SPW_CLI_TERM_CONTEXT] = context_term(device, profile),
-                  [SPW_CLI_TERM_NCCL] = nccl_term(device, profile)},
+                  [SPW_CLI_TERM_CONTEXT] = context_term(device, card),
+                  [SPW_CLI_TERM_NCCL] = nccl_term(device, card)},
         .spare = device->total_bytes - device->used_peak_bytes,
         .without_spilling = device->spilled,
     };
@@ -116,14 +116,67 @@ struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
     return need;
 }
 
-bool spw_cli_need_is_of_card(const struct spw_cli_sim_device *device)
+void spw_cli_need_cards_of(const struct spw_cli_sim_device *device, struct spw_cli_cards *ret_cards)
 {
-    return device->overhead_bytes == 0 &&
-           device->total_bytes == (uint64_t)spw_cli_need_profile()->memory_mib << 20;
+    *ret_cards = (struct spw_cli_cards){.count = 0};
+    if (device->overhead_bytes == 0 && !device->spilled) {
+        spw_cli_cards_of(device->memory_bytes, ret_cards);
+    }
 }
 
-struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index,
-                                            const struct spw_gpu_profile *profile)
+/* Keeps the larger one of each term. */
+static void take_more(struct spw_cli_need *need, const struct spw_cli_need *other)
+{
+    need->besides = larger(need->besides, other->besides);
+    need->besides_most = larger(need->besides_most, other->besides_most);
+    need->in_all = larger(need->in_all, other->in_all);
+    need->in_all_most = larger(need->in_all_most, other->in_all_most);
+    for (int i = 0; i < SPW_CLI_TERMS; i++) {
+        struct spw_cli_need_term *term = &need->terms[i];
+
+        term->bytes = larger(term->bytes, other->terms[i].bytes);
+        term->most = larger(term->most, other->terms[i].most);
+        term->basis = other->terms[i].basis > term->basis ? other->terms[i].basis : term->basis;
+    }
+}
+
+struct spw_cli_need spw_cli_need_here(const struct spw_cli_sim_device *device)
+{
+    struct spw_cli_cards cards;
+    struct spw_cli_need need;
+
+    spw_cli_need_cards_of(device, &cards);
+    if (cards.count == 0) {
+        return spw_cli_need_of(device, spw_cli_need_profile());
+    }
+    need = spw_cli_need_of(device, cards.list[0]);
+    for (size_t i = 0; i < cards.count; i++) {
+        struct spw_cli_need other = spw_cli_need_of(device, cards.list[i]);
+        uint64_t room = spw_cli_cards_room(&cards, i);
+
+        take_more(&need, &other);
+        need.spare = smaller(need.spare, room > other.in_all ? room - other.in_all : 0);
+    }
+    return need;
+}
+
+void spw_cli_need_cards(const struct spw_cli_sim_result *result, struct spw_cli_cards *ret_cards)
+{
+    *ret_cards = (struct spw_cli_cards){.count = 0};
+    for (size_t i = 0; i < result->count && ret_cards->count == 0; i++) {
+        for (int k = 0; k < result->processes[i].device_count && ret_cards->count == 0; k++) {
+            if (result->processes[i].devices[k].used) {
+                spw_cli_need_cards_of(&result->processes[i].devices[k], ret_cards);
+            }
+        }
+    }
+}
+
+/* ---- several processes ---- */
+
+/* `card` is NULL for those that the device stands for. */
+static struct spw_cli_need need_of_sharers(const struct spw_cli_sim_result *result, int index,
+                                           const struct spw_gpu_profile *card)
 {
     uint64_t bytes = result->shared_peaks[index];
     struct spw_cli_need sum = {.terms = {{bytes, bytes, SPW_CLI_EXACT}}};
@@ -134,7 +187,7 @@ struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *res
             struct spw_cli_need need;
 
             if (device->index == index && device->shared_peak_bytes > 0) {
-                need = spw_cli_need_of(device, profile);
+                need = card != NULL ? spw_cli_need_of(device, card) : spw_cli_need_here(device);
                 sum.besides += need.besides;
                 sum.besides_most += need.besides_most;
                 sum.without_spilling |= need.without_spilling;
@@ -146,41 +199,63 @@ struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *res
     return sum;
 }
 
+struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index)
+{
+    return need_of_sharers(result, index, NULL);
+}
+
+/* ---- what fits ---- */
+
 bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device)
 {
-    struct spw_cli_need need = spw_cli_need_of(device, spw_cli_need_profile());
+    uint64_t bytes = packed(device, device->live_peak_bytes);
+    struct spw_cli_cards cards;
 
-    return packed(device, device->live_peak_bytes) + need.besides_most <= device->total_bytes;
+    spw_cli_need_cards_of(device, &cards);
+    for (size_t i = 0; i < cards.count; i++) {
+        if (bytes + spw_cli_need_of(device, cards.list[i]).besides_most >
+            spw_cli_cards_room(&cards, i)) {
+            return false;
+        }
+    }
+    return bytes <= device->total_bytes;
 }
 
 /* For a device that several processes shared, all of them together. */
-static bool sharers_fit(const struct spw_cli_sim_result *result,
-                        const struct spw_cli_sim_device *device)
+static bool fits_on(const struct spw_cli_sim_result *result,
+                    const struct spw_cli_sim_device *device, const struct spw_gpu_profile *card,
+                    uint64_t room)
 {
-    return !spw_cli_need_is_of_card(device) ||
-           spw_cli_sim_result_sharers(result, device->index) < 2 ||
-           spw_cli_need_of_sharers(result, device->index, spw_cli_need_profile()).in_all_most <=
-               device->total_bytes;
+    return spw_cli_need_of(device, card).in_all_most <= room &&
+           (spw_cli_sim_result_sharers(result, device->index) < 2 ||
+            need_of_sharers(result, device->index, card).in_all_most <= room);
 }
 
-static bool fits_card(const struct spw_cli_sim_device *device)
+size_t spw_cli_need_fitting(const struct spw_cli_sim_result *result,
+                            const struct spw_cli_cards *cards)
 {
-    struct spw_cli_need need = spw_cli_need_of(device, spw_cli_need_profile());
+    size_t fitting = 0;
 
-    return !device->used || !spw_cli_need_is_of_card(device) ||
-           need.in_all_most <= device->total_bytes;
+    for (size_t card = 0; card < cards->count; card++) {
+        uint64_t room = spw_cli_cards_room(cards, card);
+        bool fits = true;
+
+        for (size_t i = 0; i < result->count; i++) {
+            for (int k = 0; k < result->processes[i].device_count; k++) {
+                const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+                fits &= !device->used || fits_on(result, device, cards->list[card], room);
+            }
+        }
+        fitting += fits;
+    }
+    return fitting;
 }
 
 bool spw_cli_need_fits(const struct spw_cli_sim_result *result)
 {
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+    struct spw_cli_cards cards;
 
-            if (!fits_card(device) || !sharers_fit(result, device)) {
-                return false;
-            }
-        }
-    }
-    return true;
+    spw_cli_need_cards(result, &cards);
+    return spw_cli_need_fitting(result, &cards) == cards.count;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/reports/cards.h"
 #include "cli/reports/sim_result.h"
 #include "gpu/profile.h"
 
@@ -38,9 +39,13 @@ struct spw_cli_need {
                                      * not, and the pool's free memory comes on top */
 };
 
-/* The need for what a process did on a device. `profile` is the GPU that was simulated. */
+/* The need for what a process did on a device, on that card. */
 struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
-                                    const struct spw_gpu_profile *profile);
+                                    const struct spw_gpu_profile *card);
+
+/* Returns the need on the card that needs most, of those that the device stands for (cards.h); on
+ * the simulated GPU where it stands for none. `spare` is what is left on each of them. */
+struct spw_cli_need spw_cli_need_here(const struct spw_cli_sim_device *device);
 
 /* Names for programs: "program", "context", "nccl"; "exact", "calibrated", "guess". Static. */
 const char *spw_cli_need_term_name(enum spw_cli_term term);
@@ -49,18 +54,23 @@ const char *spw_cli_need_basis_name(enum spw_cli_basis basis);
 /* The GPU that the options name. */
 const struct spw_gpu_profile *spw_cli_need_profile(void);
 
-/* True if devices have the memory that the profile says, so that the card's own part comes out of
- * it; false if the user said how much there is, or that part was simulated. */
-bool spw_cli_need_is_of_card(const struct spw_cli_sim_device *device);
+/* Finds the cards that a device stands for: none if what a card holds besides was simulated, or if
+ * the program needs a larger device, as it spilled; and those of the devices of a result. */
+void spw_cli_need_cards_of(const struct spw_cli_sim_device *device,
+                           struct spw_cli_cards *ret_cards);
+void spw_cli_need_cards(const struct spw_cli_sim_result *result, struct spw_cli_cards *ret_cards);
 
-/* The need of all processes that shared the device of that index: the memory that they held at a
- * time, and for each of them the part of the card that it takes besides. */
-struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index,
-                                            const struct spw_gpu_profile *profile);
+/* Returns the need of all processes that shared the device of that index, likewise: the memory that
+ * they held at a time, and for each of them the part of the card that it takes besides. */
+struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index);
+
+/* The number of cards for which the verdict "fits" holds, in the upper bound, for every device that
+ * was used. */
+size_t spw_cli_need_fitting(const struct spw_cli_sim_result *result,
+                            const struct spw_cli_cards *cards);
+
+/* True if these are all. */
+bool spw_cli_need_fits(const struct spw_cli_sim_result *result);
 
 /* True if what rules of a policy placed on the host had found room on the device, too. */
 bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device);
-
-/* True if there is a card for which the verdict "fits" holds, in the upper bound, for every device
- * that was used. */
-bool spw_cli_need_fits(const struct spw_cli_sim_result *result);

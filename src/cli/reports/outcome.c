@@ -25,15 +25,14 @@ static uint64_t refusals(const struct spw_cli_sim_result *result)
 /* The device that was used with the least to spare; NULL: none was used. */
 static const struct spw_cli_sim_device *tightest(const struct spw_cli_sim_result *result)
 {
-    const struct spw_gpu_profile *profile = spw_cli_need_profile();
     const struct spw_cli_sim_device *least = NULL;
 
     for (size_t i = 0; i < result->count; i++) {
         for (int k = 0; k < result->processes[i].device_count; k++) {
             const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
 
-            if (device->used && (least == NULL || spw_cli_need_of(device, profile).spare <
-                                                      spw_cli_need_of(least, profile).spare)) {
+            if (device->used && (least == NULL || spw_cli_need_here(device).spare <
+                                                      spw_cli_need_here(least).spare)) {
                 least = device;
             }
         }
@@ -150,22 +149,55 @@ static bool fits_unplaced(const struct spw_cli_sim_result *result)
     return fits;
 }
 
+/* Why it fits the device, and not each card. */
+static void add_tightness(struct spw_cli_line *line, const struct spw_cli_sim_result *result,
+                          const struct spw_cli_sim_device *device,
+                          const struct spw_cli_cards *cards)
+{
+    uint64_t left = device->total_bytes > device->used_peak_bytes
+                        ? device->total_bytes - device->used_peak_bytes
+                        : 0;
+    size_t fitting = spw_cli_need_fitting(result, cards);
+
+    spw_cli_line_add(line, ": ");
+    spw_cli_line_add_size(line, left);
+    if (!cards->by_size) {
+        spw_cli_line_add(line, " are left, and a real %s may hold up to ", cards->list[0]->id);
+        spw_cli_line_add_size(line, spw_cli_need_here(device).besides_most);
+        spw_cli_line_add(line, " besides (see below)");
+        return;
+    }
+    spw_cli_line_add(line, " are left, but cards of about that size ");
+    spw_cli_cards_describe(line, cards);
+    if (fitting > 0) {
+        spw_cli_line_add(line, ", so it fits %zu of %zu", fitting, cards->count);
+    } else {
+        spw_cli_line_add(line, ", so it may fit none");
+    }
+    spw_cli_line_add(line, " (--profile NAME asks about one)");
+}
+
 static void add_fit(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_device *device = tightest(result);
+    bool fits = spw_cli_need_fits(result);
+    struct spw_cli_cards cards;
 
-    spw_cli_line_add(line, "%s ", spw_cli_need_fits(result) ? "fits in" : "fits too tightly in");
+    spw_cli_need_cards(result, &cards);
+    spw_cli_line_add(line, "%s ", fits ? "fits in" : "fits too tightly in");
     spw_cli_line_add_size(line, device->total_bytes);
     if (result->rule_count > 0) {
         spw_cli_line_add(line, ", with ");
         add_placed(line, result, "on the host");
     }
-    spw_cli_line_add(line, ", ");
-    spw_cli_line_add_size(line, spw_cli_need_of(device, spw_cli_need_profile()).spare);
-    spw_cli_line_add(line, " to spare");
-    if (!spw_cli_need_fits(result)) {
-        spw_cli_line_add(line, ", which a real card may hold besides (see below)");
+    if (!fits) {
+        add_tightness(line, result, device, &cards);
+        return;
     }
+    spw_cli_line_add(line, ", ");
+    spw_cli_line_add_size(line, spw_cli_need_here(device).spare);
+    spw_cli_line_add(line, " to spare%s",
+                     cards.by_size && cards.count > 0 ? " on each card of about that size" : "");
     if (result->rule_count > 0 && fits_unplaced(result)) {
         spw_cli_line_add(line, "; it would fit without the policy too");
     }

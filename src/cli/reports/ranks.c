@@ -8,12 +8,13 @@
 
 static void take_device(struct spw_cli_rank_row *row, const struct spw_cli_sim_device *device)
 {
-    struct spw_cli_need need = spw_cli_need_of(device, spw_cli_need_profile());
+    struct spw_cli_need need = spw_cli_need_here(device);
 
     if (device->used && need.in_all_most >= row->need_most) {
         row->live_peak_bytes = device->live_peak_bytes;
         row->need = need.in_all;
         row->need_most = need.in_all_most;
+        spw_cli_need_cards_of(device, &row->cards);
     }
 }
 
@@ -64,8 +65,11 @@ static void print_extremes(const struct spw_cli_rank_row *rows, size_t count)
 
 void spw_cli_ranks_print(const struct spw_cli_rank_row *rows, size_t count, unsigned world)
 {
-    fprintf(stderr, "spillway: %zu of %u ranks; what a real %s needs for each:\n", count, world,
-            spw_cli_need_profile()->id);
+    struct spw_cli_line name = {""};
+
+    spw_cli_cards_name(&name, &rows[0].cards);
+    fprintf(stderr, "spillway: %zu of %u ranks; what %s needs for each:\n", count, world,
+            name.text);
     fprintf(stderr, "spillway:   %8s  %12s  %12s  %12s  %s\n", "rank", "peak live", "needs about",
             "at most", "verdict");
     for (size_t i = 0; i < count; i++) {

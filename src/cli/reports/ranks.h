@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/reports/cards.h"
 #include "cli/reports/sim_result.h"
 
 /* One rank's run. In bytes; those of the device of which it needs most. */
@@ -12,6 +13,7 @@ struct spw_cli_rank_row {
     const char *verdict; /* static */
     uint64_t live_peak_bytes;
     uint64_t need, need_most; /* of a card */
+    struct spw_cli_cards cards;
 };
 
 /* The row of a run whose command ended with exit code `code`. */

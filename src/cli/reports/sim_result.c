@@ -100,6 +100,7 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
     uint64_t launches = 0;
 
     device->index = from->index;
+    device->memory_bytes = from->total_bytes;
     device->total_bytes = from->total_bytes;
     device->live_peak_bytes = from->held_peak_bytes;
     device->used_bytes = from->used_bytes;

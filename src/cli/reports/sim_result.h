@@ -40,6 +40,7 @@ struct spw_cli_sim_device {
     int index;                   /* as the machine counts devices */
     uint64_t shared_peak_bytes;  /* in use when all processes together held most of the device */
     bool pooled;                 /* by the pool */
+    uint64_t memory_bytes;       /* of the device */
     uint64_t total_bytes;        /* memory that may be used: with the pool, its limit */
     uint64_t live_peak_bytes;    /* held by the program, in multiples of 512 bytes */
     uint64_t pool_peak_bytes;    /* pooled: held by the pool, free memory included, at most */

@@ -62,17 +62,20 @@ static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *
  * that its need is known. */
 static void say_need(const struct spw_cli_sim_device *device, bool ended)
 {
-    const struct spw_gpu_profile *profile = spw_cli_need_profile();
-    struct spw_cli_need need = spw_cli_need_of(device, profile);
+    struct spw_cli_need need = spw_cli_need_here(device);
     struct spw_cli_line line = {""};
+    struct spw_cli_cards cards;
 
+    spw_cli_need_cards_of(device, &cards);
     if (ended) {
-        spw_cli_line_add(&line, "%sa real %s needs %sabout ",
-                         need.without_spilling ? "to run without spilling, " : "", profile->id,
-                         need.without_spilling ? "at least " : "");
+        spw_cli_line_add(&line, "%s", need.without_spilling ? "to run without spilling, " : "");
+        spw_cli_cards_name(&line, &cards);
+        spw_cli_line_add(&line, " needs %sabout ", need.without_spilling ? "at least " : "");
     } else {
-        spw_cli_line_add(&line, "until it failed, it would have taken %sof a real %s about ",
-                         need.without_spilling ? "without spilling " : "", profile->id);
+        spw_cli_line_add(&line, "until it failed, it would have taken %sof ",
+                         need.without_spilling ? "without spilling " : "");
+        spw_cli_cards_name(&line, &cards);
+        spw_cli_line_add(&line, " about ");
     }
     spw_cli_line_add_size(&line, need.in_all);
     spw_cli_line_add(&line, ", at most ");
@@ -89,6 +92,10 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
                          device->communicators == 1 ? "" : "s");
     }
     spw_cli_line_add(&line, " (from published figures)");
+    if (cards.count == 0 && device->overhead_bytes == 0 && !device->spilled) {
+        spw_cli_line_add(&line, "; the verdict counts the first alone, as no card has about ");
+        spw_cli_line_add_size(&line, device->memory_bytes);
+    }
     say(&line);
 }
 
@@ -234,11 +241,12 @@ static void say_reads(const struct work *work)
 /* Says how much several processes held of a device at a time, and how much each of them. */
 static void say_sharers(const struct spw_cli_sim_result *result, int index)
 {
-    const struct spw_gpu_profile *profile = spw_cli_need_profile();
-    struct spw_cli_need need = spw_cli_need_of_sharers(result, index, profile);
+    struct spw_cli_need need = spw_cli_need_of_sharers(result, index);
     size_t count = spw_cli_sim_result_sharers(result, index), said = 0;
     struct spw_cli_line line = {""};
+    struct spw_cli_cards cards;
 
+    spw_cli_need_cards(result, &cards);
     spw_cli_line_add(&line, "%zu processes shared device %d and held up to ", count, index);
     spw_cli_line_add_size(&line, result->shared_peaks[index]);
     spw_cli_line_add(&line, " of it at a time: ");
@@ -253,7 +261,9 @@ static void say_sharers(const struct spw_cli_sim_result *result, int index)
             }
         }
     }
-    spw_cli_line_add(&line, "%s; a real %s needs about ", said < count ? ", ..." : "", profile->id);
+    spw_cli_line_add(&line, "%s; ", said < count ? ", ..." : "");
+    spw_cli_cards_name(&line, &cards);
+    spw_cli_line_add(&line, " needs about ");
     spw_cli_line_add_size(&line, need.in_all);
     spw_cli_line_add(&line, " for them, at most ");
     spw_cli_line_add_size(&line, need.in_all_most);
@@ -284,7 +294,7 @@ static void take_device(struct crowd *crowd, const struct spw_cli_sim_process *p
 {
     const struct spw_cli_sim_device *device = &process->devices[ordinal];
     uint64_t peak = device->live_peak_bytes;
-    uint64_t need = spw_cli_need_of(device, spw_cli_need_profile()).in_all;
+    uint64_t need = spw_cli_need_here(device).in_all;
     bool first = crowd->count++ == 0;
 
     if (first || need > crowd->most_need) {
@@ -324,7 +334,9 @@ static void say_process(const struct spw_cli_sim_process *process, int ordinal, 
 static void say_crowd(const struct crowd *crowd, int code)
 {
     struct spw_cli_line line = {""};
+    struct spw_cli_cards cards;
 
+    spw_cli_need_cards_of(&crowd->process->devices[crowd->ordinal], &cards);
     say_process(crowd->process, crowd->ordinal, code);
     spw_cli_line_add(&line, "this one needs most; all %zu: peak live ", crowd->count);
     spw_cli_line_add_size(&line, crowd->least_peak);
@@ -334,7 +346,9 @@ static void say_crowd(const struct crowd *crowd, int code)
     spw_cli_line_add_size(&line, crowd->least_need);
     spw_cli_line_add(&line, " to ");
     spw_cli_line_add_size(&line, crowd->most_need);
-    spw_cli_line_add(&line, " of a real %s (--verbose lists them)", spw_cli_need_profile()->id);
+    spw_cli_line_add(&line, " of ");
+    spw_cli_cards_name(&line, &cards);
+    spw_cli_line_add(&line, " (--verbose lists them)");
     say(&line);
 }
 

@@ -62,7 +62,7 @@ static void add_terms(cJSON *object, const struct spw_cli_need *need)
 static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal)
 {
     const struct spw_cli_sim_device *device = &process->devices[ordinal];
-    struct spw_cli_need need = spw_cli_need_of(device, spw_cli_need_profile());
+    struct spw_cli_need need = spw_cli_need_here(device);
     cJSON *object = cJSON_CreateObject();
 
     cJSON_AddStringToObject(object, "process", process->name);
@@ -106,7 +106,7 @@ static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *r
         if (count < 2) {
             continue;
         }
-        need = spw_cli_need_of_sharers(result, index, spw_cli_need_profile());
+        need = spw_cli_need_of_sharers(result, index);
         device = cJSON_CreateObject();
         cJSON_AddNumberToObject(device, "index", index);
         cJSON_AddNumberToObject(device, "processes", (double)count);
@@ -115,6 +115,19 @@ static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *r
         add_bytes(device, "card_need_most_bytes", need.in_all_most);
         cJSON_AddItemToArray(list, device);
     }
+}
+
+/* The cards that the verdict is about. */
+static void add_cards(cJSON *object, const struct spw_cli_sim_result *result)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "cards");
+    struct spw_cli_cards cards;
+
+    spw_cli_need_cards(result, &cards);
+    for (size_t i = 0; i < cards.count; i++) {
+        cJSON_AddItemToArray(list, cJSON_CreateString(cards.list[i]->id));
+    }
+    add_bytes(object, "cards_that_fit", spw_cli_need_fitting(result, &cards));
 }
 
 static void add_rules(cJSON *object, const struct spw_cli_sim_result *result)
@@ -138,6 +151,7 @@ cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
     cJSON_AddStringToObject(object, "verdict", spw_cli_verdict_json_name(result, code));
     cJSON_AddNumberToObject(object, "exit_code", code);
     cJSON_AddStringToObject(object, "profile", spw_cli_need_profile()->id);
+    add_cards(object, result);
     add_bytes(object, "host_peak_bytes", spw_cli_sim_result_host_peak(result));
     devices = cJSON_AddArrayToObject(object, "devices");
     for (size_t i = 0; i < result->count; i++) {
