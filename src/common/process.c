@@ -17,33 +17,65 @@ static const char *skip_fields(const char *text, int count)
     return text;
 }
 
-bool spw_process_start(int pid, uint64_t *ret_ticks, char *ret_state)
+/* Reads what the kernel says of a process, from its state on; NULL when there is none. */
+static const char *read_state(int pid, char *text, size_t capacity)
 {
-    enum { FIELDS_TO_STATE = 1, FIELDS_TO_START = 19 };
     char path[64];
-    char text[1024];
-    const char *state;
-    const char *start;
-    uint64_t ticks = 0;
+    const char *name_end;
     ssize_t length;
     int fd;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return false;
+        return NULL;
     }
-    length = read(fd, text, sizeof(text) - 1);
+    length = read(fd, text, capacity - 1);
     close(fd);
     text[length > 0 ? length : 0] = '\0';
-    state = strrchr(text, ')'); /* the name before it may hold anything */
-    state = state != NULL ? skip_fields(state, FIELDS_TO_STATE) : NULL;
-    start = skip_fields(state, FIELDS_TO_START);
+    name_end = strrchr(text, ')'); /* the name may hold anything */
+    return name_end != NULL ? skip_fields(name_end, 1) : NULL;
+}
+
+static uint64_t take_number(const char *text)
+{
+    uint64_t number = 0;
+
+    for (; *text >= '0' && *text <= '9'; text++) {
+        number = number * 10 + (uint64_t)(*text - '0');
+    }
+    return number;
+}
+
+bool spw_process_start(int pid, uint64_t *ret_ticks, char *ret_state)
+{
+    enum { FIELDS_TO_START = 19 };
+    char text[1024];
+    const char *state = read_state(pid, text, sizeof(text));
+    const char *start = skip_fields(state, FIELDS_TO_START);
+
     if (start == NULL) {
         return false;
     }
-    for (; *start >= '0' && *start <= '9'; start++) {
-        ticks = ticks * 10 + (uint64_t)(*start - '0');
+    *ret_state = *state;
+    *ret_ticks = take_number(start);
+    return true;
+}
+
+bool spw_process_work(int pid, uint64_t *ret_ticks, char *ret_state)
+{
+    enum { FIELDS_TO_TIMES = 11, TIMES = 4 };
+    char text[1024];
+    const char *state = read_state(pid, text, sizeof(text));
+    const char *time = skip_fields(state, FIELDS_TO_TIMES);
+    uint64_t ticks = 0;
+
+    for (int i = 0; i < TIMES && time != NULL; i++) {
+        ticks += take_number(time);
+        time = skip_fields(time, 1);
+    }
+    if (time == NULL) {
+        return false;
     }
     *ret_state = *state;
     *ret_ticks = ticks;

@@ -1,4 +1,4 @@
-/* Start of a process, from /proc. No locking, no allocation. */
+/* Start and work of a process, from /proc. No locking, no allocation. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,5 +9,9 @@
  * false when there is no such process. */
 bool spw_process_start(int pid, uint64_t *ret_ticks, char *ret_state);
 
-/* Converts such a start to the clock of file times, rounded up to the next tick. */
+/* The processor time of `pid` and of the children that it waited for, in clock ticks (of
+ * sysconf(3)), and its state. Likewise. */
+bool spw_process_work(int pid, uint64_t *ret_ticks, char *ret_state);
+
+/* Converts a start to the clock of file times, rounded up to the next tick. */
 struct timespec spw_process_start_time(uint64_t ticks);

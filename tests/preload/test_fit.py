@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 import signal
+import subprocess
 import time
 import unittest
 
@@ -536,10 +537,38 @@ class Compare(harness.Case):
         result = self.run_command(command, harness.environment(False, False))
         self.assertLess(time.monotonic() - begin, 60)
         self.assertEqual(result.status, 128 + signal.SIGINT, result.stderr)
-        self.assertIn("spillway: killed: it did not end within 10 s of Ctrl-C\n", result.stderr)
+        self.assertIn("spillway: killed: it did not end within 10 s of Ctrl-C, and is idle\n",
+                      result.stderr)
         self.assertIn("none: interrupted; ", result.stderr)
         process = pathlib.Path(f"/proc/{pid.read_text().strip()}/cmdline")
         self.assertFalse(process.exists() and process.read_bytes()) # a zombie's is empty
+
+    def run_busy(self, script):
+        """A command that takes Ctrl-C and works on; also what all said. The file `said` tells it
+        that it was found late."""
+        script, said = f"trap : INT; {FIT} take; kill -INT $PPID; {script}", []
+        with subprocess.Popen([COMMAND, "sim", "--no-pool", "--", "sh", "-c", script],
+                              env=harness.environment(False, False), stderr=subprocess.PIPE,
+                              text=True, cwd=self.folder) as child:
+            for line in child.stderr:
+                said.append(line)
+                if "Ctrl-C again kills it" in line:
+                    (self.folder / "said").write_text("yes")
+        self.assertEqual(child.returncode, 128 + signal.SIGINT, said)
+        return "".join(said)
+
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_interrupted_and_busy(self):
+        """A command that works is not killed."""
+        said = self.run_busy("until [ -s said ]; do :; done; echo ended >&2; exit 5")
+        self.assertIn("spillway: not ended yet, 10 s after Ctrl-C, but still busy: ", said)
+        self.assertIn("ended\n", said)
+        self.assertNotIn("killed", said)
+
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_interrupted_twice(self):
+        said = self.run_busy("sleep 3; kill -INT $PPID; while :; do :; done")
+        self.assertIn("spillway: killed by the second Ctrl-C\n", said)
 
     @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_interrupted_search(self):

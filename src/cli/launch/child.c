@@ -23,13 +23,15 @@ static unsigned tick_seconds; /* 0: nobody watches */
 static void (*tick)(void);
 static volatile sig_atomic_t ticks;  /* due */
 static unsigned grace_seconds;       /* 0: without end */
-static volatile sig_atomic_t ending; /* Ctrl-C: the timer runs until the program is killed */
+static volatile sig_atomic_t ending; /* Ctrl-C: seconds since then, and 1; the timer runs */
+static volatile sig_atomic_t again;  /* a second Ctrl-C */
 
 /* Repeats, because a signal just before waitpid does not end it. */
 static void note_tick(int number)
 {
     ticks++;
-    if (ending) {
+    if (ending > 0) {
+        ending = ending + 1;
         alarm(1);
     }
 }
@@ -51,7 +53,9 @@ static void set_timer(unsigned seconds)
     const struct itimerval timer = {.it_interval.tv_sec = seconds, .it_value.tv_sec = seconds};
     struct sigaction action = {.sa_handler = note_tick};
 
-    ending = ending && seconds > 0;
+    if (seconds == 0) {
+        ending = again = 0;
+    }
     if (tick_seconds > 0 || grace_seconds > 0) {
         sigaction(SIGALRM, &action, NULL);
         setitimer(ITIMER_REAL, &timer, NULL);
@@ -67,10 +71,12 @@ static void forward(int number, siginfo_t *info, void *context)
     if (number != SIGUSR1 && number != SIGUSR2) {
         interrupt = number;
     }
-    if (number == SIGINT && grace_seconds > 0 && child > 0 && !ending) {
-        ending = true;
-        ticks = 0;
-        alarm(grace_seconds); /* instead of the ticks of a watcher */
+    if (number == SIGINT && grace_seconds > 0 && child > 0) {
+        again = ending > 1; /* timeout(1) sends the first one twice */
+        if (ending == 0) {
+            ending = 1;
+            alarm(1); /* instead of the ticks of a watcher */
+        }
     }
     if (child > 0 && !(from_kernel && getpgid(child) == getpgrp())) {
         kill(child, number);
@@ -127,17 +133,40 @@ static void execute(char **arguments, volatile int *report, const sigset_t *sign
     _exit(SPW_CLI_EXIT_NOT_FOUND);
 }
 
-/* The program did not end of itself. */
 static void end(pid_t pid)
 {
     static bool said;
 
-    if (!said) {
-        fprintf(stderr, "spillway: killed: it did not end within %u s of Ctrl-C\n", grace_seconds);
-        said = true;
+    if (!said && again) {
+        fputs("spillway: killed by the second Ctrl-C\n", stderr);
+    } else if (!said) {
+        fprintf(stderr, "spillway: killed: it did not end within %u s of Ctrl-C, and is idle\n",
+                grace_seconds);
     }
+    said = true;
     spw_cli_members_kill();
     kill(pid, SIGKILL);
+}
+
+/* Called every second after Ctrl-C: ends a program that does nothing any more. One that works is
+ * most likely on its way out, as interpreters take a while on a busy machine. */
+static void mind_end(pid_t pid)
+{
+    enum { IDLE_SECONDS = 3 };
+    static bool told;
+    static int idle;
+    bool late = ending > (sig_atomic_t)grace_seconds;
+
+    idle = spw_cli_members_work(pid) ? 0 : idle + 1;
+    if (again || (late && idle >= IDLE_SECONDS)) {
+        end(pid);
+    } else if (late && !told) {
+        told = true;
+        fprintf(stderr,
+                "spillway: not ended yet, %u s after Ctrl-C, but still busy: Ctrl-C again kills "
+                "it\n",
+                grace_seconds);
+    }
 }
 
 static int wait_for(pid_t pid)
@@ -145,12 +174,12 @@ static int wait_for(pid_t pid)
     int status = 0;
 
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-        if (ticks == 0) {
+        if (ticks == 0 && !again) {
             continue;
         }
         ticks = 0;
-        if (ending) {
-            end(pid);
+        if (ending > 0) {
+            mind_end(pid);
         } else if (tick != NULL) {
             tick();
         }

@@ -14,10 +14,11 @@ int spw_cli_launch(const char *command, char **arguments, bool *ret_started);
 void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));
 
 /* From now on a program that still runs so many seconds after Ctrl-C (SIGINT) is killed, with all
- * the processes of the run (members.h). */
+ * the processes of the run (members.h), once none of them works any more; a second Ctrl-C kills it
+ * at once. */
 void spw_cli_launch_end_within(unsigned seconds);
 
-/* So many for runs on the simulated GPU: a training script takes some seconds to end. */
+/* So many for runs on the simulated GPU. */
 enum { SPW_CLI_LAUNCH_GRACE = 10 };
 
 /* The exit code to report for a program that ended with `code`: 130 if that is a failure after

@@ -1,11 +1,12 @@
 #include "cli/launch/members.h"
 
+#include "common/process.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,22 +49,12 @@ static bool is_member(const char *pid, const char *wanted, char *text)
     return contains(text, bytes, wanted);
 }
 
-static void kill_members(DIR *processes, const char *wanted, char *text)
-{
-    struct dirent *entry;
-
-    while ((entry = readdir(processes)) != NULL) {
-        if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid() &&
-            is_member(entry->d_name, wanted, text)) {
-            (void)kill(atoi(entry->d_name), SIGKILL);
-        }
-    }
-}
-
-void spw_cli_members_kill(void)
+/* Calls `visit` for every member, this process left out. */
+static void each(void (*visit)(int pid, void *context), void *context)
 {
     const char *folder = getenv("SPILLWAY_RUN_DIR");
     char wanted[PATH_MAX + 32];
+    struct dirent *entry;
     DIR *processes;
     char *text;
 
@@ -73,11 +64,69 @@ void spw_cli_members_kill(void)
     snprintf(wanted, sizeof(wanted), "SPILLWAY_RUN_DIR=%s", folder);
     text = malloc(MOST_BYTES + 1);
     processes = opendir("/proc");
-    if (text != NULL && processes != NULL) {
-        kill_members(processes, wanted, text);
+    while (text != NULL && processes != NULL && (entry = readdir(processes)) != NULL) {
+        if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid() &&
+            is_member(entry->d_name, wanted, text)) {
+            visit(atoi(entry->d_name), context);
+        }
     }
     if (processes != NULL) {
         closedir(processes);
     }
     free(text);
+}
+
+/* ---- work ---- */
+
+struct work {
+    int program;
+    uint64_t ticks; /* of processor time */
+    bool waits;     /* for a disk */
+};
+
+static void add_work(int pid, void *context)
+{
+    struct work *work = context;
+    uint64_t ticks;
+    char state;
+
+    if (spw_process_work(pid, &ticks, &state)) {
+        work->ticks += ticks;
+        work->waits |= state == 'D';
+    }
+}
+
+static void add_other_work(int pid, void *context)
+{
+    if (pid != ((struct work *)context)->program) {
+        add_work(pid, context);
+    }
+}
+
+bool spw_cli_members_work(int program)
+{
+    enum { PART = 50 }; /* of a second: what is less is waiting with a look at times */
+    static struct work last;
+    struct work now = {.program = program};
+    bool worked;
+
+    add_work(program, &now);
+    each(add_other_work, &now);
+    worked = now.waits || last.program != program || now.ticks < last.ticks ||
+             now.ticks - last.ticks > (uint64_t)sysconf(_SC_CLK_TCK) / PART;
+    last = now;
+    return worked;
+}
+
+/* ---- the end ---- */
+
+static void kill_one(int pid, void *context)
+{
+    (void)context;
+    (void)kill(pid, SIGKILL);
+}
+
+void spw_cli_members_kill(void)
+{
+    each(kill_one, NULL);
 }

@@ -2,5 +2,12 @@
  * where they have left the program's session, as torchrun's workers do. One thread. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
+/* True if they have worked since the last call, or wait for a disk; `program` is one of them also
+ * without a run directory. The first call says true. To be called about once a second. */
+bool spw_cli_members_work(int program);
+
 /* Kills them all (SIGKILL). Nothing without a run directory. */
 void spw_cli_members_kill(void);
