@@ -12,6 +12,7 @@ from harness import COMMAND, MIB
 BASE = 0x7f0000000000
 WEIGHTS, STATE, ACTIVATION = 10, 20, 30  # lines of the script that hold 64 MiB each
 UNUSED = 40  # a site
+GRADIENT = 50
 USES = {WEIGHTS: 3, STATE: 2, ACTIVATION: 4}  # in a step
 STEPS = 8
 
@@ -49,6 +50,40 @@ class Script(recording.Writer):
             for _ in range(count):
                 self.use(self.tick(), self.block(line))
         self.free(self.tick(), self.block(ACTIVATION), stream=1)
+
+
+class Training(recording.Writer):
+    """Gradients and, in the first step, three blocks of state. A gradient ends with its step, or
+    (`late`) two steps later, or (`kept`) there is one that never does."""
+
+    def __init__(self, late=False, kept=False):
+        super().__init__()
+        self.now, self.waiting = 1000, []
+        self.name("about", 0, "python train.py")
+        self.name("thread", 0, "main")
+        self.name("thread", 1, "pt_autograd_0")
+        for number, text in (8, "main"), (16, "/home/me/train.py"), (24, "train"), (32, "<module>"):
+            self.text(number, text)
+        for line in ACTIVATION, STATE, GRADIENT:
+            self.site(line, "cudaMallocAsync", 8, [(16, 24, line), (16, 32, 99)])
+        for step in range(STEPS):
+            self.take(ACTIVATION, ACTIVATION)
+            self.give(ACTIVATION, thread=1)
+            if step == 0 or not kept:
+                self.take(GRADIENT + step, GRADIENT, thread=1)
+                self.waiting.append(GRADIENT + step)
+            for number in range(3) if step == 0 else ():
+                self.take(STATE + number, STATE)
+            while not kept and len(self.waiting) > (2 if late else 0):
+                self.give(self.waiting.pop(0))
+
+    def take(self, block, line, thread=0):
+        self.now += 1000
+        self.alloc(self.now, BASE + block * 64 * MIB, 64 * MIB, line, stream=1, thread=thread)
+
+    def give(self, block, thread=0):
+        self.now += 1000
+        self.free(self.now, BASE + block * 64 * MIB, stream=1, thread=thread)
 
 
 class Advise(harness.Case):
@@ -131,9 +166,24 @@ class Advise(harness.Case):
         self.assertIn(f"a step takes {ratio:.2f} times as long", done.stdout)
         done, _ = self.advise(Script(), "--step-time", "2ms")
         self.assertIn("a step takes 2.92 times as long", done.stdout)
+        self.assertNotIn("not to train", done.stdout)
+        done, policy = self.advise(Script(), "--step-time", "1ms")
+        self.assertIsNotNone(policy)
+        self.assertIn("a step takes 4.8 times as long with it: a way to run at all, not to train.",
+                      done.stdout)
         done, policy = self.advise(Script(), "--step-time", "2ms", "--slowdown", "2.9", status=1)
         self.assertIsNone(policy)
         self.assertIn("more than --slowdown=2.9 allows", done.stdout)
+
+    def test_gradients(self):
+        """Those that end with their step are none that zero_grad(set_to_none=True) would free,
+        although in the first step, which also makes the state, they live for longer."""
+        for options, said in (({}, None), ({"late": True}, 128), ({"kept": True}, 64)):
+            with self.subTest(options):
+                done, _ = self.advise(Training(**options), budget="200MiB")
+                self.assertEqual("- gradients: " in done.stdout, said is not None, done.stdout)
+                if said is not None:
+                    self.assertIn(f"- gradients: {said} MiB of the peak", done.stdout)
 
     def test_link(self):
         done, _ = self.advise(Script(), "--link", "25GB/s")

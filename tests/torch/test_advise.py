@@ -15,6 +15,17 @@ import wheel
 SCRIPTS = {"lstm": "75%"}  # with budgets
 
 
+TRAINING = """
+import torch
+model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(6))).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(8):
+    model(torch.ones(512, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
 class Advise(unittest.TestCase):
     interpreter = None
 
@@ -55,6 +66,19 @@ class Advise(unittest.TestCase):
                 self.check(folder, said, answer)
                 written += answer["written"]
         self.assertGreater(written, 0)
+
+    def test_gradients_that_end_with_their_step(self):
+        """Neither they, nor cuBLAS's workspace for the backward pass, are what zero_grad would
+        free."""
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([running.ROOT / "spillway", "sim", "--record", f"{folder}/r.rec", "--",
+                            self.interpreter, "-c", TRAINING], check=True, timeout=300,
+                           capture_output=True)
+            done = subprocess.run([running.ROOT / "spillway", "advise", f"{folder}/r.rec",
+                                   "--budget", "60%", "--output", f"{folder}/advice.json"],
+                                  capture_output=True, text=True, timeout=300, check=False)
+            self.assertIn("- optimizer state: ", done.stdout, done.stderr)
+            self.assertNotIn("- gradients: ", done.stdout)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include "callsite/capture.h"
 #include "callsite/facts.h"
 #include "callsite/label.h"
+#include "cli/recording/roles.h"
 #include "common/size.h"
 
 #include <stdio.h>
@@ -37,9 +38,18 @@ static uint64_t of_optimizer(const struct spw_cli_advise_kind *kind)
     return kind->kept > 0 && is_of_optimizer(kind->site) ? kind->kept : 0;
 }
 
+/* Scratch memory of a library, such as cuBLAS's for a thread of the backward pass. */
+static bool is_workspace(uint32_t number)
+{
+    static struct spw_callsite_words words;
+
+    return spw_cli_recorded_sites_describe(number, &words) &&
+           spw_cli_role_of(&words.facts) == SPW_CLI_ROLE_WORKSPACE;
+}
+
 static uint64_t of_gradients(const struct spw_cli_advise_kind *kind)
 {
-    return kind->by_backward ? kind->kept : 0;
+    return kind->by_backward && kind->kept > 0 && !is_workspace(kind->site) ? kind->kept : 0;
 }
 
 static uint64_t of_short(const struct spw_cli_advise_kind *kind)

@@ -325,6 +325,13 @@ static void choose_device(struct spw_cli_advise_history *history)
     history->several = used > 1;
 }
 
+static bool outlives_a_step(const struct reading *reading, const struct spw_cli_advise_life *life)
+{
+    size_t died = life->last_change == SIZE_MAX ? reading->large : life->died;
+
+    return reading->period > 0 && died - life->born > reading->period;
+}
+
 /* Without uses: each block is written once and read once, those that outlive a step in each. */
 static void assume_uses(struct reading *reading)
 {
@@ -333,9 +340,7 @@ static void assume_uses(struct reading *reading)
     for (size_t i = 0; i < history->life_count; i++) {
         const struct spw_cli_advise_life *life = &history->lives[i];
         struct spw_cli_advise_kind *kind = &history->kinds[life->kind];
-        size_t died = life->last_change == SIZE_MAX ? reading->large : life->died;
-        uint64_t times = reading->period > 0 && died - life->born > reading->period
-                             ? (uint64_t)(history->steps + 1)
+        uint64_t times = outlives_a_step(reading, life)        ? (uint64_t)(history->steps + 1)
                          : life->born >= reading->large_before ? 1
                                                                : 0;
 
@@ -360,22 +365,39 @@ static void count_steps(struct reading *reading)
     }
 }
 
-/* Tells what the blocks that are live at the peak are. */
-static void sort_peak(struct reading *reading)
+/* The first step, which also makes what stays, is longer than others, and blocks that begin in it
+ * may seem to outlive a step: where a kind is renewed later, it is judged by that. */
+static void judge_kinds(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
 
     for (size_t i = 0; i < history->life_count; i++) {
         const struct spw_cli_advise_life *life = &history->lives[i];
+
+        if (life->born >= reading->large_before) {
+            history->kinds[life->kind].renewed = true;
+            history->kinds[life->kind].outlives |= outlives_a_step(reading, life);
+        }
+    }
+}
+
+/* Tells what the blocks that are live at the peak are. */
+static void sort_peak(struct reading *reading)
+{
+    struct spw_cli_advise_history *history = reading->history;
+
+    judge_kinds(reading);
+    for (size_t i = 0; i < history->life_count; i++) {
+        const struct spw_cli_advise_life *life = &history->lives[i];
         struct spw_cli_advise_kind *kind = &history->kinds[life->kind];
-        size_t died = life->last_change == SIZE_MAX ? reading->large : life->died;
+        bool kept = outlives_a_step(reading, life) && (!kind->renewed || kind->outlives);
 
         if (life->first_change > history->peak_change ||
             life->last_change <= history->peak_change) {
             continue;
         }
         kind->at_peak += kind->bytes;
-        kind->kept += reading->period > 0 && died - life->born > reading->period ? kind->bytes : 0;
+        kind->kept += kept ? kind->bytes : 0;
         kind->saved += life->freed_by_backward && !life->by_backward ? kind->bytes : 0;
     }
 }

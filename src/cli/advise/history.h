@@ -26,6 +26,8 @@ struct spw_cli_advise_kind {
     uint64_t kept;       /* of at_peak, in blocks that outlive a step */
     uint64_t saved;   /* of at_peak, in blocks of the forward pass that the backward pass freed */
     bool by_backward; /* allocated on a thread of the backward pass */
+    bool outlives;    /* a step, in the second half: of the blocks that begin there */
+    bool renewed;     /* blocks begin in the second half */
 };
 
 /* An allocation or a free. */

@@ -176,6 +176,19 @@ static int write_policy(const struct settings *settings, struct spw_cli_advise_p
     return SPW_CLI_EXIT_OK;
 }
 
+/* Says that the best that was found is no good. `ratio`: of step times; 0: not known. */
+static void warn_if_slow(double ratio)
+{
+    enum { SLOW = 3 };
+
+    if (ratio > SLOW) {
+        printf("a step takes %.1f times as long with it: a way to run at all, not to train. The "
+               "changes of the script above, such as a smaller batch, or a card with more memory "
+               "(spillway fit) usually cost less\n",
+               ratio);
+    }
+}
+
 static bool is_too_slow(const struct settings *settings, double ratio)
 {
     if (settings->slowdown == 0 || ratio <= settings->slowdown) {
@@ -206,6 +219,7 @@ static int judge_file(const struct settings *settings, struct spw_cli_advise_pla
                       uint64_t step_ns)
 {
     double ratio = spw_cli_advise_answer_ratio(step_ns, plan->cost_ns);
+    int code;
 
     if (plan->answer != SPW_CLI_ADVISE_PLACED) {
         return plan->answer == SPW_CLI_ADVISE_FITS ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
@@ -222,7 +236,12 @@ static int judge_file(const struct settings *settings, struct spw_cli_advise_pla
                                    "GPU, whose clock says nothing of a card");
         return SPW_CLI_EXIT_USAGE;
     }
-    return is_too_slow(settings, ratio) ? SPW_CLI_EXIT_FINDINGS : write_policy(settings, plan);
+    if (is_too_slow(settings, ratio)) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    code = write_policy(settings, plan);
+    warn_if_slow(ratio);
+    return code;
 }
 
 static int advise_on_file(struct settings *settings)
@@ -327,7 +346,7 @@ static void print_row(const char *who, uint64_t device_bytes, uint64_t host_byte
     if (device_bytes > 0) {
         (void)spw_size_text(device_bytes, device);
     }
-    spw_cli_print(stdout, "  %-26s  %12s  %12s  %12s  %8.2f\n", who, device,
+    spw_cli_print(stdout, "  %-26s  %12s  %12s  %12s  %6.2f times\n", who, device,
                   spw_size_text(host_bytes, host), spw_size_text(moved_bytes, moved), ratio);
 }
 
@@ -348,7 +367,8 @@ static void print_table(const struct question *question)
     const struct spw_cli_advise_plan *plan = &question->plan;
     bool placed = plan->answer == SPW_CLI_ADVISE_PLACED;
 
-    printf("  %-26s  %12s  %12s  %12s  %8s\n", "", "device, live", "host", "moved in all", "step");
+    printf("  %-26s  %12s  %12s  %12s  %12s\n", "", "device, live", "host", "moved in all",
+           "a step takes");
     if (placed) {
         print_row("policy, predicted", plan->device_bytes, plan->host_bytes, 0,
                   spw_cli_advise_answer_ratio(question->step_ns, plan->cost_ns));
@@ -402,6 +422,7 @@ static int judge_command(struct question *question)
 
     if (is_shipped_best(question)) {
         (void)best_shipped(question, &shipped);
+        warn_if_slow(shipped);
         return is_too_slow(question->settings, shipped) ? SPW_CLI_EXIT_FINDINGS : SPW_CLI_EXIT_OK;
     }
     if (question->plan.answer == SPW_CLI_ADVISE_IMPOSSIBLE) {
@@ -416,6 +437,7 @@ static int judge_command(struct question *question)
     }
     if (spw_cli_advise_run_is_good(&question->without) && without <= with) {
         puts("spilling without rules is at least as good: nothing is written");
+        warn_if_slow(without);
         return is_too_slow(question->settings, without) ? SPW_CLI_EXIT_FINDINGS : SPW_CLI_EXIT_OK;
     }
     if (is_too_slow(question->settings, with)) {
@@ -423,6 +445,7 @@ static int judge_command(struct question *question)
     }
     code = write_policy(question->settings, &question->plan);
     question->written = code == SPW_CLI_EXIT_OK;
+    warn_if_slow(with);
     return code;
 }
 
