@@ -96,6 +96,28 @@ class Cards(harness.Case):
         self.assertEqual(rows["a100-40g"].split()[3], "none")
         self.assertRegex(result.stdout, r"(?m)^60 +a100-40g +60\.\d+ GiB")
 
+    def test_range(self):
+        """Each number of it is a value, and bisection tries a few."""
+        result, rows = self.fit("gib={n}", flags=("--vary", "n=8,10..40,60"), cards=("rtx3090-24g",))
+        self.assertEqual(rows["rtx3090-24g"].split()[3], "23")
+        self.assertIn("; 24 does not fit", rows["rtx3090-24g"])
+        self.assertIn("\n\nwhat each value that was run needs, without a limit:\nn ", result.stdout)
+
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_value_that_fails(self):
+        """What the command says last is told, and that it is not a matter of memory."""
+        script = ('[ $0 = 4 ] || { echo "ValueError: no batch of $0" >&2; exit 9; }; '
+                  f"exec {PROGRAM} gib=$0")
+        result, rows = self.fit("-c", script, "{n}", flags=("--vary", "n=4,x"), program="sh",
+                                cards=("a100-40g",))
+        self.assertIn("; with x it fails", rows["a100-40g"])
+        self.assertRegex(result.stdout, r"(?m)^x .*  the command fails \(exit code 9\): ValueError: "
+                                        "no batch of x$")
+        result, _ = self.fit("-c", script, "{n}", flags=("--vary", "n=y"), program="sh",
+                             cards=("a100-40g",), status=1)
+        self.assertIn("the command fails on every GPU (exit code 9): ValueError: no batch of y; "
+                      "spillway sim shows its output\n", result.stderr)
+
     def test_program_that_fails(self):
         result, rows = self.fit("fail", status=1, cards=("a100-40g", "h100-80g"))
         self.assertIn("the command fails there (exit code 3)", rows["h100-80g"])
@@ -109,12 +131,21 @@ class Cards(harness.Case):
         result, _ = self.fit("gib=4", "interrupt", status=128 + signal.SIGINT)
         self.assertEqual(self.runs(result), 1)
 
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_interrupted_twice(self):
+        """What happens to a run is told, although its output is not shown."""
+        script = "trap : INT; kill -INT $PPID; sleep 3; kill -INT $PPID; while :; do :; done"
+        result, _ = self.fit("-c", script, program="sh", status=128 + signal.SIGINT)
+        self.assertIn("spillway: killed by the second Ctrl-C\n", result.stderr)
+
     def test_bad_usage(self):
         for flags, message in (
                 (("--gpus", "rtx4090"), r"--gpus: rtx4090 is not the name of a GPU \(expected "
                                         r"rtx4090-\S+"),
                 (("--gpus", "t4-16g,"), r"--gpus: a name is empty \(expected NAME,NAME"),
-                (("--vary", "bs=1,2"), r"--vary: \{bs\} is not in the command"),
+                (("--vary", "bs=1,2"), r"--vary: \{bs\} is not in the command: write \{bs\} where"),
+                (("--vary", "n=4..1"), r"--vary: 4\.\.1 goes down \(expected the least first: 1\.\.4"),
+                (("--vary", "n=1..100"), "--vary: more than 64 values"),
                 (("--vary", "bs"), r"--vary=bs: no name and values \(expected NAME=VALUE"),
                 (("--vary", "n=1,,2"), r"--vary: a value is empty"),
                 (("--memory", "1GiB"), r"--memory")):

@@ -500,14 +500,16 @@ static bool replay(struct question *question)
 
 static int answer(struct question *question)
 {
+    const char *said = question->replays.trials.last_line;
+
     if (!spw_cli_advise_replays_record(&question->replays, &question->ample)) {
         return question->ample.code != 0 ? question->ample.code : SPW_CLI_EXIT_CANNOT_START;
     }
     if (question->ample.code != 0 || !spw_cli_advise_run_is_good(&question->ample)) {
         spw_cli_complain("advise",
                          "the command failed with ample memory (exit code %d), or used no "
-                         "device; spillway sim shows its output",
-                         question->ample.code);
+                         "device%s%s; spillway sim shows its output",
+                         question->ample.code, *said != '\0' ? ": " : "", said);
         return SPW_CLI_EXIT_FINDINGS;
     }
     if (!learn(question)) {

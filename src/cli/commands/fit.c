@@ -22,7 +22,7 @@ static void print_help(void)
           "an estimate and an upper bound, with what a card holds besides.\n\n"
           "    spillway fit -- python train.py\n"
           "    spillway fit --gpus t4-16g,rtx4090-24g,a100-80g -- python train.py\n"
-          "    spillway fit --gpus l4-24g --vary bs=1,2,4,8 -- python train.py --batch {bs}\n\n"
+          "    spillway fit --gpus l4-24g --vary bs=1..16 -- python train.py --batch {bs}\n\n"
           "The exit code is 0, or 1 when --require is not met on one of the GPUs or COMMAND\n"
           "fails on all of them.\n\n"
           "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
@@ -52,9 +52,11 @@ static int judge(const struct spw_cli_fit_session *session, const struct spw_cli
     }
     if (failed) {
         spw_cli_complain(session->command,
-                         "the command fails on every GPU (exit code %d); spillway sim shows its "
+                         "the command fails on every GPU (exit code %d)%s; spillway sim shows its "
                          "output",
-                         rows[0].answer.code);
+                         rows[0].answer.code,
+                         spw_cli_fit_failure(session, rows[0].has_too_large ? rows[0].too_large
+                                                                            : rows[0].value));
     } else if (!met) {
         spw_cli_complain(session->command, "--require is not met, so the exit code is 1");
     }

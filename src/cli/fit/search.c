@@ -28,6 +28,7 @@ struct spw_cli_fit_row spw_cli_fit_search(struct spw_cli_fit_session *session,
             high = middle;
             row.too_large = middle;
             row.has_too_large = true;
+            row.too_large_failed = answer.verdict == SPW_CLI_FIT_FAILED;
             row.answer = row.has_value ? row.answer : answer;
         }
     }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/console/messages.h"
 #include "cli/reports/need.h"
@@ -103,6 +104,7 @@ static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
         return NULL;
     }
     run.outcome = spw_cli_sim_result_outcome(&run.result, run.code);
+    memcpy(run.last_line, session->trials.last_line, sizeof(run.last_line));
     runs[session->run_count] = run;
     return &runs[session->run_count++];
 }
@@ -255,6 +257,21 @@ struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
         try_card(session, card, value, &answer);
     }
     return answer;
+}
+
+const char *spw_cli_fit_failure(const struct spw_cli_fit_session *session, size_t value)
+{
+    static char text[SPW_CLI_TRIAL_LINE + 2];
+
+    text[0] = '\0';
+    for (size_t i = 0; i < session->run_count; i++) {
+        const struct spw_cli_fit_run *run = &session->runs[i];
+
+        if (run->value == value && !has_ended_well(run) && run->last_line[0] != '\0') {
+            (void)snprintf(text, sizeof(text), ": %s", run->last_line);
+        }
+    }
+    return text;
 }
 
 struct spw_cli_fit_answer spw_cli_fit_measured(const struct spw_cli_fit_run *run)

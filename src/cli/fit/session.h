@@ -17,6 +17,7 @@ struct spw_cli_fit_run {
     int code;     /* of the command */
     enum spw_cli_sim_outcome outcome;
     struct spw_cli_sim_result result;
+    char last_line[SPW_CLI_TRIAL_LINE]; /* of the command on stderr */
 };
 
 struct spw_cli_fit_session {
@@ -58,6 +59,10 @@ struct spw_cli_fit_answer {
 /* Finds the answer; makes a run only if no earlier one tells. */
 struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
                                           const struct spw_gpu_profile *card, size_t value);
+
+/* What the command said last in a run that failed, with ": " before it; "" where it said nothing.
+ */
+const char *spw_cli_fit_failure(const struct spw_cli_fit_session *session, size_t value);
 
 /* What a run says of the GPU that it was made on; the verdict is FITS or FAILED. */
 struct spw_cli_fit_answer spw_cli_fit_measured(const struct spw_cli_fit_run *run);

@@ -101,7 +101,8 @@ static void print_row(const struct spw_cli_fit_session *session, const struct sp
     print_need(&row->answer);
     add_verdict(&line, row->card, &row->answer);
     if (row->has_value && row->has_too_large) {
-        spw_cli_line_add(&line, "; %s does not fit", session->variation.values[row->too_large]);
+        spw_cli_line_add(&line, row->too_large_failed ? "; with %s it fails" : "; %s does not fit",
+                         session->variation.values[row->too_large]);
     }
     printf("  %s\n", line.text);
 }
@@ -109,7 +110,8 @@ static void print_row(const struct spw_cli_fit_session *session, const struct sp
 /* The need by value, of the runs with ample memory. */
 static void print_curve(const struct spw_cli_fit_session *session)
 {
-    spw_cli_print(stdout, "\n%-10s %-22s  %s\n", session->variation.name, "GPU", "needs");
+    puts("\nwhat each value that was run needs, without a limit:");
+    spw_cli_print(stdout, "%-10s %-22s  %s\n", session->variation.name, "GPU", "needs, at most");
     for (size_t value = 0; value < session->variation.count; value++) {
         for (size_t i = 0; i < session->run_count; i++) {
             const struct spw_cli_fit_run *run = &session->runs[i];
@@ -121,7 +123,11 @@ static void print_curve(const struct spw_cli_fit_session *session)
             answer = spw_cli_fit_measured(run);
             spw_cli_print(stdout, "%-10s %-22s", session->variation.values[value], run->card->id);
             print_need(&answer);
-            puts(answer.verdict == SPW_CLI_FIT_FAILED ? "  the command fails" : "");
+            if (answer.verdict == SPW_CLI_FIT_FAILED) {
+                printf("  the command fails (exit code %d)%s", run->code,
+                       spw_cli_fit_failure(session, value));
+            }
+            puts("");
         }
     }
 }

@@ -13,6 +13,7 @@ struct spw_cli_fit_row {
     bool has_value;   /* false: a value is varied, and none fits */
     size_t too_large; /* index of the smallest value known not to fit; has_too_large */
     bool has_too_large;
+    bool too_large_failed; /* that value, not for lack of memory */
     struct spw_cli_fit_answer answer;
 };
 

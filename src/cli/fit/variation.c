@@ -29,20 +29,81 @@ static bool is_used(const char *name, char **arguments)
     return false;
 }
 
+/* Takes "1..16"; any other value is one as it is. */
+static bool is_range(const char *text, unsigned long *ret_first, unsigned long *ret_last)
+{
+    enum { DIGITS = 9 };
+    size_t first = strspn(text, "0123456789");
+    size_t last = strncmp(text + first, "..", 2) == 0 ? strspn(text + first + 2, "0123456789") : 0;
+
+    if (first == 0 || first > DIGITS || last == 0 || last > DIGITS ||
+        text[first + 2 + last] != '\0') {
+        return false;
+    }
+    *ret_first = strtoul(text, NULL, 10);
+    *ret_last = strtoul(text + first + 2, NULL, 10);
+    return true;
+}
+
+static bool add(const char *command, const char *value, struct spw_cli_fit_variation *variation)
+{
+    if (variation->count == SPW_CLI_FIT_VALUES) {
+        spw_cli_complain(command, "--vary: more than %d values", SPW_CLI_FIT_VALUES);
+        return false;
+    }
+    variation->values[variation->count] = strdup(value);
+    return variation->values[variation->count++] != NULL;
+}
+
 static bool split(const char *command, char *values, struct spw_cli_fit_variation *variation)
 {
-    char *value;
+    unsigned long first, last;
+    char *value, number[24];
+    bool good = true;
 
-    while ((value = strsep(&values, ",")) != NULL) {
+    while (good && (value = strsep(&values, ",")) != NULL) {
         if (*value == '\0') {
             spw_cli_complain(command, "--vary: a value is empty (expected NAME=VALUE,VALUE,...)");
             return false;
         }
-        if (variation->count == SPW_CLI_FIT_VALUES) {
-            spw_cli_complain(command, "--vary: more than %d values", SPW_CLI_FIT_VALUES);
+        if (!is_range(value, &first, &last)) {
+            good = add(command, value, variation);
+            continue;
+        }
+        if (first > last) {
+            spw_cli_complain(command, "--vary: %s goes down (expected the least first: %lu..%lu)",
+                             value, last, first);
             return false;
         }
-        variation->values[variation->count++] = value;
+        for (; good && first <= last; first++) {
+            (void)snprintf(number, sizeof(number), "%lu", first);
+            good = add(command, number, variation);
+        }
+    }
+    return good;
+}
+
+/* Reads a copy of the text, which is NAME=VALUES. */
+static bool read_text(const char *command, const char *text, char **arguments,
+                      struct spw_cli_fit_variation *variation)
+{
+    char *values = strchr(variation->name, '=');
+
+    if (values == NULL || values == variation->name) {
+        spw_cli_complain(command, "--vary=%s: no name and values (expected NAME=VALUE,VALUE,...)",
+                         text);
+        return false;
+    }
+    *values = '\0';
+    if (!split(command, values + 1, variation)) {
+        return false;
+    }
+    if (!is_used(variation->name, arguments)) {
+        spw_cli_complain(command,
+                         "--vary: {%s} is not in the command: write {%s} where the value goes, "
+                         "such as --batch {%s}",
+                         variation->name, variation->name, variation->name);
+        return false;
     }
     return true;
 }
@@ -51,29 +112,13 @@ bool spw_cli_fit_variation_read(const char *command, const char *text, char **ar
                                 struct spw_cli_fit_variation *ret_variation)
 {
     struct spw_cli_fit_variation variation = {.count = text == NULL};
-    char *values;
 
-    if (text == NULL) {
-        *ret_variation = variation;
-        return true;
-    }
-    variation.name = strdup(text);
-    values = variation.name == NULL ? NULL : strchr(variation.name, '=');
-    if (values == NULL || values == variation.name) {
-        spw_cli_complain(command, "--vary=%s: no name and values (expected NAME=VALUE,VALUE,...)",
-                         text);
-        free(variation.name);
-        return false;
-    }
-    *values = '\0';
-    if (!split(command, values + 1, &variation)) {
-        free(variation.name);
-        return false;
-    }
-    if (!is_used(variation.name, arguments)) {
-        spw_cli_complain(command, "--vary: {%s} is not in the command", variation.name);
-        free(variation.name);
-        return false;
+    if (text != NULL) {
+        variation.name = strdup(text);
+        if (variation.name == NULL || !read_text(command, text, arguments, &variation)) {
+            spw_cli_fit_variation_fini(&variation);
+            return false;
+        }
     }
     *ret_variation = variation;
     return true;
@@ -81,7 +126,10 @@ bool spw_cli_fit_variation_read(const char *command, const char *text, char **ar
 
 void spw_cli_fit_variation_fini(struct spw_cli_fit_variation *variation)
 {
-    free(variation->name); /* the values are in it */
+    for (size_t i = 0; i < variation->count; i++) {
+        free(variation->values[i]);
+    }
+    free(variation->name);
 }
 
 /* One argument with the value put in, to be freed. */

@@ -1,4 +1,5 @@
-/* One number of a command that is varied: --vary NAME=VALUE,... One thread. */
+/* One number of a command that is varied: --vary NAME=VALUE,..., where a value may be a range of
+ * numbers, 1..16. One thread. */
 #pragma once
 
 #include <stdbool.h>

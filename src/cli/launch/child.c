@@ -25,6 +25,7 @@ static volatile sig_atomic_t ticks;  /* due */
 static unsigned grace_seconds;       /* 0: without end */
 static volatile sig_atomic_t ending; /* Ctrl-C: seconds since then, and 1; the timer runs */
 static volatile sig_atomic_t again;  /* a second Ctrl-C */
+static int speaks_on = STDERR_FILENO;
 
 /* Repeats, because a signal just before waitpid does not end it. */
 static void note_tick(int number)
@@ -39,6 +40,11 @@ static void note_tick(int number)
 void spw_cli_launch_end_within(unsigned seconds)
 {
     grace_seconds = seconds;
+}
+
+void spw_cli_launch_speak_on(int fd)
+{
+    speaks_on = fd;
 }
 
 void spw_cli_launch_watch(unsigned seconds, void (*tick_function)(void))
@@ -138,9 +144,9 @@ static void end(pid_t pid)
     static bool said;
 
     if (!said && again) {
-        fputs("spillway: killed by the second Ctrl-C\n", stderr);
+        dprintf(speaks_on, "spillway: killed by the second Ctrl-C\n");
     } else if (!said) {
-        fprintf(stderr, "spillway: killed: it did not end within %u s of Ctrl-C, and is idle\n",
+        dprintf(speaks_on, "spillway: killed: it did not end within %u s of Ctrl-C, and is idle\n",
                 grace_seconds);
     }
     said = true;
@@ -162,7 +168,7 @@ static void mind_end(pid_t pid)
         end(pid);
     } else if (late && !told) {
         told = true;
-        fprintf(stderr,
+        dprintf(speaks_on,
                 "spillway: not ended yet, %u s after Ctrl-C, but still busy: Ctrl-C again kills "
                 "it\n",
                 grace_seconds);

@@ -18,6 +18,9 @@ void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));
  * at once. */
 void spw_cli_launch_end_within(unsigned seconds);
 
+/* Where lines about that go, a descriptor; stderr unless a program's output is not shown. */
+void spw_cli_launch_speak_on(int fd);
+
 /* So many for runs on the simulated GPU. */
 enum { SPW_CLI_LAUNCH_GRACE = 10 };
 

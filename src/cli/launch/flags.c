@@ -32,7 +32,7 @@ static const struct {
               "NAME=VALUE,...",
               {[SPW_CLI_FIT] = true},
               "put each of these values, which need more and more memory, for {NAME} in the "
-              "command, and find the last one that fits"},
+              "command, and find the last one that fits; 1..16 is each number from 1 to 16"},
     [NO_POOL] = {"no-pool",
                  NULL,
                  {[SPW_CLI_SIM] = true, [SPW_CLI_FIT] = true},

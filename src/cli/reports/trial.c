@@ -3,12 +3,19 @@
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/launch/run_directory.h"
+#include "common/file_limit.h"
+#include "common/utf8.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+/* Where a file may not have as much, what the program writes to stderr is not kept. */
+enum { MOST_ERRORS = 1 << 30 };
 
 static const char *const variables[SPW_CLI_TRIAL_VARIABLES] = {
     "LD_PRELOAD",        "LD_LIBRARY_PATH",      "SPILLWAY_SIM_MEMORY",
@@ -46,18 +53,46 @@ void spw_cli_trials_end(struct spw_cli_trials *trials)
     }
 }
 
-/* Redirects the standard streams to /dev/null; restore_output undoes it. */
-static void silence_output(int saved[3])
+/* Redirects the standard streams to /dev/null, but stderr to the file that is returned, unless it
+ * is -1; restore_output undoes it. */
+static int silence_output(int saved[3])
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int errors = spw_file_may_have(MOST_ERRORS) ? memfd_create("spillway", MFD_CLOEXEC) : -1;
 
     for (int i = 0; i < 3; i++) {
+        int to = i == STDERR_FILENO && errors >= 0 ? errors : null;
+
         saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
-        if (null >= 0) {
-            dup2(null, i);
+        if (to >= 0) {
+            dup2(to, i);
         }
     }
-    close(null);
+    if (null >= 0) {
+        close(null);
+    }
+    return errors;
+}
+
+/* Writes the last line of the file that is not spillway's and says something. */
+static void read_last_line(int errors, char *ret_line)
+{
+    char text[4096];
+    off_t size = errors >= 0 ? lseek(errors, 0, SEEK_END) : 0;
+    off_t from = size > (off_t)sizeof(text) - 1 ? size - (off_t)sizeof(text) + 1 : 0;
+    ssize_t length = size > 0 ? pread(errors, text, sizeof(text) - 1, from) : 0;
+    char *rest = text, *line;
+
+    ret_line[0] = '\0';
+    text[length > 0 ? length : 0] = '\0';
+    while ((line = strsep(&rest, "\r\n")) != NULL) {
+        line += strspn(line, " \t");
+        if (strncmp(line, "spillway: ", strlen("spillway: ")) != 0 &&
+            strpbrk(line, "abcdefghijklmnopqrstuvwxyz") != NULL) {
+            (void)snprintf(ret_line, SPW_CLI_TRIAL_LINE, "%s", line);
+        }
+    }
+    spw_utf8_plain(ret_line, /* keep */ "");
 }
 
 static void restore_output(const int saved[3])
@@ -95,7 +130,7 @@ bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_tria
                         struct spw_cli_sim_result *ret_result, int *ret_code)
 {
     bool started = false;
-    int saved[3];
+    int saved[3], errors = -1;
 
     *ret_result = (struct spw_cli_sim_result){0};
     *ret_code = SPW_CLI_EXIT_CANNOT_START;
@@ -105,13 +140,19 @@ bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_tria
         return false;
     }
     if (trial->silent) {
-        silence_output(saved);
+        errors = silence_output(saved);
+        spw_cli_launch_speak_on(saved[STDERR_FILENO]);
     }
     *ret_code = spw_cli_launch_code(spw_cli_launch(trials->command, trial->arguments, &started));
     note_interrupt(trials, *ret_code);
     spw_cli_run_directory_finish();
     if (trial->silent) {
         restore_output(saved);
+        spw_cli_launch_speak_on(STDERR_FILENO);
+        read_last_line(errors, trials->last_line);
+        if (errors >= 0) {
+            close(errors);
+        }
         if (!started) {
             spw_cli_complain(trials->command, "%s: %s", trial->arguments[0],
                              *ret_code == SPW_CLI_EXIT_NOT_FOUND ? "not found"

@@ -14,12 +14,15 @@ typedef bool spw_cli_prepare(const char *command, bool with_pool);
 /* Variables that may differ between runs. */
 enum { SPW_CLI_TRIAL_VARIABLES = 16 };
 
+enum { SPW_CLI_TRIAL_LINE = 240 };
+
 /* A series of runs. */
 struct spw_cli_trials {
     const char *command; /* for messages */
     spw_cli_prepare *prepare;
     char *values[SPW_CLI_TRIAL_VARIABLES]; /* as the user set them; NULL: not set */
     int interrupt; /* the signal by which the user ended a run: start no more; 0: none */
+    char last_line[SPW_CLI_TRIAL_LINE]; /* of the last silent run on stderr, fit for a terminal */
 };
 
 /* One variable of a run, which must be one of those that may differ. */
@@ -32,7 +35,7 @@ struct spw_cli_setting {
 struct spw_cli_trial {
     char **arguments;
     bool with_pool;
-    bool silent; /* the program's output goes nowhere */
+    bool silent; /* the program's output is not shown */
     const struct spw_cli_setting *settings;
     size_t setting_count;
 };
