@@ -81,7 +81,8 @@ int spillway_counters(int ordinal, uint64_t *values, size_t count);
 
 /* A text about this process: its "mode"; the files of the "policy" in force, of the "statistics"
  * (written at the end) and of the "recording". "" if there is none; NULL if there is no such text,
- * CUDA is not initialised, or spillway is off. It is valid as long as the process lives. */
+ * CUDA is not initialised, or spillway is off. "object": the file of libspillway.so, at any time;
+ * "" if its folder is not known. It is valid as long as the process lives. */
 const char *spillway_about(const char *name);
 
 /* Mark the beginning and the end of a part of the program, for example of an evaluation. The

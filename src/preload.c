@@ -1,8 +1,8 @@
 /* libspillway.so: the only file that knows every folder.
  *
  * At the first CUDA initialisation it reads the options and starts log and statistics; at the first
- * use of a device it makes the device's pool, backend and host tier. Nothing runs when the object
- * is loaded. */
+ * use of a device it makes the device's pool, backend and host tier. When the object is loaded it
+ * only notes the folder (common/start.h). */
 #include "common/child.h"
 #include "common/log.h"
 #include "common/options.h"

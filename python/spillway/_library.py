@@ -6,6 +6,7 @@ that an older object lacks are None.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 from typing import Any
@@ -33,11 +34,6 @@ NOT_LOADED = ("spillway is not loaded in this process, so the functions of the p
               "(or `spillway sim`)")
 TOO_OLD = ("the libspillway.so in this process is older than the package `spillway`: "
            "some of its functions do nothing")
-
-
-class _DlInfo(ctypes.Structure):
-    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p),
-                ("symbol", ctypes.c_char_p), ("address", ctypes.c_void_p)]
 
 
 class Library:
@@ -103,15 +99,9 @@ class Library:
 
     def path(self) -> str | None:
         """The file of the object; None if it is not loaded or cannot be told."""
-        function = self._functions["spillway_version"]
-        dladdr = getattr(self._process, "dladdr", None)
-        info = _DlInfo()
-        if function is None or dladdr is None:
-            return None
-        dladdr.argtypes = [ctypes.c_void_p, ctypes.POINTER(_DlInfo)]
-        if dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(info)) == 0:
-            return None
-        return info.file.decode(errors="surrogateescape") if info.file else None
+        function = self._functions["spillway_about"]
+        path = function(b"object") if function is not None else None
+        return os.fsdecode(path) if path else None
 
 
 library = Library()

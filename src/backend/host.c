@@ -1,24 +1,16 @@
 #include "backend/host.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/start.h"
 #include "driver/host_place.h"
 #include "driver/host_verdict.h"
 
 enum { TEXT = 64 };
-
-/* The path of the object that contains `function`; NULL if unknown. */
-static const char *object_of(const void *function)
-{
-    Dl_info info;
-
-    return dladdr(function, &info) != 0 ? info.dli_fname : NULL;
-}
 
 static int attribute(struct spw_driver *driver, int ordinal, CUdevice device,
                      CUdevice_attribute name, int unknown)
@@ -55,14 +47,32 @@ static void make_key(struct spw_driver *driver, int ordinal, CUdevice device,
     spw_driver_host_verdict_key(name, version, ret_key);
 }
 
+/* Without the command nothing can be tried: the reason, for the message about page-locked memory.
+ */
+static void tell_missing(int ordinal, const char *folder)
+{
+    if (folder != NULL) {
+        spw_log_always("device %d: the command spillway, which tries where the driver can map host "
+                       "memory, is not beside %s/libspillway.so",
+                       ordinal, folder);
+    } else {
+        spw_log_always(
+            "device %d: where libspillway.so lies is not known, nor the command spillway "
+            "beside it, which tries where the driver can map host memory",
+            ordinal);
+    }
+}
+
 bool spw_backend_host_seek(struct spw_driver *driver, int ordinal, CUdevice device,
                            CUmemLocation *ret_place)
 {
-    char command[PATH_MAX], key[SPW_VERDICT_KEY];
+    char own[PATH_MAX], command[PATH_MAX], library[PATH_MAX], key[SPW_VERDICT_KEY];
+    const char *folder = spw_start_own_folder(own);
     struct spw_host_question question = {
-        .command = spw_driver_host_command(object_of((const void *)(uintptr_t)object_of), command,
-                                           sizeof(command)),
-        .library = object_of((const void *)(uintptr_t)driver->cuInit),
+        .command = spw_driver_host_command(folder, command, sizeof(command)),
+        .library = spw_start_object((const void *)(uintptr_t)driver->cuInit, library)
+                       ? library
+                       : "libcuda.so.1",
         .ordinal = ordinal,
         .own_node = attribute(driver, ordinal, device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1),
         .nodes = attribute(driver, ordinal, device,
@@ -80,6 +90,9 @@ bool spw_backend_host_seek(struct spw_driver *driver, int ordinal, CUdevice devi
         spw_log(SPW_LOG_INFO, "device %d: chunks of host memory: an earlier process found %s",
                 ordinal, works ? "a place" : "none");
         return works;
+    }
+    if (question.command == NULL) {
+        tell_missing(ordinal, folder);
     }
     works = spw_driver_host_place_find(&question, ret_place, &certain);
     if (certain) {

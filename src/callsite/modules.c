@@ -2,6 +2,7 @@
 
 #include "common/loader.h"
 #include "common/lock.h"
+#include "common/start.h"
 
 #include <link.h>
 #include <stdatomic.h>
@@ -69,6 +70,9 @@ static void name(const struct dl_phdr_info *info, struct spw_module *module)
 
     if (info->dlpi_name[0] == '\0') {
         length = readlink("/proc/self/exe", module->path, sizeof(module->path) - 1);
+    } else if (strchr(info->dlpi_name, '/') != NULL &&
+               spw_start_path(info->dlpi_name, module->path, sizeof(module->path))) {
+        return;
     } else {
         length = (ssize_t)strnlen(info->dlpi_name, sizeof(module->path) - 1);
         memcpy(module->path, info->dlpi_name, (size_t)length);

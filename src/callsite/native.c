@@ -4,6 +4,7 @@
 #include "common/backoff.h"
 #include "common/loader.h"
 #include "common/log.h"
+#include "common/start.h"
 
 #include <dlfcn.h>
 #include <libunwind.h>
@@ -45,18 +46,10 @@ enum { CLOSED, BUSY, OPEN, MISSING };
 
 static void *open_beside(void)
 {
-    char path[4096];
-    const char *slash;
-    Dl_info info;
+    char folder[PATH_MAX], path[PATH_MAX];
 
-    if (dladdr((const void *)(uintptr_t)spw_callsite_native_open, &info) == 0 ||
-        info.dli_fname == NULL) {
-        return NULL;
-    }
-    slash = strrchr(info.dli_fname, '/');
-    if (slash == NULL ||
-        snprintf(path, sizeof(path), "%.*s/lib/" LIBRARY, (int)(slash - info.dli_fname),
-                 info.dli_fname) >= (int)sizeof(path)) {
+    if (spw_start_own_folder(folder) == NULL ||
+        snprintf(path, sizeof(path), "%s/lib/" LIBRARY, folder) >= (int)sizeof(path)) {
         return NULL;
     }
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);

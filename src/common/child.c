@@ -2,6 +2,7 @@
 
 #include "common/backoff.h"
 #include "common/fd.h"
+#include "common/start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,6 +121,10 @@ __attribute__((no_sanitize("address"))) static int be_helper(void *context)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (null < 0 || !redirect(null, STDIN_FILENO) || !redirect(keeper->output, STDOUT_FILENO) ||
         !redirect(null, STDERR_FILENO)) {
+        return CANNOT_START;
+    }
+    /* A relative path in a variable, such as LD_LIBRARY_PATH, is meant from there. */
+    if (spw_start_folder() != NULL && syscall(SYS_chdir, spw_start_folder()) != 0) {
         return CANNOT_START;
     }
     sigemptyset(&none);

@@ -1,5 +1,7 @@
 #include "common/create.h"
 
+#include "common/start.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -173,12 +175,12 @@ int spw_create_open(const char *path, int flags, mode_t mode)
     int fd = -1;
 
     flags |= O_CLOEXEC;
-    if ((flags & O_NOFOLLOW) != 0) {
-        return open(path, flags, mode);
-    }
-    if (snprintf(target, sizeof(target), "%s", path) >= (int)sizeof(target)) {
-        errno = ENAMETOOLONG;
+    if (!spw_start_path(path, target, sizeof(target))) {
+        errno = strlen(path) < sizeof(target) && spw_start_folder() == NULL ? ENOENT : ENAMETOOLONG;
         return -1;
+    }
+    if ((flags & O_NOFOLLOW) != 0) {
+        return open(target, flags, mode);
     }
     for (int i = 0; i < LINKS_MOST; i++) {
         const char *name;

@@ -123,16 +123,14 @@ bool spw_driver_host_place_find(const struct spw_host_question *question, CUmemL
     return false;
 }
 
-const char *spw_driver_host_command(const char *object, char *buffer, size_t capacity)
+const char *spw_driver_host_command(const char *folder, char *buffer, size_t capacity)
 {
     /* In a build folder or a bundle beside the object; in an installation lib/ or a folder of it
      * has the object and bin/ the command. */
     static const char *const folders[] = {".", "../bin", "../../bin", "../../../bin"};
-    const char *slash = object == NULL ? NULL : strrchr(object, '/');
 
-    for (size_t i = 0; slash != NULL && i < sizeof(folders) / sizeof(*folders); i++) {
-        int length = snprintf(buffer, capacity, "%.*s/%s/spillway", (int)(slash - object), object,
-                              folders[i]);
+    for (size_t i = 0; folder != NULL && i < sizeof(folders) / sizeof(*folders); i++) {
+        int length = snprintf(buffer, capacity, "%s/%s/spillway", folder, folders[i]);
 
         if (length > 0 && (size_t)length < capacity && access(buffer, X_OK) == 0) {
             return buffer;

@@ -47,9 +47,9 @@ bool spw_driver_host_place_find(const struct spw_host_question *question, CUmemL
  * machine without files. */
 const char *spw_driver_host_root(bool simulated);
 
-/* The path of the command that was installed with the object at `object`; NULL, when there is none.
- * `buffer` is of `capacity` bytes. */
-const char *spw_driver_host_command(const char *object, char *buffer, size_t capacity);
+/* The path of the command that was installed with the object in `folder`; NULL, when there is none
+ * or `folder` is NULL. `buffer` is of `capacity` bytes. */
+const char *spw_driver_host_command(const char *folder, char *buffer, size_t capacity);
 
 /* "NUMA node 0 of the host", "the host". */
 const char *spw_driver_host_text(CUmemLocation place, char *buffer, size_t capacity);

@@ -85,9 +85,12 @@ static void *in_library(const char *path, const char *name)
 /* Keeps the library of a function loaded for good. */
 static bool hold(const void *found)
 {
+    struct link_map *map = NULL;
     Dl_info info;
 
-    return dladdr(found, &info) != 0 && dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) != NULL;
+    /* The program itself has an empty name, and stays. */
+    return dladdr1(found, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 &&
+           (map->l_name[0] == '\0' || dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD) != NULL);
 }
 
 /* True while `found` itself runs under a call that we forwarded to it: it is an interposer that

@@ -70,7 +70,7 @@ const char *spw_policy_nearest(const char *name, const char *base,
     const char *candidates[MOST_SHIPPED], *nearest;
     size_t count = 0;
 
-    if (base == NULL || strchr(name, '/') != NULL || access(name, F_OK) == 0) {
+    if (base == NULL || strchr(name, '/') != NULL) {
         return NULL;
     }
     for (size_t i = 0; i < FOLDERS; i++) {

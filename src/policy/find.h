@@ -11,7 +11,7 @@ enum { SPW_POLICY_FILE_NAME = 64 };
  * With `base` NULL there are no shipped policies. */
 const char *spw_policy_find(const char *name, const char *base, char buffer[PATH_MAX]);
 
-/* For a `name` that is neither a shipped policy nor a file: returns the nearest name of a shipped
- * policy, written to `buffer`, or NULL when none is near. */
+/* For a `name` that is neither a shipped policy nor a file, as the caller knows: returns the
+ * nearest name of a shipped policy, written to `buffer`, or NULL when none is near. */
 const char *spw_policy_nearest(const char *name, const char *base,
                                char buffer[SPW_POLICY_FILE_NAME]);

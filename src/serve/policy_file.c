@@ -2,38 +2,21 @@
 
 #include "common/log.h"
 #include "common/options.h"
+#include "common/start.h"
 #include "serve/decision.h"
 #include "policy/find.h"
 #include "policy/policy.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *spw_serve_policy_file_name(void)
 {
     return spw_process.policy.file;
-}
-
-/* The folder of this object. */
-static const char *own_folder(char buffer[PATH_MAX])
-{
-    const char *slash;
-    Dl_info info;
-
-    if (dladdr((const void *)(uintptr_t)own_folder, &info) == 0 || info.dli_fname == NULL) {
-        return NULL;
-    }
-    slash = strrchr(info.dli_fname, '/');
-    if (slash == NULL || slash - info.dli_fname >= PATH_MAX) {
-        return NULL;
-    }
-    memcpy(buffer, info.dli_fname, (size_t)(slash - info.dli_fname));
-    buffer[slash - info.dli_fname] = '\0';
-    return buffer;
 }
 
 /* The policy that was read, or a complaint. */
@@ -49,7 +32,8 @@ static void complain(const char *name, const char *base,
     struct spw_policy_complaint first = {
         .line = 1, .column = 1, .text = (char[]){"no memory to read the file"}};
     char buffer[SPW_POLICY_FILE_NAME];
-    const char *nearest = spw_policy_nearest(name, base, buffer);
+    const char *nearest =
+        access(reading->path, F_OK) == 0 ? NULL : spw_policy_nearest(name, base, buffer);
 
     if (complaints->count > 0) {
         first = complaints->items[0];
@@ -69,8 +53,8 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
     char buffer[PATH_MAX];
 
     ret_reading->policy = NULL;
-    (void)snprintf(ret_reading->path, sizeof(ret_reading->path), "%s",
-                   spw_policy_find(name, base, buffer));
+    (void)spw_start_path(spw_policy_find(name, base, buffer), ret_reading->path,
+                         sizeof(ret_reading->path));
     if (!spw_policy_json_open(base, &json)) {
         (void)snprintf(
             ret_reading->complaint, sizeof(ret_reading->complaint),
@@ -131,7 +115,7 @@ void spw_serve_policy_open_once(void)
     if (name == NULL || *name == '\0' || atomic_load(&spw_process.policy.was_read)) {
         return;
     }
-    read_file(name, own_folder(folder), &reading);
+    read_file(name, spw_start_own_folder(folder), &reading);
     if (!atomic_flag_test_and_set(&spw_process.policy.claimed)) {
         install(&reading);
         atomic_store(&spw_process.policy.was_read, true);

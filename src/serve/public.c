@@ -10,10 +10,14 @@
 #include "record/record.h"
 #include "callsite/tag.h"
 #include "common/options.h"
+#include "common/start.h"
 #include "serve/decision.h"
 #include "serve/pause.h"
 #include "stats/stats.h"
 
+#include <limits.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 
 static bool is_running(void)
@@ -113,10 +117,24 @@ SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
     return CUDA_SUCCESS;
 }
 
+static char own_path[PATH_MAX];
+
+static void find_own_path(void)
+{
+    if (!spw_start_object((const void *)(uintptr_t)find_own_path, own_path)) {
+        own_path[0] = '\0';
+    }
+}
+
 SPW_EXPORT const char *spillway_about(const char *name)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const struct spw_stats *stats = spw_process.stats;
 
+    if (name != NULL && strcmp(name, "object") == 0) {
+        (void)pthread_once(&once, find_own_path);
+        return own_path;
+    }
     if (name == NULL || !is_running() || stats == NULL) {
         return NULL;
     }

@@ -1,6 +1,7 @@
 #include "stats/exit.h"
 
 #include "common/log.h"
+#include "common/start.h"
 #include "stats/file.h"
 #include "stats/path.h"
 #include "stats/process.h"
@@ -49,9 +50,10 @@ void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why,
             spw_stats_path_clear(stats->path, stats->start);
         } else {
             spw_log_always(
-                "SPILLWAY_STATS=%s: the path is too long (expected less than %d bytes); no "
+                "SPILLWAY_STATS=%s: the path is too long (expected less than %d bytes)%s; no "
                 "statistics file",
-                path, SPW_STATS_PATH);
+                path, SPW_STATS_PATH,
+                spw_start_folder() == NULL ? ", or the folder that it starts from is gone" : "");
             stats->path[0] = '\0';
         }
     }

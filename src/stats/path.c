@@ -2,6 +2,7 @@
 
 #include "common/options.h"
 #include "common/process.h"
+#include "common/start.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -100,13 +101,10 @@ bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity)
 
     path[0] = '\0';
     if (*pattern != '/') {
-        if (getcwd(path, capacity) == NULL) {
+        if (!spw_start_path("", path, capacity)) {
             return false;
         }
         used = strlen(path);
-        if (!append(path, capacity, &used, "/")) {
-            return false;
-        }
     }
     for (; *pattern != '\0'; pattern++) {
         char letter[2] = {*pattern, '\0'};

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Expands %p, %r (0 where there is no rank), %h and %% in `pattern` and makes it absolute. False
- * when it does not fit. */
+/* Expands %p, %r (0 where there is no rank), %h and %% in `pattern` and makes it absolute, from the
+ * folder in which the process started. False when it does not fit, or that folder is not known. */
 bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity);
 
 /* True if the pattern has this directive, such as 'r'. */

@@ -105,12 +105,20 @@ static void test_ignored_signals_stay_ignored(void **state)
     in_child(ignored);
 }
 
+static const char *statistics(void)
+{
+    static char path[64];
+
+    snprintf(path, sizeof(path), "%s/s.json", folder);
+    return path;
+}
+
 /* A program under spillway that ends with three allocations counted. */
 static void play_program(bool exits)
 {
     struct spw_stats *stats = spw_stats_create();
 
-    spw_stats_start(stats, "auto", "a test", "s.json", SPW_SUMMARY_ON, 1);
+    spw_stats_start(stats, "auto", "a test", statistics(), SPW_SUMMARY_ON, 1);
     spw_counter_set(&stats->devices[0].counters.allocs, 3);
     if (exits) {
         exit(0);
@@ -177,7 +185,7 @@ static void leave_running(void)
     if (child == 0) {
         struct spw_stats *stats = spw_stats_create();
 
-        spw_stats_start(stats, "auto", "a test", "s.json", SPW_SUMMARY_ON, 1);
+        spw_stats_start(stats, "auto", "a test", statistics(), SPW_SUMMARY_ON, 1);
         spw_counter_set(&stats->devices[0].counters.allocs, 3);
         CHECK(write(ready[1], "x", 1) == 1);
         pause();

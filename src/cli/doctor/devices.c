@@ -7,6 +7,7 @@
 #include "driver/host_place.h"
 
 #include <dlfcn.h>
+#include <libgen.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -136,7 +137,7 @@ static const char *missing_for_moves(char *object, size_t capacity)
     char command[PATH_MAX];
 
     if (!spw_cli_installation_find("doctor", "libspillway.so", object) ||
-        spw_driver_host_command(object, command, sizeof(command)) == NULL) {
+        spw_driver_host_command(dirname(object), command, sizeof(command)) == NULL) {
         snprintf(object, capacity,
                  "the command `spillway` beside libspillway.so, which tries them: "
                  "without it, page-locked memory for new blocks only");

@@ -78,7 +78,8 @@ static struct spw_policy *load(const char *name, struct spw_policy_complaints *r
 static void print_complaint(const char *name, const struct spw_policy_complaint *complaint)
 {
     char self[PATH_MAX], buffer[SPW_POLICY_FILE_NAME];
-    const char *nearest = spw_policy_nearest(name, own_folder(self), buffer);
+    const char *nearest =
+        access(name, F_OK) == 0 ? NULL : spw_policy_nearest(name, own_folder(self), buffer);
 
     spw_cli_print(stderr, "%s:%zu:%zu: %s", name, complaint->line, complaint->column,
                   complaint->text);

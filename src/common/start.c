@@ -1,0 +1,60 @@
+#include "common/start.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static char folder[PATH_MAX]; /* "": not known */
+
+/* The C library's getcwd would allocate memory. The kernel's also answers a folder that is out of
+ * reach, not with an absolute path. */
+__attribute__((constructor)) static void note_folder(void)
+{
+    if (syscall(SYS_getcwd, folder, sizeof(folder)) <= 0 || folder[0] != '/') {
+        folder[0] = '\0';
+    }
+}
+
+const char *spw_start_folder(void)
+{
+    return folder[0] != '\0' ? folder : NULL;
+}
+
+bool spw_start_path(const char *path, char *ret_path, size_t capacity)
+{
+    const char *below = folder[1] != '\0' ? folder : "";
+    int length = -1;
+
+    if (*path == '/') {
+        length = snprintf(ret_path, capacity, "%s", path);
+    } else if (folder[0] != '\0') {
+        length = snprintf(ret_path, capacity, "%s/%s", below, path);
+    }
+    if (length < 0 || (size_t)length >= capacity) {
+        ret_path[0] = '\0';
+        return false;
+    }
+    return true;
+}
+
+/* An object that was found without a folder may be anywhere. */
+bool spw_start_object(const void *address, char ret_path[PATH_MAX])
+{
+    Dl_info info;
+
+    return dladdr(address, &info) != 0 && info.dli_fname != NULL &&
+           strchr(info.dli_fname, '/') != NULL &&
+           spw_start_path(info.dli_fname, ret_path, PATH_MAX);
+}
+
+const char *spw_start_own_folder(char buffer[PATH_MAX])
+{
+    if (!spw_start_object((const void *)(uintptr_t)spw_start_own_folder, buffer)) {
+        return NULL;
+    }
+    *strrchr(buffer, '/') = '\0';
+    return buffer;
+}
