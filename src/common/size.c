@@ -105,6 +105,25 @@ bool spw_size_parse(const char *text, uint64_t *ret_bytes, bool *ret_percent)
     return true;
 }
 
+/* Those of a unit. */
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+const char *spw_size_meant(const char *text, char meant[SPW_SIZE_TEXT])
+{
+    const char *number = skip_spaces(text);
+    size_t digits = strspn(number, "0123456789.");
+    const char *unit = skip_spaces(number + digits);
+    uint64_t bytes;
+    bool percent;
+
+    if (*unit == '\0' || strchr("kKmMgGtT", *unit) == NULL || unit[strspn(unit, LETTERS)] != '\0' ||
+        digits > 16) {
+        return NULL;
+    }
+    snprintf(meant, SPW_SIZE_TEXT, "%.*s%ciB", (int)digits, number, toupper((unsigned char)*unit));
+    return spw_size_parse(meant, &bytes, &percent) ? meant : NULL;
+}
+
 /* bytes * 100 / unit, rounded; both parts stay below 64 bits for every size. */
 static uint64_t hundredths(uint64_t bytes, uint64_t unit)
 {

@@ -1,8 +1,10 @@
 #include "gpu/profile.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/nearest.h"
 #include "gpu/limits.h"
@@ -17,7 +19,7 @@ static const struct spw_gpu_profile profiles[] = {
 #undef SPW_GPU_PROFILE
 };
 
-enum { PROFILE_COUNT = sizeof(profiles) / sizeof(profiles[0]) };
+enum { PROFILE_COUNT = sizeof(profiles) / sizeof(profiles[0]), LONGEST_NAME = 32 };
 
 static const struct {
     const char *id;
@@ -27,16 +29,6 @@ static const struct {
 #include "gpu/overheads.def"
 #undef SPW_GPU_OVERHEAD
 };
-
-const struct spw_gpu_profile *spw_gpu_profile_find(const char *id)
-{
-    for (size_t i = 0; i < PROFILE_COUNT; i++) {
-        if (strcmp(profiles[i].id, id) == 0) {
-            return &profiles[i];
-        }
-    }
-    return NULL;
-}
 
 const struct spw_gpu_profile *spw_gpu_profile_at(size_t index)
 {
@@ -56,12 +48,75 @@ static void copy_letters(char *to, size_t capacity, const char *from)
     to[length] = '\0';
 }
 
+/* The letters that the model of an id begins with, which may be left out: rtx of rtx4090-24g. */
+static size_t family_length(const char *id)
+{
+    return strncmp(id, "rtx", 3) == 0 || strncmp(id, "gtx", 3) == 0 ? 3 : 0;
+}
+
+/* True if `letters` is the model of an id that consists of a model and its memory alone. */
+static bool is_model(const char *letters, const char *id)
+{
+    size_t length = strcspn(id, "-"), family = family_length(id), given = strlen(letters);
+
+    return strchr(id + length + 1, '-') == NULL &&
+           ((given == length && strncasecmp(letters, id, length) == 0) ||
+            (given == length - family && strncasecmp(letters, id + family, given) == 0));
+}
+
+/* Returns how many profiles are of that model, and the first of them. */
+static size_t find_model(const char *name, const struct spw_gpu_profile **ret_first)
+{
+    char letters[LONGEST_NAME];
+    size_t count = 0;
+
+    copy_letters(letters, sizeof(letters), name);
+    for (size_t i = 0; i < PROFILE_COUNT; i++) {
+        if (is_model(letters, profiles[i].id)) {
+            *ret_first = count++ == 0 ? &profiles[i] : *ret_first;
+        }
+    }
+    return count;
+}
+
+const struct spw_gpu_profile *spw_gpu_profile_find(const char *id)
+{
+    const struct spw_gpu_profile *model = NULL;
+
+    for (size_t i = 0; i < PROFILE_COUNT; i++) {
+        if (strcasecmp(profiles[i].id, id) == 0) {
+            return &profiles[i];
+        }
+    }
+    return find_model(id, &model) == 1 ? model : NULL;
+}
+
+/* Writes the ids of a model that has several: "a100-40g or a100-80g". */
+static void write_models(const char *name, char *text, size_t capacity)
+{
+    char letters[LONGEST_NAME];
+    size_t used = 0;
+
+    copy_letters(letters, sizeof(letters), name);
+    for (size_t i = 0; i < PROFILE_COUNT && used < capacity; i++) {
+        if (is_model(letters, profiles[i].id)) {
+            used += (size_t)snprintf(text + used, capacity - used, "%s%s", used > 0 ? " or " : "",
+                                     profiles[i].id);
+        }
+    }
+}
+
 void spw_gpu_profile_expected(const char *id, char *text, size_t capacity)
 {
     const char *ids[PROFILE_COUNT];
+    const struct spw_gpu_profile *model;
     const char *nearest;
-    char letters[32];
+    char letters[LONGEST_NAME];
 
+    if (find_model(id, &model) > 1) {
+        write_models(id, text, capacity);
+        return;
+    }
     for (size_t i = 0; i < PROFILE_COUNT; i++) {
         ids[i] = profiles[i].id;
     }

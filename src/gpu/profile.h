@@ -37,7 +37,8 @@ struct spw_gpu_profile {
     int pci_device; /* 16-bit device id; the vendor is NVIDIA's */
 };
 
-/* The profile of an id, or NULL. */
+/* The profile of an id, or of a model that has one profile beside those of laptops, variants and
+ * slices: rtx4090, 4090, "RTX 4090". NULL when there is none, or several. */
 const struct spw_gpu_profile *spw_gpu_profile_find(const char *id);
 
 /* The profiles in their order: `index` from 0; NULL behind the last. */

@@ -140,8 +140,10 @@ class Cards(harness.Case):
 
     def test_bad_usage(self):
         for flags, message in (
-                (("--gpus", "rtx4090"), r"--gpus: rtx4090 is not the name of a GPU \(expected "
-                                        r"rtx4090-\S+"),
+                (("--gpus", "rtx409"), r"--gpus: rtx409 is not the name of a GPU \(expected "
+                                       r"rtx4090-\S+"),
+                (("--gpus", "V100"), r"--gpus: V100 is not the name of a GPU \(expected v100-16g "
+                                     r"or v100-32g\)"),
                 (("--gpus", "t4-16g,"), r"--gpus: a name is empty \(expected NAME,NAME"),
                 (("--vary", "bs=1,2"), r"--vary: \{bs\} is not in the command: write \{bs\} where"),
                 (("--vary", "n=4..1"), r"--vary: 4\.\.1 goes down \(expected the least first: 1\.\.4"),

@@ -413,6 +413,13 @@ class Profiles(harness.Case):
         for row in rows:
             self.assertRegex(row, r"^\S+ +\d+\.\d\d GiB +\d+\.\d +\d+ +\d+ +\d+ +\d+-\d+ +~? ?\w")
 
+    def test_models(self):
+        """A name that one GPU has, beside laptops and variants, means that GPU."""
+        for name, found in (("4090", "rtx4090-24g"), ("RTX 4090", "rtx4090-24g"), ("t4", "t4-16g"),
+                            ("H100", "h100-80g"), ("H100-PCIE-80G", "h100-pcie-80g")):
+            result = self.sim("--profile", name, "--", FIT)
+            self.assertIn(f"spillway: simulated GPU ({found}, ", result.stderr)
+
     def test_unknown(self):
         result = self.sim("--profile", "rtx409", "--", "true")
         self.assertEqual(result.status, 2)

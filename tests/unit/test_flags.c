@@ -142,8 +142,14 @@ static void be_wrong(void)
     REFUSED(SPW_CLI_SIM, "sim: -m is not an option (options begin with --)", "sim", "-m", "6GiB");
     REFUSED(SPW_CLI_SIM, "sim: --memory: a value is missing", "sim", "--memory");
     REFUSED(SPW_CLI_SIM, "sim: --memory: a value is missing", "sim", "--memory", "--", "x");
-    REFUSED(SPW_CLI_SIM, "sim: --memory=6Gigs: not a size (expected 8GiB, 512MiB, 80% or bytes)",
-            "sim", "--memory", "6Gigs", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --memory=24GB: not a size (did you mean 24GiB?)", "sim", "--memory",
+            "24GB", "x");
+    REFUSED(SPW_CLI_SIM,
+            "sim: --memory=4090: a GPU, not a size (did you mean --profile rtx4090-24g?)", "sim",
+            "--memory", "4090", "x");
+    REFUSED(SPW_CLI_SIM,
+            "sim: --profile=A100: not the name of a GPU (expected a100-40g or a100-80g)", "sim",
+            "--profile", "A100", "x");
     REFUSED(SPW_CLI_SIM, "sim: --memory=8: that few bytes are of no use (did you mean 8GiB?)",
             "sim", "--memory", "8", "x");
     REFUSED(SPW_CLI_RUN, "run: --stats=/no/such/s.json: there is no folder /no/such", "run",

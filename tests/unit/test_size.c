@@ -91,6 +91,29 @@ static void test_refused(void **state)
     }
 }
 
+static void test_meant(void **state)
+{
+    static const struct {
+        const char *text, *meant;
+    } cases[] = {
+        {"24GB", "24GiB"},   {"24 gb", "24GiB"}, {"1.5mb", "1.5MiB"},
+        {"12Gigs", "12GiB"}, {"", NULL},         {"GB", NULL},
+        {"12", NULL},        {"12XB", NULL},     {"8GiB/s", NULL},
+        {"1,5GiB", NULL},    {"1.GB", NULL},     {"99999999999999999999GB", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[SPW_SIZE_TEXT];
+        const char *meant = spw_size_meant(cases[i].text, text);
+
+        if (cases[i].meant == NULL) {
+            assert_null(meant);
+        } else {
+            assert_string_equal(meant, cases[i].meant);
+        }
+    }
+}
+
 static void test_text(void **state)
 {
     static const struct {
@@ -122,11 +145,9 @@ static void test_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes_and_units),
-        cmocka_unit_test(test_fractions),
-        cmocka_unit_test(test_percentages),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_bytes_and_units), cmocka_unit_test(test_fractions),
+        cmocka_unit_test(test_percentages),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_meant),           cmocka_unit_test(test_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,18 @@ static bool lacks_unit(const char *text, const struct spw_option_value *value)
     return text[strspn(text, "0123456789")] == '\0' && value->bytes > 0 && value->bytes < 1024;
 }
 
+/* True for a name of a GPU, such as 4090, in the place of its memory. */
+static bool is_card(enum spw_option option, const char *text, char *complaint, size_t capacity)
+{
+    const struct spw_gpu_profile *card =
+        option == SPW_OPT_SPILLWAY_SIM_MEMORY ? spw_gpu_profile_find(text) : NULL;
+
+    if (card != NULL) {
+        snprintf(complaint, capacity, "a GPU, not a size (did you mean --profile %s?)", card->id);
+    }
+    return card != NULL;
+}
+
 /* The path in the value of an option, or NULL. */
 static const char *path_in(enum spw_option option, const char *text)
 {
@@ -191,7 +203,8 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
     struct spw_option_value value;
     char folder[PATH_MAX];
 
-    if (!spw_option_parse(option, text, &value, complaint, capacity)) {
+    if (is_card(option, text, complaint, capacity) ||
+        !spw_option_parse(option, text, &value, complaint, capacity)) {
         return false;
     }
     if (spw_option_row(option)->type == SPW_TYPE_SIZE && lacks_unit(text, &value)) {
