@@ -144,6 +144,20 @@ class Check(Case):
         self.assertEqual(done.stderr, "/dev/stdin:1:2: the file ends here, expected a key in "
                                       "double quotes\n")
 
+    def test_function_with_its_class(self):
+        """Call sites do not have the class: such a pattern matches nothing, and what does is
+        told."""
+        rules = [{"name": "good", "action": {},
+                  "match": {"python": {"function": ["forward", "*step"]}}},
+                 {"name": "bad", "action": {}, "match": {"python": [
+                     {"function": "f"}, {"function": ["g", "nn.Attention.forward"]}]}}]
+        done = run("policy", "check", self.write({"version": 1, "rules": rules}), cwd=self.folder)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r'^policy\.json:\d+:1: rule "bad": the function '
+                                      r'"nn\.Attention\.forward" matches nothing, .*, expected '
+                                      r'"forward", .* "module_class": "nn\.Attention" beside '
+                                      r'"python"\n$')
+
     def test_usage(self):
         for arguments in ([], ["check"], ["chek", "a"], ["explain", "a"],
                           ["explain", "--site", ""], ["explain", "a", "b", "--site", ""],
@@ -330,7 +344,7 @@ INTENDED = {
     "half-gpu": [("cap", FORWARD % ("linear.py", "forward:134", "1GiB"))],
     "optimizer-to-host": [
         ("optimizer-state", OPTIMIZER % ("adam.py", "_init_group:178", ZEROS)),
-        ("optimizer-state", OPTIMIZER % ("rmsprop.py", "RMSprop._init_group:123", ZEROS)),
+        ("optimizer-state", OPTIMIZER % ("rmsprop.py", "_init_group:123", ZEROS)),
         ("sgd-momentum", OPTIMIZER % ("sgd.py", "_multi_tensor_sgd:455", CLONE)),
         (None, OPTIMIZER % ("sgd.py", "_multi_tensor_sgd:430",
                             "at::_ops::_foreach_add_List::call")),
@@ -345,7 +359,7 @@ INTENDED = {
     ],
     "activations-to-host-first": [
         ("activations", FORWARD % ("linear.py", "forward:134", "12MiB")),
-        ("activations", FORWARD % ("activation.py", "GELU.forward:816", "1MiB")),
+        ("activations", FORWARD % ("activation.py", "forward:816", "1MiB")),
         (None, FORWARD % ("linear.py", "forward:134", "512KiB")),
         ("recomputed", FORWARD % ("linear.py", "forward:134", "12MiB") +
          "; python:{}/torch/utils/checkpoint.py:unpack_hook:1170"),
@@ -365,8 +379,10 @@ INTENDED = {
         ("embeddings", FORWARD % ("sparse.py", "__init__:160", "12MiB")),
         ("normalisation", FORWARD % ("normalization.py", "forward:229", "12MiB")),
         ("normalisation", FORWARD % ("batchnorm.py", "forward:193", "12MiB")),
-        ("normalisation", "python:{}/transformers/models/llama/modeling_llama.py:"
-                          "LlamaRMSNorm.forward:62; size:12MiB"),
+        ("normalisation-of-models", "python:{}/transformers/models/llama/modeling_llama.py:"
+                                    "forward:62; module:Llama/Layer/LlamaRMSNorm; size:12MiB"),
+        (None, "python:{}/transformers/models/llama/modeling_llama.py:forward:62; "
+               "module:Llama/Layer/Attention; size:12MiB"),
         ("their-gradients", BACKWARD % "EmbeddingBackward0"),
         ("their-gradients", BACKWARD % "NativeLayerNormBackward0"),
         ("their-gradients", BACKWARD % "CudnnBatchNormBackward0"),

@@ -49,6 +49,40 @@ static int bad_usage(const char *text)
     return SPW_CLI_EXIT_USAGE;
 }
 
+/* Tells of a pattern with a class, as CPython's code objects do not name the class. */
+static bool tell_class(const char *file, const struct spw_policy_rule *rule, const char *pattern)
+{
+    const char *dot = strrchr(pattern, '.');
+
+    if (dot == NULL) {
+        return false;
+    }
+    fprintf(stderr,
+            "%s:%zu:1: rule \"%s\": the function \"%s\" matches nothing, as call sites name "
+            "functions without their class, expected \"%s\", and for a module of PyTorch "
+            "\"module_class\": \"%.*s\" beside \"python\"\n",
+            file, rule->line, rule->name, pattern, dot + 1, (int)(dot - pattern), pattern);
+    return true;
+}
+
+/* Tells of all such patterns; returns how many there are. */
+static int tell_classes(const char *file, const struct spw_policy *policy)
+{
+    int told = 0;
+
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct spw_policy_list *list = &policy->rules[i].match.python;
+        const struct spw_policy_python *conditions = list->items;
+
+        for (size_t k = 0; k < list->count; k++) {
+            for (size_t m = 0; m < conditions[k].function.count; m++) {
+                told += tell_class(file, &policy->rules[i], conditions[k].function.items[m].text);
+            }
+        }
+    }
+    return told;
+}
+
 static int check(int argc, char **argv, const char *site)
 {
     int code = SPW_CLI_EXIT_OK;
@@ -59,7 +93,9 @@ static int check(int argc, char **argv, const char *site)
     for (int i = 0; i < argc; i++) {
         struct spw_policy *policy = spw_cli_policy_open(argv[i]);
 
-        code = policy != NULL ? code : SPW_CLI_EXIT_FINDINGS;
+        if (policy == NULL || tell_classes(argv[i], policy) > 0) {
+            code = SPW_CLI_EXIT_FINDINGS;
+        }
         spw_policy_destroy(policy);
     }
     return code;
