@@ -37,15 +37,19 @@ bool spw_callsite_is_interpreter(const char *symbol)
     return strncmp(symbol, interpreter, sizeof(interpreter) - 1) == 0;
 }
 
+/* NULL for the empty one. */
+static const char *text_of(uint32_t number)
+{
+    return number != 0 ? spw_callsite_strings_text(spw_callsite_texts(), number) : NULL;
+}
+
 static void describe_python(const struct spw_callsite *site, struct spw_callsite_words *words)
 {
     for (int i = 0; i < site->python_count; i++) {
         const struct spw_callsite_line *line = &spw_callsite_lines(site)[i];
 
         words->python[i] = (struct spw_python_frame){
-            .file = spw_callsite_strings_text(spw_callsite_texts(), line->file),
-            .function = spw_callsite_strings_text(spw_callsite_texts(), line->function),
-            .line = line->line};
+            .file = text_of(line->file), .function = text_of(line->function), .line = line->line};
     }
     words->facts.python = words->python;
     words->facts.python_count = site->python_count;
@@ -79,13 +83,10 @@ static void describe_native(const struct spw_callsite *site, struct spw_callsite
 void spw_callsite_describe(const struct spw_callsite *site, bool native,
                            struct spw_callsite_words *ret_words)
 {
-    ret_words->facts = (struct spw_callsite_facts){
-        .thread = spw_callsite_strings_text(spw_callsite_texts(), site->thread),
-        .tag = site->tag != 0 ? spw_callsite_strings_text(spw_callsite_texts(), site->tag) : NULL,
-        .rank = -1,
-        .modules = site->modules != 0
-                       ? spw_callsite_strings_text(spw_callsite_texts(), site->modules)
-                       : NULL};
+    ret_words->facts = (struct spw_callsite_facts){.thread = text_of(site->thread),
+                                                   .tag = text_of(site->tag),
+                                                   .rank = -1,
+                                                   .modules = text_of(site->modules)};
     ret_words->node[0] = '\0';
     describe_python(site, ret_words);
     if (native) {

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { DEEPEST = 1 << 16, NAME_MOST = 4096, TABLE_MOST = 1 << 20, LINES_MOST = 1 << 24 };
+enum { DEEPEST = 1 << 16, LENGTH_MOST = 1 << 30, TABLE_MOST = 1 << 20, LINES_MOST = 1 << 24 };
 
 static bool peek_pointer(uintptr_t address, uintptr_t *ret_pointer)
 {
@@ -79,32 +79,21 @@ static const char *check_type(const struct spw_python *python)
 
 /* ---- a stack ---- */
 
-/* The text object must be readable and contain no control characters. Works on a copy. */
+/* Names may be of any length and hold any character, so they are known by their end: where the
+ * layout has it, there is a zero. */
 static bool check_text(const struct spw_python *python, uintptr_t text)
 {
-    struct {
-        uint64_t words[16];
-        char rest[256];
-    } copy = {{0}, {0}};
-    char utf8[64];
+    unsigned state, size;
+    uint32_t end = 0;
     uint64_t length;
-    size_t used;
 
     if (!is_instance(text, python->text_type) ||
-        !spw_safe_read(text + SPW_PYTHON_SIZE, &length, sizeof(length)) || length > NAME_MOST) {
+        !spw_safe_read(text + SPW_PYTHON_SIZE, &length, sizeof(length)) || length > LENGTH_MOST ||
+        !spw_safe_read(text + SPW_PYTHON_TEXT_STATE, &state, sizeof(state))) {
         return false;
     }
-    for (size_t i = 0; i < sizeof(copy); i += sizeof(uint64_t)) {
-        (void)spw_safe_read(text + i, (char *)&copy + i, sizeof(uint64_t));
-    }
-    copy.words[SPW_PYTHON_SIZE / sizeof(uint64_t)] = length < 16 ? length : 16;
-    used = spw_callsite_python_text(python->layout, (uintptr_t)&copy, utf8, sizeof(utf8));
-    for (size_t i = 0; i < used; i++) {
-        if ((unsigned char)utf8[i] < ' ') {
-            return false;
-        }
-    }
-    return length == 0 || used > 0;
+    text = spw_callsite_python_characters(python->layout, text, state, &size);
+    return text != 0 && spw_safe_read(text + length * size, &end, size) && end == 0;
 }
 
 static bool check_line(const struct spw_python *python, uintptr_t code, int at)

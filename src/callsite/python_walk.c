@@ -117,21 +117,28 @@ uint64_t spw_callsite_python_key(const struct spw_python *python, uintptr_t thre
 
 /* ---- names ---- */
 
-/* The characters of a text object, and their number and size; NULL when it cannot be read. */
-static const void *characters(const struct spw_python_layout *layout, uintptr_t text,
-                              size_t *ret_count, unsigned *ret_size)
+uintptr_t spw_callsite_python_characters(const struct spw_python_layout *layout, uintptr_t text,
+                                         unsigned state, unsigned *ret_size)
 {
-    unsigned state = *(const unsigned *)(text + SPW_PYTHON_TEXT_STATE);
     unsigned kind = state >> 2 & 7;
     bool compact = (state >> 5 & 1) != 0;
     bool ascii = (state >> 6 & 1) != 0;
 
     if (!compact || (kind != 1 && kind != 2 && kind != 4)) {
-        return NULL;
+        return 0;
     }
-    *ret_count = (size_t)word_at(text + SPW_PYTHON_SIZE);
     *ret_size = kind;
-    return (const void *)(text + (ascii ? layout->text_ascii : layout->text_compact));
+    return text + (ascii ? layout->text_ascii : layout->text_compact);
+}
+
+/* The characters of a text object, and their number and size; NULL when it cannot be read. */
+static const void *characters(const struct spw_python_layout *layout, uintptr_t text,
+                              size_t *ret_count, unsigned *ret_size)
+{
+    unsigned state = *(const unsigned *)(text + SPW_PYTHON_TEXT_STATE);
+
+    *ret_count = (size_t)word_at(text + SPW_PYTHON_SIZE);
+    return (const void *)spw_callsite_python_characters(layout, text, state, ret_size);
 }
 
 static uint32_t character(const void *data, unsigned size, size_t index)
@@ -146,10 +153,13 @@ static uint32_t character(const void *data, unsigned size, size_t index)
     }
 }
 
-/* Writes one character as UTF-8 and returns its length. Half of a surrogate pair is written as it
- * is; the JSON writer replaces it. */
+/* Writes one character as UTF-8 and returns its length. What no text of ours can hold, the zero and
+ * half of a surrogate pair, becomes U+FFFD. */
 static size_t encode(uint32_t code, char *to)
 {
+    if (code == 0 || (code >= 0xd800 && code < 0xe000)) {
+        code = 0xfffd;
+    }
     if (code < 0x80) {
         to[0] = (char)code;
         return 1;

@@ -63,7 +63,13 @@ void spw_callsite_python_guard(const struct spw_python *python, uintptr_t thread
                                const struct spw_python_stack *stack, struct spw_strings *strings,
                                struct spw_callsite_guard *guard);
 
-/* Writes a Python text object as UTF-8, cut at `capacity`, without a zero byte at the end. Returns
- * the bytes written; 0 when the object is stored in a form that is not known. */
+/* The address of the characters of the text object at `text`, of which `state` is the word
+ * SPW_PYTHON_TEXT_STATE, and the bytes of each; 0 when it is stored in a form that is not known. */
+uintptr_t spw_callsite_python_characters(const struct spw_python_layout *layout, uintptr_t text,
+                                         unsigned state, unsigned *ret_size);
+
+/* Writes a Python text object as UTF-8, cut at `capacity`, without a zero byte at the end; U+FFFD
+ * stands for zeros and halves of surrogate pairs. Returns the bytes written; 0 when the object is
+ * stored in a form that is not known. */
 size_t spw_callsite_python_text(const struct spw_python_layout *layout, uintptr_t text,
                                 char *ret_utf8, size_t capacity);

@@ -2,11 +2,29 @@
 """Native call sites: a program's memory is charged to its functions, and the command shows it."""
 import json
 import pathlib
+import sys
 
 import harness
 from harness import COMMAND, MIB, PROGRAMS
 
 PROGRAM = PROGRAMS / "sites"
+# Allocates in code objects whose names no editor would write.
+ODD_NAMES = r"""
+import ctypes, threading
+driver = ctypes.CDLL("libcudart.so.13")
+def take(bytes):
+    address = ctypes.c_void_p()
+    assert driver.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(bytes)) == 0
+def under(file, function):
+    take.__code__ = take.__code__.replace(co_filename=file, co_name=function)
+    take(3 << 20)
+under("/etc/\x1b]0;owned\x07.py", "\0nul")
+under("x" * 5000 + ".py", "<lambda>")
+under("\ud800.py", "")
+under("a\nb;c\"d.py", "\u2028\u202e")
+ctypes.CDLL(None).prctl(15, b"\xff\xfe", 0, 0, 0)
+under("thread.py", "f")
+"""
 
 
 class Sites(harness.Case):
@@ -47,6 +65,28 @@ class Sites(harness.Case):
             place = function, entries["thread"], entries["api"]
             held[place] = held.get(place, 0) + row["bytes"]
         return held
+
+    def test_odd_names(self):
+        """They are names like others, from the first stack on, and the same to statistics and
+        recording."""
+        program = self.folder / "odd.py"
+        program.write_text(ODD_NAMES)
+        recording = self.folder / "odd.spw"
+        command = [COMMAND, "sim", "--memory", "1GiB", "--stats", self.path, "--record", recording,
+                   "--sites", "python", "--", sys.executable, program]
+        result = self.run_command(command, harness.environment(False, False, SUMMARY="off"))
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertNotIn("cannot be read", result.stderr)
+        sites = json.loads(self.path.read_text())["sites"]
+        names = [(site["python"][0]["file"], site["python"][0]["function"]) for site in sites]
+        self.assertIn(("/etc/\x1b]0;owned\x07.py", "\ufffdnul"), names)
+        self.assertIn(("\ufffd.py", ""), names)
+        self.assertEqual(len(names), 5)
+        result = self.run_command([COMMAND, "diff", "--json", self.path, recording],
+                                  harness.environment(False, False))
+        self.assertEqual(result.status, 0, result.stderr)
+        pairs = json.loads(result.stdout)["devices"][0]["sites"]
+        self.assertEqual([pair for pair in pairs if not pair["before"] or not pair["after"]], [])
 
     def test_functions_hold_what_they_took(self):
         stats = self.run_sites("take", "peak", "map", "thread", "take")

@@ -61,9 +61,9 @@ static const struct spw_python_layout *layout;
 static void *objects[1 << 12];
 static size_t object_count;
 
-static void *object(const void *type)
+static void *object(const void *type, size_t more_bytes)
 {
-    char *made = calloc(1, OBJECT_BYTES);
+    char *made = calloc(1, OBJECT_BYTES + more_bytes);
 
     assert_non_null(made);
     objects[object_count++ % (sizeof(objects) / sizeof(objects[0]))] = made;
@@ -85,7 +85,7 @@ static void put_int(void *at, size_t offset, int value)
 static void *text(const char *content)
 {
     enum { COMPACT_ASCII_1 = 1 << 2 | 1 << 5 | 1 << 6 };
-    char *made = object(PyUnicode_Type);
+    char *made = object(PyUnicode_Type, strlen(content));
 
     put(made, SPW_PYTHON_SIZE, strlen(content));
     put(made, SPW_PYTHON_TEXT_HASH, UINT64_MAX);
@@ -159,13 +159,13 @@ static void make_frame(int index)
 {
     char name[32];
 
-    frames[index].frame = object(NULL);
-    frames[index].code = object(PyCode_Type);
+    frames[index].frame = object(NULL, 0);
+    frames[index].code = object(PyCode_Type, 0);
     snprintf(name, sizeof(name), "function%x", index);
     frames[index].name = text(name);
     snprintf(name, sizeof(name), "/a/file%x.py", index);
     frames[index].file = text(name);
-    frames[index].table = object(PyBytes_Type);
+    frames[index].table = object(PyBytes_Type, 0);
     fill_table(frames[index].table, index + 1);
     put(frames[index].code, layout->code_name, (uintptr_t)frames[index].name);
     put(frames[index].code, layout->code_filename, (uintptr_t)frames[index].file);
@@ -445,6 +445,29 @@ static void without_a_stack_there_are_no_frames(int minor)
     CHECK(count_of(capture()) == 0);
 }
 
+/* The first stack of a process has one name that is no terminal's, and one that is long. */
+static void odd_names_are_names(int minor)
+{
+    const struct spw_callsite *site;
+    const char *file, *function;
+    char name[5000] = "";
+
+    make_interpreter(minor);
+    memset(name, 'a', sizeof(name) - 1);
+    put(frames[0].code, layout->code_filename, (uintptr_t)text(name));
+    put(frames[0].code, layout->code_name, (uintptr_t)text("\x1b]0;own\nline\x07"));
+    spw_callsite_start(SPW_SITES_BOTH);
+    base = capture();
+    site = spw_callsite_table_get(spw_callsite_known(), base);
+    CHECK(site->python_count == FRAMES);
+    function =
+        spw_callsite_strings_text(spw_callsite_texts(), spw_callsite_lines(site)[0].function);
+    file = spw_callsite_strings_text(spw_callsite_texts(), spw_callsite_lines(site)[0].file);
+    CHECK(strcmp(function, "\x1b]0;own\nline\x07") == 0);
+    CHECK(strlen(file) > 1000 && strncmp(name, file, strlen(file)) == 0);
+    check_frame(base, 1, 1, FIRST_LINE + 2);
+}
+
 static void on_every_version(void (*test)(int))
 {
     char said[4096];
@@ -485,11 +508,16 @@ static void test_no_stack(void **state)
     on_every_version(without_a_stack_there_are_no_frames);
 }
 
+static void test_odd_names(void **state)
+{
+    on_every_version(odd_names_are_names);
+}
+
 /* ---- what does not look right ---- */
 
 static int wrong; /* which thing */
 
-enum { WRONG_THINGS = 12 };
+enum { WRONG_THINGS = 13 };
 
 static void make_wrong(int minor)
 {
@@ -530,6 +558,9 @@ static void make_wrong(int minor)
     case 10:
         put(frames[1].code, layout->code_filename, 4096);
         break;
+    case 11:
+        put(frames[1].name, SPW_PYTHON_SIZE, 2); /* its characters do not end there */
+        break;
     default:
         put(frames[1].code, layout->code_table, (uintptr_t)frames[1].name);
         break;
@@ -567,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_hashes),
         cmocka_unit_test(test_own_frames),
         cmocka_unit_test(test_no_stack),
+        cmocka_unit_test(test_odd_names),
         cmocka_unit_test(test_what_looks_wrong_switches_it_off),
     };
 

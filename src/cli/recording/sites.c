@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGNMENT = 8 };
+enum { ALIGNMENT = 8, TEXT_BYTES = 3 * SPW_RECORD_TEXT };
 
 /* The sites are put into the form in which `spillway top` finds those of a running process. */
 struct spw_cli_recorded_sites {
@@ -53,16 +53,39 @@ void spw_cli_recorded_sites_free(struct spw_cli_recorded_sites *sites)
 
 /* ---- taking ---- */
 
+/* Writes a text as a statistics file has it, where bytes that are no UTF-8 are U+FFFD: a call site
+ * is the same in both. Returns its length. */
+static size_t write_text(const struct spw_cli_text *text, char ret_text[TEXT_BYTES])
+{
+    static const char unknown[] = "\xef\xbf\xbd";
+    char bytes[SPW_RECORD_TEXT + 1];
+    size_t used = 0;
+
+    memcpy(bytes, text->bytes, text->length);
+    bytes[text->length] = '\0';
+    for (const char *at = bytes; *at != '\0';) {
+        size_t length = spw_utf8_length(at);
+        size_t written = length > 0 ? length : sizeof(unknown) - 1;
+
+        memcpy(ret_text + used, length > 0 ? at : unknown, written);
+        used += written;
+        at += length > 0 ? length : 1;
+    }
+    return used;
+}
+
 /* Adds a text; its place, 0 for the empty one and when there is no room. */
 static uint32_t add_text(struct spw_callsite_shm *share, const struct spw_cli_text *text)
 {
+    char written[TEXT_BYTES];
+    size_t length = write_text(text, written);
     uint32_t place = share->texts_used;
-    size_t end = (place + text->length + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    size_t end = (place + length + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
 
-    if (text->length == 0 || end >= SPW_CALLSITE_SHM_TEXTS) {
+    if (length == 0 || end >= SPW_CALLSITE_SHM_TEXTS) {
         return 0;
     }
-    memcpy(share->texts + place, text->bytes, text->length);
+    memcpy(share->texts + place, written, length);
     share->texts_used = (uint32_t)end;
     return place;
 }
