@@ -398,6 +398,7 @@ static void start(struct spw_process *process)
         spw_migrate_barrier_arm();
     }
     stats = spw_process.stats = spw_stats_create();
+    stats->simulated = driver->simulated != NULL;
     start_sites(process->device_count);
     for (int i = 0; i < SPW_CALL_COUNT; i++) {
         (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",

@@ -145,6 +145,7 @@ struct spw_stats {
     uint64_t start;   /* of the process, in clock ticks since boot: detects a recycled pid */
     uint8_t summary;  /* enum spw_summary: SPILLWAY_SUMMARY */
     bool of_rank;     /* the statistics file is named after a rank: %r */
+    bool simulated;   /* the GPU */
     char mode[SPW_STATS_NAME];
     char why[SPW_STATS_PATH];     /* why this mode, in words */
     char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */

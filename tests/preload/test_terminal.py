@@ -99,7 +99,8 @@ class Terminal(harness.Case):
             self.wait_for(lambda lines, old=before: self.marked(lines) not in ([], old))
         self.send("Enter")
         lines = self.wait_for(lambda lines: f"(pid {self.pids[1]}" in lines[0])
-        self.assertIn(f"mine1 take (pid {self.pids[1]}, rank 1), mode auto", lines[0])
+        self.assertIn(f"mine1 take (pid {self.pids[1]}, rank 1), simulated GPU, mode auto",
+                      lines[0])
         self.assertTrue(any(re.search(r"BYTES +SHARE +BLOCKS +SITE", line) for line in lines))
         self.assertTrue(any("take_exported in" in line for line in lines))
         self.assertTrue(any(re.search(r"\[#*=*\.+\] +\d+ %", line) for line in lines))

@@ -9,6 +9,7 @@ import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import termios
 import time
@@ -53,7 +54,9 @@ class Top(harness.Case):
                                  [(5 * MIB, 1), (3 * MIB, 1)])
                 self.assertEqual(device["sites"][1]["label"], "take_exported in sites")
                 text = self.top(pid).stdout
-                self.assertRegex(text, r"(?m)^sites take \(pid \d+\), mode auto$")
+                self.assertRegex(text, r"(?m)^sites take \(pid \d+\), simulated GPU, mode auto$")
+                self.assertRegex(text, r"(?m)^  host +0 B   peak +0 B   not used yet$")
+                self.assertIs(shown["simulated"], True)
                 self.assertRegex(text, r"(?m)^  live +8 MiB   peak +72 MiB$")
                 self.assertRegex(text, r"(?m)^ +3 MiB  37.5 % +1 block   take_exported in sites$")
 
@@ -80,6 +83,21 @@ class Top(harness.Case):
                 self.assertEqual(termios.tcgetattr(outer), before)
                 os.close(inner)
                 os.close(outer)
+
+    def test_a_long_site_keeps_its_ends(self):
+        """Rows that differ there do not look alike on a narrow terminal."""
+        _, pid = self.start("take")
+        inner, outer = pty.openpty()
+        fcntl.ioctl(outer, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 40, 0, 0))
+        with subprocess.Popen([str(COMMAND), "top", str(pid)], stdin=outer, stdout=outer,
+                              stderr=outer, start_new_session=True, preexec_fn=self.own_terminal,
+                              env={**os.environ, "TERM": "xterm"}) as top:
+            shown = self.read(inner, 1.5)
+            os.write(inner, b"q")
+            self.assertEqual(top.wait(timeout=10), 0)
+        self.assertRegex(shown, r"37\.5 %  take_e\.\.\.n sites")
+        os.close(inner)
+        os.close(outer)
 
     @staticmethod
     def own_terminal():

@@ -37,6 +37,7 @@ static void take_look(struct spw_cli_look *ret_look)
 static void take_texts(struct spw_cli_watched *watched)
 {
     watched->rank = stats.rank;
+    watched->simulated = stats.simulated;
     watched->control = (enum spw_control_state)atomic_load(&stats.control.state);
     watched->device_count = stats.device_count;
     memcpy(watched->mode, stats.mode, sizeof(watched->mode));

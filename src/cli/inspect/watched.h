@@ -18,6 +18,7 @@ struct spw_cli_watched {
     int stats_file; /* the process may change it at any time */
     int64_t rank;   /* in a distributed job; -1: none */
     enum spw_control_state control;
+    bool simulated; /* the GPU */
     int device_count;
     char mode[SPW_STATS_NAME];
     char process[SPW_STATS_PATH];

@@ -88,8 +88,12 @@ static void put_figures(struct spw_cli_screen *screen, const struct spw_cli_watc
     put_bar(screen, counters);
     put_pair(screen, "live", &counters->live_bytes, &counters->live_peak_bytes, "");
     put_pair(screen, "committed", &counters->committed_bytes, &counters->committed_peak_bytes, "");
-    snprintf(more, sizeof(more), "   limit %12s",
-             spw_size_text(spw_counter_get(&counters->host_limit_bytes), limit));
+    if (spw_counter_get(&counters->host_limit_bytes) > 0) {
+        snprintf(more, sizeof(more), "   limit %12s",
+                 spw_size_text(spw_counter_get(&counters->host_limit_bytes), limit));
+    } else {
+        snprintf(more, sizeof(more), "   not used yet"); /* the limit is set with the first use */
+    }
     put_pair(screen, "host", &counters->host_bytes, &counters->host_peak_bytes, more);
     snprintf(more, sizeof(more), "   locked by the program, %" PRIu64 " times per second",
              SPW_CLI_RATE(watched, device, pinned_allocs));
@@ -129,7 +133,8 @@ static void put_sites(struct spw_cli_screen *screen, const struct spw_callsite_s
             spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN, " %7" PRIu64 " block%s ",
                                holder->blocks, holder->blocks == 1 ? " " : "s");
         }
-        spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN, " %s", holder->label);
+        spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN, " ");
+        spw_cli_screen_add_ends(screen, holder->label);
         spw_cli_screen_end(screen);
     }
 }
@@ -140,8 +145,9 @@ void spw_cli_process_view(struct spw_cli_screen *screen, const struct spw_cli_wa
     bool any = false;
     char rank[32];
 
-    spw_cli_screen_line(screen, SPW_CLI_STYLE_TITLE, "%s (pid %d%s), mode %s%s%s", watched->process,
-                        watched->pid, rank_text(watched, rank), watched->mode,
+    spw_cli_screen_line(screen, SPW_CLI_STYLE_TITLE, "%s (pid %d%s), %smode %s%s%s",
+                        watched->process, watched->pid, rank_text(watched, rank),
+                        watched->simulated ? "simulated GPU, " : "", watched->mode,
                         watched->policy[0] != '\0' ? ", policy " : "", watched->policy);
     if (watched->control >= SPW_CONTROL_PAUSED_IN_PART) {
         spw_cli_screen_line(screen, SPW_CLI_STYLE_WARNING, "paused%s",
@@ -228,6 +234,7 @@ void spw_cli_process_json(cJSON *object, const struct spw_cli_watched *watched,
     }
     cJSON_AddStringToObject(object, "process", watched->process);
     cJSON_AddStringToObject(object, "mode", watched->mode);
+    cJSON_AddBoolToObject(object, "simulated", watched->simulated);
     cJSON_AddBoolToObject(object, "paused", watched->control >= SPW_CONTROL_PAUSED);
     cJSON_AddStringToObject(object, "policy", watched->policy);
     cJSON_AddNumberToObject(object, "seconds",

@@ -103,6 +103,39 @@ void spw_cli_screen_add(struct spw_cli_screen *screen, enum spw_cli_style style,
     va_end(arguments);
 }
 
+/* The bytes of the first `columns` characters of a text; all of them where it has fewer. */
+static size_t bytes_of(const char *text, int columns)
+{
+    size_t bytes = 0;
+
+    for (; columns > 0 && text[bytes] != '\0'; columns--) {
+        bytes += spw_utf8_length(text + bytes);
+    }
+    return bytes;
+}
+
+void spw_cli_screen_add_ends(struct spw_cli_screen *screen, const char *text)
+{
+    static const char gap[] = "...";
+    int room = screen->columns - screen->column, all = 0;
+    char plain[PIECE];
+
+    snprintf(plain, sizeof(plain), "%s", text);
+    spw_utf8_plain(plain, /* keep */ "");
+    for (const char *at = plain; *at != '\0'; at += spw_utf8_length(at)) {
+        all++;
+    }
+    if (screen->columns > 0 && all > room && room > (int)sizeof(gap)) {
+        int begin = (room - (int)strlen(gap)) / 2;
+        int end = room - (int)strlen(gap) - begin;
+
+        spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN, "%.*s%s%s", (int)bytes_of(plain, begin),
+                           plain, gap, plain + bytes_of(plain, all - end));
+        return;
+    }
+    spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN, "%s", plain);
+}
+
 void spw_cli_screen_end(struct spw_cli_screen *screen)
 {
     if (screen->count >= SPW_CLI_SCREEN_LINES) {

@@ -42,6 +42,10 @@ void spw_cli_screen_clear(struct spw_cli_screen *screen);
 void spw_cli_screen_add(struct spw_cli_screen *screen, enum spw_cli_style style, const char *format,
                         ...) __attribute__((format(printf, 3, 4)));
 
+/* Adds a text whose beginning and end both matter: where the line is too short, the middle is left
+ * out. */
+void spw_cli_screen_add_ends(struct spw_cli_screen *screen, const char *text);
+
 /* Ends the line. */
 void spw_cli_screen_end(struct spw_cli_screen *screen);
 
