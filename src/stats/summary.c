@@ -80,6 +80,12 @@ static void put_calls(int fd, int ordinal, const struct spw_stats_device *device
              get(&counters->host_waits), total_driver_calls(device));
 }
 
+/* The ending of a noun. */
+static const char *s(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* Adds "N what" to a list in `text`. */
 static void append_reason(char *text, size_t capacity, size_t *used, uint64_t count,
                           const char *what)
@@ -117,8 +123,8 @@ static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
     append_reason(reasons, sizeof(reasons), &used, failed, "after an error in the pool");
     append_reason(reasons, sizeof(reasons), &used, passed > named ? passed - named : 0,
                   "because of the mode");
-    put_line(fd, "spillway: device %d: %" PRIu64 " allocations left to the driver: %s", ordinal,
-             passed, reasons);
+    put_line(fd, "spillway: device %d: %" PRIu64 " allocation%s left to the driver: %s", ordinal,
+             passed, s(passed), reasons);
 }
 
 /* Memory that went to the host. */
@@ -161,9 +167,9 @@ static void put_hindrances(int fd, int ordinal, const struct spw_counters *count
     if (get(&counters->unseen_refusals) > 0) {
         put_line(fd,
                  "spillway: device %d: nothing moved %" PRIu64
-                 " times, because the program has loaded a library whose GPU work spillway does "
+                 " time%s, because the program has loaded a library whose GPU work spillway does "
                  "not see (OptiX, NVENC, NVDEC, NVOFA)",
-                 ordinal, get(&counters->unseen_refusals));
+                 ordinal, get(&counters->unseen_refusals), s(get(&counters->unseen_refusals)));
     }
     if (get(&counters->failed_audits) > 0) {
         put_line(fd,
@@ -180,13 +186,18 @@ static void put_trouble(int fd, enum spw_summary extent, int ordinal,
     size_t used = 0;
 
     append_reason(text, sizeof(text), &used, get(&counters->ooms),
-                  "allocations answered with out of memory");
+                  get(&counters->ooms) == 1 ? "allocation answered with out of memory"
+                                            : "allocations answered with out of memory");
     if (extent == SPW_SUMMARY_ON) {
         append_reason(text, sizeof(text), &used, get(&counters->forward_retries),
-                      "calls repeated after free memory was given back");
+                      get(&counters->forward_retries) == 1
+                          ? "call repeated after free memory was given back"
+                          : "calls repeated after free memory was given back");
     }
     append_reason(text, sizeof(text), &used, get(&counters->runtime_missed),
-                  "runtime calls that were not intercepted at the driver");
+                  get(&counters->runtime_missed) == 1
+                      ? "runtime call that was not intercepted at the driver"
+                      : "runtime calls that were not intercepted at the driver");
     if (used > 0) {
         put_line(fd, "spillway: device %d: %s", ordinal, text);
     }
@@ -217,8 +228,8 @@ static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
         append_reason(more, sizeof(more), &length, get(&tally->unmet), "not placed as asked");
         put_line(fd,
                  "spillway: device %d: rule %s decided on %" PRIu64
-                 " allocations, peak %s, host peak %s%s%s",
-                 ordinal, stats->rule_names[i], get(&tally->allocs),
+                 " allocation%s, peak %s, host peak %s%s%s",
+                 ordinal, stats->rule_names[i], get(&tally->allocs), s(get(&tally->allocs)),
                  spw_size_text(get(&tally->live_peak), peak),
                  spw_size_text(get(&tally->host_peak), host), length > 0 ? "; " : "", more);
     }

@@ -90,7 +90,7 @@ class Deciding(Policies):
     def test_summary(self):
         _, result = self.run_rules([("a", ALPHA, {}), ("b", {"thread": "nobody"}, {})], "alpha:2",
                                    SUMMARY="on", allow=["device 0", "policies"])
-        self.assertIn("spillway: device 0: rule a decided on 1 allocations, peak 2 MiB, host peak "
+        self.assertIn("spillway: device 0: rule a decided on 1 allocation, peak 2 MiB, host peak "
                       "0 B\n", result.stderr)
         self.assertIn("spillway: device 0: rules that decided on nothing: b\n", result.stderr)
 

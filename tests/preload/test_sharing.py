@@ -75,7 +75,7 @@ class Sharing(harness.Case):
 
     def test_summary(self):
         result = self.share(NCCL, "runtime", SUMMARY="on", allow=["spillway"])
-        self.assertIn("1 allocations left to the driver: 1 of libraries that share memory",
+        self.assertIn("1 allocation left to the driver: 1 of libraries that share memory",
                       result.stderr)
 
     def test_full_device(self):
