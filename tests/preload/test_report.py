@@ -229,6 +229,7 @@ const press = (where, key) =>
   where.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
 const box = picture.getBoundingClientRect(), found = {};
 found.first = note();
+found.lines = all("line.cursor, line.peak", home).map(line => line.getAttribute("class"));
 home.querySelector(".by-site").click();
 found.site = note();
 picture.dispatchEvent(new MouseEvent("click", {clientX: box.right - 1, clientY: box.top + 9}));
@@ -460,6 +461,7 @@ class Page(harness.Case):
         self.assertEqual(first["rows"], ["8.00 MiB53.3 %activations", "4.00 MiB26.7 %gradients",
                                          "3.00 MiB20.0 %unknown"])
         self.assertEqual((first["layers"], peak["layers"]), (3, 4))
+        self.assertEqual(found["lines"], ["cursor", "peak"])  # the last is drawn over the others
         self.assertEqual(found["site"], peak)
         self.assertIn("15.00 MiB live (the peak)", peak["now"])
         self.assertRegex(peak["rows"][0],
