@@ -341,6 +341,13 @@ class Ranks(Case):
         code, out, err = spillway("ranks", self.folder / "none")
         self.assertEqual((code, out, err.startswith("spillway: ranks: ")), (1, "", True), err)
 
+    def test_diff_of_two_ranks(self):
+        """It says what is meant for that."""
+        code, _, err = spillway("diff", self.rank(0, MIB), self.rank(1, MIB))
+        self.assertEqual(code, 0)
+        self.assertRegex(err, r"^spillway: diff: note: these are ranks 0 and 1, .*spillway ranks")
+        self.assertEqual(spillway("diff", self.rank(1, MIB), self.rank(1, MIB))[2], "")
+
     def test_files_that_are_left_out(self):
         """Each is named, with the reason; the others are merged."""
         unused = self.stats("unused.json", devices=[{"live_peak_bytes": 0}])

@@ -176,6 +176,13 @@ class ExitCodes(Command):
                 self.assertNotEqual(result.stdout, "")
                 self.assertEqual(result.stderr, "")
 
+    def test_help_of_a_command(self):
+        self.assertEqual(self.command("help", "sim").stdout, self.command("sim", "--help").stdout)
+        self.assertTrue(self.command("help", "help").stdout.startswith("usage: spillway COMMAND"))
+        result = self.command("help", "simm")
+        self.assertEqual((result.status, result.stdout, result.stderr),
+                         (2, "", "spillway: simm is not a command (did you mean sim?)\n"))
+
     def test_help_in_groups(self):
         """Every option of sim is listed once, with the form of its value."""
         text = self.command("sim", "--help").stdout

@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 import harness
+import recording
 from harness import COMMAND, MIB, PROGRAMS
 
 PROGRAM = PROGRAMS / "sites"
@@ -187,7 +188,7 @@ class Sites(harness.Case):
 
     def test_bad_usage(self):
         for arguments, status, said in (
-                ((self.path,), 2, "unexpected argument"),
+                ((self.path,), 2, "unexpected argument: sites shows one file (spillway diff "),
                 (("--top",), 2, "--top: a value is missing"),
                 (("--top", "x"), 2, "--top=x: not a number"),
                 (("--jsn",), 2, "--jsn is not an option (did you mean --json?)"),
@@ -210,6 +211,9 @@ class Sites(harness.Case):
                 self.path.write_text(text)
                 self.assertRegex(self.sites(status=1).stderr,
                                  f"^spillway: sites: .*: not a statistics file: .*{wrong}.*\n$")
+        self.path.write_bytes(recording.sample().data())
+        self.assertIn(f"{self.path}: this is a recording, and no statistics file (spillway report ",
+                      self.sites(status=1).stderr)
         self.assertIn("usage: spillway sites", self.sites(path="--help").stdout)
 
 

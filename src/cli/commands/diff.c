@@ -4,6 +4,7 @@
 #include "cli/console/messages.h"
 #include "cli/reports/difference_output.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -66,6 +67,12 @@ static int compare(const char *command, const struct settings *settings)
     if (!spw_cli_usage_load(command, settings->after, &after)) {
         spw_cli_usage_free(&before);
         return SPW_CLI_EXIT_FINDINGS;
+    }
+    if (before.rank >= 0 && after.rank >= 0 && before.rank != after.rank) {
+        spw_cli_complain(command,
+                         "note: these are ranks %" PRId64 " and %" PRId64 ", whose devices and "
+                         "threads have different names: spillway ranks compares those of a job",
+                         before.rank, after.rank);
     }
     printed = settings->json ? spw_cli_difference_print_json(&before, &after)
                              : spw_cli_difference_print(&before, &after, settings->top);

@@ -107,9 +107,13 @@ int main(int argc, char **argv)
         return print_version();
     }
     if (is_help(argv[1])) {
-        if (argc < 3 || (command = find(argv[2])) == NULL) {
+        if (argc < 3 || is_help(argv[2])) {
             print_help(stdout);
             return SPW_CLI_EXIT_OK;
+        }
+        command = find(argv[2]);
+        if (command == NULL) {
+            return unknown(argv[2]);
         }
         return command->run(2, (char *[]){argv[2], "--help", NULL});
     }

@@ -368,7 +368,10 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
     struct settings *settings = to;
 
     if (found == SPW_CLI_ARGUMENT_OPERAND && settings->path != NULL) {
-        spw_cli_arguments_unexpected(from);
+        spw_cli_complain(from->command,
+                         "%s: unexpected argument: sites shows one file (spillway diff compares "
+                         "two runs, spillway ranks the ranks of a job)",
+                         from->value);
         return false;
     }
     if (found == TOP_OPTION && !spw_cli_arguments_take_number(from, "top", &settings->top)) {

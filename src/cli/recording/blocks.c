@@ -29,7 +29,9 @@ static bool fail(struct spw_cli_blocks *blocks, const char *what)
 static const char *check_header(const struct spw_record_header *header)
 {
     if (header->magic != SPW_RECORD_MAGIC) {
-        return "this is no recording of spillway";
+        return (header->magic & 0xff) == '{'
+                   ? "this is no recording of spillway (spillway sites shows a statistics file)"
+                   : "this is no recording of spillway";
     }
     if (header->version < SPW_RECORD_VERSION_LEAST || header->version > SPW_RECORD_VERSION ||
         header->header_bytes != SPW_RECORD_HEADER || header->unit_ns != SPW_RECORD_UNIT_NS) {
@@ -39,6 +41,18 @@ static const char *check_header(const struct spw_record_header *header)
         return "the header is damaged (its checksum is wrong)";
     }
     return header->devices > SPW_DEVICES_MAX ? "the header is damaged" : NULL;
+}
+
+bool spw_cli_blocks_recognise(const char *path)
+{
+    uint64_t magic = 0;
+    int fd = spw_fd_open_regular(path);
+    bool found = fd >= 0 && spw_fd_read_at(fd, &magic, sizeof(magic), 0);
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return found && magic == SPW_RECORD_MAGIC;
 }
 
 bool spw_cli_blocks_open(struct spw_cli_blocks *blocks, int fd)

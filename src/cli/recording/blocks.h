@@ -24,6 +24,9 @@ struct spw_cli_blocks {
     char problem[SPW_CLI_BLOCKS_TEXT]; /* why reading ended before the end; "": it did not */
 };
 
+/* True if the file begins as a recording does. */
+bool spw_cli_blocks_recognise(const char *path);
+
 /* Opens a recording by a descriptor, which it takes, also when it fails. False, with a sentence in
  * blocks->problem, when it is none. */
 bool spw_cli_blocks_open(struct spw_cli_blocks *blocks, int fd);

@@ -3,6 +3,7 @@
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
 #include "cli/inspect/symbols.h"
+#include "cli/recording/blocks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,6 +36,13 @@ static cJSON *read_json(const char *command, const char *path, bool alone)
     const char *wrong;
     cJSON *json;
 
+    if (alone && spw_cli_blocks_recognise(path)) {
+        spw_cli_complain(command,
+                         "%s: this is a recording, and no statistics file (spillway report %s "
+                         "shows it)",
+                         path, path);
+        return NULL;
+    }
     if (!spw_cli_json_read(path, &json)) {
         spw_cli_complain(command, "%s: %s", path, strerror(errno));
         return NULL;

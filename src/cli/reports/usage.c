@@ -2,17 +2,15 @@
 
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
+#include "cli/recording/blocks.h"
 #include "cli/reports/sites_file.h"
-#include "common/fd.h"
 #include "common/utf8.h"
-#include "record/format.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { IDENTITY = 16 * 1024, TEXT = 64 * 1024, OPERATOR = 128 };
 
@@ -253,24 +251,10 @@ static bool load_stats(const char *command, const char *path, struct spw_cli_usa
 
 /* ---- either ---- */
 
-static bool is_recording(const char *path)
-{
-    uint64_t magic = 0;
-    int fd = spw_fd_open_regular(path);
-    bool read_all;
-
-    if (fd < 0) {
-        return false;
-    }
-    read_all = read(fd, &magic, sizeof(magic)) == (ssize_t)sizeof(magic);
-    close(fd);
-    return read_all && magic == SPW_RECORD_MAGIC;
-}
-
 bool spw_cli_usage_load(const char *command, const char *path, struct spw_cli_usage *ret_usage)
 {
     *ret_usage = (struct spw_cli_usage){.path = path, .rank = -1};
-    if (is_recording(path)) {
+    if (spw_cli_blocks_recognise(path)) {
         ret_usage->is_recording = true;
         return spw_cli_usage_of_recording(command, path, ret_usage);
     }
