@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Two processes share blocks of the pool by CUDA IPC (sharing/ipc.c)."""
+import os
 import unittest
 
 import harness
@@ -164,6 +165,14 @@ class Ipc(harness.Case):
         silent = r"memory of process \d+ cannot be mapped: it did not answer within 5 seconds"
         lines = self.share("stopped", allow=[silent])
         self.assertEqual(lines, ["owner: opened while it is stopped 205"])
+        self.assertEqual(len(self.result.said()), 1)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_another_user(self):
+        """Memory is shared between processes of one user only."""
+        stranger = r"memory of process \d+ cannot be mapped: .* belongs to another user, .*"
+        lines = self.share("stranger", allow=[stranger])
+        self.assertEqual(lines, ["other: opened as another user 205", "other: opened 0"])
         self.assertEqual(len(self.result.said()), 1)
 
     def test_block_without_memory(self):

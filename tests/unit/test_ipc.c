@@ -367,14 +367,138 @@ static void test_false_answers(void **state)
     assert_int_equal(fetch_falsely(&owner), SPW_IPC_DENIED);
 }
 
+/* ---- other users ---- */
+
+enum { NOBODY = 65534 };
+
+/* Runs a function in a child that has become another user, as a program with a set-user-ID bit
+ * does; its result is the status. */
+static int run_as_another_user(int (*act)(struct sample *sample, int out), struct sample *sample,
+                               int out)
+{
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (seteuid(NOBODY) != 0) {
+            _exit(101);
+        }
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when the test fails */
+        _exit(act(sample, out));
+    }
+    return child;
+}
+
+/* Asks as the client does, but does not look whom it asks. */
+static int ask_without_looking(struct sample *sample, int out)
+{
+    struct spw_ipc_request request = {.version = SPW_IPC_VERSION,
+                                      .export_id = sample->handle.export_id};
+    struct sockaddr_un address;
+    socklen_t length = spw_ipc_address(&sample->handle, &address);
+    int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fds[SPW_IPC_BATCH];
+    struct spw_ipc_answer answer;
+    size_t count;
+
+    (void)out;
+    memcpy(request.key, sample->handle.key, sizeof(request.key));
+    if (connect(client, (struct sockaddr *)&address, length) != 0) {
+        return 102;
+    }
+    (void)spw_ipc_send(client, &request, sizeof(request), NULL, 0);
+    return spw_ipc_receive(client, &answer, sizeof(answer), fds, SPW_IPC_BATCH, &count);
+}
+
+static int fetch_once(struct sample *sample, int out)
+{
+    struct spw_ipc_block block;
+
+    (void)out;
+    return (int)spw_ipc_fetch(&sample->handle, &block);
+}
+
+/* A process of another user gets no answer, even if it has the key; ours goes on answering. */
+static void test_client_of_another_user(void **state)
+{
+    static int (*const acts[])(struct sample *, int) = {ask_without_looking, fetch_once};
+    const int expected[] = {false, SPW_IPC_GONE};
+    struct sample sample;
+
+    if (geteuid() != 0) {
+        print_message("only root can become another user\n");
+        skip();
+    }
+    export(&sample, 4096, 1);
+    for (int i = 0; i < 2; i++) {
+        int status, child = run_as_another_user(acts[i], &sample, /* out */ -1);
+
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), expected[i]);
+    }
+    assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_GOT);
+    spw_ipc_table_remove(4096);
+}
+
+/* Answers everybody, under the name of a process of ours. */
+static int answer_anybody(struct sample *sample, int out)
+{
+    struct spw_ipc_answer answer = {
+        .status = SPW_IPC_GRANTED, .count = 1, .bytes = PAGE, .chunks = {PAGE}};
+    struct sockaddr_un address;
+    socklen_t length = spw_ipc_address(&sample->handle, &address);
+    int owner = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), sent = STDERR_FILENO;
+
+    if (bind(owner, (struct sockaddr *)&address, length) != 0 || listen(owner, 1) != 0 ||
+        write(out, "", 1) != 1) {
+        return 103;
+    }
+    for (;;) {
+        int client = accept(owner, NULL, NULL);
+
+        /* The answer is there before the client asks. */
+        (void)spw_ipc_send(client, &answer, sizeof(answer), &sent, 1);
+        (void)usleep(1000 * 1000);
+        (void)close(client);
+    }
+}
+
+static void test_owner_of_another_user(void **state)
+{
+    struct sample sample = {.handle = {.version = SPW_IPC_VERSION, .pid = (uint32_t)getpid()}};
+    struct spw_ipc_block block;
+    int ends[2], owner;
+    char ready;
+
+    if (geteuid() != 0) {
+        print_message("only root can become another user\n");
+        skip();
+    }
+    assert_int_equal(pipe(ends), 0);
+    owner = run_as_another_user(answer_anybody, &sample, ends[1]);
+    assert_int_equal(close(ends[1]), 0); /* so that the end of the owner is seen */
+    assert_int_equal(read(ends[0], &ready, 1), 1);
+    assert_int_equal(spw_ipc_fetch(&sample.handle, &block), SPW_IPC_GONE);
+    assert_int_equal(block.count, 0);
+    assert_int_equal(kill(owner, SIGKILL), 0);
+    assert_int_equal(waitpid(owner, NULL, 0), owner);
+    assert_int_equal(close(ends[0]), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_descriptors),   cmocka_unit_test(test_wrong_handles),
-        cmocka_unit_test(test_ends),          cmocka_unit_test(test_closed_by_the_program),
-        cmocka_unit_test(test_silent_client), cmocka_unit_test(test_stopped_owner),
-        cmocka_unit_test(test_no_descriptor), cmocka_unit_test(test_part_of_a_message),
+        cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_wrong_handles),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_closed_by_the_program),
+        cmocka_unit_test(test_silent_client),
+        cmocka_unit_test(test_stopped_owner),
+        cmocka_unit_test(test_no_descriptor),
+        cmocka_unit_test(test_part_of_a_message),
         cmocka_unit_test(test_false_answers),
+        cmocka_unit_test(test_client_of_another_user),
+        cmocka_unit_test(test_owner_of_another_user),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

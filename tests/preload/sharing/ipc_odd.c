@@ -293,6 +293,23 @@ static void see_unable(void)
     say('e');
 }
 
+/* ---- stranger: the other process becomes another user for a while ---- */
+
+static void see_stranger(void)
+{
+    enum { NOBODY = 65534 };
+    CUdeviceptr address = 0;
+    CUipcMemHandle handle;
+
+    enter(0);
+    handle = next_handle();
+    HOLD(seteuid(NOBODY) == 0);
+    printf("other: opened as another user %d\n", open_handle(&address, &handle));
+    HOLD(seteuid(0) == 0);
+    printf("other: opened %d\n", open_handle(&address, &handle));
+    say('e');
+}
+
 /* ---- unused: a block that has no memory yet gets it when it is shared; WORD `refused`: the driver
  * has none at first ---- */
 
@@ -324,11 +341,8 @@ static void see_unused(void)
 }
 
 const struct way odd_ways[] = {
-    {"several", own_several, see_several},
-    {"race", own_race, see_race},
-    {"starved", own_starved, see_starved},
-    {"stopped", open_of_stopped, be_stopped},
-    {"unused", own_unused, see_unused},
-    {"unable", own_unable, see_unable},
-    {NULL, NULL, NULL},
+    {"several", own_several, see_several},  {"race", own_race, see_race},
+    {"starved", own_starved, see_starved},  {"stopped", open_of_stopped, be_stopped},
+    {"unused", own_unused, see_unused},     {"unable", own_unable, see_unable},
+    {"stranger", own_unable, see_stranger}, {NULL, NULL, NULL},
 };
