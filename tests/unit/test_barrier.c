@@ -294,6 +294,82 @@ static void test_a_thread_that_dies(void **state)
     waits_for_a_thread((struct visitor){.dies = true});
 }
 
+/* A thread that closes it from inside a submission waits for those of the others. */
+static void test_somebody_stays_beside_the_closer(void **state)
+{
+    spw_migrate_barrier_acquire();
+    waits_for_a_thread((struct visitor){0});
+    spw_migrate_barrier_release();
+    assert_false(spw_migrate_barrier_inside());
+}
+
+/* A thread that is inside, and tries twice to close it. */
+struct closer {
+    _Atomic int stage; /* 1: inside, 2: told to try, 3: has tried */
+    bool closed;
+};
+
+static void *close_from_inside(void *cookie)
+{
+    struct closer *closer = cookie;
+
+    spw_migrate_barrier_acquire();
+    atomic_store(&closer->stage, 1);
+    for (int i = 0; i < 2; i++) {
+        await(&closer->stage, 2);
+        closer->closed = spw_migrate_barrier_quiesce(5 * MS);
+        if (closer->closed) {
+            spw_migrate_barrier_resume();
+        }
+        atomic_store(&closer->stage, 3);
+    }
+    spw_migrate_barrier_release();
+    return NULL;
+}
+
+static bool can_close(struct closer *closer)
+{
+    atomic_store(&closer->stage, 2);
+    await(&closer->stage, 3);
+    return closer->closed;
+}
+
+static void start_visit(pthread_t *thread, struct visitor *visitor)
+{
+    assert_int_equal(pthread_create(thread, NULL, visit, visitor), 0);
+    await(&visitor->stage, 1);
+}
+
+static void end_visit(pthread_t thread, struct visitor *visitor)
+{
+    atomic_store(&visitor->stage, 2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* The same where all threads share a slot, as no other is left: one that leaves takes only itself
+ * out of it. */
+static void test_closer_shares_its_slot(void **state)
+{
+    struct visitor stays = {.pause_us = 100}, leaves_early = {.pause_us = 100};
+    struct closer closer = {0};
+    pthread_t threads[3];
+
+    for (size_t i = 0; i < SPW_THREAD_SLOTS; i++) {
+        atomic_store(&spw_thread_slots.slots[i].taken, true);
+    }
+    assert_int_equal(pthread_create(&threads[0], NULL, close_from_inside, &closer), 0);
+    await(&closer.stage, 1);
+    start_visit(&threads[1], &stays);
+    start_visit(&threads[2], &leaves_early);
+    end_visit(threads[2], &leaves_early);
+    assert_int_equal(atomic_load(&spw_thread_slots.slots[SPW_THREAD_SLOTS - 1].submitting), 2);
+    assert_false(can_close(&closer));
+    end_visit(threads[1], &stays);
+    assert_true(can_close(&closer));
+    assert_int_equal(pthread_join(threads[0], NULL), 0);
+    spw_thread_slots_reset();
+}
+
 /* A thread that is inside may submit again, or it would never leave. */
 static void *close_barrier(void *cookie)
 {
@@ -506,6 +582,8 @@ int main(void)
         TEST(test_denied_late),
         TEST(test_somebody_stays),
         TEST(test_a_thread_that_dies),
+        TEST(test_somebody_stays_beside_the_closer),
+        TEST(test_closer_shares_its_slot),
         TEST(test_nested_passes_a_closed_gate),
         TEST(test_others_wait),
         TEST(test_arrivals_after_a_hold),
