@@ -40,6 +40,7 @@ void fake_vm_fini(struct fake_vm *vm)
 {
     free(vm->mapped);
     free(vm->accessible);
+    free(vm->copied);
     free(vm->chunk_used);
     free(vm->chunk_tier);
     free(vm->chunk_size);
@@ -201,7 +202,8 @@ static enum spw_err reserve(struct fake_vm *vm, uint64_t bytes, uint64_t *ret_ad
     vm->granules = (size_t)(bytes / FAKE_GRANULE);
     vm->mapped = calloc(vm->granules, sizeof(*vm->mapped));
     vm->accessible = calloc(vm->granules, sizeof(*vm->accessible));
-    if (vm->mapped == NULL || vm->accessible == NULL) {
+    vm->copied = calloc(vm->granules, sizeof(*vm->copied));
+    if (vm->mapped == NULL || vm->accessible == NULL || vm->copied == NULL) {
         return SPW_E_METADATA_NOMEM;
     }
     *ret_address = vm->base;
@@ -355,6 +357,7 @@ static enum spw_err unmap(struct fake_vm *vm, uint64_t address, uint64_t bytes,
             vm->violations++;
             continue;
         }
+        vm->violations += !is_complete(vm, unpack((void *)(uintptr_t)vm->copied[i]));
         vm->chunk_used[vm->mapped[i] - 1]--;
         vm->mapped[i] = 0;
         vm->accessible[i] = false;
@@ -476,6 +479,7 @@ static enum spw_err copy(struct fake_vm *vm, const struct spw_vm_copy *copies, s
                          bool after_all, void **ret_fence)
 {
     const struct spw_stream own = {.id = FAKE_STREAMS - 1};
+    enum spw_err err;
 
     *ret_fence = NULL;
     if (fails(vm, FAKE_COPY) || vm->capturing) {
@@ -492,7 +496,14 @@ static enum spw_err copy(struct fake_vm *vm, const struct spw_vm_copy *copies, s
             vm->chunk_value[vm->mapped[to + i] - 1] = vm->chunk_value[vm->mapped[from + i] - 1];
         }
     }
-    return fence(vm, &own, ret_fence);
+    err = fence(vm, &own, ret_fence);
+    for (size_t c = 0; c < count && err == SPW_OK; c++) {
+        for (uint64_t at = 0; at < copies[c].bytes; at += FAKE_GRANULE) {
+            vm->copied[index_of(vm, copies[c].to + at)] = (uintptr_t)*ret_fence;
+            vm->copied[index_of(vm, copies[c].from + at)] = (uintptr_t)*ret_fence;
+        }
+    }
+    return err;
 }
 
 /* A granule's content is one number, which is also the first of its bytes. */

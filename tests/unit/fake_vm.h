@@ -2,8 +2,8 @@
  *
  * Fences complete when the test says so (fake_vm_complete), at once (`immediate`) or after a random
  * time (`seed`); those of one stream in order. Violations are counted: mapping over a mapping,
- * unmapping an unmapped granule, releasing a mapped chunk, using a destroyed stream. Calls may come
- * from several threads. */
+ * unmapping an unmapped granule or one that is being copied, releasing a mapped chunk, using a
+ * destroyed stream. Calls may come from several threads. */
 #pragma once
 
 #include <pthread.h>
@@ -49,7 +49,8 @@ struct fake_vm {
     uint64_t base, bytes;
     uint64_t *mapped; /* chunk + 1 per granule */
     bool *accessible;
-    size_t shared; /* granules, in all calls */
+    uint64_t *copied; /* per granule: the fence of the last copy to or from it */
+    size_t shared;    /* granules, in all calls */
     size_t granules;
     size_t chunks, most_chunks; /* created now, and the device's size (0: no limit) */
     size_t host_chunks;         /* chunks created on the host, which has no limit */

@@ -44,6 +44,7 @@ void pool_close(struct pool_fixture *fixture)
 
 void pool_close_unchecked(struct pool_fixture *fixture)
 {
+    fake_vm_complete(&fixture->vm); /* a pool ends after its work */
     spw_pool_destroy(fixture->pool);
     assert_int_equal(fixture->vm.chunks, 0);
     assert_int_equal(fixture->vm.host_chunks, 0);

@@ -132,9 +132,10 @@ static void test_spilled(void **state)
     pool_close(&f);
 }
 
-/* A pool of so many granules has chunks of four. */
+/* A pool of so many granules has chunks of four. A block that stays in place fills half of it. */
 static void open_large(struct pool_fixture *f)
 {
+    const struct spw_block_attributes stays = {.fix = SPW_FIXED_BY_PROGRAM};
     enum { GRANULES = 4096 };
     bool moves = false;
 
@@ -144,7 +145,10 @@ static void open_large(struct pool_fixture *f)
                                               .limit_bytes = UINT64_C(1) * GRANULES * GRANULE});
     assert_int_equal(spw_pool_open_host(f->pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
     f->vm.immediate = true;
-    (void)pool_alloc(f, UINT64_C(1) * GRANULES / 2 * GRANULE, &stream_a);
+    assert_int_equal(
+        spw_pool_set_attributes(
+            f->pool, pool_alloc(f, UINT64_C(1) * GRANULES / 2 * GRANULE, &stream_a), 1, &stays),
+        1);
 }
 
 /* The granules of the chunk that a granule belongs to. */
@@ -158,26 +162,67 @@ static size_t size_at(const struct pool_fixture *f, uint64_t address)
     return f->vm.chunk_size[chunk];
 }
 
+/* Makes two blocks on one chunk of four granules. */
+static void share_a_chunk(struct pool_fixture *f, uint64_t *ret_blocks)
+{
+    uint64_t whole = pool_alloc(f, 4 * GRANULE, &stream_a);
+
+    assert_int_equal(size_at(f, whole), 4);
+    pool_free(f, whole, &stream_a);
+    for (uint64_t i = 0; i < 2; i++) {
+        ret_blocks[i] = pool_alloc(f, 2 * GRANULE, &stream_a);
+        assert_int_equal(size_at(f, ret_blocks[i]), 4);
+        fake_vm_write(&f->vm, ret_blocks[i], 2 * GRANULE, 100 * (i + 1));
+    }
+}
+
 /* Of a large chunk, the memory beside the block stays the pool's, in chunks of its own. */
 static void test_neighbours_in_a_chunk(void **state)
 {
     for (uint64_t exported = 0; exported < 2; exported++) {
-        uint64_t whole, blocks[2];
         struct pool_fixture f;
+        uint64_t blocks[2];
 
         open_large(&f);
-        whole = pool_alloc(&f, 4 * GRANULE, &stream_a);
-        assert_int_equal(size_at(&f, whole), 4);
-        pool_free(&f, whole, &stream_a);
-        for (uint64_t i = 0; i < 2; i++) {
-            blocks[i] = pool_alloc(&f, 2 * GRANULE, &stream_a);
-            assert_int_equal(size_at(&f, blocks[i]), 4);
-            fake_vm_write(&f.vm, blocks[i], 2 * GRANULE, 100 * (i + 1));
-        }
+        share_a_chunk(&f, blocks);
         assert_int_equal(export(&f, blocks[exported]), SPW_OK);
         for (uint64_t i = 0; i < 2; i++) {
             pool_expect(&f, blocks[i], 2, 100 * (i + 1), 0);
             assert_int_equal(size_at(&f, blocks[i]), 2);
+        }
+        pool_close(&f);
+    }
+}
+
+/* The memory beside the block stays on the host. Both copies are waited for, whichever is the last.
+ */
+static void test_neighbours_on_the_host(void **state)
+{
+    for (uint64_t exported = 0; exported < 2; exported++) {
+        struct pool_fixture f;
+        uint64_t blocks[2];
+        bool done;
+
+        open_large(&f);
+        share_a_chunk(&f, blocks);
+        assert_int_equal(spill(&f, 4), 4 * GRANULE);
+        assert_int_equal(
+            spw_pool_export_begin(f.pool, blocks[exported], id_of(&f, blocks[exported]), &done),
+            SPW_OK);
+        assert_int_equal(spw_pool_export_drain(f.pool), SPW_OK);
+        f.vm.immediate = false;
+        assert_int_equal(spw_pool_export_copy(f.pool), SPW_OK);
+        for (int left = 2; left > 0; left--) {
+            f.vm.finished = f.vm.clock - (uint64_t)left;
+            assert_int_equal(spw_pool_export_poll(f.pool), SPW_E_AGAIN);
+        }
+        fake_vm_complete(&f.vm);
+        assert_int_equal(spw_pool_export_poll(f.pool), SPW_OK);
+        assert_int_equal(spw_pool_export_commit(f.pool), SPW_OK);
+        spw_pool_export_end(f.pool);
+        pool_check(&f);
+        for (uint64_t i = 0; i < 2; i++) {
+            pool_expect(&f, blocks[i], 2, 100 * (i + 1), /* on_host */ i == exported ? 0 : 2);
         }
         pool_close(&f);
     }
@@ -382,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_content_stays),
         cmocka_unit_test(test_spilled),
         cmocka_unit_test(test_neighbours_in_a_chunk),
+        cmocka_unit_test(test_neighbours_on_the_host),
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_shared_granule),
         cmocka_unit_test(test_what_cannot_be_exported),
