@@ -497,7 +497,11 @@ static void with_registered(void)
 
     for (int i = 0; i < COLD; i++) {
         /* Drivers differ in their answer for mapped memory. */
-        (void)cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, cold[i] + MIB);
+        if (i % 2 == 0) {
+            (void)cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, cold[i] + MIB);
+        } else {
+            (void)cuMulticastBindAddr(0, 0, cold[i] + MIB, 1, 0);
+        }
     }
     hold_and_allocate();
 }
