@@ -1,12 +1,13 @@
 /* Work of one device that uses memory of another one, which has to make room meanwhile: the memory
  * must stay in its place until the work is done.
  *
- *     across WAY     peer, plain, host, row, graph or kernel: how device 0 uses the memory
+ *     across WAY     peer, plain, host, row, graph, kernel or freed: how device 0 uses the memory
  *
  * Device 0 waits for a flag, and then copies from a block of device 1, or adds 1 to each word of
  * it. While it waits, device 1 gets more blocks than it has room for. Prints how many there were,
  * and if the content was right. Where nothing is allocated on device 0 (host, kernel), its context
- * is only retained.
+ * is only retained. freed: a graph is launched in another context than it was captured in; the
+ * memory is freed then, and one more block may take its place.
  */
 #include <cuda.h>
 #include <stdbool.h>
@@ -60,16 +61,29 @@ static void row(void)
     MUST(cuMemcpy3DPeerAsync(&copy, stream));
 }
 
-static void graph(void)
+static CUgraphExec executable;
+
+static void make_graph(void)
 {
     CUgraph captured;
-    CUgraphExec executable;
 
     MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     peer();
     MUST(cuStreamEndCapture(stream, &captured));
     MUST(cuGraphInstantiate(&executable, captured, 0));
+}
+
+static void launch_graph(void)
+{
     MUST(cuGraphLaunch(executable, stream));
+}
+
+/* From now on everything is done in another context of device 0. */
+static void make_graph_and_leave(void)
+{
+    make_graph();
+    MUST(cuCtxCreate(&contexts[0], NULL, 0, 0));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 }
 
 /* Device 0 has access by the memory pool. */
@@ -90,10 +104,19 @@ static void kernel(void)
 
 static const struct {
     const char *name;
+    void (*prepare)(void); /* before the stream waits */
     void (*use)(void);
     bool allocates; /* on device 0 */
-} ways[] = {{"peer", peer, true}, {"plain", plain, true}, {"host", to_host, false},
-            {"row", row, true},   {"graph", graph, true}, {"kernel", kernel, false}};
+    int others;
+} ways[] = {
+    {"peer", NULL, peer, true, OTHERS},
+    {"plain", NULL, plain, true, OTHERS},
+    {"host", NULL, to_host, false, OTHERS},
+    {"row", NULL, row, true, OTHERS},
+    {"graph", make_graph, launch_graph, true, OTHERS},
+    {"kernel", NULL, kernel, false, OTHERS},
+    {"freed", make_graph_and_leave, launch_graph, true, 1},
+};
 
 static bool is_right(const unsigned char *bytes)
 {
@@ -141,11 +164,17 @@ int main(int argc, char **argv)
         MUST(cuMemAlloc(&to, BYTES));
     }
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    if (ways[way].prepare != NULL) {
+        ways[way].prepare();
+    }
 
     MUST(cuStreamWaitValue32(stream, (CUdeviceptr)(uintptr_t)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
     ways[way].use();
     MUST(cuCtxSetCurrent(contexts[1]));
-    while (count < OTHERS && cuMemAlloc(&others[count], OTHER_BYTES) == CUDA_SUCCESS) {
+    if (strcmp(argv[1], "freed") == 0) {
+        MUST(cuMemFree(from));
+    }
+    while (count < ways[way].others && cuMemAlloc(&others[count], OTHER_BYTES) == CUDA_SUCCESS) {
         MUST(cuMemsetD8Async(others[count++], 1, OTHER_BYTES, NULL));
     }
     MUST(cuCtxSetCurrent(contexts[0]));

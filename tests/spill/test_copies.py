@@ -49,6 +49,13 @@ class Copies(harness.Case):
                 self.assertEqual(result.stdout, "9 other blocks, content right\n")
                 self.assertGreater(result.device(1)["host_peak_bytes"], 0)
 
+    def test_freed_while_another_device_uses_it(self):
+        """Also where the driver does not tell what the graph uses, or whose its stream is."""
+        for fail in ("", "cuGraphGetNodes:1+:801", "cuStreamGetCtx:1+:801"):
+            with self.subTest(fail):
+                result = self.run_program(ACROSS, "freed", SIM_DEVICES=2, SIM_FAIL=fail)
+                self.assertEqual(result.stdout, "1 other blocks, content right\n")
+
     def test_every_function(self):
         for crossing in ("works", "refused", "wrong"):
             for seed in (0, 3):
