@@ -4,9 +4,9 @@
  *
  * ROUNDS 0: until it is killed. Writes "N" lines to stdout: so many allocations and frees were made
  * before. early: a child does the same first, before its parent uses CUDA; late: after some rounds,
- * a child is made and ends at once; full: the file system refuses a recording's second MiB; fuller:
- * and the first; named: a file needs a name from the start; marks: the program marks parts and
- * steps in great number first. */
+ * a child is made, which must not hold the recording open, and ends at once; full: the file system
+ * refuses a recording's second MiB; fuller: and the first; named: a file needs a name from the
+ * start; marks: the program marks parts and steps in great number first. */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,13 +16,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
 
-enum { LIVE = 32, THREADS_MOST = 16, SAY_EVERY = 50, MARKS = 5000 };
+enum { LIVE = 32, THREADS_MOST = 16, SAY_EVERY = 50, MARKS = 5000, FDS_MOST = 4096 };
 
 static unsigned long rounds;
 static int (*mark_step)(void);
@@ -113,6 +114,20 @@ static void *churn(void *argument)
     return NULL;
 }
 
+/* True if this process has a descriptor of the recording, and with it the lock of the file. */
+static bool holds_recording(void)
+{
+    struct stat recording, other;
+    bool holds = false;
+
+    HOLD(stat(getenv("SPILLWAY_RECORD"), &recording) == 0);
+    for (int fd = 0; fd < FDS_MOST; fd++) {
+        holds = holds || (fstat(fd, &other) == 0 && other.st_dev == recording.st_dev &&
+                          other.st_ino == recording.st_ino);
+    }
+    return holds;
+}
+
 int main(int argc, char **argv)
 {
     int threads = argc > 2 ? atoi(argv[2]) : 1;
@@ -134,6 +149,7 @@ int main(int argc, char **argv)
 
         if (late) {
             (void)churn((void *)1);
+            HOLD(holds_recording());
         } else {
             (void)usleep(30000); /* start times of processes are known to 10 ms */
         }
@@ -142,7 +158,7 @@ int main(int argc, char **argv)
             (void)churn((void *)1);
         }
         if (child == 0) {
-            exit(0);
+            exit(late && holds_recording());
         }
         HOLD(waitpid(child, &status, 0) == child);
         printf("child: %d\n", status);
