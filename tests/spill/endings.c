@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 enum { BYTES = 8 * MIB };
 
@@ -140,6 +141,30 @@ static void thread(void)
     print_wrong();
 }
 
+static void wait_for(const uint32_t *value, CUstream stream)
+{
+    MUST(cuStreamWaitValue32(stream, (CUdeviceptr)(uintptr_t)value, 1, CU_STREAM_WAIT_VALUE_EQ));
+}
+
+/* Work waits for the flag, reads a block and frees it. */
+static void read_and_free(CUdeviceptr block, CUstream stream)
+{
+    *flag = 0;
+    wait_for(flag, stream);
+    MUST(cuMemcpyDtoHAsync(host, block, BYTES, stream));
+    MUST(cuMemFreeAsync(block, stream));
+}
+
+/* The same on a stream of the current context. */
+static CUstream read_and_free_aside(CUdeviceptr block)
+{
+    CUstream stream;
+
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    read_and_free(block, stream);
+    return stream;
+}
+
 /* Work of device 1 uses memory of device 0 and frees it; then the program waits for device 0. */
 static void peer_free(void)
 {
@@ -151,16 +176,114 @@ static void peer_free(void)
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     filled(&block, 7, stream);
     MUST(cuCtxSetCurrent(contexts[1]));
-    MUST(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
-    MUST(cuStreamWaitValue32(side, (CUdeviceptr)(uintptr_t)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
-    MUST(cuMemcpyDtoHAsync(host, block, BYTES, side));
-    MUST(cuMemFreeAsync(block, side));
+    side = read_and_free_aside(block);
     MUST(cuCtxSetCurrent(contexts[0]));
     MUST(cuCtxSynchronize());
     filled(&other, 1, stream);
     let_go();
     MUST(cuStreamSynchronize(side));
     print_wrong();
+}
+
+/* Work of a context frees memory; then the program waits for another context of the device. */
+static void context_free(void)
+{
+    CUstream stream, side;
+    CUdeviceptr block, other;
+
+    prepare(1);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    filled(&block, 7, stream);
+    side = read_and_free_aside(block);
+    MUST(cuCtxCreate(&contexts[1], NULL, 0, 0));
+    MUST(cuCtxSynchronize());
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    filled(&other, 1, stream);
+    let_go();
+    MUST(cuStreamSynchronize(side));
+    print_wrong();
+}
+
+/* Of the simulated driver. */
+int spillway_sim_fail(const char *list);
+unsigned long long spillway_sim_calls(const char *name);
+
+/* A wait that fails says nothing of the work. */
+static void refused_wait(void)
+{
+    CUstream stream, side;
+    CUdeviceptr block, other;
+
+    prepare(1);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < 2; i++) {
+        filled(&block, 7, stream);
+        side = read_and_free_aside(block);
+        MUST(spillway_sim_fail(i == 0 ? "cuStreamSynchronize:1:999" : "cuCtxSynchronize:1:999"));
+        printf("%d, ", (int)(i == 0 ? cuStreamSynchronize(side) : cuCtxSynchronize()));
+        MUST(spillway_sim_fail(NULL));
+        filled(&other, 1, stream);
+        let_go();
+        MUST(cuStreamSynchronize(side));
+        print_wrong();
+    }
+}
+
+static void *await_stream(void *stream)
+{
+    MUST(cuCtxSetCurrent(contexts[0]));
+    MUST(cuStreamSynchronize(stream));
+    return NULL;
+}
+
+static void *await_context(void *unused)
+{
+    MUST(cuCtxSetCurrent(contexts[0]));
+    MUST(cuCtxSynchronize());
+    return unused;
+}
+
+/* A thread waits, for the stream or the context; meanwhile memory is freed by work that it does not
+ * wait for. */
+static void free_meanwhile(void *(*await)(void *), const char *call)
+{
+    unsigned long long calls;
+    struct timespec end;
+    CUstream stream, side;
+    CUdeviceptr block, other;
+    uint32_t *early;
+    pthread_t thread;
+
+    MUST(cuMemHostAlloc((void **)&early, sizeof(*early), CU_MEMHOSTALLOC_PORTABLE));
+    *early = 0;
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
+    filled(&block, 7, stream);
+    wait_for(early, side);
+    calls = spillway_sim_calls(call);
+    pthread_create(&thread, NULL, await, side);
+    while (spillway_sim_calls(call) == calls) {
+        (void)usleep(1000);
+    }
+    (void)usleep(20000); /* until it waits */
+    read_and_free(block, side);
+    __atomic_store_n(early, 1, __ATOMIC_RELEASE);
+    end = (struct timespec){.tv_sec = time(NULL) + 10};
+    if (pthread_timedjoin_np(thread, NULL, &end) != 0) {
+        let_go(); /* it was so late that it waits for all of the work */
+        pthread_join(thread, NULL);
+    }
+    filled(&other, 1, stream);
+    let_go();
+    MUST(cuStreamSynchronize(side));
+    print_wrong();
+}
+
+static void late_free(void)
+{
+    prepare(1);
+    free_meanwhile(await_stream, "cuStreamSynchronize");
+    free_meanwhile(await_context, "cuCtxSynchronize");
 }
 
 /* A kernel of the current device uses memory of device 0. */
@@ -371,6 +494,9 @@ static const struct {
 } cases[] = {{"other-context", other_context},
              {"thread", thread},
              {"peer-free", peer_free},
+             {"context-free", context_free},
+             {"refused-wait", refused_wait},
+             {"late-free", late_free},
              {"pool-right", pool_right},
              {"peer-right", peer_right},
              {"ended-right", ended_right},

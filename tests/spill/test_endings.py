@@ -29,6 +29,16 @@ class Endings(harness.Case):
         """It says nothing of work of another device, which used the same memory."""
         self.run_case("peer-free", "0 bytes wrong\n", SIM_DEVICES=2)
 
+    def test_a_wait_for_one_context(self):
+        """It says nothing of work of another context of the device."""
+        self.run_case("context-free", "0 bytes wrong\n")
+
+    def test_a_wait_that_fails(self):
+        self.run_case("refused-wait", "999, 0 bytes wrong\n999, 0 bytes wrong\n")
+
+    def test_a_free_while_a_thread_waits(self):
+        self.run_case("late-free", "0 bytes wrong\n0 bytes wrong\n")
+
     def test_rights_of_another_device(self):
         for name in "pool-right", "peer-right", "ended-right":
             with self.subTest(name):
