@@ -25,7 +25,11 @@ static const char *read_state(int pid, char *text, size_t capacity)
     ssize_t length;
     int fd;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    if (pid == 0) {
+        snprintf(path, sizeof(path), "/proc/self/stat");
+    } else {
+        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    }
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return NULL;

@@ -6,7 +6,8 @@
 #include <time.h>
 
 /* The start of `pid`, in clock ticks since boot, and its state letter ('R', 'Z', ...). Returns
- * false when there is no such process. */
+ * false when there is no such process. 0 is the calling process, whose own number is another's in
+ * /proc where that shows the processes of another namespace. */
 bool spw_process_start(int pid, uint64_t *ret_ticks, char *ret_state);
 
 /* The processor time of `pid` and of the children that it waited for, in clock ticks (of

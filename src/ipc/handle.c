@@ -18,17 +18,18 @@ bool spw_ipc_handle_is_ours(const struct spw_ipc_handle *handle)
     return handle->magic == MAGIC;
 }
 
-static uint64_t start_of(int pid)
+/* The start of this process; 0: not known. */
+static uint64_t own_start(void)
 {
     uint64_t ticks = 0;
     char state;
 
-    return spw_process_start(pid, &ticks, &state) ? ticks : 0;
+    return spw_process_start(0, &ticks, &state) ? ticks : 0;
 }
 
 bool spw_ipc_handle_is_mine(const struct spw_ipc_handle *handle)
 {
-    return handle->pid == (uint32_t)getpid() && handle->start == start_of(getpid());
+    return handle->pid == (uint32_t)getpid() && handle->start == own_start();
 }
 
 void spw_ipc_handle_init(struct spw_ipc_handle *handle)
@@ -37,5 +38,5 @@ void spw_ipc_handle_init(struct spw_ipc_handle *handle)
     handle->magic = MAGIC;
     handle->version = SPW_IPC_VERSION;
     handle->pid = (uint32_t)getpid();
-    handle->start = start_of(getpid());
+    handle->start = own_start();
 }

@@ -100,7 +100,7 @@ struct spw_stats *spw_stats_create(void)
     stats->version = SPW_STATS_VERSION;
     stats->bytes = sizeof(*stats);
     stats->pid = (int)getpid();
-    spw_process_start(stats->pid, &stats->start, &state);
+    spw_process_start(0, &stats->start, &state);
     atomic_store(&process.stats, stats);
     return stats;
 }

@@ -4,7 +4,9 @@
  *                          memory of its own; thread: allocates on another thread; fill: allocates
  *                          until none is left, and once more; lock: page-locks host memory three
  *                          times and frees one; die: ends by a signal; fork: calls CUDA in a
- *                          child, where it fails; wait: prints a line, then reads one */
+ *                          child, where it fails; wait: prints a line, then reads one; exec:
+ *                          executes this program anew, with the commands that follow; other:
+ *                          executes `cat` */
 #include "check.h"
 
 #include <cuda.h>
@@ -176,6 +178,14 @@ int main(int argc, char **argv)
 {
     begin();
     for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "exec") == 0) {
+            char *program = argv[0];
+
+            argv[i] = program;
+            execv(program, argv + i);
+        } else if (strcmp(argv[i], "other") == 0) {
+            execlp("cat", "cat", (char *)NULL);
+        }
         run(argv[i]);
     }
     return 0;

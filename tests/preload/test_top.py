@@ -21,9 +21,9 @@ PROGRAM = PROGRAMS / "sites"
 
 
 class Top(harness.Case):
-    def start(self, *words, launcher=True, **variables):
-        """The program, waiting, and its pid."""
-        command = [PROGRAM, *words, "wait"]
+    def start(self, *words, launcher=True, before=(), **variables):
+        """The program, waiting, and its pid; that of the command `before` it, if there is one."""
+        command = [*before, PROGRAM, *words, "wait"]
         if launcher:
             command = [COMMAND, "sim", "--memory", "1GiB", "--summary", "off", "--", *command]
         process = subprocess.Popen(
@@ -31,9 +31,8 @@ class Top(harness.Case):
             stderr=subprocess.DEVNULL, text=True,
             env={**harness.environment(not launcher, not launcher, SUMMARY="off"), **variables})
         self.addCleanup(process.communicate)
-        self.assertEqual(process.stdout.readline(), "waiting\n")
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        return process, int(children.read_text()) if launcher else process.pid
+        self.waiting(process)
+        return process, self.child_of(process.pid) if launcher else process.pid
 
     def top(self, *arguments, status=0):
         result = self.run_command([COMMAND, "top", *arguments], harness.environment(False, False))
@@ -110,6 +109,106 @@ class Top(harness.Case):
             if select.select([terminal], [], [], 0.1)[0]:
                 text += os.read(terminal, 65536).decode(errors="replace")
         return text
+
+    def waiting(self, process):
+        self.assertEqual(process.stdout.readline(), "waiting\n")
+
+    def test_executed(self):
+        """A process that executes another program is shown as that one."""
+        for launcher in True, False:
+            with self.subTest(launcher=launcher):
+                words = "take", "wait", "exec", "peak", "take", "wait", "other"
+                process, pid = self.start(*words, launcher=launcher)
+                top = self.watch(pid, "--json")
+                everything = self.watch("--json", "--sort", "pid")
+                self.assertEqual(self.next(top)["process"], "sites take")
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.waiting(process)
+                shown = self.until(top, lambda frame: frame["process"] != "sites take")
+                self.assertEqual(shown["process"], "sites peak")
+                self.assertEqual(shown["devices"][0]["live_peak_bytes"], 64 * MIB)
+                self.assertEqual(shown["devices"][0]["sites"][1]["label"],
+                                 "take_exported in sites")
+                self.until(everything, lambda frame: self.name_of(pid, frame) == "sites peak")
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.assertEqual(top.wait(timeout=20), 1)
+                self.assertEqual(top.stderr.read(),
+                                 f"spillway: top: process {pid}: it runs another program now, "
+                                 "which does not use CUDA yet\n")
+                self.until(everything, lambda frame: self.name_of(pid, frame) is None)
+
+    def watch(self, *arguments):
+        """A command that goes on, each tenth of a second."""
+        top = subprocess.Popen([str(COMMAND), "top", "--interval", "0.1", *map(str, arguments)],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True,
+                               env=harness.environment(False, False))
+        self.addCleanup(top.communicate)
+        self.addCleanup(top.terminate)
+        return top
+
+    @staticmethod
+    def next(top):
+        return json.loads(top.stdout.readline())
+
+    def until(self, top, is_wanted):
+        """The first frame that is wanted."""
+        end = time.monotonic() + 30
+        while not is_wanted(frame := self.next(top)):
+            self.assertLess(time.monotonic(), end, frame)
+        return frame
+
+    @staticmethod
+    def name_of(pid, shown):
+        return next((process["process"] for process in shown["processes"]
+                     if process["pid"] == pid), None)
+
+    def test_other_namespace(self):
+        """A process in a container knows itself by another number than the command."""
+        for options in ("--mount-proc",), ():
+            apart = ["unshare", "--map-root-user", "--pid", "--fork", *options]
+            probe = subprocess.run([*apart, "true"], text=True, capture_output=True)
+            if probe.returncode != 0:
+                self.skipTest("no namespace of processes can be made here: " + probe.stderr)
+            for launcher in True, False:
+                with self.subTest(options=options, launcher=launcher):
+                    process, pid = self.start("take", launcher=launcher, before=apart)
+                    pid = self.child_of(pid)
+                    shown = json.loads(self.top(pid, "--once", "--json").stdout)
+                    self.assertEqual((shown["pid"], shown["process"]), (pid, "sites take"))
+                    self.assertEqual(shown["devices"][0]["live_bytes"], 8 * MIB)
+                    self.assertEqual(len(shown["devices"][0]["sites"]), 2)
+                    self.assertEqual([row[0] for row in self.listed([pid])], [str(pid)])
+                    process.communicate("\n")
+
+    def test_left_running_in_another_namespace(self):
+        """The launcher ends before such a process, and does not take it for one that died."""
+        apart = ["unshare", "--map-root-user", "--pid", "--fork"]
+        if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no namespace of processes can be made here")
+        stats = self.folder / "stats.json"
+        read, write = os.pipe()
+        launcher = subprocess.Popen(
+            [str(COMMAND), "sim", "--memory", "1GiB", "--summary", "off", "--stats", str(stats),
+             "--", "sh", "-c", f'"$@" <&{read} & read line', "sh", *apart, str(PROGRAM), "take",
+             "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, pass_fds=(read,), env=harness.environment(False, False))
+        self.waiting(launcher)
+        launcher.stdin.write("\n")
+        launcher.stdin.flush()
+        self.assertEqual(launcher.wait(), 0)
+        self.assertFalse(stats.exists())
+        os.write(write, b"\n")
+        launcher.communicate()
+        self.assertEqual(json.loads(stats.read_text())["devices"][0]["live_bytes"], 8 * MIB)
+        os.close(read)
+        os.close(write)
+
+    @staticmethod
+    def child_of(pid):
+        return int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text())
 
     def test_where_there_is_nothing(self):
         sleeper = subprocess.Popen(["sleep", "100"])

@@ -115,25 +115,53 @@ static void guard(void)
 
 /* ---- frames ---- */
 
-/* Takes the next look at what is shown. False, with one line on stderr, when it cannot be read any
- * more. */
+/* Opens the process that is shown. */
+static enum spw_cli_watch open_process(struct view *view)
+{
+    enum spw_cli_watch result = spw_cli_watched_open(view->settings.pid, &view->process);
+
+    view->sites_file = -1;
+    if (result == SPW_CLI_WATCH_OPENED && view->process.sites[0] != '\0') {
+        view->sites_file = spw_cli_process_open(view->settings.pid, view->process.sites);
+    }
+    return result;
+}
+
+/* Takes the next look at the process that is shown, which may have executed another program.
+ * Returns NULL, or why there is nothing to see. */
+static const char *read_process(struct view *view)
+{
+    if (spw_cli_watched_replaced(&view->process)) {
+        spw_cli_watched_close(&view->process);
+        if (view->sites_file >= 0) {
+            (void)close(view->sites_file);
+        }
+        return open_process(view) == SPW_CLI_WATCH_OPENED
+                   ? NULL
+                   : "it runs another program now, which does not use CUDA yet";
+    }
+    return spw_cli_watched_read(&view->process) ? NULL : "its statistics are damaged";
+}
+
+/* Takes the next look at what is shown. False, with one line on stderr, when there is nothing to
+ * see any more. */
 static bool read_all(struct view *view)
 {
-    bool read = true;
+    const char *problem = NULL;
 
     (void)alarm(FRAME_LIMIT_S);
     if (view->settings.pid == 0) {
         spw_cli_running_read(&view->running);
         spw_cli_list_sort(&view->running, view->settings.sort);
     } else {
-        read = spw_cli_watched_read(&view->process);
+        problem = read_process(view);
     }
     (void)alarm(0);
-    if (!read) {
+    if (problem != NULL) {
         spw_cli_terminal_leave();
-        spw_cli_complain("top", "process %d: its statistics are damaged", view->settings.pid);
+        spw_cli_complain("top", "process %d: %s", view->settings.pid, problem);
     }
-    return read;
+    return problem == NULL;
 }
 
 /* The marked process must be one of the list. */
@@ -411,7 +439,6 @@ static bool open_view(struct view *view)
 {
     enum spw_cli_watch result;
 
-    view->sites_file = -1;
     if (view->settings.pid == 0) {
         (void)alarm(FRAME_LIMIT_S);
         spw_cli_running_read(&view->running);
@@ -419,14 +446,11 @@ static bool open_view(struct view *view)
         return true;
     }
     (void)alarm(FRAME_LIMIT_S);
-    result = spw_cli_watched_open(view->settings.pid, &view->process);
+    result = open_process(view);
     (void)alarm(0);
     if (result != SPW_CLI_WATCH_OPENED) {
         spw_cli_watched_complain("top", view->settings.pid, result);
         return false;
-    }
-    if (view->process.sites[0] != '\0') {
-        view->sites_file = spw_cli_process_open(view->settings.pid, view->process.sites);
     }
     return true;
 }

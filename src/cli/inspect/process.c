@@ -44,16 +44,21 @@ static bool find_descriptor(int pid, const char *name, char ret_path[SPW_CLI_PRO
 }
 
 /* True when a mapped file is the process's statistics in a run directory: PID or PID.NUMBER, in a
- * directory called spillway-XXXXXX. */
+ * directory called spillway-XXXXXX. PID is the one by which the process knows itself. */
 static bool is_statistics(const char *path, int pid)
 {
     const char *name = strrchr(path, '/');
+    long number;
     char *end;
 
-    if (name == NULL || strstr(path, "/spillway-") == NULL || strtol(name + 1, &end, 10) != pid) {
+    if (name == NULL || strstr(path, "/spillway-") == NULL) {
         return false;
     }
-    return *end == '\0' || (*end == '.' && strspn(end + 1, "0123456789") == strlen(end + 1));
+    number = strtol(name + 1, &end, 10);
+    if (*end != '\0' && (*end != '.' || strspn(end + 1, "0123456789") != strlen(end + 1))) {
+        return false;
+    }
+    return number > 0 && number == spw_cli_process_own_pid(pid);
 }
 
 /* Writes the path by which this process can open the file: a process in a container has another
@@ -106,6 +111,29 @@ enum spw_cli_found spw_cli_process_find(int pid, char ret_stats[SPW_CLI_PROCESS_
         (void)find_descriptor(pid, "spillway-sites", ret_sites);
     }
     return result;
+}
+
+bool spw_cli_process_maps(int pid, int file)
+{
+    char name[64], line[PATH_MAX + 128];
+    bool any = false, found = false;
+    struct stat status;
+    FILE *maps;
+
+    snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+    maps = fstat(file, &status) == 0 ? fopen(name, "re") : NULL;
+    while (maps != NULL && !found && fgets(line, sizeof(line), maps) != NULL) {
+        unsigned long inode = 0;
+
+        /* The device in this list is not always that of fstat. */
+        any = true;
+        found = sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == status.st_ino &&
+                strstr(line, "spillway-") != NULL;
+    }
+    if (maps != NULL) {
+        fclose(maps);
+    }
+    return found || !any;
 }
 
 bool spw_cli_process_parse(const char *text, int *ret_pid)

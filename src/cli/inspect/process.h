@@ -24,6 +24,10 @@ bool spw_cli_process_parse(const char *text, int *ret_pid);
 enum spw_cli_found spw_cli_process_find(int pid, char ret_stats[SPW_CLI_PROCESS_PATH],
                                         char ret_sites[SPW_CLI_PROCESS_PATH]);
 
+/* False when the process does not map the file any more: it has executed another program. True as
+ * well when nothing is known of it, as when it is ending. */
+bool spw_cli_process_maps(int pid, int file);
+
 /* Opens such a path for reading; the caller closes the descriptor. Returns -1 with errno set: EPERM
  * when the file belongs neither to the process's user nor to root. */
 int spw_cli_process_open(int pid, const char *path);

@@ -71,7 +71,8 @@ static void scan(struct spw_cli_running *running)
     free(spare);
 }
 
-static void read_known(struct spw_cli_running *running)
+/* With `checking`, lets go of those that have executed another program as well. */
+static void read_known(struct spw_cli_running *running, bool checking)
 {
     int kept = 0;
 
@@ -79,7 +80,8 @@ static void read_known(struct spw_cli_running *running)
         struct spw_cli_watched *watched = running->list[i];
 
         reading = watched->pid;
-        if (spw_cli_watched_lives(watched) && spw_cli_watched_read(watched)) {
+        if (spw_cli_watched_lives(watched) && !(checking && spw_cli_watched_replaced(watched)) &&
+            spw_cli_watched_read(watched)) {
             running->list[kept++] = watched;
         } else {
             spw_cli_watched_close(watched);
@@ -93,9 +95,10 @@ static void read_known(struct spw_cli_running *running)
 void spw_cli_running_read(struct spw_cli_running *running)
 {
     uint64_t begin = milliseconds();
+    bool due = begin >= running->next_scan_ms;
 
-    read_known(running);
-    if (begin >= running->next_scan_ms) {
+    read_known(running, /* checking */ due);
+    if (due) {
         uint64_t took, wait;
 
         scan(running);

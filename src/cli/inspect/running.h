@@ -13,7 +13,8 @@ struct spw_cli_running {
 };
 
 /* Takes the next look at the processes of the list, lets go of those that have ended, and adds new
- * ones. Those are looked for every two seconds, less often where that takes long. The caller sets
+ * ones. Those, and programs that a process has executed in the place of the one before, are looked
+ * for every two seconds, less often where that takes long. The caller sets
  * *running to zero before the first call, and closes it. */
 void spw_cli_running_read(struct spw_cli_running *running);
 

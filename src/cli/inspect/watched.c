@@ -166,6 +166,11 @@ bool spw_cli_watched_lives(const struct spw_cli_watched *watched)
            state != 'Z' && state != 'X';
 }
 
+bool spw_cli_watched_replaced(const struct spw_cli_watched *watched)
+{
+    return !spw_cli_process_maps(watched->pid, watched->stats_file);
+}
+
 uint64_t spw_cli_watched_rate(const struct spw_cli_watched *watched, const _Atomic uint64_t *now,
                               const _Atomic uint64_t *before)
 {

@@ -55,6 +55,10 @@ bool spw_cli_watched_read(struct spw_cli_watched *watched);
 /* False when the process has ended, even if another one got its pid. */
 bool spw_cli_watched_lives(const struct spw_cli_watched *watched);
 
+/* True when the process has executed another program since: the statistics are those of the one
+ * before. */
+bool spw_cli_watched_replaced(const struct spw_cli_watched *watched);
+
 /* How much a counter has risen per second between the two looks; 0 when it fell. */
 uint64_t spw_cli_watched_rate(const struct spw_cli_watched *watched, const _Atomic uint64_t *now,
                               const _Atomic uint64_t *before);

@@ -4,6 +4,7 @@
 #include "common/process.h"
 #include "cli/console/messages.h"
 #include "cli/inspect/call_sites.h"
+#include "cli/inspect/process.h"
 #include "cli/recording/compress.h"
 #include "callsite/report.h"
 #include "stats/exit.h"
@@ -49,17 +50,39 @@ bool spw_cli_run_directory_create(const char *command)
     return false;
 }
 
-/* False for a zombie, and for another process that got the same pid later. */
-static bool is_running(const struct spw_stats *stats)
+/* True if `pid` is the process of the statistics. False for a zombie, and for another process that
+ * got the same pid later. */
+static bool is_process(int pid, const struct spw_stats *stats)
 {
     uint64_t start;
     char state;
 
-    if (kill(stats->pid, 0) != 0 && errno == ESRCH) {
-        return false;
+    return spw_process_start(pid, &start, &state) && state != 'Z' && state != 'X' &&
+           start == stats->start && spw_cli_process_own_pid(pid) == stats->pid;
+}
+
+/* In a container a process knows itself by another number than this command. */
+static bool is_running(const struct spw_stats *stats)
+{
+    bool found = is_process(stats->pid, stats);
+    const struct dirent *entry;
+    DIR *processes;
+    uint64_t start;
+    char state;
+
+    if (!spw_process_start(0, &start, &state)) { /* /proc is not mounted */
+        return kill(stats->pid, 0) == 0 || errno != ESRCH;
     }
-    return !spw_process_start(stats->pid, &start, &state) ||
-           (state != 'Z' && state != 'X' && start == stats->start);
+    processes = opendir("/proc");
+    while (!found && processes != NULL && (entry = readdir(processes)) != NULL) {
+        int pid = (int)strtol(entry->d_name, NULL, 10);
+
+        found = pid > 0 && is_process(pid, stats);
+    }
+    if (processes != NULL) {
+        closedir(processes);
+    }
+    return found;
 }
 
 /* The call sites of the process whose statistics are being written. */

@@ -144,7 +144,7 @@ void sim_neighbours_start(void)
     if (file == NULL || mine != NULL) {
         return;
     }
-    (void)spw_process_start(pid, &start, &state);
+    (void)spw_process_start(0, &start, &state);
     locked = lock();
     mine = slot_of(pid, start);
     if (mine != NULL) {
