@@ -25,6 +25,7 @@
 #include "record/record.h"
 #include "stats/exit.h"
 #include "stats/file.h"
+#include "stats/output.h"
 #include "stats/path.h"
 #include "stats/shm.h"
 #include "stats/stats.h"
@@ -275,10 +276,8 @@ static void start_record(struct spw_driver *driver)
         .call_name = call_name,
         .rule_name = rule_name,
         .about = {stats->process, stats->mode, host, rule_name(0) != NULL ? stats->policy : NULL},
-        .file = stats->record,
     };
 
-    stats->record[0] = '\0';
     if (path.set) {
         (void)gethostname(host, sizeof(host) - 1);
         spw_record_start(&start);

@@ -5,6 +5,7 @@
 #include "common/options.h"
 #include "record/sites.h"
 #include "record/writer.h"
+#include "stats/output.h"
 #include "stats/path.h"
 
 #include <errno.h>
@@ -145,7 +146,7 @@ static __attribute__((noinline, cold)) void make_file(void)
     if (spw_record_writer_open(start.path, start.start_ticks, start.limit, start.permille,
                                (uint32_t)start.devices, start.rank)) {
         name_all(&start);
-        snprintf(start.file, SPW_RECORD_PATH, "%s", spw_record_writer.file.path);
+        spw_stats_output_set(SPW_STATS_RECORDING, spw_record_writer.file.path);
         return;
     }
     atomic_store(&spw_record_on, false);

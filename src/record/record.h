@@ -40,7 +40,6 @@ struct spw_record_start {
     const char *(*call_name)(int call);           /* of a driver call; NULL behind the last one */
     const char *(*rule_name)(int rule);           /* of the policy, from 0; likewise */
     const char *about[5];                         /* SPW_RECORD_NAMED_ABOUT; NULL: not known */
-    char *file; /* SPW_RECORD_PATH bytes: gets the file's path when there is one */
 };
 
 /* Begins a recording, and registers the exit handler that ends it. The file is made at the first

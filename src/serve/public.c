@@ -13,6 +13,7 @@
 #include "common/start.h"
 #include "serve/decision.h"
 #include "serve/pause.h"
+#include "stats/output.h"
 #include "stats/stats.h"
 
 #include <limits.h>
@@ -145,9 +146,9 @@ SPW_EXPORT const char *spillway_about(const char *name)
         return stats->policy;
     }
     if (strcmp(name, "statistics") == 0) {
-        return stats->path;
+        return spw_stats_output_path(SPW_STATS_FILE);
     }
-    return strcmp(name, "recording") == 0 ? stats->record : NULL;
+    return strcmp(name, "recording") == 0 ? spw_stats_output_path(SPW_STATS_RECORDING) : NULL;
 }
 
 static CUresult mark(const char *name, bool begin)

@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "common/start.h"
 #include "stats/file.h"
+#include "stats/output.h"
 #include "stats/path.h"
 #include "stats/process.h"
 #include "stats/summary.h"
@@ -37,24 +38,25 @@ static void at_exit(void)
 void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
                      enum spw_summary summary, int device_count)
 {
+    char expanded[SPW_STATS_PATH];
+
     snprintf(stats->mode, sizeof(stats->mode), "%s", mode);
     snprintf(stats->why, sizeof(stats->why), "%s", why);
     spw_stats_process_name(stats->process, sizeof(stats->process));
     stats->rank = spw_stats_rank();
     stats->device_count = device_count < SPW_DEVICES_MAX ? device_count : SPW_DEVICES_MAX;
     stats->summary = (uint8_t)summary;
-    stats->path[0] = '\0';
     stats->of_rank = path != NULL && spw_stats_path_has(path, 'r');
     if (path != NULL && *path != '\0') {
-        if (spw_stats_path_expand(path, stats->path, sizeof(stats->path))) {
-            spw_stats_path_clear(stats->path, stats->start);
+        if (spw_stats_path_expand(path, expanded, sizeof(expanded))) {
+            spw_stats_output_set(SPW_STATS_FILE, expanded);
+            spw_stats_path_clear(expanded, stats->start);
         } else {
             spw_log_always(
                 "SPILLWAY_STATS=%s: the path is too long (expected less than %d bytes)%s; no "
                 "statistics file",
                 path, SPW_STATS_PATH,
                 spw_start_folder() == NULL ? ", or the folder that it starts from is gone" : "");
-            stats->path[0] = '\0';
         }
     }
     atomic_store_explicit(&stats->state, SPW_STATS_RUNNING, memory_order_release);

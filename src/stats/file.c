@@ -3,6 +3,7 @@
 #include "common/create.h"
 #include "common/log.h"
 #include "common/write.h"
+#include "stats/output.h"
 #include "stats/path.h"
 
 #include <errno.h>
@@ -248,41 +249,33 @@ static bool write_to(int fd, struct spw_stats *stats)
 /* Writes a file that has no name before it is complete, so that nothing is left when the process is
  * killed meanwhile; then it gets the name `ret_temporary`, of FILE_PATH bytes. False, with nothing
  * left, where files need a name from the start, or when it went wrong. */
-static bool write_nameless(struct spw_stats *stats, char *ret_temporary)
+static bool write_nameless(struct spw_stats *stats, const char *path, char *ret_temporary)
 {
-    int fd = spw_create_nameless(stats->path, 0644);
+    int fd = spw_create_nameless(path, 0644);
     bool named;
 
     if (fd < 0) {
         return false;
     }
-    named = write_all(fd, stats) && spw_create_name(fd, stats->path, ret_temporary, FILE_PATH) == 0;
+    named = write_all(fd, stats) && spw_create_name(fd, path, ret_temporary, FILE_PATH) == 0;
     (void)close(fd);
     return named;
 }
 
 /* Gives the finished `temporary` its name: a new one by link, which only one process can do, or by
- * rename when it is this process that has it already. */
-static bool publish(struct spw_stats *stats, const char *temporary)
+ * rename when it is this process that has it already. A file system without links takes the plain
+ * name: nobody can claim it there. */
+static bool publish(const struct spw_stats *stats, const char *path, const char *temporary)
 {
     char with_pid[FILE_PATH];
 
-    if (atomic_load(&stats->file) == SPW_STATS_FILE_NONE) {
-        if (link(temporary, stats->path) == 0) {
-            atomic_store(&stats->file, SPW_STATS_FILE_PLAIN);
-            return unlink(temporary) == 0;
-        }
-        /* A file system without links takes the plain name: nobody can claim it there. */
-        if (errno != EEXIST || spw_stats_path_owner(stats->path) == stats->pid) {
-            atomic_store(&stats->file, SPW_STATS_FILE_PLAIN);
-        } else {
-            atomic_store(&stats->file, SPW_STATS_FILE_PID);
-        }
+    if (link(temporary, path) == 0) {
+        return unlink(temporary) == 0;
     }
-    if (atomic_load(&stats->file) == SPW_STATS_FILE_PLAIN) {
-        return rename(temporary, stats->path) == 0;
+    if (errno != EEXIST || spw_stats_path_owner(path) == stats->pid) {
+        return rename(temporary, path) == 0;
     }
-    snprintf(with_pid, sizeof(with_pid), "%s.%d", stats->path, stats->pid);
+    snprintf(with_pid, sizeof(with_pid), "%s.%d", path, stats->pid);
     return rename(temporary, with_pid) == 0;
 }
 
@@ -299,21 +292,21 @@ static bool is_special(const char *path)
 }
 
 /* Writes a temporary file and gives it its name. */
-static bool write_regular(struct spw_stats *stats)
+static bool write_regular(struct spw_stats *stats, const char *path)
 {
     char temporary[FILE_PATH];
-    bool written = write_nameless(stats, temporary);
+    bool written = write_nameless(stats, path, temporary);
     int saved;
 
     if (!written) {
-        int fd = spw_create_beside(stats->path, 0644, temporary, sizeof(temporary));
+        int fd = spw_create_beside(path, 0644, temporary, sizeof(temporary));
 
         if (fd < 0) {
             return false;
         }
         written = write_to(fd, stats);
     }
-    if (written && publish(stats, temporary)) {
+    if (written && publish(stats, path, temporary)) {
         return true;
     }
     saved = errno;
@@ -324,16 +317,16 @@ static bool write_regular(struct spw_stats *stats)
 
 /* To a device or pipe in place, otherwise by a temporary file. A link that somebody else placed is
  * not followed: it counts as a file of somebody else's. */
-static bool write_anywhere(struct spw_stats *stats)
+static bool write_anywhere(struct spw_stats *stats, const char *path)
 {
     int fd;
 
-    if (!is_special(stats->path)) {
-        return write_regular(stats);
+    if (!is_special(path)) {
+        return write_regular(stats, path);
     }
-    fd = spw_create_open(stats->path, O_WRONLY | O_APPEND | O_NONBLOCK, 0);
+    fd = spw_create_open(path, O_WRONLY | O_APPEND | O_NONBLOCK, 0);
     if (fd < 0) {
-        return errno == EACCES && write_regular(stats);
+        return errno == EACCES && write_regular(stats, path);
     }
     return write_to(fd, stats);
 }
@@ -354,15 +347,16 @@ static bool has_used_memory(const struct spw_stats *stats)
 
 bool spw_stats_write(struct spw_stats *stats)
 {
+    const char *path = spw_stats_output_path(SPW_STATS_FILE);
     int saved = errno;
     bool written;
 
-    if (stats->path[0] == '\0' || (stats->of_rank && !has_used_memory(stats))) {
+    if (path[0] == '\0' || (stats->of_rank && !has_used_memory(stats))) {
         return true;
     }
-    written = write_anywhere(stats);
+    written = write_anywhere(stats, path);
     if (!written) {
-        spw_log_always("cannot write statistics to %s: %s", stats->path, strerror(errno));
+        spw_log_always("cannot write statistics to %s: %s", path, strerror(errno));
     }
     errno = saved;
     return written;

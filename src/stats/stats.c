@@ -7,6 +7,7 @@
 #include "common/options.h"
 #include "common/process.h"
 #include "common/remap.h"
+#include "stats/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,15 +31,14 @@ static struct {
 } process;
 
 /* Opens a new file for the mapping in the launcher's folder; -1 when there is none. */
-static int open_in_run_dir(void)
+static int open_in_run_dir(char path[SPW_STATS_PATH])
 {
     const char *folder = spw_option_environment("SPILLWAY_RUN_DIR");
-    char path[SPW_STATS_PATH];
 
     for (int image = 0; folder != NULL && image < MOST_IMAGES; image++) {
         int fd;
 
-        snprintf(path, sizeof(path), image == 0 ? "%s/%d" : "%s/%d.%d", folder, (int)getpid(),
+        snprintf(path, SPW_STATS_PATH, image == 0 ? "%s/%d" : "%s/%d.%d", folder, (int)getpid(),
                  image);
         fd = spw_create_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
         if (fd >= 0 || errno != EEXIST) {
@@ -65,18 +65,21 @@ static struct spw_stats *map_file(int fd, struct spw_stats *previous)
 
 static struct spw_stats *map_any(struct spw_stats *previous)
 {
+    char path[SPW_STATS_PATH];
     struct spw_stats *stats;
     int fd;
 
+    spw_stats_output_begin("");
     if (previous == &process.private_stats) {
         return previous;
     }
-    fd = open_in_run_dir();
+    fd = open_in_run_dir(path);
     stats = map_file(fd, previous);
     if (fd >= 0) {
         close(fd);
     }
     if (stats != NULL) {
+        spw_stats_output_begin(path);
         return stats;
     }
     fd = memfd_create("spillway-stats", MFD_CLOEXEC);
@@ -151,6 +154,7 @@ bool spw_stats_forget(void)
 {
     struct spw_stats *stats = atomic_load(&process.stats);
 
+    spw_stats_output_begin("");
     if (stats == &process.private_stats) {
         memset(stats, 0, sizeof(*stats));
         return true;
@@ -194,8 +198,6 @@ static void distrust(struct spw_stats *stats)
     TERMINATE(stats->mode);
     TERMINATE(stats->why);
     TERMINATE(stats->process);
-    TERMINATE(stats->path);
-    TERMINATE(stats->record);
     TERMINATE(stats->sites);
     TERMINATE(stats->policy);
     TERMINATE(stats->control.name);

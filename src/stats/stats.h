@@ -2,9 +2,9 @@
  *
  * The memory is a file in the folder that the launcher names in SPILLWAY_RUN_DIR (its name is the
  * pid), else a memfd called "spillway-stats". So a viewer can read it, and the launcher can write
- * the file for a child that died. Counters are relaxed atomics, written without a lock. Strings are
- * written before `state` becomes RUNNING and never change. Layout changes raise `version`; readers
- * refuse other versions. */
+ * the file for a child that died (stats/output.h says where). Counters are relaxed atomics, written
+ * without a lock. Strings are written before `state` becomes RUNNING and never change. Layout
+ * changes raise `version`; readers refuse other versions. */
 #pragma once
 
 #include <stdatomic.h>
@@ -16,15 +16,13 @@
 #include "common/bounds.h"
 #include "common/options.h"
 #include "pool/accounts.h"
+#include "stats/output.h"
 
 enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 15 };
-enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
+enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72, SPW_STATS_PART = 160 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
 enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
-
-/* The name of the statistics file that this process has written. */
-enum spw_stats_file { SPW_STATS_FILE_NONE, SPW_STATS_FILE_PLAIN, SPW_STATS_FILE_PID };
 
 /* The last allocation on a device that was answered out of memory. */
 struct spw_stats_refusal {
@@ -139,7 +137,6 @@ struct spw_stats {
     uint32_t version;
     uint64_t bytes;    /* sizeof(struct spw_stats) of the writer */
     _Atomic int state; /* enum spw_stats_state */
-    _Atomic int file;  /* enum spw_stats_file */
     int pid;
     int device_count; /* visible devices */
     uint64_t start;   /* of the process, in clock ticks since boot: detects a recycled pid */
@@ -149,8 +146,6 @@ struct spw_stats {
     char mode[SPW_STATS_NAME];
     char why[SPW_STATS_PATH];     /* why this mode, in words */
     char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */
-    char path[SPW_STATS_PATH];    /* where the statistics file goes, expanded; "" for none */
-    char record[SPW_STATS_PATH];  /* the file of the recording; "" for none */
     char sites[SPW_STATS_PATH];   /* the file of the call sites (room.h), site/ knows what is in it;
                                      "" when there is none */
     char policy[SPW_STATS_PATH];  /* the file of the policy in force; "" when there is none */

@@ -17,7 +17,7 @@ import harness
 from harness import COMMAND, PROGRAMS
 
 # Of struct spw_stats and struct spw_callsite_shm; test_layout tells when they have changed.
-PID, DEVICES, MODE, PROCESS, TEXT = 24, 28, 41, 41 + 48 + 1024, 1024  # a text is so long
+PID, DEVICES, MODE, PROCESS, TEXT = 20, 24, 41, 41 + 48 + 1024, 1024  # a text is so long
 COUNT, MODULE_COUNT, TEXTS_USED, SHARE_DEVICES = 16, 20, 24, 28
 SITE_MOST, MODULE_BYTES, MODULE_MOST, MODULE_PATH = 16384, 568, 1024, 53
 CHARGES = 2 * 64 * 24  # of device memory, and of page-locked memory

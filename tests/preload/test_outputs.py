@@ -3,6 +3,7 @@
 the user's own links and devices lead."""
 import json
 import os
+import signal
 import threading
 import unittest
 
@@ -90,6 +91,28 @@ class LinksOfOthers(Outputs):
             result = self.spillway("report", record, "--json", "--output", link, status=2)
             self.check()
             self.assertIn(f"--output={link}: File exists\n", result.stderr)
+
+
+@unittest.skipIf(os.geteuid() != 0, "only root can give up its rights")
+class GivenUpRights(Outputs):
+    def test_launcher_writes_only_what_was_asked_for(self):
+        """With the rights of nobody, the program replaces the paths in the memory that it shares,
+        and is killed. What root writes then, nobody must not choose."""
+        own = self.folder / "own"
+        own.mkdir(0o700)
+        record, stats, other = own / "r.rec", own / "s.json", own / "other.rec"
+        self.run_program(PROGRAMS / "fit", "take", RECORD=other)
+        before, new = other.read_bytes(), own / "new"
+        self.assertTrue(before)
+        for _ in range(2):  # the second time over the statistics of the first
+            result = self.spillway(
+                *SIM, "--record", record, "--stats", stats, "--", PROGRAMS / "drops_rights",
+                record, other, stats, new, status=128 + signal.SIGKILL)
+            self.assertEqual(other.read_bytes(), before)
+            self.assertEqual({path.name for path in own.iterdir()},
+                             {"r.rec", "s.json", "other.rec"})
+            self.assertEqual(json.loads(stats.read_text())["devices"][0]["allocs"], 1)
+            self.assertNotIn("does not hold", result.stderr)
 
 
 class OwnPaths(Outputs):

@@ -4,9 +4,9 @@
 #include "common/start.h"
 #include "stats/exit.h"
 #include "stats/file.h"
+#include "stats/output.h"
 #include "stats/path.h"
 #include "stats/process.h"
-#include "stats/shm.h"
 #include "stats/summary.h"
 
 #include "child.h"
@@ -15,7 +15,6 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define GIB (UINT64_C(1) << 30)
@@ -23,6 +22,16 @@
 static bool exists(const char *path)
 {
     return access(path, F_OK) == 0;
+}
+
+/* Removes what a process has left in the launcher's folder. */
+static void forget(const char *mapping)
+{
+    char link[160];
+
+    snprintf(link, sizeof(link), "%s.statistics", mapping);
+    assert_int_equal(unlink(mapping), 0);
+    assert_int_equal(unlink(link), 0);
 }
 
 static struct spw_stats *start(const char *path)
@@ -369,7 +378,7 @@ static void test_same_run_is_kept(void **state)
     snprintf(mapping, sizeof(mapping), "%s/%d", folder, (int)in_child(start_and_leave));
     unsetenv("SPILLWAY_RUN_DIR");
     assert_true(exists(in_folder("s.json")));
-    assert_int_equal(unlink(mapping), 0);
+    forget(mapping);
     unlink(in_folder("77"));
     unlink(in_folder("s.json"));
 }
@@ -576,6 +585,7 @@ static void test_launcher_finishes(void **state)
     assert_int_equal(stats->state, SPW_STATS_RUNNING);
     assert_int_equal(stats->pid, child);
     redirect_errors(in_folder("errors"));
+    spw_stats_output_find(SPW_STATS_FILE, mapping);
     spw_stats_finish(stats);
     spw_stats_finish(stats); /* changes nothing */
     dup2(saved, STDERR_FILENO);
@@ -586,7 +596,7 @@ static void test_launcher_finishes(void **state)
     assert_non_null(strstr(text, "device 1"));
     assert_null(strstr(strstr(text, "(pid ") + 1, "(pid "));
     spw_stats_close(stats);
-    unlink(mapping);
+    forget(mapping);
     unlink(in_folder("s.json"));
     unlink(in_folder("errors"));
 }
@@ -609,7 +619,7 @@ static void test_open_refuses_other_versions(void **state)
                      sizeof(version));
     close(fd);
     assert_null(spw_stats_open(mapping));
-    unlink(mapping);
+    forget(mapping);
 }
 
 /* The largest values that a process writes are kept; one more is not. */
@@ -639,7 +649,7 @@ static void test_open_keeps_the_largest(void **state)
         assert_int_equal(atomic_load(&stats->control.state),
                          more ? SPW_CONTROL_NONE : SPW_CONTROL_PAUSED_ON_DEMAND);
         spw_stats_close(stats);
-        unlink(mapping);
+        forget(mapping);
     }
 }
 
@@ -717,80 +727,6 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-/* ---- the room beside it ---- */
-
-enum { ROOM = 8 << 20 };
-
-static void fill_room(bool is_file)
-{
-    char path[SPW_STATS_PATH];
-    char *room = spw_stats_shm_create(ROOM, path);
-
-    CHECK(room != NULL && (path[0] != '\0') == is_file && exists(path) == is_file);
-    CHECK(spw_stats_shm_back(room + ROOM - 10, 10));
-    room[0] = room[ROOM - 1] = 'x';
-    unlink(path);
-    spw_stats_shm_forget();
-    CHECK(room[0] == '\0' && room[ROOM - 1] == '\0');
-    room[ROOM - 1] = 'y';
-    CHECK(spw_stats_shm_create(ROOM, path) == room && (path[0] != '\0') == is_file);
-    CHECK(!is_file || room[ROOM - 1] == '\0');
-    unlink(path);
-}
-
-static void have_a_folder(void)
-{
-    setenv("SPILLWAY_RUN_DIR", folder, 1);
-    fill_room(/* is_file */ true);
-}
-
-static void have_none(void)
-{
-    unsetenv("SPILLWAY_RUN_DIR");
-    fill_room(/* is_file */ false);
-}
-
-/* A file beyond the limit would end the process by a signal. */
-static void have_a_limit(void)
-{
-    const struct rlimit limit = {ROOM - 1, ROOM - 1};
-
-    setenv("SPILLWAY_RUN_DIR", folder, 1);
-    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    fill_room(/* is_file */ false);
-}
-
-/* A program that closes every descriptor it knows and opens files of its own: they are not touched.
- */
-static void lose_the_descriptor(void)
-{
-    char path[SPW_STATS_PATH];
-    char *room;
-    int other;
-
-    setenv("SPILLWAY_RUN_DIR", folder, 1);
-    room = spw_stats_shm_create(ROOM, path);
-    CHECK(spw_stats_shm_back(room, 1));
-    other = open(in_folder("other"), O_RDWR | O_CREAT, 0600);
-    for (int fd = 3; fd < 4096; fd++) {
-        if (fd != other && fcntl(fd, F_GETFD) >= 0) {
-            CHECK(dup2(other, fd) == fd);
-        }
-    }
-    CHECK(!spw_stats_shm_back(room + ROOM / 2, 1));
-    CHECK(lseek(other, 0, SEEK_END) == 0);
-    unlink(path);
-    unlink(in_folder("other"));
-}
-
-static void test_room(void **state)
-{
-    in_child(have_a_folder);
-    in_child(have_none);
-    in_child(have_a_limit);
-    in_child(lose_the_descriptor);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -817,7 +753,6 @@ int main(void)
         cmocka_unit_test(test_open_refuses_others),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_process),
-        cmocka_unit_test(test_room),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

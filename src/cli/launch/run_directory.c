@@ -9,6 +9,7 @@
 #include "callsite/report.h"
 #include "stats/exit.h"
 #include "stats/file.h"
+#include "stats/output.h"
 #include "stats/stats.h"
 
 #include <dirent.h>
@@ -93,12 +94,25 @@ static void report_sites(struct spw_writer *writer)
     spw_callsite_report(writer, sites->charges, sites->pinned, (int)sites->devices);
 }
 
-/* Writes the statistics of one process, with its call sites. */
-static void finish(struct spw_stats *stats)
+/* Opens the file of a process's call sites, by its name alone, in the folder. */
+static int open_sites(const char *folder, const struct spw_stats *stats)
 {
-    bool unwritten = atomic_load(&stats->state) == SPW_STATS_RUNNING && stats->path[0] != '\0';
+    const char *name = strrchr(stats->sites, '/');
+    char path[PATH_MAX + SPW_STATS_PATH];
 
-    int file = unwritten && stats->sites[0] != '\0' ? spw_fd_open_regular(stats->sites) : -1;
+    if (name == NULL) {
+        return -1;
+    }
+    snprintf(path, sizeof(path), "%s%s", folder, name);
+    return spw_fd_open_regular(path);
+}
+
+/* Writes the statistics of one process, with its call sites. */
+static void finish(const char *folder, struct spw_stats *stats)
+{
+    bool unwritten = atomic_load(&stats->state) == SPW_STATS_RUNNING &&
+                     spw_stats_output_path(SPW_STATS_FILE)[0] != '\0';
+    int file = unwritten ? open_sites(folder, stats) : -1;
 
     sites = file >= 0 ? spw_cli_call_sites_read(file) : NULL;
     spw_stats_extend(sites != NULL ? report_sites : NULL);
@@ -111,6 +125,7 @@ static void finish(struct spw_stats *stats)
     }
 }
 
+/* Which files are written, the shared memory does not say (stats/output.h). */
 static void finish_one(const char *folder, const char *name, void *context)
 {
     char path[PATH_MAX + 256];
@@ -119,10 +134,15 @@ static void finish_one(const char *folder, const char *name, void *context)
     (void)context;
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     stats = spw_stats_open(path);
+    if (stats != NULL) {
+        stats->pid = atoi(name);
+    }
     if (stats != NULL && !is_running(stats)) {
-        finish(stats);
-        if (stats->record[0] != '\0') {
-            (void)spw_cli_recording_compress(stats->record);
+        spw_stats_output_find(SPW_STATS_FILE, path);
+        spw_stats_output_find(SPW_STATS_RECORDING, path);
+        finish(folder, stats);
+        if (spw_stats_output_path(SPW_STATS_RECORDING)[0] != '\0') {
+            (void)spw_cli_recording_compress(spw_stats_output_path(SPW_STATS_RECORDING));
         }
     }
     spw_stats_close(stats);
@@ -137,22 +157,36 @@ static void unlink_one(const char *folder, const char *name, void *context)
     unlink(path);
 }
 
-static int is_visible(const struct dirent *entry)
+static int is_there(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
 
-void spw_cli_run_directory_each(void (*visit)(const char *folder, const char *name, void *context),
-                                void *context)
+/* The links of stats/output.h are no files of the folder. */
+static int is_file(const struct dirent *entry)
+{
+    return is_there(entry) && entry->d_type != DT_LNK;
+}
+
+/* Calls `visit` for each entry that the filter takes. */
+static void visit_all(int (*takes)(const struct dirent *entry),
+                      void (*visit)(const char *folder, const char *name, void *context),
+                      void *context)
 {
     struct dirent **entries = NULL;
-    int count = run_folder[0] != '\0' ? scandir(run_folder, &entries, is_visible, versionsort) : -1;
+    int count = run_folder[0] != '\0' ? scandir(run_folder, &entries, takes, versionsort) : -1;
 
     for (int i = 0; i < count; i++) {
         visit(run_folder, entries[i]->d_name, context);
         free(entries[i]);
     }
     free(entries);
+}
+
+void spw_cli_run_directory_each(void (*visit)(const char *folder, const char *name, void *context),
+                                void *context)
+{
+    visit_all(is_file, visit, context);
 }
 
 void spw_cli_run_directory_finish(void)
@@ -163,7 +197,7 @@ void spw_cli_run_directory_finish(void)
 void spw_cli_run_directory_remove(void)
 {
     if (run_folder[0] != '\0') {
-        spw_cli_run_directory_each(unlink_one, NULL);
+        visit_all(is_there, unlink_one, NULL);
         rmdir(run_folder);
         run_folder[0] = '\0';
     }

@@ -1,0 +1,52 @@
+#include "stats/output.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINK = SPW_STATS_PATH + 16 };
+
+static const char *const suffixes[SPW_STATS_OUTPUTS] = {
+    [SPW_STATS_FILE] = "statistics", [SPW_STATS_RECORDING] = "recording"};
+
+static char beside[SPW_STATS_PATH]; /* the file of the shared memory */
+static char paths[SPW_STATS_OUTPUTS][SPW_STATS_PATH];
+
+void spw_stats_output_begin(const char *shared)
+{
+    snprintf(beside, sizeof(beside), "%s", shared);
+    for (int i = 0; i < SPW_STATS_OUTPUTS; i++) {
+        paths[i][0] = '\0';
+    }
+}
+
+static void name_link(enum spw_stats_output output, const char *shared, char ret_link[LINK])
+{
+    snprintf(ret_link, LINK, "%s.%s", shared, suffixes[output]);
+}
+
+void spw_stats_output_set(enum spw_stats_output output, const char *path)
+{
+    char link[LINK];
+
+    snprintf(paths[output], sizeof(paths[output]), "%s", path);
+    if (beside[0] != '\0' && path[0] != '\0') {
+        name_link(output, beside, link);
+        (void)!symlink(paths[output], link);
+    }
+}
+
+const char *spw_stats_output_path(enum spw_stats_output output)
+{
+    return paths[output];
+}
+
+void spw_stats_output_find(enum spw_stats_output output, const char *shared)
+{
+    char link[LINK];
+    ssize_t length;
+
+    name_link(output, shared, link);
+    length = readlink(link, paths[output], SPW_STATS_PATH - 1);
+    paths[output][length > 0 ? length : 0] = '\0';
+}

@@ -1,0 +1,25 @@
+/* The files in which a process leaves its results: the statistics and the recording.
+ *
+ * Their paths are not part of the memory that it shares (stats.h). A process that has given up its
+ * rights can still write there, while the launcher, which has kept them, writes the statistics file
+ * of a process that was killed. The launcher finds the paths in symbolic links beside that memory,
+ * in its folder, where only a process with its rights can make them. No lock, no allocation. */
+#pragma once
+
+/* Bytes of a path in the statistics, with its end. */
+enum { SPW_STATS_PATH = 1024 };
+
+enum spw_stats_output { SPW_STATS_FILE, SPW_STATS_RECORDING, SPW_STATS_OUTPUTS };
+
+/* Forgets all paths. `shared` is the path of the file of the shared memory; "": it has none. */
+void spw_stats_output_begin(const char *shared);
+
+/* Sets a path, which is absolute and shorter than SPW_STATS_PATH; "": no file. The launcher will
+ * find it. */
+void spw_stats_output_set(enum spw_stats_output output, const char *path);
+
+/* The path that was set; "" when there is none. */
+const char *spw_stats_output_path(enum spw_stats_output output);
+
+/* The launcher's part: sets the path that the process with this file of shared memory has set. */
+void spw_stats_output_find(enum spw_stats_output output, const char *shared);
