@@ -49,31 +49,28 @@ static bool is_member(const char *pid, const char *wanted, char *text)
     return contains(text, bytes, wanted);
 }
 
-/* Calls `visit` for every member, this process left out. */
-static void each(void (*visit)(int pid, void *context), void *context)
+/* Calls `visit` for each process of the run but this one, until it answers true. Returns whether
+ * one did, or -1 when it is not known which processes there are. */
+static int each_member(const char *folder, bool (*visit)(pid_t pid, void *context), void *context)
 {
-    const char *folder = getenv("SPILLWAY_RUN_DIR");
-    char wanted[PATH_MAX + 32];
+    char wanted[PATH_MAX + 128];
+    char *text = malloc(MOST_BYTES + 1);
+    DIR *processes = opendir("/proc");
+    int found = text == NULL || processes == NULL ? -1 : 0;
     struct dirent *entry;
-    DIR *processes;
-    char *text;
 
-    if (folder == NULL) {
-        return;
-    }
     snprintf(wanted, sizeof(wanted), "SPILLWAY_RUN_DIR=%s", folder);
-    text = malloc(MOST_BYTES + 1);
-    processes = opendir("/proc");
-    while (text != NULL && processes != NULL && (entry = readdir(processes)) != NULL) {
+    while (found == 0 && (entry = readdir(processes)) != NULL) {
         if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid() &&
             is_member(entry->d_name, wanted, text)) {
-            visit(atoi(entry->d_name), context);
+            found = visit(atoi(entry->d_name), context);
         }
     }
     if (processes != NULL) {
         closedir(processes);
     }
     free(text);
+    return found;
 }
 
 /* ---- work ---- */
@@ -84,7 +81,7 @@ struct work {
     bool waits;     /* for a disk */
 };
 
-static void add_work(int pid, void *context)
+static bool add_work(pid_t pid, void *context)
 {
     struct work *work = context;
     uint64_t ticks;
@@ -94,24 +91,26 @@ static void add_work(int pid, void *context)
         work->ticks += ticks;
         work->waits |= state == 'D';
     }
+    return false;
 }
 
-static void add_other_work(int pid, void *context)
+static bool add_other_work(pid_t pid, void *context)
 {
-    if (pid != ((struct work *)context)->program) {
-        add_work(pid, context);
-    }
+    return pid != ((struct work *)context)->program && add_work(pid, context);
 }
 
 bool spw_cli_members_work(int program)
 {
     enum { PART = 50 }; /* of a second: what is less is waiting with a look at times */
+    const char *folder = getenv("SPILLWAY_RUN_DIR");
     static struct work last;
     struct work now = {.program = program};
     bool worked;
 
-    add_work(program, &now);
-    each(add_other_work, &now);
+    (void)add_work(program, &now);
+    if (folder != NULL) {
+        (void)each_member(folder, add_other_work, &now);
+    }
     worked = now.waits || last.program != program || now.ticks < last.ticks ||
              now.ticks - last.ticks > (uint64_t)sysconf(_SC_CLK_TCK) / PART;
     last = now;
@@ -120,13 +119,28 @@ bool spw_cli_members_work(int program)
 
 /* ---- the end ---- */
 
-static void kill_one(int pid, void *context)
+static bool kill_one(pid_t pid, void *context)
 {
     (void)context;
     (void)kill(pid, SIGKILL);
+    return false;
 }
 
 void spw_cli_members_kill(void)
 {
-    each(kill_one, NULL);
+    const char *folder = getenv("SPILLWAY_RUN_DIR");
+
+    if (folder != NULL) {
+        (void)each_member(folder, kill_one, NULL);
+    }
+}
+
+static bool stop(pid_t pid, void *context)
+{
+    return true;
+}
+
+bool spw_cli_members_live(const char *folder)
+{
+    return each_member(folder, stop, NULL) != 0;
 }

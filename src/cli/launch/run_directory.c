@@ -5,6 +5,7 @@
 #include "cli/console/messages.h"
 #include "cli/inspect/call_sites.h"
 #include "cli/inspect/process.h"
+#include "cli/launch/leftovers.h"
 #include "cli/recording/compress.h"
 #include "callsite/report.h"
 #include "stats/exit.h"
@@ -22,14 +23,16 @@
 #include <unistd.h>
 
 static char run_folder[PATH_MAX]; /* "": there is none */
+static int claim = -1;            /* its lock */
 
 static bool make_folder(const char *parent)
 {
-    snprintf(run_folder, sizeof(run_folder), "%s/spillway-XXXXXX", parent);
+    snprintf(run_folder, sizeof(run_folder), "%s/" SPW_CLI_RUN_FOLDER, parent);
     if (mkdtemp(run_folder) == NULL) {
         run_folder[0] = '\0';
         return false;
     }
+    claim = spw_cli_leftovers_claim(run_folder);
     return true;
 }
 
@@ -38,6 +41,8 @@ bool spw_cli_run_directory_create(const char *command)
     const char *temporary = getenv("TMPDIR");
 
     temporary = temporary != NULL && *temporary == '/' ? temporary : "/tmp";
+    spw_cli_leftovers_remove("/dev/shm");
+    spw_cli_leftovers_remove(temporary);
     if (make_folder("/dev/shm") || make_folder(temporary)) {
         setenv("SPILLWAY_RUN_DIR", run_folder, 1);
         return true;
@@ -198,6 +203,8 @@ void spw_cli_run_directory_remove(void)
 {
     if (run_folder[0] != '\0') {
         visit_all(is_there, unlink_one, NULL);
+        spw_cli_leftovers_release(run_folder, claim);
+        claim = -1;
         rmdir(run_folder);
         run_folder[0] = '\0';
     }
