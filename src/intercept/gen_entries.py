@@ -241,7 +241,7 @@ RUNTIME = """\
     if (real == NULL) {{
         return cudaErrorSharedObjectSymbolNotFound;
     }}
-    spw_intercept_runtime_begin(&call, SPW_FN_{symbol}, caller, found);
+    spw_intercept_runtime_begin(&call, SPW_FN_{symbol}, caller, __builtin_frame_address(0), found);
     result = real({arguments});
     {end}
     return result;

@@ -14,13 +14,14 @@ struct spw_runtime_call {
     struct spw_library_call outer_library;
 };
 
-/* Notes a call of row `fn`, made at the return address `caller`, that goes to the function at
- * `real`. */
+/* Notes a call of row `fn`, made at the return address `caller` to the entry with the frame
+ * `frame`, that goes to the function at `real`. */
 static inline void spw_intercept_runtime_begin(struct spw_runtime_call *ret_call, enum spw_fn fn,
-                                               const void *caller, const void *real)
+                                               const void *caller, const void *frame,
+                                               const void *real)
 {
     ret_call->outer = spw_track_call;
-    spw_track_call = (struct spw_track_call){fn, caller, NULL};
+    spw_track_call = (struct spw_track_call){fn, caller, frame, NULL};
     ret_call->outer_library = spw_intercept_library_begin(fn, real);
 }
 

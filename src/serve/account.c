@@ -229,49 +229,74 @@ static void tell(const struct spw_oom *oom, const struct spw_pool_usage *usage, 
         spw_err_name(err), host, so_far);
 }
 
-CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
-                               uint64_t bytes, uint32_t site, enum spw_err err)
+/* Accounts a refusal; oom->missing_bytes is still to be set. */
+static void refuse(struct spw_oom *oom, enum spw_err err)
 {
     struct spw_pool_usage usage;
-    struct spw_oom oom;
     uint64_t refusals;
     bool new_site;
 
-    spw_pool_usage(pool, &usage);
-    spw_counter_add(&device->counters->ooms, 1);
-    refusals = spw_counter_get(&device->counters->ooms);
-    oom = (struct spw_oom){
-        .device = device,
-        .pool = pool,
-        .api = spw_track_call.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_track_call.fn) : api,
-        .bytes = bytes,
-        .missing_bytes = missing(&usage, bytes, err),
-        .site = site,
-        .ruleless = err == SPW_E_RANGE,
-        .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
-    };
-    note_refusal(&oom);
+    spw_pool_usage(oom->pool, &usage);
+    spw_counter_add(&oom->device->counters->ooms, 1);
+    refusals = spw_counter_get(&oom->device->counters->ooms);
+    oom->missing_bytes = missing(&usage, oom->bytes, err);
+    note_refusal(oom);
     if (spw_record_active()) {
         spw_record_oom(&(struct spw_record_oom){
-            .device = device->ordinal,
-            .bytes = bytes,
-            .missing_bytes = oom.missing_bytes,
-            .site = site,
+            .device = oom->device->ordinal,
+            .bytes = oom->bytes,
+            .missing_bytes = oom->missing_bytes,
+            .site = oom->site,
             .live_bytes = usage.live,
             .committed_bytes = usage.committed,
             .limit_bytes = usage.limit,
         });
     }
-    if (repeats(&oom)) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (repeats(oom)) {
+        return;
     }
-    new_site = spw_serve_oom_is_new(&oom);
+    new_site = spw_serve_oom_is_new(oom);
     if (new_site || is_told(refusals)) {
-        tell(&oom, &usage, err, refusals);
+        tell(oom, &usage, err, refusals);
         if (new_site) {
-            spw_serve_oom_report(&oom);
+            spw_serve_oom_report(oom);
         }
         spw_track_ops.report();
     }
+}
+
+CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
+                               uint64_t bytes, uint32_t site, enum spw_err err)
+{
+    struct spw_oom oom = {
+        .device = device,
+        .pool = pool,
+        .api = spw_track_call.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_track_call.fn) : api,
+        .bytes = bytes,
+        .site = site,
+        .ruleless = err == SPW_E_RANGE,
+        .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
+    };
+
+    refuse(&oom, err);
     return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void spw_serve_account_given_up(void)
+{
+    struct spw_track_postponed given_up;
+    struct spw_pool *pool;
+
+    if (SPW_LIKELY(!spw_track_spill_gave_up(&given_up))) {
+        return;
+    }
+    pool = spw_track_device_opened(given_up.device);
+    if (pool != NULL) {
+        refuse(&(struct spw_oom){.device = given_up.device,
+                                 .pool = pool,
+                                 .api = "cudaMalloc",
+                                 .bytes = given_up.bytes,
+                                 .site = given_up.site},
+               given_up.refused);
+    }
 }

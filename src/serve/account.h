@@ -34,6 +34,10 @@ CUresult spw_serve_account_free_end(const struct spw_passed_free *free, CUresult
 CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
                                uint64_t bytes, uint32_t site, enum spw_err err);
 
+/* Accounts the refusal of a request that PyTorch was to repeat, and did not; see
+ * spw_track_spill_gave_up. Does nothing when there is none. */
+void spw_serve_account_given_up(void);
+
 /* The accounted size of an allocation of `bytes`. */
 static inline uint64_t spw_serve_account_round(uint64_t bytes)
 {

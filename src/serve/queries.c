@@ -1,6 +1,7 @@
 /* Questions about memory. An address in an arena is answered for its block, never for the chunk
  * behind it; what is the same for both is left to the driver. Memory that the program created is
  * device memory, also where it is on the host. */
+#include "serve/account.h"
 #include "common/log.h"
 #include "track/device.h"
 #include "track/mappings.h"
@@ -44,6 +45,7 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     struct spw_pool *pool;
     uint64_t used, on_device, left, fits;
 
+    spw_serve_account_given_up();
     if (here == NULL || free == NULL || total == NULL) {
         return result;
     }

@@ -57,6 +57,7 @@ extern const struct spw_track_ops spw_track_ops;
 struct spw_track_call {
     enum spw_fn fn;      /* of the runtime; SPW_FN_COUNT: none */
     const void *caller;  /* return address of the runtime's function */
+    const void *frame;   /* address of its frame, just below that of the function that called it */
     const void *entered; /* return address of the driver's function that was entered last: in the
                           * program, or in the runtime. NULL: none since the runtime was entered */
 };

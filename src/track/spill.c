@@ -7,6 +7,7 @@
 #include "track/caller.h"
 #include "track/device.h"
 #include "track/lease.h"
+#include "track/private_pool.h"
 #include "track/unseen.h"
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
@@ -26,22 +27,50 @@ static const char *caller_library(void)
     return slash == NULL ? info.dli_fname : slash + 1;
 }
 
+/* The thread's last request that was refused once. */
+static _Thread_local struct {
+    uint64_t bytes; /* 0: none, or it was repeated */
+    uint64_t allocs;
+    const void *frame;
+    struct spw_track_postponed postponed; /* without a device: not, or PyTorch gave it up */
+} last __attribute__((tls_model("initial-exec")));
+
 bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
 {
-    static _Thread_local uint64_t refused_bytes __attribute__((tls_model("initial-exec")));
-    static _Thread_local uint64_t refused_allocs __attribute__((tls_model("initial-exec")));
     uint64_t allocs = spw_counter_get(&device->counters->allocs);
 
     if (spw_track_call.fn != SPW_FN_cudaMalloc || spw_track_caller() != SPW_CALLER_PYTORCH ||
         atomic_load(&spw_track_driver()->captures_open) > 0) {
         return false;
     }
-    if (refused_bytes != 0 && (bytes == refused_bytes || allocs == refused_allocs)) {
-        refused_bytes = 0;
+    last.postponed.device = NULL;
+    if (last.bytes != 0 && (bytes == last.bytes || allocs == last.allocs)) {
+        last.bytes = 0;
         return false;
     }
-    refused_bytes = bytes;
-    refused_allocs = allocs;
+    if (spw_track_private_pool(bytes)) {
+        return false;
+    }
+    last.bytes = bytes;
+    last.allocs = allocs;
+    last.frame = spw_track_call.frame;
+    return true;
+}
+
+/* The function that called cudaMalloc has returned: this call comes from one that called it. While
+ * it is running, it may read the figures as well, for a warning. */
+bool spw_track_spill_gave_up(struct spw_track_postponed *ret_postponed)
+{
+    const struct spw_device *device = last.postponed.device;
+
+    if (SPW_LIKELY(device == NULL) || spw_track_call.fn != SPW_FN_cudaMemGetInfo ||
+        spw_track_caller() != SPW_CALLER_PYTORCH ||
+        (uintptr_t)spw_track_call.frame <= (uintptr_t)last.frame ||
+        spw_counter_get(&device->counters->allocs) != last.allocs) {
+        return false;
+    }
+    *ret_postponed = last.postponed;
+    last.postponed.device = NULL;
     return true;
 }
 
@@ -277,9 +306,12 @@ enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum
         return refused;
     }
     asked.may_move = may_make_room(request->device);
-    return spw_track_spill_asks_again(request->device, asked.bytes)
-               ? SPW_E_AGAIN
-               : spw_migrate_alloc(tier, &asked, refused, ret_result);
+    if (!spw_track_spill_asks_again(request->device, asked.bytes)) {
+        return spw_migrate_alloc(tier, &asked, refused, ret_result);
+    }
+    last.postponed =
+        (struct spw_track_postponed){request->device, asked.bytes, asked.site, refused};
+    return SPW_E_AGAIN;
 }
 
 bool spw_track_spill_make_room(void)

@@ -22,9 +22,22 @@ bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool);
 /* True when the calling thread's request comes from PyTorch's native allocator and is to be refused
  * once: the allocator frees its cache then and asks again, which is better than to spill blocks
  * while the cache holds unused memory. A request of the size refused last, or the first one after
- * the refusal, counts as the second attempt. False while a capture is open, since the allocator
- * does not ask again then. */
+ * the refusal, counts as the second attempt. False for private pools and while a capture is open,
+ * since the allocator does not ask again then. */
 bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes);
+
+/* A request that spw_track_spill_alloc answered by SPW_E_AGAIN. */
+struct spw_track_postponed {
+    struct spw_device *device;
+    uint64_t bytes;
+    uint32_t site;
+    enum spw_err refused;
+};
+
+/* True once when PyTorch's native allocator did not ask again, though that was expected, and gave
+ * the program out of memory: while a private pool is open on another thread, for example. It reads
+ * the figures for its message then: to be asked in a handler of cuMemGetInfo. */
+bool spw_track_spill_gave_up(struct spw_track_postponed *ret_postponed);
 
 /* Moves blocks to the host; their device memory stays in the pool, unused. False when none was
  * moved.

@@ -1,13 +1,20 @@
 /* A native cache frees its unused memory before anything is spilled. No request of it is refused
  * twice, and no other request is refused. Made for a device of 64 MiB; prints how often each
- * allocation was refused. */
+ * allocation was refused.
+ *
+ *     native_cache            a cache that asks again
+ *     native_cache private    one that does not, for a private pool
+ *     native_cache beside     one that does not, while another thread has such a pool open */
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MIB = 1 << 20 };
 
 void *native_allocate(size_t bytes, int *ret_refusals);
+void *native_allocate_once(size_t bytes, bool privately, int *ret_refusals);
 void native_keep(void *address);
 
 static void *allocate(const char *what, size_t mib)
@@ -19,10 +26,26 @@ static void *allocate(const char *what, size_t mib)
     return address;
 }
 
-int main(void)
+static void allocate_once(const char *what, size_t mib, bool privately)
+{
+    int refusals;
+    void *address = native_allocate_once(mib * MIB, privately, &refusals);
+
+    printf("%s: %s\n", what, address != NULL ? "had" : "not had");
+}
+
+int main(int argc, char **argv)
 {
     void *mine = NULL;
 
+    if (argc > 1) {
+        bool privately = strcmp(argv[1], "private") == 0;
+
+        allocate_once("first", 40, privately);
+        allocate_once("beyond the device", 44, privately);
+        allocate_once("and again", 44, privately);
+        return 0;
+    }
     native_keep(allocate("first", 40));
     (void)allocate("into the cache's place", 40);
     (void)allocate("beyond the device", 44);

@@ -14,6 +14,7 @@ from harness import MIB
 MOVES = harness.ROOT / "tests/spill/moves"
 BESIDE = harness.ROOT / "tests/spill/beside"
 PIECES = harness.ROOT / "tests/spill/pieces"
+NATIVE_CACHE = harness.ROOT / "tests/spill/native_cache"
 RANGE = harness.ROOT / "tests/spill/range"
 UNSEEN = harness.ROOT / "tests/spill/unseen"
 LIBRARY = UNSEEN / "libnvoptix.so.1"
@@ -415,8 +416,7 @@ class Pinned(harness.Case):
 class NativeCache(harness.Case):
     """PyTorch's own allocator, as far as it matters here: a library of its name."""
     def test_cache_goes_first(self):
-        result = self.run_program(harness.ROOT / "tests/spill/native_cache", allow=[SPILL_LINE],
-                                  SIM_MEMORY="64MiB")
+        result = self.run_program(NATIVE_CACHE, allow=[SPILL_LINE], SIM_MEMORY="64MiB")
         self.assertEqual(result.stdout.splitlines(), [
             "first: had after 0 refusals",
             "into the cache's place: had after 1 refusals",
@@ -427,6 +427,25 @@ class NativeCache(harness.Case):
         self.assertEqual(result.device()["ooms"], 0)
         # The first allocation that was refused found its room in the cache.
         self.assertLess(result.device()["host_peak_bytes"], 64 * MIB)
+
+    def test_a_private_pool_is_not_refused(self):
+        """PyTorch would not ask again."""
+        result = self.run_program(NATIVE_CACHE, "private", allow=[SPILL_LINE], SIM_MEMORY="64MiB")
+        self.assertEqual(result.stdout.splitlines(),
+                         ["first: had", "beyond the device: had", "and again: had"])
+        self.assertEqual(result.device()["ooms"], 0)
+
+    def test_a_refusal_that_was_final(self):
+        """It is counted and reported. After it, the same request is not refused."""
+        result = self.run_program(NATIVE_CACHE, "beside", allow=[SPILL_LINE, "out of memory"],
+                                  SIM_MEMORY="64MiB")
+        self.assertEqual(result.stdout.splitlines(),
+                         ["first: had", "beyond the device: not had", "and again: had"])
+        self.assertEqual(result.device()["ooms"], 1)
+        self.assertEqual(result.device()["last_oom"]["api"], "cudaMalloc")
+        self.assertEqual(result.device()["last_oom"]["bytes"], 44 * MIB)
+        self.assertEqual(result.stderr.count("out of memory on device 0: requested 44 MiB"), 1)
+        self.assertIn("held by 1 call site", result.stderr)
 
 
 if __name__ == "__main__":
