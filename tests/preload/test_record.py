@@ -30,6 +30,8 @@ class Replay:
         self.live, self.bytes, self.peak, self.wrong, self.time = {}, 0, 0, [], 0
         self.events = list(recording.events())
         self.sites, self.threads, self.names = {}, {}, {}
+        self.streams, self.crossed = {}, 0 # frees on another stream than the allocation's
+        self.committed, self.ahead = 0, 0  # the most bytes that lived beyond the committed ones
         for event in self.events:
             self.take(event)
 
@@ -41,18 +43,24 @@ class Replay:
         if event["time"] < self.time:
             self.wrong.append(("back in time", event))
         self.time = event["time"]
+        if event["kind"] == "gauges":
+            self.committed = event["gauges"]["committed_bytes"]
+        else:
+            self.ahead = max(self.ahead, self.bytes - self.committed)
         if event["kind"] == "alloc":
             if key in self.live:
                 self.wrong.append(("allocated twice", event))
             if event["site"] not in self.sites and event["site"] != 0:
                 self.wrong.append(("unknown site", event))
             self.live[key] = round_up(event) if event["source"] == "pool" or event["charged"] else 0
+            self.streams[key] = event["stream"]
             self.bytes += self.live[key]
             self.peak = max(self.peak, self.bytes)
         elif event["kind"] == "free":
             if key not in self.live:
                 self.wrong.append(("free of what is not live", event))
             self.bytes -= self.live.pop(key, 0)
+            self.crossed += event["stream"] != self.streams.get(key)
         elif event["kind"] == "site":
             self.sites[event["number"]] = event
         elif event["kind"] == "name" and event["of"] == "thread":
@@ -108,7 +116,8 @@ class Record(harness.Case):
 
     def agree(self, result, recording):
         replay, device = Replay(recording), result.device()
-        self.assertEqual(replay.wrong, [])
+        self.assertEqual((replay.wrong, replay.crossed, replay.ahead), ([], 0, 0))
+        self.assertNotIn(0, replay.streams.values())
         self.assertEqual(recording.complete, 1)
         self.assertEqual(sum(recording.lost.values()), 0)
         self.assertEqual(replay.count("alloc"), device["allocs"])
