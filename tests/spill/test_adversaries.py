@@ -10,7 +10,7 @@ import harness
 
 THROUGH = harness.ROOT / "tests/spill/through"
 PERIODIC = harness.ROOT / "tests/spill/periodic"
-WAYS = ("none", "kernel", "name", "copy", "once", "copied", "rows", "batch", "global", "pinned",
+WAYS = ("none", "kernel", "name", "copy", "once", "graph", "copied", "rows", "batch", "global", "pinned",
         "managed", "map")
 SEEDS = range(1, 31) if LONG else (1,)
 

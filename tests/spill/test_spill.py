@@ -282,7 +282,7 @@ class Through(harness.Case):
         return result
 
     def test_addresses_in_memory(self):
-        for way in ("name", "copy", "once", "copied", "rows", "batch", "global", "pinned",
+        for way in ("name", "copy", "once", "graph", "copied", "rows", "batch", "global", "pinned",
                     "managed"):
             second = 0
             for seed in SEEDS:

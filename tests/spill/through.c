@@ -6,7 +6,8 @@
  *     through name      the same as none, but the kernel's name says that it finds addresses
  *     through copy      the address is copied from the host, for each launch
  *     through once      the same, but once, when memory was short before
- *     through copied    the same, and from there to where the kernel finds it
+ *     through graph     the same, after the graphs were made whose kernels find it
+ *     through copied    the same as once, and from there to where the kernel finds it
  *     through rows      the same as once, as rows of an array
  *     through batch     the same, several copies in one call
  *     through global    it is copied to a global of a module
@@ -117,13 +118,41 @@ static void by_copy(int block)
     add(through_kernel, &tables[block], block);
 }
 
-static void copy_all(void)
+static void fill_tables(void)
 {
-    new_tables();
     for (int i = 0; i < BLOCKS; i++) {
         MUST(cuMemcpyHtoD(tables[i], &blocks[i], sizeof(blocks[i])));
     }
     MUST(cuCtxSynchronize());
+}
+
+static void copy_all(void)
+{
+    new_tables();
+    fill_tables();
+}
+
+static CUgraphExec graphs[BLOCKS];
+
+static void new_graphs(void)
+{
+    new_tables();
+    for (int i = 0; i < BLOCKS; i++) {
+        CUgraph graph;
+
+        MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+        launch_add(through_kernel, &tables[i], WORDS, stream);
+        MUST(cuStreamEndCapture(stream, &graph));
+        MUST(cuGraphInstantiate(&graphs[i], graph, 0));
+        MUST(cuGraphDestroy(graph));
+    }
+    fill_tables();
+}
+
+static void by_graph(int block)
+{
+    MUST(cuGraphLaunch(graphs[block], stream));
+    expected[block]++;
 }
 
 static void as_is(int block)
@@ -328,9 +357,10 @@ int main(int argc, char **argv)
     } ways[] = {{"none", new_tables, by_memset}, {"kernel", new_tables, by_kernel},
                 {"name", new_tables, by_name},   {"copy", new_tables, by_copy},
                 {"once", copy_all, as_is},       {"copied", new_tables, by_copy_of_copy},
-                {"rows", rows_all, as_is},       {"batch", batch_all, as_is},
-                {"global", new_global, by_copy}, {"pinned", new_pinned, as_is},
-                {"managed", new_managed, as_is}, {"map", nothing, by_map}};
+                {"graph", new_graphs, by_graph}, {"rows", rows_all, as_is},
+                {"batch", batch_all, as_is},     {"global", new_global, by_copy},
+                {"pinned", new_pinned, as_is},   {"managed", new_managed, as_is},
+                {"map", nothing, by_map}};
 
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         if (argc == 2 && strcmp(argv[1], ways[i].name) == 0) {
