@@ -2,6 +2,7 @@
 
 #include "common/hash.h"
 #include "common/lock.h"
+#include "common/thread_name.h"
 #include "callsite/modules.h"
 #include "callsite/native.h"
 #include "callsite/stack_cache.h"
@@ -13,15 +14,12 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
     TEXT_BYTES = 16 << 20,
     TEXT_SLOTS = 1 << 16,
     SITE_BYTES = 32 << 20,
-    THREAD_NAME = 16,
     LOOK_EVERY = 64, /* new stacks between two searches for an interpreter */
 };
 
@@ -30,7 +28,8 @@ struct thread {
     bool inside;
     unsigned misses;
     unsigned looked; /* misses plus 1 when an interpreter was last looked for */
-    char name[THREAD_NAME];
+    unsigned hits;
+    char name[SPW_THREAD_NAME];
     uint32_t name_text;
     struct spw_callsite_stack_cache *cache;
     struct spw_stack stack;
@@ -86,16 +85,17 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
     return thread;
 }
 
-/* A thread's role is its name. The first thread has the program's name, so it is called main. The
- * caller holds the lock. */
+/* A thread's role is its name. When it changes, the sites of the stacks in the cache are those of
+ * the old one. The caller holds the lock. */
 static uint32_t role_of(struct thread *thread)
 {
-    char name[THREAD_NAME] = "main";
+    char name[SPW_THREAD_NAME];
 
-    if (getpid() != (pid_t)syscall(SYS_gettid)) {
-        (void)prctl(PR_GET_NAME, name);
-    }
+    spw_thread_name(name);
     if (memcmp(name, thread->name, sizeof(name)) != 0) {
+        if (thread->name[0] != '\0') {
+            spw_callsite_stack_cache_clear(thread->cache);
+        }
         memcpy(thread->name, name, sizeof(name));
         thread->name_text =
             spw_callsite_strings_intern(&capture.strings, name, strnlen(name, sizeof(name)));
@@ -226,6 +226,13 @@ static bool is_to_look(struct thread *thread)
     return due;
 }
 
+/* True every so many times, if the thread has another name than its sites. */
+static bool is_renamed(struct thread *thread)
+{
+    return __builtin_expect(++thread->hits % SPW_THREAD_NAME_EVERY == 0, 0) &&
+           spw_thread_is_renamed(thread->name);
+}
+
 __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
 {
     struct thread *thread = this_thread != NULL ? this_thread : begin_thread();
@@ -248,7 +255,7 @@ __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
     }
     place.key |= 1;
     site = spw_callsite_stack_cache_find(thread->cache, place.key);
-    if (__builtin_expect(site == 0, 0)) {
+    if (__builtin_expect(site == 0 || is_renamed(thread), 0)) {
         int saved = errno;
 
         site = see(thread, &place);

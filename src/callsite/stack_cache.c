@@ -44,6 +44,17 @@ static size_t set_of(uint64_t key)
     return key >> 32 & (SPW_STACK_CACHE_SETS - 1);
 }
 
+void spw_callsite_stack_cache_clear(struct spw_callsite_stack_cache *cache)
+{
+    for (size_t i = 0; i < SPW_STACK_CACHE_SETS; i++) {
+        for (size_t way = 0; way < SPW_STACK_CACHE_WAYS; way++) {
+            if (cache->guards[i][way].key != 0) { /* most pages were never touched */
+                cache->guards[i][way].key = 0;
+            }
+        }
+    }
+}
+
 uint32_t spw_callsite_stack_cache_find(const struct spw_callsite_stack_cache *cache, uint64_t key)
 {
     const struct spw_callsite_guard *set = cache->guards[set_of(key)];

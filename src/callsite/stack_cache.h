@@ -80,6 +80,9 @@ struct spw_callsite_stack_cache {
 struct spw_callsite_stack_cache *spw_callsite_stack_cache_create(void);
 void spw_callsite_stack_cache_destroy(struct spw_callsite_stack_cache *cache);
 
+/* Forgets all guards. */
+void spw_callsite_stack_cache_clear(struct spw_callsite_stack_cache *cache);
+
 /* Returns the site of a stack with this key (not 0) whose guard holds; 0 when there is none. */
 uint32_t spw_callsite_stack_cache_find(const struct spw_callsite_stack_cache *cache, uint64_t key);
 

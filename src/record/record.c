@@ -3,6 +3,7 @@
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "common/thread_name.h"
 #include "record/sites.h"
 #include "record/writer.h"
 #include "stats/output.h"
@@ -12,12 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 enum {
     LONG_CALL_NS = 20000, /* calls that take as long are recorded one by one */
-    THREAD_NAME = 16,
     NAME_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
     USE_ROOM = SPW_RECORD_ROOM + SPW_RECORD_USED * 10,
     MARK_BYTES = 32, /* most bytes of a step, or of a mark without its name */
@@ -49,6 +48,8 @@ static struct {
 static _Thread_local struct {
     uint32_t recording; /* that the number is of */
     uint32_t number;
+    uint32_t events;
+    char name[SPW_THREAD_NAME];
 } this_thread __attribute__((tls_model("initial-exec")));
 
 /* ---- what does not fit ---- */
@@ -90,22 +91,22 @@ static bool put_name(enum spw_record_named kind, uint64_t number, const char *na
     return at != NULL;
 }
 
-/* Gives the calling thread a number, and writes its name. */
+/* Gives the calling thread a number, and writes its name. A thread that is renamed gets another
+ * number. */
 static __attribute__((noinline)) void meet_thread(void)
 {
-    char name[THREAD_NAME] = "main";
-
-    if (getpid() != gettid()) {
-        (void)prctl(PR_GET_NAME, name);
-    }
+    spw_thread_name(this_thread.name);
     this_thread.recording = recording;
     this_thread.number = threads++;
-    put_name(SPW_RECORD_NAMED_THREAD, this_thread.number, name);
+    put_name(SPW_RECORD_NAMED_THREAD, this_thread.number, this_thread.name);
 }
 
 static inline uint32_t thread_number(void)
 {
-    if (__builtin_expect(this_thread.recording != recording, 0)) {
+    if (__builtin_expect(this_thread.recording != recording ||
+                             (++this_thread.events % SPW_THREAD_NAME_EVERY == 0 &&
+                              spw_thread_is_renamed(this_thread.name)),
+                         0)) {
         meet_thread();
     }
     return this_thread.number;

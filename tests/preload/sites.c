@@ -6,7 +6,8 @@
  *                          times and frees one; die: ends by a signal; fork: calls CUDA in a
  *                          child, where it fails; wait: prints a line, then reads one; exec:
  *                          executes this program anew, with the commands that follow; other:
- *                          executes `cat` */
+ *                          executes `cat`; rename: allocates 100 times on another thread,
+ *                          renames that, and allocates 100 times more */
 #include "check.h"
 
 #include <cuda.h>
@@ -126,6 +127,30 @@ static void *on_thread(void *unused)
     return NULL;
 }
 
+/* A thread gets another name between allocations, all from one place. */
+static void *on_renamed_thread(void *unused)
+{
+    const volatile int times = 200; /* so that the compiler does not make two loops of it */
+
+    MUST(prctl(PR_SET_NAME, "early"));
+    MUST(cuCtxSetCurrent(context));
+    for (int i = 0; i < times; i++) {
+        if (i == times / 2) {
+            MUST(prctl(PR_SET_NAME, "late"));
+        }
+        (void)take_exported(MIB / 4);
+    }
+    return NULL;
+}
+
+static void on_another(void *(*function)(void *unused))
+{
+    pthread_t thread;
+
+    MUST(pthread_create(&thread, NULL, function, NULL));
+    MUST(pthread_join(thread, NULL));
+}
+
 static void begin(void)
 {
     MUST(cuInit(0));
@@ -147,8 +172,6 @@ static void fork_child(void)
 
 static void run(const char *command)
 {
-    pthread_t thread;
-
     if (strcmp(command, "take") == 0) {
         (void)take_exported(3 * MIB);
         (void)take_hidden(5 * MIB);
@@ -169,8 +192,9 @@ static void run(const char *command)
     } else if (strcmp(command, "die") == 0) {
         MUST(raise(SIGKILL));
     } else if (strcmp(command, "thread") == 0) {
-        MUST(pthread_create(&thread, NULL, on_thread, NULL));
-        MUST(pthread_join(thread, NULL));
+        on_another(on_thread);
+    } else if (strcmp(command, "rename") == 0) {
+        on_another(on_renamed_thread);
     }
 }
 

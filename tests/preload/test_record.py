@@ -161,6 +161,17 @@ class Record(harness.Case):
         self.assertEqual(len({event["stream"] for event in replay.events
                               if event["kind"] == "alloc"}), 4)
 
+    def test_a_thread_gets_another_name(self):
+        """It is another thread then, soon after."""
+        path = self.folder / "recording"
+        self.run_program(harness.PROGRAMS / "sites", "rename", RECORD=path)
+        replay = Replay(Recording(path))
+        names = collections.Counter(replay.threads[event["thread"]] for event in replay.events
+                                    if event["kind"] == "alloc")
+        self.assertEqual(set(names), {"early", "late"})
+        self.assertEqual(sum(names.values()), 200)
+        self.assertTrue(100 <= names["early"] <= 132, names)
+
     def test_size_of_an_event(self):
         _, recording = self.record(20000)
         bytes_used = sum(len(body) for *_, body in recording.blocks)

@@ -101,6 +101,15 @@ class Sites(harness.Case):
                           ("map_own", "main", "cuMemCreate"): 16 * MIB,
                           ("take_exported", "pt_autograd_7", "cuMemAlloc"): 4 * MIB})
 
+    def test_a_thread_gets_another_name(self):
+        """The first few allocations after that may still have the old one."""
+        self.assert_adds_up(self.run_sites("rename"))
+        held = self.by_function()
+        early, late = (held[("take_exported", name, "cuMemAlloc")] // (MIB // 4)
+                       for name in ("early", "late"))
+        self.assertEqual(early + late, 200)
+        self.assertTrue(100 <= early <= 132, early)
+
     def test_page_locked_memory_is_apart(self):
         for mode in "auto", "observe":
             stats = self.run_sites("take", "lock", MODE=mode)

@@ -1,0 +1,35 @@
+/* Names of threads. No locking. */
+#pragma once
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { SPW_THREAD_NAME = 16 };
+
+/* A thread may be renamed at any time. To ask for its name is a system call, so who needs it often
+ * asks every so many times. */
+enum { SPW_THREAD_NAME_EVERY = 32 };
+
+/* Writes the name of the calling thread, which tells its role; zeros follow it. The first thread
+ * has the program's name, so it is called main. */
+static inline void spw_thread_name(char ret_name[SPW_THREAD_NAME])
+{
+    memset(ret_name, 0, SPW_THREAD_NAME);
+    if (getpid() == (pid_t)syscall(SYS_gettid)) {
+        memcpy(ret_name, "main", sizeof("main"));
+    } else {
+        (void)prctl(PR_GET_NAME, ret_name);
+    }
+}
+
+/* True if the calling thread has another name now. */
+static inline bool spw_thread_is_renamed(const char name[SPW_THREAD_NAME])
+{
+    char now[SPW_THREAD_NAME];
+
+    spw_thread_name(now);
+    return strncmp(now, name, SPW_THREAD_NAME) != 0;
+}
