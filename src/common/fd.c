@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,8 +87,27 @@ bool spw_fd_read_at(int fd, void *ret_bytes, size_t bytes, off_t offset)
     return true;
 }
 
+/* True if a write at the place of `fd` stays within the limit on the size of files. */
+static bool may_write(int fd, size_t length)
+{
+    struct rlimit limit;
+    struct stat status;
+    off_t at;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return true;
+    }
+    at = (fcntl(fd, F_GETFL) & O_APPEND) != 0 ? status.st_size : lseek(fd, 0, SEEK_CUR);
+    return at < 0 || (uint64_t)at + length <= limit.rlim_cur;
+}
+
 bool spw_fd_write(int fd, const char *text, size_t length)
 {
+    if (!may_write(fd, length)) {
+        errno = EFBIG;
+        return false;
+    }
     while (length > 0) {
         ssize_t written = write(fd, text, length);
 

@@ -17,7 +17,9 @@ int spw_fd_open_regular(const char *path);
 /* Reads exactly `bytes` at `offset`. False when the file is shorter, or on an error. */
 bool spw_fd_read_at(int fd, void *ret_bytes, size_t bytes, off_t offset);
 
-/* Writes all of `text`, repeating interrupted and short writes. Returns false on an error. */
+/* Writes all of `text`, repeating interrupted and short writes. Returns false on an error: EFBIG,
+ * with nothing written, where the limit on the size of files (RLIMIT_FSIZE) would have the kernel
+ * end the process with SIGXFSZ. */
 bool spw_fd_write(int fd, const char *text, size_t length);
 
 /* Writes a line with one write(2): lines of several threads and processes do not mix. The buffer

@@ -2,6 +2,7 @@
 
 #include "common/create.h"
 #include "common/fd.h"
+#include "common/file_limit.h"
 #include "common/hash.h"
 #include "common/keep.h"
 
@@ -66,6 +67,9 @@ int spw_migrate_swap_file_append(struct spw_swap_file *file, size_t bytes, uint6
 {
     size_t done = 0;
 
+    if (!spw_file_may_have(file->end + bytes)) {
+        return EFBIG;
+    }
     while (done < bytes) {
         ssize_t written =
             pwrite(file->fd, file->buffer + done, bytes - done, (off_t)(file->end + done));

@@ -209,8 +209,9 @@ bool spw_record_file_publish(struct spw_record_file *file, uint64_t start_ticks,
         return true;
     }
     spw_log_always("cannot make the recording %s: %s", file->path,
-                   fd == -ENOSPC || fd == -EFBIG ? "the file system has no room"
-                                                 : strerror(fd < 0 ? -fd : errno));
+                   fd == -ENOSPC  ? "the file system has no room"
+                   : fd == -EFBIG ? "the limit on the size of files (ulimit -f) is too low"
+                                  : strerror(fd < 0 ? -fd : errno));
     if (fd >= 0) {
         (void)unlink(file->path);
         (void)close(fd);

@@ -14,6 +14,10 @@
 #include "common/layout.h"
 #include "common/bounds.h"
 
+/* Where a record does not tell what its process used, a symbolic link of its name, with this at the
+ * end, leads to the reason, in words. */
+#define SIM_RECORD_PROBLEM ".problem"
+
 enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 6 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256 };

@@ -64,6 +64,17 @@ class ExitCodes(Command):
                             before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         self.assertEqual(done.returncode, 7, done.stderr)
 
+    @unittest.skipIf(harness.SANITIZED, "grep is not built with the sanitizer")
+    def test_the_limit_of_files_is_the_programs(self):
+        """The command does not end by SIGXFSZ; the program's own disposition is what it was."""
+        bit = 1 << signal.SIGXFSZ - 1
+        for disposition, ignored in (signal.SIG_DFL, 0), (signal.SIG_IGN, bit):
+            done = subprocess.run(
+                [COMMAND, "sim", "--", "grep", "SigIgn", "/proc/self/status"], text=True,
+                env=harness.environment(False, False), capture_output=True, timeout=60,
+                preexec_fn=lambda: signal.signal(signal.SIGXFSZ, disposition), check=True)
+            self.assertEqual(int(done.stdout.split()[1], 16) & bit, ignored)
+
     @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_an_alarm_from_outside(self):
         done = self.run_odd("sh", "-c", "sleep 0.3; kill -ALRM $PPID; sleep 0.3; exit 6")

@@ -2,8 +2,10 @@
 """The verdict of `spillway sim`: whether a program fits, what it took, and what was missing."""
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import time
@@ -238,7 +240,7 @@ class Fit(harness.Case):
 
     def test_nothing_used(self):
         self.assertEqual(self.sim(program="true") if not harness.SANITIZED else self.sim(),
-                         ["verdict: none: no process used a simulated device"])
+                         ["verdict: none: no process has recorded that it used a simulated device"])
 
 
     def test_continued(self):
@@ -363,6 +365,70 @@ class Fit(harness.Case):
     def test_json_that_cannot_be_written(self):
         lines = self.sim("take", flags=("--json", self.folder), end=1, status=1)
         self.assertEqual(lines[-1], f"spillway: sim: --json={self.folder}: Is a directory")
+
+    def limited(self, bytes_most, *flags, words=("take",)):
+        """`spillway sim` with a limit on the size of files, which ends a process by a signal."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_most, bytes_most))
+        return subprocess.run([COMMAND, "sim", *flags, "--", FIT, *words], capture_output=True,
+                              text=True, timeout=60, preexec_fn=limit, check=False,
+                              cwd=self.folder, env=harness.environment(False, False))
+
+    @unittest.skipIf(harness.SANITIZED, "the sanitizer writes files of its own")
+    def test_files_that_may_not_grow(self):
+        """Nothing dies of it, and what could not be written is said."""
+        for size in 0, 1 << 10, 64 << 10, 1 << 30:
+            for flags in BARE, ("--spill", "auto"), ("--record", "r.rec", "--stats", "s.json",
+                                        "--sim-log", "s.log", "--json", "v.json"):
+                with self.subTest(size=size, flags=flags):
+                    done = self.limited(size, *flags)
+                    lost = flags[0] == "--record" and size == 0  # of --json
+                    self.assertEqual(done.returncode, int(lost or flags == BARE), done.stderr)
+                    self.assertRegex(done.stderr, r"\nspillway: verdict: none: what 1 process used "
+                                                  r"is not known: .*\(ulimit -f\)")
+                    self.assertIn("simulated memory needs files of unlimited size", done.stderr)
+                    if flags[0] == "--record" and size >= 1 << 10:
+                        found = json.loads((self.folder / "v.json").read_text())
+                        self.assertEqual(found["verdict"], "not recorded")
+                        self.assertIn("(ulimit -f)", found["problem"])
+                    if flags[0] == "--record" and size < 1 << 30:
+                        self.assertIn("cannot make the recording", done.stderr)
+
+    @unittest.skipIf(harness.SANITIZED, "LeakSanitizer does not know the process")
+    def test_full_memory_file_system(self):
+        """The folder of the run can be made, and has no room."""
+        inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                  'mount -t tmpfs -o size=16k none /dev/shm && exec "$@"', "sh"]
+        env = harness.environment(False, False)
+        probe = self.run_command([*inside, "true"], env)
+        if probe.status != 0:
+            self.skipTest("/dev/shm cannot be replaced here: " + probe.stderr)
+        result = self.run_command([*inside, COMMAND, "sim", "--require", "fit", "--", FIT, "take"],
+                                  env)
+        self.assertEqual(result.status, 1, result.stderr)
+        why = r"/dev/shm/spillway-\w{6}/sim-\d+ cannot be written: No space left on device\n"
+        self.assertRegex(result.stderr, "\nspillway sim: no verdict: " + why)
+        self.assertRegex(result.stderr,
+                         "\nspillway: verdict: none: what 1 process used is not known: " + why)
+        result = self.run_command([*inside, COMMAND, "fit", "--gpus", "t4-16g", "--", FIT, "take"],
+                                  env)
+        self.assertRegex(result.stderr, "fit: what the command used is not known: " + why)
+        self.assertRegex(result.stdout, r"\nt4-16g .* not known")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can start a program as another user")
+    def test_program_of_another_user(self):
+        """It cannot write in the folder of the run, and says so."""
+        other = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        env = harness.environment(False, False)
+        probe = self.run_command([*other, "test", "-x", FIT], env)
+        if probe.status != 0:
+            self.skipTest("the other user cannot run the program: " + probe.stderr)
+        result = self.run_command([COMMAND, "sim", "--", *other, FIT, "take"], env)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertRegex(result.stderr, r"\nspillway sim: no verdict: /dev/shm/spillway-\w{6}/sim-"
+                                        r"\d+ cannot be written: Permission denied\n")
+        self.assertIn("\nspillway: verdict: none: no process has recorded that it used a simulated "
+                      "device\n", result.stderr)
 
     def test_fewer_devices_than_ranks(self):
         """The first of several ranks on a machine says what torchrun alone would not."""

@@ -279,7 +279,8 @@ static void invalid_files(void)
     record.version++;
     write_record("sim-2", &record, sizeof(record));
     write_record("unlike", &record, 10);
-    HAS(verdict(0), "spillway: verdict: none: no process used a simulated device\n");
+    HAS(verdict(0),
+        "spillway: verdict: none: no process has recorded that it used a simulated device\n");
     CHECK(strchr(content(errors), '\n') == strrchr(content(errors), '\n'));
     spw_cli_run_directory_remove();
     CHECK(access(getenv("SPILLWAY_RUN_DIR"), F_OK) != 0);

@@ -5,6 +5,7 @@
 
 #include "common/nearest.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,9 +96,24 @@ static bool is_help(const char *argument)
            strcmp(argument, "help") == 0;
 }
 
+static void note(int number)
+{
+}
+
+/* A file that may not grow (ulimit -f) is an error of the write, and is said; the signal would end
+ * the command. The program that is run does not inherit a handler, but would inherit SIG_IGN. */
+static void expect_limits(void)
+{
+    if (signal(SIGXFSZ, note) == SIG_IGN) {
+        (void)signal(SIGXFSZ, SIG_IGN);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command;
+
+    expect_limits();
 
     if (argc < 2) {
         print_help(stderr);

@@ -63,6 +63,10 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
                   ample ? "with ample memory" : "as it is");
     started = spw_cli_trials_run(&session->trials, &trial, ret_result, ret_code);
     spw_cli_fit_variation_free(arguments);
+    if (started && ret_result->lost > 0) {
+        spw_cli_complain(session->command, "what the command used is not known: %s",
+                         ret_result->problem);
+    }
     return started;
 }
 
@@ -187,6 +191,7 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
 {
     static const enum spw_cli_fit_verdict verdicts[] = {
         [SPW_CLI_SIM_UNUSED] = SPW_CLI_FIT_FITS,
+        [SPW_CLI_SIM_UNRECORDED] = SPW_CLI_FIT_UNKNOWN,
         [SPW_CLI_SIM_FITS] = SPW_CLI_FIT_TIGHT,
         [SPW_CLI_SIM_SPILLS] = SPW_CLI_FIT_SPILLS,
         [SPW_CLI_SIM_CONTINUED] = SPW_CLI_FIT_TIGHT,
@@ -247,6 +252,8 @@ struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
     answer.code = run->code;
     if (run->outcome == SPW_CLI_SIM_UNUSED) {
         answer.verdict = run->code == 0 ? SPW_CLI_FIT_FITS : SPW_CLI_FIT_FAILED;
+    } else if (run->outcome == SPW_CLI_SIM_UNRECORDED) {
+        answer.verdict = SPW_CLI_FIT_UNKNOWN;
     } else if (!has_ended_well(run)) {
         answer.verdict = SPW_CLI_FIT_FAILED;
     } else if (total.need_most <= bytes) {

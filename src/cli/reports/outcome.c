@@ -242,7 +242,12 @@ static void add_outcome(struct spw_cli_line *line, const struct spw_cli_sim_resu
 {
     switch (spw_cli_sim_result_outcome(result, code)) {
     case SPW_CLI_SIM_UNUSED:
-        spw_cli_line_add(line, "none: no process used a simulated device");
+        spw_cli_line_add(line, "none: no process has recorded that it used a simulated device");
+        break;
+    case SPW_CLI_SIM_UNRECORDED:
+        spw_cli_line_add(line, "none: what %zu process%s used is not known%s%s", result->lost,
+                         result->lost == 1 ? "" : "es", result->problem[0] != '\0' ? ": " : "",
+                         result->problem);
         break;
     case SPW_CLI_SIM_FITS:
         add_fit(line, result);

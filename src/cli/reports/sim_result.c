@@ -296,6 +296,24 @@ static void add_process(struct spw_cli_sim_result *result, const struct sim_reco
     result->count++;
 }
 
+/* Notes that a record does not tell all, if its process has said so, or if it is empty. */
+static void find_problem(struct spw_cli_sim_result *result, const char *path)
+{
+    char link[4096 + 16], why[sizeof(result->problem)];
+    struct stat status;
+    ssize_t length;
+
+    snprintf(link, sizeof(link), "%s" SIM_RECORD_PROBLEM, path);
+    length = readlink(link, why, sizeof(why) - 1);
+    if (length < 0 && (stat(path, &status) != 0 || status.st_size > 0)) {
+        return;
+    }
+    why[length > 0 ? length : 0] = '\0';
+    if (result->lost++ == 0) {
+        snprintf(result->problem, sizeof(result->problem), "%s", why);
+    }
+}
+
 /* Reads one file of the run directory: "sim-PID" is a record, "PID" the pool's statistics. */
 static void read_one(const char *folder, const char *name, void *context)
 {
@@ -308,6 +326,7 @@ static void read_one(const char *folder, const char *name, void *context)
         return;
     }
     snprintf(path, sizeof(path), "%s/%s", folder, name);
+    find_problem(context, path);
     record = map_record(path);
     if (record == NULL) {
         return;
@@ -456,6 +475,9 @@ enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_res
 
     for (size_t i = 0; i < result->count; i++) {
         used |= result->processes[i].used;
+    }
+    if (result->lost > 0) {
+        return SPW_CLI_SIM_UNRECORDED;
     }
     if (!used) {
         return SPW_CLI_SIM_UNUSED;

@@ -92,7 +92,9 @@ struct spw_cli_sim_rule {
 
 struct spw_cli_sim_result {
     size_t count;
-    size_t left_out; /* processes beyond SPW_CLI_SIM_PROCESSES */
+    size_t left_out;    /* processes beyond SPW_CLI_SIM_PROCESSES */
+    size_t lost;        /* processes of which it is not known what they used */
+    char problem[1024]; /* why, of the first of them; "": not known */
     struct spw_cli_sim_process *processes;
     struct spw_cli_sim_rule rules[SPW_ACCOUNTS];
     size_t rule_count;
@@ -121,6 +123,7 @@ size_t spw_cli_sim_result_sharers(const struct spw_cli_sim_result *result, int i
 /* How a run came out. */
 enum spw_cli_sim_outcome {
     SPW_CLI_SIM_UNUSED,       /* no process used a device */
+    SPW_CLI_SIM_UNRECORDED,   /* what a process used is not known */
     SPW_CLI_SIM_FITS,         /* the command succeeded, with nothing on the host but what rules of
                                * a policy placed there */
     SPW_CLI_SIM_SPILLS,       /* it succeeded by spilling to the host */

@@ -369,7 +369,7 @@ void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bo
     struct work work = sum_work(result);
 
     spw_cli_outcome_print(result, code, "verdict");
-    if (spw_cli_sim_result_outcome(result, code) == SPW_CLI_SIM_UNUSED) {
+    if (crowd.count == 0) {
         return;
     }
     if (verbose || crowd.count <= LISTED) {

@@ -10,6 +10,8 @@ const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, i
     switch (spw_cli_sim_result_outcome(result, code)) {
     case SPW_CLI_SIM_UNUSED:
         return "unused";
+    case SPW_CLI_SIM_UNRECORDED:
+        return "not recorded";
     case SPW_CLI_SIM_FITS:
         return spw_cli_need_fits(result) ? "fits" : "fits too tightly";
     case SPW_CLI_SIM_SPILLS:
@@ -149,6 +151,9 @@ cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
     cJSON *devices;
 
     cJSON_AddStringToObject(object, "verdict", spw_cli_verdict_json_name(result, code));
+    if (result->lost > 0) {
+        cJSON_AddStringToObject(object, "problem", result->problem);
+    }
     cJSON_AddNumberToObject(object, "exit_code", code);
     cJSON_AddStringToObject(object, "profile", spw_cli_need_profile()->id);
     add_cards(object, result);

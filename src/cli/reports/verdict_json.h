@@ -10,7 +10,8 @@
 /* The verdict of a run whose command ended with exit code `code`, which the caller deletes:
  *
  * {"verdict": "fits" | "fits too tightly" | "spills" | "continued" | "does not fit" | "failed" |
- *             "unused",
+ *             "unused" | "not recorded",
+ *  "problem": WHY, if it is "not recorded",
  *  "exit_code": N, "profile": ID, "host_peak_bytes": N,
  *  "devices": [{"process": NAME, "pid": N, "device": N, "pooled": BOOL, ... bytes ...,
  *               "last_oom": {...} or null}]} */

@@ -38,6 +38,7 @@ static struct fault_rule rules[SIM_MAX_RULES];
 static unsigned int rule_count;
 static bool rule_exists[SIM_FN_COUNT]; /* keeps the usual call free of a search */
 
+static const char prefix[] = "spillway sim: ";
 static int log_fd = -1;
 static unsigned long long log_lines;
 static bool started;
@@ -177,7 +178,7 @@ void sim_calls_log(const char *line)
         length = (int)sizeof(text);
         text[length - 1] = '\n';
     }
-    if (write(log_fd, text, (size_t)length) < 0) {
+    if (!spw_fd_write(log_fd, text, (size_t)length)) {
         /* A full disk must not disturb the program; the log just ends. */
         close(log_fd);
         log_fd = -1;
@@ -236,19 +237,21 @@ void sim_warn_once(bool *once, const char *format, ...)
     if (once != NULL) {
         *once = true;
     }
-    length = snprintf(text, sizeof(text), "spillway sim: ");
+    length = snprintf(text, sizeof(text), "%s", prefix);
     va_start(args, format);
     vsnprintf(text + length, sizeof(text) - (size_t)length - 1, format, args);
     va_end(args);
     spw_utf8_plain(text, /* keep */ "");
     sim_calls_log(text);
-    fprintf(stderr, "%s\n", text);
+    sim_say("%s", text + strlen(prefix));
 }
 
 void sim_say(const char *format, ...)
 {
-    char line[1024] = "spillway sim: ";
+    char line[1024];
     va_list args;
+
+    snprintf(line, sizeof(line), "%s", prefix);
 
     va_start(args, format);
     (void)spw_fd_write_line(STDERR_FILENO, line, sizeof(line), format, args);

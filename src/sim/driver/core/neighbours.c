@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/create.h"
+#include "common/file_limit.h"
 #include "common/process.h"
 #include "sim/devices.h"
 
@@ -45,6 +46,7 @@ static struct sim_devices *map(int fd)
     struct stat status;
 
     if (flock(fd, LOCK_EX) == 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        spw_file_may_have(sizeof(*devices)) &&
         posix_fallocate(fd, 0, (off_t)sizeof(*devices)) == 0) {
         devices = mmap(NULL, sizeof(*devices), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }

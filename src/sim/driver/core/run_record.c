@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "common/create.h"
+#include "common/file_limit.h"
+#include "sim/driver/core/calls.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
@@ -49,15 +52,15 @@ static void raise_peak(uint64_t *peak, uint64_t value)
 
 /* ---- the mapping ---- */
 
+static char path[PATH_MAX]; /* of its file; "": there is none */
+
 static int open_record(const char *folder)
 {
-    char path[4096];
-
     for (int image = 0; image < MOST_IMAGES; image++) {
         int fd;
 
-        snprintf(path, sizeof(path), image == 0 ? "%s/sim-%d" : "%s/sim-%d.%d", folder,
-                 (int)getpid(), image);
+        snprintf(path, PATH_MAX, image == 0 ? "%s/sim-%d" : "%s/sim-%d.%d", folder, (int)getpid(),
+                 image);
         fd = spw_create_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
@@ -71,7 +74,9 @@ static struct sim_record *map_record(int fd)
 {
     void *address = MAP_FAILED;
 
-    if (posix_fallocate(fd, 0, (off_t)sizeof(*record)) == 0) {
+    errno =
+        spw_file_may_have(sizeof(*record)) ? posix_fallocate(fd, 0, (off_t)sizeof(*record)) : EFBIG;
+    if (errno == 0) {
         address = mmap(NULL, sizeof(*record), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }
     return address != MAP_FAILED ? address : NULL;
@@ -88,17 +93,45 @@ static void read_command(void)
     record->command_bytes = length > 0 ? (uint32_t)length : 0;
 }
 
+/* A link has room for the reason where a file has none. */
+void sim_run_record_fail(const char *why)
+{
+    char link[PATH_MAX + 16];
+
+    if (path[0] != '\0') {
+        snprintf(link, sizeof(link), "%s" SIM_RECORD_PROBLEM, path);
+        (void)!symlink(why, link);
+    }
+    sim_say("no verdict: %s", why);
+}
+
+static void fail(int err)
+{
+    char why[SIM_RECORD_COMMAND];
+
+    snprintf(why, sizeof(why), "%.512s cannot be written: %s", path,
+             err == EFBIG ? "the limit on the size of files (ulimit -f) is too low"
+                          : strerror(err));
+    sim_run_record_fail(why);
+}
+
 void sim_run_record_start(void)
 {
     const char *folder = getenv("SPILLWAY_RUN_DIR");
-    struct sim_record *mapped = NULL;
-    int fd = folder != NULL && record == &private_record ? open_record(folder) : -1;
+    struct sim_record *mapped;
+    int fd, err;
 
+    if (folder == NULL || record != &private_record) {
+        return;
+    }
+    fd = open_record(folder);
+    mapped = fd >= 0 ? map_record(fd) : NULL;
+    err = errno;
     if (fd >= 0) {
-        mapped = map_record(fd);
         close(fd);
     }
     if (mapped == NULL) {
+        fail(err);
         return;
     }
     record = mapped;
@@ -116,6 +149,7 @@ void sim_run_record_start(void)
 
 void sim_run_record_forget(void)
 {
+    path[0] = '\0';
     if (record != &private_record) {
         munmap(record, sizeof(*record));
         record = &private_record;

@@ -19,6 +19,10 @@
 /* CUDA was initialised: begins the record the launcher reads. */
 void sim_run_record_start(void);
 
+/* The record does not tell what the process used: the verdict says so, and why. Also writes a
+ * line. */
+void sim_run_record_fail(const char *why);
+
 /* To be called in a child after fork: lets go of the parent's record. */
 void sim_run_record_forget(void);
 

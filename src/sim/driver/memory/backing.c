@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "common/bounds.h"
+#include "common/file_limit.h"
 #include "sim/driver/core/device.h"
+#include "sim/driver/core/run_record.h"
 
 /* The file is as long as tmpfs allows with room to spare: only offsets, not bytes, are used up. */
 #define FILE_BYTES (UINT64_C(1) << 62)
@@ -68,9 +70,19 @@ static struct sim_backing *wrap_file(int fd, unsigned int window_count)
 static struct sim_backing *new_backing(const char *name, uint64_t file_bytes,
                                        unsigned int window_count)
 {
+    static bool said;
     struct sim_backing *backing;
-    int fd = memfd_create(name, MFD_CLOEXEC);
+    int fd;
 
+    if (!spw_file_may_have(file_bytes)) {
+        if (!said) {
+            sim_run_record_fail("simulated memory needs files of unlimited size, and their size is "
+                                "limited here (ulimit -f)");
+        }
+        said = true;
+        return NULL;
+    }
+    fd = memfd_create(name, MFD_CLOEXEC);
     if (fd < 0) {
         return NULL;
     }
@@ -218,6 +230,8 @@ static void write_bytes(const struct sim_backing *backing, uint64_t offset, cons
         piece = piece < size ? piece : size;
         if (to != NULL) {
             memcpy(to, src, piece);
+        } else if (!spw_file_may_have(offset + size)) {
+            return;
         } else {
             ssize_t done = pwrite(backing->fd, src, size, (off_t)offset);
 

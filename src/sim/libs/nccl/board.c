@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/file_limit.h"
+
 #define CAPACITY      4096
 #define COMMUNICATORS 64
 #define RANKS         64
@@ -66,7 +68,7 @@ bool sim_nccl_board_create(ncclUniqueId *ret_id)
     if (id.file < 0) {
         return false;
     }
-    if (ftruncate(id.file, sizeof(*shared)) == 0) {
+    if (spw_file_may_have(sizeof(*shared)) && ftruncate(id.file, sizeof(*shared)) == 0) {
         shared = map_file(id.file);
     }
     if (shared == NULL) {
