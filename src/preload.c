@@ -591,19 +591,24 @@ static bool may_move(void)
     return !atomic_load(&spw_process.leaving) && spw_track_spill_may_move();
 }
 
+static uint64_t move_wait_ns(void)
+{
+    enum { MILLION = 1000000 };
+
+    return spw_option_get(SPW_OPT_SPILLWAY_MOVE_WAIT, NULL, 0).bytes * MILLION;
+}
+
 /* NULL: spilling is off. */
 static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *vm,
                                      struct spw_pool *pool, uint64_t limit)
 {
-    enum { MILLION = 1000000, WAIT_FACTOR = 10 };
     enum spw_overlap overlap = spw_option_get(SPW_OPT_SPILLWAY_OVERLAP, NULL, 0).word;
-    uint64_t wait_ns = spw_option_get(SPW_OPT_SPILLWAY_MOVE_WAIT, NULL, 0).bytes * MILLION;
     const struct spw_migrate_config config = {
         .pool = pool,
         .counters = device->counters,
         .ordinal = device->ordinal,
         .limit_bytes = limit,
-        .move_wait_ns = wait_ns,
+        .move_wait_ns = move_wait_ns(),
         .overlap = overlap != SPW_OVERLAP_OFF,
         .trust = overlap == SPW_OVERLAP_TRUST,
         .audit = overlap == SPW_OVERLAP_VALIDATED,
@@ -619,7 +624,6 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
     if (limit == 0) {
         return NULL;
     }
-    spw_backend_set_patience(vm, wait_ns * WAIT_FACTOR);
     return spw_migrate_create(&config, &tier) == SPW_OK ? tier : NULL;
 }
 
@@ -627,6 +631,7 @@ static enum spw_err open_device(struct spw_device *device, CUcontext context,
                                 struct spw_pool **ret_pool, void **ret_vm,
                                 struct spw_migrate **ret_tier)
 {
+    enum { WAIT_FACTOR = 10 };
     struct spw_driver *driver = atomic_load(&spw_process.driver);
     uint64_t host = choose_host_limit(driver);
     uint64_t total, free;
@@ -642,6 +647,7 @@ static enum spw_err open_device(struct spw_device *device, CUcontext context,
     if (err != SPW_OK) {
         return err;
     }
+    spw_backend_set_patience(vm, move_wait_ns() * WAIT_FACTOR);
     err = make_pool(device, vm, total + host, choose_limit(driver, device, total, free), host > 0,
                     ret_pool);
     if (err != SPW_OK) {

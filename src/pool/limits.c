@@ -34,6 +34,26 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
     return released * pool->config.granule_bytes;
 }
 
+uint64_t spw_pool_trim_pending(struct spw_pool *pool)
+{
+    size_t released = 0;
+
+    spw_lock(&pool->lock);
+    while (!pool->shut && released == 0 &&
+           spw_pool_wait_for_fence(pool, /* briefly */ true) == SPW_OK) {
+        released = give_back(pool, spw_pool_committed(pool) / pool->config.granule_bytes);
+    }
+    spw_unlock(&pool->lock);
+    return released * pool->config.granule_bytes;
+}
+
+void spw_pool_fence_frees(struct spw_pool *pool)
+{
+    spw_lock(&pool->lock);
+    spw_pool_poll_queues(pool, NULL, /* record */ true);
+    spw_unlock(&pool->lock);
+}
+
 /* Counts memory that is not the pool's with the device, also when the pool is shut. */
 static void count_device(struct spw_pool *pool, int64_t bytes, uint32_t site)
 {

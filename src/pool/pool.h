@@ -188,6 +188,14 @@ void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes);
  * pending work allow. Never waits. Returns the bytes released. */
 uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes);
 
+/* Trims everything, and waits for pending work as long as that releases nothing: a short time for
+ * each fence. Returns the bytes released. */
+uint64_t spw_pool_trim_pending(struct spw_pool *pool);
+
+/* Records fences behind all that was freed so far, as far as they can be recorded: for a time when
+ * none can be. */
+void spw_pool_fence_frees(struct spw_pool *pool);
+
 /* Releases every spare chunk of the host and page-locked memory without a block. Returns the bytes
  * released. */
 uint64_t spw_pool_trim_host(struct spw_pool *pool);

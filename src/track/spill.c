@@ -269,9 +269,16 @@ bool spw_track_spill_has_room(struct spw_device *device)
 
 void spw_track_spill_prepare(struct spw_device *device)
 {
+    struct spw_pool *pool = spw_track_device_opened(device);
     struct spw_migrate *tier = tier_of(device);
 
-    if (tier != NULL && atomic_load(&spw_track_driver()->captures_open) == 0) {
+    if (atomic_load(&spw_track_driver()->captures_open) > 0) {
+        return;
+    }
+    if (pool != NULL) {
+        spw_pool_fence_frees(pool);
+    }
+    if (tier != NULL) {
         spw_migrate_prepare(tier);
     }
 }
@@ -327,7 +334,8 @@ bool spw_track_spill_make_room(void)
         struct spw_device *device = &spw_process.devices[i];
         struct spw_pool *pool = spw_track_device_opened(device);
 
-        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_track_spill_yield(device, pool))) {
+        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_track_spill_yield(device, pool) ||
+                             spw_pool_trim_pending(pool) > 0)) {
             spw_counter_add(&device->counters->forward_retries, 1);
             made = true;
         }

@@ -84,7 +84,8 @@ void spw_track_spill_meet_kernel(struct spw_device *device);
 /* True when the host has room for more, as far as is known. */
 bool spw_track_spill_has_room(struct spw_device *device);
 
-/* Prepares for a capture, during which nothing can be moved or tried out. */
+/* Prepares for a capture, during which nothing can be moved or tried out, and no fence can be
+ * recorded behind memory that was freed for good: the driver may need that memory for the nodes. */
 void spw_track_spill_prepare(struct spw_device *device);
 
 /* The program has waited for the device or a stream of it: blocks that fit may move back to it. */
@@ -101,8 +102,8 @@ enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum
                                    struct spw_result *ret_result);
 
 /* After the real driver was out of memory: gives the spare memory of every pool back to it, since
- * the call does not tell which device was full; without spare memory, blocks go to the host. False
- * when nothing could be freed. */
+ * the call does not tell which device was full; without spare memory, blocks go to the host; as the
+ * last way, waits a short time for memory that was freed. False when nothing could be freed. */
 bool spw_track_spill_make_room(void);
 
 /* Calls the real driver; after out of memory once more if room could be made meanwhile. */

@@ -183,6 +183,17 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["passed_allocs"], 1)
         self.assertEqual(result.device()["allocs"], 1)
 
+    def test_a_capture_after_the_device_was_full(self):
+        """What was freed waits for fences, and none can be recorded during the capture."""
+        for way in ("whole", "blocks", "busy"):
+            for spill in ("auto", "off"):
+                with self.subTest(way, spill=spill):
+                    result = self.run_both(PROGRAMS / "full_capture", way, SIM_MEMORY="128MiB",
+                                           SPILL=spill, MOVE_WAIT=100,
+                                           allow=["full: for a block", "out of memory"])
+                    self.assertEqual({line.rpartition(": ")[2] for line in
+                                      result.stdout.splitlines()}, {"cudaSuccess"})
+
     def test_fork_before_cuda(self):
         result = self.run_both(PROGRAMS / "forks", "before")
         self.assertEqual(len(list(self.folder.glob("stats-*"))), 2, "one file for each process")

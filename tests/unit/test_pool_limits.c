@@ -176,6 +176,24 @@ static void test_looks(void **state)
     pool_close(&f);
 }
 
+/* Where trimming finds nothing, the other way waits for what was freed, for as long as is allowed.
+ */
+static void test_waits_for_frees(void **state)
+{
+    pool_open_small(&f, 64, DEVICE, 0);
+    pool_free(&f, pool_alloc(&f, 4 * GRANULE, &stream_a), &stream_a);
+    spw_pool_fence_frees(f.pool);
+    assert_int_equal(f.vm.calls[FAKE_FENCE], 1);
+    f.vm.impatient = true;
+    assert_int_equal(spw_pool_trim(f.pool, 0), 0);
+    assert_int_equal(spw_pool_trim_pending(f.pool), 0);
+    assert_int_equal(f.vm.calls[FAKE_FENCE], 1);
+    f.vm.impatient = false;
+    assert_int_equal(spw_pool_trim_pending(f.pool), 4 * GRANULE);
+    assert_int_equal(spw_pool_trim_pending(f.pool), 0);
+    pool_close(&f);
+}
+
 /* Spare chunks go first. What is mapped stays so as far as it is not needed. */
 static void test_spare_chunks_first(void **state)
 {
@@ -309,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_device_and_spare_chunks),
         cmocka_unit_test(test_largest_charge),
         cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_waits_for_frees),
         cmocka_unit_test(test_spare_chunks_first),
         cmocka_unit_test(test_shut),
         cmocka_unit_test(test_no_host),
