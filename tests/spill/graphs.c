@@ -3,6 +3,7 @@
  *
  *     graphs HOW BLOCKS...   the graph names these of the blocks 0 to 3. HOW:
  *         kernel, fill, copy, child   its nodes
+ *         copy-in, copy-out           they copy a word from the host or to it
  *         none        there is no graph; a stream is destroyed
  *         captured    as `kernel`; the graph is captured and not yet made executable
  *         forgotten   the graph is captured and destroyed
@@ -41,18 +42,32 @@ static bool is(const char *name)
 
 /* ---- graphs ---- */
 
+/* No copy changes anything. */
+static bool copies(void)
+{
+    return strncmp(how, "copy", strlen("copy")) == 0;
+}
+
 static void submit_copy(int i)
 {
+    static uint32_t word[COLD];
     CUdeviceptr other = cold[i] + COLD_BYTES / 2;
 
-    MUST(cuMemcpyDtoDAsync(cold[i], other, COLD_BYTES / 2, side));
+    word[i] = expected[i];
+    if (is("copy-in")) {
+        MUST(cuMemcpyHtoDAsync(cold[i], &word[i], sizeof(word[i]), side));
+    } else if (is("copy-out")) {
+        MUST(cuMemcpyDtoHAsync(&word[i], cold[i], sizeof(word[i]), side));
+    } else {
+        MUST(cuMemcpyDtoDAsync(cold[i], other, COLD_BYTES / 2, side));
+    }
 }
 
 static void submit(int i)
 {
     if (is("fill")) {
         MUST(cuMemsetD32Async(cold[i], 7, COLD_WORDS, side));
-    } else if (is("copy")) {
+    } else if (copies()) {
         submit_copy(i);
     } else {
         launch_add(add_kernel, &cold[i], COLD_WORDS, side);
@@ -333,7 +348,7 @@ static void launch(CUgraphExec exec)
     for (int i = 0; exec != NULL && i < LAUNCHES; i++) {
         MUST(cuGraphLaunch(exec, side));
         for (int k = 0; k < COLD; k++) {
-            bool adds = !is("fill") && !is("copy") && !changes();
+            bool adds = !is("fill") && !copies() && !changes();
 
             expected[k] = named[k] && is("fill") ? 7 : expected[k] + (named[k] && adds);
         }

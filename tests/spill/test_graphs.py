@@ -35,7 +35,7 @@ class Graphs(harness.Case):
                     self.assertLessEqual(moved, MOST)
 
     def test_what_a_graph_names_stays(self):
-        for how in ("kernel", "fill", "copy", "child", "twice"):
+        for how in ("kernel", "fill", "copy", "copy-in", "copy-out", "child", "twice"):
             with self.subTest(how):
                 self.assertEqual(self.evicted(how, 0, 1, 2, 3), 0)
 
@@ -98,7 +98,7 @@ class Graphs(harness.Case):
         for how in ("kernel", "child", "twice"):
             with self.subTest(how):
                 self.assertGreater(self.evicted(how, 0, 1, 2, 3, GRAPHS="move"), BLOCK)
-        for how in ("fill", "copy"):
+        for how in ("fill", "copy", "copy-in", "copy-out"):
             with self.subTest(how):
                 self.assertEqual(self.evicted(how, 0, 1, 2, 3, GRAPHS="move"), 0)
 
