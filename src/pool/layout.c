@@ -132,15 +132,25 @@ static int64_t peak_of_last(const struct spw_layout *layout, size_t count)
     return peak;
 }
 
+/* The blocks that are searched. */
+struct searched {
+    const struct spw_layout *layout;
+    const uint64_t *symbols;
+    size_t count;
+};
+
 /* True if a period may be a whole step. As much is live as one period ago, else something grows, as
  * from layer to layer in the forward part of a step; and the peak is in it. */
 static bool is_step(const void *cookie, size_t period)
 {
-    const struct spw_layout *layout = cookie;
-    size_t count = known_blocks(layout);
+    const struct searched *searched = cookie;
+    const struct spw_layout *layout = searched->layout;
+    size_t count = searched->count;
 
-    if (layout->places != NULL && period % layout->period == 0) {
-        return false; /* the plan that is there */
+    if (layout->places != NULL &&
+        (period % layout->period == 0 || /* the plan that is there */
+         !spw_pool_repetition_recurs(searched->symbols, count, period, layout->period))) {
+        return false;
     }
     return period <= PERIOD_MOST && period < count &&
            record_at(layout, layout->count - 1)->live ==
@@ -164,13 +174,14 @@ static size_t find_period(const struct spw_layout *layout)
     /* A plan that is there has a period that was too short. */
     size_t least = layout->places != NULL ? layout->period + 1 : PERIOD_LEAST;
     uint64_t *symbols = malloc((count + 1) * sizeof(*symbols));
+    struct searched searched = {layout, symbols, count};
     size_t period = 0;
 
     for (size_t i = 0; i < count && symbols != NULL; i++) {
         symbols[i] = record_at(layout, layout->count - count + i)->symbol;
     }
     if (symbols != NULL && !repeats_plan(layout, symbols, count)) {
-        period = spw_pool_repetition_find(symbols, count, least, is_step, layout);
+        period = spw_pool_repetition_find(symbols, count, least, is_step, &searched);
     }
     /* Where the plan's period is none of the program any more, the longer one may be several of its
      * steps: the next search would find more of them, and so on. */

@@ -71,6 +71,26 @@ bool spw_pool_repetition_is_of(const uint64_t *symbols, size_t count, size_t las
     return i + part >= last;
 }
 
+/* True if a symbol, so many from the end, differs from the one `part` before, or that is not known.
+ */
+static bool differs(const uint64_t *symbols, size_t count, size_t i, size_t part)
+{
+    return i + part >= count || from_end(symbols, count, i) != from_end(symbols, count, i + part);
+}
+
+bool spw_pool_repetition_recurs(const uint64_t *symbols, size_t count, size_t period, size_t part)
+{
+    size_t i = 0;
+
+    while (!differs(symbols, count, i, period)) {
+        if (differs(symbols, count, i, part) && differs(symbols, count, i + period, part)) {
+            return true;
+        }
+        i++;
+    }
+    return false;
+}
+
 size_t spw_pool_repetition_part(const uint64_t *symbols, size_t count, size_t period, size_t least)
 {
     for (size_t part = least; part <= period / 2; part++) {

@@ -20,6 +20,12 @@ enum { SPW_REPETITION_SYMBOLS = 64 };
 /* True if the last `last` symbols, at most `count`, are copies of the last `part`. */
 bool spw_pool_repetition_is_of(const uint64_t *symbols, size_t count, size_t last, size_t part);
 
+/* True if what comes back with `period` is more than copies of parts of `part` symbols: the last
+ * symbols, as far as they agree with those one period before, have a place that differs from the
+ * one `part` before, and so has its counterpart of the period before, or it is not known. After a
+ * single disturbance they have no such place. */
+bool spw_pool_repetition_recurs(const uint64_t *symbols, size_t count, size_t period, size_t part);
+
 /* Returns the shortest part, of at least `least` symbols, of which the last `period` symbols are
  * whole copies; `period` when there is none. */
 size_t spw_pool_repetition_part(const uint64_t *symbols, size_t count, size_t period, size_t least);

@@ -116,12 +116,36 @@ static void test_parts(void **state)
     assert_int_equal(spw_pool_repetition_part(symbols, MOST, 400, 8), 50);
 }
 
+/* A period that is longer than a part: it recurs, or comes from one disturbance. */
+static void test_recurring(void **state)
+{
+    uint64_t symbols[MOST];
+
+    /* Steps of 100, then half a one, then steps again. */
+    fill(symbols, MOST, 100, MOST);
+    for (size_t after = 20; after < 300; after += 20) {
+        for (size_t i = 0; i < after + 50; i++) {
+            symbols[500 + i] = symbols[i < 50 ? i + 50 : (i - 50) % 100];
+        }
+        assert_false(spw_pool_repetition_recurs(symbols, 550 + after, 150, 100));
+    }
+    /* The half comes back, after two steps each time. */
+    for (size_t i = 0; i < 750; i++) {
+        symbols[i] = i % 250 < 200 ? i % 250 % 100 : i % 250 - 150;
+    }
+    assert_true(spw_pool_repetition_recurs(symbols, 750, 250, 100));
+    assert_true(spw_pool_repetition_recurs(symbols, 500, 250, 100));
+    assert_true(spw_pool_repetition_recurs(symbols, 300, 250, 100)); /* nothing is known before */
+    assert_false(spw_pool_repetition_recurs(symbols, 750, 249, 100));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copies),       cmocka_unit_test(test_parts),
         cmocka_unit_test(test_period),       cmocka_unit_test(test_evidence),
         cmocka_unit_test(test_inner_period), cmocka_unit_test(test_none),
+        cmocka_unit_test(test_recurring),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
