@@ -404,12 +404,25 @@ static enum spw_err await_idle(struct spw_pool *pool, uint64_t wait_ns)
     return err;
 }
 
+/* Waits until the copies of the first migration in flight are complete. */
+static bool await_copies(struct spw_migrate *tier, struct spw_backoff *backoff)
+{
+    while (!spw_migrate_migration_is_copied(&tier->migrator)) {
+        if (!spw_backoff_pause(backoff)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void spw_migrate_settle(struct spw_migrate *tier)
 {
+    struct spw_backoff backoff = {.limit_ns = tier->config.move_wait_ns};
+
     if (!spw_lock_try(&tier->lock)) {
         return; /* another thread is at it */
     }
-    while (tier->migrator.in_flight > 0 && spw_migrate_migration_is_copied(&tier->migrator) &&
+    while (tier->migrator.in_flight > 0 && await_copies(tier, &backoff) &&
            await_idle(tier->config.pool, SPW_BACKOFF_MOST_NS) == SPW_OK) {
         (void)spw_migrate_prefetch_finish_one(&tier->prefetch);
     }

@@ -85,9 +85,10 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
  * for something else. False when nothing was evicted. */
 bool spw_migrate_evict_some(struct spw_migrate *tier);
 
-/* Finishes the migrations in flight whose copies are complete, if the device is idle. Otherwise
- * they go on. They pin memory, also of blocks that were freed meanwhile, which is about to be
- * trimmed. Waits for the device for 0.1 ms at most. */
+/* Finishes the migrations in flight, if the device is idle but for their copies. Otherwise they go
+ * on. They pin memory, also of blocks that were freed meanwhile, which is about to be trimmed.
+ * Waits for all copies together for move_wait_ns at most, and for the program's work for 0.1 ms, as
+ * its memory is in use until that is complete. */
 void spw_migrate_settle(struct spw_migrate *tier);
 
 /* Gives up the migrations that are in flight: nothing has changed. */

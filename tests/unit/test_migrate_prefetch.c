@@ -255,6 +255,25 @@ static void test_settle_beside_work(void **state)
     tier_close();
 }
 
+/* Copies that take a while are waited for, and not for ever. */
+static void test_settle_behind_copies(void **state)
+{
+    open_predicted(overlapping(false));
+    submit_often(CHECKS + 1);
+    assert_int_equal(prefetches(), 1);
+    tier.pool.vm.fail_call = FAKE_QUERY; /* it answers that they are under way */
+    tier.pool.vm.fail_after = 0;
+    tier.pool.vm.fail_more = SIZE_MAX;
+    spw_migrate_settle(tier.tier);
+    assert_int_equal(moves(), 1);
+    tier.pool.vm.fail_after = 0;
+    tier.pool.vm.fail_more = 0;
+    spw_migrate_settle(tier.tier);
+    assert_int_equal(moves(), 2);
+    tier.pool.vm.fail_call = -1;
+    tier_close();
+}
+
 static void test_hold_and_give_up(void **state)
 {
     open_predicted(overlapping(false));
@@ -311,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_migration_in_flight_gives_room),
         cmocka_unit_test(test_settle),
         cmocka_unit_test(test_settle_beside_work),
+        cmocka_unit_test(test_settle_behind_copies),
         cmocka_unit_test(test_hold_and_give_up),
         cmocka_unit_test(test_swap_gives_up),
     };
