@@ -128,7 +128,10 @@ void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_en
     record(address, entry);
     spw_track_ledger_add(address, entry);
     if (entry->kind != SPW_LEDGER_PINNED) {
-        spw_counter_add(&spw_process.devices[entry->ordinal].counters->passed_allocs, 1);
+        struct spw_device *device = &spw_process.devices[entry->ordinal];
+
+        spw_counter_add(&device->counters->passed_allocs, 1);
+        spw_stats_grant(device->refusal, entry->bytes);
     }
 }
 

@@ -182,6 +182,7 @@ static enum outcome take_once(struct spw_track_request *request, CUdeviceptr *re
         if (spw_record_active() && !result.uncounted) {
             record(request, &result);
         }
+        spw_stats_grant(request->device->refusal, request->asked.bytes);
         *ret_address = result.address;
         return TAKEN;
     }

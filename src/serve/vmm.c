@@ -314,6 +314,7 @@ static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocat
             end_piece(piece);
         } else if (device != NULL) {
             spw_counter_add(&device->counters->vmm_creates, 1);
+            spw_stats_grant(device->refusal, bytes);
         }
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY && device != NULL) {

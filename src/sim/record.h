@@ -18,7 +18,7 @@
  * end, leads to the reason, in words. */
 #define SIM_RECORD_PROBLEM ".problem"
 
-enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 6 };
+enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 7 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256 };
 
@@ -68,6 +68,8 @@ struct sim_record_device {
     uint64_t held_peak_bytes;
     uint64_t allocations;                /* calls that asked for memory of the device */
     uint64_t refusals[SIM_RECORD_KINDS]; /* calls answered out of memory */
+    uint64_t refused[SIM_RECORD_KINDS];  /* requests: a call that is repeated counts once */
+    uint64_t overcome[SIM_RECORD_KINDS]; /* of them, those that were granted later */
     uint64_t launches[SPW_LAYOUT_COUNT]; /* of kernels */
     uint64_t idle_launches;              /* of them, those that computed nothing */
     uint64_t small_reads;                /* by the host, after such a launch */
@@ -76,6 +78,7 @@ struct sim_record_device {
     uint64_t bulk_reads;                 /* larger ones, of results that were not */
     uint64_t bulk_read_bytes;
     struct sim_record_refusal last[SIM_RECORD_KINDS]; /* of those */
+    struct sim_record_refusal lost[SIM_RECORD_KINDS]; /* the one before it that was not overcome */
     /* With SPILLWAY_SIM_TIME: */
     uint64_t end_ns;                        /* when the last work of the device ended */
     uint64_t link_in_bytes, link_out_bytes; /* of host memory that kernels used */

@@ -67,12 +67,12 @@ static void put_refusal(struct spw_writer *writer, struct spw_stats_refusal *ref
         return;
     }
     spw_write(writer, "{\"allocation\": ");
-    spw_write_number(writer, refusal->number);
-    spw_write_figure(writer, "bytes", refusal->bytes);
-    spw_write_figure(writer, "missing_bytes", refusal->missing_bytes);
-    spw_write_text(writer, "api", refusal->api);
-    spw_write_text(writer, "thread", refusal->thread);
-    spw_write_figure(writer, "tid", (uint64_t)refusal->tid);
+    spw_write_number(writer, refusal->last.number);
+    spw_write_figure(writer, "bytes", refusal->last.bytes);
+    spw_write_figure(writer, "missing_bytes", refusal->last.missing_bytes);
+    spw_write_text(writer, "api", refusal->last.api);
+    spw_write_text(writer, "thread", refusal->last.thread);
+    spw_write_figure(writer, "tid", (uint64_t)refusal->last.tid);
     spw_write(writer, "}");
     spw_stats_unclaim(&refusal->busy);
 }

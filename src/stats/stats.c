@@ -133,20 +133,37 @@ void spw_stats_unclaim(atomic_flag *busy)
 void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
                       uint64_t bytes, uint64_t missing_bytes)
 {
+    struct spw_stats_refused *last = &refusal->last;
+    bool pending = atomic_load(&refusal->pending_bytes) > 0;
+    int tid = (int)syscall(SYS_gettid);
     struct timespec now;
 
     if (!spw_stats_claim(&refusal->busy)) {
         return;
     }
+    if (!pending || last->bytes != bytes || last->tid != tid) {
+        refusal->requests++;
+        refusal->lost = pending ? *last : refusal->lost;
+    }
     clock_gettime(CLOCK_MONOTONIC, &now);
-    refusal->number = number;
-    refusal->bytes = bytes;
-    refusal->missing_bytes = missing_bytes;
-    refusal->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    refusal->tid = (int)syscall(SYS_gettid);
-    snprintf(refusal->api, sizeof(refusal->api), "%s", api);
-    prctl(PR_GET_NAME, refusal->thread);
+    last->number = number;
+    last->bytes = bytes;
+    last->missing_bytes = missing_bytes;
+    last->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    last->tid = tid;
+    snprintf(last->api, sizeof(last->api), "%s", api);
+    prctl(PR_GET_NAME, last->thread);
+    atomic_store(&refusal->pending_bytes, bytes);
     atomic_fetch_add(&refusal->count, 1);
+    spw_stats_unclaim(&refusal->busy);
+}
+
+void spw_stats_overcome(struct spw_stats_refusal *refusal)
+{
+    if (!spw_stats_claim(&refusal->busy)) {
+        return;
+    }
+    refusal->overcome += atomic_exchange(&refusal->pending_bytes, 0) > 0;
     spw_stats_unclaim(&refusal->busy);
 }
 
@@ -210,8 +227,10 @@ static void distrust(struct spw_stats *stats)
     distrust_oom(&stats->oom);
     for (int i = 0; i < SPW_DEVICES_MAX; i++) {
         atomic_flag_clear(&stats->devices[i].refusal.busy);
-        TERMINATE(stats->devices[i].refusal.api);
-        TERMINATE(stats->devices[i].refusal.thread);
+        TERMINATE(stats->devices[i].refusal.last.api);
+        TERMINATE(stats->devices[i].refusal.last.thread);
+        TERMINATE(stats->devices[i].refusal.lost.api);
+        TERMINATE(stats->devices[i].refusal.lost.thread);
     }
     if (atomic_load(&stats->control.state) > SPW_CONTROL_PAUSED_ON_DEMAND) {
         atomic_store(&stats->control.state, SPW_CONTROL_NONE);

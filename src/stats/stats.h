@@ -24,17 +24,26 @@ enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72, SPW_STATS_PART = 160 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
 enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
 
-/* The last allocation on a device that was answered out of memory. */
-struct spw_stats_refusal {
-    atomic_flag busy;       /* held while a thread writes or reads the rest */
-    _Atomic uint64_t count; /* number of refusals; 0: the rest is not valid */
+/* An allocation that was answered out of memory. */
+struct spw_stats_refused {
     uint64_t number;        /* of the allocation, among all of this device, from 1 */
     uint64_t bytes;         /* asked for */
     uint64_t missing_bytes; /* shortfall; 0: enough was free, but could not be used */
-    uint64_t time_ns;       /* CLOCK_MONOTONIC */
+    uint64_t time_ns;       /* CLOCK_MONOTONIC; 0: there is none */
     int tid;
     char api[SPW_STATS_NAME]; /* the function that the program called */
     char thread[SPW_STATS_THREAD];
+};
+
+/* The allocations on a device that were answered out of memory. */
+struct spw_stats_refusal {
+    atomic_flag busy;               /* held while a thread writes or reads the rest */
+    _Atomic uint64_t count;         /* number of refusals; 0: the rest is not valid */
+    _Atomic uint64_t pending_bytes; /* of the last request, until as much is granted; else 0 */
+    uint64_t requests;              /* a request that is repeated counts once */
+    uint64_t overcome;              /* of them, those that were granted later */
+    struct spw_stats_refused last;
+    struct spw_stats_refused lost; /* the one before it that was not granted later */
 };
 
 /* A call site that held memory when an allocation was refused. */
@@ -172,9 +181,20 @@ bool spw_stats_claim(atomic_flag *busy);
 void spw_stats_unclaim(atomic_flag *busy);
 
 /* Records that the calling thread's allocation was answered out of memory. The arguments are
- * members of struct spw_stats_refusal. Any thread. */
+ * members of struct spw_stats_refused. Any thread. */
 void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
                       uint64_t bytes, uint64_t missing_bytes);
+
+/* Records that an allocation succeeded, if it may be the refused one, repeated. Any thread. */
+void spw_stats_overcome(struct spw_stats_refusal *refusal);
+static inline void spw_stats_grant(struct spw_stats_refusal *refusal, uint64_t bytes)
+{
+    uint64_t pending = atomic_load_explicit(&refusal->pending_bytes, memory_order_relaxed);
+
+    if (__builtin_expect(pending > 0, 0) && bytes >= pending) {
+        spw_stats_overcome(refusal);
+    }
+}
 
 /* In a child after fork: replaces the parent's mapping by memory of its own at the same address, so
  * that old pointers stay valid. False, and nothing has changed, when the kernel refuses that: then

@@ -182,6 +182,9 @@ static void act(const char *what)
         fill(false);
     } else if (strcmp(what, "fill-ordered") == 0) {
         fill(true);
+    } else if (strcmp(what, "much") == 0) {
+        (void)take(1024, false);
+        (void)cudaGetLastError();
     } else if (strcmp(what, "again") == 0) {
         MUST(take(16, false));
     } else if (strcmp(what, "thread") == 0) {

@@ -57,6 +57,22 @@ class Words(unittest.TestCase):
         self.assertIn(json.loads(run.stdout), range(5, 9))
         self.assertNotIn(LINE, run.stderr)
 
+    def test_verdict(self):
+        """The same words in each mode: the program did without memory, so its need is open."""
+        for flags in (["--mode", "segment", "--spill", "off"], ["--no-pool"]):
+            with self.subTest(flags):
+                run = Run([self.interpreter, str(HERE / "find_batch_size.py")],
+                          ["--memory", "4GiB", *flags])
+                self.assertEqual(run.status, 0, run.stderr)
+                self.assertRegex(run.stderr,
+                                 r"verdict: ended well in 4 GiB, but not with all that it asked "
+                                 r"for: allocation \d+ on device 0, .* GiB by cu(da|Mem)\w+ .* "
+                                 r"failed with out of memory, as did \d+ other calls, and the ")
+                self.assertRegex(run.stderr,
+                                 r"needs at least about [\d.]+ GiB: .*; the \d+ requests that were "
+                                 r"refused, the last of [\d.]+ GiB, are not counted")
+                self.assertNotIn("at most", run.stderr)
+
     def test_tensor_mode_spills_instead(self):
         """With host memory to go to, the first size fits."""
         run = Run([self.interpreter, str(HERE / "find_batch_size.py")],

@@ -99,6 +99,32 @@ static void test_kept_record(void **state)
     in_child(keep_a_record);
 }
 
+/* A request that is refused twice is one; granted later, it was overcome. */
+static void overcome(void)
+{
+    struct spw_stats_refusal *refusal = &start()->devices[0].refusal;
+
+    spw_stats_grant(refusal, 1 << 20);
+    spw_stats_refuse(refusal, "cudaMalloc", 1, 100, 3);
+    spw_stats_refuse(refusal, "cudaMalloc", 2, 100, 3);
+    spw_stats_grant(refusal, 99);
+    CHECK(refusal->requests == 1 && refusal->overcome == 0);
+    spw_stats_grant(refusal, 100);
+    spw_stats_grant(refusal, 100);
+    CHECK(refusal->requests == 1 && refusal->overcome == 1 && refusal->lost.time_ns == 0);
+    spw_stats_refuse(refusal, "cudaMalloc", 3, 100, 3);
+    spw_stats_refuse(refusal, "cudaMalloc", 4, 50, 3);
+    spw_stats_grant(refusal, 50);
+    CHECK(refusal->requests == 3 && refusal->overcome == 2);
+    CHECK(refusal->last.number == 4 && refusal->lost.number == 3);
+    CHECK(atomic_load(&refusal->count) == 4 && atomic_load(&refusal->pending_bytes) == 0);
+}
+
+static void test_overcome(void **state)
+{
+    in_child(overcome);
+}
+
 static int set_up(void **state)
 {
     int fd = mkstemp(path);
@@ -116,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused_threads),
         cmocka_unit_test(test_kept_record),
+        cmocka_unit_test(test_overcome),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -208,6 +208,7 @@ static void latest(void)
 
     CHECK(spw_cli_run_directory_create("sim"));
     record.devices[0].refusals[SIM_RECORD_OTHER] = 1;
+    record.devices[0].refused[SIM_RECORD_OTHER] = 1;
     *refusal = (struct sim_record_refusal){.bytes = 3 << 20,
                                            .missing_bytes = 1 << 20,
                                            .time_ns = 1,
@@ -231,8 +232,22 @@ static void latest(void)
     write_own_record(&record);
     HAS(verdict(1), "does not fit in 1 GiB: cuLaunchKernel on device 0");
     refusal->overcome = true;
+    record.devices[0].overcome[SIM_RECORD_OTHER] = 1;
     write_own_record(&record);
     HAS(verdict(1), "does not fit in 1 GiB: allocation 7 on device 0");
+    HAS(verdict(0), ") failed with out of memory, and the program continued\n");
+    HAS(verdict(0), " needs at least about ");
+    HAS(verdict(0), "; the refused 5 MiB are not counted");
+    HAS(verdict(0), "  1 request failed with out of memory and succeeded when repeated\n");
+
+    /* The one that was overcome came later. */
+    record.devices[0].refused[SIM_RECORD_OTHER] = 2;
+    record.devices[0].lost[SIM_RECORD_OTHER] = *refusal;
+    record.devices[0].lost[SIM_RECORD_OTHER].overcome = false;
+    record.devices[0].lost[SIM_RECORD_OTHER].time_ns = UINT64_MAX;
+    write_own_record(&record);
+    HAS(verdict(0), "asked for: cuLaunchKernel on device 0, which needed 3 MiB");
+    HAS(verdict(0), "; the 2 requests that were refused, the last of 3 MiB, are not counted");
     spw_cli_run_directory_remove();
 }
 

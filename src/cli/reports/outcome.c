@@ -10,13 +10,14 @@
 
 /* ---- totals ---- */
 
-static uint64_t refusals(const struct spw_cli_sim_result *result)
+/* Requests that failed with out of memory for good. */
+static uint64_t lost(const struct spw_cli_sim_result *result)
 {
     uint64_t count = 0;
 
     for (size_t i = 0; i < result->count; i++) {
         for (int k = 0; k < result->processes[i].device_count; k++) {
-            count += result->processes[i].devices[k].refusals;
+            count += result->processes[i].devices[k].lost;
         }
     }
     return count;
@@ -94,28 +95,6 @@ static void add_failure(struct spw_cli_line *line, const struct spw_cli_sim_resu
     if (refusal->lack == SPW_CLI_SIM_LACK_DEVICE) {
         spw_cli_line_add(line,
                          "; what the program needs in all is not known (sim --compare finds out)");
-    }
-}
-
-/* Calls that failed with out of memory while the command succeeded. */
-static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
-{
-    uint64_t count = refusals(result);
-    bool repeated = false;
-
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            repeated |= result->processes[i].devices[k].last.overcome;
-        }
-    }
-    if (count == 1) {
-        spw_cli_line_add(line, "; one call failed with out of memory%s",
-                         repeated ? " and succeeded when it was repeated"
-                                  : ", and the program continued");
-    } else if (count > 1) {
-        spw_cli_line_add(line,
-                         "; %" PRIu64 " calls failed with out of memory, and the program continued",
-                         count);
     }
 }
 
@@ -229,10 +208,10 @@ static void add_continuation(struct spw_cli_line *line, const struct spw_cli_sim
     spw_cli_line_add(line, ", but not with all that it asked for: ");
     add_call(line, refusal, ordinal);
     spw_cli_line_add(line, " failed with out of memory");
-    if (refusals(result) == 2) {
+    if (lost(result) == 2) {
         spw_cli_line_add(line, ", as did another call");
-    } else if (refusals(result) > 2) {
-        spw_cli_line_add(line, ", as did %" PRIu64 " other calls", refusals(result) - 1);
+    } else if (lost(result) > 2) {
+        spw_cli_line_add(line, ", as did %" PRIu64 " other calls", lost(result) - 1);
     }
     spw_cli_line_add(line, ", and the program continued");
 }
@@ -251,11 +230,9 @@ static void add_outcome(struct spw_cli_line *line, const struct spw_cli_sim_resu
         break;
     case SPW_CLI_SIM_FITS:
         add_fit(line, result);
-        add_refused(line, result);
         break;
     case SPW_CLI_SIM_SPILLS:
         add_spill(line, result);
-        add_refused(line, result);
         break;
     case SPW_CLI_SIM_CONTINUED:
         add_continuation(line, result);
@@ -273,7 +250,6 @@ static void add_outcome(struct spw_cli_line *line, const struct spw_cli_sim_resu
             spw_cli_line_add(line, ", signal %d", code - SPW_CLI_EXIT_SIGNAL);
         }
         spw_cli_line_add(line, ") without running out of memory");
-        add_refused(line, result);
         break;
     }
 }

@@ -64,10 +64,8 @@ static void take_later(struct spw_cli_sim_device *device, const struct spw_cli_s
     }
 }
 
-static void add_simulated_refusal(struct spw_cli_sim_device *device,
-                                  const struct sim_record_device *from, enum sim_record_kind kind)
+static void take_simulated(struct spw_cli_sim_device *device, const struct sim_record_refusal *last)
 {
-    const struct sim_record_refusal *last = &from->last[kind];
     struct spw_cli_sim_refusal refusal = {
         .number = last->number,
         .bytes = last->bytes,
@@ -78,13 +76,21 @@ static void add_simulated_refusal(struct spw_cli_sim_device *device,
         .tid = last->tid,
     };
 
-    if (from->refusals[kind] == 0) {
-        return;
+    if (last->time_ns > 0) {
+        copy_api(refusal.api, sizeof(refusal.api), last->api);
+        memcpy(refusal.thread, last->thread, sizeof(refusal.thread));
+        take_later(device, &refusal);
     }
-    copy_api(refusal.api, sizeof(refusal.api), last->api);
-    memcpy(refusal.thread, last->thread, sizeof(refusal.thread));
+}
+
+static void add_simulated_refusal(struct spw_cli_sim_device *device,
+                                  const struct sim_record_device *from, enum sim_record_kind kind)
+{
     device->refusals += from->refusals[kind];
-    take_later(device, &refusal);
+    device->overcome += from->overcome[kind];
+    device->lost += from->refused[kind] - from->overcome[kind];
+    take_simulated(device, &from->last[kind]);
+    take_simulated(device, &from->lost[kind]);
 }
 
 /* From the kernel in the middle to the last one. */
@@ -129,25 +135,38 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
                    from->refusals[SIM_RECORD_CHUNK] > 0;
 }
 
-static void add_pool_refusal(struct spw_cli_sim_device *device, const struct spw_stats_device *from)
+static void take_pools(struct spw_cli_sim_device *device, const struct spw_stats_refused *last,
+                       bool overcome)
 {
-    const struct spw_stats_refusal *last = &from->refusal;
     struct spw_cli_sim_refusal refusal = {
         .number = last->number,
         .bytes = last->bytes,
         .missing_bytes = last->missing_bytes,
         .time_ns = last->time_ns,
         .lack = SPW_CLI_SIM_LACK_DEVICE,
+        .overcome = overcome,
         .tid = last->tid,
     };
 
-    if (atomic_load(&last->count) == 0) {
+    if (last->time_ns > 0) {
+        copy_api(refusal.api, sizeof(refusal.api), last->api);
+        memcpy(refusal.thread, last->thread, sizeof(refusal.thread));
+        take_later(device, &refusal);
+    }
+}
+
+static void add_pool_refusal(struct spw_cli_sim_device *device, const struct spw_stats_device *from)
+{
+    const struct spw_stats_refusal *refusal = &from->refusal;
+
+    if (atomic_load(&refusal->count) == 0 || refusal->overcome > refusal->requests) {
         return;
     }
-    copy_api(refusal.api, sizeof(refusal.api), last->api);
-    memcpy(refusal.thread, last->thread, sizeof(refusal.thread));
     device->refusals += spw_counter_get(&from->counters.ooms);
-    take_later(device, &refusal);
+    device->overcome += refusal->overcome;
+    device->lost += refusal->requests - refusal->overcome;
+    take_pools(device, &refusal->last, atomic_load(&refusal->pending_bytes) == 0);
+    take_pools(device, &refusal->lost, false);
 }
 
 /* Completes a failure of the pool with that of the driver call just before it, on the same thread.
@@ -430,7 +449,7 @@ spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
         for (int k = 0; k < result->processes[i].device_count; k++) {
             const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
 
-            if (device->refusals == 0 || device->last.overcome ||
+            if (device->lost == 0 || device->last.overcome ||
                 (latest != NULL && latest->time_ns >= device->last.time_ns)) {
                 continue;
             }
@@ -486,7 +505,7 @@ enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_res
     if (code != 0) {
         return refused ? SPW_CLI_SIM_DOES_NOT_FIT : SPW_CLI_SIM_FAILED;
     }
-    if (refused && !(process->devices[ordinal].pooled && !process->tensors)) {
+    if (refused) {
         return SPW_CLI_SIM_CONTINUED;
     }
     return has_spilled(result) ? SPW_CLI_SIM_SPILLS : SPW_CLI_SIM_FITS;

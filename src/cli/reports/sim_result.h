@@ -64,6 +64,8 @@ struct spw_cli_sim_device {
     uint64_t promoted_bytes;     /* that came back */
     uint64_t paused_bytes;       /* of spilled_bytes, moved by pauses */
     uint64_t refusals;           /* calls that failed with out of memory */
+    uint64_t overcome;           /* requests that did, and succeeded when they were repeated */
+    uint64_t lost;               /* and those that did not */
     uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, bulk_reads, bulk_read_bytes; /* by the host, of results */
     uint64_t chosen;                                   /* sizes that SPILLWAY_SIM_UNKNOWN decided */
@@ -71,7 +73,7 @@ struct spw_cli_sim_device {
     uint64_t second_half_ns;         /* simulated time of the second half of the kernels; 0: too few
                                         kernels, or time was not simulated */
     uint64_t link_bytes;             /* of host memory that kernels used */
-    struct spw_cli_sim_refusal last; /* the latest failure */
+    struct spw_cli_sim_refusal last; /* the latest failure; with lost > 0 one of these */
 };
 
 /* One process that initialised CUDA. */
@@ -107,8 +109,8 @@ struct spw_cli_sim_result {
 void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result);
 void spw_cli_sim_result_fini(struct spw_cli_sim_result *result);
 
-/* The latest failure whose call did not succeed later, with its process and device; NULL when there
- * is none. Valid as long as the result. */
+/* The latest request that failed for good, with its process and device; NULL when there is none.
+ * Valid as long as the result. */
 const struct spw_cli_sim_refusal *
 spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
                            const struct spw_cli_sim_process **ret_process, int *ret_ordinal);
@@ -127,9 +129,7 @@ enum spw_cli_sim_outcome {
     SPW_CLI_SIM_FITS,         /* the command succeeded, with nothing on the host but what rules of
                                * a policy placed there */
     SPW_CLI_SIM_SPILLS,       /* it succeeded by spilling to the host */
-    SPW_CLI_SIM_CONTINUED,    /* it succeeded, although a call failed with out of memory for good;
-                               * not told apart from FITS where PyTorch's own cache is in front of
-                               * the pool, which empties itself and repeats the call */
+    SPW_CLI_SIM_CONTINUED,    /* it succeeded, although a call failed with out of memory for good */
     SPW_CLI_SIM_DOES_NOT_FIT, /* it failed, after a call failed with out of memory for good */
     SPW_CLI_SIM_FAILED,       /* it failed for another reason */
 };

@@ -58,11 +58,27 @@ static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *
     }
 }
 
+/* Says what the need lacks. */
+static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_device *device)
+{
+    if (device->lost == 1) {
+        spw_cli_line_add(line, "; the refused ");
+        spw_cli_line_add_size(line, device->last.bytes);
+        spw_cli_line_add(line, " are not counted");
+    } else {
+        spw_cli_line_add(line, "; the %" PRIu64 " requests that were refused, the last of ",
+                         device->lost);
+        spw_cli_line_add_size(line, device->last.bytes);
+        spw_cli_line_add(line, ", are not counted");
+    }
+}
+
 /* Says what a card of the simulated kind needs for it. `ended`: the program came to its end, so
- * that its need is known. */
+ * that its need is known, unless it went on without memory that it was refused. */
 static void say_need(const struct spw_cli_sim_device *device, bool ended)
 {
     struct spw_cli_need need = spw_cli_need_here(device);
+    bool at_least = need.without_spilling || (ended && device->lost > 0);
     struct spw_cli_line line = {""};
     struct spw_cli_cards cards;
 
@@ -70,7 +86,7 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
     if (ended) {
         spw_cli_line_add(&line, "%s", need.without_spilling ? "to run without spilling, " : "");
         spw_cli_cards_name(&line, &cards);
-        spw_cli_line_add(&line, " needs %sabout ", need.without_spilling ? "at least " : "");
+        spw_cli_line_add(&line, " needs %sabout ", at_least ? "at least " : "");
     } else {
         spw_cli_line_add(&line, "until it failed, it would have taken %sof ",
                          need.without_spilling ? "without spilling " : "");
@@ -78,8 +94,10 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
         spw_cli_line_add(&line, " about ");
     }
     spw_cli_line_add_size(&line, need.in_all);
-    spw_cli_line_add(&line, ", at most ");
-    spw_cli_line_add_size(&line, need.in_all_most);
+    if (!ended || device->lost == 0) {
+        spw_cli_line_add(&line, ", at most ");
+        spw_cli_line_add_size(&line, need.in_all_most);
+    }
     spw_cli_line_add(&line, ": ");
     add_term(&line, &need.terms[SPW_CLI_TERM_PROGRAM]);
     spw_cli_line_add(&line, " for the program, ");
@@ -92,6 +110,9 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
                          device->communicators == 1 ? "" : "s");
     }
     spw_cli_line_add(&line, " (from published figures)");
+    if (ended && device->lost > 0) {
+        add_refused(&line, device);
+    }
     if (cards.count == 0 && device->overhead_bytes == 0 && !device->spilled) {
         spw_cli_line_add(&line, "; the verdict counts the first alone, as no card has about ");
         spw_cli_line_add_size(&line, device->memory_bytes);
@@ -234,6 +255,25 @@ static void say_reads(const struct work *work)
                          work->bulk_reads, work->bulk_reads == 1 ? "" : "s");
         spw_cli_line_add_size(&line, work->bulk_read_bytes);
         spw_cli_line_add(&line, " in total) not computed here");
+        say(&line);
+    }
+}
+
+static void say_overcome(const struct spw_cli_sim_result *result)
+{
+    struct spw_cli_line line = {""};
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            count += result->processes[i].devices[k].overcome;
+        }
+    }
+    if (count > 0) {
+        spw_cli_line_add(&line,
+                         "%" PRIu64 " request%s failed with out of memory and succeeded when "
+                         "repeated",
+                         count, count == 1 ? "" : "s");
         say(&line);
     }
 }
@@ -386,6 +426,7 @@ void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bo
     spw_cli_verdict_shared(result);
     if (verbose) {
         say_launches(&work);
+        say_overcome(result);
     }
     say_reads(&work);
 }

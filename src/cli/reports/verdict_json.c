@@ -81,7 +81,11 @@ static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal
     add_bytes(object, "card_besides_bytes", need.besides);
     add_bytes(object, "card_besides_most_bytes", need.besides_most);
     add_bytes(object, "card_need_bytes", need.in_all);
-    add_bytes(object, "card_need_most_bytes", need.in_all_most);
+    if (device->lost == 0) {
+        add_bytes(object, "card_need_most_bytes", need.in_all_most);
+    } else {
+        cJSON_AddNullToObject(object, "card_need_most_bytes");
+    }
     add_terms(object, &need);
     add_bytes(object, "communicators", device->communicators);
     add_bytes(object, "communicator_ranks", device->ranks);
@@ -91,6 +95,7 @@ static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal
     add_bytes(object, "promoted_bytes", device->promoted_bytes);
     add_bytes(object, "paused_bytes", device->paused_bytes);
     add_bytes(object, "ooms", device->refusals);
+    add_bytes(object, "ooms_for_good", device->lost);
     add_refusal(object, device);
     return object;
 }

@@ -203,15 +203,31 @@ static int thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
+/* Counts a refusal; one of the same request as the last is its repetition. */
+static void count_refusal(struct sim_record_device *device, enum sim_record_kind kind,
+                          const struct sim_record_refusal *refusal)
+{
+    const struct sim_record_refusal *last = &device->last[kind];
+    bool pending = device->refusals[kind] > 0 && !last->overcome;
+    bool same = pending && last->bytes == refusal->bytes && last->tid == refusal->tid &&
+                strcmp(last->api, refusal->api) == 0;
+
+    device->refusals[kind]++;
+    device->refused[kind] += !same;
+    if (pending && !same) {
+        device->lost[kind] = *last;
+    }
+    device->last[kind] = *refusal;
+}
+
 static void note_refusal(enum sim_fn fn)
 {
     struct sim_record_device *device = &record->devices[refusing_device()];
-    struct sim_record_refusal *refusal = &device->last[kind_of(fn)];
+    struct sim_record_refusal refusal;
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    device->refusals[kind_of(fn)]++;
-    *refusal = (struct sim_record_refusal){
+    refusal = (struct sim_record_refusal){
         .number = call.asked_of >= 0 ? device->allocations : 0,
         .bytes = call.asked_of != NOBODY ? call.asked_bytes : call.lacking_bytes,
         .missing_bytes = call.missing_bytes,
@@ -221,8 +237,9 @@ static void note_refusal(enum sim_fn fn)
                                            : SIM_RECORD_DEVICE,
         .tid = thread_id(),
     };
-    snprintf(refusal->api, sizeof(refusal->api), "%s", sim_fn_names[fn]);
-    prctl(PR_GET_NAME, refusal->thread);
+    snprintf(refusal.api, sizeof(refusal.api), "%s", sim_fn_names[fn]);
+    prctl(PR_GET_NAME, refusal.thread);
+    count_refusal(device, kind_of(fn), &refusal);
 }
 
 /* True if the call in progress, which succeeds, repeats the refused one: it asks for as much memory
@@ -245,6 +262,7 @@ static void note_success(enum sim_fn fn)
         if (device->refusals[kind] > 0 && (call.asked_of < 0 || call.asked_of == i) &&
             overcomes(&device->last[kind], fn)) {
             device->last[kind].overcome = true;
+            device->overcome[kind]++;
         }
     }
 }
