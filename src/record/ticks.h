@@ -12,9 +12,6 @@
 #    include <x86intrin.h>
 #endif
 
-/* Products of ticks and rates. */
-__extension__ typedef unsigned __int128 spw_record_wide;
-
 /* False when the processor's clock may stop or change its speed. */
 static inline bool spw_record_ticks_are_steady(void)
 {

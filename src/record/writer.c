@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CALIBRATION_NS = 1000000 };
+enum { CALIBRATION_NS = 1000000, NS_PER_S = 1000000000 };
 
 struct spw_record_writer spw_record_writer = {.file = {.fd = -1}};
 
@@ -25,35 +25,28 @@ uint64_t spw_record_writer_clock(void)
     return (spw_clock_ns() - spw_record_writer.header->began_mono) / SPW_RECORD_UNIT_NS;
 }
 
-/* Compares the two clocks again: the longer the recording, the more exact is the rate. */
-static void set_anchor(struct spw_record_writer *writer)
+uint64_t spw_record_writer_compare(void)
 {
     uint64_t time = spw_record_writer_clock();
-    uint64_t ticks = spw_record_ticks_read();
-    uint64_t passed = ticks - writer->first_ticks;
 
-    if (writer->rate != 0 && passed > 0) {
-        writer->rate = (uint64_t)(((spw_record_wide)time << 32) / passed);
-        writer->anchor_ticks = ticks;
-        writer->anchor_time = time;
+    if (spw_record_writer.ticks) {
+        spw_record_timeline_compare(&spw_record_writer.timeline, spw_record_ticks_read(), time);
     }
+    return time;
 }
 
 /* Measures the rate of the processor's clock for a millisecond. */
 static void start_clock(struct spw_record_writer *writer)
 {
     uint64_t begin = writer->header->began_mono = spw_clock_ns();
-    uint64_t ticks = writer->first_ticks = spw_record_ticks_read();
 
+    spw_record_timeline_begin(&writer->timeline, spw_record_ticks_read(), 0,
+                              NS_PER_S / SPW_RECORD_UNIT_NS);
     writer->header->began_ns = spw_clock_read(CLOCK_REALTIME);
-    writer->rate = 0;
-    if (!spw_record_ticks_are_steady()) {
-        return;
+    writer->ticks = spw_record_ticks_are_steady();
+    while (writer->ticks && spw_clock_ns() - begin < CALIBRATION_NS) {
     }
-    while (spw_clock_ns() - begin < CALIBRATION_NS) {
-    }
-    writer->rate = spw_record_ticks_read() > ticks ? 1 : 0;
-    set_anchor(writer);
+    (void)spw_record_writer_compare();
 }
 
 /* ---- blocks ---- */
@@ -86,6 +79,7 @@ static void close_block(struct spw_record_writer *writer)
 static bool open_block(struct spw_record_writer *writer)
 {
     struct spw_record_block *block;
+    uint64_t now;
 
     if (writer->offset + SPW_RECORD_BLOCK > writer->file.map_bytes) {
         atomic_store(&writer->header->loss, SPW_RECORD_LOSS_FULL);
@@ -95,10 +89,8 @@ static bool open_block(struct spw_record_writer *writer)
         atomic_store(&writer->header->loss, SPW_RECORD_LOSS_DISK);
         return false;
     }
-    set_anchor(writer);
-    if (spw_record_now(writer) > writer->time) {
-        writer->time = spw_record_now(writer);
-    }
+    now = spw_record_writer_compare();
+    writer->time = now > writer->time ? now : writer->time;
     block = (struct spw_record_block *)(void *)(writer->file.map + writer->offset);
     *block = (struct spw_record_block){
         .sequence = writer->sequence++,

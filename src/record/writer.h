@@ -11,6 +11,7 @@
 #include "record/file.h"
 #include "record/format.h"
 #include "record/ticks.h"
+#include "record/timeline.h"
 
 enum { SPW_RECORD_ROOM = 320 }; /* most bytes of an event without texts and frames */
 
@@ -26,14 +27,13 @@ struct spw_record_context {
 struct spw_record_writer {
     uint8_t *at, *end; /* in the block that is written; NULL when the file is full */
     uint64_t time;     /* of the last event, in units */
-    uint64_t anchor_ticks, anchor_time;
-    uint64_t rate; /* units in a tick, times 2 to the power of 32; 0: the system's clock is used */
+    struct spw_record_timeline timeline;
+    bool ticks; /* the processor's clock is used, else the system's */
     struct spw_record_context last;
     struct spw_record_header *header;
     struct spw_record_block *block;
     size_t offset; /* of the block in the file */
     uint32_t sequence;
-    uint64_t first_ticks;
     struct spw_record_file file;
 };
 
@@ -55,6 +55,9 @@ bool spw_record_writer_next(void);
 /* Time since the recording began, in units, by the system's clock. No lock. */
 uint64_t spw_record_writer_clock(void);
 
+/* The same, and compares the processor's clock with it. */
+uint64_t spw_record_writer_compare(void);
+
 /* ---- appending an event ---- */
 
 static inline uint8_t *spw_record_put(uint8_t *at, uint64_t number)
@@ -74,16 +77,12 @@ static inline uint8_t *spw_record_put_signed(uint8_t *at, int64_t number)
 
 static inline uint64_t spw_record_now(const struct spw_record_writer *writer)
 {
-    uint64_t ticks;
+    uint64_t time;
 
-    if (writer->rate == 0) {
-        return spw_record_writer_clock();
-    }
-    ticks = spw_record_ticks_read() - writer->anchor_ticks;
-    if (__builtin_expect((int64_t)ticks < 0, 0)) {
-        return writer->anchor_time; /* the clock of another processor is behind */
-    }
-    return writer->anchor_time + (uint64_t)((spw_record_wide)ticks * writer->rate >> 32);
+    return writer->ticks &&
+                   spw_record_timeline_now(&writer->timeline, spw_record_ticks_read(), &time)
+               ? time
+               : spw_record_writer_compare();
 }
 
 /* Begins an event: writes its head, with the flags in `head`, and the time. NULL when the file has
