@@ -18,9 +18,9 @@
  * end, leads to the reason, in words. */
 #define SIM_RECORD_PROBLEM ".problem"
 
-enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 7 };
+enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 8 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
-enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256 };
+enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256, SIM_RECORD_PATH = 256 };
 
 /* The memory that was lacking when a request was refused. */
 enum sim_record_lack {
@@ -99,5 +99,6 @@ struct sim_record {
     int32_t device_count;
     uint32_t command_bytes;
     char command[SIM_RECORD_COMMAND]; /* /proc/PID/cmdline, as far as it fits */
+    char runtime[SIM_RECORD_PATH]; /* has NVIDIA's runtime linked in, which is refused; "": none */
     struct sim_record_device devices[SIM_RECORD_DEVICES];
 };

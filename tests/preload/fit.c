@@ -182,6 +182,8 @@ static void act(const char *what)
         fill(false);
     } else if (strcmp(what, "fill-ordered") == 0) {
         fill(true);
+    } else if (strcmp(what, "start") == 0) {
+        MUST(cuInit(0));
     } else if (strcmp(what, "much") == 0) {
         (void)take(1024, false);
         (void)cudaGetLastError();

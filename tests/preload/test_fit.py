@@ -241,7 +241,8 @@ class Fit(harness.Case):
 
     def test_nothing_used(self):
         self.assertEqual(self.sim(program="true") if not harness.SANITIZED else self.sim(),
-                         ["verdict: none: no process has recorded that it used a simulated device"])
+                         ["verdict: none: no process is known to have used a simulated device, nor "
+                          "to have initialised CUDA"])
 
 
     def test_continued(self):
@@ -436,8 +437,8 @@ class Fit(harness.Case):
         self.assertEqual(result.status, 0, result.stderr)
         self.assertRegex(result.stderr, r"\nspillway sim: no verdict: /dev/shm/spillway-\w{6}/sim-"
                                         r"\d+ cannot be written: Permission denied\n")
-        self.assertIn("\nspillway: verdict: none: no process has recorded that it used a simulated "
-                      "device\n", result.stderr)
+        self.assertIn("\nspillway: verdict: none: no process is known to have used a simulated "
+                      "device, nor to have initialised CUDA\n", result.stderr)
 
     def test_fewer_devices_than_ranks(self):
         """The first of several ranks on a machine says what torchrun alone would not."""

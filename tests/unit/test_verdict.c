@@ -294,8 +294,8 @@ static void invalid_files(void)
     record.version++;
     write_record("sim-2", &record, sizeof(record));
     write_record("unlike", &record, 10);
-    HAS(verdict(0),
-        "spillway: verdict: none: no process has recorded that it used a simulated device\n");
+    HAS(verdict(0), "spillway: verdict: none: no process is known to have used a simulated device, "
+                    "nor to have initialised CUDA\n");
     CHECK(strchr(content(errors), '\n') == strrchr(content(errors), '\n'));
     spw_cli_run_directory_remove();
     CHECK(access(getenv("SPILLWAY_RUN_DIR"), F_OK) != 0);

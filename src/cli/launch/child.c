@@ -2,11 +2,13 @@
 
 #include "cli/console/messages.h"
 #include "cli/launch/members.h"
+#include "cli/launch/program.h"
 #include "cli/launch/shared.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -115,6 +117,9 @@ static void block_signals(sigset_t *ret_previous)
     sigprocmask(SIG_BLOCK, &set, ret_previous);
 }
 
+static struct spw_cli_program program; /* that is launched */
+static char lack[PATH_MAX + 256];      /* spw_cli_launch_lack */
+
 /* Whoever started the launcher ignores the end of children, and so would the launcher: it could not
  * learn how the program ends. The program has it as it was. */
 static bool ignores_children;
@@ -134,7 +139,14 @@ static void execute(char **arguments, volatile int *report, const sigset_t *sign
         (void)signal(SIGCHLD, SIG_IGN);
     }
     sigprocmask(SIG_SETMASK, signals, NULL);
-    execvp(arguments[0], arguments);
+    if (program.kind == SPW_CLI_PROGRAM_MUSL) {
+        unsetenv("LD_PRELOAD"); /* it would not start */
+    }
+    if (program.kind == SPW_CLI_PROGRAM_FOREIGN) {
+        execv(program.file, arguments); /* execvp would have the shell read it */
+    } else {
+        execvp(arguments[0], arguments);
+    }
     *report = errno;
     _exit(SPW_CLI_EXIT_NOT_FOUND);
 }
@@ -196,18 +208,50 @@ static int wait_for(pid_t pid)
 }
 
 /* execvp reports ENOENT too when a script exists but its interpreter does not. */
-static int explain(const char *command, const char *program, int error)
+static int explain(const char *command, const char *name, int error)
 {
-    bool has_path = strchr(program, '/') != NULL;
+    bool has_path = strchr(name, '/') != NULL;
 
-    if (error == ENOENT && !(has_path && access(program, F_OK) == 0)) {
-        spw_cli_complain(command, "%s: %s", program,
-                         has_path ? "no such file" : "command not found");
+    if (error == ENOENT && !(has_path && access(name, F_OK) == 0)) {
+        spw_cli_complain(command, "%s: %s", name, has_path ? "no such file" : "command not found");
         return SPW_CLI_EXIT_NOT_FOUND;
     }
-    spw_cli_complain(command, "%s: cannot be started: %s", program,
-                     error == ENOENT ? "its interpreter is missing" : strerror(error));
+    spw_cli_complain(command, "%s: cannot be started: %s", name,
+                     error == ENOENT                     ? "its interpreter is missing"
+                     : error == ENOEXEC && *lack != '\0' ? lack
+                                                         : strerror(error));
     return SPW_CLI_EXIT_CANNOT_START;
+}
+
+/* Finds out if spillway will be in the program. */
+static void look_at(const char *name)
+{
+    char reason[128];
+
+    lack[0] = '\0';
+    spw_cli_program_look(name, &program);
+    if (spw_cli_program_reason(&program, reason, sizeof(reason))) {
+        snprintf(lack, sizeof(lack), "%s %s", program.path, reason);
+    }
+}
+
+/* Says so once if not. One that is for another processor may not start at all. */
+static void tell_lack(const char *command)
+{
+    static char told[PATH_MAX];
+
+    if (*lack != '\0' && strcmp(told, program.path) != 0) {
+        snprintf(told, sizeof(told), "%s", program.path);
+        spw_cli_complain(command, "%s%s", lack,
+                         program.kind == SPW_CLI_PROGRAM_STATIC
+                             ? "; programs that it starts are served"
+                             : "; it runs without spillway");
+    }
+}
+
+const char *spw_cli_launch_lack(void)
+{
+    return lack;
 }
 
 /* Starts the program and waits for it. *ret_error is why it could not be executed, else 0. Returns
@@ -256,6 +300,10 @@ int spw_cli_launch(const char *command, char **arguments, bool *ret_started)
     int code, error = 0;
 
     tell_without_proc(command);
+    look_at(arguments[0]);
+    if (program.kind != SPW_CLI_PROGRAM_FOREIGN) {
+        tell_lack(command);
+    }
     if (ret_started != NULL) {
         *ret_started = false;
     }
@@ -269,6 +317,9 @@ int spw_cli_launch(const char *command, char **arguments, bool *ret_started)
     }
     if (ret_started != NULL) {
         *ret_started = error == 0;
+    }
+    if (error == 0) {
+        tell_lack(command);
     }
     return error == 0 ? code : explain(command, arguments[0], error);
 }

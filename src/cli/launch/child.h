@@ -9,6 +9,10 @@
  * it cannot be started. *ret_started, unless NULL, is true when it was started. */
 int spw_cli_launch(const char *command, char **arguments, bool *ret_started);
 
+/* Says in words why spillway is not in the program that was launched last, after its name: "true is
+ * static, ..."; "" when it is, as far as its file tells. Valid until the next launch. */
+const char *spw_cli_launch_lack(void);
+
 /* Calls `tick` about every `seconds` while a program runs, from now on; on this thread, outside
  * signal handlers. */
 void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));

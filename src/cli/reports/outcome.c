@@ -2,6 +2,7 @@
 
 #include "cli/console/line.h"
 #include "cli/console/messages.h"
+#include "cli/launch/child.h"
 #include "cli/reports/need.h"
 
 #include <inttypes.h>
@@ -216,12 +217,52 @@ static void add_continuation(struct spw_cli_line *line, const struct spw_cli_sim
     spw_cli_line_add(line, ", and the program continued");
 }
 
+static void add_code(struct spw_cli_line *line, int code)
+{
+    spw_cli_line_add(line, "none: the command failed (exit code %d", code);
+    if (code > SPW_CLI_EXIT_SIGNAL && code < SPW_CLI_EXIT_SIGNAL + 65) {
+        spw_cli_line_add(line, ", signal %d", code - SPW_CLI_EXIT_SIGNAL);
+    }
+    spw_cli_line_add(line, ")");
+}
+
+/* No device was used: why, as far as it is known. */
+static void add_unused(struct spw_cli_line *line, const struct spw_cli_sim_result *result, int code)
+{
+    const char *runtime = "";
+
+    for (size_t i = 0; i < result->count; i++) {
+        runtime = *runtime == '\0' ? result->processes[i].runtime : runtime;
+    }
+    if (code == 0) {
+        spw_cli_line_add(line, "none: no process is known to have used a simulated device");
+    } else if (code == SPW_CLI_EXIT_SIGNAL + SIGINT) {
+        spw_cli_line_add(line, "none: interrupted before a simulated device was used");
+    } else {
+        add_code(line, code);
+        spw_cli_line_add(line, " before it used a simulated device");
+    }
+    if (*runtime != '\0') {
+        spw_cli_line_add(line,
+                         ": %s has NVIDIA's CUDA runtime linked in, which works only with NVIDIA's "
+                         "driver",
+                         runtime);
+    } else if (*spw_cli_launch_lack() != '\0') {
+        spw_cli_line_add(line, ": %s", spw_cli_launch_lack());
+    } else if (result->count > 0) {
+        spw_cli_line_add(line, ": CUDA was initialised, but nothing was allocated or launched");
+    } else {
+        spw_cli_line_add(line, code == 0 ? ", nor to have initialised CUDA"
+                                         : "; no process is known to have initialised CUDA");
+    }
+}
+
 static void add_outcome(struct spw_cli_line *line, const struct spw_cli_sim_result *result,
                         int code)
 {
     switch (spw_cli_sim_result_outcome(result, code)) {
     case SPW_CLI_SIM_UNUSED:
-        spw_cli_line_add(line, "none: no process has recorded that it used a simulated device");
+        add_unused(line, result, code);
         break;
     case SPW_CLI_SIM_UNRECORDED:
         spw_cli_line_add(line, "none: what %zu process%s used is not known%s%s", result->lost,
@@ -245,11 +286,8 @@ static void add_outcome(struct spw_cli_line *line, const struct spw_cli_sim_resu
             spw_cli_line_add(line, "none: interrupted; the figures are of what ran until then");
             break;
         }
-        spw_cli_line_add(line, "none: the command failed (exit code %d", code);
-        if (code > SPW_CLI_EXIT_SIGNAL && code < SPW_CLI_EXIT_SIGNAL + 65) {
-            spw_cli_line_add(line, ", signal %d", code - SPW_CLI_EXIT_SIGNAL);
-        }
-        spw_cli_line_add(line, ") without running out of memory");
+        add_code(line, code);
+        spw_cli_line_add(line, " without running out of memory");
         break;
     }
 }

@@ -296,6 +296,8 @@ static void add_process(struct spw_cli_sim_result *result, const struct sim_reco
     process->pid = record->pid;
     process->device_count = record->device_count;
     name_process(record, process->name);
+    snprintf(process->runtime, sizeof(process->runtime), "%.*s", SIM_RECORD_PATH - 1,
+             record->runtime);
     process->tensors = stats != NULL && strcmp(stats->mode, "tensor") == 0;
     for (int i = 0; i < process->device_count; i++) {
         struct spw_cli_sim_device *device = &process->devices[i];

@@ -11,7 +11,7 @@
 #include "common/layout.h"
 #include "stats/stats.h"
 
-enum { SPW_CLI_SIM_PROCESSES = 256, SPW_CLI_SIM_NAME = 128 };
+enum { SPW_CLI_SIM_PROCESSES = 256, SPW_CLI_SIM_NAME = 128, SPW_CLI_SIM_PATH = 256 };
 
 /* The memory that a failed call lacked. */
 enum spw_cli_sim_lack {
@@ -80,7 +80,8 @@ struct spw_cli_sim_device {
 struct spw_cli_sim_process {
     int pid;
     char name[SPW_CLI_SIM_NAME];
-    bool used;    /* at least one device */
+    bool used;                      /* at least one device */
+    char runtime[SPW_CLI_SIM_PATH]; /* has NVIDIA's runtime linked in; "": none */
     bool tensors; /* stream-ordered allocations are PyTorch's tensors (mode "tensor") */
     int device_count;
     struct spw_cli_sim_device devices[SPW_DEVICES_MAX];

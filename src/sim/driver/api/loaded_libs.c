@@ -1,5 +1,6 @@
 #include "sim/driver/api/loaded_libs.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,6 +14,8 @@
 #include "common/demangle.h"
 #include "sim/driver/code/unpack.h"
 #include "sim/driver/core/calls.h"
+#include "sim/driver/core/lock.h"
+#include "sim/driver/core/run_record.h"
 
 #define CUDA_MAJOR (CUDA_VERSION / 1000)
 
@@ -73,6 +76,23 @@ void sim_loaded_libs_check(enum sim_fn fn)
             "driver; use a program (a PyTorch) built for CUDA %d, or a spillway built for that one "
             "(docs/simulator.md)",
             path, runtime_version(path), CUDA_MAJOR);
+}
+
+void sim_loaded_libs_refused(const void *caller)
+{
+    static _Atomic(bool) said;
+    Dl_info info;
+
+    if (dladdr(caller, &info) == 0 || info.dli_fname == NULL || atomic_exchange(&said, true)) {
+        return;
+    }
+    sim_lock();
+    sim_run_record_runtime(info.dli_fname);
+    sim_unlock();
+    fprintf(stderr,
+            "spillway sim: %s has NVIDIA's CUDA runtime linked in, which works only with NVIDIA's "
+            "driver: its calls fail (801). Link it with -cudart shared, or run it on a GPU\n",
+            info.dli_fname);
 }
 
 struct torch {

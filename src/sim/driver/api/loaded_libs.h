@@ -10,3 +10,6 @@
 /* Before every call: when CUDA comes to life, looks for a runtime of another CUDA, and for the
  * libraries that declaration.h and unpack.h need. */
 void sim_loaded_libs_check(enum sim_fn fn);
+
+/* NVIDIA's runtime, linked in where `caller` is, was refused. */
+void sim_loaded_libs_refused(const void *caller);

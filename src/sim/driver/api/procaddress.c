@@ -3,6 +3,7 @@
 
 #include "sim/driver/api/entry.h"
 #include "sim/driver/api/abis.h"
+#include "sim/driver/api/loaded_libs.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/errors.h"
 
@@ -133,11 +134,15 @@ SIM_API(cuGetProcAddress_v2, SIM_NOTHING,
     return CUDA_SUCCESS;
 }
 
-/* Private tables are not modelled and none is ever handed out. */
-SIM_API(cuGetExportTable, SIM_NOTHING, (const void **ppExportTable, const CUuuid *pExportTableId),
-        (ppExportTable, pExportTableId))
+/* Private tables are not modelled and none is ever handed out. NVIDIA's runtime asks for them. */
+SIM_EXPORT CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
-    return CUDA_ERROR_NOT_SUPPORTED;
+    CUresult result;
+
+    sim_loaded_libs_refused(__builtin_return_address(0));
+    result = sim_enter(SIM_FN_cuGetExportTable, SIM_NOTHING);
+    return sim_leave(SIM_FN_cuGetExportTable,
+                     result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result);
 }
 
 /* cuda.h: an unknown code gives INVALID_VALUE and a NULL string. */

@@ -26,6 +26,9 @@ void sim_run_record_fail(const char *why);
 /* To be called in a child after fork: lets go of the parent's record. */
 void sim_run_record_forget(void);
 
+/* NVIDIA's runtime, linked into the file of that path, was refused. */
+void sim_run_record_runtime(const char *path);
+
 /* Begin and end of a call. The functions below, called in between on the same thread, tell about
  * it. */
 void sim_run_record_begin(void);

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Programs that spillway cannot be in, and runs that used no device: one line says why."""
+import os
+import pathlib
+import shutil
+import struct
+import unittest
+
+import harness
+from harness import COMMAND, PROGRAMS
+
+FIT = PROGRAMS / "fit"
+ENV = pathlib.Path(shutil.which("env")).resolve()
+LINKER = b"/lib64/ld-linux-x86-64.so.2\0"
+
+
+def static_program(dynamic=b""):
+    """An ELF file that ends with exit code 7; with a dynamic section it is position-independent."""
+    code = b"\xb8\x3c\x00\x00\x00\xbf\x07\x00\x00\x00\x0f\x05"  # exit(7)
+    parts = 2 if dynamic else 1
+    begin = 64 + 56 * parts
+    base = 0 if dynamic else 0x400000
+    size = begin + len(code) + len(dynamic)
+    head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack(
+        "<HHIQQQIHHHHHH", 3 if dynamic else 2, 62, 1, base + begin, 64, 0, 0, 64, 56, parts, 0, 0,
+        0)
+    load = struct.pack("<IIQQQQQQ", 1, 5, 0, base, base, size, size, 4096)
+    at = begin + len(code)
+    more = struct.pack("<IIQQQQQQ", 2, 4, at, at, at, len(dynamic), len(dynamic), 8)
+    return head + load + (more if dynamic else b"") + code + dynamic
+
+
+class Launched(harness.Case):
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content)
+        path.chmod(0o755)
+        return path
+
+    def sim(self, *words, status=0, flags=()):
+        """The lines that spillway says, without its beginning."""
+        result = self.run_command([COMMAND, "sim", *flags, "--", *words],
+                                  harness.environment(False, False))
+        self.assertEqual(result.status, status, result.stderr)
+        self.stdout = result.stdout
+        return [line[len("spillway: "):] for line in result.said()
+                if line.startswith("spillway: ") and "simulated GPU (" not in line]
+
+    def test_static(self):
+        flags_1_pie = struct.pack("<QQQQ", 0x6ffffffb, 0x08000000, 0, 0)
+        for content in (static_program(), static_program(flags_1_pie)):
+            path = self.write("static", content)
+            why = f"{path} is static, so that nothing can be preloaded into it"
+            self.assertEqual(self.sim(path, status=7), [
+                f"sim: {why}; programs that it starts are served",
+                "verdict: none: the command failed (exit code 7) before it used a simulated "
+                f"device: {why}"])
+        script = self.write("script", f"#!/usr/bin/env -S {path} x\n".encode())
+        self.assertIn(why, self.sim(script, status=7)[0])
+
+    def test_foreign(self):
+        """Nor is it given to the shell, which would try to read it."""
+        program = bytearray(ENV.read_bytes())
+        program[18:20] = struct.pack("<H", 183)
+        path = self.write("arm", program)
+        why = f"{path} is a program for AArch64, and spillway for x86-64"
+        self.assertEqual(self.sim(path, status=125), [f"sim: {path}: cannot be started: {why}"])
+        script = self.write("script", f"#!{path}\n".encode())
+        self.assertEqual(self.sim(script, status=125),
+                         [f"sim: {script}: cannot be started: {why}"])
+
+    def test_script_without_a_first_line(self):
+        """The shell runs it, as execvp does."""
+        path = self.write("script", b"exit 3\n")
+        self.assertEqual(self.sim(path, status=3), [
+            "verdict: none: the command failed (exit code 3) before it used a simulated device; no "
+            "process is known to have initialised CUDA"])
+
+    @unittest.skipIf(harness.SANITIZED, "env is not built with the sanitizer")
+    def test_musl(self):
+        """It would not start with a library for glibc preloaded, so nothing is."""
+        name = b"ld-musl-x86_64.so.1"
+        path = self.write("musl", ENV.read_bytes().replace(LINKER, name.ljust(len(LINKER), b"\0")))
+        (self.folder / name.decode()).symlink_to(LINKER[:-1].decode())
+        lines = self.sim(path)  # in that folder, where the kernel looks for the linker
+        self.assertEqual(lines[0], f"sim: {path} is built for musl, and spillway for glibc; it "
+                                   "runs without spillway")
+        self.assertNotIn("LD_PRELOAD=", self.stdout)
+        self.assertIn("LD_LIBRARY_PATH=", self.stdout)
+
+    @unittest.skipIf(os.getuid() != 0, "only root gives files away")
+    @unittest.skipIf(harness.SANITIZED, "env is not built with the sanitizer")
+    def test_set_id(self):
+        path = self.write("setuid", ENV.read_bytes())
+        os.chown(path, 65534, -1)
+        path.chmod(0o4755)
+        self.assertEqual(self.sim(path)[0],
+                         f"sim: {path} runs as another user or group (setuid), so that nothing is "
+                         "preloaded into it; it runs without spillway")
+
+    def test_runtime_that_is_linked_in(self):
+        program = PROGRAMS / "linked_runtime"
+        why = (f"{program} has NVIDIA's CUDA runtime linked in, which works only with NVIDIA's "
+               "driver")
+        for flags in ((), ("--no-pool",)):
+            result = self.run_command([COMMAND, "sim", *flags, "--", program],
+                                      harness.environment(False, False))
+            self.assertEqual((result.status, result.stdout), (0, "801\n"))
+            self.assertIn(f"spillway sim: {why}: its calls fail (801). Link it with -cudart "
+                          "shared, or run it on a GPU\n", result.stderr)
+            self.assertIn("spillway: verdict: none: no process is known to have used a simulated "
+                          "device: " + why, result.stderr)
+
+    def test_device_that_was_not_used(self):
+        self.assertEqual(self.sim(FIT), ["verdict: none: no process is known to have used a "
+                                         "simulated device, nor to have initialised CUDA"])
+        self.assertEqual(self.sim(FIT, "start", "fail", status=3),
+                         ["verdict: none: the command failed (exit code 3) before it used a "
+                          "simulated device: CUDA was initialised, but nothing was allocated or "
+                          "launched"])
+        self.assertEqual(self.sim(FIT, "kill", status=137),
+                         ["verdict: none: the command failed (exit code 137, signal 9) before it "
+                          "used a simulated device; no process is known to have initialised CUDA"])
+
+
+if __name__ == "__main__":
+    harness.main()
