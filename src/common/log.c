@@ -35,11 +35,11 @@ static int target_fd(void)
     return file;
 }
 
-static void write_line(int fd, const char *format, va_list arguments)
+static bool write_line(int fd, const char *format, va_list arguments)
 {
     char line[LINE_BYTES] = "spillway: ";
 
-    (void)spw_fd_write_line(fd, line, sizeof(line), format, arguments);
+    return spw_fd_write_line(fd, line, sizeof(line), format, arguments);
 }
 
 bool spw_log_enabled(enum spw_log_level level)
@@ -49,15 +49,22 @@ bool spw_log_enabled(enum spw_log_level level)
 
 void spw_log(enum spw_log_level level, const char *format, ...)
 {
-    int saved = errno;
+    int saved = errno, fd;
     va_list arguments;
+    bool written;
 
     if (!spw_log_enabled(level)) {
         return;
     }
+    fd = target_fd();
     va_start(arguments, format);
-    write_line(target_fd(), format, arguments);
+    written = write_line(fd, format, arguments);
     va_end(arguments);
+    if (!written && fd != STDERR_FILENO) {
+        va_start(arguments, format);
+        (void)write_line(STDERR_FILENO, format, arguments);
+        va_end(arguments);
+    }
     errno = saved;
 }
 
@@ -67,7 +74,7 @@ void spw_log_always(const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    write_line(STDERR_FILENO, format, arguments);
+    (void)write_line(STDERR_FILENO, format, arguments);
     va_end(arguments);
     errno = saved;
 }

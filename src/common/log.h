@@ -20,7 +20,7 @@ void spw_log_init(void);
 /* Returns true when messages of this level are written. Ask before an expensive message. */
 bool spw_log_enabled(enum spw_log_level level);
 
-/* Writes one line if `level` is enabled. */
+/* Writes one line if `level` is enabled; to stderr where the log file does not take it. */
 void spw_log(enum spw_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

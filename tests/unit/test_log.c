@@ -4,8 +4,10 @@
 #include "child.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -127,6 +129,27 @@ static void test_recycled_descriptor_is_not_written_to(void **state)
     unlink(path);
 }
 
+static void say_beyond_the_limit(void)
+{
+    const struct rlimit limit = {40, 40};
+
+    (void)signal(SIGXFSZ, SIG_DFL); /* it would end the process */
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    spw_log(SPW_LOG_ERROR, "short");
+    spw_log(SPW_LOG_ERROR, "longer than the rest");
+}
+
+/* A line that the log file does not take is not lost. */
+static void test_file_that_may_not_grow(void **state)
+{
+    char setting[128];
+
+    snprintf(setting, sizeof(setting), "error:%s", log_file);
+    with_log(setting, say_beyond_the_limit);
+    assert_string_equal(content(log_file), "spillway: short\n");
+    assert_string_equal(content(errors), "spillway: longer than the rest\n");
+}
+
 static void say_too_much(void)
 {
     char much[5000];
@@ -218,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_trouble_is_reported),
         cmocka_unit_test(test_link_of_another_user),
         cmocka_unit_test(test_recycled_descriptor_is_not_written_to),
+        cmocka_unit_test(test_file_that_may_not_grow),
         cmocka_unit_test(test_long_line_is_cut),
         cmocka_unit_test(test_names_are_made_plain),
         cmocka_unit_test(test_errno_is_kept),
