@@ -374,6 +374,36 @@ def nvml_sensors():
     expect(library.nvmlDeviceGetTemperature(device, 1, ctypes.byref(number)), 2)
 
 
+def nvml_handles():
+    """Bad handles and places for answers are refused, by every version of a function."""
+    library, device, number = load("libnvidia-ml.so.1"), ctypes.c_void_p(), ctypes.c_uint()
+    room, uninitialized, invalid = ctypes.create_string_buffer(4096), 1, 2
+    bad = ctypes.create_string_buffer(4096)
+    by_handle = ("GetUUID", "GetIndex", "GetName", "GetCudaComputeCapability", "GetPciInfo_v3",
+                 "GetPciInfo_v2", "GetMemoryInfo", "GetMemoryInfo_v2", "GetPowerUsage",
+                 "GetComputeRunningProcesses", "GetComputeRunningProcesses_v2",
+                 "GetComputeRunningProcesses_v3", "GetUtilizationRates", "GetGpuFabricInfoV")
+    expect(library.nvmlDeviceGetCount_v2(ctypes.byref(number)), uninitialized)
+    expect(library.nvmlShutdown(), uninitialized)
+    for init, version in (("nvmlInit_v2", "_v2"), ("nvmlInit", "")):
+        expect(library[init]())
+        expect(library["nvmlDeviceGetCount" + version](ctypes.byref(number)))
+        expect(number.value, 1)
+        expect(library["nvmlDeviceGetCount" + version](None), invalid)
+        for way, good, wrong in (("Index", 0, 1), ("PciBusId", b"0000:10:00.0", None)):
+            handle = library[f"nvmlDeviceGetHandleBy{way}{version}"]
+            expect(handle(good, ctypes.byref(device)))
+            expect(handle(wrong, ctypes.byref(device)), invalid)
+            expect(handle(good, None), invalid)
+        for name in by_handle:
+            for wrong in (None, bad):
+                expect(library["nvmlDevice" + name](wrong, room, room, room), invalid)
+            expect(library["nvmlDevice" + name](device, None, 0, None), invalid)
+        expect(library.nvmlShutdown())
+    for name in by_handle:
+        expect(library["nvmlDevice" + name](device, room, room, room), uninitialized)
+
+
 def call_stubs(name):
     """Calls each function that is not simulated, twice, and prints what they returned."""
     library = load(name)
@@ -388,7 +418,7 @@ def call_stubs(name):
 CASES = {case.__name__: case for case in (
     good, freed, too_short, bad_shape, fft_good, fft_freed, fft_too_short, solver_good,
     solver_freed, rnn_good, rnn_freed, nccl_good, nccl_too_short, nccl_freed, nccl_short_data,
-    nccl_missing_rank, nccl_split, nvml_sensors)}
+    nccl_missing_rank, nccl_split, nvml_handles, nvml_sensors)}
 NEEDED = {"rnn": "libcudnn.so.9", "fft": "libcufft.so.12", "solver": "libcusolver.so.12",
           "nccl": "libnccl.so.2", "nvml": "libnvidia-ml.so.1"}
 

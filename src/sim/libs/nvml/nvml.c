@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 
 static struct nvmlDevice_st devices[SPW_DEVICES_MAX];
 static unsigned int device_count;
+static atomic_int users; /* calls of nvmlInit without nvmlShutdown */
 static int (*ask)(int ordinal, struct spillway_sim_device *ret_device);
 static int (*list)(int index, struct spillway_sim_process *ret_list, int most);
 
@@ -48,7 +50,11 @@ static void load(void)
 EXPORT nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
 {
     (void)pthread_once(&once, load);
-    return ask != NULL ? NVML_SUCCESS : NVML_ERROR_DRIVER_NOT_LOADED;
+    if (ask == NULL || list == NULL) {
+        return NVML_ERROR_DRIVER_NOT_LOADED;
+    }
+    atomic_fetch_add(&users, 1);
+    return NVML_SUCCESS;
 }
 
 EXPORT nvmlReturn_t nvmlInit_v2(void)
@@ -63,7 +69,31 @@ EXPORT nvmlReturn_t nvmlInit(void)
 
 EXPORT nvmlReturn_t nvmlShutdown(void)
 {
-    return NVML_SUCCESS;
+    int before = atomic_load(&users);
+
+    while (before > 0 && !atomic_compare_exchange_weak(&users, &before, before - 1)) {
+    }
+    return before > 0 ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
+}
+
+/* The same for a call without a handle. */
+static nvmlReturn_t check(const void *answer)
+{
+    return atomic_load(&users) == 0 ? NVML_ERROR_UNINITIALIZED
+           : answer == NULL         ? NVML_ERROR_INVALID_ARGUMENT
+                                    : NVML_SUCCESS;
+}
+
+nvmlReturn_t sim_nvml_check(nvmlDevice_t device, const void *answer)
+{
+    nvmlReturn_t result = check(answer);
+
+    for (unsigned int i = 0; result == NVML_SUCCESS && i < device_count; i++) {
+        if (device == &devices[i]) {
+            return NVML_SUCCESS;
+        }
+    }
+    return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 EXPORT const char *nvmlErrorString(nvmlReturn_t result)
@@ -71,6 +101,8 @@ EXPORT const char *nvmlErrorString(nvmlReturn_t result)
     switch ((int)result) {
     case NVML_SUCCESS:
         return "Success";
+    case NVML_ERROR_UNINITIALIZED:
+        return "Uninitialized";
     case NVML_ERROR_INVALID_ARGUMENT:
         return "Invalid Argument";
     case NVML_ERROR_NOT_SUPPORTED:
@@ -88,6 +120,10 @@ EXPORT const char *nvmlErrorString(nvmlReturn_t result)
 
 EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *cudaDriverVersion)
 {
+    /* Needs no nvmlInit. */
+    if (cudaDriverVersion == NULL) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
     *cudaDriverVersion = SPW_NEWEST_CUDA;
     return NVML_SUCCESS;
 }
@@ -99,25 +135,48 @@ EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *cudaDriverVersion)
 
 EXPORT nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *deviceCount)
 {
-    *deviceCount = device_count;
-    return NVML_SUCCESS;
+    nvmlReturn_t result = check(deviceCount);
+
+    if (result == NVML_SUCCESS) {
+        *deviceCount = device_count;
+    }
+    return result;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetCount(unsigned int *deviceCount)
+{
+    return nvmlDeviceGetCount_v2(deviceCount);
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
 {
-    if (index >= device_count || device == NULL) {
-        return NVML_ERROR_INVALID_ARGUMENT;
+    nvmlReturn_t result = check(device);
+
+    if (result != NVML_SUCCESS || index >= device_count) {
+        return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
     }
     *device = &devices[index];
     return NVML_SUCCESS;
 }
 
+EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
+{
+    return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
 EXPORT nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pciBusId, nvmlDevice_t *device)
 {
+    nvmlReturn_t result = check(device);
     unsigned int domain = 0;
     unsigned int bus;
     unsigned int slot;
 
+    if (result != NVML_SUCCESS) {
+        return result;
+    }
+    if (pciBusId == NULL) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
     if (sscanf(pciBusId, "%x:%x:%x", &domain, &bus, &slot) != 3 &&
         sscanf(pciBusId, "%x:%x", &bus, &slot) != 2) {
         return NVML_ERROR_INVALID_ARGUMENT;
@@ -131,20 +190,35 @@ EXPORT nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pciBusId, nvmlD
     return NVML_ERROR_NOT_FOUND;
 }
 
+EXPORT nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *pciBusId, nvmlDevice_t *device)
+{
+    return nvmlDeviceGetHandleByPciBusId_v2(pciBusId, device);
+}
+
 EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
-    const unsigned char *b = device->facts.uuid;
-    int written = snprintf(uuid, length,
-                           "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x"
-                           "%02x",
-                           b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
-                           b[12], b[13], b[14], b[15]);
+    nvmlReturn_t result = sim_nvml_check(device, uuid);
+    const unsigned char *b;
+    int written;
 
+    if (result != NVML_SUCCESS) {
+        return result;
+    }
+    b = device->facts.uuid;
+    written = snprintf(uuid, length,
+                       "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                       b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+                       b[12], b[13], b[14], b[15]);
     return written < (int)length ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 {
+    nvmlReturn_t result = check(device);
+
+    if (result != NVML_SUCCESS || uuid == NULL) {
+        return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
+    }
     for (unsigned int i = 0; i < device_count; i++) {
         char own[NVML_DEVICE_UUID_BUFFER_SIZE];
 
@@ -159,12 +233,22 @@ EXPORT nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *de
 
 EXPORT nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 {
+    nvmlReturn_t result = sim_nvml_check(device, index);
+
+    if (result != NVML_SUCCESS) {
+        return result;
+    }
     *index = device->index;
     return NVML_SUCCESS;
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
 {
+    nvmlReturn_t result = sim_nvml_check(device, name);
+
+    if (result != NVML_SUCCESS) {
+        return result;
+    }
     return snprintf(name, length, "%s", device->facts.name) < (int)length
                ? NVML_SUCCESS
                : NVML_ERROR_INSUFFICIENT_SIZE;
@@ -172,6 +256,11 @@ EXPORT nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned 
 
 EXPORT nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 {
+    nvmlReturn_t result = sim_nvml_check(device, major);
+
+    if (result != NVML_SUCCESS || minor == NULL) {
+        return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
+    }
     *major = device->facts.major;
     *minor = device->facts.minor;
     return NVML_SUCCESS;
@@ -179,6 +268,11 @@ EXPORT nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int 
 
 EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
+    nvmlReturn_t result = sim_nvml_check(device, pci);
+
+    if (result != NVML_SUCCESS) {
+        return result;
+    }
     memset(pci, 0, sizeof(*pci));
     pci->bus = (unsigned int)device->facts.pci_bus;
     pci->pciDeviceId = (unsigned int)device->facts.pci_device_id << 16 | 0x10de;
@@ -187,11 +281,20 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
     return NVML_SUCCESS;
 }
 
+EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+    return nvmlDeviceGetPciInfo_v3(device, pci);
+}
+
 /* Memory use changes, so it is read at each call. */
 EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
+    nvmlReturn_t result = sim_nvml_check(device, memory);
     struct spillway_sim_device now;
 
+    if (result != NVML_SUCCESS) {
+        return result;
+    }
     if (ask((int)device->index, &now) != 0) {
         return NVML_ERROR_INVALID_ARGUMENT;
     }
@@ -204,7 +307,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *m
 EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
     nvmlMemory_t plain;
-    nvmlReturn_t result = nvmlDeviceGetMemoryInfo(device, &plain);
+    nvmlReturn_t result =
+        memory == NULL ? sim_nvml_check(device, NULL) : nvmlDeviceGetMemoryInfo(device, &plain);
 
     if (result == NVML_SUCCESS) {
         memory->total = plain.total;
@@ -220,9 +324,15 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v
 static nvmlReturn_t running(nvmlDevice_t device, unsigned int *infoCount,
                             struct spillway_sim_process ret_list[MOST_PROCESSES])
 {
-    int count = list((int)device->index, ret_list, MOST_PROCESSES);
-    unsigned int room = *infoCount;
+    nvmlReturn_t result = sim_nvml_check(device, infoCount);
+    unsigned int room;
+    int count;
 
+    if (result != NVML_SUCCESS) {
+        return result;
+    }
+    count = list((int)device->index, ret_list, MOST_PROCESSES);
+    room = *infoCount;
     *infoCount = (unsigned int)(count < MOST_PROCESSES ? count : MOST_PROCESSES);
     return room < *infoCount ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
@@ -261,11 +371,24 @@ EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
     return result;
 }
 
+EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device,
+                                                            unsigned int *infoCount,
+                                                            nvmlProcessInfo_v2_t *infos)
+{
+    return nvmlDeviceGetComputeRunningProcesses_v3(device, infoCount, infos);
+}
+
 /* Without NVLink, devices reach each other over PCI Express. */
 EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
                                            nvmlGpuP2PCapsIndex_t p2pIndex,
                                            nvmlGpuP2PStatus_t *p2pStatus)
 {
+    nvmlReturn_t result = sim_nvml_check(device1, p2pStatus);
+
+    result = result == NVML_SUCCESS ? sim_nvml_check(device2, p2pStatus) : result;
+    if (result != NVML_SUCCESS) {
+        return result;
+    }
     *p2pStatus =
         p2pIndex == NVML_P2P_CAPS_INDEX_NVLINK ? NVML_P2P_STATUS_NOT_SUPPORTED : NVML_P2P_STATUS_OK;
     return NVML_SUCCESS;
@@ -276,13 +399,17 @@ EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t de
 EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link,
                                                         nvmlIntNvLinkDeviceType_t *type)
 {
-    return NVML_ERROR_NOT_SUPPORTED;
+    nvmlReturn_t result = sim_nvml_check(device, type);
+
+    return result == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : result;
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link,
                                                         nvmlPciInfo_t *pci)
 {
-    return NVML_ERROR_NOT_SUPPORTED;
+    nvmlReturn_t result = sim_nvml_check(device, pci);
+
+    return result == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : result;
 }
 
 /* A device without a fabric. Before compute capability 9 the function is not supported. Versions of
@@ -291,9 +418,15 @@ EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, uns
 EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
                                                 nvmlGpuFabricInfoV_t *gpuFabricInfo)
 {
-    unsigned int version = gpuFabricInfo->version;
-    size_t size = version & 0xffffff;
+    nvmlReturn_t result = sim_nvml_check(device, gpuFabricInfo);
+    unsigned int version;
+    size_t size;
 
+    if (result != NVML_SUCCESS) {
+        return result;
+    }
+    version = gpuFabricInfo->version;
+    size = version & 0xffffff;
     if (device->facts.major < 9) {
         return NVML_ERROR_NOT_SUPPORTED;
     }

@@ -9,8 +9,10 @@ enum { REST_CELSIUS = 35, REST_MILLIWATTS = 60000, KILOHERTZ = 1000 };
 /* Megahertz. */
 static nvmlReturn_t clock_of(nvmlDevice_t device, nvmlClockType_t type, unsigned int *ret_clock)
 {
-    if (device == NULL || ret_clock == NULL || type >= NVML_CLOCK_COUNT) {
-        return NVML_ERROR_INVALID_ARGUMENT;
+    nvmlReturn_t result = sim_nvml_check(device, ret_clock);
+
+    if (result != NVML_SUCCESS || type >= NVML_CLOCK_COUNT) {
+        return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
     }
     *ret_clock = (unsigned int)(type == NVML_CLOCK_MEM ? device->facts.memory_clock_khz
                                                        : device->facts.clock_khz) /
@@ -34,8 +36,10 @@ EXPORT nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device,
                                              nvmlTemperatureSensors_t sensorType,
                                              unsigned int *temp)
 {
-    if (device == NULL || temp == NULL || sensorType != NVML_TEMPERATURE_GPU) {
-        return NVML_ERROR_INVALID_ARGUMENT;
+    nvmlReturn_t result = sim_nvml_check(device, temp);
+
+    if (result != NVML_SUCCESS || sensorType != NVML_TEMPERATURE_GPU) {
+        return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
     }
     *temp = REST_CELSIUS;
     return NVML_SUCCESS;
@@ -43,8 +47,10 @@ EXPORT nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device,
 
 EXPORT nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *power)
 {
-    if (device == NULL || power == NULL) {
-        return NVML_ERROR_INVALID_ARGUMENT;
+    nvmlReturn_t result = sim_nvml_check(device, power);
+
+    if (result != NVML_SUCCESS) {
+        return result;
     }
     *power = REST_MILLIWATTS;
     return NVML_SUCCESS;
@@ -53,8 +59,10 @@ EXPORT nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *p
 EXPORT nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
                                                   nvmlUtilization_t *utilization)
 {
-    if (device == NULL || utilization == NULL) {
-        return NVML_ERROR_INVALID_ARGUMENT;
+    nvmlReturn_t result = sim_nvml_check(device, utilization);
+
+    if (result != NVML_SUCCESS) {
+        return result;
     }
     *utilization = (nvmlUtilization_t){0};
     return NVML_SUCCESS;
