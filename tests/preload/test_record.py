@@ -361,9 +361,10 @@ sys.exit(max(rank.wait() for rank in ranks))
 
     def test_other_files_are_left_alone(self):
         path = self.folder / "r"
-        for make in (lambda: path.write_text("mine"), lambda: path.mkdir(),
+        for make in (lambda: path.write_text("this is mine"), lambda: path.mkdir(),
                      lambda: os.mkfifo(path), lambda: path.symlink_to(self.folder / "victim")):
             make()
+            os.utime(path, (0, 0), follow_symlinks=False) # long before
             with self.subTest(mode=oct(path.lstat().st_mode)):
                 self.record(path)
                 (other,) = self.folder.glob("r.*")
@@ -371,7 +372,7 @@ sys.exit(max(rank.wait() for rank in ranks))
                 other.unlink()
             self.assertFalse((self.folder / "victim").exists())
             if path.is_file():
-                self.assertEqual(path.read_text(), "mine")
+                self.assertEqual(path.read_text(), "this is mine")
             path.rmdir() if path.is_dir() else path.unlink()
 
     def test_recording_that_is_being_written_is_left_alone(self):
@@ -379,7 +380,9 @@ sys.exit(max(rank.wait() for rank in ranks))
         env = harness.environment(RECORD=path, SUMMARY="off")
         with subprocess.Popen([PROGRAM, "0"], env=env, stdout=subprocess.PIPE) as child:
             child.stdout.readline()
-            time.sleep(0.05)
+            child.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+            os.utime(path, (0, 0)) # it writes nothing for a long time
             self.record(path)
             child.kill()
         self.assertEqual(Recording(path).pid, child.pid)
