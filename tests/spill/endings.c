@@ -229,6 +229,23 @@ static void refused_wait(void)
     }
 }
 
+/* A stream ends before its work. */
+static void ended_stream(void)
+{
+    CUstream stream, side;
+    CUdeviceptr block, other;
+
+    prepare(1);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    filled(&block, 7, stream);
+    side = read_and_free_aside(block);
+    MUST(cuStreamDestroy(side));
+    filled(&other, 1, stream);
+    let_go();
+    MUST(cuCtxSynchronize());
+    print_wrong();
+}
+
 static void *await_stream(void *stream)
 {
     MUST(cuCtxSetCurrent(contexts[0]));
@@ -297,8 +314,7 @@ static void launch(CUdeviceptr block)
     MUST(cuModuleLoadData(&module, "any image will do"));
     MUST(cuModuleGetFunction(&kernel, module, "spw_add"));
     launch_add(kernel, &block, 1024, stream);
-    MUST(cuStreamSynchronize(stream));
-    puts("reached");
+    puts(cuStreamSynchronize(stream) == CUDA_SUCCESS ? "reached" : "refused");
 }
 
 /* Device 1 has the right by the memory pool, and peer access that is taken away again. */
@@ -330,6 +346,19 @@ static void peer_right(void)
     MUST(cuCtxEnablePeerAccess(contexts[0], 0));
     MUST(cuCtxDisablePeerAccess(contexts[0]));
     MUST(cuCtxSetCurrent(other));
+    launch(block);
+}
+
+/* Peer access is taken away again. */
+static void lost_right(void)
+{
+    CUdeviceptr block;
+
+    retain(2);
+    MUST(cuMemAlloc(&block, MIB));
+    MUST(cuCtxSetCurrent(contexts[1]));
+    MUST(cuCtxEnablePeerAccess(contexts[0], 0));
+    MUST(cuCtxDisablePeerAccess(contexts[0]));
     launch(block);
 }
 
@@ -496,7 +525,9 @@ static const struct {
              {"peer-free", peer_free},
              {"context-free", context_free},
              {"refused-wait", refused_wait},
+             {"ended-stream", ended_stream},
              {"late-free", late_free},
+             {"lost-right", lost_right},
              {"pool-right", pool_right},
              {"peer-right", peer_right},
              {"ended-right", ended_right},

@@ -2,6 +2,7 @@
 """Memory, streams, threads and contexts that end while other work goes on, or that nobody asked
 about before: programs do as without spillway."""
 import json
+import re
 
 import spill  # finds the harness
 import harness
@@ -43,6 +44,16 @@ class Endings(harness.Case):
         for name in "pool-right", "peer-right", "ended-right":
             with self.subTest(name):
                 self.run_case(name, "reached\n", SIM_DEVICES=2)
+
+    def test_a_right_that_is_taken_away(self):
+        self.run_case("lost-right", "refused\n", SIM_DEVICES=2)
+
+    def test_a_stream_ends_before_its_work(self):
+        """The memory that it freed waits for the work, and nobody names the stream again."""
+        log = self.folder / "log"
+        self.run_case("ended-stream", "0 bytes wrong\n", SIM_LOG=log)
+        results = re.findall(r" cuEventRecord\w* = (\d+)", log.read_text())
+        self.assertEqual(set(results), {"0"})
 
     def test_a_context_is_detached(self):
         result = self.run_case("detach", "6 rounds\n", HOST_LIMIT="128MiB")
