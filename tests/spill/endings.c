@@ -90,6 +90,22 @@ static void other_context(void)
     printf("byte %d\n", byte);
 }
 
+/* The driver refuses to destroy a primary context: its memory stays. */
+static void refused_end(void)
+{
+    CUdeviceptr block;
+    unsigned char byte = 0;
+
+    retain(1);
+    MUST(cuMemAlloc(&block, BYTES));
+    MUST(cuMemsetD8(block, 3, BYTES));
+    printf("%s, ", cuCtxDestroy(contexts[0]) == CUDA_SUCCESS ? "destroyed" : "refused");
+    MUST(cuCtxSetCurrent(contexts[0]));
+    MUST(cuMemcpyDtoH(&byte, block, 1));
+    MUST(cuMemFree(block));
+    printf("byte %d\n", byte);
+}
+
 /* The functions of a program that is compiled for a default stream of each thread. */
 extern CUresult cuMemAllocAsync_ptsz(CUdeviceptr *, size_t, CUstream);
 extern CUresult cuMemFreeAsync_ptsz(CUdeviceptr, CUstream);
@@ -521,6 +537,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {{"other-context", other_context},
+             {"refused-end", refused_end},
              {"thread", thread},
              {"peer-free", peer_free},
              {"context-free", context_free},

@@ -21,6 +21,9 @@ class Endings(harness.Case):
         """A context that was only retained keeps the device's pool open."""
         self.run_case("other-context", "byte 3\n")
 
+    def test_a_context_that_does_not_end(self):
+        self.run_case("refused-end", "refused, byte 3\n")
+
     def test_a_thread_ends(self):
         """The memory that it freed on its own stream waits for its work, not for that of the next
         thread, to which the C library gives the same pthread_t."""
