@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/sleep.h"
 #include "backend/copy.h"
 #include "backend/fence.h"
 #include "backend/host.h"
@@ -115,11 +116,10 @@ static enum spw_err vm_map(void *cookie, uint64_t address, uint64_t bytes, uint6
 static CUresult set_access_to(struct spw_backend *backend, uint64_t address, uint64_t bytes,
                               const CUmemAccessDesc *access, size_t count)
 {
-    const struct timespec pause = {.tv_nsec = ACCESS_PAUSE_NS};
     CUresult result = CALL(backend, cuMemSetAccess, address, bytes, access, count);
 
     for (int i = 0; i < ACCESS_RETRIES && result == CUDA_ERROR_NOT_READY; i++) {
-        nanosleep(&pause, NULL);
+        spw_sleep_ns(ACCESS_PAUSE_NS);
         result = CALL(backend, cuMemSetAccess, address, bytes, access, count);
     }
     return result;

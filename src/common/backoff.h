@@ -16,9 +16,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "common/clock.h"
+#include "common/sleep.h"
 
 enum { SPW_BACKOFF_FIRST_NS = 2000, SPW_BACKOFF_MOST_NS = 100000, SPW_BACKOFF_COUNTS_NS = 1000000 };
 
@@ -30,12 +30,12 @@ struct spw_backoff {
     uint64_t pause_ns;  /* length of the last pause; 0 before */
 };
 
-/* Sleeps for one pause and returns true; returns false at once when the limit has passed. */
+/* Sleeps for one pause, as spw_sleep_ns does, and returns true; returns false at once when the
+ * limit has passed. */
 static inline bool spw_backoff_pause(struct spw_backoff *backoff)
 {
     uint64_t now = spw_clock_ns();
     uint64_t passed = backoff->pause_ns == 0 ? 0 : now - backoff->last_ns;
-    struct timespec pause = {0};
 
     backoff->last_ns = now;
     backoff->waited_ns += passed < SPW_BACKOFF_COUNTS_NS ? passed : SPW_BACKOFF_COUNTS_NS;
@@ -47,7 +47,6 @@ static inline bool spw_backoff_pause(struct spw_backoff *backoff)
     } else if (backoff->pause_ns < SPW_BACKOFF_MOST_NS) {
         backoff->pause_ns *= 2;
     }
-    pause.tv_nsec = (long)backoff->pause_ns;
-    (void)nanosleep(&pause, NULL);
+    spw_sleep_ns(backoff->pause_ns);
     return true;
 }

@@ -71,10 +71,15 @@ static inline void spw_unlock(struct spw_lock *lock)
 /* Takes the lock if nobody holds it: in any order, since nobody waits. False when somebody does. */
 bool spw_lock_try(struct spw_lock *lock);
 
-/* Waits for a condition. Caller holds the lock, which is free meanwhile. */
+/* Waits for a condition. Caller holds the lock, which is free meanwhile. A thread is not cancelled
+ * here, since it would keep the lock. */
 static inline void spw_lock_wait(struct spw_lock *lock, pthread_cond_t *condition)
 {
+    int cancel;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_cond_wait(condition, &lock->mutex);
+    (void)pthread_setcancelstate(cancel, NULL);
 }
 
 /* Before fork: takes all locks in the order of their ranks, but not those that belong inside the

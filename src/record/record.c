@@ -3,6 +3,7 @@
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "common/sleep.h"
 #include "common/thread_name.h"
 #include "record/sites.h"
 #include "record/writer.h"
@@ -457,7 +458,7 @@ static void at_exit(void)
     for (int i = 0; i < TRIES && !taken; i++) {
         taken = spw_lock_try(&spw_locks.record);
         if (!taken) {
-            (void)usleep(1);
+            spw_sleep_ns(1000);
         }
     }
     if (taken) {

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/options.h"
 #include "common/process.h"
+#include "common/sleep.h"
 #include "pool/pool.h"
 #include "serve/nvml.h"
 #include "serve/thread.h"
@@ -215,11 +216,9 @@ static uint64_t held(const struct share *share)
 
 /* ---- giving ---- */
 
-static void sleep_ms(long milliseconds)
+static void sleep_ms(uint64_t milliseconds)
 {
-    const struct timespec time = {.tv_nsec = milliseconds * NS_PER_MS};
-
-    (void)nanosleep(&time, NULL);
+    spw_sleep_ns(milliseconds * NS_PER_MS);
 }
 
 /* Gives free memory to the driver, and moves blocks to the host while this process has more than

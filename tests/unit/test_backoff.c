@@ -1,5 +1,6 @@
 #include "common/backoff.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -67,6 +68,30 @@ static void test_time_without_the_processor_does_not_count(void **state)
     (void)state;
 }
 
+/* A thread that is cancelled goes on behind the pause. */
+static void *pause_cancelled(void *passed)
+{
+    struct spw_backoff backoff = {.limit_ns = 10000000};
+
+    (void)pthread_cancel(pthread_self());
+    (void)spw_backoff_pause(&backoff);
+    *(bool *)passed = true;
+    pthread_testcancel();
+    return NULL;
+}
+
+static void test_cancelled(void **state)
+{
+    bool passed = false;
+    pthread_t thread;
+    void *result = NULL;
+
+    assert_int_equal(pthread_create(&thread, NULL, pause_cancelled, &passed), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_true(passed);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -74,6 +99,7 @@ int main(void)
         cmocka_unit_test(test_pauses_double_up_to_a_bound),
         cmocka_unit_test(test_the_limit_ends_the_wait),
         cmocka_unit_test(test_time_without_the_processor_does_not_count),
+        cmocka_unit_test(test_cancelled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,6 +206,46 @@ static void test_two_fork_at_once(void **state)
     assert_true(is_free(&spw_locks.process));
 }
 
+static struct spw_lock waited;
+static pthread_cond_t come = PTHREAD_COND_INITIALIZER;
+static bool waits, has_come, went_on;
+
+static void *wait_cancelled(void *unused)
+{
+    (void)pthread_cancel(pthread_self());
+    spw_lock(&waited);
+    waits = true;
+    while (!has_come) {
+        spw_lock_wait(&waited, &come);
+    }
+    went_on = true;
+    spw_unlock(&waited);
+    return unused;
+}
+
+/* A thread that is cancelled while it waits for a condition goes on, and gives the lock back. */
+static void test_cancelled(void **state)
+{
+    bool begun = false;
+    pthread_t thread;
+
+    spw_lock_init(&waited, SPW_LOCK_RANK_pool);
+    assert_int_equal(pthread_create(&thread, NULL, wait_cancelled, NULL), 0);
+    while (!begun) {
+        spw_lock(&waited);
+        begun = waits;
+        has_come = begun;
+        pthread_cond_broadcast(&come);
+        spw_unlock(&waited);
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(went_on);
+    assert_true(spw_lock_try(&waited));
+    spw_unlock(&waited);
+    spw_lock_fini(&waited);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_wrong_order_is_reported_in_one_line),
         cmocka_unit_test(test_all_are_held_around_fork),
         cmocka_unit_test(test_two_fork_at_once),
+        cmocka_unit_test(test_cancelled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

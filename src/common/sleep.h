@@ -1,0 +1,17 @@
+/* Sleeping. No locking. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Sleeps for so long, or until a signal. A thread is not cancelled here, as it would be in
+ * nanosleep: it may hold a lock, or hold back the program's work. */
+static inline void spw_sleep_ns(uint64_t ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000),
+                                  .tv_nsec = (long)(ns % 1000000000)};
+
+    (void)syscall(SYS_nanosleep, &time, NULL);
+}
