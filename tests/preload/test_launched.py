@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Programs that spillway cannot be in, and runs that used no device: one line says why."""
+import json
 import os
 import pathlib
 import shutil
@@ -133,6 +134,19 @@ class Launched(harness.Case):
             with self.subTest(flags=flags, words=words):
                 lines = self.sim(FIT, *words, status=status, flags=flags)
                 self.assertEqual(sum(line.endswith(hint) for line in lines), said, lines)
+
+    def test_run_within_sim(self):
+        """The verdict is about what runs under the inner command."""
+        path, verdict = self.folder / "stats.json", self.folder / "verdict.json"
+        for flags in ((), ("--no-pool",)):
+            lines = self.sim(COMMAND, "run", "--stats", path, "--", FIT, "take",
+                             flags=("--memory", "256MiB", "--json", verdict, *flags))
+            self.assertEqual(lines[0], "verdict: fits in 256 MiB, 208 MiB to spare")
+            device, = json.loads(verdict.read_text())["devices"]
+            self.assertTrue(device["pooled"])
+            used, = json.loads(path.read_text())["devices"]
+            self.assertEqual(used["live_peak_bytes"], 48 << 20)
+            path.unlink()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@
 #include "cli/reports/job_summary.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void print_help(void)
 {
@@ -23,6 +25,13 @@ static void print_help(void)
           "variable, SPILLWAY_NAME; spillway options lists them. [Defaults] are in brackets.\n",
           stdout);
     spw_cli_flags_print(stdout, SPW_CLI_RUN);
+}
+
+static bool is_simulated(void)
+{
+    const char *preload = getenv("LD_PRELOAD");
+
+    return preload != NULL && strstr(preload, "/sim/libcuda.so.") != NULL;
 }
 
 int spw_cli_command_run(int argc, char **argv)
@@ -57,7 +66,10 @@ int spw_cli_command_run(int argc, char **argv)
     }
     spw_cli_preload_add((const char *[]){library}, 1);
     spw_cli_torch_groups_select();
-    (void)spw_cli_run_directory_create(argv[0]);
+    /* Under `sim` its verdict is about this run, too. */
+    if (!is_simulated() || !spw_cli_run_directory_join()) {
+        (void)spw_cli_run_directory_create(argv[0]);
+    }
     code = spw_cli_launch(argv[0], flags.command, NULL);
     spw_cli_run_directory_finish();
     spw_cli_job_summary();

@@ -20,10 +20,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char run_folder[PATH_MAX]; /* "": there is none */
 static int claim = -1;            /* its lock */
+static bool joined;               /* it belongs to another launcher */
 
 static bool make_folder(const char *parent)
 {
@@ -54,6 +56,20 @@ bool spw_cli_run_directory_create(const char *command)
         "killed will be lost",
         temporary, strerror(errno));
     return false;
+}
+
+bool spw_cli_run_directory_join(void)
+{
+    const char *folder = getenv("SPILLWAY_RUN_DIR");
+    struct stat status;
+
+    joined = folder != NULL && *folder == '/' && strlen(folder) < sizeof(run_folder) &&
+             lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+             (status.st_mode & 077) == 0;
+    if (joined) {
+        snprintf(run_folder, sizeof(run_folder), "%s", folder);
+    }
+    return joined;
 }
 
 /* True if `pid` is the process of the statistics. False for a zombie, and for another process that
@@ -201,11 +217,11 @@ void spw_cli_run_directory_finish(void)
 
 void spw_cli_run_directory_remove(void)
 {
-    if (run_folder[0] != '\0') {
+    if (run_folder[0] != '\0' && !joined) {
         visit_all(is_there, unlink_one, NULL);
         spw_cli_leftovers_release(run_folder, claim);
         claim = -1;
         rmdir(run_folder);
-        run_folder[0] = '\0';
     }
+    run_folder[0] = '\0';
 }

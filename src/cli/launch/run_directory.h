@@ -12,6 +12,10 @@
  * statistics of killed processes are lost. */
 bool spw_cli_run_directory_create(const char *command);
 
+/* Uses the directory of the command that this one runs under, which removes it. False when there is
+ * none. */
+bool spw_cli_run_directory_join(void);
+
 /* Writes the summary and the statistics file of every process that ended without writing them, and
  * compresses the recordings of those that ended. Processes that still run write their own. */
 void spw_cli_run_directory_finish(void);
