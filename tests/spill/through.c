@@ -167,22 +167,27 @@ static void by_copy_of_copy(int block)
     add(through_kernel, &tables[block], block);
 }
 
+/* Of two rows, which are far apart on the host, the second one has the address. */
 static void rows_all(void)
 {
+    enum { PITCH = 512, FAR = 1 << 21 };
+
     new_tables();
     for (int i = 0; i < BLOCKS; i++) {
-        const CUdeviceptr pairs[2][4] = {{0, blocks[i]}, {0, blocks[i]}};
+        static CUdeviceptr rows[2][FAR];
         const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                    .srcHost = pairs,
-                                    .srcPitch = sizeof(pairs[0]),
-                                    .srcXInBytes = 8,
+                                    .srcHost = rows,
+                                    .srcPitch = sizeof(rows[0]),
+                                    .srcXInBytes = sizeof(rows[0][0]),
                                     .dstMemoryType = CU_MEMORYTYPE_DEVICE,
                                     .dstDevice = tables[i],
-                                    .dstPitch = 512,
-                                    .WidthInBytes = 16,
+                                    .dstPitch = PITCH,
+                                    .WidthInBytes = 2 * sizeof(rows[0][0]),
                                     .Height = 2};
 
+        rows[1][1] = blocks[i];
         MUST(cuMemcpy2D(&copy));
+        tables[i] += PITCH;
     }
     MUST(cuCtxSynchronize());
 }
