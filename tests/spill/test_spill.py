@@ -282,8 +282,8 @@ class Through(harness.Case):
         return result
 
     def test_addresses_in_memory(self):
-        for way in ("name", "copy", "once", "graph", "copied", "rows", "batch", "global", "pinned",
-                    "managed"):
+        for way in ("name", "copy", "once", "graph", "copied", "rows", "batch", "global",
+                    "graph-global", "pinned", "managed"):
             second = 0
             for seed in SEEDS:
                 with self.subTest(way, seed=seed):

@@ -11,6 +11,7 @@
  *     through rows      the same as once, as rows of an array
  *     through batch     the same, several copies in one call
  *     through global    it is copied to a global of a module
+ *     through graph-global    the same, after the graphs were made
  *     through pinned    it is in page-locked memory
  *     through managed   it is in managed memory
  *     through map       there is none: the kernel is given a tensor map
@@ -134,9 +135,8 @@ static void copy_all(void)
 
 static CUgraphExec graphs[BLOCKS];
 
-static void new_graphs(void)
+static void make_graphs(void)
 {
-    new_tables();
     for (int i = 0; i < BLOCKS; i++) {
         CUgraph graph;
 
@@ -147,6 +147,12 @@ static void new_graphs(void)
         MUST(cuGraphDestroy(graph));
     }
     fill_tables();
+}
+
+static void new_graphs(void)
+{
+    new_tables();
+    make_graphs();
 }
 
 static void by_graph(int block)
@@ -219,6 +225,12 @@ static void new_global(void)
     for (int i = 0; i < BLOCKS; i++) {
         tables[i] = memory + (CUdeviceptr)i * sizeof(blocks[0]);
     }
+}
+
+static void new_graphs_of_global(void)
+{
+    new_global();
+    make_graphs();
 }
 
 static void new_pinned(void)
@@ -359,12 +371,19 @@ int main(int argc, char **argv)
         const char *name;
         void (*prepare)(void);
         void (*write)(int block);
-    } ways[] = {{"none", new_tables, by_memset}, {"kernel", new_tables, by_kernel},
-                {"name", new_tables, by_name},   {"copy", new_tables, by_copy},
-                {"once", copy_all, as_is},       {"copied", new_tables, by_copy_of_copy},
-                {"graph", new_graphs, by_graph}, {"rows", rows_all, as_is},
-                {"batch", batch_all, as_is},     {"global", new_global, by_copy},
-                {"pinned", new_pinned, as_is},   {"managed", new_managed, as_is},
+    } ways[] = {{"none", new_tables, by_memset},
+                {"kernel", new_tables, by_kernel},
+                {"name", new_tables, by_name},
+                {"copy", new_tables, by_copy},
+                {"once", copy_all, as_is},
+                {"copied", new_tables, by_copy_of_copy},
+                {"graph", new_graphs, by_graph},
+                {"rows", rows_all, as_is},
+                {"batch", batch_all, as_is},
+                {"global", new_global, by_copy},
+                {"graph-global", new_graphs_of_global, by_graph},
+                {"pinned", new_pinned, as_is},
+                {"managed", new_managed, as_is},
                 {"map", nothing, by_map}};
 
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
