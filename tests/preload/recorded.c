@@ -1,12 +1,13 @@
 /* Allocates and frees at random, on a stream of each thread, for a recording to be made of.
  *
- *     recorded ROUNDS [THREADS [early | late | full | fuller | named | marks]]
+ *     recorded ROUNDS [THREADS [early | late | full | fuller | named | marks | closed]]
  *
  * ROUNDS 0: until it is killed. Writes "N" lines to stdout: so many allocations and frees were made
  * before. early: a child does the same first, before its parent uses CUDA; late: after some rounds,
  * children are made, which must not hold the recording open, and end at once; full: the file system
  * refuses a recording's second MiB; fuller: and the first; named: a file needs a name from the
- * start; marks: the program marks parts and steps in great number first. */
+ * start; marks: the program marks parts and steps in great number first; closed: after some rounds
+ * it closes the recording's descriptor, and opens a file of its own under the number. */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -115,18 +116,30 @@ static void *churn(void *argument)
     return NULL;
 }
 
-/* True if this process has a descriptor of the recording, and with it the lock of the file. */
-static bool holds_recording(void)
+/* The descriptor of the recording, which has the lock of the file; -1: this process has none. */
+static int find_recording(void)
 {
     struct stat recording, other;
-    bool holds = false;
 
     HOLD(stat(getenv("SPILLWAY_RECORD"), &recording) == 0);
     for (int fd = 0; fd < FDS_MOST; fd++) {
-        holds = holds || (fstat(fd, &other) == 0 && other.st_dev == recording.st_dev &&
-                          other.st_ino == recording.st_ino);
+        if (fstat(fd, &other) == 0 && other.st_dev == recording.st_dev &&
+            other.st_ino == recording.st_ino) {
+            return fd;
+        }
     }
-    return holds;
+    return -1;
+}
+
+/* Closes the recording's descriptor, and opens a file of its own under the number. */
+static void take_number(void)
+{
+    char path[4096];
+    int mine;
+
+    (void)snprintf(path, sizeof(path), "%s.mine", getenv("SPILLWAY_RECORD"));
+    mine = open(path, O_RDWR | O_CREAT, 0666);
+    HOLD(write(mine, "mine", 4) == 4 && dup2(mine, find_recording()) > 0);
 }
 
 /* Makes a child that the C library does not know of, which ends as the program does. */
@@ -156,13 +169,16 @@ int main(int argc, char **argv)
     if (argc > 3 && strcmp(argv[3], "marks") == 0) {
         MUST(cudaFree(NULL));
         mark_many();
+    } else if (argc > 3 && strcmp(argv[3], "closed") == 0) {
+        (void)churn((void *)1);
+        take_number();
     } else if (argc > 3 && !disk_is_full && !needs_names) {
         bool late = strcmp(argv[3], "late") == 0;
         pid_t child;
 
         if (late) {
             (void)churn((void *)1);
-            HOLD(holds_recording());
+            HOLD(find_recording() >= 0);
         } else {
             (void)usleep(30000); /* start times of processes are known to 10 ms */
         }
@@ -171,7 +187,7 @@ int main(int argc, char **argv)
             (void)churn((void *)1);
         }
         if (child == 0) {
-            exit(late && holds_recording());
+            exit(late && find_recording() >= 0);
         }
         if (late) {
             end_unseen();

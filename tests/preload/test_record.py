@@ -304,6 +304,16 @@ class Files(harness.Case):
     def record(self, path, **options):
         return self.run_program(PROGRAM, 100, RECORD=path, **options)
 
+    def test_descriptor_that_the_program_closed(self):
+        """What it opens under the number is its own."""
+        path = self.folder / "r"
+        for rounds in 100, 200000:
+            with self.subTest(rounds):
+                self.run_program(PROGRAM, rounds, 1, "closed", RECORD=path)
+                self.assertEqual((self.folder / "r.mine").read_text(), "mine")
+                (self.folder / "r.mine").unlink()
+                path.unlink()
+
     def test_name_has_directives(self):
         self.record("r-%p-%r-%h", allow=())
         host = os.uname().nodename
