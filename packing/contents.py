@@ -88,7 +88,8 @@ def newer_symbols(file, glibc):
     done = subprocess.run(["objdump", "-T", file], capture_output=True, text=True)
     newest = tuple(map(int, glibc.split(".")))
     return [f"{name} of glibc {text}"
-            for text, name in re.findall(r"GLIBC_([0-9.]+)\)?\s+(\S+)$", done.stdout, re.MULTILINE)
+            for text, name in re.findall(r"\*UND\*.*GLIBC_([0-9.]+)\)?\s+(\S+)$", done.stdout,
+                                         re.MULTILINE)
             if tuple(map(int, text.split("."))) > newest]
 
 

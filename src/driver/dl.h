@@ -6,7 +6,7 @@
 /* Calls the real dlsym. RTLD_NEXT searches the objects after the one that this code is part of. */
 void *spw_driver_dl_symbol(void *handle, const char *name);
 
-/* Calls the real dlvsym. It never finds our functions, since they have no versions. */
+/* Calls the real dlvsym. It never finds our functions of CUDA, since they have no versions. */
 void *spw_driver_dl_symbol_version(void *handle, const char *name, const char *version);
 
 /* The function of the next object that has it, in its current version. dlsym with RTLD_NEXT returns

@@ -21,18 +21,31 @@
 void *spw_intercept_dlsym_route(void *handle, const char *name);
 void *spw_intercept_dlvsym_route(void *handle, const char *name);
 
-/* Defines the function `name`: calls `route` with its own arguments, restores them and jumps to the
- * address that `route` returned. */
+/* The C library's functions have two versions: the present one, the default, and this one. */
+#if defined(__x86_64__)
+#    define SPW_OLD_VERSION "GLIBC_2.2.5"
+#else
+#    define SPW_OLD_VERSION "GLIBC_2.17"
+#endif
+
+/* Defines the function `name`, in both versions: calls `route` with its own arguments, restores
+ * them and jumps to the address that `route` returned. */
 /* clang-format off */
+#define SPW_VERSION(name, prefix, version)                                                         \
+    ".globl " prefix name "\n"                                                                     \
+    ".type " prefix name ", %function\n"                                                           \
+    ".set " prefix name ", spw_" name "\n"                                                         \
+    ".symver " prefix name ", " name version ", remove\n"
 #define SPW_FUNCTION_BEGIN(name)                                                                   \
     ".text\n"                                                                                      \
-    ".globl " name "\n"                                                                            \
-    ".type " name ", %function\n"                                                                  \
-    name ":\n"                                                                                     \
+    ".type spw_" name ", %function\n"                                                              \
+    "spw_" name ":\n"                                                                              \
     ".cfi_startproc\n"
 #define SPW_FUNCTION_END(name)                                                                     \
     ".cfi_endproc\n"                                                                               \
-    ".size " name ", .-" name "\n"
+    ".size spw_" name ", .-spw_" name "\n"                                                         \
+    SPW_VERSION(name, "spw_new_", "@@GLIBC_2.34")                                                  \
+    SPW_VERSION(name, "spw_old_", "@" SPW_OLD_VERSION)
 #if defined(__x86_64__)
 #define SPW_JUMP(name, route)                                                                      \
     __asm__(SPW_FUNCTION_BEGIN(name)                                                               \
@@ -78,6 +91,7 @@ SPW_JUMP("dlsym", "spw_intercept_dlsym_route");
 SPW_JUMP("dlvsym", "spw_intercept_dlvsym_route");
 #undef SPW_JUMP
 #undef SPW_FUNCTION_BEGIN
+#undef SPW_VERSION
 #undef SPW_FUNCTION_END
 /* clang-format on */
 

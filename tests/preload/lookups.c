@@ -5,6 +5,13 @@
 
 #include "check.h"
 
+/* The first version of the C library. */
+#if defined(__aarch64__)
+#    define OLDEST "GLIBC_2.17"
+#else
+#    define OLDEST "GLIBC_2.2.5"
+#endif
+
 /* The file name of the library that contains an address. */
 static const char *home(void *address)
 {
@@ -73,6 +80,8 @@ int main(void)
     show("versioned, default, malloc", dlvsym(RTLD_DEFAULT, "malloc", "GLIBC_2.2.5"));
     show("versioned, next, malloc", dlvsym(RTLD_NEXT, "malloc", "GLIBC_2.2.5"));
     show("versioned, next, dlvsym", dlvsym(RTLD_NEXT, "dlvsym", "GLIBC_2.34"));
+    show("versioned, next, dlsym", dlvsym(RTLD_NEXT, "dlsym", OLDEST));
+    show("versioned, next, getenv", dlvsym(RTLD_NEXT, "getenv", OLDEST));
     show("versioned, default, cuInit", dlvsym(RTLD_DEFAULT, "cuInit", "GLIBC_2.34"));
     show("versioned, default, unknown", dlvsym(RTLD_DEFAULT, "cuNoSuchThing", "GLIBC_2.34"));
     show("versioned, no such version", dlvsym(libc, "malloc", "GLIBC_1.0"));
