@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/options.h"
 #include "common/size.h"
+#include "driver/dl.h"
 #include "driver/driver.h"
 #include "serve/control.h"
 #include "serve/share.h"
@@ -419,6 +420,12 @@ static void start(struct spw_process *process)
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
             driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", process->device_count,
             process->device_count == 1 ? "" : "s", text.name);
+    if (spw_driver_dl_behind() != NULL) {
+        spw_log(SPW_LOG_INFO,
+                "%s stands between spillway and the driver: what it bounds or counts, "
+                "it does for spillway too",
+                spw_driver_dl_behind());
+    }
     spw_intercept_fork_watch();
 }
 

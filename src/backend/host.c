@@ -70,7 +70,7 @@ bool spw_backend_host_seek(struct spw_driver *driver, int ordinal, CUdevice devi
     const char *folder = spw_start_own_folder(own);
     struct spw_host_question question = {
         .command = spw_driver_host_command(folder, command, sizeof(command)),
-        .library = spw_start_object((const void *)(uintptr_t)driver->cuInit, library)
+        .library = spw_start_object((const void *)(uintptr_t)driver->own_init, library)
                        ? library
                        : "libcuda.so.1",
         .ordinal = ordinal,

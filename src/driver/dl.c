@@ -69,6 +69,111 @@ static void *symbol_of(const char *path, const char *name)
     return found;
 }
 
+/* ---- interposers behind us ---- */
+
+enum { BEHIND_MOST = 8 };
+
+/* The objects of interposers; the first NULL ends the list. */
+static _Atomic(void *) behind[BEHIND_MOST];
+
+static void *object_of(const void *code)
+{
+    Dl_info info;
+
+    return dladdr(code, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+static void note_behind(void *object)
+{
+    for (int i = 0; i < BEHIND_MOST; i++) {
+        void *known = NULL;
+
+        if (atomic_compare_exchange_strong(&behind[i], &known, object) || known == object) {
+            return;
+        }
+    }
+}
+
+bool spw_driver_dl_is_behind(const void *code)
+{
+    void *object = atomic_load(&behind[0]) != NULL ? object_of(code) : NULL;
+
+    for (int i = 0; object != NULL && i < BEHIND_MOST; i++) {
+        if (atomic_load(&behind[i]) == object) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *spw_driver_dl_behind(void)
+{
+    void *object = atomic_load(&behind[0]);
+    Dl_info info;
+
+    return object != NULL && dladdr(object, &info) != 0 ? info.dli_fname : NULL;
+}
+
+void *spw_driver_dl_hook(void)
+{
+    static _Atomic int state;
+    static _Atomic(void *) hook;
+    void *found;
+
+    if (atomic_load_explicit(&state, memory_order_acquire) == 0) {
+        found = spw_driver_dl_symbol(RTLD_NEXT, "dlsym");
+        if (found != NULL && object_of(found) == object_of(spw_driver_dl_symbol_address())) {
+            found = NULL;
+        }
+        atomic_store(&hook, found);
+        atomic_store_explicit(&state, 1, memory_order_release);
+    }
+    return atomic_load_explicit(&hook, memory_order_relaxed);
+}
+
+/* True if the program was linked with the driver: its functions are in the global order behind us.
+ * Then the next function of an interposer is the driver's. */
+static bool is_linked(const void *driver)
+{
+    static const char *const names[] = {"cuInit",           "cuDriverGetVersion",
+                                        "cuDeviceGetCount", "cuGetExportTable",
+                                        "cuFuncGetName",    "cuDeviceGetLuid"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        void *next = spw_driver_dl_symbol(RTLD_NEXT, names[i]);
+
+        if (next != NULL && object_of(next) == driver) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void *spw_driver_dl_symbol_behind(void *library, const char *name)
+{
+    void *own = spw_driver_dl_symbol(library, name), *found = own, *next;
+    dlsym_function *hook = (dlsym_function *)(uintptr_t)spw_driver_dl_hook();
+    const void *here = object_of((const void *)(uintptr_t)spw_driver_dl_symbol_behind);
+
+    if (own == NULL) {
+        return NULL;
+    }
+    if (hook != NULL) {
+        found = hook(library, name);
+    }
+    /* The name of an interposer's own function may lead to ours, which comes first. */
+    if (found == NULL || found == own || object_of(found) == here) {
+        next = spw_driver_dl_symbol(RTLD_NEXT, name);
+        found = next != NULL && (hook != NULL || is_linked(object_of(own))) ? next : own;
+    }
+    if (object_of(found) != object_of(own)) {
+        note_behind(object_of(found));
+    }
+    return found;
+}
+
+/* ---- the real functions of other libraries ---- */
+
 void *spw_driver_dl_symbol_anywhere(const char *name)
 {
     return spw_driver_dl_symbol(RTLD_DEFAULT, name);

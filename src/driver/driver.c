@@ -9,7 +9,7 @@
 #include <string.h>
 
 static_assert((SPW_DRIVER_SLOTS & (SPW_DRIVER_SLOTS - 1)) == 0, "the hash takes low bits");
-static_assert(SPW_FN_COUNT * 4 <= SPW_DRIVER_SLOTS, "two addresses per row, half full at most");
+static_assert(SPW_FN_COUNT * 6 <= SPW_DRIVER_SLOTS, "three addresses per row, half full at most");
 
 #define LIBRARY "libcuda.so.1"
 
@@ -90,7 +90,8 @@ static void set_pointer(struct spw_driver *driver, const struct row *row, const 
     memcpy((char *)driver + row->offset, &address, sizeof(address));
 }
 
-/* Takes the functions that the library exports, as -lcuda and dlsym find them. */
+/* Takes the functions that the library exports, as -lcuda and dlsym find them: their own addresses
+ * are learnt, and called is what a program without spillway would call. */
 static void take_exports(struct spw_driver *driver, void *library, bool *ret_found)
 {
     const void *address;
@@ -99,15 +100,21 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
         address = rows[i].base == NULL ? NULL : spw_driver_dl_symbol(library, rows[i].symbol);
         ret_found[i] = address != NULL;
         if (address != NULL) {
-            set_pointer(driver, &rows[i], address);
             learn(driver, address, (enum spw_fn)i);
+            address = spw_driver_dl_symbol_behind(library, rows[i].symbol);
+            learn(driver, address, (enum spw_fn)i);
+            set_pointer(driver, &rows[i], address);
         }
     }
     for (size_t i = 0; i < SPW_CALL_COUNT; i++) {
         if (calls[i].offset != NO_POINTER) {
-            set_pointer(driver, &calls[i], spw_driver_dl_symbol(library, calls[i].symbol));
+            set_pointer(driver, &calls[i], spw_driver_dl_symbol_behind(library, calls[i].symbol));
         }
     }
+    address = spw_driver_dl_symbol(library, "cuInit");
+    memcpy(&driver->own_init, &address, sizeof(address));
+    address = spw_driver_dl_symbol(library, "cuGetProcAddress_v2");
+    memcpy(&driver->own_resolver, &address, sizeof(address));
     address = spw_driver_dl_symbol(library, "spillway_sim_version");
     memcpy(&driver->simulated, &address, sizeof(address));
     address = spw_driver_dl_symbol(library, "spillway_sim_payload");
@@ -119,14 +126,17 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
  * not have it returns the plain function, which must be known by then. */
 static void take_resolved(struct spw_driver *driver, const bool *found)
 {
+    if (driver->own_resolver == NULL) {
+        return;
+    }
     for (size_t i = 0; i < SPW_FN_COUNT; i++) {
         const struct row *row = &rows[i];
         void *address = NULL;
         CUdriverProcAddressQueryResult status;
 
         if (row->base == NULL ||
-            driver->cuGetProcAddress_v2(row->base, &address, row->since, (cuuint64_t)row->flags,
-                                        &status) != CUDA_SUCCESS ||
+            driver->own_resolver(row->base, &address, row->since, (cuuint64_t)row->flags,
+                                 &status) != CUDA_SUCCESS ||
             address == NULL) {
             continue;
         }
@@ -141,9 +151,9 @@ struct spw_driver *spw_driver_open(bool load)
 {
     bool found[SPW_FN_COUNT];
     struct spw_driver *driver;
-    void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+    void *library = spw_driver_scope.opens ? NULL : dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
 
-    if (library == NULL && load) {
+    if (library == NULL && load && !spw_driver_scope.opens) {
         library = dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
     }
     if (library == NULL) {
@@ -154,11 +164,27 @@ struct spw_driver *spw_driver_open(bool load)
         return NULL;
     }
     *driver = absent;
-    take_exports(driver, library, found);
+    spw_driver_scope.opens = true;
     spw_driver_scope.depth++;
+    take_exports(driver, library, found);
     take_resolved(driver, found);
     spw_driver_scope.depth--;
+    spw_driver_scope.opens = false;
     return driver;
+}
+
+const void *spw_driver_own(const struct spw_driver *driver, const char *base, int version,
+                           cuuint64_t flags, const void *found)
+{
+    CUdriverProcAddressQueryResult status;
+    void *own = NULL;
+
+    if (spw_driver_dl_behind() != NULL && driver->own_resolver != NULL &&
+        driver->own_resolver(base, &own, version, flags, &status) == CUDA_SUCCESS && own != NULL &&
+        spw_driver_find(driver, own) != SPW_FN_COUNT) {
+        return own;
+    }
+    return found;
 }
 
 void spw_driver_discard(struct spw_driver *driver)

@@ -50,6 +50,10 @@ struct spw_driver {
     /* For each device SPW_CALL_COUNT counters of our own calls; NULL: not counted. Set before the
      * device is first used. */
     _Atomic uint64_t *calls[SPW_DEVICES_MAX];
+    /* The driver's own cuInit and cuGetProcAddress_v2. Those above, and all others, may be of an
+     * interposer that stands behind us (driver/dl.h), which calls the driver's. */
+    __typeof__(cuInit) *own_init;
+    __typeof__(cuGetProcAddress_v2) *own_resolver;
     /* Hash table from the addresses of the real functions to their rows. */
     struct {
         const void *address;
@@ -58,8 +62,9 @@ struct spw_driver {
 };
 
 /* Opens libcuda.so.1 if it is loaded, or if `load` is true and it can be loaded, and fills in the
- * pointers. NULL otherwise, or without memory. The caller owns the result; the library is never
- * unloaded. Calls the dynamic loader, so no lock may be held. */
+ * pointers. NULL otherwise, without memory, or inside such a call: an interposer calls us. The
+ * caller owns the result; the library is never unloaded. Calls the dynamic loader, so no lock may
+ * be held. */
 struct spw_driver *spw_driver_open(bool load);
 
 /* Frees a driver that is not used because another thread opened one at the same time. */
@@ -68,6 +73,11 @@ void spw_driver_discard(struct spw_driver *driver);
 /* The driver of a process without libcuda.so.1: all functions return
  * CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND. Static storage. */
 struct spw_driver *spw_driver_absent(void);
+
+/* The driver's own function that cuGetProcAddress finds, where `found` is the answer of an
+ * interposer behind us; `found` itself if there is none, or the function has no row. */
+const void *spw_driver_own(const struct spw_driver *driver, const char *base, int version,
+                           cuuint64_t flags, const void *found);
 
 /* The row whose real function is at `address`, as returned by dlsym or cuGetProcAddress;
  * SPW_FN_COUNT if there is none. */
@@ -90,6 +100,7 @@ const char *spw_driver_call_name(enum spw_call call);
  * invalidate the captures of others. */
 struct spw_driver_scope {
     int depth;
+    bool opens; /* the thread is in spw_driver_open */
     bool relaxed;
     CUstreamCaptureMode mode; /* while relaxed: the mode to restore */
     enum spw_call call;       /* that is timed */

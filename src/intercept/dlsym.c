@@ -114,6 +114,19 @@ static bool may_be_listed(const char *name)
     }
 }
 
+/* True for names of NVIDIA's driver and its management library, by the first letters. */
+static bool is_nvidia(const char *name)
+{
+    switch (name == NULL ? '\0' : name[0]) {
+    case 'c':
+        return name[1] == 'u';
+    case 'n':
+        return name[1] == 'v' && name[2] == 'm' && name[3] == 'l';
+    default:
+        return false;
+    }
+}
+
 /* The real function of a name for which the caller found our own entry, which comes before those of
  * all libraries. NULL if there is none; then dlerror has the message. */
 static void *behind_us(const char *name, const void *caller)
@@ -136,19 +149,36 @@ static void *substitute(void *found, const char *name)
                : spw_intercept_resolve(found, name);
 }
 
+/* The answer of an interposer behind us, which the program would have asked, where ours is
+ * `found`. */
+static void *by_hook(void *handle, const char *name, void *found)
+{
+    void *(*hook)(void *, const char *) =
+        (void *(*)(void *, const char *))(uintptr_t)spw_driver_dl_hook();
+    void *answer = hook != NULL && is_nvidia(name) ? hook(handle, name) : NULL;
+
+    return answer != NULL ? answer : found;
+}
+
 /* dlsym for names that may be in the list. Entered by the jump above, so the return address is the
  * program's. */
 static void *substituting_dlsym(void *handle, const char *name)
 {
     const void *caller = __builtin_return_address(0);
     void *found = spw_driver_dl_symbol(handle, name);
+    void *replaced;
 
     if (found != NULL && spw_intercept_entry_find(found) != SPW_FN_COUNT) {
         void *next = behind_us(name, caller);
 
-        return next == NULL || spw_track_off() ? next : found;
+        return next == NULL || spw_track_off() || spw_driver_dl_is_behind(caller) ? next : found;
     }
-    return found == NULL || spw_track_off() ? found : substitute(found, name);
+    replaced = found == NULL || spw_track_off() ? found : substitute(found, name);
+    /* An interposer behind us calls what it finds. (Who that is, is known once the driver is.) */
+    if (spw_driver_dl_is_behind(caller)) {
+        return found;
+    }
+    return replaced == found && found != NULL ? by_hook(handle, name, found) : replaced;
 }
 
 /* dlvsym for names that may be in the list. Our entries have no versions; they replace the current
@@ -178,9 +208,15 @@ static bool passes(void *handle, const char *name)
 /* The function that a call of dlsym, or of dlvsym, jumps to. Called by the assembly below. */
 void *spw_intercept_dlsym_route(void *handle, const char *name)
 {
-    return passes(handle, name) || (handle == RTLD_DEFAULT && spw_driver_row(name) == SPW_FN_COUNT)
-               ? spw_driver_dl_symbol_address()
-               : (void *)(uintptr_t)substituting_dlsym;
+    void *hook = NULL;
+
+    if (!passes(handle, name) && (handle != RTLD_DEFAULT || spw_driver_row(name) != SPW_FN_COUNT)) {
+        return (void *)(uintptr_t)substituting_dlsym;
+    }
+    if (is_nvidia(name) && handle != RTLD_NEXT && !spw_driver_inside()) {
+        hook = spw_driver_dl_hook();
+    }
+    return hook != NULL ? hook : spw_driver_dl_symbol_address();
 }
 
 /* With the default scope every name is passed on, since our entries have no versions. */

@@ -22,6 +22,18 @@ void *spw_intercept_resolve(void *address, const char *name)
     return address;
 }
 
+/* Replaces the function that the driver, or an interposer behind us, found for a look-up. */
+static void replace(const char *symbol, void **pfn, int version, cuuint64_t flags)
+{
+    const struct spw_driver *driver = spw_track_driver();
+
+    if (spw_track_off()) {
+        return;
+    }
+    *pfn = spw_intercept_resolve(
+        (void *)(uintptr_t)spw_driver_own(driver, symbol, version, flags, *pfn), symbol);
+}
+
 /* The driver writes all outputs, and only a function that it found is replaced. A look-up
  * that the driver makes itself, during one of spillway's own calls, gets the driver's function. */
 CUresult spw_serve_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
@@ -30,7 +42,7 @@ CUresult spw_serve_cuGetProcAddress(const char *symbol, void **pfn, int cudaVers
     CUresult result = spw_track_driver()->cuGetProcAddress(symbol, pfn, cudaVersion, flags);
 
     if (result == CUDA_SUCCESS && pfn != NULL && *pfn != NULL && !spw_driver_inside()) {
-        *pfn = spw_intercept_resolve(*pfn, symbol);
+        replace(symbol, pfn, cudaVersion, flags);
     }
     return result;
 }
@@ -43,7 +55,7 @@ CUresult spw_serve_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaV
         spw_track_driver()->cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, symbolStatus);
 
     if (result == CUDA_SUCCESS && pfn != NULL && *pfn != NULL && !spw_driver_inside()) {
-        *pfn = spw_intercept_resolve(*pfn, symbol);
+        replace(symbol, pfn, cudaVersion, flags);
     }
     return result;
 }
