@@ -166,7 +166,7 @@ class ExitCodes(Command):
         for words in (["sim"], ["sim", "--memory", "much", "--", "true"], ["sim", "--no-such-flag"],
                       ["sim", "--memory"], ["sim", "--devices", "-1", "--", "true"],
                       ["sim", "--devices", "1000", "--", "true"],
-                      ["sim", "--profile", "h100", "--", "true"],
+                      ["sim", "--profile", "h101", "--", "true"],
                       ["sim", "--no-pool", "--limit", "1GiB", "--", "true"],
                       ["run"], ["run", "--memory", "1GiB", "--", "true"],
                       ["no-such-subcommand"], []):

@@ -9,7 +9,7 @@ from harness import MIB, OBJECT, PROGRAMS
 BLOCK, QUOTA, ASKED = 4 * MIB, 64 * MIB, 32
 LINKED, UNLINKED = PROGRAMS / "interposed_linked", PROGRAMS / "interposed"
 COUNTS, PLAIN = PROGRAMS / "libcounts.so", PROGRAMS / "libquota.so"
-# These have no dlsym of their own: only calls of a program that is linked with the driver meet them.
+# These have no dlsym of their own: only a program that is linked with the driver meets them.
 EXPORTING = [PROGRAMS / "libquota_exports.so", PROGRAMS / "libquota_handle.so"]
 
 
