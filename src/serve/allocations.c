@@ -268,7 +268,7 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
                                          .asked.context = here->stream.context,
                                          .asked.bytes = bytesize,
                                          .asked.api = "cuMemAlloc"};
-    outcome = take(&request, dptr);
+    outcome = spw_track_capture_forbids() ? PASSED : take(&request, dptr);
     if (SPW_LIKELY(outcome != PASSED)) {
         return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -299,7 +299,7 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
                                          .asked.context = here->stream.context,
                                          .asked.bytes = pitch * Height,
                                          .asked.api = "cuMemAllocPitch"};
-    outcome = take(&request, dptr);
+    outcome = spw_track_capture_forbids() ? PASSED : take(&request, dptr);
     if (outcome == TAKEN) {
         *pPitch = pitch;
         return CUDA_SUCCESS;

@@ -7,12 +7,12 @@
 
 /* Counts a capture that is about to begin. Returns the number under which it is counted;
  * SPW_STREAM_ALL when the stream is being captured already. */
-static uint64_t begin(CUstream handle, bool per_thread)
+static uint64_t begin(CUstream handle, bool per_thread, CUstreamCaptureMode mode)
 {
     const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
     uint64_t id = info != NULL ? info->stream.id : spw_track_capture_unknown(handle);
 
-    return spw_track_capture_begin(id) ? id : SPW_STREAM_ALL;
+    return spw_track_capture_begin(id, mode) ? id : SPW_STREAM_ALL;
 }
 
 /* The real call has answered: a capture that did not begin is not counted. */
@@ -26,28 +26,28 @@ static CUresult begun(uint64_t id, CUresult result)
 
 CUresult spw_serve_cuStreamBeginCapture(CUstream stream)
 {
-    uint64_t id = begin(stream, /* per_thread */ false);
+    uint64_t id = begin(stream, /* per_thread */ false, CU_STREAM_CAPTURE_MODE_GLOBAL);
 
     return begun(id, spw_track_driver()->cuStreamBeginCapture(stream));
 }
 
 CUresult spw_serve_cuStreamBeginCapture_ptsz(CUstream stream)
 {
-    uint64_t id = begin(stream, /* per_thread */ true);
+    uint64_t id = begin(stream, /* per_thread */ true, CU_STREAM_CAPTURE_MODE_GLOBAL);
 
     return begun(id, spw_track_driver()->cuStreamBeginCapture_ptsz(stream));
 }
 
 CUresult spw_serve_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
-    uint64_t id = begin(stream, /* per_thread */ false);
+    uint64_t id = begin(stream, /* per_thread */ false, mode);
 
     return begun(id, spw_track_driver()->cuStreamBeginCapture_v2(stream, mode));
 }
 
 CUresult spw_serve_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
 {
-    uint64_t id = begin(stream, /* per_thread */ true);
+    uint64_t id = begin(stream, /* per_thread */ true, mode);
 
     return begun(id, spw_track_driver()->cuStreamBeginCapture_v2_ptsz(stream, mode));
 }
@@ -57,7 +57,7 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
                                                const CUgraphEdgeData *data, size_t count,
                                                CUstreamCaptureMode mode)
 {
-    uint64_t id = begin(stream, /* per_thread */ false);
+    uint64_t id = begin(stream, /* per_thread */ false, mode);
 
     return begun(id, spw_track_driver()->cuStreamBeginCaptureToGraph(stream, graph, dependencies,
                                                                      data, count, mode));
@@ -68,7 +68,7 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph gra
                                                     const CUgraphEdgeData *data, size_t count,
                                                     CUstreamCaptureMode mode)
 {
-    uint64_t id = begin(stream, /* per_thread */ true);
+    uint64_t id = begin(stream, /* per_thread */ true, mode);
 
     return begun(id, spw_track_driver()->cuStreamBeginCaptureToGraph_ptsz(
                          stream, graph, dependencies, data, count, mode));

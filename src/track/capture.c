@@ -8,13 +8,14 @@
 #include "track/stream.h"
 #include "pool/pool.h"
 
+#include <pthread.h>
 #include <stddef.h>
 
 static size_t find(uint64_t id)
 {
     size_t i = 0;
 
-    while (i < spw_process.captures.count && spw_process.captures.ids[i] != id) {
+    while (i < spw_process.captures.count && spw_process.captures.open[i].id != id) {
         i++;
     }
     return i;
@@ -29,7 +30,7 @@ static void let_own_calls_end(void)
     spw_track_graph_fix_all(); /* takes the lock of each pool */
 }
 
-bool spw_track_capture_begin(uint64_t id)
+bool spw_track_capture_begin(uint64_t id, CUstreamCaptureMode mode)
 {
     bool fresh;
 
@@ -41,7 +42,8 @@ bool spw_track_capture_begin(uint64_t id)
     if (fresh) {
         atomic_fetch_add(&spw_track_driver()->captures_open, 1);
         if (spw_process.captures.count < SPW_CAPTURES) {
-            spw_process.captures.ids[spw_process.captures.count++] = id;
+            spw_process.captures.open[spw_process.captures.count++] =
+                (struct spw_capture){id, (uintptr_t)pthread_self(), mode};
         }
     }
     spw_unlock(&spw_locks.captures);
@@ -60,7 +62,7 @@ void spw_track_capture_end(uint64_t id)
     i = find(id);
     open = i < spw_process.captures.count;
     if (open) {
-        spw_process.captures.ids[i] = spw_process.captures.ids[--spw_process.captures.count];
+        spw_process.captures.open[i] = spw_process.captures.open[--spw_process.captures.count];
         atomic_fetch_sub(&spw_track_driver()->captures_open, 1);
     }
     spw_unlock(&spw_locks.captures);
@@ -81,6 +83,39 @@ CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_cap
     }
     *ret_capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
     return result;
+}
+
+/* The mode of the calling thread, which the scope of our own calls finds out. */
+static CUstreamCaptureMode thread_mode(void)
+{
+    struct spw_driver *driver = spw_track_driver();
+    CUstreamCaptureMode mode;
+
+    spw_driver_begin(driver, /* ordinal */ -1);
+    mode = spw_driver_scope.relaxed ? spw_driver_scope.mode : CU_STREAM_CAPTURE_MODE_RELAXED;
+    spw_driver_end(driver, /* ordinal */ -1);
+    return mode;
+}
+
+bool spw_track_capture_forbids_this_thread(void)
+{
+    CUstreamCaptureMode mode = thread_mode();
+    bool forbids = false;
+
+    if (mode == CU_STREAM_CAPTURE_MODE_RELAXED) {
+        return false;
+    }
+    spw_lock(&spw_locks.captures);
+    for (size_t i = 0; i < spw_process.captures.count; i++) {
+        const struct spw_capture *open = &spw_process.captures.open[i];
+
+        forbids |= open->thread == (uintptr_t)pthread_self()
+                       ? open->mode != CU_STREAM_CAPTURE_MODE_RELAXED
+                       : open->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+                             mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+    }
+    spw_unlock(&spw_locks.captures);
+    return forbids;
 }
 
 void spw_track_capture_reset(void)

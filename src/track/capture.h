@@ -36,8 +36,22 @@ static inline uint64_t spw_track_capture_unknown(CUstream handle)
     return UINT64_C(1) << 62 | (uintptr_t)handle;
 }
 
-/* Counts a capture of stream `id`, which is about to begin. False when one is open already. */
-bool spw_track_capture_begin(uint64_t id);
+/* The slow path of spw_track_capture_forbids. */
+bool spw_track_capture_forbids_this_thread(void);
+
+/* True when an open capture forbids the calling thread what cuda.h calls potentially unsafe, such
+ * as cuMemAlloc (cuThreadExchangeStreamCaptureMode): the driver refuses that, and the capture is
+ * void. */
+static inline bool spw_track_capture_forbids(void)
+{
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_track_driver()->captures_open,
+                                             memory_order_relaxed) > 0) &&
+           spw_track_capture_forbids_this_thread();
+}
+
+/* Counts a capture of stream `id`, which the calling thread is about to begin in a mode. False when
+ * one is open already. */
+bool spw_track_capture_begin(uint64_t id, CUstreamCaptureMode mode);
 
 /* The capture of stream `id` is over, or the stream is. Does nothing when none is open. */
 void spw_track_capture_end(uint64_t id);

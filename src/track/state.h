@@ -104,10 +104,14 @@ struct spw_streams {
 
 enum { SPW_CAPTURES = 256 };
 
-/* The ids of the streams whose captures are open. A capture too many stays counted for good, which
- * costs a driver call for each allocation and nothing else. Guarded by spw_locks.captures. */
+/* The captures that are open. One too many stays counted for good, which costs a driver call for
+ * each allocation and nothing else. Guarded by spw_locks.captures. */
 struct spw_captures {
-    uint64_t ids[SPW_CAPTURES];
+    struct spw_capture {
+        uint64_t id;      /* of the stream */
+        uintptr_t thread; /* that began it */
+        CUstreamCaptureMode mode;
+    } open[SPW_CAPTURES];
     size_t count;
 };
 

@@ -1,8 +1,8 @@
 /* usage: capture [free]
  *
  * One thread captures a graph in global mode while another allocates memory that the pool must get
- * from the driver. The capture must stay valid and the memory good. The other thread waits for
- * nothing, which would be forbidden during the capture.
+ * from the driver. The capture must stay valid and the memory good, though the driver alone would
+ * refuse it. The other thread waits for nothing, which would be forbidden during the capture.
  *
  * free: the capture is in thread-local mode, and the other thread first frees a block in the way
  * that waits for all streams. */

@@ -183,6 +183,15 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["passed_allocs"], 1)
         self.assertEqual(result.device()["allocs"], 1)
 
+    def test_what_a_capture_forbids(self):
+        """The answers and the captures are those of the driver, wherever the memory is from."""
+        for spill in ("auto", "off"):
+            result = self.run_both(PROGRAMS / "forbidden", SPILL=spill)
+            self.assertEqual(result.stdout.count("cudaErrorStreamCaptureUnsupported"), 10)
+            self.assertEqual(result.stdout.count("cudaErrorStreamCaptureInvalidated"), 10)
+            self.assertEqual(result.device()["passed_allocs"], 0)
+            self.assertEqual(result.device()["ooms"], 0)
+
     def test_a_capture_after_the_device_was_full(self):
         """What was freed waits for fences, and none can be recorded during the capture."""
         for way in ("whole", "blocks", "busy"):

@@ -169,8 +169,10 @@ static CUresult unsafe_call(void)
 static void test_modes_on_the_capturing_thread(void **state)
 {
     CUstream stream = new_stream(CU_STREAM_NON_BLOCKING);
+    CUstream other = new_stream(CU_STREAM_NON_BLOCKING);
     CUevent event = new_event(0);
     CUstreamCaptureMode mode;
+    CUdeviceptr block;
     CUmodule module;
     CUgraph graph;
 
@@ -189,6 +191,10 @@ static void test_modes_on_the_capturing_thread(void **state)
 
     OK(cuStreamBeginCapture(stream, GLOBAL));
     FAILS(cuModuleLoadData(&module, ""), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    end_invalidated(stream);
+
+    OK(cuStreamBeginCapture(stream, GLOBAL));
+    FAILS(cuMemAllocAsync(&block, 4096, other), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     end_invalidated(stream);
 
     OK(cuStreamBeginCapture(stream, GLOBAL));

@@ -5,6 +5,7 @@
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/exec/stream.h"
 #include "sim/driver/graph/graph_memory.h"
+#include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/graph/submit.h"
 #include "sim/driver/memory/alloc.h"
 #include "sim/driver/memory/mempool.h"
@@ -72,7 +73,10 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size, CUmemoryPool pool, CUst
         }
     }
     sim_run_record_asked(pool->device, size);
-    result = allocate_block(pool, size, stream, &block);
+    result = sim_capture_unsafe(); /* as an H100 answers; cuda.h does not say */
+    if (result == CUDA_SUCCESS) {
+        result = allocate_block(pool, size, stream, &block);
+    }
     if (result != CUDA_SUCCESS) {
         sim_note("size=%zu", size);
         return result;
