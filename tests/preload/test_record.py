@@ -270,6 +270,24 @@ class Record(harness.Case):
                       if event["kind"] == "alloc" and event["bytes"] > 3 << 20]
             self.assertEqual([counts[block] for block in blocks], expected)
 
+    def test_moves(self):
+        """Both ways, each in its own column, and the ranges that moved."""
+        path = self.folder / "recording"
+        result = self.run_program(harness.ROOT / "tests/spill/periodic", 6, "named", RECORD=path,
+                                  SIM_MEMORY="64MiB", allow=["device 0 is full"])
+        events, device = list(Recording(path).events()), result.device()
+        moves = [event for event in events if event["kind"] == "move"]
+        ranges = collections.Counter()
+        for event in events:
+            if event["kind"] == "range":
+                ranges[event["to_host"]] += event["bytes"]
+        to_host = device["spilled_bytes"] - device["placed_bytes"]
+        to_device = device["promoted_bytes"]
+        self.assertNotIn(0, (to_device, to_host, to_device - to_host))
+        self.assertEqual(sum(move["to_host"] for move in moves), to_host)
+        self.assertEqual(sum(move["to_device"] for move in moves), to_device)
+        self.assertEqual(ranges, {True: to_host, False: to_device})
+
     @unittest.skipIf(harness.SANITIZED, "the program takes a function from the sanitizer")
     def test_uses_of_a_call_inside_another(self):
         """They are a part of the outer call's, with and without spilling."""
