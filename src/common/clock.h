@@ -1,6 +1,8 @@
 /* Clocks, in nanoseconds since an unspecified moment. No locking. */
 #pragma once
 
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -18,8 +20,28 @@ static inline uint64_t spw_clock_ns(void)
     return spw_clock_read(CLOCK_MONOTONIC);
 }
 
-/* CPU time of the calling thread. */
+/* The clock of a simulated device, in whose time the program runs; NULL: there is none. To be set
+ * once, before anything is measured. */
+typedef unsigned long long spw_clock_source(void);
+extern spw_clock_source *_Atomic spw_clock_simulated;
+
+static inline uint64_t spw_clock_simulated_or(clockid_t clock)
+{
+    spw_clock_source *source = atomic_load_explicit(&spw_clock_simulated, memory_order_relaxed);
+
+    return source != NULL ? source() : spw_clock_read(clock);
+}
+
+/* Time as the program sees it, for what is reported and decided about its pace; not for waiting,
+ * which takes no simulated time. As slow as a driver call where that is simulated. */
+static inline uint64_t spw_clock_measured_ns(void)
+{
+    return spw_clock_simulated_or(CLOCK_MONOTONIC);
+}
+
+/* CPU time of the calling thread, as a part of the same time: only calls of the driver take
+ * simulated time. */
 static inline uint64_t spw_clock_worked_ns(void)
 {
-    return spw_clock_read(CLOCK_THREAD_CPUTIME_ID);
+    return spw_clock_simulated_or(CLOCK_THREAD_CPUTIME_ID);
 }

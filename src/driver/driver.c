@@ -121,6 +121,21 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
     memcpy(&driver->simulated_payload, &address, sizeof(address));
 }
 
+/* With a simulated driver that simulates time as well, that is what is measured. */
+static void take_clock(void *library)
+{
+    const void *asked = spw_driver_dl_symbol(library, "spillway_sim_has_time");
+    const void *clock = spw_driver_dl_symbol(library, "spillway_sim_time");
+    spw_clock_source *source;
+    int (*has_time)(void);
+
+    memcpy(&has_time, &asked, sizeof(has_time));
+    memcpy(&source, &clock, sizeof(source));
+    if (has_time != NULL && source != NULL && has_time() != 0) {
+        atomic_store(&spw_clock_simulated, source);
+    }
+}
+
 /* Takes the functions that cuGetProcAddress returns, since their addresses may differ from the
  * exported ones. Called after take_exports: for a per-thread-stream variant that the driver does
  * not have it returns the plain function, which must be known by then. */
@@ -168,6 +183,7 @@ struct spw_driver *spw_driver_open(bool load)
     spw_driver_scope.depth++;
     take_exports(driver, library, found);
     take_resolved(driver, found);
+    take_clock(library);
     spw_driver_scope.depth--;
     spw_driver_scope.opens = false;
     return driver;

@@ -53,17 +53,17 @@ static enum spw_err copy_and_switch(const struct spw_exporter *exporter)
 static enum spw_err make_step(const struct spw_exporter *exporter)
 {
     struct spw_pool *pool = exporter->pool;
-    uint64_t begin = spw_clock_ns();
+    uint64_t begin = spw_clock_measured_ns();
     enum spw_err err = poll_until(spw_pool_export_drain, pool, SPW_TUNE_EXPORT_IDLE_NS);
 
     if (err == SPW_OK) {
         err = SPW_E_AGAIN;
-        begin = spw_clock_ns();
+        begin = spw_clock_measured_ns();
         if (spw_migrate_barrier_quiesce(exporter->wait_ns)) {
             err = copy_and_switch(exporter);
             spw_migrate_barrier_resume();
         }
-        spw_counter_add(&exporter->counters->closed_ns, spw_clock_ns() - begin);
+        spw_counter_add(&exporter->counters->closed_ns, spw_clock_measured_ns() - begin);
     }
     if (err == SPW_E_AGAIN) {
         (void)poll_until(spw_pool_export_poll, pool, SPW_TUNE_EXPORT_END_NS);

@@ -462,7 +462,7 @@ static enum spw_err remap_while_busy(struct spw_migrator *migrator,
 static enum spw_err stop_and_switch(struct spw_migrator *migrator, struct spw_migration *migration,
                                     uint64_t *ret_bytes)
 {
-    uint64_t begin = spw_clock_ns();
+    uint64_t begin = spw_clock_measured_ns();
     enum spw_err err = SPW_E_AGAIN;
 
     if (spw_migrate_barrier_quiesce(migrator->wait_ns)) {
@@ -476,7 +476,7 @@ static enum spw_err stop_and_switch(struct spw_migrator *migrator, struct spw_mi
         }
         spw_migrate_barrier_resume();
     }
-    spw_counter_add(&migrator->counters->closed_ns, spw_clock_ns() - begin);
+    spw_counter_add(&migrator->counters->closed_ns, spw_clock_measured_ns() - begin);
     report_undeclared_write(migrator, migration);
     return err;
 }
@@ -551,7 +551,8 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
                                           uint64_t *ret_bytes)
 {
     struct spw_migration *migration = &migrator->migrations[migrator->first];
-    uint64_t begin = spw_clock_ns(), closed = spw_counter_get(&migrator->counters->closed_ns);
+    uint64_t begin = spw_clock_measured_ns(),
+             closed = spw_counter_get(&migrator->counters->closed_ns);
     /* While the driver refuses to remap lost memory it would refuse this switch too. */
     enum spw_err err = spw_pool_move_remap_lost(migrator->pool);
 
@@ -573,7 +574,7 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
         report(migrator, migration, spw_counter_get(&migrator->counters->closed_ns) - closed);
     }
     end_migration(migrator, migration, err);
-    spw_counter_add(&migrator->counters->stall_ns, spw_clock_ns() - begin);
+    spw_counter_add(&migrator->counters->stall_ns, spw_clock_measured_ns() - begin);
     return err;
 }
 

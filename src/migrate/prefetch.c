@@ -107,14 +107,14 @@ static void plan_next(struct spw_prefetch *prefetch)
 {
     uint64_t events, pause, worked;
 
-    if (spw_clock_ns() < prefetch->quiet_until) {
+    if (spw_clock_measured_ns() < prefetch->quiet_until) {
         return;
     }
     worked = spw_clock_worked_ns();
     if (spw_migrate_access_log_find_period(prefetch->log, &events, &prefetch->period) &&
         !start_predicted_migration(prefetch)) {
-        prefetch->quiet_until =
-            spw_clock_ns() + (SPW_TUNE_PLAN_TIME_SHARE - 1) * (spw_clock_worked_ns() - worked);
+        prefetch->quiet_until = spw_clock_measured_ns() +
+                                (SPW_TUNE_PLAN_TIME_SHARE - 1) * (spw_clock_worked_ns() - worked);
     }
     pause = prefetch->period / SPW_TUNE_PLAN_SHARE;
     pause = pause > SPW_TUNE_PLAN_MIN_EVENTS ? pause : SPW_TUNE_PLAN_MIN_EVENTS;

@@ -26,6 +26,13 @@ class Validation(harness.Case):
             self.assertEqual(device[gauge], 0, gauge)
         return device
 
+    def test_simulated_time(self):
+        """What is measured is the simulator's time, so two runs measure the same."""
+        first, second = (self.periodic(4, "named", SIM_SEED=1, SIM_TIME="on") for _ in range(2))
+        for name in "moves", "stall_ns", "closed_ns":
+            self.assertGreater(first[name], 0)
+            self.assertEqual(first[name], second[name], name)
+
     def test_second_copies_are_skipped_once_validated(self):
         """Afterwards migrations are copied once, except one in sixteen, which is audited. How many
         are needed before depends on when the device is idle, so one run is read twice."""

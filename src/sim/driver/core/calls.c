@@ -268,6 +268,11 @@ SIM_EXPORT unsigned long long spillway_sim_time(void)
     return now;
 }
 
+SIM_EXPORT int spillway_sim_has_time(void)
+{
+    return sim_clock_is_on();
+}
+
 SIM_EXPORT int spillway_sim_version(void)
 {
     return 1;

@@ -11,6 +11,9 @@ int spillway_sim_version(void);
 /* The host's virtual clock in nanoseconds, with SPILLWAY_SIM_TIME; else 0. */
 unsigned long long spillway_sim_time(void);
 
+/* 1 with SPILLWAY_SIM_TIME, else 0. */
+int spillway_sim_has_time(void);
+
 /* Called by the simulated runtime: the program has a block of `bytes` at `address`, or with 0 has
  * it no longer. */
 void spillway_sim_block(unsigned long long address, unsigned long long bytes);
