@@ -375,8 +375,8 @@ static void start(struct spw_process *process)
 {
     struct spw_driver *driver = atomic_load(&process->driver);
     struct spw_stats *stats;
+    static char why[SPW_STATS_PATH]; /* not on the stack: the start goes deep, once */
     struct mode_text text;
-    char why[SPW_STATS_PATH];
 
     spw_log_init();
     report_options();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/room.h"
 #include "common/start.h"
 #include "driver/host_place.h"
 #include "driver/host_verdict.h"
@@ -66,13 +67,16 @@ static void tell_missing(int ordinal, const char *folder)
 bool spw_backend_host_seek(struct spw_driver *driver, int ordinal, CUdevice device,
                            CUmemLocation *ret_place)
 {
-    char own[PATH_MAX], command[PATH_MAX], library[PATH_MAX], key[SPW_VERDICT_KEY];
-    const char *folder = spw_start_own_folder(own);
+    char SPW_ROOM *own = spw_room_take(3 * PATH_MAX);
+    char *command = own + PATH_MAX, *library = own + 2 * PATH_MAX;
+    const char *folder = own == NULL ? NULL : spw_start_own_folder(own);
+    char key[SPW_VERDICT_KEY];
     struct spw_host_question question = {
-        .command = spw_driver_host_command(folder, command, sizeof(command)),
-        .library = spw_start_object((const void *)(uintptr_t)driver->own_init, library)
-                       ? library
-                       : "libcuda.so.1",
+        .command = own == NULL ? NULL : spw_driver_host_command(folder, command, PATH_MAX),
+        .library =
+            own != NULL && spw_start_object((const void *)(uintptr_t)driver->own_init, library)
+                ? library
+                : "libcuda.so.1",
         .ordinal = ordinal,
         .own_node = attribute(driver, ordinal, device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1),
         .nodes = attribute(driver, ordinal, device,

@@ -2,6 +2,7 @@
 
 #include "common/hash.h"
 #include "common/lock.h"
+#include "common/stack.h"
 #include "common/thread_name.h"
 #include "callsite/modules.h"
 #include "callsite/native.h"
@@ -20,7 +21,8 @@ enum {
     TEXT_BYTES = 16 << 20,
     TEXT_SLOTS = 1 << 16,
     SITE_BYTES = 32 << 20,
-    LOOK_EVERY = 64, /* new stacks between two searches for an interpreter */
+    STACK_LEAST = 8 << 10, /* bytes: libunwind takes 5 to 8 KiB */
+    LOOK_EVERY = 64,       /* new stacks between two searches for an interpreter */
 };
 
 /* The state of one thread, in memory of its own. */
@@ -64,7 +66,8 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
 {
     struct thread *thread;
 
-    if (!atomic_load_explicit(&spw_callsite_started, memory_order_acquire)) {
+    if (!atomic_load_explicit(&spw_callsite_started, memory_order_acquire) ||
+        spw_stack_left() < STACK_LEAST) {
         return NULL;
     }
     if (capture.native) {
@@ -178,12 +181,16 @@ static uint32_t enter(struct thread *thread, const struct place *place)
     return site;
 }
 
-/* Walks a stack that is not in the cache. Returns its site. */
+/* Walks a stack that is not in the cache. Returns its site; 0 where the thread has too little of
+ * its stack left to walk it. */
 static __attribute__((noinline)) uint32_t see(struct thread *thread, const struct place *place)
 {
     struct spw_stack *stack = &thread->stack;
     uint32_t site;
 
+    if (spw_stack_left() < STACK_LEAST) {
+        return 0;
+    }
     thread->misses++;
     stack->api = place->api;
     stack->native_count = 0;

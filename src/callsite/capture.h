@@ -33,7 +33,7 @@ static inline bool spw_callsite_captures(void)
 
 /* Returns the number of the calling thread's call site. `api` names the function that the program
  * called and must have static storage. 0 means "not known": capturing is off, the call comes from
- * within a capture, or the table is full. */
+ * within a capture, the thread's stack is nearly used up, or the table is full. */
 uint32_t spw_callsite_capture(const char *api);
 
 /* All sites and strings so far. Both only grow, so they may be read without a lock. */

@@ -58,7 +58,7 @@ static void describe_python(const struct spw_callsite *site, struct spw_callsite
 /* The autograd node is the innermost one, or else the innermost step between nodes. */
 static void describe_native(const struct spw_callsite *site, struct spw_callsite_words *words)
 {
-    struct spw_name names[SPW_CALLSITE_NATIVE];
+    struct spw_name *names = words->names;
     bool ended = false, applied = false;
     char found[SPW_CALLSITE_NODE];
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "callsite/names.h"
 #include "callsite/text.h"
 #include "callsite/table.h"
 
@@ -19,6 +20,7 @@ struct spw_callsite_words {
     struct spw_python_frame python[SPW_CALLSITE_PYTHON];
     struct spw_native_frame native[SPW_CALLSITE_NATIVE];
     char node[SPW_CALLSITE_NODE];
+    struct spw_name names[SPW_CALLSITE_NATIVE]; /* of the native frames */
 };
 
 /* Describes a site as `spillway sites` prints it: without the libraries at the inner end that only

@@ -42,7 +42,7 @@ static const char *readable(const char *mangled)
 static void learn(const struct spw_symbol *symbol)
 {
     struct slot *slot = find(symbol->address);
-    char text[NAME_MOST];
+    static char text[NAME_MOST];
 
     if (slot->address != 0 || known.used == SLOTS_USED) {
         return;
@@ -65,7 +65,7 @@ static bool begin(void)
 
 void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_name *ret_names)
 {
-    struct spw_symbol missing[SPW_CALLSITE_NATIVE];
+    static struct spw_symbol missing[SPW_CALLSITE_NATIVE]; /* with the lock held */
     size_t missed = 0;
 
     /* Not with the lock. A program without the C++ library has no name that needs it. */

@@ -4,6 +4,7 @@
 #include "common/backoff.h"
 #include "common/loader.h"
 #include "common/log.h"
+#include "common/room.h"
 #include "common/start.h"
 
 #include <dlfcn.h>
@@ -46,10 +47,11 @@ enum { CLOSED, BUSY, OPEN, MISSING };
 
 static void *open_beside(void)
 {
-    char folder[PATH_MAX], path[PATH_MAX];
+    char SPW_ROOM *folder = spw_room_take(PATH_MAX);
+    char SPW_ROOM *path = spw_room_take(PATH_MAX);
 
-    if (spw_start_own_folder(folder) == NULL ||
-        snprintf(path, sizeof(path), "%s/lib/" LIBRARY, folder) >= (int)sizeof(path)) {
+    if (folder == NULL || path == NULL || spw_start_own_folder(folder) == NULL ||
+        snprintf(path, PATH_MAX, "%s/lib/" LIBRARY, folder) >= PATH_MAX) {
         return NULL;
     }
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -278,16 +280,22 @@ static bool step_to_bottom(unw_cursor_t *cursor, uintptr_t frame, struct step *r
     return false;
 }
 
+/* Where libunwind keeps its place: too large for a stack. */
+struct unwinding {
+    unw_context_t context;
+    unw_cursor_t cursor;
+};
+
 static bool add_guard(struct spw_callsite_guard *guard, uintptr_t frame, const uint64_t *addresses,
                       int count)
 {
-    unw_context_t context;
-    unw_cursor_t cursor;
+    struct unwinding SPW_ROOM *at = spw_room_take(sizeof(*at));
     struct step inner, step;
     int matched = 0;
 
-    if (unwind.get_context(&context) != 0 || unwind.init_local(&cursor, &context) != 0 ||
-        !step_to_bottom(&cursor, frame, &step)) {
+    if (at == NULL || unwind.get_context(&at->context) != 0 ||
+        unwind.init_local(&at->cursor, &at->context) != 0 ||
+        !step_to_bottom(&at->cursor, frame, &step)) {
         return false;
     }
     spw_callsite_guard_add(guard, frame + sizeof(uint64_t), word_at(frame + sizeof(uint64_t)));
@@ -304,8 +312,8 @@ static bool add_guard(struct spw_callsite_guard *guard, uintptr_t frame, const u
             return true;
         }
         inner = step;
-        saved = saved_frame_pointer(&cursor, frame);
-        if (unwind.step(&cursor) <= 0 || !read_step(&cursor, &step) ||
+        saved = saved_frame_pointer(&at->cursor, frame);
+        if (unwind.step(&at->cursor) <= 0 || !read_step(&at->cursor, &step) ||
             !add_link(guard, saved, &inner, &step)) {
             return false;
         }

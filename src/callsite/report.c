@@ -3,6 +3,7 @@
 #include "callsite/capture.h"
 #include "callsite/facts.h"
 #include "callsite/symbols.h"
+#include "common/room.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -158,12 +159,13 @@ static void put_frame(struct spw_writer *writer, uint64_t address, const char *n
 static void put_native(struct spw_writer *writer, const struct report *report,
                        const struct spw_callsite *site)
 {
-    char name[NAME_MOST], node[128] = "", found[128];
+    char SPW_ROOM *name = spw_room_take(NAME_MOST);
+    char node[128] = "", found[128];
     int first = spw_callsite_first_frame(site);
     bool ended = false, applied = false;
 
     spw_write(writer, ", \"native\": [");
-    for (int i = first; i < site->native_count; i++) {
+    for (int i = first; name != NULL && i < site->native_count; i++) {
         symbol_of(report, site->native[i], name);
         ended |= site->python_count > 0 && spw_callsite_is_interpreter(name);
         if (!ended) {
@@ -332,22 +334,30 @@ void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges,
 {
     static struct spw_symbol symbols[SYMBOLS_MOST];
     static atomic_flag busy = ATOMIC_FLAG_INIT;
-    struct report report = {
-        .lists = {{.key = "sites", .charges = charges, .devices = devices},
-                  {.key = "pinned_sites", .charges = pinned, .devices = devices}},
-        .symbols = symbols};
-    bool mine = !atomic_flag_test_and_set(&busy);
+    struct report SPW_ROOM *report = spw_room_take(sizeof(*report));
+    bool mine;
+
+    if (report == NULL) {
+        return;
+    }
+    report->lists[0].key = "sites";
+    report->lists[0].charges = charges;
+    report->lists[1].key = "pinned_sites";
+    report->lists[1].charges = pinned;
+    report->symbols = symbols;
+    mine = !atomic_flag_test_and_set(&busy);
 
     for (int i = 0; i < LISTS; i++) {
-        choose_all(&report.lists[i]);
+        report->lists[i].devices = devices;
+        choose_all(&report->lists[i]);
     }
     if (mine) {
-        name_all(&report);
+        name_all(report);
     }
     for (int i = 0; i < LISTS; i++) {
-        put_list(writer, &report, &report.lists[i]);
+        put_list(writer, report, &report->lists[i]);
     }
-    put_modules(writer, &report);
+    put_modules(writer, report);
     if (mine) {
         atomic_flag_clear(&busy);
     }

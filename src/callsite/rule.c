@@ -1,6 +1,7 @@
 #include "callsite/rule.h"
 
 #include "common/hash.h"
+#include "common/room.h"
 #include "common/write.h"
 #include "callsite/label.h"
 
@@ -108,33 +109,37 @@ static void put_pattern(struct spw_writer *writer, const char *key, const char *
 void spw_callsite_condition_put(const struct spw_callsite_condition *condition,
                                 char ret_rule[SPW_CALLSITE_RULE])
 {
-    struct spw_writer writer = {.fd = -1}; /* a rule is far shorter than its buffer */
+    struct spw_writer SPW_ROOM *writer = spw_room_take(sizeof(*writer));
 
-    spw_write(&writer, "{\"name\": \"to-host\", \"match\": {");
-    if (condition->python.file != NULL) {
-        spw_write(&writer, "\"python\": {");
-        put_pattern(&writer, "file", condition->python.file);
-        spw_write(&writer, ", ");
-        put_pattern(&writer, "function", condition->python.function);
-        if (condition->python.line != 0) {
-            spw_write_key(&writer, "lines");
-            spw_write_number(&writer, condition->python.line);
-        }
-        spw_write(&writer, "}");
-    } else if (condition->node[0] != '\0') {
-        put_pattern(&writer, "node", condition->node);
-    } else {
-        spw_write(&writer, "\"native\": {");
-        put_pattern(&writer, "symbol", condition->symbol);
-        spw_write(&writer, ", ");
-        put_pattern(&writer, "library", condition->library);
-        spw_write(&writer, "}");
-    }
-    spw_write(&writer, "}, \"action\": {\"placement\": \"host\"}}");
     ret_rule[0] = '\0';
-    if (!writer.failed && writer.used < SPW_CALLSITE_RULE) {
-        memcpy(ret_rule, writer.buffer, writer.used);
-        ret_rule[writer.used] = '\0';
+    if (writer == NULL) {
+        return;
+    }
+    writer->fd = -1; /* a rule is far shorter than the buffer */
+    spw_write(writer, "{\"name\": \"to-host\", \"match\": {");
+    if (condition->python.file != NULL) {
+        spw_write(writer, "\"python\": {");
+        put_pattern(writer, "file", condition->python.file);
+        spw_write(writer, ", ");
+        put_pattern(writer, "function", condition->python.function);
+        if (condition->python.line != 0) {
+            spw_write_key(writer, "lines");
+            spw_write_number(writer, condition->python.line);
+        }
+        spw_write(writer, "}");
+    } else if (condition->node[0] != '\0') {
+        put_pattern(writer, "node", condition->node);
+    } else {
+        spw_write(writer, "\"native\": {");
+        put_pattern(writer, "symbol", condition->symbol);
+        spw_write(writer, ", ");
+        put_pattern(writer, "library", condition->library);
+        spw_write(writer, "}");
+    }
+    spw_write(writer, "}, \"action\": {\"placement\": \"host\"}}");
+    if (!writer->failed && writer->used < SPW_CALLSITE_RULE) {
+        memcpy(ret_rule, writer->buffer, writer->used);
+        ret_rule[writer->used] = '\0';
     }
 }
 

@@ -1,5 +1,6 @@
 #include "callsite/symbols.h"
 
+#include "common/room.h"
 #include "common/safe_read.h"
 
 #include <ctype.h>
@@ -103,11 +104,12 @@ static size_t count_by_gnu_hash(uintptr_t hash)
 {
     enum { PART = 1024, CHAIN_MOST = 1 << 16 };
     uint32_t head[4]; /* buckets, first symbol, words of the filter, shift */
-    uint32_t part[PART];
+    uint32_t SPW_ROOM *part = spw_room_take(PART * sizeof(*part));
     uintptr_t buckets, chains;
     uint32_t last = 0;
 
-    if (!spw_safe_read(hash, head, sizeof(head)) || head[2] > 1 << 24 || head[0] > 1 << 24) {
+    if (part == NULL || !spw_safe_read(hash, head, sizeof(head)) || head[2] > 1 << 24 ||
+        head[0] > 1 << 24) {
         return 0;
     }
     buckets = hash + sizeof(head) + head[2] * sizeof(uintptr_t);
@@ -168,11 +170,11 @@ static void name_by(const ElfW(Sym) * found, const struct spw_module *module,
 static void name_module(const struct spw_module *module, struct spw_symbol *symbols, size_t count)
 {
     enum { PART = 512, SYMBOLS_MOST = 1 << 24 };
-    ElfW(Sym) part[PART];
+    ElfW(Sym) SPW_ROOM *part = spw_room_take(PART * sizeof(*part));
     struct tables tables;
     size_t total;
 
-    if (!find_tables(module, &tables)) {
+    if (part == NULL || !find_tables(module, &tables)) {
         return;
     }
     total = count_of(&tables);

@@ -3,6 +3,7 @@
 #include "callsite/capture.h"
 #include "callsite/facts.h"
 #include "callsite/rule.h"
+#include "common/room.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,14 @@ struct heap {
     int count;
     uint32_t sites[LOOKED_AT];
     uint64_t bytes[LOOKED_AT];
+};
+
+/* What is looked at, and the rule that is thought of: too much for a stack. */
+struct proposal {
+    struct heap heap;
+    struct spw_callsite_group groups[2 * LOOKED_AT];
+    struct spw_callsite_condition condition;
+    struct spw_callsite_words words;
 };
 
 /* ---- choosing ---- */
@@ -84,52 +93,51 @@ static void list(const struct spw_charges *charges, const struct heap *heap,
 /* ---- a rule ---- */
 
 /* Groups the sites by the rule that would match them. Returns the number of groups. */
-static int group(const struct spw_charges *charges, const struct heap *heap,
-                 struct spw_callsite_group *ret_groups)
+static int group(const struct spw_charges *charges, struct proposal *proposal)
 {
-    struct spw_callsite_condition condition;
-    struct spw_callsite_words words;
+    const struct heap *heap = &proposal->heap;
+    const struct spw_callsite_facts *facts = &proposal->words.facts;
     int count = 0;
 
     for (int i = 0; i < heap->count; i++) {
         const struct spw_charge *charge = &charges->sites[heap->sites[i]];
-        bool known = describe(heap->sites[i], &words);
+        bool known = describe(heap->sites[i], &proposal->words);
 
-        for (int inner = 0; known && inner <= spw_callsite_has_inner(&words.facts); inner++) {
-            if (spw_callsite_condition_of(&words.facts, inner != 0, &condition)) {
+        for (int inner = 0; known && inner <= spw_callsite_has_inner(facts); inner++) {
+            if (spw_callsite_condition_of(facts, inner != 0, &proposal->condition)) {
                 const struct spw_callsite_group site = {
-                    .hash = spw_callsite_condition_hash(&condition),
+                    .hash = spw_callsite_condition_hash(&proposal->condition),
                     .bytes = heap->bytes[i],
                     .allocs = spw_counter_get(&charge->allocs),
                     .frees = spw_counter_get(&charge->frees),
-                    .optimizer = spw_callsite_is_optimizer(&words.facts),
+                    .optimizer = spw_callsite_is_optimizer(facts),
                     .first = i,
                     .inner = inner != 0,
                 };
 
-                count = spw_callsite_group_add(ret_groups, count, &site);
+                count = spw_callsite_group_add(proposal->groups, count, &site);
             }
         }
     }
     return count;
 }
 
-static void propose(const struct spw_charges *charges, const struct heap *heap,
+static void propose(const struct spw_charges *charges, struct proposal *proposal,
                     uint64_t missing_bytes, struct spw_callsite_holding *holding)
 {
-    struct spw_callsite_group groups[2 * LOOKED_AT];
-    int best = spw_callsite_group_choose(groups, group(charges, heap, groups), missing_bytes);
-    struct spw_callsite_condition condition;
-    struct spw_callsite_words words;
+    const struct heap *heap = &proposal->heap;
+    const struct spw_callsite_group *groups = proposal->groups;
+    const struct spw_callsite_facts *facts = &proposal->words.facts;
+    int best = spw_callsite_group_choose(groups, group(charges, proposal), missing_bytes);
 
-    if (best < 0 || !describe(heap->sites[groups[best].first], &words) ||
-        !spw_callsite_condition_of(&words.facts, groups[best].inner, &condition)) {
+    if (best < 0 || !describe(heap->sites[groups[best].first], &proposal->words) ||
+        !spw_callsite_condition_of(facts, groups[best].inner, &proposal->condition)) {
         return;
     }
-    spw_callsite_condition_put(&condition, holding->rule);
+    spw_callsite_condition_put(&proposal->condition, holding->rule);
     for (int i = 0; i < heap->count; i++) {
-        if (describe(heap->sites[i], &words) &&
-            spw_callsite_condition_holds(&condition, &words.facts)) {
+        if (describe(heap->sites[i], &proposal->words) &&
+            spw_callsite_condition_holds(&proposal->condition, facts)) {
             holding->rule_bytes += heap->bytes[i];
         }
     }
@@ -140,22 +148,26 @@ static void propose(const struct spw_charges *charges, const struct heap *heap,
 void spw_callsite_holding(const struct spw_charges *charges, uint64_t missing_bytes,
                           struct spw_callsite_holding *ret_holding)
 {
-    struct heap heap = {.count = 0};
+    struct proposal SPW_ROOM *proposal = spw_room_take(sizeof(*proposal));
 
     memset(ret_holding, 0, sizeof(*ret_holding));
-    choose_all(charges, &heap, ret_holding);
-    list(charges, &heap, ret_holding);
-    propose(charges, &heap, missing_bytes, ret_holding);
+    if (proposal == NULL) {
+        return;
+    }
+    choose_all(charges, &proposal->heap, ret_holding);
+    list(charges, &proposal->heap, ret_holding);
+    propose(charges, proposal, missing_bytes, ret_holding);
 }
 
 void spw_callsite_label_of(uint32_t site, char *ret_label, size_t capacity)
 {
     const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
-    struct spw_callsite_words words;
+    struct spw_callsite_words SPW_ROOM *words =
+        known != NULL ? spw_room_take(sizeof(*words)) : NULL;
 
-    if (known != NULL) {
-        spw_callsite_describe(known, /* native */ true, &words);
-        spw_callsite_label(&words.facts, ret_label, capacity);
+    if (words != NULL) {
+        spw_callsite_describe(known, /* native */ true, words);
+        spw_callsite_label(&words->facts, ret_label, capacity);
     } else {
         (void)snprintf(ret_label, capacity, "%s", unknown);
     }

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/room.h"
+
 /* ---- new files ---- */
 
 /* Names that are tried. */
@@ -60,11 +62,13 @@ int spw_create_beside(const char *path, mode_t mode, char *ret_name, size_t capa
 int spw_create_nameless(const char *path, mode_t mode)
 {
     const char *slash = strrchr(path, '/');
-    char folder[PATH_MAX];
+    char SPW_ROOM *folder = spw_room_take(PATH_MAX);
     int length = slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path);
 
-    if (snprintf(folder, sizeof(folder), "%.*s", length, slash == NULL ? "." : path) >=
-        (int)sizeof(folder)) {
+    if (folder == NULL) {
+        return -1;
+    }
+    if (snprintf(folder, PATH_MAX, "%.*s", length, slash == NULL ? "." : path) >= PATH_MAX) {
         errno = ENAMETOOLONG;
         return -1;
     }
@@ -170,13 +174,17 @@ static void close_quietly(int fd)
 int spw_create_open(const char *path, int flags, mode_t mode)
 {
     enum { LINKS_MOST = 16 };
-    char target[PATH_MAX], next[PATH_MAX];
+    char SPW_ROOM *target = spw_room_take(2 * PATH_MAX);
+    char *next = target + PATH_MAX;
     int folder = AT_FDCWD;
     int fd = -1;
 
+    if (target == NULL) {
+        return -1;
+    }
     flags |= O_CLOEXEC;
-    if (!spw_start_path(path, target, sizeof(target))) {
-        errno = strlen(path) < sizeof(target) && spw_start_folder() == NULL ? ENOENT : ENAMETOOLONG;
+    if (!spw_start_path(path, target, PATH_MAX)) {
+        errno = strlen(path) < PATH_MAX && spw_start_folder() == NULL ? ENOENT : ENAMETOOLONG;
         return -1;
     }
     if ((flags & O_NOFOLLOW) != 0) {
@@ -195,7 +203,7 @@ int spw_create_open(const char *path, int flags, mode_t mode)
         if (fd >= 0 || errno != ELOOP || !read_link(folder, name, next)) {
             break;
         }
-        memcpy(target, next, sizeof(target));
+        memcpy(target, next, PATH_MAX);
         errno = ELOOP;
     }
     close_quietly(folder);

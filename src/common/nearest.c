@@ -1,6 +1,7 @@
 #include "common/nearest.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 
 enum { LONGEST = 64, MOST_MISTAKES = 3, SHORTEST_BEGINNING = 3, SHORTEST_PART = 4 };
 
-static size_t smallest(size_t a, size_t b, size_t c)
+static unsigned smallest(unsigned a, unsigned b, unsigned c)
 {
-    size_t least = a < b ? a : b;
+    unsigned least = a < b ? a : b;
 
     return least < c ? least : c;
 }
@@ -24,7 +25,7 @@ static bool same_letter(char a, char b)
  * the other; three rows of the table are kept. Texts longer than LONGEST are never near. */
 static size_t edit_distance(const char *from, const char *to)
 {
-    size_t rows[3][LONGEST + 1];
+    uint8_t rows[3][LONGEST + 1];
     size_t from_length = strlen(from);
     size_t length = strlen(to);
 
@@ -32,22 +33,23 @@ static size_t edit_distance(const char *from, const char *to)
         return SIZE_MAX;
     }
     for (size_t i = 0; i <= length; i++) {
-        rows[0][i] = i;
+        rows[0][i] = (uint8_t)i;
     }
     for (size_t y = 1; y <= from_length; y++) {
-        size_t *row = rows[y % 3];
-        const size_t *above = rows[(y + 2) % 3];
-        const size_t *two_above = rows[(y + 1) % 3];
+        uint8_t *row = rows[y % 3];
+        const uint8_t *above = rows[(y + 2) % 3];
+        const uint8_t *two_above = rows[(y + 1) % 3];
 
-        row[0] = y;
+        row[0] = (uint8_t)y;
         for (size_t x = 1; x <= length; x++) {
-            size_t replaced = above[x - 1] + (same_letter(from[y - 1], to[x - 1]) ? 0 : 1);
+            unsigned replaced = above[x - 1] + !same_letter(from[y - 1], to[x - 1]);
+            unsigned least = smallest(replaced, row[x - 1] + 1u, above[x] + 1u);
 
-            row[x] = smallest(replaced, row[x - 1] + 1, above[x] + 1);
             if (x > 1 && y > 1 && same_letter(from[y - 1], to[x - 2]) &&
                 same_letter(from[y - 2], to[x - 1])) {
-                row[x] = smallest(row[x], two_above[x - 2] + 1, SIZE_MAX);
+                least = smallest(least, two_above[x - 2] + 1u, UINT_MAX);
             }
+            row[x] = (uint8_t)least;
         }
     }
     return rows[from_length % 3][length];

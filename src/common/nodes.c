@@ -1,5 +1,7 @@
 #include "common/nodes.h"
 
+#include "common/room.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,22 +11,26 @@
 
 enum { FILE_BYTES = 8192 };
 
-/* Reads the beginning of a file below `root` as text, which is empty when it cannot be read. */
-static const char *read_text(const char *root, const char *name, char text[FILE_BYTES])
-{
+struct file {
     char path[PATH_MAX];
+    char text[FILE_BYTES];
+};
+
+/* Reads the beginning of a file below `root` as text, which is empty when it cannot be read. */
+static const char *read_text(const char *root, const char *name, struct file *file)
+{
     ssize_t length = -1;
     int fd = -1;
 
-    if (snprintf(path, sizeof(path), "%s%s", root, name) < (int)sizeof(path)) {
-        fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (snprintf(file->path, sizeof(file->path), "%s%s", root, name) < (int)sizeof(file->path)) {
+        fd = open(file->path, O_RDONLY | O_CLOEXEC);
     }
     if (fd >= 0) {
-        length = read(fd, text, FILE_BYTES - 1);
+        length = read(fd, file->text, FILE_BYTES - 1);
         close(fd);
     }
-    text[length > 0 ? length : 0] = '\0';
-    return text;
+    file->text[length > 0 ? length : 0] = '\0';
+    return file->text;
 }
 
 /* The bits of a list such as "0-1,3". */
@@ -48,11 +54,10 @@ static uint64_t parse_list(const char *list)
 }
 
 /* The nodes that the process's cpuset allows; all, where the kernel does not say. */
-static uint64_t allowed(const char *root)
+static uint64_t allowed(const char *root, struct file *file)
 {
     static const char name[] = "\nMems_allowed_list:";
-    char text[FILE_BYTES];
-    const char *line = strstr(read_text(root, "/proc/self/status", text), name);
+    const char *line = strstr(read_text(root, "/proc/self/status", file), name);
 
     if (line == NULL) {
         return UINT64_MAX;
@@ -63,9 +68,13 @@ static uint64_t allowed(const char *root)
 
 uint64_t spw_nodes_usable(const char *root)
 {
-    char text[FILE_BYTES];
-    uint64_t nodes = parse_list(read_text(root, "/sys/devices/system/node/has_memory", text));
+    struct file SPW_ROOM *file = spw_room_take(sizeof(*file));
+    uint64_t nodes;
 
-    nodes &= parse_list(read_text(root, "/sys/devices/system/node/has_cpu", text));
-    return nodes & allowed(root);
+    if (file == NULL) {
+        return 0;
+    }
+    nodes = parse_list(read_text(root, "/sys/devices/system/node/has_memory", file));
+    nodes &= parse_list(read_text(root, "/sys/devices/system/node/has_cpu", file));
+    return nodes & allowed(root, file);
 }

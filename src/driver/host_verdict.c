@@ -14,6 +14,7 @@
 #include "common/create.h"
 #include "common/fd.h"
 #include "common/options.h"
+#include "common/room.h"
 
 enum { LINE_BYTES = 128, FILE_BYTES = SPW_VERDICT_KEY + LINE_BYTES, STATUS_BYTES = 8192 };
 
@@ -53,9 +54,10 @@ static const char *status_of(const char *status, const char *name, char line[LIN
 void spw_driver_host_verdict_key(const char *device, int version, char ret_key[SPW_VERDICT_KEY])
 {
     char boot[LINE_BYTES], module[LINE_BYTES], rights[LINE_BYTES], filter[LINE_BYTES];
-    char nodes[LINE_BYTES], status[STATUS_BYTES];
+    char nodes[LINE_BYTES];
+    char SPW_ROOM *room = spw_room_take(STATUS_BYTES);
+    const char *status = room == NULL ? "" : read_text("/proc/self/status", room, STATUS_BYTES);
 
-    (void)read_text("/proc/self/status", status, sizeof(status));
     (void)snprintf(ret_key, SPW_VERDICT_KEY,
                    "spillway host 1 device=%s driver=%d/%s boot=%s rights=%s filter=%s nodes=%s",
                    device, version, read_line("/sys/module/nvidia/version", module),
@@ -99,11 +101,17 @@ static bool folder_of(bool simulated, bool make, char ret_folder[PATH_MAX])
     return !make || mkdir(ret_folder, 0700) == 0 || errno == EEXIST;
 }
 
+/* Too large for a stack. */
+struct names {
+    char path[PATH_MAX];
+    char temporary[PATH_MAX];
+};
+
 static bool path_of(bool simulated, bool make, const char *key, char ret_path[PATH_MAX])
 {
-    char folder[PATH_MAX];
+    char SPW_ROOM *folder = spw_room_take(PATH_MAX);
 
-    return folder_of(simulated, make, folder) &&
+    return folder != NULL && folder_of(simulated, make, folder) &&
            snprintf(ret_path, PATH_MAX, "%s/host-%016" PRIx64, folder, hash_of(key)) < PATH_MAX;
 }
 
@@ -129,12 +137,13 @@ static bool read_own(const char *path, char text[FILE_BYTES])
 bool spw_driver_host_verdict_read(bool simulated, const char *key, bool *ret_works,
                                   CUmemLocation *ret_place)
 {
-    char path[PATH_MAX], text[FILE_BYTES];
+    struct names SPW_ROOM *names = spw_room_take(sizeof(*names));
+    char text[FILE_BYTES];
     size_t length = strlen(key);
     int works, type, id, end = 0;
 
-    if (!path_of(simulated, /* make */ false, key, path) || !read_own(path, text) ||
-        strncmp(text, key, length) != 0 ||
+    if (names == NULL || !path_of(simulated, /* make */ false, key, names->path) ||
+        !read_own(names->path, text) || strncmp(text, key, length) != 0 ||
         sscanf(text + length, "\nworks=%d type=%d id=%d\n%n", &works, &type, &id, &end) != 3 ||
         end == 0 || text[length + (size_t)end] != '\0' ||
         (type != CU_MEM_LOCATION_TYPE_HOST && type != CU_MEM_LOCATION_TYPE_HOST_NUMA) || id < 0) {
@@ -147,20 +156,21 @@ bool spw_driver_host_verdict_read(bool simulated, const char *key, bool *ret_wor
 
 void spw_driver_host_verdict_write(bool simulated, const char *key, bool works, CUmemLocation place)
 {
-    char path[PATH_MAX], temporary[PATH_MAX], text[FILE_BYTES];
+    struct names SPW_ROOM *names = spw_room_take(sizeof(*names));
+    char text[FILE_BYTES];
     int fd, length = snprintf(text, sizeof(text), "%s\nworks=%d type=%d id=%d\n", key, works,
                               (int)place.type, place.id);
 
-    if (length < 0 || length >= (int)sizeof(text) ||
-        !path_of(simulated, /* make */ true, key, path)) {
+    if (names == NULL || length < 0 || length >= (int)sizeof(text) ||
+        !path_of(simulated, /* make */ true, key, names->path)) {
         return;
     }
-    fd = spw_create_beside(path, 0600, temporary, sizeof(temporary));
+    fd = spw_create_beside(names->path, 0600, names->temporary, sizeof(names->temporary));
     if (fd < 0) {
         return;
     }
-    if (!spw_fd_write(fd, text, (size_t)length) || rename(temporary, path) != 0) {
-        (void)unlink(temporary);
+    if (!spw_fd_write(fd, text, (size_t)length) || rename(names->temporary, names->path) != 0) {
+        (void)unlink(names->temporary);
     }
     close(fd);
 }

@@ -1,6 +1,7 @@
 #include "intercept/library.h"
 
 #include "common/loader.h"
+#include "common/room.h"
 #include "driver/dl.h"
 #include "intercept/entry.h"
 
@@ -45,20 +46,23 @@ _Thread_local struct spw_library_call spw_intercept_library_call
 
 /* ---- which library ---- */
 
+enum { LIBRARY_PATH = 4096 };
+
 /* The loaded copies of a library. A statically linked one exports nothing and is not counted. */
 struct copies {
     const char *name;
     int count;
-    char path[4096]; /* of the last one */
+    char *path; /* of the last one, LIBRARY_PATH bytes; NULL: not wanted */
 };
 
 static int visit(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct copies *found = context;
 
-    if (strstr(info->dlpi_name, found->name) != NULL &&
-        strlen(info->dlpi_name) < sizeof(found->path)) {
-        strcpy(found->path, info->dlpi_name);
+    if (strstr(info->dlpi_name, found->name) != NULL && strlen(info->dlpi_name) < LIBRARY_PATH) {
+        if (found->path != NULL) {
+            strcpy(found->path, info->dlpi_name);
+        }
         found->count++;
     }
     return 0;
@@ -107,7 +111,8 @@ static bool is_handing_on(enum spw_fn fn, const void *found)
 static void *look_up(enum spw_fn fn, const void *caller)
 {
     const char *name = spw_driver_symbol(fn);
-    struct copies loaded = {.name = libraries[fn]};
+    char SPW_ROOM *path = spw_room_take(LIBRARY_PATH);
+    struct copies loaded = {.name = libraries[fn], .path = path};
     void *given = atomic_load_explicit(&known.given[fn], memory_order_acquire);
     void *found = NULL;
 
@@ -124,7 +129,7 @@ static void *look_up(enum spw_fn fn, const void *caller)
     if (given != NULL && (found == NULL || is_handing_on(fn, found))) {
         found = given;
     }
-    if (found == NULL && loaded.count > 0) {
+    if (found == NULL && loaded.count > 0 && path != NULL) {
         found = in_library(loaded.path, name);
     }
     return found;

@@ -1,6 +1,7 @@
 #include "ipc/client.h"
 
 #include "common/backoff.h"
+#include "common/room.h"
 #include "common/clock.h"
 #include "ipc/message.h"
 
@@ -107,30 +108,39 @@ static void close_all(const int *fds, size_t count)
     }
 }
 
+/* Too large for a stack. */
+struct batch {
+    struct spw_ipc_answer answer;
+    int fds[SPW_IPC_BATCH];
+};
+
 /* Receives all chunks on a connection. */
 static enum spw_ipc_reply receive_all(int socket, const struct spw_ipc_handle *handle, uint64_t end,
                                       struct spw_ipc_block *block)
 {
+    struct batch SPW_ROOM *got = spw_room_take(sizeof(*got));
     enum spw_ipc_reply reply = SPW_IPC_GOT;
     size_t had = 0;
 
+    if (got == NULL) {
+        return SPW_IPC_NO_ROOM;
+    }
     do {
-        struct spw_ipc_answer answer = {0};
-        int fds[SPW_IPC_BATCH];
         size_t count = 0;
 
-        reply = limit_waits(socket, end) ? ask(socket, handle, had, &answer, fds, &count)
+        memset(&got->answer, 0, sizeof(got->answer));
+        reply = limit_waits(socket, end) ? ask(socket, handle, had, &got->answer, got->fds, &count)
                                          : SPW_IPC_SILENT;
-        if (reply == SPW_IPC_GOT && had == 0 && !make_arrays(block, &answer)) {
+        if (reply == SPW_IPC_GOT && had == 0 && !make_arrays(block, &got->answer)) {
             reply = SPW_IPC_NO_ROOM;
         }
-        if (reply != SPW_IPC_GOT || answer.count != block->count ||
-            !are_sizes(answer.chunks, count)) {
-            close_all(fds, count);
+        if (reply != SPW_IPC_GOT || got->answer.count != block->count ||
+            !are_sizes(got->answer.chunks, count)) {
+            close_all(got->fds, count);
             return reply != SPW_IPC_GOT ? reply : SPW_IPC_SILENT;
         }
-        memcpy(&block->fds[had], fds, count * sizeof(fds[0]));
-        memcpy(&block->chunks[had], answer.chunks, count * sizeof(answer.chunks[0]));
+        memcpy(&block->fds[had], got->fds, count * sizeof(got->fds[0]));
+        memcpy(&block->chunks[had], got->answer.chunks, count * sizeof(got->answer.chunks[0]));
         had += count;
     } while (had < block->count);
     return SPW_IPC_GOT;

@@ -232,12 +232,14 @@ static size_t fill_batch(const struct entry *entry, size_t first, struct spw_ipc
 
 void spw_ipc_table_answer(const struct spw_ipc_request *request, int socket)
 {
-    struct spw_ipc_answer answer = {.status = SPW_IPC_UNKNOWN};
-    int fds[SPW_IPC_BATCH];
+    static struct spw_ipc_answer answer; /* with the lock held */
+    static int fds[SPW_IPC_BATCH];
     const struct entry *entry;
     size_t count = 0;
 
     spw_lock(&spw_locks.exports);
+    memset(&answer, 0, sizeof(answer));
+    answer.status = SPW_IPC_UNKNOWN;
     entry = find_requested(request);
     if (entry != NULL && request->first < entry->count) {
         count = fill_batch(entry, request->first, &answer, fds);

@@ -548,7 +548,7 @@ static size_t collect_chunks(struct spw_access_log *log, const struct spw_access
 static void plan(struct spw_access_log *log, const struct spw_access_log_goal *goal,
                  struct spw_access_log_plan *ret_plan)
 {
-    struct spw_planner_move moves[SPW_MOVE_GRANULES];
+    struct spw_planner_move *moves = log->moves;
     struct spw_planner_input input = {.chunks = log->chunks,
                                       .needs = log->needs,
                                       .granule_bytes = log->granule_bytes,

@@ -77,6 +77,7 @@ struct spw_access_log {
     struct spw_granule_info *spots;
     struct spw_planner_chunk *chunks;
     struct spw_planner_need *needs;
+    struct spw_planner_move moves[SPW_MOVE_GRANULES];
     size_t spot_capacity, spot_count, need_capacity, need_count;
 };
 

@@ -1,5 +1,7 @@
 #include "migrate/host_memory.h"
 
+#include "common/room.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +17,13 @@ enum {
 };
 
 static const uint64_t most_kept_free = UINT64_C(1) << 30;
+
+/* Too large for a stack. */
+struct scratch {
+    char path[FILE_PATH_BYTES], text[TEXT_BYTES]; /* of the file that is read */
+    char folder[PATH_BYTES];
+    char groups[TEXT_BYTES];
+};
 
 /* Reads the beginning of a file as text. One that cannot be opened reads like an empty one. */
 static void read_text(const char *path, char text[TEXT_BYTES])
@@ -48,17 +57,17 @@ static bool number_of(const char *text, const char *name, uint64_t *ret_number)
     return false;
 }
 
-static void read_machine(const char *root, struct spw_migrate_host_memory *memory)
+static void read_machine(const char *root, struct scratch *scratch,
+                         struct spw_migrate_host_memory *memory)
 {
-    char path[PATH_BYTES], text[TEXT_BYTES];
     uint64_t kib;
 
-    snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-    read_text(path, text);
-    if (number_of(text, "MemTotal", &kib)) {
+    snprintf(scratch->path, sizeof(scratch->path), "%s/proc/meminfo", root);
+    read_text(scratch->path, scratch->text);
+    if (number_of(scratch->text, "MemTotal", &kib)) {
         memory->total = kib * 1024;
     }
-    if (number_of(text, "MemAvailable", &kib)) {
+    if (number_of(scratch->text, "MemAvailable", &kib)) {
         memory->available = kib * 1024;
     }
 }
@@ -70,12 +79,18 @@ struct group_kind {
     const char *reclaimable; /* key in memory.stat: file pages that can be reclaimed */
 };
 
-static bool read_number(const char *folder, const char *name, uint64_t *ret_number)
+/* Reads a file of the group's folder. */
+static const char *read_file(struct scratch *scratch, const char *name)
 {
-    char path[FILE_PATH_BYTES], text[TEXT_BYTES];
+    snprintf(scratch->path, sizeof(scratch->path), "%s/%s", scratch->folder, name);
+    read_text(scratch->path, scratch->text);
+    return scratch->text;
+}
 
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    read_text(path, text);
+static bool read_number(struct scratch *scratch, const char *name, uint64_t *ret_number)
+{
+    const char *text = read_file(scratch, name);
+
     if (text[0] < '0' || text[0] > '9') {
         return false; /* "max": no limit */
     }
@@ -89,20 +104,17 @@ static uint64_t subtract(uint64_t left, uint64_t right)
     return left > right ? left - right : 0;
 }
 
-/* Takes one group into account. */
-static void read_group(const char *folder, const struct group_kind *kind,
+/* Takes one group into account, whose folder is known. */
+static void read_group(struct scratch *scratch, const struct group_kind *kind,
                        struct spw_migrate_host_memory *memory)
 {
-    char path[FILE_PATH_BYTES], text[TEXT_BYTES];
     uint64_t limit, usage, reclaimable = 0, leaves;
 
-    if (!read_number(folder, kind->limit, &limit) || !read_number(folder, kind->usage, &usage) ||
+    if (!read_number(scratch, kind->limit, &limit) || !read_number(scratch, kind->usage, &usage) ||
         (memory->total != 0 && limit >= memory->total)) {
         return; /* the older kind says "no limit" by a huge number */
     }
-    snprintf(path, sizeof(path), "%s/memory.stat", folder);
-    read_text(path, text);
-    (void)number_of(text, kind->reclaimable, &reclaimable);
+    (void)number_of(read_file(scratch, "memory.stat"), kind->reclaimable, &reclaimable);
     leaves = subtract(limit, subtract(usage, reclaimable));
     if (!memory->limited || leaves < memory->group_leaves) {
         memory->limited = true;
@@ -114,19 +126,19 @@ static void read_group(const char *folder, const struct group_kind *kind,
 /* A group and all its ancestors, each of which limits. In a container the path may be one of the
  * host's that does not exist here; the root always counts. */
 static void read_groups(const char *root, const struct group_kind *kind, const char *group,
-                        struct spw_migrate_host_memory *memory)
+                        struct scratch *scratch, struct spw_migrate_host_memory *memory)
 {
-    char folder[PATH_BYTES];
+    char *folder = scratch->folder;
     size_t base = strlen(root) + strlen(kind->folder);
-    int length = snprintf(folder, sizeof(folder), "%s%s%s", root, kind->folder, group);
+    int length = snprintf(folder, PATH_BYTES, "%s%s%s", root, kind->folder, group);
 
-    if ((size_t)length >= sizeof(folder)) {
+    if (length >= PATH_BYTES) {
         return;
     }
     for (;;) {
         char *slash;
 
-        read_group(folder, kind, memory);
+        read_group(scratch, kind, memory);
         slash = strrchr(folder + base, '/');
         if (slash == NULL) {
             return;
@@ -141,14 +153,18 @@ void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_mem
                                               "inactive_file"};
     static const struct group_kind separate = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                                "memory.usage_in_bytes", "total_inactive_file"};
-    char path[PATH_BYTES], text[TEXT_BYTES], *rest = NULL;
+    struct scratch SPW_ROOM *scratch = spw_room_take(sizeof(*scratch));
+    char *rest = NULL;
 
     memset(ret_memory, 0, sizeof(*ret_memory));
-    read_machine(root, ret_memory);
-    snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-    read_text(path, text);
+    if (scratch == NULL) {
+        return;
+    }
+    read_machine(root, scratch, ret_memory);
+    snprintf(scratch->path, sizeof(scratch->path), "%s/proc/self/cgroup", root);
+    read_text(scratch->path, scratch->groups);
     /* Lines are NUMBER:CONTROLLERS:PATH; the unified kind has no controllers. */
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+    for (char *line = strtok_r(scratch->groups, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         char *controllers = strchr(line, ':');
         char *group = controllers == NULL ? NULL : strchr(controllers + 1, ':');
@@ -158,9 +174,9 @@ void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_mem
         }
         *group++ = '\0';
         if (controllers[1] == '\0') {
-            read_groups(root, &unified, group, ret_memory);
+            read_groups(root, &unified, group, scratch, ret_memory);
         } else if (strstr(controllers, "memory") != NULL) {
-            read_groups(root, &separate, group, ret_memory);
+            read_groups(root, &separate, group, scratch, ret_memory);
         }
     }
 }

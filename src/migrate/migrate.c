@@ -23,6 +23,9 @@ struct spw_migrate {
     _Atomic bool recording; /* the access log is open */
     _Atomic bool parked;    /* what was evicted stays on the host: the program is paused */
     struct spw_swap swap;   /* what is in a file meanwhile */
+    /* Scratch, too large for a stack: for evictions, and for fetches, which evict. */
+    struct spw_access_log_plan plan;
+    struct spw_move_place wanted[SPW_MOVE_GRANULES];
 };
 
 static uint64_t granule_of(const struct spw_pool *pool)
@@ -48,17 +51,17 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
     tier->host.limit_bytes = config->limit_bytes;
     tier->host.counters = config->counters;
     tier->host.room = config->host_room;
-    tier->migrator = (struct spw_migrator){.pool = config->pool,
-                                           .counters = config->counters,
-                                           .ordinal = config->ordinal,
-                                           .granule_bytes = granule_of(config->pool),
-                                           .wait_ns = config->move_wait_ns,
-                                           .overlap = config->overlap,
-                                           .trust = config->trust,
-                                           .audit = config->audit,
-                                           .verify = config->verify,
-                                           .label = config->label,
-                                           .moved = config->moved};
+    tier->migrator.pool = config->pool;
+    tier->migrator.counters = config->counters;
+    tier->migrator.ordinal = config->ordinal;
+    tier->migrator.granule_bytes = granule_of(config->pool);
+    tier->migrator.wait_ns = config->move_wait_ns;
+    tier->migrator.overlap = config->overlap;
+    tier->migrator.trust = config->trust;
+    tier->migrator.audit = config->audit;
+    tier->migrator.verify = config->verify;
+    tier->migrator.label = config->label;
+    tier->migrator.moved = config->moved;
     spw_migrate_throttle_init(&tier->throttle, config->pool, config->move_wait_ns, config->trust);
     tier->prefetch.migrator = &tier->migrator;
     tier->prefetch.log = &tier->log;
@@ -180,19 +183,19 @@ static enum spw_err evict(struct spw_migrate *tier, uint64_t bytes, bool must, u
 {
     struct spw_move_request wish = {
         .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : SPW_TUNE_COLD_FREES};
-    struct spw_access_log_plan plan;
+    struct spw_access_log_plan *plan = &tier->plan;
     struct spw_access_log_goal goal = {
         .bytes = bytes, .most = SPW_MOVE_GRANULES, .least_age = must ? 0 : SPW_TUNE_COLD_EVENTS};
 
     if (atomic_load(&tier->recording)) {
         goal.completed = spw_migrate_throttle_completed(&tier->throttle, &tier->log);
-        spw_migrate_access_log_plan(&tier->log, &goal, &plan);
-        if (plan.count == 0 && goal.completed != NULL) {
+        spw_migrate_access_log_plan(&tier->log, &goal, plan);
+        if (plan->count == 0 && goal.completed != NULL) {
             goal.completed = NULL;
-            spw_migrate_access_log_plan(&tier->log, &goal, &plan);
+            spw_migrate_access_log_plan(&tier->log, &goal, plan);
         }
-        wish.places = plan.places;
-        wish.count = plan.count;
+        wish.places = plan->places;
+        wish.count = plan->count;
     }
     return spw_migrate_migration_run(&tier->migrator, &wish, goal.completed,
                                      tier->prefetch.patience_ns, ret_bytes);
@@ -351,7 +354,7 @@ static void make_room_beside(struct spw_migrate *tier, uint64_t wanted, const ui
 /* Brings back what lies on the host of these blocks, a batch at a time. False when not all came. */
 static bool fetch_all(struct spw_migrate *tier, const uint64_t *addresses, size_t count)
 {
-    struct spw_move_place places[SPW_MOVE_GRANULES];
+    struct spw_move_place *places = tier->wanted;
     struct spw_move_request wish = {.places = places};
     enum spw_err err = SPW_OK;
     uint64_t wanted, bytes = 1;

@@ -67,12 +67,12 @@ static uint64_t lead(const struct spw_prefetch *prefetch)
  * is busy, so without this it would be used over the link for ever. The device must idle for it. */
 static bool start_hot_migration(struct spw_prefetch *prefetch, struct spw_access_log_goal goal)
 {
-    struct spw_access_log_plan plan;
+    struct spw_access_log_plan *plan = &prefetch->hot_plan;
 
     goal.hot = true;
-    spw_migrate_access_log_plan(prefetch->log, &goal, &plan);
-    if (plan.count == 0 || plan.at >= lead(prefetch) ||
-        !begin_migration(prefetch, &plan, /* since */ NULL)) {
+    spw_migrate_access_log_plan(prefetch->log, &goal, plan);
+    if (plan->count == 0 || plan->at >= lead(prefetch) ||
+        !begin_migration(prefetch, plan, /* since */ NULL)) {
         return false;
     }
     spw_migrate_migration_require_idle(prefetch->migrator);
@@ -85,20 +85,20 @@ static bool start_predicted_migration(struct spw_prefetch *prefetch)
     const struct spw_migrator *migrator = prefetch->migrator;
     uint64_t batch = batch_granules(migrator);
     uint64_t least = migrator->device_busy ? batch / SPW_TUNE_BUSY_BATCH_SHARE : batch;
-    struct spw_access_log_plan plan;
+    struct spw_access_log_plan *plan = &prefetch->plan;
     struct spw_access_log_goal goal = {
         .most = (size_t)batch,
         .completed = spw_migrate_throttle_completed(prefetch->throttle, prefetch->log)};
 
     /* Room to fetch into while victims leave. More would be missing to the program. */
     goal.kept = batch / 2 * migrator->granule_bytes;
-    spw_migrate_access_log_plan(prefetch->log, &goal, &plan);
-    if (plan.hot > 0 && start_hot_migration(prefetch, goal)) {
+    spw_migrate_access_log_plan(prefetch->log, &goal, plan);
+    if (plan->hot > 0 && start_hot_migration(prefetch, goal)) {
         return true;
     }
-    return plan.count > 0 &&
-           (plan.granules >= least || plan.at < prefetch->period / SPW_TUNE_URGENT_SHARE) &&
-           begin_migration(prefetch, &plan, goal.completed);
+    return plan->count > 0 &&
+           (plan->granules >= least || plan->at < prefetch->period / SPW_TUNE_URGENT_SHARE) &&
+           begin_migration(prefetch, plan, goal.completed);
 }
 
 /* Makes a plan, if anything is predicted. Planning takes the program's time, and more on a device

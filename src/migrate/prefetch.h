@@ -27,6 +27,7 @@ struct spw_prefetch {
     uint64_t quiet_until;     /* clock time before which no plan is made */
     _Atomic uint32_t calls;   /* submissions since the last look at migrations in flight */
     _Atomic uint64_t plan_at; /* event number at which the next plan is made */
+    struct spw_access_log_plan plan, hot_plan; /* scratch, too large for a stack */
 };
 
 /* True when the caller's next submission should look after prefetching. Any thread, no lock. */

@@ -5,6 +5,7 @@
 #include "common/file_limit.h"
 #include "common/hash.h"
 #include "common/keep.h"
+#include "common/room.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +18,8 @@ enum { PATH_BYTES = 4096 };
 /* Creates a file that has lost its name, on a file system without nameless ones. */
 static int create_and_unlink(const char *path)
 {
-    char name[PATH_BYTES];
-    int fd = spw_create_beside(path, S_IRUSR | S_IWUSR, name, sizeof(name));
+    char SPW_ROOM *name = spw_room_take(PATH_BYTES);
+    int fd = name == NULL ? -1 : spw_create_beside(path, S_IRUSR | S_IWUSR, name, PATH_BYTES);
 
     if (fd >= 0) {
         (void)unlink(name);
@@ -28,10 +29,13 @@ static int create_and_unlink(const char *path)
 
 int spw_migrate_swap_file_open(const char *folder, struct spw_swap_file *ret_file)
 {
-    char path[PATH_BYTES];
+    char SPW_ROOM *path = spw_room_take(PATH_BYTES);
     int fd, error;
 
-    if (snprintf(path, sizeof(path), "%s/spillway-swap", folder) >= (int)sizeof(path)) {
+    if (path == NULL) {
+        return ENOMEM;
+    }
+    if (snprintf(path, PATH_BYTES, "%s/spillway-swap", folder) >= PATH_BYTES) {
         return ENAMETOOLONG;
     }
     ret_file->buffer = malloc(SPW_SWAP_BUFFER_BYTES);

@@ -1,6 +1,7 @@
 #include "policy/find.h"
 
 #include "common/nearest.h"
+#include "common/room.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -26,9 +27,9 @@ static bool folder_of(size_t i, const char *base, char ret_path[PATH_MAX])
 
 const char *spw_policy_find(const char *name, const char *base, char buffer[PATH_MAX])
 {
-    char folder[PATH_MAX];
+    char SPW_ROOM *folder = spw_room_take(PATH_MAX);
 
-    if (base == NULL || strchr(name, '/') != NULL) {
+    if (folder == NULL || base == NULL || strchr(name, '/') != NULL) {
         return name;
     }
     for (size_t i = 0; i < FOLDERS; i++) {
@@ -63,23 +64,28 @@ static size_t list_folder(const char *folder, char names[][SPW_POLICY_FILE_NAME]
     return count;
 }
 
+/* Too large for a stack. */
+struct listing {
+    char names[MOST_SHIPPED][SPW_POLICY_FILE_NAME], folder[PATH_MAX];
+};
+
 const char *spw_policy_nearest(const char *name, const char *base,
                                char buffer[SPW_POLICY_FILE_NAME])
 {
-    char names[MOST_SHIPPED][SPW_POLICY_FILE_NAME], folder[PATH_MAX];
+    struct listing SPW_ROOM *found = spw_room_take(sizeof(*found));
     const char *candidates[MOST_SHIPPED], *nearest;
     size_t count = 0;
 
-    if (base == NULL || strchr(name, '/') != NULL) {
+    if (found == NULL || base == NULL || strchr(name, '/') != NULL) {
         return NULL;
     }
     for (size_t i = 0; i < FOLDERS; i++) {
-        if (folder_of(i, base, folder)) {
-            count = list_folder(folder, names, count);
+        if (folder_of(i, base, found->folder)) {
+            count = list_folder(found->folder, found->names, count);
         }
     }
     for (size_t i = 0; i < count; i++) {
-        candidates[i] = names[i];
+        candidates[i] = found->names[i];
     }
     nearest = spw_nearest(name, 0, candidates, count);
     if (nearest == NULL) {

@@ -1,5 +1,7 @@
 #include "policy/json.h"
 
+#include "common/room.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -29,9 +31,9 @@ size_t spw_policy_json_count(const cJSON *group)
 
 static void *open_in(const char *folder, const char *below)
 {
-    char path[PATH_MAX];
+    char SPW_ROOM *path = spw_room_take(PATH_MAX);
 
-    if (snprintf(path, sizeof(path), "%s/%s" LIBRARY, folder, below) >= (int)sizeof(path)) {
+    if (path == NULL || snprintf(path, PATH_MAX, "%s/%s" LIBRARY, folder, below) >= PATH_MAX) {
         return NULL;
     }
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -2,6 +2,7 @@
 #include "policy/reader.h"
 
 #include "common/nearest.h"
+#include "common/room.h"
 #include "common/size.h"
 
 #include <ctype.h>
@@ -166,7 +167,7 @@ static bool knows_api(const struct spw_glob *glob)
 static bool read_glob(struct spw_policy_reader *reader, const struct spw_policy_row *row,
                       struct spw_policy_node node, void *item)
 {
-    struct spw_glob_token tokens[SPW_GLOB_MAX];
+    struct spw_glob_token SPW_ROOM *tokens = spw_room_take(SPW_GLOB_MAX * sizeof(*tokens));
     struct spw_glob glob = {.kind = (enum spw_glob_kind)row->of, .tokens = tokens};
     struct spw_glob_token *kept;
     const char *problem;

@@ -10,6 +10,8 @@
 #include "pool/placement.h"
 #include "pool/state.h"
 
+#include <string.h>
+
 static uint64_t address_of(const struct spw_pool *pool, size_t granule)
 {
     return pool->backing.base + granule * pool->config.granule_bytes;
@@ -269,7 +271,7 @@ static size_t list_copies(const struct spw_pool *pool, const struct spw_export_p
 static enum spw_err copy_to(struct spw_pool *pool, enum spw_tier to)
 {
     struct spw_export *export = &pool->export;
-    struct spw_vm_copy copies[SPW_EXPORT_GRANULES];
+    struct spw_vm_copy *copies = pool->copies;
     size_t count = 0;
 
     for (size_t i = 0; i < export->count; i++) {
@@ -483,7 +485,7 @@ static void finish(struct spw_pool *pool)
     if (!export->committed) {
         pin(pool, false);
     }
-    *export = (struct spw_export){0};
+    memset(export, 0, sizeof(*export)); /* too large for a stack */
 }
 
 /* True if no step is under way; ends one that is over and whose copies are done now. */

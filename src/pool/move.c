@@ -361,7 +361,7 @@ size_t spw_pool_move_committed(struct spw_pool *pool, const struct spw_move *mov
 static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, size_t part,
                             enum spw_tier to, bool after_all)
 {
-    struct spw_vm_copy copies[SPW_MOVE_GRANULES];
+    struct spw_vm_copy *copies = pool->copies;
     size_t count = 0;
 
     for (size_t i = spw_pool_move_part_begin(move, part); i < move->ends[part]; i++) {

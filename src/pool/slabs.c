@@ -1,6 +1,7 @@
 #include "pool/slabs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "pool/state.h"
 
@@ -423,7 +424,7 @@ void spw_pool_slabs_fini(struct spw_pool *pool, bool release)
     spw_pool_backing_count_host(&pool->backing, -(int64_t)slabs->bytes,
                                 -(int64_t)slabs->live_bytes);
     free(slabs->table);
-    *slabs = (struct spw_slabs){0};
+    memset(slabs, 0, sizeof(*slabs)); /* too large for a stack */
 }
 
 static const char *check_slab(const struct spw_pool *pool, const struct spw_slab *slab,

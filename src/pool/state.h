@@ -41,7 +41,7 @@ struct spw_move {
     bool over;                                     /* ended, but its copies are still under way */
 };
 
-enum { SPW_EXPORT_GRANULES = 256 }; /* in one step of an export, at most */
+enum { SPW_EXPORT_GRANULES = SPW_MOVE_GRANULES }; /* in one step of an export, at most */
 
 /* One new chunk of an export. */
 struct spw_export_piece {
@@ -93,6 +93,7 @@ struct spw_pool {
                                * 0, or SPW_FIXED_BY_GRAPH */
     struct spw_move moves[SPW_MOVES];
     struct spw_export export;
+    struct spw_vm_copy copies[SPW_MOVE_GRANULES]; /* scratch, too large for a stack */
     struct spw_exported exported;
     size_t ahead;      /* granules mapped behind a block, at most */
     uint32_t pressure; /* frees for which fences are still recorded early, since memory was short */

@@ -127,7 +127,8 @@ bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t lim
     struct spw_record_writer *writer = &spw_record_writer;
     struct spw_record_header *header;
 
-    *writer = (struct spw_record_writer){.file = {.fd = -1}};
+    memset(writer, 0, sizeof(*writer)); /* too large for a stack */
+    writer->file.fd = -1;
     spw_record_checksum_init();
     if (!spw_record_file_begin(&writer->file, path, limit, permille,
                                SPW_RECORD_HEADER + SPW_RECORD_BLOCK)) {

@@ -1,6 +1,7 @@
 #include "serve/decision.h"
 
 #include "common/log.h"
+#include "common/room.h"
 #include "common/size.h"
 #include "callsite/capture.h"
 #include "callsite/facts.h"
@@ -103,20 +104,29 @@ static void describe(uint32_t number, bool native, struct spw_callsite_words *re
 static __attribute__((noinline)) uint64_t learn(const struct spw_policy *policy, uint32_t site)
 {
     struct spw_policy_memo *memo = &spw_process.policy.memos[site];
-    struct spw_callsite_words words;
+    struct spw_callsite_words SPW_ROOM *words = spw_room_take(sizeof(*words));
     uint64_t candidates;
     int saved = errno;
 
-    describe(site, /* native */ false, &words);
-    if (spw_policy_needs_native(policy, &words.facts)) {
-        describe(site, /* native */ true, &words);
+    if (words == NULL) {
+        return 0;
     }
-    candidates = spw_policy_candidates(policy, &words.facts);
+    describe(site, /* native */ false, words);
+    if (spw_policy_needs_native(policy, &words->facts)) {
+        describe(site, /* native */ true, words);
+    }
+    candidates = spw_policy_candidates(policy, &words->facts);
     atomic_store_explicit(&memo->candidates, candidates, memory_order_relaxed);
     atomic_store_explicit(&memo->known, true, memory_order_release);
     errno = saved;
     return candidates;
 }
+
+/* Too large for a stack. */
+struct description {
+    struct spw_callsite_words words;
+    char where[LINE_SITE];
+};
 
 /* The line of a rule that logs, once for each site. */
 static __attribute__((noinline)) void tell(const struct spw_device *device,
@@ -124,27 +134,27 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
                                            uint32_t site)
 {
     unsigned line = atomic_fetch_add(&spw_process.policy.lines, 1);
-    char size[SPW_SIZE_TEXT], where[LINE_SITE];
-    struct spw_callsite_words words;
+    struct description SPW_ROOM *room = NULL;
+    struct spw_callsite_facts *facts;
+    char size[SPW_SIZE_TEXT];
     int saved = errno;
 
     if (line == LINES_MOST) {
         spw_log_always("policy: no further call sites are logged");
     }
-    if (line >= LINES_MOST) {
+    if (line >= LINES_MOST || (room = spw_room_take(sizeof(*room))) == NULL) {
         return;
     }
-    describe(site, /* native */ false, &words);
-    if (words.facts.python_count == 0) {
-        describe(site, /* native */ true, &words);
+    facts = &room->words.facts;
+    describe(site, /* native */ false, &room->words);
+    if (facts->python_count == 0) {
+        describe(site, /* native */ true, &room->words);
     }
-    words.facts.python_count =
-        words.facts.python_count < LINE_FRAMES ? words.facts.python_count : LINE_FRAMES;
-    words.facts.native_count =
-        words.facts.native_count < LINE_FRAMES ? words.facts.native_count : LINE_FRAMES;
-    (void)spw_callsite_print(&words.facts, NULL, where, sizeof(where));
+    facts->python_count = facts->python_count < LINE_FRAMES ? facts->python_count : LINE_FRAMES;
+    facts->native_count = facts->native_count < LINE_FRAMES ? facts->native_count : LINE_FRAMES;
+    (void)spw_callsite_print(facts, NULL, room->where, sizeof(room->where));
     spw_log_always("policy: rule %s matches on device %d: first %s at %s", rule->name,
-                   device->ordinal, spw_size_text(bytes, size), where);
+                   device->ordinal, spw_size_text(bytes, size), room->where);
     errno = saved;
 }
 

@@ -1,5 +1,8 @@
 #include "serve/nvml.h"
 
+#include "common/room.h"
+#include "common/stack.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +10,7 @@
 
 #include "driver/dl.h"
 
-enum { PROCESSES_MOST = 64 };
+enum { PROCESSES_MOST = 64, STACK_LEAST = 32 << 10 };
 
 /* As in nvml.h: nvmlMemory_t, and nvmlProcessInfo_t of the functions' second and third version. */
 struct memory {
@@ -70,10 +73,11 @@ static bool bus_of(const struct spw_device *device, char *ret_bus, size_t capaci
 
 static void add_processes(const struct nvml *nvml, void *handle, struct spw_nvml_usage *usage)
 {
-    struct process processes[PROCESSES_MOST];
+    struct process SPW_ROOM *processes = spw_room_take(PROCESSES_MOST * sizeof(*processes));
     unsigned int count = PROCESSES_MOST;
 
-    if (nvml->processes == NULL || nvml->processes(handle, &count, processes) != 0) {
+    if (processes == NULL || nvml->processes == NULL ||
+        nvml->processes(handle, &count, processes) != 0) {
         return;
     }
     for (unsigned int i = 0; i < count && i < PROCESSES_MOST; i++) {
@@ -107,7 +111,10 @@ static bool ask(const struct nvml *nvml, const struct spw_device *device,
 
 bool spw_serve_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage)
 {
-    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    /* How much stack the library needs is not known. */
+    void *library = spw_stack_left() < STACK_LEAST
+                        ? NULL
+                        : dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     struct nvml nvml;
     bool known = false;
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/room.h"
 #include "common/size.h"
 #include "serve/host_budget.h"
 #include "serve/nvml.h"
@@ -80,17 +81,24 @@ static void ask_others(const struct spw_device *device, struct spw_stats_oom *re
 static void ask_sites(const struct spw_oom *oom, struct spw_stats_oom *report)
 {
     const struct spw_device *device = oom->device;
-    struct spw_callsite_holding holding = {0};
+    struct spw_callsite_holding SPW_ROOM *holding = spw_room_take(sizeof(*holding));
 
+    if (holding == NULL) {
+        report->holding_sites = 0;
+        report->holder_count = 0;
+        report->rule[0] = '\0';
+        report->rule_bytes = 0;
+        return;
+    }
     if (device->charges != NULL) {
         spw_callsite_holding(device->charges,
                              report->missing_bytes > 0 ? report->missing_bytes : report->bytes,
-                             &holding);
+                             holding);
     }
-    report->holding_sites = holding.sites;
-    report->holder_count = holding.count;
-    for (int i = 0; i < holding.count; i++) {
-        const struct spw_callsite_holder *holder = &holding.holders[i];
+    report->holding_sites = holding->sites;
+    report->holder_count = holding->count;
+    for (int i = 0; i < holding->count; i++) {
+        const struct spw_callsite_holder *holder = &holding->holders[i];
         struct spw_stats_holder *noted = &report->holders[i];
 
         noted->site = holder->site;
@@ -101,8 +109,8 @@ static void ask_sites(const struct spw_oom *oom, struct spw_stats_oom *report)
     report->rule[0] = '\0';
     report->rule_bytes = 0;
     if (spw_process.mode != SPW_MODE_OBSERVE && !oom->ruleless) {
-        memcpy(report->rule, holding.rule, sizeof(report->rule));
-        report->rule_bytes = holding.rule_bytes;
+        memcpy(report->rule, holding->rule, sizeof(report->rule));
+        report->rule_bytes = holding->rule_bytes;
     }
 }
 

@@ -4,6 +4,7 @@
 #include "callsite/facts.h"
 #include "callsite/label.h"
 #include "common/lock.h"
+#include "common/room.h"
 #include "serve/decision.h"
 
 #include <fnmatch.h>
@@ -26,11 +27,14 @@ static struct {
 
 static bool has_label(const struct spw_callsite *site, const char *pattern)
 {
-    struct spw_callsite_words words;
+    struct spw_callsite_words SPW_ROOM *words = spw_room_take(sizeof(*words));
     char label[SPW_CALLSITE_LABEL];
 
-    spw_callsite_describe(site, /* native */ true, &words);
-    spw_callsite_label(&words.facts, label, sizeof(label));
+    if (words == NULL) {
+        return false;
+    }
+    spw_callsite_describe(site, /* native */ true, words);
+    spw_callsite_label(&words->facts, label, sizeof(label));
     return fnmatch(pattern, label, FNM_NOESCAPE) == 0;
 }
 

@@ -322,8 +322,8 @@ static struct spw_pause_result move(const struct spw_pause_request *request,
 static struct spw_pause_result begin(const struct spw_pause_request *request)
 {
     struct spw_pause_result result = {.outcome = SPW_PAUSE_NO_PART};
+    static struct spw_part_blocks blocks; /* in turn; too large for a stack */
     bool held = request->arrived != NULL;
-    struct spw_part_blocks blocks;
 
     if (spw_serve_part_find(&request->part, &blocks)) {
         result.outcome = foresee();
@@ -354,7 +354,7 @@ struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *re
 static struct spw_pause_result end(const struct spw_part *part, uint64_t wait_ns, bool held)
 {
     struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
-    struct spw_part_blocks blocks;
+    static struct spw_part_blocks blocks; /* in turn; too large for a stack */
 
     if (!spw_serve_part_find(part, &blocks)) {
         result.outcome = SPW_PAUSE_NO_PART;

@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "common/options.h"
+#include "common/room.h"
 #include "common/start.h"
 #include "serve/decision.h"
 #include "policy/find.h"
@@ -24,6 +25,7 @@ struct reading {
     struct spw_policy *policy;
     char path[PATH_MAX];
     char complaint[1000];
+    char folder[PATH_MAX], found[PATH_MAX]; /* scratch */
 };
 
 static void complain(const char *name, const char *base,
@@ -50,10 +52,9 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
 {
     struct spw_policy_complaints complaints = {0};
     struct spw_json json;
-    char buffer[PATH_MAX];
 
     ret_reading->policy = NULL;
-    (void)spw_start_path(spw_policy_find(name, base, buffer), ret_reading->path,
+    (void)spw_start_path(spw_policy_find(name, base, ret_reading->found), ret_reading->path,
                          sizeof(ret_reading->path));
     if (!spw_policy_json_open(base, &json)) {
         (void)snprintf(
@@ -109,19 +110,22 @@ static void install(const struct reading *reading)
 void spw_serve_policy_open_once(void)
 {
     const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;
-    struct reading reading;
-    char folder[PATH_MAX];
+    struct reading SPW_ROOM *reading = NULL;
 
     if (name == NULL || *name == '\0' || atomic_load(&spw_process.policy.was_read)) {
         return;
     }
-    read_file(name, spw_start_own_folder(folder), &reading);
+    reading = spw_room_take(sizeof(*reading));
+    if (reading == NULL) {
+        return;
+    }
+    read_file(name, spw_start_own_folder(reading->folder), reading);
     if (!atomic_flag_test_and_set(&spw_process.policy.claimed)) {
-        install(&reading);
+        install(reading);
         atomic_store(&spw_process.policy.was_read, true);
         return;
     }
-    spw_policy_destroy(reading.policy);
+    spw_policy_destroy(reading->policy);
     while (!atomic_load(&spw_process.policy.was_read)) {
         (void)sched_yield();
     }

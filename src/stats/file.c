@@ -2,6 +2,7 @@
 
 #include "common/create.h"
 #include "common/log.h"
+#include "common/room.h"
 #include "common/write.h"
 #include "stats/output.h"
 #include "stats/path.h"
@@ -226,11 +227,15 @@ static void put_stats(struct spw_writer *writer, struct spw_stats *stats)
 /* False with errno set when it went wrong. */
 static bool write_all(int fd, struct spw_stats *stats)
 {
-    struct spw_writer writer = {.fd = fd};
+    struct spw_writer SPW_ROOM *writer = spw_room_take(sizeof(*writer));
 
-    put_stats(&writer, stats);
-    spw_write_flush(&writer);
-    return !writer.failed;
+    if (writer == NULL) {
+        return false;
+    }
+    writer->fd = fd;
+    put_stats(writer, stats);
+    spw_write_flush(writer);
+    return !writer->failed;
 }
 
 /* Writes and closes, likewise. */
@@ -267,15 +272,18 @@ static bool write_nameless(struct spw_stats *stats, const char *path, char *ret_
  * name: nobody can claim it there. */
 static bool publish(const struct spw_stats *stats, const char *path, const char *temporary)
 {
-    char with_pid[FILE_PATH];
+    char SPW_ROOM *with_pid = spw_room_take(FILE_PATH);
 
+    if (with_pid == NULL) {
+        return false;
+    }
     if (link(temporary, path) == 0) {
         return unlink(temporary) == 0;
     }
     if (errno != EEXIST || spw_stats_path_owner(path) == stats->pid) {
         return rename(temporary, path) == 0;
     }
-    snprintf(with_pid, sizeof(with_pid), "%s.%d", path, stats->pid);
+    snprintf(with_pid, FILE_PATH, "%s.%d", path, stats->pid);
     return rename(temporary, with_pid) == 0;
 }
 
@@ -294,12 +302,12 @@ static bool is_special(const char *path)
 /* Writes a temporary file and gives it its name. */
 static bool write_regular(struct spw_stats *stats, const char *path)
 {
-    char temporary[FILE_PATH];
-    bool written = write_nameless(stats, path, temporary);
+    char SPW_ROOM *temporary = spw_room_take(FILE_PATH);
+    bool written = temporary != NULL && write_nameless(stats, path, temporary);
     int saved;
 
     if (!written) {
-        int fd = spw_create_beside(path, 0644, temporary, sizeof(temporary));
+        int fd = temporary == NULL ? -1 : spw_create_beside(path, 0644, temporary, FILE_PATH);
 
         if (fd < 0) {
             return false;

@@ -1,6 +1,7 @@
 #include "stats/summary.h"
 
 #include "common/fd.h"
+#include "common/room.h"
 #include "common/size.h"
 
 #include <inttypes.h>
@@ -18,11 +19,15 @@ static void put_line(int fd, const char *format, ...) __attribute__((format(prin
 
 static void put_line(int fd, const char *format, ...)
 {
-    char line[2048] = "";
+    enum { LINE_BYTES = 2048 };
+    char SPW_ROOM *line = spw_room_take(LINE_BYTES);
     va_list arguments;
 
+    if (line == NULL) {
+        return;
+    }
     va_start(arguments, format);
-    (void)spw_fd_write_line(fd, line, sizeof(line), format, arguments);
+    (void)spw_fd_write_line(fd, line, LINE_BYTES, format, arguments);
     va_end(arguments);
 }
 
@@ -255,10 +260,13 @@ static void put_device(const struct spw_stats *stats, enum spw_summary extent, i
     const struct spw_stats_device *device = &stats->devices[ordinal];
     const struct spw_counters *counters = &device->counters;
     bool peaks = extent == SPW_SUMMARY_ON || (extent == SPW_SUMMARY_SHORT && stats->rank <= 0);
-    char who[SPW_STATS_PATH + 64] = "";
+    char SPW_ROOM *who = spw_room_take(SPW_STATS_PATH + 64);
 
+    if (who == NULL) {
+        return;
+    }
     if (extent == SPW_SUMMARY_SHORT) {
-        name_process(stats, who, sizeof(who));
+        name_process(stats, who, SPW_STATS_PATH + 64);
     }
     if (peaks) {
         put_peaks(fd, who, ordinal, counters);

@@ -1,5 +1,6 @@
 #include "track/graph_uses.h"
 
+#include "common/room.h"
 #include "pool/pool.h"
 #include "track/arguments.h"
 #include "track/lookup.h"
@@ -70,22 +71,22 @@ static void sort(struct spw_graph_blocks *blocks)
 static bool read_kernel(struct spw_driver *driver, CUgraphNode node, struct spw_graph_uses *uses)
 {
     CUDA_KERNEL_NODE_PARAMS params = {0};
-    struct spw_arguments named;
+    struct spw_arguments SPW_ROOM *named = spw_room_take(sizeof(*named));
     CUfunction function;
 
-    if (driver->cuGraphKernelNodeGetParams_v2 == NULL ||
+    if (named == NULL || driver->cuGraphKernelNodeGetParams_v2 == NULL ||
         SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphKernelNodeGetParams_v2, node, &params) !=
             CUDA_SUCCESS) {
         return false;
     }
     function = params.func != NULL ? params.func : (CUfunction)params.kern;
-    if (!spw_track_arguments_read(&named, function, params.kernelParams, params.extra)) {
+    if (!spw_track_arguments_read(named, function, params.kernelParams, params.extra)) {
         return false;
     }
-    for (size_t i = 0; i < named.count; i++) {
-        add_block(uses, named.addresses[i], /* kept */ false);
+    for (size_t i = 0; i < named->count; i++) {
+        add_block(uses, named->addresses[i], /* kept */ false);
     }
-    uses->direct = uses->direct && named.known;
+    uses->direct = uses->direct && named->known;
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/room.h"
 #include "track/lookup.h"
 #include "track/rows.h"
 #include "track/tensor_map.h"
@@ -13,6 +14,7 @@
 
 enum {
     CHUNK = 16 << 10,    /* bytes looked at at a time; tensor maps are looked for in one only */
+    LITTLE = 512,        /* bytes of a copy that is looked at on the stack */
     MOST_ROWS = 1 << 12, /* of one copy that are looked at each by itself */
     GROUP = 16,          /* words */
     WORD = sizeof(uint64_t)
@@ -203,8 +205,14 @@ static bool has_tensor_map(const uint64_t *words, size_t count)
  * `to`. Memory that cannot be read may hold addresses. */
 static bool carries(uint64_t to, uint64_t from, size_t bytes)
 {
-    uint64_t chunk[CHUNK / WORD];
+    uint64_t little[LITTLE / WORD];
+    uint64_t SPW_ROOM *room = bytes > LITTLE ? spw_room_take(CHUNK) : NULL;
+    uint64_t *chunk = bytes > LITTLE ? room : little;
     size_t skip = (size_t)-to % WORD;
+
+    if (chunk == NULL) {
+        return true;
+    }
 
     for (size_t at = skip; at + WORD <= bytes; at += CHUNK) {
         size_t count = (bytes - at < CHUNK ? bytes - at : CHUNK) / WORD;

@@ -252,8 +252,8 @@ static int judge_file(const struct settings *settings, struct spw_cli_advise_pla
 
 static int advise_on_file(struct settings *settings)
 {
-    struct spw_cli_advise_history history;
-    struct spw_cli_advise_plan plan;
+    static struct spw_cli_advise_history history; /* too large for a stack */
+    static struct spw_cli_advise_plan plan;
     uint64_t step_ns;
     int code;
 
@@ -301,7 +301,7 @@ struct question {
 static bool learn(struct question *question)
 {
     struct settings *settings = question->settings;
-    struct spw_cli_advise_history history;
+    static struct spw_cli_advise_history history; /* too large for a stack */
     bool good;
 
     if (!spw_cli_advise_history_open(&history, "advise", question->replays.record)) {
@@ -326,7 +326,7 @@ static bool learn(struct question *question)
 /* The peak on the device of the run that was recorded last. */
 static uint64_t replayed_peak(const struct question *question)
 {
-    struct spw_cli_advise_history history;
+    static struct spw_cli_advise_history history; /* too large for a stack */
     uint64_t peak;
 
     if (!spw_cli_advise_history_open(&history, "advise", question->replays.record)) {
@@ -586,9 +586,10 @@ static bool write_answer(const struct question *question)
 
 static int advise_on_command(struct settings *settings, char **arguments)
 {
-    struct question question = {.settings = settings};
+    static struct question question; /* too large for a stack */
     int code;
 
+    question.settings = settings;
     spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
     if (!spw_cli_advise_replays_begin(&question.replays, "advise", arguments,
                                       (uint64_t)settings->goal.link)) {

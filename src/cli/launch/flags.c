@@ -259,7 +259,7 @@ static const char *variable_text(enum spw_option option, const char *text, char 
 static bool take_option(enum spw_option option, const char *text, const char *command)
 {
     char complaint[SPW_COMPLAINT_TEXT];
-    char buffer[2 * PATH_MAX];
+    static char buffer[2 * PATH_MAX];
     char flag[SPW_CLI_FLAG_NAME];
 
     if (!is_usable(option, text, complaint, sizeof(complaint))) {

@@ -31,8 +31,7 @@ bool spw_cli_installation_self(char ret_path[PATH_MAX])
 /* Resolves links in the folder, not in the file: the files beside a link are used too. */
 static bool join(const char *base, const char *folder, const char *name, char ret_path[PATH_MAX])
 {
-    char relative[2 * PATH_MAX];
-    char resolved[PATH_MAX];
+    static char relative[2 * PATH_MAX], resolved[PATH_MAX];
 
     snprintf(relative, sizeof(relative), "%s/%s", base, folder);
     return realpath(relative, resolved) != NULL &&

@@ -46,14 +46,14 @@ static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX
  */
 bool spw_cli_sim_libraries_select(const char *command, bool with_pool)
 {
-    char paths[LIBRARY_COUNT][PATH_MAX];
-    char shim_paths[SHIM_COUNT][PATH_MAX];
+    static char paths[LIBRARY_COUNT][PATH_MAX];
+    static char shim_paths[SHIM_COUNT][PATH_MAX];
     const char *list[LIBRARY_COUNT + SHIM_COUNT];
     size_t count = 0;
     size_t shim_count;
     const char *present = getenv("LD_LIBRARY_PATH");
     char *search;
-    char folder[PATH_MAX];
+    static char folder[PATH_MAX];
 
     for (int i = with_pool ? POOL : DRIVER; i < LIBRARY_COUNT; i++) {
         if (!spw_cli_installation_find(command, libraries[i], paths[i])) {

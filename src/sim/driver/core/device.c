@@ -123,7 +123,7 @@ SIM_EXPORT int spillway_sim_device(int index, struct spillway_sim_device *ret_de
 
 SIM_EXPORT int spillway_sim_processes(int index, struct spillway_sim_process *ret_list, int most)
 {
-    struct sim_neighbour list[SIM_NEIGHBOURS];
+    static struct sim_neighbour list[SIM_NEIGHBOURS]; /* with the lock held */
     const struct sim_device *device;
     int count = 0;
 
@@ -135,9 +135,9 @@ SIM_EXPORT int spillway_sim_processes(int index, struct spillway_sim_process *re
             list[count++] = (struct sim_neighbour){(int)getpid(), device->used_bytes};
         }
     }
-    sim_unlock();
     for (int i = 0; i < count && i < most; i++) {
         ret_list[i] = (struct spillway_sim_process){list[i].pid, list[i].bytes};
     }
+    sim_unlock();
     return count;
 }

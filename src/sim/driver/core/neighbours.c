@@ -67,7 +67,7 @@ static struct sim_devices *map(int fd)
 static void attach(void)
 {
     const char *folder = getenv("SPILLWAY_RUN_DIR");
-    char path[4096];
+    static char path[4096]; /* not on a stack, which may be small */
     int fd;
 
     if (tried || folder == NULL) {

@@ -99,7 +99,7 @@ static CUresult check_memory(struct sim_op *op, const void *args)
 static enum sim_outcome check_run(const void *args, struct sim_item *item)
 {
     const struct check_args *a = args;
-    uint32_t words[BLOCK_WORDS];
+    static uint32_t words[BLOCK_WORDS]; /* not on a stack, which may be small */
     uint64_t bad;
 
     sim_mem_read(&bad, a->bad_count, sizeof(bad));
@@ -158,7 +158,7 @@ static CUresult add_memory(struct sim_op *op, const void *args)
 
 static void add_to_words(CUdeviceptr p, size_t n_words, uint32_t value)
 {
-    uint32_t words[BLOCK_WORDS];
+    static uint32_t words[BLOCK_WORDS]; /* not on a stack, which may be small */
 
     for (size_t done = 0; done < n_words; done += BLOCK_WORDS) {
         size_t count = n_words - done < BLOCK_WORDS ? n_words - done : BLOCK_WORDS;

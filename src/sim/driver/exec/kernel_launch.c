@@ -44,7 +44,7 @@ static void log_outcome(const struct launch_op *self, enum sim_outcome_of_call o
 {
     static const char *const words[] = {
         [SIM_LEFT] = "not computed", [SIM_CLEARED] = "cleared", [SIM_COMPUTED] = "computed"};
-    char line[2048];
+    static char line[2048]; /* not on a stack, which may be small */
 
     if (sim_calls_logged()) {
         snprintf(line, sizeof(line), "  %s %s", words[outcome], self->name);

@@ -403,7 +403,8 @@ void sim_extent_write(struct sim_extent *extent, uint64_t at, const void *src, s
 void sim_extent_fill(struct sim_extent *extent, uint64_t at, uint32_t pattern, unsigned int width,
                      size_t size)
 {
-    unsigned char unit[4], block[4096];
+    static unsigned char block[4096]; /* not on a stack, which may be small */
+    unsigned char unit[4];
     uint64_t offset = extent->range.start + at;
     size_t whole = size < sizeof(block) ? size : sizeof(block);
 
@@ -430,7 +431,7 @@ void sim_extent_fill(struct sim_extent *extent, uint64_t at, uint32_t pattern, u
 static void copy_bytes(const struct sim_backing *dst, uint64_t to, const struct sim_backing *src,
                        uint64_t from, size_t size)
 {
-    char buffer[16384];
+    static char buffer[16384]; /* not on a stack, which may be small */
 
     while (size > 0) {
         size_t piece = size < sizeof(buffer) ? size : sizeof(buffer);

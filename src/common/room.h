@@ -1,0 +1,49 @@
+/* Room for what is too large for a stack. A program may give its threads stacks of 16 KiB, and
+ * spillway runs on them (CONTRIBUTING.md has the bound).
+ *
+ * It is a mapping of its own, so it is for rare paths only. No lock; malloc is not called. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+/* In front of every room, so that what follows is aligned. */
+struct spw_room_size {
+    _Alignas(16) size_t mapped;
+};
+
+/* Gives room back. Takes NULL. */
+static inline void spw_room_give(void *room)
+{
+    if (room != NULL) {
+        struct spw_room_size *size = (struct spw_room_size *)room - 1;
+
+        (void)munmap(size, size->mapped);
+    }
+}
+
+/* Returns room for so many bytes, which are 0; NULL with errno set when the process has no memory.
+ */
+static inline void *spw_room_take(size_t bytes)
+{
+    size_t mapped = sizeof(struct spw_room_size) + bytes;
+    struct spw_room_size *size =
+        mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (size == MAP_FAILED) {
+        return NULL;
+    }
+    size->mapped = mapped;
+    return size + 1;
+}
+
+/* Behind the type of a pointer variable: the room is given back where its scope ends.
+ *
+ *     char SPW_ROOM *path = spw_room_take(PATH_MAX);
+ */
+static inline void spw_room_leave(void *variable)
+{
+    spw_room_give(*(void **)variable);
+}
+
+#define SPW_ROOM __attribute__((cleanup(spw_room_leave)))
