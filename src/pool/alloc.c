@@ -76,17 +76,19 @@ static bool wait_for_queue(struct spw_pool *pool, const struct attempt *attempt,
 /* Takes memory with pending work on another stream and makes the request's stream wait for it. */
 static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct attempt *attempt)
 {
+    enum { LOOKED_AT = 64 };
     struct spw_extent *best = NULL;
-    struct spw_stream_queue *queue;
+    const struct spw_stream_queue *queue =
+        spw_pool_stream_queue_first(&pool->queues, SPW_QUEUES_BUSY);
 
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count && attempt->queue != NULL; i++) {
+    for (int i = 0; i < LOOKED_AT && queue != NULL && attempt->queue != NULL;
+         i++, queue = spw_pool_stream_queue_next(&pool->queues, queue, SPW_QUEUES_BUSY)) {
         struct spw_extent *extent;
 
-        queue = pool->queues.by_number[i];
         if (queue == attempt->queue) {
             continue;
         }
-        extent = spw_pool_bins_best(&queue->bins[attempt->heap], attempt->bytes);
+        extent = spw_pool_shelf_best(&queue->shelves[attempt->heap], attempt->bytes);
         if (extent != NULL && (best == NULL || extent->bytes < best->bytes)) {
             best = extent;
         }
@@ -248,7 +250,7 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
 {
     enum spw_err err;
 
-    spw_pool_poll_queues(pool, attempt->queue, true);
+    spw_pool_poll_some_queues(pool, attempt->queue);
     if ((pool->space.host_extents > 0 || attempt->host_granules > 0) && attempt->queue != NULL) {
         spw_pool_poll_queue(pool, attempt->queue, true);
     }
@@ -433,6 +435,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
     err = find_slowly(pool, attempt, ret_block);
     if (attempt->queue != NULL) {
         attempt->queue->users--;
+        spw_pool_stream_queue_collect(&pool->queues, attempt->queue);
     }
     return err;
 }
@@ -474,7 +477,8 @@ static void give_back(struct spw_pool *pool, const struct attempt *attempt,
     if (queue == NULL) {
         queue = spw_pool_stream_queue_idle(&pool->queues);
     } else {
-        queue->seq = ++pool->queues.clock;
+        pool->queues.clock++;
+        spw_pool_stream_queue_stamp(&pool->queues, queue);
     }
     if (block->heap == SPW_HEAP_SLAB) {
         spw_pool_slabs_free(pool, block, queue);

@@ -335,7 +335,7 @@ void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, u
              * device, or by a wait for it, that is yet to begin. */
             struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->queues);
 
-            all->seq = backing->queues->clock;
+            spw_pool_stream_queue_stamp(backing->queues, all);
             granule->queue = SPW_STREAM_QUEUE_ALL;
             granule->seq = all->seq;
         }

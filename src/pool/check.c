@@ -134,20 +134,18 @@ static const char *check_queue(const struct spw_pool *pool, const struct spw_str
         in_bins += e->host;
     }
     for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
-        bool used = pool->space.heaps[heap].first != NULL || queue->bins[heap].levels != 0;
-
-        for (int level = 0; used && level < SPW_BIN_LEVELS; level++) {
-            for (int part = 0; part < SPW_BIN_PARTS; part++) {
-                for (const struct spw_extent *e = queue->bins[heap].heads[level][part]; e != NULL;
-                     e = e->bin.next) {
-                    in_bins++;
-                }
-            }
-        }
+        in_bins += spw_pool_shelf_count(&queue->shelves[heap]);
     }
     totals->indexed_count += in_list;
     if (queue->done > queue->seq || queue->fenced > queue->seq) {
         return "a queue has completed frees that have not happened";
+    }
+    if (in_list > 0 && queue->number != SPW_STREAM_QUEUE_IDLE &&
+        (queue->listed & 1u << SPW_QUEUES_BUSY) == 0) {
+        return "a queue with extents is not among the busy ones";
+    }
+    if (((queue->listed & 1u << SPW_QUEUES_FENCED) != 0) != (queue->count > 0)) {
+        return "a queue with fences is not listed, or one without is";
     }
     return in_bins == in_list ? NULL : "a queue's bins and its list hold different extents";
 }

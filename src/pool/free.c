@@ -73,7 +73,8 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     if (queue == NULL) {
         queue = spw_pool_stream_queue_all(&pool->queues);
     }
-    queue->seq = ++pool->queues.clock;
+    pool->queues.clock++;
+    spw_pool_stream_queue_stamp(&pool->queues, queue);
     queue->unfenced_bytes += block->bytes;
     exported = __builtin_expect(pool->exported.count > 0, 0) && is_exported(pool, block);
     release_block(pool, block, queue);
@@ -107,6 +108,22 @@ static void synchronized(struct spw_pool *pool, struct spw_stream_queue *queue, 
     }
 }
 
+/* For the streams of a context; NULL: for everything. */
+static void synchronized_all(struct spw_pool *pool, const void *context, uint64_t clock)
+{
+    struct spw_stream_queue *next;
+
+    for (struct spw_stream_queue *queue =
+             spw_pool_stream_queue_first(&pool->queues, SPW_QUEUES_BUSY);
+         queue != NULL; queue = next) {
+        next = spw_pool_stream_queue_next(&pool->queues, queue, SPW_QUEUES_BUSY);
+        if (context == NULL ||
+            (queue->number >= SPW_STREAM_QUEUE_FIRST_STREAM && queue->stream.context == context)) {
+            synchronized(pool, queue, clock);
+        }
+    }
+}
+
 void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock)
 {
     struct spw_stream_queue *queue;
@@ -118,9 +135,7 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
             synchronized(pool, queue, clock);
         }
     } else {
-        for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count; i++) {
-            synchronized(pool, pool->queues.by_number[i], clock);
-        }
+        synchronized_all(pool, /* context */ NULL, clock);
     }
     spw_pool_exported_release(pool);
     spw_unlock(&pool->lock);
@@ -129,13 +144,7 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
 void spw_pool_context_synchronized(struct spw_pool *pool, const void *context, uint64_t clock)
 {
     spw_lock(&pool->lock);
-    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->queues.count; i++) {
-        struct spw_stream_queue *queue = pool->queues.by_number[i];
-
-        if (queue->stream.context == context && !queue->vacant) {
-            synchronized(pool, queue, clock);
-        }
-    }
+    synchronized_all(pool, context, clock);
     spw_pool_exported_release(pool);
     spw_unlock(&pool->lock);
 }
@@ -160,7 +169,7 @@ void spw_pool_free_context(struct spw_pool *pool, const void *context)
 
         if (queue->stream.context == context && !queue->vacant) {
             synchronized(pool, queue, pool->queues.clock);
-            queue->retired = true;
+            spw_pool_stream_queue_retire(&pool->queues, queue);
             spw_pool_space_release_completed(&pool->space, queue);
         }
     }
@@ -188,7 +197,7 @@ void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stre
     queue = spw_pool_stream_queue_known(&pool->queues, stream->id);
     if (queue != NULL) {
         (void)spw_pool_stream_queue_fence(&pool->queues, queue);
-        queue->retired = true;
+        spw_pool_stream_queue_retire(&pool->queues, queue);
         spw_pool_space_release_completed(&pool->space, queue);
     }
     spw_unlock(&pool->lock);

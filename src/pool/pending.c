@@ -3,6 +3,10 @@
 #include "pool/move_end.h"
 #include "pool/state.h"
 
+/* The walk over queues ends at so many that still wait: where memory is short, and where it is not.
+ */
+enum { POLLED_MOST = 256, POLLED_SOME = 32 };
+
 void spw_pool_poll_queue(struct spw_pool *pool, struct spw_stream_queue *queue, bool record)
 {
     if (queue->done == queue->seq) {
@@ -16,24 +20,42 @@ void spw_pool_poll_queue(struct spw_pool *pool, struct spw_stream_queue *queue, 
     }
 }
 
+/* Polls busy queues until `most` of them have answered that they still wait. The others were worth
+ * the look: each has work that is complete now, and leaves the list. */
+static void poll_queues(struct spw_pool *pool, const struct spw_stream_queue *except, bool record,
+                        uint32_t most)
+{
+    struct spw_stream_queues *queues = &pool->queues;
+    struct spw_stream_queue *queue = spw_pool_stream_queue_first(queues, SPW_QUEUES_BUSY), *next;
+
+    for (uint32_t left = queues->lists[SPW_QUEUES_BUSY].count; left > 0 && most > 0; left--) {
+        next = spw_pool_stream_queue_next(queues, queue, SPW_QUEUES_BUSY);
+        if (queue != except) {
+            spw_pool_poll_queue(pool, queue, record);
+        }
+        if ((queue->listed & 1u << SPW_QUEUES_BUSY) != 0) {
+            spw_pool_stream_queue_rotate(queues, queue, SPW_QUEUES_BUSY);
+            most--;
+        }
+        queue = next;
+    }
+}
+
 void spw_pool_poll_queues(struct spw_pool *pool, const struct spw_stream_queue *except, bool record)
 {
     spw_pool_move_end_finished(pool);
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count; i++) {
-        if (pool->queues.by_number[i] != except) {
-            spw_pool_poll_queue(pool, pool->queues.by_number[i], record);
-        }
-    }
+    poll_queues(pool, except, record, POLLED_MOST);
+}
+
+void spw_pool_poll_some_queues(struct spw_pool *pool, const struct spw_stream_queue *except)
+{
+    spw_pool_move_end_finished(pool);
+    poll_queues(pool, except, /* record */ true, POLLED_SOME);
 }
 
 bool spw_pool_has_pending(const struct spw_pool *pool)
 {
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count; i++) {
-        if (pool->queues.by_number[i]->count > 0) {
-            return true;
-        }
-    }
-    return pool->queues.waiters > 0;
+    return pool->queues.lists[SPW_QUEUES_FENCED].count > 0 || pool->queues.waiters > 0;
 }
 
 enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool, bool briefly)

@@ -51,7 +51,7 @@ static void unindex(struct spw_space *space, struct spw_extent *extent)
     if (extent->host) {
         space->host_extents--;
     } else {
-        spw_pool_bins_remove(&extent->queue->bins[extent->heap], extent);
+        spw_pool_shelf_remove(&extent->queue->shelves[extent->heap], extent);
     }
     spw_pool_age_remove(&extent->queue->extents, extent);
 }
@@ -74,7 +74,7 @@ static void index_extent(struct spw_space *space, struct spw_extent *extent)
     if (extent->host) {
         space->host_extents++;
     } else {
-        spw_pool_bins_insert(&extent->queue->bins[extent->heap], extent);
+        spw_pool_shelf_insert(&extent->queue->shelves[extent->heap], extent);
     }
     spw_pool_age_append(&extent->queue->extents, extent);
 }
@@ -100,11 +100,11 @@ void spw_pool_space_update_tier(struct spw_space *space, struct spw_extent *exte
         return;
     }
     if (host) {
-        spw_pool_bins_remove(&extent->queue->bins[extent->heap], extent);
+        spw_pool_shelf_remove(&extent->queue->shelves[extent->heap], extent);
         space->host_extents++;
     } else {
         space->host_extents--;
-        spw_pool_bins_insert(&extent->queue->bins[extent->heap], extent);
+        spw_pool_shelf_insert(&extent->queue->shelves[extent->heap], extent);
     }
     extent->host = host;
 }
@@ -317,8 +317,9 @@ struct spw_extent *spw_pool_space_best(const struct spw_space *space, enum spw_h
                                        uint64_t bytes, const struct spw_stream_queue *queue)
 {
     struct spw_extent *idle =
-        spw_pool_bins_best(&spw_pool_stream_queue_idle(space->queues)->bins[heap], bytes);
-    struct spw_extent *own = queue != NULL ? spw_pool_bins_best(&queue->bins[heap], bytes) : NULL;
+        spw_pool_shelf_best(&spw_pool_stream_queue_idle(space->queues)->shelves[heap], bytes);
+    struct spw_extent *own =
+        queue != NULL ? spw_pool_shelf_best(&queue->shelves[heap], bytes) : NULL;
 
     if (idle == NULL || (own != NULL && own->bytes <= idle->bytes)) {
         return own;
@@ -341,7 +342,7 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
         block->bytes = bytes;
         block->heap = extent->heap;
         extent->address += high ? 0 : bytes;
-        spw_pool_bins_resize(&extent->queue->bins[extent->heap], extent, extent->bytes - bytes);
+        spw_pool_shelf_resize(&extent->queue->shelves[extent->heap], extent, extent->bytes - bytes);
         link_after(heap_of(space, extent), high ? extent : extent->prev, block);
         return begin_block(space, block);
     }
@@ -396,7 +397,8 @@ void spw_pool_space_adopt(struct spw_space *space, struct spw_extent *extent,
                           struct spw_stream_queue *queue)
 {
     unindex(space, extent);
-    queue->seq = ++space->queues->clock; /* only a fence behind the wait covers the extent */
+    space->queues->clock++;
+    spw_pool_stream_queue_stamp(space->queues, queue); /* a fence behind the wait covers it */
     queue->unfenced_bytes += extent->bytes;
     extent->queue = queue;
     extent->seq = queue->seq;
@@ -652,29 +654,47 @@ static bool is_better(size_t has, size_t best, size_t count)
     return best < count ? has > best : has >= count && has < best;
 }
 
+/* What the best victim is, so far. */
+struct victim {
+    struct spw_extent *extent;
+    size_t stealable;
+};
+
+/* Considers the free extents of one queue. */
+static void consider_queue(const struct spw_space *space, const struct spw_stream_queue *queue,
+                           enum spw_heap_class class, size_t count, struct victim *victim)
+{
+    const struct spw_backing *backing = space->backing;
+
+    for (struct spw_extent *e = queue->extents.oldest; e != NULL; e = e->age.next) {
+        size_t most = (size_t)(e->bytes >> backing->granule_shift), has, best = victim->stealable;
+
+        if (e->heap != class || (most < count ? most <= best : best == count)) {
+            continue; /* cannot be better: skip the count */
+        }
+        has = spw_pool_backing_stealable(backing, e->address, spw_pool_extent_end(e));
+        if (is_better(has, best, count)) {
+            *victim = (struct victim){e, has};
+        }
+    }
+}
+
+/* Idle memory, or else parts of what streams still use, of some streams: what is complete becomes
+ * idle. */
 static struct spw_extent *best_victim(const struct spw_space *space, enum spw_heap_class class,
                                       size_t count)
 {
-    const struct spw_backing *backing = space->backing;
-    struct spw_extent *victim = NULL;
-    size_t best = 0;
+    enum { LOOKED_AT = 256 };
+    const struct spw_stream_queue *queue =
+        spw_pool_stream_queue_first(space->queues, SPW_QUEUES_BUSY);
+    struct victim victim = {0};
 
-    for (uint32_t i = 0; i < space->queues->count; i++) {
-        for (struct spw_extent *e = space->queues->by_number[i]->extents.oldest; e != NULL;
-             e = e->age.next) {
-            size_t most = (size_t)(e->bytes >> backing->granule_shift), has;
-
-            if (e->heap != class || (most < count ? most <= best : best == count)) {
-                continue; /* cannot be better: skip the count */
-            }
-            has = spw_pool_backing_stealable(backing, e->address, spw_pool_extent_end(e));
-            if (is_better(has, best, count)) {
-                victim = e;
-                best = has;
-            }
-        }
+    consider_queue(space, spw_pool_stream_queue_idle(space->queues), class, count, &victim);
+    for (int i = 0; i < LOOKED_AT && queue != NULL;
+         i++, queue = spw_pool_stream_queue_next(space->queues, queue, SPW_QUEUES_BUSY)) {
+        consider_queue(space, queue, class, count, &victim);
     }
-    return victim;
+    return victim.extent;
 }
 
 static size_t steal_from_heap(struct spw_space *space, enum spw_heap_class class, size_t count)

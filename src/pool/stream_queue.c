@@ -16,6 +16,73 @@ static uint64_t thread_number(void)
     return number;
 }
 
+/* ---- lists ---- */
+
+void spw_pool_stream_queue_list(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
+                                enum spw_queue_list_kind kind)
+{
+    struct spw_queue_list *list = &queues->lists[kind];
+
+    queue->links[kind] = (struct spw_queue_link){.prev = list->last};
+    if (list->last != NULL) {
+        list->last->links[kind].next = queue;
+    } else {
+        list->first = queue;
+    }
+    list->last = queue;
+    list->count++;
+    queue->listed |= (uint8_t)(1u << kind);
+}
+
+static void unlist(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
+                   enum spw_queue_list_kind kind)
+{
+    struct spw_queue_list *list = &queues->lists[kind];
+    const struct spw_queue_link *link = &queue->links[kind];
+
+    if (link->prev != NULL) {
+        link->prev->links[kind].next = link->next;
+    } else {
+        list->first = link->next;
+    }
+    if (link->next != NULL) {
+        link->next->links[kind].prev = link->prev;
+    } else {
+        list->last = link->prev;
+    }
+    list->count--;
+    queue->listed &= (uint8_t) ~(1u << kind);
+}
+
+/* Puts a queue into a list or takes it out. */
+static void set_listed(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
+                       enum spw_queue_list_kind kind, bool listed)
+{
+    bool is_listed = (queue->listed & 1u << kind) != 0;
+
+    if (listed && !is_listed) {
+        spw_pool_stream_queue_list(queues, queue, kind);
+    } else if (!listed && is_listed) {
+        unlist(queues, queue, kind);
+    }
+}
+
+void spw_pool_stream_queue_rotate(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
+                                  enum spw_queue_list_kind kind)
+{
+    unlist(queues, queue, kind);
+    spw_pool_stream_queue_list(queues, queue, kind);
+}
+
+/* After a change of a queue's fences, or of what is complete. */
+static void update_lists(struct spw_stream_queues *queues, struct spw_stream_queue *queue)
+{
+    set_listed(queues, queue, SPW_QUEUES_BUSY, queue->count > 0 || queue->seq > queue->done);
+    set_listed(queues, queue, SPW_QUEUES_FENCED, queue->count > 0);
+}
+
+/* ---- life ---- */
+
 static struct spw_stream_queue *add_queue(struct spw_stream_queues *queues,
                                           const struct spw_stream *stream)
 {
@@ -83,21 +150,20 @@ void spw_pool_stream_queues_fini(struct spw_stream_queues *queues, bool drop)
             queues->ops->drop(queues->vm, oldest(queue)->fence);
             pop_oldest(queue);
         }
+        for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
+            free(queue->shelves[heap].bins);
+        }
         free(queue);
     }
     free(queues->by_number);
+    free(queues->by_stream.slots);
     memset(queues, 0, sizeof(*queues));
 }
 
 struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_queues *queues,
                                                      uint64_t stream_id)
 {
-    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < queues->count; i++) {
-        if (!queues->by_number[i]->vacant && queues->by_number[i]->stream.id == stream_id) {
-            return queues->by_number[i];
-        }
-    }
-    return NULL;
+    return spw_map_get(&queues->by_stream, stream_id);
 }
 
 /* True when nothing waits for a queue's work any more. */
@@ -117,22 +183,38 @@ static void leave_cache(struct spw_stream_queues *queues, const struct spw_strea
 }
 
 /* A queue that may serve another stream: a vacant one, or a quiet one of a thread's own stream.
- * Nobody tells when such a stream ends, with its thread; if it goes on, it gets a queue again. */
+ * Nobody tells when such a stream ends, with its thread; if it goes on, it gets a queue again. Only
+ * some of the latter are looked at, each time others. */
 static struct spw_stream_queue *find_reusable(struct spw_stream_queues *queues)
 {
-    struct spw_stream_queue *found = NULL;
+    enum { LOOKED_AT = 16 };
 
-    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < queues->count; i++) {
-        struct spw_stream_queue *queue = queues->by_number[i];
+    if (queues->lists[SPW_QUEUES_VACANT].first != NULL) {
+        return queues->lists[SPW_QUEUES_VACANT].first;
+    }
+    for (uint32_t i = 0; i < LOOKED_AT && i < queues->lists[SPW_QUEUES_BOUND].count; i++) {
+        struct spw_stream_queue *queue = queues->lists[SPW_QUEUES_BOUND].first;
 
-        if (queue->vacant) {
+        queues->visits++;
+        spw_pool_stream_queue_rotate(queues, queue, SPW_QUEUES_BOUND);
+        if (is_quiet(queue)) {
             return queue;
         }
-        if (queue->stream.thread_bound && !queue->retired && is_quiet(queue)) {
-            found = queue;
-        }
     }
-    return found;
+    return NULL;
+}
+
+/* Adds a vacant queue. */
+static struct spw_stream_queue *add_vacant(struct spw_stream_queues *queues,
+                                           const struct spw_stream *stream)
+{
+    struct spw_stream_queue *queue = add_queue(queues, stream);
+
+    if (queue != NULL) {
+        queue->vacant = true;
+        spw_pool_stream_queue_list(queues, queue, SPW_QUEUES_VACANT);
+    }
+    return queue;
 }
 
 static struct spw_stream_queue *open_queue(struct spw_stream_queues *queues,
@@ -140,16 +222,22 @@ static struct spw_stream_queue *open_queue(struct spw_stream_queues *queues,
 {
     struct spw_stream_queue *queue = find_reusable(queues);
 
-    if (queue != NULL) {
-        leave_cache(queues, queue);
-        queues->streams += queue->vacant;
-        queue->stream = *stream;
-        queue->owner = thread_number();
-        queue->retired = queue->vacant = false;
-        return queue;
+    if (queue == NULL) {
+        queue = add_vacant(queues, stream);
     }
-    queue = add_queue(queues, stream);
-    queues->streams += queue != NULL;
+    if (queue == NULL || !spw_map_put(&queues->by_stream, stream->id, queue)) {
+        return NULL;
+    }
+    if (!queue->vacant) {
+        (void)spw_map_take(&queues->by_stream, queue->stream.id);
+    }
+    leave_cache(queues, queue);
+    queues->streams += queue->vacant;
+    set_listed(queues, queue, SPW_QUEUES_VACANT, false);
+    set_listed(queues, queue, SPW_QUEUES_BOUND, stream->thread_bound);
+    queue->stream = *stream;
+    queue->owner = thread_number();
+    queue->retired = queue->vacant = false;
     return queue;
 }
 
@@ -199,6 +287,7 @@ enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,
     }
     queue->count++;
     *newest(queue) = record;
+    update_lists(queues, queue);
     queue->fenced = queue->seq;
     queue->unfenced_bytes = 0;
     return SPW_OK;
@@ -221,6 +310,7 @@ bool spw_pool_stream_queue_synchronized(struct spw_stream_queues *queues,
         queues->ops->drop(queues->vm, oldest(queue)->fence);
         pop_oldest(queue);
     }
+    update_lists(queues, queue);
     return queue->done > before;
 }
 
@@ -233,24 +323,24 @@ bool spw_pool_stream_queue_poll(struct spw_stream_queues *queues, struct spw_str
         queues->ops->drop(queues->vm, oldest(queue)->fence);
         pop_oldest(queue);
     }
+    update_lists(queues, queue);
     return queue->done > before;
 }
 
 struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_queues *queues,
                                                             struct spw_fence_record *ret_record)
 {
-    struct spw_stream_queue *chosen = NULL;
+    struct spw_stream_queue *chosen = spw_pool_stream_queue_all(queues);
 
     /* The queue with most freed memory behind its oldest fence would be best, but finding it takes
      * a walk over all of them, and near the limit every queue is waited for in turn anyway. */
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < queues->count && chosen == NULL; i++) {
-        if (queues->by_number[i]->count > 0) {
-            chosen = queues->by_number[i];
-        }
+    if (chosen->count == 0) {
+        chosen = queues->lists[SPW_QUEUES_FENCED].first;
     }
     if (chosen != NULL) {
         *ret_record = *oldest(chosen);
         pop_oldest(chosen);
+        update_lists(queues, chosen);
     }
     return chosen;
 }
@@ -262,20 +352,36 @@ void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_s
         queue->first = (queue->first + SPW_STREAM_QUEUE_FENCES - 1) % SPW_STREAM_QUEUE_FENCES;
         queue->count++;
         *oldest(queue) = record;
+        update_lists(queues, queue);
         return;
     }
     if (is_complete) {
         completed(queue, record.seq);
+        update_lists(queues, queue);
     }
     queues->ops->drop(queues->vm, record.fence); /* if it is incomplete, a newer one covers it */
 }
 
+void spw_pool_stream_queue_retire(struct spw_stream_queues *queues, struct spw_stream_queue *queue)
+{
+    queue->retired = true;
+    set_listed(queues, queue, SPW_QUEUES_BOUND, false);
+}
+
 void spw_pool_stream_queue_collect(struct spw_stream_queues *queues, struct spw_stream_queue *queue)
 {
+    if (queue->number < SPW_STREAM_QUEUE_FIRST_STREAM) {
+        return;
+    }
+    for (int heap = 0; queue->extents.oldest == NULL && heap < SPW_HEAP_COUNT; heap++) {
+        spw_pool_shelf_trim(&queue->shelves[heap]);
+    }
     if (!queue->retired || queue->vacant || !is_quiet(queue)) {
         return;
     }
     leave_cache(queues, queue);
+    (void)spw_map_take(&queues->by_stream, queue->stream.id);
     queue->vacant = true;
+    spw_pool_stream_queue_list(queues, queue, SPW_QUEUES_VACANT);
     queues->streams--;
 }

@@ -9,15 +9,20 @@
  * order of frees without a stream (cuMemFree): its fences cover everything submitted to the device.
  *
  * A queue whose stream is gone is reused for another stream. Numbers only rise, so a pair of queue
- * and number stays valid for ever. Not thread-safe: the caller holds the pool's lock. */
+ * and number stays valid for ever.
+ *
+ * A program may have tens of thousands of streams. No step but the end of a context looks at all of
+ * them: lists have the queues with pending work, with fences, and those that can be reused. A queue
+ * that holds nothing takes about 1 KiB. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pool/bins.h"
+#include "common/map.h"
 #include "pool/extent.h"
+#include "pool/shelf.h"
 #include "pool/vm_ops.h"
 
 enum { SPW_STREAM_QUEUE_IDLE, SPW_STREAM_QUEUE_ALL, SPW_STREAM_QUEUE_FIRST_STREAM };
@@ -26,6 +31,24 @@ enum { SPW_STREAM_QUEUE_FENCES = 32 };
 struct spw_fence_record {
     void *fence;
     uint64_t seq; /* it covers every free of its queue up to here */
+};
+
+/* Lists of queues, each in the order in which they entered. */
+enum spw_queue_list_kind {
+    SPW_QUEUES_BUSY,   /* they have frees that are not known to be complete, or fences */
+    SPW_QUEUES_FENCED, /* they have fences */
+    SPW_QUEUES_BOUND,  /* of streams of one thread, which nobody tells the end of */
+    SPW_QUEUES_VACANT,
+    SPW_QUEUES_LISTS
+};
+
+struct spw_queue_list {
+    struct spw_stream_queue *first, *last;
+    uint32_t count;
+};
+
+struct spw_queue_link {
+    struct spw_stream_queue *prev, *next;
 };
 
 struct spw_stream_queue {
@@ -40,7 +63,9 @@ struct spw_stream_queue {
     struct spw_fence_record fences[SPW_STREAM_QUEUE_FENCES]; /* a ring, oldest at `first` */
     unsigned first, count;
     struct spw_age_list extents; /* free extents of this queue, by rising seq */
-    struct spw_bins bins[SPW_HEAP_COUNT];
+    struct spw_shelf shelves[SPW_HEAP_COUNT];
+    struct spw_queue_link links[SPW_QUEUES_LISTS];
+    uint8_t listed; /* the lists that it is in, as bits */
 };
 
 enum { SPW_STREAM_QUEUE_CACHE = 64 };
@@ -52,6 +77,9 @@ struct spw_stream_queues {
     uint64_t clock;   /* number of the last free on any queue */
     uint32_t waiters; /* threads waiting for a fence that they took out of its queue */
     struct spw_stream_queue *cache[SPW_STREAM_QUEUE_CACHE]; /* by stream id */
+    struct spw_map by_stream;                               /* those of streams that exist */
+    struct spw_queue_list lists[SPW_QUEUES_LISTS];
+    uint64_t visits; /* queues that were looked at in walks: for tests */
     const struct spw_vm_ops *ops;
     void *vm;
 };
@@ -81,6 +109,39 @@ static inline struct spw_stream_queue *spw_pool_stream_queue_of(struct spw_strea
 /* Returns the queue of a stream; NULL when it has none yet. */
 struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_queues *queues,
                                                      uint64_t stream_id);
+
+/* Adds a queue to a list that it is not in. */
+void spw_pool_stream_queue_list(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
+                                enum spw_queue_list_kind kind);
+
+/* Returns the first queue of a list, and the one behind `queue`; NULL at the end. */
+static inline struct spw_stream_queue *
+spw_pool_stream_queue_first(const struct spw_stream_queues *queues, enum spw_queue_list_kind kind)
+{
+    return queues->lists[kind].first;
+}
+
+static inline struct spw_stream_queue *
+spw_pool_stream_queue_next(struct spw_stream_queues *queues, const struct spw_stream_queue *queue,
+                           enum spw_queue_list_kind kind)
+{
+    queues->visits++;
+    return queue->links[kind].next;
+}
+
+/* Moves a queue to the end of a list that it is in. */
+void spw_pool_stream_queue_rotate(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
+                                  enum spw_queue_list_kind kind);
+
+/* Notes a free on a queue: raises its `seq` to the clock's present number. */
+static inline void spw_pool_stream_queue_stamp(struct spw_stream_queues *queues,
+                                               struct spw_stream_queue *queue)
+{
+    queue->seq = queues->clock;
+    if (__builtin_expect((queue->listed & 1u << SPW_QUEUES_BUSY) == 0, 0)) {
+        spw_pool_stream_queue_list(queues, queue, SPW_QUEUES_BUSY);
+    }
+}
 
 /* Returns the newest pending fence of a queue that has one. */
 static inline void *spw_pool_stream_queue_newest(const struct spw_stream_queue *queue)
@@ -131,6 +192,10 @@ struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_qu
 void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
                                   struct spw_fence_record record, bool completed);
 
-/* Makes a queue vacant if its stream is gone and nothing refers to it. */
+/* The stream's handle is gone. */
+void spw_pool_stream_queue_retire(struct spw_stream_queues *queues, struct spw_stream_queue *queue);
+
+/* Gives back memory that a queue without extents does not need. Makes it vacant if its stream is
+ * gone and nothing refers to it. */
 void spw_pool_stream_queue_collect(struct spw_stream_queues *queues,
                                    struct spw_stream_queue *queue);

@@ -17,18 +17,25 @@ uint64_t spw_pool_committed(const struct spw_pool *pool)
     return pool->backing.stock.tiers[SPW_TIER_DEVICE].total * pool->config.granule_bytes;
 }
 
-static uint64_t largest_free(const struct spw_pool *pool)
+static uint64_t largest_of(const struct spw_stream_queue *queue, uint64_t largest)
 {
-    uint64_t largest = 0;
+    for (int heap = 0; queue->extents.oldest != NULL && heap < SPW_HEAP_COUNT; heap++) {
+        uint64_t bytes = heap == SPW_HEAP_HOST ? 0 : spw_pool_shelf_largest(&queue->shelves[heap]);
 
-    for (uint32_t i = 0; i < pool->queues.count; i++) {
-        for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
-            uint64_t bytes = heap == SPW_HEAP_HOST
-                                 ? 0
-                                 : spw_pool_bins_largest(&pool->queues.by_number[i]->bins[heap]);
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
 
-            largest = bytes > largest ? bytes : largest;
-        }
+static uint64_t largest_free(struct spw_pool *pool)
+{
+    const struct spw_stream_queue *queue =
+        spw_pool_stream_queue_first(&pool->queues, SPW_QUEUES_BUSY);
+    uint64_t largest = largest_of(spw_pool_stream_queue_idle(&pool->queues), 0);
+
+    while (queue != NULL) {
+        largest = largest_of(queue, largest);
+        queue = spw_pool_stream_queue_next(&pool->queues, queue, SPW_QUEUES_BUSY);
     }
     return largest;
 }

@@ -44,8 +44,9 @@ static void retire_stream(CUstream handle)
 static void retire_context(CUcontext context, bool gone)
 {
     struct spw_stream_info info;
+    size_t cursor = 0;
 
-    while (spw_track_stream_forget_one_of(context, &info)) {
+    while (spw_track_stream_forget_one_of(context, &cursor, &info)) {
         end_stream(&info, gone);
     }
     if (spw_track_stream_forget_context(context, &info)) {

@@ -264,26 +264,33 @@ bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info)
     return hand_over(info, ret_info);
 }
 
-/* Takes out a created stream of the context; NULL when none is left. Caller holds the lock. */
-static struct spw_stream_info *take_one_of(CUcontext context)
+/* Takes out a created stream of the context, of those from `cursor` on; NULL when none is there.
+ * Caller holds the lock. */
+static struct spw_stream_info *take_one_of(CUcontext context, size_t *cursor)
 {
     const struct spw_stream_info *info;
-    size_t cursor = 0;
 
-    while ((info = spw_map_next(&spw_process.streams.created, &cursor)) != NULL) {
+    while ((info = spw_map_next(&spw_process.streams.created, cursor)) != NULL) {
         if (info->stream.context == context) {
+            --*cursor; /* another entry may move into its place */
             return spw_map_take(&spw_process.streams.created, (uintptr_t)info->stream.handle);
         }
     }
     return NULL;
 }
 
-bool spw_track_stream_forget_one_of(CUcontext context, struct spw_stream_info *ret_info)
+bool spw_track_stream_forget_one_of(CUcontext context, size_t *cursor,
+                                    struct spw_stream_info *ret_info)
 {
+    bool part = *cursor > 0;
     struct spw_stream_info *info;
 
     spw_lock(&spw_locks.streams);
-    info = take_one_of(context);
+    info = take_one_of(context, cursor);
+    if (info == NULL && part) {
+        *cursor = 0; /* other threads may have changed the table meanwhile */
+        info = take_one_of(context, cursor);
+    }
     spw_unlock(&spw_locks.streams);
     return hand_over(info, ret_info);
 }

@@ -28,8 +28,10 @@ int spw_track_stream_ordinal(CUcontext context);
 /* Forgets a created stream that is about to be destroyed; false when it was not known. */
 bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info);
 
-/* Forgets one of the created streams of a context; false when none is left. */
-bool spw_track_stream_forget_one_of(CUcontext context, struct spw_stream_info *ret_info);
+/* Forgets one of the created streams of a context; false when none is left. *cursor, which starts
+ * at 0, says where it looked last. */
+bool spw_track_stream_forget_one_of(CUcontext context, size_t *cursor,
+                                    struct spw_stream_info *ret_info);
 
 /* Forgets a context; *ret_info is its legacy default stream. False when it was not known. */
 bool spw_track_stream_forget_context(CUcontext context, struct spw_stream_info *ret_info);

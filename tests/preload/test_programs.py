@@ -38,6 +38,18 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["forward_retries"], 2 * len(calls))
         self.assertEqual(result.device()["ooms"], 2)
 
+    def test_many_streams(self):
+        """They take little host memory each, which the next ones use again."""
+        streams = 20000
+        result = self.run_program(PROGRAMS / "many_streams", streams, 3)
+        rounds = [[int(word) for word in line.split()] for line in result.stdout.splitlines()]
+        self.assertEqual(len(rounds), 3)
+        for living, gone in rounds:
+            self.assertLess(living, streams * 2048)
+            self.assertLess(gone, streams * 1536)
+        self.assertLess(rounds[2][0], rounds[1][0] + 64 * 1024)
+        self.assertLess(rounds[2][1], rounds[0][1] + 64 * 1024)
+
     def test_answers_about_blocks(self):
         """Equal except for handles of physical memory, which the pool's blocks do not support; and
         for CUDA IPC, which they support on a stream as well."""

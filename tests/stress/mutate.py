@@ -33,8 +33,10 @@ MUTANTS = {
         ('granule->queue == SPW_STREAM_QUEUE_IDLE ||', 'true ||')]),
     # Both are remembered, but by a number that a wait begun before the free may cover.
     'granule_of_old_number': ('backing.c', [
-        ('all->seq = backing->queues->clock;',
-         'all->seq = all->fenced == all->seq ? backing->queues->clock : all->seq;')]),
+        ('spw_pool_stream_queue_stamp(backing->queues, all);',
+         'if (all->fenced == all->seq) {\n'
+         '    spw_pool_stream_queue_stamp(backing->queues, all);\n'
+         '}\n')]),
     # A wait of the program is taken to cover what was freed while it waited.
     'wait_covers_too_much': ('stream_queue.c', [
         ('clock < queue->seq ? clock : queue->seq', 'queue->seq')]),
@@ -51,8 +53,9 @@ MUTANTS = {
          'false')]),
     # The order of memory freed on a stream is lost when the stream is destroyed.
     'fence_lost_at_destroy': ('free.c', [
-        ('(void)spw_pool_stream_queue_fence(&pool->queues, queue);\n        queue->retired',
-         'queue->fenced = queue->done = queue->seq;\n        queue->retired')]),
+        ('(void)spw_pool_stream_queue_fence(&pool->queues, queue);\n'
+         '        spw_pool_stream_queue_retire',
+         'queue->fenced = queue->done = queue->seq;\n        spw_pool_stream_queue_retire')]),
     # A stream's handle is used after the stream is destroyed.
     'handle_after_destroy': ('stream_queue.c', [
         ('queue->number == SPW_STREAM_QUEUE_ALL || queue->retired',

@@ -12,7 +12,6 @@ static unsigned long long last_id;
 struct sim_stream *sim_stream_new(CUcontext ctx, enum sim_stream_role role, unsigned int flags)
 {
     struct sim_stream *stream = calloc(1, sizeof(*stream));
-    struct sim_stream **end = &ctx->work->streams;
 
     if (stream == NULL) {
         return NULL;
@@ -23,10 +22,9 @@ struct sim_stream *sim_stream_new(CUcontext ctx, enum sim_stream_role role, unsi
     stream->id = ++last_id;
     stream->refs = 1;
     stream->sync_policy = CU_SYNC_POLICY_AUTO;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = stream;
+    stream->place = ctx->work->end != NULL ? ctx->work->end : &ctx->work->streams;
+    *stream->place = stream;
+    ctx->work->end = &stream->next;
     return stream;
 }
 
@@ -69,12 +67,12 @@ void sim_stream_unref(struct sim_stream *stream)
 
 static void unlink_from_context(struct sim_stream *stream)
 {
-    struct sim_stream **place = &stream->ctx->work->streams;
-
-    while (*place != stream) {
-        place = &(*place)->next;
+    *stream->place = stream->next;
+    if (stream->next != NULL) {
+        stream->next->place = stream->place;
+    } else {
+        stream->ctx->work->end = stream->place;
     }
-    *place = stream->next;
     stream->next = NULL;
     stream->ctx = NULL;
     sim_stream_unref(stream);

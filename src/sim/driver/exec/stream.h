@@ -31,6 +31,7 @@ enum sim_stream_role {
 
 struct sim_stream {
     struct sim_stream *next;        /* of its context */
+    struct sim_stream **place;      /* what points to it there */
     struct sim_stream *active_next; /* streams with pending items, see schedule.h */
     struct sim_stream *active_prev;
     CUcontext ctx;         /* NULL when the context is gone: then nothing is pending */

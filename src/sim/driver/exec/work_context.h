@@ -15,6 +15,7 @@ struct sim_work_context {
     struct sim_work_context *next; /* of all that live */
     CUcontext ctx;
     struct sim_stream *streams; /* all that have not ended or hold pending work; a reference each */
+    struct sim_stream **end;    /* where the next one goes; NULL: to `streams` */
     struct sim_stream *legacy;  /* created with the context */
     struct sim_stream *internal; /* created at the first cuCtxRecordEvent */
     struct sim_fences waits;     /* cuCtxWaitEvent: what all later work waits for */
