@@ -87,7 +87,7 @@ def report(recording: str | os.PathLike[str] | None = None, *,
         recording = library.about("recording")
         if not recording:
             return _failed("there is no recording to report: start the program with "
-                           "`spillway run --record FILE -- ...`, and use CUDA first")
+                           "`spillway run --record FILE -- ...`, and use device memory first")
     source = os.fspath(recording)
     command = find_command()
     if command is None:

@@ -28,10 +28,10 @@ int spw_create_link(int fd, const char *name);
 int spw_create_name(int fd, const char *path, char *ret_name, size_t capacity);
 
 /* Opens `path`, if relative below the folder in which the process started (common/start.h), with
- * flags of open(2), and the mode of a new file; O_CLOEXEC is added. A symbolic link as the last part
- * of the path is followed when it belongs to the caller or to root, or when only its owner's folder
- * can hold it: one that is neither sticky nor writable by all. Otherwise errno is EACCES. With
- * O_NOFOLLOW no link is followed. */
+ * flags of open(2), and the mode of a new file; O_CLOEXEC is added. A symbolic link as the last
+ * part of the path is followed when it belongs to the caller or to root, or when only its owner's
+ * folder can hold it: one that is neither sticky nor writable by all. Otherwise errno is EACCES.
+ * With O_NOFOLLOW no link is followed. */
 int spw_create_open(const char *path, int flags, mode_t mode);
 
 /* Opens `path` so with fdopen(3), as a new or an emptied file. This one allocates. NULL on a

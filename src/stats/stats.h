@@ -150,8 +150,6 @@ struct spw_stats {
     int device_count; /* visible devices */
     uint64_t start;   /* of the process, in clock ticks since boot: detects a recycled pid */
     uint8_t summary;  /* enum spw_summary: SPILLWAY_SUMMARY */
-    bool of_rank;     /* the statistics file is named after a rank: %r */
-    bool simulated;   /* the GPU */
     char mode[SPW_STATS_NAME];
     char why[SPW_STATS_PATH];     /* why this mode, in words */
     char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */
@@ -161,6 +159,8 @@ struct spw_stats {
     char rule_names[SPW_ACCOUNTS][SPW_STATS_RULE];    /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
     int64_t rank;                                     /* in a distributed job; -1: none */
+    bool of_rank;   /* the statistics file is named after a rank: %r */
+    bool simulated; /* the GPU */
     struct spw_stats_control control;
     struct spw_stats_oom oom;
     struct spw_stats_device devices[SPW_DEVICES_MAX];

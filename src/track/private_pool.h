@@ -3,7 +3,7 @@
  *
  * No call tells about them. But while the allocator asks for memory, an object in one of its frames
  * (AllocParams of c10/cuda/CUDACachingAllocator.cpp) holds the size and the address of the pool,
- * and a pool holds its owner. Both are as here since PyTorch 2.1. A pool is recognised by its whole
+ * and a pool holds its owner. Seen in PyTorch 2.11. A pool is recognised by its whole
  * structure: where it looks different, nothing is known. Locking: none. */
 #pragma once
 

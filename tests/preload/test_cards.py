@@ -98,7 +98,8 @@ class Cards(harness.Case):
 
     def test_range(self):
         """Each number of it is a value, and bisection tries a few."""
-        result, rows = self.fit("gib={n}", flags=("--vary", "n=8,10..40,60"), cards=("rtx3090-24g",))
+        result, rows = self.fit("gib={n}", flags=("--vary", "n=8,10..40,60"),
+                                cards=("rtx3090-24g",))
         self.assertEqual(rows["rtx3090-24g"].split()[3], "23")
         self.assertIn("; 24 does not fit", rows["rtx3090-24g"])
         self.assertIn("\n\nwhat each value that was run needs, without a limit:\nn ", result.stdout)
@@ -111,8 +112,8 @@ class Cards(harness.Case):
         result, rows = self.fit("-c", script, "{n}", flags=("--vary", "n=4,x"), program="sh",
                                 cards=("a100-40g",))
         self.assertIn("; with x it fails", rows["a100-40g"])
-        self.assertRegex(result.stdout, r"(?m)^x .*  the command fails \(exit code 9\): ValueError: "
-                                        "no batch of x$")
+        self.assertRegex(result.stdout, r"(?m)^x .*  the command fails \(exit code 9\): "
+                                        "ValueError: no batch of x$")
         result, _ = self.fit("-c", script, "{n}", flags=("--vary", "n=y"), program="sh",
                              cards=("a100-40g",), status=1)
         self.assertIn("the command fails on every GPU (exit code 9): ValueError: no batch of y; "
@@ -146,7 +147,8 @@ class Cards(harness.Case):
                                      r"or v100-32g\)"),
                 (("--gpus", "t4-16g,"), r"--gpus: a name is empty \(expected NAME,NAME"),
                 (("--vary", "bs=1,2"), r"--vary: \{bs\} is not in the command: write \{bs\} where"),
-                (("--vary", "n=4..1"), r"--vary: 4\.\.1 goes down \(expected the least first: 1\.\.4"),
+                (("--vary", "n=4..1"), r"--vary: 4\.\.1 goes down \(expected the least first: "
+                                       r"1\.\.4\)"),
                 (("--vary", "n=1..100"), "--vary: more than 64 values"),
                 (("--vary", "bs"), r"--vary=bs: no name and values \(expected NAME=VALUE"),
                 (("--vary", "n=1,,2"), r"--vary: a value is empty"),

@@ -92,7 +92,7 @@ class Messages(harness.Case):
                 (("run", "--limit", EVIL, "--", "true"), 2, SEEN),
                 (("run", "--" + EVIL, "--", "true"), 2, SEEN),
                 (("sim", "--", self.folder / evil), 127, SEEN),
-                (("sim", "--policy", EVIL, "--", "true"), 0, SEEN),
+                (("sim", "--policy", EVIL, "--", "true"), 2, SEEN),
                 (("policy", "check", policy.name), 0, ""),
                 (("policy", "check", bad.name), 1, SEEN),
                 (("policy", "check", EVIL), 1, f"{SEEN}:1:1: "),

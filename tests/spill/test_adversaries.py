@@ -10,8 +10,8 @@ import harness
 
 THROUGH = harness.ROOT / "tests/spill/through"
 PERIODIC = harness.ROOT / "tests/spill/periodic"
-WAYS = ("none", "kernel", "name", "copy", "once", "graph", "copied", "rows", "batch", "global", "pinned",
-        "managed", "map")
+WAYS = ("none", "kernel", "name", "copy", "once", "graph", "copied", "rows", "batch", "global",
+        "pinned", "managed", "map")
 SEEDS = range(1, 31) if LONG else (1,)
 
 

@@ -15,6 +15,7 @@ OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 1, "CHECK": "on", "LOG": "info", *
 LINES = [SPILL_LINE, "CUDA IPC", "simulated GPU with", "mode auto", "mode tensor"]
 TRIED = r"device 0: chunks at ([^:]*): (.*)"
 KNOWN = r"device 0: chunks of host memory: an earlier process found (.*)"
+MISSING = "the command spillway, which tries where the driver can map host memory, is not beside"
 CAUGHT = "a sanitizer catches the signal and ends the process that tries with an exit code"
 MEMINFO = "MemTotal: {} kB\nMemAvailable: {} kB\n"
 
@@ -27,7 +28,7 @@ class Host(harness.Case):
         result = self.run_command([MOVES, "pointers"], env)
         self.assertEqual(result.status, 0, result.stderr)
         for line in result.said():
-            allowed = [*LINES, TRIED, KNOWN] + [PINNED_LINE] * pinned
+            allowed = [*LINES, TRIED, KNOWN] + [PINNED_LINE, MISSING] * pinned
             self.assertTrue(any(re.search(pattern, line) for pattern in allowed), line)
         result.stats = harness.json.loads((self.folder / "stats").read_text())
         if pinned:
@@ -79,9 +80,10 @@ class Host(harness.Case):
     def test_command_is_missing(self):
         """Without the command nothing is tried in the process instead."""
         shutil.copy(harness.OBJECT, self.folder)
-        tried, _ = self.spill({"LD_PRELOAD": str(self.folder / "libspillway.so")}, pinned=True,
-                              SIM_HOST_NUMA="crash")
+        tried, result = self.spill({"LD_PRELOAD": str(self.folder / "libspillway.so")}, pinned=True,
+                                   SIM_HOST_NUMA="crash")
         self.assertEqual(tried, [])
+        self.assertIn(f"{MISSING} {self.folder}/libspillway.so", result.stderr)
 
     def test_verdict_is_kept(self):
         runs = self.folder / "run"

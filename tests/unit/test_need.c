@@ -110,7 +110,11 @@ static void test_terms(void **state)
     device.live_peak_bytes = 3000 * MIB;
 
     device.own_peak_bytes = 800 * MIB; /* more than the table says */
-    device.host_peak_bytes = 1;        /* it spilled: all that lived counts */
+    device.host_peak_bytes = 1;        /* a policy placed it there */
+    device.placed_peak_bytes = 1;
+    need = spw_cli_need_of(&device, profile);
+    assert_term(&need, SPW_CLI_TERM_PROGRAM, 1000 * MIB, 1000 * MIB, SPW_CLI_EXACT);
+    device.spilled = true; /* all that lived counts */
     need = spw_cli_need_of(&device, profile);
     assert_term(&need, SPW_CLI_TERM_PROGRAM, 3000 * MIB, 3000 * MIB, SPW_CLI_EXACT);
     assert_term(&need, SPW_CLI_TERM_CONTEXT, 800 * MIB, 800 * MIB, SPW_CLI_CALIBRATED);

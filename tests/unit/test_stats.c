@@ -194,29 +194,6 @@ static void test_path_directives(void **state)
     in_child(expand);
 }
 
-/* With %r, only a process that used memory writes. */
-static void write_for_a_rank(void)
-{
-    struct spw_stats *stats;
-    char path[160];
-
-    unsetenv("RANK");
-    snprintf(path, sizeof(path), "%s", in_folder("r-%r.json"));
-    stats = start(path);
-    CHECK(spw_stats_write(stats));
-    CHECK(!exists(in_folder("r-0.json")));
-    spw_counter_set(&stats->devices[1].counters.live_peak_bytes, 1);
-    CHECK(spw_stats_write(stats));
-    CHECK(spw_stats_path_owner(in_folder("r-0.json")) == getpid());
-    CHECK(!spw_stats_path_has("%%r-%p-%", 'r'));
-}
-
-static void test_files_of_ranks(void **state)
-{
-    in_child(write_for_a_rank);
-    assert_int_equal(unlink(in_folder("r-0.json")), 0);
-}
-
 static void write_and_leave(void)
 {
     CHECK(spw_stats_write(start(in_folder("s.json"))));
@@ -734,7 +711,6 @@ int main(void)
         cmocka_unit_test(test_contract_keys),
         cmocka_unit_test(test_escaping),
         cmocka_unit_test(test_path_directives),
-        cmocka_unit_test(test_files_of_ranks),
         cmocka_unit_test(test_own_file_is_replaced),
         cmocka_unit_test(test_second_process_appends_its_pid),
         cmocka_unit_test(test_earlier_run_is_removed),

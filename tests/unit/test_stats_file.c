@@ -51,6 +51,28 @@ static void write_twice(void)
     CHECK(strstr(content(in_folder("s.json")), "\"ooms\": 1") != NULL);
 }
 
+/* With %r, only a process that used memory writes. */
+static void write_for_a_rank(void)
+{
+    struct spw_stats *stats = spw_stats_create();
+
+    unsetenv("RANK");
+    spw_stats_start(stats, "auto", "no allocator is configured", in_folder("r-%r.json"),
+                    SPW_SUMMARY_OFF, 2);
+    CHECK(spw_stats_write(stats));
+    CHECK(access(in_folder("r-0.json"), F_OK) != 0);
+    spw_counter_set(&stats->devices[1].counters.live_peak_bytes, 1);
+    CHECK(spw_stats_write(stats));
+    CHECK(spw_stats_path_owner(in_folder("r-0.json")) == getpid());
+    CHECK(!spw_stats_path_has("%%r-%p-%", 'r'));
+}
+
+static void test_files_of_ranks(void **state)
+{
+    in_child(write_for_a_rank);
+    assert_int_equal(unlink(in_folder("r-0.json")), 0);
+}
+
 static void expect_empty_folder(void)
 {
     assert_int_equal(rmdir(folder), 0);
@@ -158,6 +180,7 @@ static void test_other_file_systems(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files_of_ranks),
         cmocka_unit_test(test_killed_while_writing),
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_name_cannot_be_had),

@@ -60,8 +60,7 @@ struct spw_cli_fit_answer {
 struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
                                           const struct spw_gpu_profile *card, size_t value);
 
-/* What the command said last in a run that failed, with ": " before it; "" where it said nothing.
- */
+/* The last line of the command in a run that failed, with ": " before it, or "". */
 const char *spw_cli_fit_failure(const struct spw_cli_fit_session *session, size_t value);
 
 /* What a run says of the GPU that it was made on; the verdict is FITS or FAILED. */
