@@ -1,6 +1,7 @@
 #include "common/start.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,29 +10,37 @@
 
 static char folder[PATH_MAX]; /* "": not known */
 
-/* The C library's getcwd would allocate memory. The kernel's also answers a folder that is out of
- * reach, not with an absolute path. */
+/* Another library's constructor may use CUDA before ours runs: then it is noted here at once. The C
+ * library's getcwd would allocate memory. The kernel's also answers a folder that is out of reach,
+ * not with an absolute path. */
 __attribute__((constructor)) static void note_folder(void)
 {
+    static _Atomic bool noted;
+
+    if (atomic_load_explicit(&noted, memory_order_acquire)) {
+        return;
+    }
     if (syscall(SYS_getcwd, folder, sizeof(folder)) <= 0 || folder[0] != '/') {
         folder[0] = '\0';
     }
+    atomic_store_explicit(&noted, true, memory_order_release);
 }
 
 const char *spw_start_folder(void)
 {
+    note_folder();
     return folder[0] != '\0' ? folder : NULL;
 }
 
 bool spw_start_path(const char *path, char *ret_path, size_t capacity)
 {
-    const char *below = folder[1] != '\0' ? folder : "";
+    const char *below = spw_start_folder();
     int length = -1;
 
     if (*path == '/') {
         length = snprintf(ret_path, capacity, "%s", path);
-    } else if (folder[0] != '\0') {
-        length = snprintf(ret_path, capacity, "%s/%s", below, path);
+    } else if (below != NULL) {
+        length = snprintf(ret_path, capacity, "%s/%s", below[1] != '\0' ? below : "", path);
     }
     if (length < 0 || (size_t)length >= capacity) {
         ret_path[0] = '\0';

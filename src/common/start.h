@@ -4,7 +4,8 @@
  * this object in LD_PRELOAD) is still meant as it was at the start, and what lies in the folder of
  * later is nobody's choice. So nothing here is ever relative to that one.
  *
- * The folder is noted when the code is loaded: one system call. No locking, no allocation. */
+ * The folder is noted when the code is loaded, or at the first question before that: one system
+ * call. No locking, no allocation. */
 #pragma once
 
 #include <limits.h>

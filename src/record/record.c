@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/options.h"
 #include "common/sleep.h"
+#include "common/start.h"
 #include "common/thread_name.h"
 #include "record/sites.h"
 #include "record/writer.h"
@@ -477,7 +478,10 @@ void spw_record_start(const struct spw_record_start *start)
     static bool registered;
 
     if (!spw_stats_path_expand(start->path, due_path, sizeof(due_path))) {
-        spw_log_always("cannot make the recording %s: %s", start->path, strerror(ENAMETOOLONG));
+        spw_log_always("cannot make the recording %s: %s", start->path,
+                       start->path[0] != '/' && spw_start_folder() == NULL
+                           ? "the folder that it starts from is gone"
+                           : strerror(ENAMETOOLONG));
         return;
     }
     for (int i = 0; i < start->devices && i < SPW_DEVICES_MAX; i++) {

@@ -60,6 +60,16 @@ class Folders(harness.Case):
             self.assertGreaterEqual(device["host_bytes"], 32 * MIB)
             self.assertEqual(device["pinned_bytes"], 0)
 
+    def test_the_folder_is_gone(self):
+        gone = self.folder / "gone"
+        gone.mkdir()
+        start = f"cd {gone} && rmdir {gone} && exec {PROGRAMS / 'wanders'} after {self.there}"
+        result = self.run_command(["sh", "-c", start],
+                                  harness.environment(SUMMARY="off", RECORD="a.spw", LOG="error"))
+        self.assertEqual((result.status, result.stdout), (0, "done\n"), result.stderr)
+        self.assertEqual(result.said(), [
+            "spillway: cannot make the recording a.spw: the folder that it starts from is gone"])
+
     def test_files_of_variables(self):
         """They are those of the folder in which the process started."""
         (self.folder / "p.json").write_text(POLICY.replace("NAME", "mine"))

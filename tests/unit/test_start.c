@@ -14,6 +14,15 @@
 #include <cmocka.h>
 
 static char self[PATH_MAX];
+static bool early;
+
+/* Runs before the constructor of what is tested, as that of another library may. */
+__attribute__((constructor(101))) static void ask_early(void)
+{
+    char found[PATH_MAX];
+
+    early = spw_start_folder() != NULL && spw_start_path("a", found, sizeof(found));
+}
 
 /* The exit status of this program, started with `question` in a folder; `gone`: one that is
  * removed before. */
@@ -56,7 +65,7 @@ static bool answer(const char *question, const char *folder)
                found[0] == '\0' && leads_to("/a", "/a");
     }
     (void)snprintf(expected, sizeof(expected), "%s/a/b", folder);
-    return strcmp(spw_start_folder(), folder) == 0 && leads_to("a/b", expected) &&
+    return early && strcmp(spw_start_folder(), folder) == 0 && leads_to("a/b", expected) &&
            leads_to("/a", "/a") && !spw_start_path("a", small, sizeof(small)) &&
            !spw_start_path("/2345678", small, sizeof(small)) &&
            spw_start_path("/234567", small, sizeof(small));
