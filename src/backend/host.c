@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/room.h"
 #include "common/start.h"
+#include "common/uncancelled.h"
 #include "driver/host_place.h"
 #include "driver/host_verdict.h"
 
@@ -67,6 +68,7 @@ static void tell_missing(int ordinal, const char *folder)
 bool spw_backend_host_seek(struct spw_driver *driver, int ordinal, CUdevice device,
                            CUmemLocation *ret_place)
 {
+    SPW_UNCANCELLED;
     char SPW_ROOM *own = spw_room_take(3 * PATH_MAX);
     char *command = own + PATH_MAX, *library = own + 2 * PATH_MAX;
     const char *folder = own == NULL ? NULL : spw_start_own_folder(own);

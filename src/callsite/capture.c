@@ -4,6 +4,7 @@
 #include "common/lock.h"
 #include "common/stack.h"
 #include "common/thread_name.h"
+#include "common/uncancelled.h"
 #include "callsite/modules.h"
 #include "callsite/native.h"
 #include "callsite/stack_cache.h"
@@ -64,6 +65,7 @@ static void end_thread(void *kept)
 
 static __attribute__((noinline)) struct thread *begin_thread(void)
 {
+    SPW_UNCANCELLED;
     struct thread *thread;
 
     if (!atomic_load_explicit(&spw_callsite_started, memory_order_acquire) ||
@@ -185,6 +187,7 @@ static uint32_t enter(struct thread *thread, const struct place *place)
  * its stack left to walk it. */
 static __attribute__((noinline)) uint32_t see(struct thread *thread, const struct place *place)
 {
+    SPW_UNCANCELLED;
     struct spw_stack *stack = &thread->stack;
     uint32_t site;
 

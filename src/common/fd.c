@@ -1,5 +1,6 @@
 #include "common/fd.h"
 
+#include "common/uncancelled.h"
 #include "common/utf8.h"
 
 #include <errno.h>
@@ -125,6 +126,7 @@ bool spw_fd_write(int fd, const char *text, size_t length)
 
 bool spw_fd_write_line(int fd, char *line, size_t capacity, const char *format, va_list arguments)
 {
+    SPW_UNCANCELLED;
     size_t begin = strlen(line);
 
     if (vsnprintf(line + begin, capacity - begin, format, arguments) < 0) {

@@ -1,6 +1,7 @@
 #include "migrate/host_memory.h"
 
 #include "common/room.h"
+#include "common/uncancelled.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -149,6 +150,7 @@ static void read_groups(const char *root, const struct group_kind *kind, const c
 
 void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_memory *ret_memory)
 {
+    SPW_UNCANCELLED;
     static const struct group_kind unified = {"/sys/fs/cgroup", "memory.max", "memory.current",
                                               "inactive_file"};
     static const struct group_kind separate = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",

@@ -6,6 +6,7 @@
 #include "common/sleep.h"
 #include "common/start.h"
 #include "common/thread_name.h"
+#include "common/uncancelled.h"
 #include "record/sites.h"
 #include "record/writer.h"
 #include "stats/output.h"
@@ -143,6 +144,7 @@ static void name_all(const struct spw_record_start *start)
 /* Makes the file that is due. */
 static __attribute__((noinline, cold)) void make_file(void)
 {
+    SPW_UNCANCELLED;
     struct spw_record_start start = due;
 
     due.path = NULL;

@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "common/size.h"
+#include "common/uncancelled.h"
 #include "track/device.h"
 #include "track/indirect.h"
 #include "serve/oom.h"
@@ -235,6 +236,7 @@ static void tell(const struct spw_oom *oom, const struct spw_pool_usage *usage, 
 /* Accounts a refusal; oom->missing_bytes is still to be set. */
 static void refuse(struct spw_oom *oom, enum spw_err err)
 {
+    SPW_UNCANCELLED;
     struct spw_pool_usage usage;
     uint64_t refusals;
     bool new_site;

@@ -3,6 +3,7 @@
 #include "common/create.h"
 #include "common/log.h"
 #include "common/room.h"
+#include "common/uncancelled.h"
 #include "common/write.h"
 #include "stats/output.h"
 #include "stats/path.h"
@@ -355,6 +356,7 @@ static bool has_used_memory(const struct spw_stats *stats)
 
 bool spw_stats_write(struct spw_stats *stats)
 {
+    SPW_UNCANCELLED;
     const char *path = spw_stats_output_path(SPW_STATS_FILE);
     int saved = errno;
     bool written;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/lock.h"
+#include "common/uncancelled.h"
 #include "common/log.h"
 #include "track/contexts.h"
 #include "track/lease.h"
@@ -66,6 +67,7 @@ static void note_used(int ordinal)
 
 struct spw_pool *spw_track_device_open(struct spw_device *device)
 {
+    SPW_UNCANCELLED;
     struct spw_pool *pool = NULL;
     size_t cursor = 0;
     struct spw_migrate *tier;
@@ -212,6 +214,7 @@ static void keep(const struct closed *closed)
 
 bool spw_track_device_sweep(void)
 {
+    SPW_UNCANCELLED;
     struct closed **link = &in_use, *closed;
     bool any = false;
 
@@ -232,6 +235,7 @@ bool spw_track_device_sweep(void)
 
 bool spw_track_device_close_unused(struct spw_device *device, enum spw_closing closing)
 {
+    SPW_UNCANCELLED;
     struct closed closed;
     bool ended;
 

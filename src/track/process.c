@@ -2,6 +2,7 @@
 
 #include "common/lock.h"
 #include "common/options.h"
+#include "common/uncancelled.h"
 
 #include <stdlib.h>
 
@@ -80,6 +81,7 @@ static void watch_exit(void)
 
 void spw_track_start(void)
 {
+    SPW_UNCANCELLED;
     struct spw_driver *driver = spw_track_driver();
 
     if (spw_track_off()) {

@@ -9,6 +9,7 @@
 #include "track/lease.h"
 #include "track/private_pool.h"
 #include "track/unseen.h"
+#include "common/uncancelled.h"
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
 #include "migrate/migrate.h"
@@ -300,6 +301,7 @@ void spw_track_spill_rest(struct spw_device *device)
 enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum spw_err refused,
                                    struct spw_result *ret_result)
 {
+    SPW_UNCANCELLED;
     struct spw_migrate *tier = tier_of(request->device);
     struct spw_request asked = request->asked;
 

@@ -50,6 +50,16 @@ class Programs(harness.Case):
         self.assertLess(rounds[2][0], rounds[1][0] + 64 * 1024)
         self.assertLess(rounds[2][1], rounds[0][1] + 64 * 1024)
 
+    def test_a_thread_is_cancelled(self):
+        """In its own calls, not in those of CUDA, while it holds a lock."""
+        everything = {"LOG": f"debug:{self.folder / 'log'}", "RECORD": self.folder / "a.spw",
+                      "SITES": "native"}
+        for options in {}, everything:
+            result = self.run_program(PROGRAMS / "cancelled", SIM_MEMORY="64MiB",
+                                      SIM_HOST_MEMORY="256MiB", timeout=20,
+                                      allow=[OOM_LINE, "is full: for a block"], **options)
+            self.assertEqual(result.stdout, "3 calls, cancelled\ndone\n")
+
     def test_answers_about_blocks(self):
         """Equal except for handles of physical memory, which the pool's blocks do not support; and
         for CUDA IPC, which they support on a stream as well."""

@@ -1,0 +1,28 @@
+/* Parts in which a thread of the program is not cancelled. No locking.
+ *
+ * Most functions that work on files are cancellation points. A thread that ended in one would keep
+ * the locks that it holds, and all others would wait for ever. What is no cancellation point in a
+ * driver is none in spillway: the thread is cancelled at the next one of its own. */
+#pragma once
+
+#include <pthread.h>
+#include <stddef.h>
+
+static inline int spw_uncancelled_begin(void)
+{
+    int before;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static inline void spw_uncancelled_end(const int *before)
+{
+    (void)pthread_setcancelstate(*before, NULL);
+}
+
+/* A declaration: from here to the end of the scope. It costs some nanoseconds, so it is for rare
+ * paths. */
+#define SPW_UNCANCELLED                                                                            \
+    __attribute__((cleanup(spw_uncancelled_end), unused)) const int spw_uncancelled =              \
+        spw_uncancelled_begin()
