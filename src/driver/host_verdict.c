@@ -15,6 +15,7 @@
 #include "common/fd.h"
 #include "common/options.h"
 #include "common/room.h"
+#include "common/start.h"
 
 enum { LINE_BYTES = 128, FILE_BYTES = SPW_VERDICT_KEY + LINE_BYTES, STATUS_BYTES = 8192 };
 
@@ -87,7 +88,7 @@ static bool folder_of(bool simulated, bool make, char ret_folder[PATH_MAX])
     int length;
 
     if (simulated || ((cache == NULL || *cache != '/') && (home == NULL || *home != '/'))) {
-        return run != NULL && snprintf(ret_folder, PATH_MAX, "%s", run) < PATH_MAX;
+        return run != NULL && spw_start_path(run, ret_folder, PATH_MAX);
     }
     length = cache != NULL && *cache == '/' ? snprintf(ret_folder, PATH_MAX, "%s", cache)
                                             : snprintf(ret_folder, PATH_MAX, "%s/.cache", home);

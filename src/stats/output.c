@@ -1,5 +1,7 @@
 #include "stats/output.h"
 
+#include "common/start.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +16,9 @@ static char paths[SPW_STATS_OUTPUTS][SPW_STATS_PATH];
 
 void spw_stats_output_begin(const char *shared)
 {
-    snprintf(beside, sizeof(beside), "%s", shared);
+    if (shared[0] == '\0' || !spw_start_path(shared, beside, sizeof(beside))) {
+        beside[0] = '\0';
+    }
     for (int i = 0; i < SPW_STATS_OUTPUTS; i++) {
         paths[i][0] = '\0';
     }

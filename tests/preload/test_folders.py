@@ -74,12 +74,15 @@ class Folders(harness.Case):
         """They are those of the folder in which the process started."""
         (self.folder / "p.json").write_text(POLICY.replace("NAME", "mine"))
         (self.there / "p.json").write_text(POLICY.replace("NAME", "theirs"))
+        for folder in self.folder / "run", self.there / "run":
+            folder.mkdir()
         for when in "before", "after":
-            self.wander(when, STATS=f"{when}-%p.json", RECORD=f"{when}.spw", POLICY="p.json",
-                        LOG=f"info:{when}.log", SIM_LOG=f"{when}-calls.log")
+            self.wander(when, RUN_DIR="run", STATS=f"{when}-%p.json", RECORD=f"{when}.spw",
+                        POLICY="p.json", LOG=f"info:{when}.log", SIM_LOG=f"{when}-calls.log")
             written, = self.folder.glob(f"{when}-*.json")
             self.assertIn('"mine"', written.read_text())
             self.assertIn("rule", (self.folder / f"{when}.log").read_text())
+            self.assertEqual(list((self.there / "run").iterdir()), [])
             for name in f"{when}.spw", f"{when}-calls.log":
                 self.assertGreater((self.folder / name).stat().st_size, 0, name)
         self.assertEqual(sorted(path.name for path in self.there.iterdir() if path.is_file()),
