@@ -53,6 +53,15 @@ void spw_pool_poll_some_queues(struct spw_pool *pool, const struct spw_stream_qu
     poll_queues(pool, except, /* record */ true, POLLED_SOME);
 }
 
+/* Before a request is refused: what is complete may be of any stream. A fence recorded on an idle
+ * stream is complete at the second look. */
+static void poll_all_queues(struct spw_pool *pool)
+{
+    for (int look = 0; look < 2; look++) {
+        poll_queues(pool, NULL, /* record */ look == 0, UINT32_MAX);
+    }
+}
+
 bool spw_pool_has_pending(const struct spw_pool *pool)
 {
     return pool->queues.lists[SPW_QUEUES_FENCED].count > 0 || pool->queues.waiters > 0;
@@ -67,6 +76,7 @@ enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool, bool briefly)
 
     if (queue == NULL) {
         if (pool->queues.waiters == 0) {
+            poll_all_queues(pool);
             return SPW_E_NO_MEMORY;
         }
         spw_lock_wait(&pool->lock, &pool->waited);
@@ -81,6 +91,9 @@ enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool, bool briefly)
     pool->queues.waiters--;
     spw_pool_stream_queue_waited(&pool->queues, queue, record, err == SPW_OK);
     spw_pool_space_release_completed(&pool->space, queue);
+    if (err != SPW_OK) {
+        poll_all_queues(pool);
+    }
     pthread_cond_broadcast(&pool->waited);
     return err;
 }

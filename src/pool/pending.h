@@ -26,5 +26,5 @@ bool spw_pool_has_pending(const struct spw_pool *pool);
 
 /* Blocks until one pending fence has completed, or for a short time only where there is another way
  * to get memory (`briefly`); the lock is released meanwhile. SPW_E_NO_MEMORY when nothing is
- * pending, or the backend's error. */
+ * pending, or the backend's error: then every queue was polled once more. */
 enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool, bool briefly);

@@ -142,12 +142,42 @@ static void test_steal_beside_many(void **state)
     pool_close(&f);
 }
 
+/* Work of thousands of streams does not end, as it waits for what the program does next. The memory
+ * of one that has ended is found nevertheless. */
+static void test_one_is_complete_among_many(void **state)
+{
+    enum { STUCK = 3000, ENDED = 2 };
+    struct spw_stream ended = {.id = ENDED, .handle = (void *)(uintptr_t)ENDED}, stream;
+    uint64_t addresses[STUCK], address;
+    struct pool_fixture f;
+
+    pool_open_small(&f, 4096, STUCK + 1, 100);
+    for (int i = 0; i < STUCK; i++) {
+        stream = nth(i * FAKE_STREAMS); /* to the device they are one */
+        assert_int_equal(pool_try(f.pool, GRANULE, &stream, NULL, &addresses[i]), SPW_OK);
+    }
+    assert_int_equal(pool_try(f.pool, GRANULE, &ended, NULL, &address), SPW_OK);
+    for (int i = 0; i < STUCK; i++) {
+        stream = nth(i * FAKE_STREAMS);
+        assert_int_equal(spw_pool_free(f.pool, addresses[i], &stream), SPW_OK);
+    }
+    assert_int_equal(spw_pool_free(f.pool, address, &ended), SPW_OK);
+    f.vm.stream_finished[ENDED] = UINT64_MAX;
+    f.vm.fail_call = FAKE_WAIT_HOST;
+    f.vm.fail_more = SIZE_MAX;
+    address = pool_alloc(&f, GRANULE, NULL);
+    f.vm.fail_call = -1;
+    pool_free(&f, address, NULL);
+    pool_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pending_work_on_all),
         cmocka_unit_test(test_memory_of_a_stream_and_its_end),
         cmocka_unit_test(test_bins_come_and_go),
+        cmocka_unit_test(test_one_is_complete_among_many),
         cmocka_unit_test(test_steal_beside_many),
     };
 
