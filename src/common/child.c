@@ -123,8 +123,10 @@ __attribute__((no_sanitize("address"))) static int be_helper(void *context)
         !redirect(null, STDERR_FILENO)) {
         return CANNOT_START;
     }
-    /* A relative path in a variable, such as LD_LIBRARY_PATH, is meant from there. */
-    if (spw_start_folder() != NULL && syscall(SYS_chdir, spw_start_folder()) != 0) {
+    /* A relative path in a variable, such as LD_LIBRARY_PATH, is meant from there, and leads to
+     * nothing where that is gone or may not be entered any more. */
+    if ((spw_start_folder() == NULL || syscall(SYS_chdir, spw_start_folder()) != 0) &&
+        syscall(SYS_chdir, "/") != 0) {
         return CANNOT_START;
     }
     sigemptyset(&none);

@@ -70,6 +70,19 @@ class Folders(harness.Case):
         self.assertEqual(result.said(), [
             "spillway: cannot make the recording a.spw: the folder that it starts from is gone"])
 
+    def test_it_spills_though_the_folder_is_removed(self):
+        start = self.folder / "start"
+        start.mkdir()
+        stats = self.folder / "stats.json"
+        result = self.run_command(
+            ["sh", "-c", f"cd {start} && exec {PROGRAMS / 'wanders'} removes {self.there}"],
+            harness.environment(SUMMARY="off", SIM_MEMORY="64MiB", STATS=stats))
+        self.assertEqual((result.status, result.stdout), (0, "done\n"), result.stderr)
+        self.assertFalse(start.exists())
+        self.assertEqual([line for line in result.said() if "is full: for a block" not in line], [])
+        device = harness.json.loads(stats.read_text())["devices"][0]
+        self.assertGreaterEqual(device["host_bytes"], 32 * MIB)
+
     def test_files_of_variables(self):
         """They are those of the folder in which the process started."""
         (self.folder / "p.json").write_text(POLICY.replace("NAME", "mine"))
