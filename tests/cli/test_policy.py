@@ -157,6 +157,9 @@ class Check(Case):
                                       r'"nn\.Attention\.forward" matches nothing, .*, expected '
                                       r'"forward", .* "module_class": "nn\.Attention" beside '
                                       r'"python"\n$')
+        rules[1]["match"] = {"python": {"function": "f.<locals>.g"}}
+        done = run("policy", "check", self.write({"version": 1, "rules": rules}), cwd=self.folder)
+        self.assertRegex(done.stderr, r'"f\.<locals>\.g" matches nothing, .*, expected "g"\n$')
 
     def test_usage(self):
         for arguments in ([], ["check"], ["chek", "a"], ["explain", "a"],

@@ -59,9 +59,14 @@ static bool tell_class(const char *file, const struct spw_policy_rule *rule, con
     }
     fprintf(stderr,
             "%s:%zu:1: rule \"%s\": the function \"%s\" matches nothing, as call sites name "
-            "functions without their class, expected \"%s\", and for a module of PyTorch "
-            "\"module_class\": \"%.*s\" beside \"python\"\n",
-            file, rule->line, rule->name, pattern, dot + 1, (int)(dot - pattern), pattern);
+            "functions without their class, expected \"%s\"",
+            file, rule->line, rule->name, pattern, dot + 1);
+    if (dot > pattern && dot[-1] != '>') { /* of "f.<locals>.g" */
+        fprintf(stderr,
+                ", and for a module of PyTorch \"module_class\": \"%.*s\" beside \"python\"",
+                (int)(dot - pattern), pattern);
+    }
+    fputc('\n', stderr);
     return true;
 }
 
