@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Policies in force: what becomes of the blocks that a rule decides on, to the byte."""
 import json
+import os
 import unittest
 
 import harness
@@ -128,6 +129,18 @@ class Loading(Policies):
 
     def test_missing_file(self):
         self.run_rules([], "alpha:2", POLICY="nowhere", allow=[r"nowhere:1:1: it cannot be opened"])
+
+    def test_pipe(self):
+        """Each process would read the rest of it: nothing, or for ever."""
+        path = self.folder / "pipe.json"
+        os.mkfifo(path)
+        said = (f"{path}:1:1: it is a pipe or a device, but every process of the run reads it, "
+                "expected a file")
+        for command in ("sim", "run"):
+            result = self.run_command([harness.COMMAND, command, "--policy", path, "--", "true"],
+                                      harness.environment(False, False))
+            self.assertEqual((result.status, result.stderr),
+                             (2, f"spillway: {command}: {said}\n"))
 
     def test_mistyped_name(self):
         line = (r'^spillway: optimzer-to-host:1:1: it cannot be opened .*, expected a JSON file or '

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct spw_json linked_json = {.parse = cJSON_ParseWithLengthOpts,
@@ -74,6 +75,30 @@ static struct spw_policy *load(const char *name, struct spw_policy_complaints *r
     return spw_policy_load(spw_cli_policy_path(name, buffer), &linked_json, ret_complaints);
 }
 
+/* Likewise, for processes that each read the file again. */
+static struct spw_policy *load_for_processes(const char *name,
+                                             struct spw_policy_complaints *ret_complaints)
+{
+    char buffer[PATH_MAX];
+    struct stat status;
+
+    if (stat(spw_cli_policy_path(name, buffer), &status) != 0 || S_ISREG(status.st_mode) ||
+        S_ISDIR(status.st_mode)) {
+        return load(name, ret_complaints);
+    }
+    *ret_complaints =
+        (struct spw_policy_complaints){.items = calloc(1, sizeof(*ret_complaints->items))};
+    if (ret_complaints->items != NULL) {
+        ret_complaints->items[0] = (struct spw_policy_complaint){
+            .line = 1,
+            .column = 1,
+            .text = strdup("it is a pipe or a device, but every process of the run reads it, "
+                           "expected a file")};
+        ret_complaints->count = ret_complaints->items[0].text != NULL;
+    }
+    return NULL;
+}
+
 /* Prints one error, without the newline. */
 static void print_complaint(const char *name, const struct spw_policy_complaint *complaint)
 {
@@ -132,7 +157,7 @@ int spw_cli_policy_prepare(const char *command, bool by_flag)
     if (name == NULL) {
         return SPW_CLI_EXIT_OK;
     }
-    policy = load(name, &complaints);
+    policy = load_for_processes(name, &complaints);
     if (policy != NULL) {
         if (realpath(spw_cli_policy_path(name, buffer), path) != NULL) {
             setenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name, path, 1);
