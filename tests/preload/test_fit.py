@@ -373,8 +373,11 @@ class Fit(harness.Case):
                 self.assertEqual(device["last_oom"] is None, verdict != "continued")
 
     def test_json_that_cannot_be_written(self):
-        lines = self.sim("take", flags=("--json", self.folder), end=1, status=1)
-        self.assertEqual(lines[-1], f"spillway: sim: --json={self.folder}: Is a directory")
+        path = self.folder / "loop"
+        path.symlink_to(path)
+        lines = self.sim("take", flags=("--json", path), end=1, status=1)
+        self.assertEqual(lines[-1],
+                         f"spillway: sim: --json={path}: Too many levels of symbolic links")
 
     def limited(self, bytes_most, *flags, words=("take",)):
         """`spillway sim` with a limit on the size of files, which ends a process by a signal."""

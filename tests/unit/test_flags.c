@@ -156,6 +156,10 @@ static void be_wrong(void)
             "--stats", "/no/such/s.json", "x");
     REFUSED(SPW_CLI_SIM, "sim: --sim-log=/no/such/log: there is no folder /no/such", "sim",
             "--sim-log", "/no/such/log", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --json=/tmp: it is a folder, expected a file", "sim", "--json",
+            "/tmp", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --log=debug:/tmp: it is a folder, expected a file", "sim", "--log",
+            "debug:/tmp", "x");
     REFUSED(SPW_CLI_SIM, "sim: --memory=: not a size (expected 8GiB, 512MiB, 80% or bytes)", "sim",
             "--memory=", "x");
     REFUSED(SPW_CLI_SIM, "sim: --devices=0: out of range (expected 1 to 64)", "sim", "--devices=0",

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define POOL_PREFIX "SPILLWAY_"
@@ -202,6 +203,7 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
 {
     struct spw_option_value value;
     char folder[PATH_MAX];
+    struct stat status;
 
     if (is_card(option, text, complaint, capacity) ||
         !spw_option_parse(option, text, &value, complaint, capacity)) {
@@ -213,6 +215,11 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
     }
     if (path_in(option, text) != NULL && lacks_folder(path_in(option, text), folder)) {
         snprintf(complaint, capacity, "there is no folder %.200s", folder);
+        return false;
+    }
+    if (path_in(option, text) != NULL && option != SPW_OPT_SPILLWAY_SIM_ROOT &&
+        stat(path_in(option, text), &status) == 0 && S_ISDIR(status.st_mode)) {
+        snprintf(complaint, capacity, "it is a folder, expected a file");
         return false;
     }
     if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && spw_gpu_profile_find(text) == NULL) {
