@@ -60,6 +60,17 @@ static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *
     }
 }
 
+/* Says what the context and the buffers of NCCL rest on. */
+static void add_basis(struct spw_cli_line *line, const struct spw_cli_sim_device *device,
+                      const struct spw_cli_need *need)
+{
+    bool guess =
+        need->terms[SPW_CLI_TERM_CONTEXT].basis == SPW_CLI_GUESS ||
+        (device->communicators > 0 && need->terms[SPW_CLI_TERM_NCCL].basis == SPW_CLI_GUESS);
+
+    spw_cli_line_add(line, " (from published figures%s)", guess ? ", in part of other GPUs" : "");
+}
+
 /* Says what the need lacks. */
 static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_device *device)
 {
@@ -111,7 +122,7 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
         spw_cli_line_add(&line, " for NCCL (%" PRIu64 " communicator%s)", device->communicators,
                          device->communicators == 1 ? "" : "s");
     }
-    spw_cli_line_add(&line, " (from published figures)");
+    add_basis(&line, device, &need);
     if (ended && device->lost > 0) {
         add_refused(&line, device);
     }
