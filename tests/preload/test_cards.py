@@ -127,6 +127,15 @@ class Cards(harness.Case):
         result, _ = self.fit(status=127, program="/no/such/program")
         self.assertIn("spillway: fit: /no/such/program: not found\n", result.stderr)
 
+    def test_program_that_uses_no_device(self):
+        """That says nothing of a card."""
+        path = self.folder / "fit.json"
+        result, rows = self.fit(cards=("l4-24g",), status=1,
+                                flags=("--require", "fit", "--json", path))
+        self.assertRegex(rows["l4-24g"], " the command used no device$")
+        self.assertIn("--require is not met", result.stderr)
+        self.assertEqual(json.loads(path.read_text())["gpus"][0]["verdict"], "unused")
+
     def test_interrupted(self):
         """No more runs, and what is known."""
         result, _ = self.fit("gib=4", "interrupt", status=128 + signal.SIGINT)

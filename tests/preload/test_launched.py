@@ -66,6 +66,10 @@ class Launched(harness.Case):
         path = self.write("arm", program)
         why = f"{path} is a program for AArch64, and spillway for x86-64"
         self.assertEqual(self.sim(path, status=125), [f"sim: {path}: cannot be started: {why}"])
+        result = self.run_command([COMMAND, "fit", "--gpus", "l4-24g", "--", path],
+                                  harness.environment(False, False))
+        self.assertTrue(result.stderr.endswith(f"fit: {path}: cannot be started: {why}\n"),
+                        result.stderr)
         script = self.write("script", f"#!{path}\n".encode())
         self.assertEqual(self.sim(script, status=125),
                          [f"sim: {script}: cannot be started: {why}"])

@@ -190,7 +190,7 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
                      size_t value, struct spw_cli_fit_answer *answer)
 {
     static const enum spw_cli_fit_verdict verdicts[] = {
-        [SPW_CLI_SIM_UNUSED] = SPW_CLI_FIT_FITS,
+        [SPW_CLI_SIM_UNUSED] = SPW_CLI_FIT_UNUSED,
         [SPW_CLI_SIM_UNRECORDED] = SPW_CLI_FIT_UNKNOWN,
         [SPW_CLI_SIM_FITS] = SPW_CLI_FIT_TIGHT,
         [SPW_CLI_SIM_SPILLS] = SPW_CLI_FIT_SPILLS,
@@ -251,7 +251,7 @@ struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
     answer.placed = total.placed;
     answer.code = run->code;
     if (run->outcome == SPW_CLI_SIM_UNUSED) {
-        answer.verdict = run->code == 0 ? SPW_CLI_FIT_FITS : SPW_CLI_FIT_FAILED;
+        answer.verdict = run->code == 0 ? SPW_CLI_FIT_UNUSED : SPW_CLI_FIT_FAILED;
     } else if (run->outcome == SPW_CLI_SIM_UNRECORDED) {
         answer.verdict = SPW_CLI_FIT_UNKNOWN;
     } else if (!has_ended_well(run)) {
@@ -297,5 +297,6 @@ struct spw_cli_fit_answer spw_cli_fit_measured(const struct spw_cli_fit_run *run
 
 bool spw_cli_fit_is_good(const struct spw_cli_fit_answer *answer)
 {
-    return answer->verdict == SPW_CLI_FIT_FITS || answer->verdict == SPW_CLI_FIT_TIGHT;
+    return answer->verdict == SPW_CLI_FIT_FITS || answer->verdict == SPW_CLI_FIT_TIGHT ||
+           answer->verdict == SPW_CLI_FIT_UNUSED;
 }

@@ -42,6 +42,7 @@ enum spw_cli_fit_verdict {
     SPW_CLI_FIT_SPILLS,    /* with memory on the host */
     SPW_CLI_FIT_TOO_SMALL, /* not */
     SPW_CLI_FIT_FAILED,    /* it failed, and not for lack of memory */
+    SPW_CLI_FIT_UNUSED,    /* it ended well and used no device */
     SPW_CLI_FIT_UNKNOWN,   /* interrupted before it was known */
 };
 
@@ -66,5 +67,5 @@ const char *spw_cli_fit_failure(const struct spw_cli_fit_session *session, size_
 /* What a run says of the GPU that it was made on; the verdict is FITS or FAILED. */
 struct spw_cli_fit_answer spw_cli_fit_measured(const struct spw_cli_fit_run *run);
 
-/* True if the command fits, as the estimate says. */
+/* True if the command fits, as the estimate says, or needs nothing. */
 bool spw_cli_fit_is_good(const struct spw_cli_fit_answer *answer);

@@ -6,14 +6,16 @@
 #include "cli/console/json.h"
 #include "cli/console/line.h"
 #include "cli/console/messages.h"
+#include "cli/launch/child.h"
 #include "cli/reports/need.h"
 #include "common/create.h"
 #include "common/size.h"
 
 static const char *const verdict_names[] = {
-    [SPW_CLI_FIT_FITS] = "fits",     [SPW_CLI_FIT_TIGHT] = "fits too tightly",
-    [SPW_CLI_FIT_SPILLS] = "spills", [SPW_CLI_FIT_TOO_SMALL] = "does not fit",
-    [SPW_CLI_FIT_FAILED] = "failed", [SPW_CLI_FIT_UNKNOWN] = "unknown",
+    [SPW_CLI_FIT_FITS] = "fits",       [SPW_CLI_FIT_TIGHT] = "fits too tightly",
+    [SPW_CLI_FIT_SPILLS] = "spills",   [SPW_CLI_FIT_TOO_SMALL] = "does not fit",
+    [SPW_CLI_FIT_FAILED] = "failed",   [SPW_CLI_FIT_UNUSED] = "unused",
+    [SPW_CLI_FIT_UNKNOWN] = "unknown",
 };
 
 /* ---- the table ---- */
@@ -69,6 +71,10 @@ static void add_verdict(struct spw_cli_line *line, const struct spw_gpu_profile 
     case SPW_CLI_FIT_FAILED:
         spw_cli_line_add(line, "the command fails there (exit code %d)%s", answer->code,
                          card->major < 8 ? "; it may have no code for this GPU" : "");
+        break;
+    case SPW_CLI_FIT_UNUSED:
+        spw_cli_line_add(line, "the command used no device%s%s",
+                         *spw_cli_launch_lack() != '\0' ? ": " : "", spw_cli_launch_lack());
         break;
     case SPW_CLI_FIT_UNKNOWN:
         spw_cli_line_add(line, "not known");

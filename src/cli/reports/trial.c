@@ -154,9 +154,12 @@ bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_tria
             close(errors);
         }
         if (!started) {
-            spw_cli_complain(trials->command, "%s: %s", trial->arguments[0],
+            const char *lack = spw_cli_launch_lack();
+
+            spw_cli_complain(trials->command, "%s: %s%s%s", trial->arguments[0],
                              *ret_code == SPW_CLI_EXIT_NOT_FOUND ? "not found"
-                                                                 : "cannot be started");
+                                                                 : "cannot be started",
+                             *lack != '\0' ? ": " : "", lack);
         }
     }
     spw_cli_sim_result_read(ret_result);
