@@ -194,6 +194,17 @@ class ExitCodes(Command):
         self.assertEqual((result.status, result.stdout, result.stderr),
                          (2, "", "spillway: simm is not a command (did you mean sim?)\n"))
 
+    def test_full_disk(self):
+        """What is not written is an error: a script takes an empty file for the answer."""
+        for words in (["--help"], ["--version"], ["options"], ["policy", "schema"],
+                      ["sim", "--profile", "list"]):
+            with self.subTest(words), open("/dev/full", "w", encoding="utf-8") as full:
+                result = subprocess.run([COMMAND, *words], stdout=full, stderr=subprocess.PIPE,
+                                        text=True, timeout=60, check=False)
+                self.assertEqual((result.returncode, result.stderr),
+                                 (1, f"spillway: {words[0]}: cannot write: "
+                                     "No space left on device\n"))
+
     def test_help_in_groups(self):
         """Every option of sim is listed once, with the form of its value."""
         text = self.command("sim", "--help").stdout

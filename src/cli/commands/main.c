@@ -5,6 +5,7 @@
 
 #include "common/nearest.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -109,11 +110,9 @@ static void expect_limits(void)
     }
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
     const struct command *command;
-
-    expect_limits();
 
     if (argc < 2) {
         print_help(stderr);
@@ -141,4 +140,19 @@ int main(int argc, char **argv)
         return print_version();
     }
     return command->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+
+    expect_limits();
+    code = dispatch(argc, argv);
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout)) { /* what was printed is not whole */
+        spw_cli_complain(argc > 1 ? argv[1] : "help", "cannot write: %s",
+                         errno != 0 ? strerror(errno) : "not all of it could be written");
+        code = code == SPW_CLI_EXIT_OK ? SPW_CLI_EXIT_FINDINGS : code;
+    }
+    return code;
 }
