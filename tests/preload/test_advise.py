@@ -254,6 +254,7 @@ class Advise(harness.Case):
         for arguments, text in (
                 (["r"], "--budget is missing"), (["--budget", "1GiB"], "expected either one FILE"),
                 (["r", "--budget", "1"], "not a size of 1 MiB or more"),
+                (["r", "--budget", "1KiB"], "not a size of 1 MiB or more"),
                 (["r", "--budget", "1GiB", "--slowdown", "0.5"], "not a number of 1 or more"),
                 (["r", "--budget", "1GiB", "--", "true"], "expected either one FILE"),
                 (["--budget", "1GiB", "--step-time", "5", "--", "true"], "a COMMAND is timed"),
@@ -277,6 +278,13 @@ class Advise(harness.Case):
                               capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("failed with ample memory", done.stderr)
+
+    @unittest.skipIf(harness.SANITIZED, "true is not built with the sanitizer")
+    def test_command_that_uses_no_device(self):
+        done = subprocess.run([COMMAND, "advise", "--budget", "1GiB", "--", "true"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("spillway: advise: no device is known to have been used\n", done.stderr)
 
 
 if __name__ == "__main__":

@@ -74,12 +74,12 @@ static bool take_size(const struct spw_cli_arguments *from, const char *name, co
                       uint64_t *ret_bytes)
 {
     char meant[SPW_SIZE_TEXT];
-    bool percent;
+    bool percent, parsed = spw_size_parse(from->value, ret_bytes, &percent);
 
-    if (spw_size_parse(from->value, ret_bytes, &percent) && !percent && *ret_bytes >= 1 << 20) {
+    if (parsed && !percent && *ret_bytes >= 1 << 20) {
         return true;
     }
-    if (spw_size_meant(from->value, meant) != NULL) {
+    if (!parsed && spw_size_meant(from->value, meant) != NULL) {
         spw_cli_complain(from->command, "--%s=%s: not a size (did you mean %s?)", name, from->value,
                          meant);
         return false;
@@ -512,9 +512,15 @@ static int answer(struct question *question)
         return question->ample.code != 0 ? question->ample.code : SPW_CLI_EXIT_CANNOT_START;
     }
     if (question->ample.code != 0 || !spw_cli_advise_run_is_good(&question->ample)) {
+        if (question->ample.code == 0 && question->ample.outcome == SPW_CLI_SIM_UNUSED) {
+            said = spw_cli_launch_lack();
+            spw_cli_complain("advise", "no device is known to have been used%s%s",
+                             *said != '\0' ? ": " : "", said);
+            return SPW_CLI_EXIT_FINDINGS;
+        }
         spw_cli_complain("advise",
-                         "the command failed with ample memory (exit code %d), or used no "
-                         "device%s%s; spillway sim shows its output",
+                         "the command failed with ample memory (exit code %d)%s%s; spillway sim "
+                         "shows its output",
                          question->ample.code, *said != '\0' ? ": " : "", said);
         return SPW_CLI_EXIT_FINDINGS;
     }
