@@ -363,6 +363,12 @@ class Ranks(Case):
         code, out, err = spillway("ranks", unused)
         self.assertEqual((code, out), (1, ""))
 
+    def test_two_files_of_a_rank(self):
+        path = self.rank(1, MIB)
+        code, _, err = spillway("ranks", self.rank(0, MIB), path, path)
+        self.assertEqual((code, err), (0, f"spillway: ranks: note: {path} and {path} are both of "
+                                          "rank 1, and each is counted as a rank\n"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,6 +4,7 @@
 #include "cli/console/messages.h"
 #include "cli/reports/merged_ranks.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -107,6 +108,22 @@ static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t
     return left;
 }
 
+/* Each file counts as a rank, but a recording and the statistics of a rank are the same memory. */
+static void tell_repeated(const char *command, const struct spw_cli_usage *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (files[i].rank >= 0 && files[i].rank == files[k].rank) {
+                spw_cli_complain(command,
+                                 "note: %s and %s are both of rank %" PRId64
+                                 ", and each is counted as a rank",
+                                 files[k].path, files[i].path, files[i].rank);
+                return;
+            }
+        }
+    }
+}
+
 static int merge(const char *command, const struct settings *settings)
 {
     struct spw_cli_usage *files = calloc(settings->count, sizeof(*files));
@@ -125,6 +142,7 @@ static int merge(const char *command, const struct settings *settings)
         }
     }
     loaded = leave_out(command, files, loaded);
+    tell_repeated(command, files, loaded);
     if (loaded == 0 || print(command, settings, files, loaded) != SPW_CLI_EXIT_OK) {
         code = SPW_CLI_EXIT_FINDINGS;
     }
