@@ -340,6 +340,10 @@ class Ranks(Case):
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
         code, out, err = spillway("ranks", self.folder / "none")
         self.assertEqual((code, out, err.startswith("spillway: ranks: ")), (1, "", True), err)
+        for command in (["ranks"], ["sites"], ["check", "--max-peak", "1GiB"]):
+            code, out, err = spillway(*command, self.folder)
+            self.assertEqual((code, out, err), (1, "", f"spillway: {command[0]}: {self.folder}: Is "
+                                                       "a directory\n"))
 
     def test_diff_of_two_ranks(self):
         """It says what is meant for that."""

@@ -38,17 +38,21 @@ static char *read_all(FILE *file)
 bool spw_cli_json_read(const char *path, cJSON **ret_json)
 {
     FILE *file = fopen(path, "re");
+    int problem;
     char *text;
 
     if (file == NULL) {
         return false;
     }
     text = read_all(file);
-    (void)fclose(file);
-    if (text == NULL) {
-        errno = ENOMEM;
+    problem = ferror(file) ? errno : ENOMEM; /* such as that of a folder */
+    if (text == NULL || ferror(file)) {
+        free(text);
+        (void)fclose(file);
+        errno = problem;
         return false;
     }
+    (void)fclose(file);
     *ret_json = cJSON_Parse(text);
     free(text);
     return true;
