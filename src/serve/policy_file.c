@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char *spw_serve_policy_file_name(void)
@@ -48,6 +49,14 @@ static void complain(const char *name, const char *base,
                    nearest != NULL ? "\"?)" : "", name);
 }
 
+/* A pipe would stop the program until somebody writes to it. */
+static bool is_pipe_or_device(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 static void read_file(const char *name, const char *base, struct reading *ret_reading)
 {
     struct spw_policy_complaints complaints = {0};
@@ -56,6 +65,13 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
     ret_reading->policy = NULL;
     (void)spw_start_path(spw_policy_find(name, base, ret_reading->found), ret_reading->path,
                          sizeof(ret_reading->path));
+    if (is_pipe_or_device(ret_reading->path)) {
+        (void)snprintf(ret_reading->complaint, sizeof(ret_reading->complaint),
+                       "%.200s: it is a pipe or a device, expected a file; the default policy is "
+                       "used",
+                       name);
+        return;
+    }
     if (!spw_policy_json_open(base, &json)) {
         (void)snprintf(
             ret_reading->complaint, sizeof(ret_reading->complaint),
