@@ -430,6 +430,7 @@ class Fit(harness.Case):
         self.assertRegex(result.stdout, r"\nt4-16g .* not known")
 
     @unittest.skipIf(os.geteuid() != 0, "only root can start a program as another user")
+    @unittest.skipIf(harness.SANITIZED, "setpriv is not built with the sanitizer")
     def test_program_of_another_user(self):
         """It cannot write in the folder of the run, and says so."""
         other = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import unittest
 
 import harness
 from harness import COMMAND, MIB, PROGRAMS, ROOT, SOURCE
@@ -60,6 +61,7 @@ class Folders(harness.Case):
             self.assertGreaterEqual(device["host_bytes"], 32 * MIB)
             self.assertEqual(device["pinned_bytes"], 0)
 
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_the_folder_is_gone(self):
         gone = self.folder / "gone"
         gone.mkdir()
@@ -70,6 +72,7 @@ class Folders(harness.Case):
         self.assertEqual(result.said(), [
             "spillway: cannot make the recording a.spw: the folder that it starts from is gone"])
 
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_it_spills_though_the_folder_is_removed(self):
         start = self.folder / "start"
         start.mkdir()
@@ -112,6 +115,7 @@ class Folders(harness.Case):
                       f"not beside {self.folder}/libspillway.so", result.stderr)
         self.check_traps()
 
+    @unittest.skipIf(harness.SANITIZED, "Python is not built with the sanitizer")
     def test_package_finds_its_command(self):
         code = ("import os, spillway._command; os.chdir('there'); "
                 "print(spillway._command.find_command())")

@@ -47,6 +47,7 @@ class Launched(harness.Case):
         return [line[len("spillway: "):] for line in result.said()
                 if line.startswith("spillway: ") and "simulated GPU (" not in line]
 
+    @unittest.skipIf(harness.SANITIZED, "a static program is not built with the sanitizer")
     def test_static(self):
         flags_1_pie = struct.pack("<QQQQ", 0x6ffffffb, 0x08000000, 0, 0)
         for content in (static_program(), static_program(flags_1_pie)):
@@ -74,6 +75,7 @@ class Launched(harness.Case):
         self.assertEqual(self.sim(script, status=125),
                          [f"sim: {script}: cannot be started: {why}"])
 
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_script_without_a_first_line(self):
         """The shell runs it, as execvp does."""
         path = self.write("script", b"exit 3\n")
