@@ -107,8 +107,7 @@ class Launched(harness.Case):
 
     def test_runtime_that_is_linked_in(self):
         program = PROGRAMS / "linked_runtime"
-        why = (f"{program} has NVIDIA's CUDA runtime linked in, which works only with NVIDIA's "
-               "driver")
+        why = f"NVIDIA's CUDA runtime in {program} works only with NVIDIA's driver"
         for flags in ((), ("--no-pool",)):
             result = self.run_command([COMMAND, "sim", *flags, "--", program],
                                       harness.environment(False, False))

@@ -34,4 +34,4 @@ END
 echo "runtime linked in: it refuses the simulated driver, which says so"
 "$nvcc" -o "$work/static" "$program"
 env LD_LIBRARY_PATH="$sim" LD_PRELOAD="$sim/libcuda.so.1" "$work/static" 2>&1 >/dev/null |
-    grep -q "static has NVIDIA's CUDA runtime linked in, which works only with NVIDIA's driver"
+    grep -q "NVIDIA's CUDA runtime in .*static works only with NVIDIA's driver"

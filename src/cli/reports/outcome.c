@@ -243,9 +243,7 @@ static void add_unused(struct spw_cli_line *line, const struct spw_cli_sim_resul
         spw_cli_line_add(line, " before it used a simulated device");
     }
     if (*runtime != '\0') {
-        spw_cli_line_add(line,
-                         ": %s has NVIDIA's CUDA runtime linked in, which works only with NVIDIA's "
-                         "driver",
+        spw_cli_line_add(line, ": NVIDIA's CUDA runtime in %s works only with NVIDIA's driver",
                          runtime);
     } else if (*spw_cli_launch_lack() != '\0') {
         spw_cli_line_add(line, ": %s", spw_cli_launch_lack());

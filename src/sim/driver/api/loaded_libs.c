@@ -81,18 +81,22 @@ void sim_loaded_libs_check(enum sim_fn fn)
 void sim_loaded_libs_refused(const void *caller)
 {
     static _Atomic(bool) said;
+    const char *name;
     Dl_info info;
 
     if (dladdr(caller, &info) == 0 || info.dli_fname == NULL || atomic_exchange(&said, true)) {
         return;
     }
+    name = strrchr(info.dli_fname, '/');
+    name = name != NULL ? name + 1 : info.dli_fname;
     sim_lock();
     sim_run_record_runtime(info.dli_fname);
     sim_unlock();
-    fprintf(stderr,
-            "spillway sim: %s has NVIDIA's CUDA runtime linked in, which works only with NVIDIA's "
-            "driver: its calls fail (801). Link it with -cudart shared, or run it on a GPU\n",
-            info.dli_fname);
+    sim_say("NVIDIA's CUDA runtime in %s works only with NVIDIA's driver: its calls fail (801). %s",
+            info.dli_fname,
+            strncmp(name, "libcudart.so", strlen("libcudart.so")) == 0
+                ? "Start the program with spillway sim, which brings a runtime of its own"
+                : "Link it with -cudart shared, or run it on a GPU");
 }
 
 struct torch {
