@@ -141,7 +141,7 @@ class Loading(Policies):
                                       harness.environment(False, False))
             self.assertEqual((result.status, result.stderr),
                              (2, f"spillway: {command}: {said}\n"))
-        line = f"^spillway: {path}: it is a pipe or a device, expected a file; the default policy is"
+        line = f"^spillway: {path}: it is a pipe or a device, expected a file; the default policy"
         _, result = self.run_rules([], "alpha:2", POLICY=path, allow=[line])
         self.assertEqual(len(result.said()), 1, result.stderr)
 

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import sys
+import unittest
 
 import harness
 import recording
@@ -67,6 +68,7 @@ class Sites(harness.Case):
             held[place] = held.get(place, 0) + row["bytes"]
         return held
 
+    @unittest.skipIf(harness.SANITIZED, "Python is not built with the sanitizer")
     def test_odd_names(self):
         """They are names like others, from the first stack on, and the same to statistics and
         recording."""

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import termios
 import time
+import unittest
 
 import harness
 from harness import COMMAND, MIB, PROGRAMS
@@ -113,6 +114,7 @@ class Top(harness.Case):
     def waiting(self, process):
         self.assertEqual(process.stdout.readline(), "waiting\n")
 
+    @unittest.skipIf(harness.SANITIZED, "cat is not built with the sanitizer")
     def test_executed(self):
         """A process that executes another program is shown as that one."""
         for launcher in True, False:
@@ -165,6 +167,7 @@ class Top(harness.Case):
         return next((process["process"] for process in shown["processes"]
                      if process["pid"] == pid), None)
 
+    @unittest.skipIf(harness.SANITIZED, "unshare is not built with the sanitizer")
     def test_other_namespace(self):
         """A process in a container knows itself by another number than the command."""
         for options in ("--mount-proc",), ():
@@ -183,6 +186,7 @@ class Top(harness.Case):
                     self.assertEqual([row[0] for row in self.listed([pid])], [str(pid)])
                     process.communicate("\n")
 
+    @unittest.skipIf(harness.SANITIZED, "unshare is not built with the sanitizer")
     def test_left_running_in_another_namespace(self):
         """The launcher ends before such a process, and does not take it for one that died."""
         apart = ["unshare", "--map-root-user", "--pid", "--fork"]
