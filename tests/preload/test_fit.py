@@ -325,8 +325,8 @@ class Fit(harness.Case):
         for memory in ("2GiB", "500GiB"):
             lines = self.sim("take", flags=(*BARE, "--require", "fit"), memory=memory)
             self.assertRegex(lines[0], r"^verdict: fits in [\d.]+ GiB, [\d.]+ GiB to spare$")
-            self.assertTrue(lines[2].endswith("; the verdict counts the first alone, as no card "
-                                              f"has about {memory[:-3]} GiB"), lines)
+            self.assertTrue(lines[2].endswith("; the verdict counts the program alone, as no "
+                                              f"card has about {memory[:-3]} GiB"), lines)
 
     def test_overhead(self):
         """The device holds what a card does, so less is left; the driver's code is part of it."""

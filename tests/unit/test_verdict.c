@@ -268,7 +268,7 @@ static void communicators(void)
     HAS(text,
         "a real h100-80g needs about 1.55 GiB, at most 1.72 GiB: 1 GiB for the program, 560 MiB "
         "to 740 MiB for CUDA context, code and libraries (from published figures); the verdict "
-        "counts the first alone, as no card has about 1 GiB\n");
+        "counts the program alone, as no card has about 1 GiB\n");
     record.devices[0].communicators_peak = 2;
     record.devices[0].ranks_peak = 8;
     record.devices[0].nccl_peak_bytes = UINT64_C(1) << 30;

@@ -127,7 +127,7 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
         add_refused(&line, device);
     }
     if (cards.count == 0 && device->overhead_bytes == 0 && !device->spilled) {
-        spw_cli_line_add(&line, "; the verdict counts the first alone, as no card has about ");
+        spw_cli_line_add(&line, "; the verdict counts the program alone, as no card has about ");
         spw_cli_line_add_size(&line, device->memory_bytes);
     }
     say(&line);
