@@ -52,5 +52,6 @@ int main(int argc, char **argv)
         MUST(cuCtxSynchronize());
         printf(" %zu\n", in_use() - before);
     }
+    free(streams);
     return 0;
 }
