@@ -14,6 +14,7 @@
 #include "serve/decision.h"
 #include "track/process.h"
 #include "track/spill.h"
+#include "torch/torch.h"
 #include "intercept/entry.h"
 #include "intercept/fork.h"
 #include "serve/host_budget.h"
@@ -43,137 +44,75 @@ static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every cal
 
 /* ---- the mode ---- */
 
+enum { TORCH_WHY = 256 };
+
 struct mode_text {
     const char *name;
     const char *why;
-    const char *without; /* features that the mode excludes; NULL: none */
+    bool said; /* to the user; else only with SPILLWAY_LOG=info */
 };
 
-enum { TORCH_REASON = SPW_TORCH_QUOTE + 192 };
-
-static const char tensor_without[] =
-    "unavailable: memory snapshots, MemPool isolation, IPC of tensors, CUDA graph trees";
-static const char segment_without[] = "unavailable: per-tensor placement";
-
-/* Why the user's settings of PyTorch's allocator are obeyed. */
-static void explain_obeyed(const struct spw_torch *torch, char *ret_why, size_t capacity)
-{
-    switch (torch->verdict) {
-    case SPW_TORCH_SAME:
-        (void)snprintf(ret_why, capacity, "the user chose cudaMallocAsync for PyTorch%s",
-                       spw_process.mode == SPW_MODE_SEGMENT
-                           ? ", which SPILLWAY_MODE=segment leaves alone"
-                           : "");
-        break;
-    case SPW_TORCH_UNKNOWN:
-        (void)snprintf(ret_why, capacity,
-                       "%s=%s is left to PyTorch: spillway does not know the key %s; --mode tensor "
-                       "overrides it",
-                       torch->name, torch->text, torch->key);
-        break;
-    case SPW_TORCH_MALFORMED:
-        (void)snprintf(ret_why, capacity,
-                       "%s=%s is left to PyTorch: spillway cannot read \"%s\"; --mode tensor "
-                       "overrides it",
-                       torch->name, torch->text, torch->key);
-        break;
-    default:
-        (void)snprintf(ret_why, capacity,
-                       "the user configured PyTorch's allocator: %s=%s; --mode tensor overrides it",
-                       torch->name, torch->text);
-    }
-}
-
-/* Writes why PyTorch has the mode that it has. NULL when it did not ask for its settings. */
-static const char *torch_mode(char *ret_why, size_t capacity)
-{
-    const struct spw_torch *torch = &spw_process.torch;
-    int answer = atomic_load(&torch->answer);
-
-    switch (answer) {
-    case SPW_TORCH_UNSET:
-        (void)snprintf(ret_why, capacity, "PyTorch's allocator is not configured");
-        return "tensor";
-    case SPW_TORCH_REPLACED:
-        (void)snprintf(ret_why, capacity,
-                       "it does what %s=%s is for, and replaces it; --mode segment obeys it",
-                       torch->name, torch->text);
-        return "tensor";
-    case SPW_TORCH_OVERRIDDEN:
-        (void)snprintf(ret_why, capacity, "SPILLWAY_MODE=tensor overrides %s=%s", torch->name,
-                       torch->text);
-        return "tensor";
-    case SPW_TORCH_OBEYED:
-        explain_obeyed(torch, ret_why, capacity);
-        return torch->verdict == SPW_TORCH_SAME ? "tensor" : "segment";
-    default:
-        return NULL;
-    }
-}
-
+/* How PyTorch's memory is served, and why. The text may be in `ret_why`. */
 static struct mode_text torch_text(char *ret_why, size_t capacity)
 {
-    const char *name = torch_mode(ret_why, capacity);
+    const struct spw_torch *torch = &spw_process.torch;
 
-    if (name == NULL) {
+    switch (atomic_load(&torch->state)) {
+    case SPW_TORCH_TENSORS:
+        (void)snprintf(ret_why, capacity, "the pool serves each tensor of PyTorch %s",
+                       torch->version);
+        return (struct mode_text){"tensor", ret_why, true};
+    case SPW_TORCH_SEGMENTS:
+        (void)snprintf(ret_why, capacity,
+                       "PyTorch %s: %s; its cache serves tensors, the pool serves its segments; "
+                       "unavailable: per-tensor placement",
+                       torch->version, torch->why != NULL ? torch->why : "as asked for");
+        return (struct mode_text){"segment", ret_why, true};
+    case SPW_TORCH_FOREIGN:
+        return (struct mode_text){"auto",
+                                  "another allocator than PyTorch's own was chosen for it: what it "
+                                  "calls is served",
+                                  true};
+    default:
         return (struct mode_text){"auto", "PyTorch is not in use: all allocation calls are served",
-                                  NULL};
+                                  false};
     }
-    return (struct mode_text){name, ret_why, name[0] == 't' ? tensor_without : segment_without};
 }
 
-/* The text may be in `ret_why`. */
 static struct mode_text mode_text(enum spw_mode mode, char *ret_why, size_t capacity)
 {
-    int answer = atomic_load(&spw_process.torch.answer);
-    bool same = answer == SPW_TORCH_OBEYED && spw_process.torch.verdict == SPW_TORCH_SAME;
-
     switch (mode) {
     case SPW_MODE_OBSERVE:
-        return (struct mode_text){"observe", "SPILLWAY_MODE=observe",
-                                  "limits and accounting only; the driver allocates"};
+        return (struct mode_text){
+            "observe",
+            "SPILLWAY_MODE=observe; limits and accounting only; the driver allocates", true};
     case SPW_MODE_SEGMENT:
-        if (same) {
-            return torch_text(ret_why, capacity);
-        }
-        return (struct mode_text){"segment", "SPILLWAY_MODE=segment", segment_without};
-    case SPW_MODE_TENSOR:
-        if (answer != SPW_TORCH_UNSEEN && answer != SPW_TORCH_UNSET) {
-            return torch_text(ret_why, capacity);
-        }
-        return (struct mode_text){"tensor", "SPILLWAY_MODE=tensor", tensor_without};
+        return (struct mode_text){
+            "segment", "SPILLWAY_MODE=segment; unavailable: per-tensor placement", true};
     default:
         return torch_text(ret_why, capacity);
     }
-}
-
-/* The mode, with the reason for it and what it excludes: for the announcement and the summary. */
-static struct mode_text explain_mode(enum spw_mode mode, char *ret_why, size_t capacity)
-{
-    char reason[TORCH_REASON];
-    struct mode_text text = mode_text(mode, reason, sizeof(reason));
-
-    (void)snprintf(ret_why, capacity, "%s%s%s", text.why, text.without != NULL ? "; " : "",
-                   text.without != NULL ? text.without : "");
-    text.why = ret_why;
-    return text;
 }
 
 /* Announces the mode, with the first pool: nothing depends on the mode before. */
 static void announce_mode(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
-    char why[SPW_STATS_PATH];
+    struct spw_stats *stats = spw_process.stats;
     struct mode_text text;
+    char why[TORCH_WHY];
 
     if (atomic_flag_test_and_set(&said)) {
         return;
     }
-    text = explain_mode(spw_process.mode, why, sizeof(why));
-    if (text.without != NULL) {
-        spw_log_always("mode %s (%s)", text.name, why);
+    text = mode_text(spw_process.mode, why, sizeof(why));
+    /* PyTorch may have been loaded since CUDA was initialised. */
+    (void)snprintf(stats->mode, sizeof(stats->mode), "%s", text.name);
+    (void)snprintf(stats->why, sizeof(stats->why), "%s", text.why);
+    if (text.said) {
+        spw_log_always("mode %s (%s)", text.name, text.why);
     } else {
-        spw_log(SPW_LOG_INFO, "mode %s (%s)", text.name, why);
+        spw_log(SPW_LOG_INFO, "mode %s (%s)", text.name, text.why);
     }
 }
 
@@ -368,6 +307,7 @@ static void name_rules(void)
 
 static void prepare(void)
 {
+    spw_torch_look();
     spw_serve_policy_open_once();
 }
 
@@ -375,7 +315,7 @@ static void start(struct spw_process *process)
 {
     struct spw_driver *driver = atomic_load(&process->driver);
     struct spw_stats *stats;
-    static char why[SPW_STATS_PATH]; /* not on the stack: the start goes deep, once */
+    char why[TORCH_WHY];
     struct mode_text text;
 
     spw_log_init();
@@ -387,7 +327,7 @@ static void start(struct spw_process *process)
     process->graphs_stay =
         spw_option_get(SPW_OPT_SPILLWAY_GRAPHS, NULL, 0).word == SPW_GRAPH_MEMORY_STAY;
     process->free_waits = spw_option_get(SPW_OPT_SPILLWAY_FREE_WAITS, NULL, 0).on;
-    text = explain_mode(process->mode, why, sizeof(why));
+    text = mode_text(process->mode, why, sizeof(why));
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
     }
@@ -413,7 +353,7 @@ static void start(struct spw_process *process)
         driver->calls[i] = stats->devices[i].driver_calls;
     }
     name_rules();
-    spw_stats_start(stats, text.name, why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
+    spw_stats_start(stats, text.name, text.why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
                     (enum spw_summary)spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).word,
                     process->device_count);
     start_record(driver);
@@ -712,6 +652,7 @@ void (*const *const spw_intercept_entries)(void) = spw_intercept_entry_table;
 
 const struct spw_track_ops spw_track_ops = {
     .prepare = prepare,
+    .look = spw_torch_look,
     .start = start,
     .open = open_device,
     .opened = opened,

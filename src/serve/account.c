@@ -188,25 +188,6 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     }
 }
 
-/* True if the thread was refused the same before and nothing changed on the device since then. In
- * tensor mode PyTorch 2.15 trims the memory pool and asks once more. */
-static bool repeats(const struct spw_oom *oom)
-{
-    static _Thread_local struct {
-        const struct spw_device *device;
-        uint64_t bytes;
-        uint64_t changes;
-    } last __attribute__((tls_model("initial-exec")));
-    const struct spw_counters *counters = oom->device->counters;
-    uint64_t changes = spw_counter_get(&counters->allocs) + spw_counter_get(&counters->frees);
-    bool same = last.device == oom->device && last.bytes == oom->bytes && last.changes == changes;
-
-    last.device = oom->device;
-    last.bytes = oom->bytes;
-    last.changes = changes;
-    return same && spw_track_torch_is_tensor() && strcmp(oom->api, "cudaMallocAsync") == 0;
-}
-
 enum { TOLD_EACH = 16 };
 
 /* Of each of the first refusals a line is written, and then of the 32nd, the 64th, the 128th and so
@@ -256,9 +237,6 @@ static void refuse(struct spw_oom *oom, enum spw_err err)
             .committed_bytes = usage.committed,
             .limit_bytes = usage.limit,
         });
-    }
-    if (repeats(oom)) {
-        return;
     }
     new_site = spw_serve_oom_is_new(oom);
     if (new_site || is_told(refusals)) {

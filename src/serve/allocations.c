@@ -6,6 +6,7 @@
 #include "track/device.h"
 #include "ipc/table.h"
 #include "serve/handlers.h"
+#include "serve/take.h"
 #include "track/request.h"
 #include "track/indirect.h"
 #include "migrate/barrier.h"
@@ -17,24 +18,20 @@
 #include "record/record.h"
 #include "serve/placement.h"
 
-/* The outcome of a request: served by the pool, refused, or passed to the real driver. */
-enum outcome {
-    TAKEN,
-    REFUSED,
-    PASSED,
-    TOO_EARLY, /* there is no room while a pause lets nothing move: to be tried again */
-};
+/* The outcome of a request while a pause lets nothing move and there is no room: it is to be tried
+ * again. */
+enum { TOO_EARLY = SPW_SERVE_PASSED + 1 };
 
 /* Passes a request to the real driver because spillway failed. */
-static enum outcome fail_open(const struct spw_track_request *request)
+static enum spw_serve_outcome fail_open(const struct spw_track_request *request)
 {
     spw_counter_add(&request->device->counters->failed_open, 1);
-    return PASSED;
+    return SPW_SERVE_PASSED;
 }
 
 /* The real driver allocates, up to the limit; blocks of the pool make room for it. `shares`: for a
  * library that shares the memory; else in observe mode. */
-static __attribute__((noinline)) enum outcome charge(struct spw_pool *pool,
+static __attribute__((noinline)) enum spw_serve_outcome charge(struct spw_pool *pool,
                                                      struct spw_track_request *request, bool shares)
 {
     enum spw_err err = spw_track_spill_charge(
@@ -43,13 +40,13 @@ static __attribute__((noinline)) enum outcome charge(struct spw_pool *pool,
     if (err == SPW_E_LIMIT) {
         (void)spw_serve_account_oom(request->device, pool, request->asked.api, request->asked.bytes,
                                     request->asked.site, err);
-        return REFUSED;
+        return SPW_SERVE_REFUSED;
     }
     if (err == SPW_OK) {
         request->kind = SPW_LEDGER_CHARGED;
     }
     spw_counter_add(&request->device->counters->shared_allocs, shares);
-    return PASSED;
+    return SPW_SERVE_PASSED;
 }
 
 /* Serves a request for all the memory that was just reported as free. Programs ask for that to find
@@ -146,7 +143,7 @@ static __attribute__((noinline)) void tell_tier(struct spw_migrate *tier,
     }
 }
 
-static enum outcome take_once(struct spw_track_request *request, CUdeviceptr *ret_address)
+static int take_once(struct spw_track_request *request, CUdeviceptr *ret_address)
 {
     bool shares = spw_track_caller() == SPW_CALLER_SHARES;
     struct spw_result result;
@@ -184,27 +181,30 @@ static enum outcome take_once(struct spw_track_request *request, CUdeviceptr *re
         }
         spw_stats_grant(request->device->refusal, request->asked.bytes);
         *ret_address = result.address;
-        return TAKEN;
+        return SPW_SERVE_TAKEN;
     }
     if ((err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY) && spw_migrate_barrier_holds_up()) {
         return TOO_EARLY;
     }
     if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY || err == SPW_E_QUOTA) {
+        if (request->repeated) {
+            return SPW_SERVE_REFUSED;
+        }
         (void)spw_serve_account_oom(request->device, pool, request->asked.api, request->asked.bytes,
                                     request->asked.site, err);
-        return REFUSED;
+        return SPW_SERVE_REFUSED;
     }
-    return err == SPW_E_AGAIN ? REFUSED : fail_open(request);
+    return err == SPW_E_AGAIN ? SPW_SERVE_REFUSED : fail_open(request);
 }
 
-static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_address)
+enum spw_serve_outcome spw_serve_take(struct spw_track_request *request, CUdeviceptr *ret_address)
 {
-    enum outcome outcome;
+    int outcome;
 
     do {
         outcome = take_once(request, ret_address);
     } while (SPW_UNLIKELY(outcome == TOO_EARLY));
-    return outcome;
+    return (enum spw_serve_outcome)outcome;
 }
 
 /* Accounts a request that the real driver has answered, with the size that was charged for it. */
@@ -258,7 +258,7 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         dptr != NULL && bytesize > 0 ? spw_track_stream_current() : NULL;
     struct spw_driver *driver = spw_track_driver();
     struct spw_track_request request;
-    enum outcome outcome;
+    enum spw_serve_outcome outcome;
     CUresult result;
 
     if (here == NULL) {
@@ -268,9 +268,9 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
                                          .asked.context = here->stream.context,
                                          .asked.bytes = bytesize,
                                          .asked.api = "cuMemAlloc"};
-    outcome = spw_track_capture_forbids() ? PASSED : take(&request, dptr);
-    if (SPW_LIKELY(outcome != PASSED)) {
-        return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    outcome = spw_track_capture_forbids() ? SPW_SERVE_PASSED : spw_serve_take(&request, dptr);
+    if (SPW_LIKELY(outcome != SPW_SERVE_PASSED)) {
+        return outcome == SPW_SERVE_TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     SPW_FORWARD(result, driver->cuMemAlloc_v2(dptr, bytesize));
     return record_result(&request, result, dptr);
@@ -289,7 +289,7 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
     size_t pitch = (WidthInBytes + PITCH_BYTES - 1) & ~(size_t)(PITCH_BYTES - 1);
     struct spw_driver *driver = spw_track_driver();
     struct spw_track_request request;
-    enum outcome outcome;
+    enum spw_serve_outcome outcome;
     CUresult result;
 
     if (here == NULL || pitch > SIZE_MAX / Height) {
@@ -299,12 +299,12 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
                                          .asked.context = here->stream.context,
                                          .asked.bytes = pitch * Height,
                                          .asked.api = "cuMemAllocPitch"};
-    outcome = spw_track_capture_forbids() ? PASSED : take(&request, dptr);
-    if (outcome == TAKEN) {
+    outcome = spw_track_capture_forbids() ? SPW_SERVE_PASSED : spw_serve_take(&request, dptr);
+    if (outcome == SPW_SERVE_TAKEN) {
         *pPitch = pitch;
         return CUDA_SUCCESS;
     }
-    if (outcome == REFUSED) {
+    if (outcome == SPW_SERVE_REFUSED) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     SPW_FORWARD(result,
@@ -316,7 +316,7 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
 
 /* Serves a stream-ordered request. `named`: the memory pool that the call names; NULL: the current
  * pool of the stream's device. ret_request->device is NULL when the stream is unknown. */
-static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool named,
+static enum spw_serve_outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool named,
                                  CUstream handle, bool per_thread,
                                  struct spw_track_request *ret_request)
 {
@@ -327,7 +327,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
 
     ret_request->device = NULL;
     if (info == NULL || dptr == NULL || bytes == 0) {
-        return PASSED;
+        return SPW_SERVE_PASSED;
     }
     device = &spw_process.devices[info->ordinal];
     standard = spw_track_device_default_pool(device);
@@ -351,13 +351,13 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
     };
     if (SPW_UNLIKELY(pool == NULL || pool != standard)) {
         spw_counter_add(&device->counters->foreign_pool_allocs, 1);
-        return PASSED;
+        return SPW_SERVE_PASSED;
     }
     if (spw_track_capture_status(info, &capturing) != CUDA_SUCCESS || capturing) {
         spw_counter_add(&device->counters->captured_allocs, 1);
-        return PASSED;
+        return SPW_SERVE_PASSED;
     }
-    return take(ret_request, dptr);
+    return spw_serve_take(ret_request, dptr);
 }
 
 /* The body of a handler of stream-ordered allocations; `call` is the real call. */
@@ -365,12 +365,12 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
     do {                                                                                           \
         struct spw_driver *driver = spw_track_driver();                                            \
         struct spw_track_request request;                                                          \
-        enum outcome outcome;                                                                      \
+        enum spw_serve_outcome outcome;                                                                      \
         CUresult result;                                                                           \
                                                                                                    \
         outcome = take_ordered((dptr), (bytes), (pool), (stream), (per_thread), &request);         \
-        if (SPW_LIKELY(outcome != PASSED)) {                                                       \
-            return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;                     \
+        if (SPW_LIKELY(outcome != SPW_SERVE_PASSED)) {                                                       \
+            return outcome == SPW_SERVE_TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;                     \
         }                                                                                          \
         SPW_FORWARD(result, driver->call);                                                         \
         return request.device == NULL ? record_unknown_stream(result, (dptr), (bytes))             \
@@ -412,7 +412,7 @@ CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesi
 
 /* Frees a block of ours in the order of a stream; `stream` NULL: after all work that was submitted
  * to the device. */
-static inline CUresult free_block(const struct spw_device *device, struct spw_pool *pool,
+CUresult spw_serve_free_block(const struct spw_device *device, struct spw_pool *pool,
                                   CUdeviceptr address, const struct spw_stream *stream)
 {
     struct spw_migrate *tier =
@@ -452,7 +452,7 @@ CUresult spw_serve_cuMemFree_v2(CUdeviceptr dptr)
         spw_serve_account_free_begin(dptr, &passed);
         return spw_serve_account_free_end(&passed, spw_track_driver()->cuMemFree_v2(dptr));
     }
-    return free_block(device, pool, dptr, NULL);
+    return spw_serve_free_block(device, pool, dptr, NULL);
 }
 
 /* Frees a block of ours in the order of a stream; when the stream is unknown, in the order of the
@@ -464,7 +464,7 @@ static CUresult free_ordered(const struct spw_device *device, struct spw_pool *p
     CUresult result;
 
     if (SPW_UNLIKELY(info == NULL)) {
-        return free_block(device, pool, address, NULL);
+        return spw_serve_free_block(device, pool, address, NULL);
     }
     result = spw_track_capture_status(info, &capturing);
     if (SPW_UNLIKELY(result != CUDA_SUCCESS)) {
@@ -474,7 +474,7 @@ static CUresult free_ordered(const struct spw_device *device, struct spw_pool *p
         /* A captured free must be of memory that the graph allocates. */
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return free_block(device, pool, address, &info->stream);
+    return spw_serve_free_block(device, pool, address, &info->stream);
 }
 
 /* cuMemFreeAsync and its variant for per-thread default streams. */

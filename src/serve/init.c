@@ -8,6 +8,7 @@ CUresult spw_serve_cuInit(unsigned int Flags)
 
     if (result == CUDA_SUCCESS && !spw_driver_inside()) {
         spw_track_start();
+        spw_track_ops.look();
     }
     return result;
 }

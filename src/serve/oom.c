@@ -220,21 +220,6 @@ static void say_rule(const struct spw_stats_oom *report)
     spw_log_always("  %s", report->rule);
 }
 
-/* Names, once, the code that catches this error by its text and will miss it: PyTorch words it
- * differently on that backend. */
-static void say_words(const struct spw_stats_oom *report)
-{
-    static atomic_flag said = ATOMIC_FLAG_INIT;
-
-    if (spw_track_torch_is_tensor() && strcmp(report->api, "cudaMallocAsync") == 0 &&
-        !atomic_flag_test_and_set(&said)) {
-        spw_log_always("  in tensor mode PyTorch's error says \"(out of memory)\": code that looks "
-                       "for \"CUDA out of memory\" or \" out of memory.\", such as "
-                       "accelerate.find_executable_batch_size, does not catch it; catch "
-                       "torch.OutOfMemoryError, or use --mode segment");
-    }
-}
-
 bool spw_serve_oom_is_new(const struct spw_oom *oom)
 {
     uint32_t site = oom->site;
@@ -267,6 +252,5 @@ void spw_serve_oom_report(const struct spw_oom *oom)
     say_host(report);
     say_holders(report);
     say_rule(report);
-    say_words(report);
     spw_stats_unclaim(&report->busy);
 }

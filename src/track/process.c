@@ -3,12 +3,15 @@
 #include "common/lock.h"
 #include "common/options.h"
 #include "common/uncancelled.h"
+#include "track/native.h"
 
 #include <stdlib.h>
 
 _Thread_local struct spw_track_call spw_track_call __attribute__((tls_model("initial-exec"))) = {
     .fn = SPW_FN_COUNT,
 };
+
+_Thread_local enum spw_track_native spw_track_native __attribute__((tls_model("initial-exec")));
 
 struct spw_driver *spw_track_load(bool load)
 {

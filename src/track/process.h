@@ -43,6 +43,8 @@ struct spw_track_ops {
     void (*end_context)(void *vm, CUcontext context); /* before its work is waited for */
     void (*forget_context)(void *vm, CUcontext context);
     void (*forget_contexts)(void *vm); /* all of them */
+    /* CUDA was initialised, or PyTorch allocates: looks for its allocator. No lock. */
+    void (*look)(void);
     /* Writes the statistics file. No lock. */
     void (*report)(void);
     /* In a child after fork: detaches from the parent's statistics. False when the child has no
@@ -108,13 +110,10 @@ struct spw_driver *spw_track_loaded(void);
 /* True with SPILLWAY=off: no function is substituted. Cheap after the first call. */
 bool spw_track_off(void);
 
-/* True if PyTorch's allocator asks the driver for every tensor. */
+/* True if the pool serves each of PyTorch's tensors. */
 static inline bool spw_track_torch_is_tensor(void)
 {
-    int answer = atomic_load(&spw_process.torch.answer);
-
-    return answer != SPW_TORCH_UNSEEN &&
-           (answer != SPW_TORCH_OBEYED || spw_process.torch.verdict == SPW_TORCH_SAME);
+    return atomic_load(&spw_process.torch.state) == SPW_TORCH_TENSORS;
 }
 
 /* Starts spillway after CUDA was initialised: once, and again in a child after fork. */

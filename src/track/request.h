@@ -11,4 +11,5 @@ struct spw_track_request {
     enum spw_ledger_kind kind; /* how the ledger records it if it passes to the driver */
     unsigned rule;             /* of the policy, that has decided, by its number from 1; 0: none */
     bool stays_on_host;        /* it has placed all of the block there, for good */
+    bool repeated;             /* a refusal is not the program's: it is asked in another way then */
 };

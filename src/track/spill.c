@@ -7,7 +7,7 @@
 #include "track/caller.h"
 #include "track/device.h"
 #include "track/lease.h"
-#include "track/private_pool.h"
+#include "track/native.h"
 #include "track/unseen.h"
 #include "common/uncancelled.h"
 #include "callsite/capture.h"
@@ -41,15 +41,13 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
     uint64_t allocs = spw_counter_get(&device->counters->allocs);
 
     if (spw_track_call.fn != SPW_FN_cudaMalloc || spw_track_caller() != SPW_CALLER_PYTORCH ||
+        spw_track_native == SPW_NATIVE_PRIVATE ||
         atomic_load(&spw_track_driver()->captures_open) > 0) {
         return false;
     }
     last.postponed.device = NULL;
     if (last.bytes != 0 && (bytes == last.bytes || allocs == last.allocs)) {
         last.bytes = 0;
-        return false;
-    }
-    if (spw_track_private_pool(bytes)) {
         return false;
     }
     last.bytes = bytes;

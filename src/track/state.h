@@ -13,7 +13,6 @@
 #include "common/counters.h"
 #include "common/map.h"
 #include "common/options.h"
-#include "common/torch_settings.h"
 #include "driver/driver.h"
 #include "migrate/migrate.h"
 #include "policy/policy.h"
@@ -29,22 +28,20 @@ enum spw_process_state {
     SPW_PROCESS_CHILD,   /* after fork: the driver serves calls until the child initialises CUDA */
 };
 
-/* The answer that PyTorch got when it asked for its allocator settings. */
-enum spw_torch_answer {
-    SPW_TORCH_UNSEEN,     /* none: it did not ask */
-    SPW_TORCH_UNSET,      /* backend:cudaMallocAsync: there are no settings */
-    SPW_TORCH_REPLACED,   /* that backend, in the place of settings whose aim tensor mode serves */
-    SPW_TORCH_OVERRIDDEN, /* that backend, because of SPILLWAY_MODE=tensor */
-    SPW_TORCH_OBEYED,     /* the user's settings */
+/* How PyTorch's memory is served. */
+enum spw_torch_state {
+    SPW_TORCH_UNSEEN,   /* it is not loaded, as far as is known */
+    SPW_TORCH_TENSORS,  /* the pool serves each tensor (torch/) */
+    SPW_TORCH_SEGMENTS, /* PyTorch's cache serves tensors, and the pool its segments */
+    SPW_TORCH_FOREIGN,  /* another allocator of PyTorch's serves them: cudaMallocAsync, a pluggable
+                           one */
 };
 
-/* What is known of PyTorch's allocator settings. They are written when PyTorch is loaded. */
+/* What is known of PyTorch's allocator. */
 struct spw_torch {
-    _Atomic int answer; /* enum spw_torch_answer; stored after the rest */
-    enum spw_torch_verdict verdict;
-    char key[SPW_TORCH_NAME];   /* that decided the verdict, or "" */
-    const char *name;           /* of the variable in force */
-    char text[SPW_TORCH_QUOTE]; /* its value, cut to fit */
+    _Atomic int state; /* enum spw_torch_state; stored after the rest */
+    const char *why;   /* segments, though the mode asks for tensors; NULL: they were asked for */
+    char version[32];
 };
 
 /* The reason for closing a pool. No work is pending on the device. */

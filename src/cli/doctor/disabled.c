@@ -1,12 +1,10 @@
 #include "cli/doctor/disabled.h"
 
 #include "common/options.h"
-#include "common/torch_settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 static const char *const pytorch_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
@@ -22,39 +20,21 @@ static void add(struct findings *findings, const char *cause, const char *effect
     findings->count++;
 }
 
-/* What comes of settings of PyTorch's allocator; NULL: nothing that disables anything. */
-static const char *effect_of(const char *settings)
-{
-    enum spw_mode mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
-    char key[SPW_TORCH_NAME];
-    enum spw_torch_verdict verdict = spw_torch_settings_judge(settings, key);
-
-    if (verdict == SPW_TORCH_SAME || mode == SPW_MODE_OBSERVE) {
-        return NULL;
-    }
-    if (mode == SPW_MODE_TENSOR || (mode == SPW_MODE_AUTO && verdict == SPW_TORCH_OPEN)) {
-        return NULL; /* tensor mode replaces them */
-    }
-    return strcasestr(settings, "expandable_segments:true") != NULL
-               ? "segment mode: PyTorch maps memory itself; spillway counts and limits it"
-               : "segment mode: PyTorch keeps its cache; spillway serves the cache's segments";
-}
-
+/* PyTorch's own allocator is the one that spillway serves tensors for. */
 static void check_pytorch(struct findings *findings)
 {
     for (size_t i = 0; i < sizeof(pytorch_names) / sizeof(*pytorch_names); i++) {
         const char *text = getenv(pytorch_names[i]);
-        const char *effect = text != NULL ? effect_of(text) : NULL;
         char cause[SPW_CLI_REPORT_CELL];
 
-        if (effect != NULL) {
+        if (text != NULL && strstr(text, "backend:cudaMallocAsync") != NULL) {
             snprintf(cause, sizeof(cause), "%s=%.128s", pytorch_names[i], text);
-            add(findings, cause, effect);
+            add(findings, cause, "features that PyTorch lacks with this backend fail");
         }
     }
     if (getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL) {
         add(findings, "PYTORCH_NO_CUDA_MEMORY_CACHING",
-            "PyTorch allocates tensors without naming their stream");
+            "segment mode: PyTorch allocates tensors without naming their stream");
     }
 }
 

@@ -1,0 +1,35 @@
+/* Allocation and free by code of ours that stands in the program's allocator (torch/): no function
+ * of the driver is called by the program.
+ *
+ * To be called without a lock and without a lease. */
+#pragma once
+
+#include "track/process.h"
+
+/* A request of the program's allocator. */
+struct spw_serve_request {
+    int device;
+    CUstream stream;    /* on which the block is used first; NULL: the legacy default stream */
+    uint64_t bytes;     /* more than 0 */
+    const char *api;    /* as a call site names it; static storage */
+    const void *caller; /* return address in the program */
+};
+
+/* Allocates a block of the pool, on the host if it must be. SPW_E_NO_MEMORY: there is no room; that
+ * is not counted as out of memory, since the caller asks in another way. SPW_E_AGAIN: the thread
+ * has no context of the device yet, or its stream is unknown. Other errors: the pool cannot serve
+ * the request. */
+enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uint64_t *ret_address);
+
+/* Frees such a block in the order of the stream or, if the stream is not one of the device any
+ * more, after all work of the device. Does nothing where the pool is gone. */
+void spw_serve_direct_free(int device, CUstream stream, uint64_t address);
+
+/* Gives the free memory of every pool back. */
+void spw_serve_direct_trim(void);
+
+/* Restarts the measurement of what a device's pool has reserved at most. */
+void spw_serve_direct_reset_peak(int device);
+
+/* The handle by which another process can map a block; false when it cannot be shared. */
+bool spw_serve_direct_share(uint64_t address, CUipcMemHandle *ret_handle);

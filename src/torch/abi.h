@@ -1,0 +1,106 @@
+/* The C++ objects that PyTorch's CUDAAllocator takes and returns, as C sees them.
+ *
+ * Sources: c10/core/Allocator.h, c10/core/CachingDeviceAllocator.h and
+ * c10/cuda/CUDACachingAllocator.h. They are the same in every version that has a row in
+ * versions.def: scripts/torch-rows compares them with the headers of each, and writes a row for
+ * those that agree. Values only, no locks. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SPW_TORCH_CUDA = 1 }; /* c10::DeviceType */
+
+typedef void spw_torch_deleter(void *context);
+
+/* c10::DataPtr: the memory, and who frees it. */
+struct spw_torch_data_ptr {
+    void *data;
+    spw_torch_deleter *deleter;
+    void *context;
+    int8_t device_type;
+    int8_t device;
+};
+
+/* c10::Stream and c10::cuda::CUDAStream. */
+struct spw_torch_stream {
+    int8_t device_type;
+    int8_t device;
+    int64_t id;
+};
+
+/* c10::MempoolId_t. {0, 0}: no private pool. */
+struct spw_torch_pool_id {
+    uint64_t first, second;
+};
+
+/* std::vector. */
+struct spw_torch_vector {
+    void *begin, *end, *capacity;
+};
+
+/* c10::CachingAllocator::Stat, and one each of all blocks, of small and of large ones. */
+struct spw_torch_stat {
+    int64_t current, peak, allocated, freed;
+};
+
+enum { SPW_TORCH_ALL, SPW_TORCH_SMALL, SPW_TORCH_LARGE, SPW_TORCH_KINDS };
+
+typedef struct spw_torch_stat spw_torch_stats[SPW_TORCH_KINDS];
+
+/* The beginning of c10::CachingDeviceAllocator::DeviceStats. The row of a version says where others
+ * of its figures are, and the table of the private pools, if it has one: a ska::flat_hash_map,
+ * whose entries are to be deleted if it has more than one. */
+struct spw_torch_figures {
+    spw_torch_stats allocation, segment, active, inactive_split;
+    spw_torch_stats allocated_bytes, reserved_bytes;
+};
+
+struct spw_torch_table {
+    void *entries;
+    uint64_t last; /* number of the last entry */
+    uint64_t rest[2];
+};
+
+enum { SPW_TORCH_FIGURES_MOST = 1152 }; /* bytes of DeviceStats, at most */
+
+/* c10::CachingDeviceAllocator::BlockInfo. */
+struct spw_torch_block_info {
+    uint64_t bytes, requested_bytes;
+    int32_t gc_counter;
+    bool allocated, active;
+    void *context[2];
+};
+
+/* c10::CachingDeviceAllocator::SegmentInfo. */
+struct spw_torch_segment_info {
+    int8_t device;
+    int32_t registrations; /* since 2.11; before, nothing is there */
+    uint64_t address, total_bytes, requested_bytes, allocated_bytes, active_bytes;
+    void *stream;
+    bool is_large, is_expandable;
+    struct spw_torch_pool_id owner;
+    struct spw_torch_vector blocks;
+    void *context[2];
+};
+
+/* The beginning of c10::cuda::CUDACachingAllocator::SnapshotInfo. */
+struct spw_torch_snapshot {
+    struct spw_torch_vector segments;
+};
+
+/* c10::cuda::CUDACachingAllocator::CheckpointDelta. */
+struct spw_torch_checkpoint {
+    struct spw_torch_vector freed;
+    struct spw_torch_vector allocated; /* struct spw_torch_data_ptr */
+};
+
+/* c10::cuda::CUDACachingAllocator::ShareableHandle, whose string is of one of two forms: the text's
+ * address comes first in both. */
+struct spw_torch_shareable {
+    ptrdiff_t offset;
+    char *text;
+    size_t length; /* of the newer form; in the older one it is three words before the text */
+    char rest[16];
+};

@@ -1,0 +1,197 @@
+#include "torch/figures.h"
+
+#include "track/device.h"
+
+#include <string.h>
+
+static struct {
+    spw_torch_stats own[SPW_TORCH_FIGURES]; /* of the tensors; the peaks are those of both parts */
+    int64_t native[SPW_TORCH_FIGURES][SPW_TORCH_KINDS]; /* current, of the native part */
+    int64_t chunks_peak;
+    int64_t chunks_seen[2]; /* created and released chunks that the program has forgotten */
+} devices[SPW_DEVICES_MAX];
+
+/* PyTorch calls blocks up to this size small. */
+enum { SMALL_MOST_BYTES = 1 << 20 };
+
+static size_t offset_of(const struct spw_torch_row *row, enum spw_torch_figure figure)
+{
+    switch (figure) {
+    case SPW_TORCH_ALLOCATION:
+        return offsetof(struct spw_torch_figures, allocation);
+    case SPW_TORCH_ACTIVE:
+        return offsetof(struct spw_torch_figures, active);
+    case SPW_TORCH_ALLOCATED_BYTES:
+        return offsetof(struct spw_torch_figures, allocated_bytes);
+    case SPW_TORCH_ACTIVE_BYTES:
+        return row->active_bytes;
+    default:
+        return row->requested_bytes;
+    }
+}
+
+static void raise_peak(int device, enum spw_torch_figure figure, int kind)
+{
+    struct spw_torch_stat *stat = &devices[device].own[figure][kind];
+    int64_t sum = stat->current + devices[device].native[figure][kind];
+
+    stat->peak = sum > stat->peak ? sum : stat->peak;
+}
+
+static void shift(int device, enum spw_torch_figure figure, int kind, int64_t by)
+{
+    struct spw_torch_stat *stat = &devices[device].own[figure][kind];
+
+    stat->current += by;
+    if (by > 0) {
+        stat->allocated += by;
+        raise_peak(device, figure, kind);
+    } else {
+        stat->freed -= by;
+    }
+}
+
+static void shift_all(int device, enum spw_torch_figure figure, uint64_t bytes, int64_t by)
+{
+    shift(device, figure, SPW_TORCH_ALL, by);
+    shift(device, figure, bytes <= SMALL_MOST_BYTES ? SPW_TORCH_SMALL : SPW_TORCH_LARGE, by);
+}
+
+void spw_torch_figures_count(int device, int sign, uint64_t bytes, uint64_t asked, bool active)
+{
+    shift_all(device, SPW_TORCH_ALLOCATION, bytes, sign);
+    shift_all(device, SPW_TORCH_ALLOCATED_BYTES, bytes, sign * (int64_t)bytes);
+    shift_all(device, SPW_TORCH_REQUESTED_BYTES, bytes, sign * (int64_t)asked);
+    if (active) {
+        shift_all(device, SPW_TORCH_ACTIVE, bytes, sign);
+        shift_all(device, SPW_TORCH_ACTIVE_BYTES, bytes, sign * (int64_t)bytes);
+    }
+}
+
+void spw_torch_figures_inactive(int device, uint64_t bytes)
+{
+    shift_all(device, SPW_TORCH_ACTIVE, bytes, -1);
+    shift_all(device, SPW_TORCH_ACTIVE_BYTES, bytes, -(int64_t)bytes);
+}
+
+static int64_t of_both(int device, enum spw_torch_figure figure)
+{
+    return devices[device].own[figure][SPW_TORCH_ALL].current +
+           devices[device].native[figure][SPW_TORCH_ALL];
+}
+
+uint64_t spw_torch_figures_allocated(int device)
+{
+    return (uint64_t)of_both(device, SPW_TORCH_ALLOCATED_BYTES);
+}
+
+uint64_t spw_torch_figures_active(int device)
+{
+    return (uint64_t)devices[device].own[SPW_TORCH_ACTIVE_BYTES][SPW_TORCH_ALL].current;
+}
+
+void spw_torch_figures_native(const struct spw_torch_row *row, int device, const void *native)
+{
+    for (int figure = 0; figure < SPW_TORCH_FIGURES; figure++) {
+        const struct spw_torch_stat *stats =
+            (const void *)((const char *)native + offset_of(row, figure));
+
+        for (int kind = 0; kind < SPW_TORCH_KINDS; kind++) {
+            devices[device].native[figure][kind] = stats[kind].current;
+            raise_peak(device, figure, kind);
+        }
+    }
+}
+
+/* What the pool has reserved: its chunks on device and host, those of the native part's segments
+ * included. */
+static void add_reserved(int device, struct spw_torch_stat *stat)
+{
+    const struct spw_counters *c = spw_process.devices[device].counters;
+    int64_t now = (int64_t)(spw_counter_get(&c->committed_bytes) +
+                            spw_counter_get(&c->host_used_bytes));
+    int64_t peak = (int64_t)spw_counter_get(&c->reserved_peak_bytes);
+    int64_t least = of_both(device, SPW_TORCH_ALLOCATED_BYTES);
+
+    now = now > least ? now : least;
+    stat->current = now;
+    least = devices[device].own[SPW_TORCH_ALLOCATED_BYTES][SPW_TORCH_ALL].peak;
+    stat->peak = peak > least ? peak : least;
+    stat->peak = stat->peak > now ? stat->peak : now;
+    /* The sums of what was reserved and given back are not kept: their difference is right. */
+    stat->allocated = stat->freed + now;
+}
+
+static int64_t calls_of(int device, enum spw_call call)
+{
+    const struct spw_driver *driver = spw_track_driver();
+
+    return driver->calls[device] != NULL ? (int64_t)atomic_load(&driver->calls[device][call]) : 0;
+}
+
+/* The chunks of the pool are its segments, and the driver's calls that make and release them are
+ * what PyTorch counts as calls for device memory. */
+static void add_chunks(const struct spw_torch_row *row, int device, void *native)
+{
+    struct spw_torch_stat *segments = ((struct spw_torch_figures *)native)->segment;
+    int64_t made = calls_of(device, SPW_CALL_cuMemCreate) - devices[device].chunks_seen[0];
+    int64_t gone = calls_of(device, SPW_CALL_cuMemRelease) - devices[device].chunks_seen[1];
+    int64_t now = calls_of(device, SPW_CALL_cuMemCreate) - calls_of(device, SPW_CALL_cuMemRelease);
+
+    if (now > devices[device].chunks_peak) {
+        devices[device].chunks_peak = now;
+    }
+    for (int kind = SPW_TORCH_ALL; kind < SPW_TORCH_KINDS; kind += SPW_TORCH_LARGE) {
+        segments[kind].current += now;
+        segments[kind].peak += devices[device].chunks_peak;
+        segments[kind].allocated += made;
+        segments[kind].freed += gone;
+    }
+    *(int64_t *)((char *)native + row->device_allocs) += made;
+    *(int64_t *)((char *)native + row->device_frees) += gone;
+}
+
+void spw_torch_figures_add(const struct spw_torch_row *row, int device, void *native)
+{
+    if (device >= spw_process.device_count || spw_process.devices[device].counters == NULL) {
+        return;
+    }
+    spw_torch_figures_native(row, device, native);
+    for (int figure = 0; figure < SPW_TORCH_FIGURES; figure++) {
+        struct spw_torch_stat *stats = (void *)((char *)native + offset_of(row, figure));
+
+        for (int kind = 0; kind < SPW_TORCH_KINDS; kind++) {
+            const struct spw_torch_stat *own = &devices[device].own[figure][kind];
+
+            stats[kind].current += own->current;
+            stats[kind].peak = own->peak;
+            stats[kind].allocated += own->allocated;
+            stats[kind].freed += own->freed;
+        }
+    }
+    add_reserved(device, &((struct spw_torch_figures *)native)->reserved_bytes[SPW_TORCH_ALL]);
+    add_chunks(row, device, native);
+}
+
+void spw_torch_figures_reset_peaks(int device)
+{
+    for (int figure = 0; figure < SPW_TORCH_FIGURES; figure++) {
+        for (int kind = 0; kind < SPW_TORCH_KINDS; kind++) {
+            devices[device].own[figure][kind].peak = 0;
+            raise_peak(device, figure, kind);
+        }
+    }
+    devices[device].chunks_peak = 0;
+}
+
+void spw_torch_figures_reset_accumulated(int device)
+{
+    for (int figure = 0; figure < SPW_TORCH_FIGURES; figure++) {
+        for (int kind = 0; kind < SPW_TORCH_KINDS; kind++) {
+            devices[device].own[figure][kind].allocated = 0;
+            devices[device].own[figure][kind].freed = 0;
+        }
+    }
+    devices[device].chunks_seen[0] = calls_of(device, SPW_CALL_cuMemCreate);
+    devices[device].chunks_seen[1] = calls_of(device, SPW_CALL_cuMemRelease);
+}

@@ -1,0 +1,496 @@
+/* Exceptions of PyTorch pass through these functions: no lock or lease is held around a call of the
+ * native allocator. An object that is returned in memory is the first argument, as in the ABI of
+ * C++ on x86-64. */
+#include "torch/functions.h"
+
+#include "common/lock.h"
+#include "common/log.h"
+#include "serve/direct.h"
+#include "torch/figures.h"
+#include "torch/share.h"
+#include "torch/snapshot.h"
+#include "torch/tensors.h"
+#include "track/device.h"
+#include "track/native.h"
+
+#include <string.h>
+
+struct spw_torch_library spw_torch;
+
+/* What makes all requests the native allocator's. */
+enum special {
+    IN_POOL = 1 << 8,      /* once for each private pool or capture that is open */
+    WITHOUT_CACHE = 1,     /* enable(False) */
+    WITH_HISTORY = 2,      /* it records its history */
+    WITH_TRACKERS = 4,     /* others are told of its segments */
+};
+
+static _Atomic int special;
+
+/* The share of each device's memory that the program may use; 0: all. */
+static _Atomic double fractions[SPW_DEVICES_MAX];
+
+/* The devices on which the native part has had memory. */
+static _Atomic uint64_t native_devices;
+
+/* Calls the native allocator's function that `ours` stands in the place of:
+ * NATIVE(RAW_ALLOC, raw_alloc)(self, bytes). */
+#define NATIVE(function, ours) \
+    ((__typeof__(ours) *)spw_torch.table[spw_torch.row->slots[SPW_TORCH_##function]])
+
+typedef struct spw_torch_object object;
+
+static void *get_device_stats(void *ret, object *self, int8_t device);
+static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, object *self,
+                                           size_t bytes);
+
+/* ---- the native part ---- */
+
+/* Reads the figures of the native part of a device, to be ended by end_figures. */
+static void read_native(int device, void *figures)
+{
+    (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(figures, spw_torch.native, (int8_t)device);
+}
+
+static void end_figures(void *figures)
+{
+    const struct spw_torch_table *pools =
+        (const void *)((const char *)figures + spw_torch.row->private_pools);
+
+    if (spw_torch.row->private_pools != 0 && pools->last != 0) {
+        spw_torch.delete_memory(pools->entries);
+    }
+}
+
+/* The native part has allocated or freed. */
+static void note_native(void)
+{
+    uint64_t left = atomic_load_explicit(&native_devices, memory_order_relaxed);
+    _Alignas(16) char figures[SPW_TORCH_FIGURES_MOST];
+
+    for (int device = 0; left != 0; device++, left >>= 1) {
+        if ((left & 1) != 0) {
+            read_native(device, figures);
+            spw_lock(&spw_locks.tensors);
+            spw_torch_figures_native(spw_torch.row, device, figures);
+            spw_unlock(&spw_locks.tensors);
+            end_figures(figures);
+        }
+    }
+}
+
+static void note_allocated(void)
+{
+    int8_t device = 0;
+
+    if (spw_torch.get_device(&device) == 0) {
+        atomic_fetch_or_explicit(&native_devices, UINT64_C(1) << device, memory_order_relaxed);
+        note_native();
+    }
+}
+
+static void say_native(void)
+{
+    bool in_pool = atomic_load(&special) >= IN_POOL ||
+                   atomic_load(&spw_track_driver()->captures_open) > 0;
+
+    if (spw_track_native != SPW_NATIVE_REFUSED) {
+        spw_track_native = in_pool ? SPW_NATIVE_PRIVATE : SPW_NATIVE_CACHES;
+    }
+}
+
+/* ---- allocation ---- */
+
+static bool is_plain(size_t bytes)
+{
+    enum { EXA_BITS = 60 }; /* above, PyTorch refuses in words of its own */
+
+    spw_track_native = SPW_NATIVE_CACHES;
+    return bytes > 0 && bytes >> EXA_BITS == 0 &&
+           SPW_LIKELY(atomic_load_explicit(&special, memory_order_relaxed) == 0) &&
+           !*spw_torch.traced && spw_track_serves() &&
+           atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) == 0;
+}
+
+static uint64_t rounded(size_t bytes)
+{
+    return (bytes + 511) & ~UINT64_C(511);
+}
+
+/* True if the program's share of the memory has no room for more. */
+static bool is_beyond_share(int device, uint64_t bytes)
+{
+    double fraction = atomic_load_explicit(&fractions[device], memory_order_relaxed);
+    const struct spw_counters *counters = spw_process.devices[device].counters;
+    uint64_t used;
+
+    if (SPW_LIKELY(fraction == 0)) {
+        return false;
+    }
+    spw_lock(&spw_locks.tensors);
+    used = spw_torch_figures_allocated(device);
+    spw_unlock(&spw_locks.tensors);
+    return (double)(used + bytes) > fraction * (double)spw_counter_get(&counters->limit_bytes);
+}
+
+static void report(uint64_t address, int64_t bytes, int device)
+{
+    const struct spw_counters *c = spw_process.devices[device].counters;
+    uint64_t allocated;
+
+    spw_lock(&spw_locks.tensors);
+    allocated = spw_torch_figures_allocated(device);
+    spw_unlock(&spw_locks.tensors);
+    spw_torch.report((void *)(uintptr_t)address, bytes, allocated,
+                     spw_counter_get(&c->committed_bytes) + spw_counter_get(&c->host_used_bytes),
+                     (uint16_t)(SPW_TORCH_CUDA | device << 8));
+}
+
+/* Asks the pool. A thread without a context gets one, as from the runtime's first allocation; and
+ * memory that other streams still use is waited for before the program is refused. */
+static enum spw_err ask(const struct spw_serve_request *request, uint64_t *ret_address)
+{
+    enum spw_err err;
+
+    (void)spw_torch_tensors_settle(/* wait */ false);
+    err = spw_serve_direct_alloc(request, ret_address);
+    if (SPW_UNLIKELY(err == SPW_E_AGAIN) && spw_torch.bind(NULL) == 0) {
+        err = spw_serve_direct_alloc(request, ret_address);
+    }
+    if (SPW_UNLIKELY(err == SPW_E_NO_MEMORY) && spw_torch_tensors_settle(/* wait */ true)) {
+        err = spw_serve_direct_alloc(request, ret_address);
+    }
+    return err;
+}
+
+/* A tensor of the pool; NULL: the native allocator is to be asked. */
+static void *take(size_t bytes, int device, CUstream stream, const void *caller)
+{
+    const struct spw_serve_request request = {.device = device,
+                                              .stream = stream,
+                                              .bytes = bytes,
+                                              .api = "PyTorch",
+                                              .caller = caller};
+    struct spw_torch_tensor tensor = {
+        .asked = bytes, .bytes = rounded(bytes), .device = device, .stream = stream};
+
+    if (device >= spw_process.device_count) {
+        return NULL;
+    }
+    if (SPW_UNLIKELY(is_beyond_share(device, tensor.bytes))) {
+        spw_track_native = SPW_NATIVE_REFUSED;
+        return NULL;
+    }
+    if (ask(&request, &tensor.address) != SPW_OK) {
+        return NULL;
+    }
+    if (!spw_torch_tensors_add(&tensor)) {
+        spw_serve_direct_free(device, stream, tensor.address);
+        return NULL;
+    }
+    report(tensor.address, (int64_t)tensor.bytes, device);
+    return (void *)(uintptr_t)tensor.address;
+}
+
+static CUstream current_stream(int8_t device)
+{
+    const struct spw_torch_stream stream = spw_torch.current_stream(device);
+
+    return spw_torch.stream_handle(&stream);
+}
+
+static void delete_memory(void *memory)
+{
+    struct spw_torch_tensor tensor;
+
+    if (memory == NULL) {
+        return;
+    }
+    if (spw_torch_tensors_free((uintptr_t)memory, &tensor)) {
+        report(tensor.address, -(int64_t)tensor.bytes, tensor.device);
+        return;
+    }
+    spw_torch.deleter(memory);
+    note_native();
+}
+
+static struct spw_torch_data_ptr *allocate_natively(struct spw_torch_data_ptr *ret, object *self,
+                                                    size_t bytes)
+{
+    say_native();
+    (void)NATIVE(ALLOCATE, allocate)(ret, self, bytes);
+    if (ret->deleter == spw_torch.deleter) {
+        ret->deleter = delete_memory;
+    }
+    note_allocated();
+    return ret;
+}
+
+static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, object *self,
+                                           size_t bytes)
+{
+    const void *caller = __builtin_return_address(0);
+    int8_t device = 0;
+    void *memory = NULL;
+
+    if (is_plain(bytes) && spw_torch.get_device(&device) == 0) {
+        memory = take(bytes, device, current_stream(device), caller);
+    }
+    if (SPW_UNLIKELY(memory == NULL)) {
+        return allocate_natively(ret, self, bytes);
+    }
+    *ret = (struct spw_torch_data_ptr){memory, delete_memory, memory, SPW_TORCH_CUDA, device};
+    return ret;
+}
+
+static spw_torch_deleter *raw_deleter(object *self)
+{
+    spw_torch_deleter *native = NATIVE(RAW_DELETER, raw_deleter)(self);
+
+    return native == spw_torch.deleter ? delete_memory : native;
+}
+
+static void *raw_alloc(object *self, size_t bytes)
+{
+    const void *caller = __builtin_return_address(0);
+    int8_t device = 0;
+    void *memory = NULL;
+
+    if (is_plain(bytes) && spw_torch.get_device(&device) == 0) {
+        memory = take(bytes, device, current_stream(device), caller);
+    }
+    if (memory == NULL) {
+        say_native();
+        memory = NATIVE(RAW_ALLOC, raw_alloc)(self, bytes);
+        note_allocated();
+    }
+    return memory;
+}
+
+static void *raw_alloc_with_stream(object *self, size_t bytes, CUstream stream)
+{
+    const void *caller = __builtin_return_address(0);
+    int8_t device = 0;
+    void *memory = NULL;
+
+    if (is_plain(bytes) && spw_torch.get_device(&device) == 0) {
+        memory = take(bytes, device, stream, caller);
+    }
+    if (memory == NULL) {
+        say_native();
+        memory = NATIVE(RAW_ALLOC_WITH_STREAM, raw_alloc_with_stream)(self, bytes, stream);
+        note_allocated();
+    }
+    return memory;
+}
+
+static void raw_delete(object *self, void *memory)
+{
+    delete_memory(memory);
+}
+
+/* ---- streams and addresses ---- */
+
+/* The native allocator ignores memory that has not its own deleter. */
+static void record_stream(object *self, const struct spw_torch_data_ptr *memory,
+                          struct spw_torch_stream stream)
+{
+    struct spw_torch_data_ptr native;
+
+    if (memory->deleter != delete_memory) {
+        NATIVE(RECORD_STREAM, record_stream)(self, memory, stream);
+        return;
+    }
+    if (!spw_torch_tensors_use((uintptr_t)memory->data, spw_torch.stream_handle(&stream))) {
+        native = *memory;
+        native.deleter = spw_torch.deleter;
+        NATIVE(RECORD_STREAM, record_stream)(self, &native, stream);
+    }
+}
+
+static void *get_base_allocation(object *self, void *memory, size_t *ret_bytes)
+{
+    struct spw_torch_tensor tensor;
+
+    if (!spw_torch_tensors_find((uintptr_t)memory, &tensor)) {
+        return NATIVE(GET_BASE_ALLOCATION, get_base_allocation)(self, memory, ret_bytes);
+    }
+    if (ret_bytes != NULL) {
+        *ret_bytes = tensor.bytes;
+    }
+    return memory;
+}
+
+/* ---- figures ---- */
+
+static void *get_device_stats(void *ret, object *self, int8_t device)
+{
+    (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(ret, self, device);
+    spw_lock(&spw_locks.tensors);
+    spw_torch_figures_add(spw_torch.row, device, ret);
+    spw_unlock(&spw_locks.tensors);
+    return ret;
+}
+
+static void reset_accumulated_stats(object *self, int8_t device)
+{
+    NATIVE(RESET_ACCUMULATED_STATS, reset_accumulated_stats)(self, device);
+    spw_lock(&spw_locks.tensors);
+    spw_torch_figures_reset_accumulated(device);
+    spw_unlock(&spw_locks.tensors);
+}
+
+static void reset_peak_stats(object *self, int8_t device)
+{
+    NATIVE(RESET_PEAK_STATS, reset_peak_stats)(self, device);
+    spw_serve_direct_reset_peak(device);
+    spw_lock(&spw_locks.tensors);
+    spw_torch_figures_reset_peaks(device);
+    spw_unlock(&spw_locks.tensors);
+}
+
+static void *snapshot(void *ret, object *self, struct spw_torch_pool_id id, bool traces)
+{
+    (void)NATIVE(SNAPSHOT, snapshot)(ret, self, id, traces);
+    if (!spw_torch.row->by_pool || (id.first == 0 && id.second == 0)) {
+        spw_torch_snapshot_add(&spw_torch, ret);
+    }
+    return ret;
+}
+
+/* ---- limits ---- */
+
+static void set_memory_fraction(object *self, double fraction, int8_t device)
+{
+    NATIVE(SET_MEMORY_FRACTION, set_memory_fraction)(self, fraction, device);
+    atomic_store(&fractions[device], fraction < 1 ? fraction : 0);
+}
+
+static void empty_cache(object *self, struct spw_torch_pool_id id)
+{
+    bool all = !spw_torch.row->by_pool || (id.first == 0 && id.second == 0);
+
+    if (all) {
+        (void)spw_torch_tensors_settle(/* wait */ true);
+    }
+    NATIVE(EMPTY_CACHE, empty_cache)(self, id);
+    note_native();
+    if (all) {
+        spw_serve_direct_trim();
+    }
+}
+
+/* ---- what makes requests special ---- */
+
+static void set_special(enum special bit, bool on)
+{
+    if (on) {
+        atomic_fetch_or(&special, bit);
+    } else {
+        atomic_fetch_and(&special, ~(int)bit);
+    }
+}
+
+static void enable(object *self, bool on)
+{
+    NATIVE(ENABLE, enable)(self, on);
+    set_special(WITHOUT_CACHE, !on);
+}
+
+static void begin_allocate_to_pool(object *self, int8_t device, struct spw_torch_pool_id id,
+                                   void *filter)
+{
+    atomic_fetch_add(&special, IN_POOL);
+    NATIVE(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)(self, device, id, filter);
+}
+
+static void end_allocate_to_pool(object *self, int8_t device, struct spw_torch_pool_id id)
+{
+    NATIVE(END_ALLOCATE_TO_POOL, end_allocate_to_pool)(self, device, id);
+    atomic_fetch_sub(&special, IN_POOL);
+}
+
+static void tell_native(const char *why)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&told)) {
+        spw_log_always("%s: from now on its own cache serves all tensors (as in mode segment)",
+                       why);
+    }
+}
+
+static void record_history(object *self, bool on, void *recorder, size_t most, uint64_t when,
+                           uint64_t clear, const void *skipped)
+{
+    if (on) {
+        tell_native("PyTorch records the history of its memory");
+    }
+    set_special(WITH_HISTORY, on);
+    NATIVE(RECORD_HISTORY, record_history)(self, on, recorder, most, when, clear, skipped);
+}
+
+static void attach_trace_tracker(object *self, void *tracker)
+{
+    tell_native("a library follows the segments of PyTorch");
+    set_special(WITH_TRACKERS, true);
+    NATIVE(ATTACH_TRACE_TRACKER, attach_trace_tracker)(self, tracker);
+}
+
+/* ---- private pools and other processes ---- */
+
+static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret, object *self,
+                                       int8_t device, void *state)
+{
+    (void)NATIVE(SET_CHECKPOINT_POOL_STATE, set_checkpoint_pool_state)(ret, self, device, state);
+    for (struct spw_torch_data_ptr *at = ret->allocated.begin;
+         at != (struct spw_torch_data_ptr *)ret->allocated.end; at++) {
+        if (at->deleter == spw_torch.deleter) {
+            at->deleter = delete_memory;
+        }
+    }
+    note_native();
+    return ret;
+}
+
+static void *share_ipc_handle(void *ret, object *self, void *memory)
+{
+    struct spw_torch_tensor tensor;
+
+    if (!spw_torch_tensors_find((uintptr_t)memory, &tensor)) {
+        return NATIVE(SHARE_IPC_HANDLE, share_ipc_handle)(ret, self, memory);
+    }
+    spw_torch_share(&spw_torch, &tensor, ret);
+    return ret;
+}
+
+void spw_torch_functions_fill(spw_torch_code **table)
+{
+    const int *slots = spw_torch.row->slots;
+
+#define PUT(function, ours)                                                                        \
+    if (slots[SPW_TORCH_##function] >= 0) {                                                        \
+        table[slots[SPW_TORCH_##function]] = (spw_torch_code *)(ours);                             \
+    }
+    PUT(ALLOCATE, allocate)
+    PUT(RAW_DELETER, raw_deleter)
+    PUT(RAW_ALLOC, raw_alloc)
+    PUT(RAW_ALLOC_WITH_STREAM, raw_alloc_with_stream)
+    PUT(RAW_DELETE, raw_delete)
+    PUT(ENABLE, enable)
+    PUT(SET_MEMORY_FRACTION, set_memory_fraction)
+    PUT(EMPTY_CACHE, empty_cache)
+    PUT(GET_BASE_ALLOCATION, get_base_allocation)
+    PUT(RECORD_STREAM, record_stream)
+    PUT(GET_DEVICE_STATS, get_device_stats)
+    PUT(RESET_ACCUMULATED_STATS, reset_accumulated_stats)
+    PUT(RESET_PEAK_STATS, reset_peak_stats)
+    PUT(SNAPSHOT, snapshot)
+    PUT(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)
+    PUT(END_ALLOCATE_TO_POOL, end_allocate_to_pool)
+    PUT(SHARE_IPC_HANDLE, share_ipc_handle)
+    PUT(RECORD_HISTORY, record_history)
+    PUT(ATTACH_TRACE_TRACKER, attach_trace_tracker)
+    PUT(SET_CHECKPOINT_POOL_STATE, set_checkpoint_pool_state)
+#undef PUT
+}

@@ -1,0 +1,246 @@
+#include "torch/library.h"
+
+#include "callsite/modules.h"
+#include "common/fd.h"
+#include "common/loader.h"
+#include "common/safe_read.h"
+#include "driver/dl.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char library_name[] = "libc10_cuda.so";
+static const char base_name[] = "libc10.so";
+
+/* The code of the two libraries that the functions of the table are in. */
+struct code {
+    struct {
+        uintptr_t begin, end;
+    } ranges[8];
+    size_t count;
+};
+
+static bool is_named(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
+}
+
+static int add_code(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct code *code = context;
+
+    if (!is_named(info->dlpi_name, library_name) && !is_named(info->dlpi_name, base_name)) {
+        return 0;
+    }
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0 &&
+            code->count < sizeof(code->ranges) / sizeof(code->ranges[0])) {
+            uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+
+            code->ranges[code->count].begin = begin;
+            code->ranges[code->count++].end = begin + segment->p_memsz;
+        }
+    }
+    return 0;
+}
+
+static bool is_code(const struct code *code, uintptr_t address)
+{
+    for (size_t i = 0; i < code->count; i++) {
+        if (address >= code->ranges[i].begin && address < code->ranges[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The module of the library; the newest, when there are several. */
+static const struct spw_module *find_module(void)
+{
+    spw_callsite_modules_note();
+    for (size_t i = spw_callsite_modules_count(); i-- > 0;) {
+        const struct spw_module *module = spw_callsite_modules_get(i);
+
+        if (is_named(module->path, library_name)) {
+            return module;
+        }
+    }
+    return NULL;
+}
+
+/* ---- the version ---- */
+
+/* Reads the beginning of a file beside the library's folder. */
+static bool read_beside(const char *library, const char *name, char *text, size_t capacity)
+{
+    const char *slash = strrchr(library, '/');
+    char path[SPW_MODULE_PATH];
+    ssize_t length = -1;
+    int fd;
+
+    if (slash == NULL || (size_t)snprintf(path, sizeof(path), "%.*s/../%s", (int)(slash - library),
+                                          library, name) >= sizeof(path)) {
+        return false;
+    }
+    fd = spw_fd_open_regular(path);
+    if (fd >= 0) {
+        length = pread(fd, text, capacity - 1, 0);
+        (void)close(fd);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* A wheel says its version in version.py, the C++ distribution in build-version. */
+static void read_version(const char *path, struct spw_torch_library *library)
+{
+    static const char key[] = "__version__ = '";
+    char text[1024];
+    const char *at = NULL;
+    int major = 0, minor = 0, patch = 0;
+
+    if (read_beside(path, "version.py", text, sizeof(text))) {
+        at = strstr(text, key);
+        at = at != NULL ? at + strlen(key) : NULL;
+    } else if (read_beside(path, "build-version", text, sizeof(text))) {
+        at = text;
+    }
+    if (at != NULL && sscanf(at, "%d.%d.%d", &major, &minor, &patch) >= 2) {
+        (void)snprintf(library->version, sizeof(library->version), "%d.%d.%d", major, minor, patch);
+        library->row = spw_torch_row_of(major, minor);
+    }
+}
+
+/* ---- the object ---- */
+
+static bool read_word(uintptr_t address, uintptr_t *ret_word)
+{
+    return address != 0 && address % sizeof(*ret_word) == 0 &&
+           spw_safe_read(address, ret_word, sizeof(*ret_word));
+}
+
+/* The name of an object's class, by the type information before its table: its second word is the
+ * name. */
+static bool read_class(uintptr_t table, char *name, size_t capacity)
+{
+    uintptr_t top = 1, type = 0, text = 0;
+
+    memset(name, 0, capacity);
+    return read_word(table - 2 * sizeof(uintptr_t), &top) && top == 0 &&
+           read_word(table - sizeof(uintptr_t), &type) &&
+           read_word(type + sizeof(uintptr_t), &text) && spw_safe_read(text, name, capacity - 1);
+}
+
+/* True if the table has exactly as many functions as the row says. */
+static bool has_functions(uintptr_t table, const struct spw_torch_row *row)
+{
+    struct code code = {.count = 0};
+    uintptr_t word;
+
+    (void)spw_loader_iterate(add_code, &code);
+    for (int i = 0; i < row->functions; i++) {
+        if (!read_word(table + (size_t)i * sizeof(word), &word) || !is_code(&code, word)) {
+            return false;
+        }
+    }
+    return !read_word(table + (size_t)row->functions * sizeof(word), &word) ||
+           !is_code(&code, word);
+}
+
+/* The answers that are known. A string of either form begins with the address of its text. */
+static bool answers(const struct spw_torch_library *library)
+{
+    const int *slots = library->row->slots;
+    bool (*initialized)(void *) =
+        (bool (*)(void *))library->table[slots[SPW_TORCH_INITIALIZED]];
+    void *(*name)(void *, void *) =
+        (void *(*)(void *, void *))library->table[slots[SPW_TORCH_GET_NAME]];
+    struct {
+        const char *text;
+        uintptr_t rest[3];
+    } string = {NULL, {0}};
+    char text[8] = "";
+
+    (void)initialized(library->native);
+    (void)name(&string, library->native);
+    return spw_safe_read((uintptr_t)string.text, text, sizeof("native")) &&
+           strcmp(text, "native") == 0;
+}
+
+/* Looks at the allocator that is in force. */
+static enum spw_torch_found look_at(struct spw_torch_library *library, const void *place)
+{
+    static const char native_class[] = "N3c104cuda20CUDACachingAllocator6Native";
+    uintptr_t object = 0, table = 0;
+    char class[sizeof(native_class)];
+
+    if (!read_word((uintptr_t)place, &object) || !read_word(object, &table)) {
+        return SPW_TORCH_ABSENT;
+    }
+    if (!read_class(table, class, sizeof(class)) || strcmp(class, native_class) != 0) {
+        return SPW_TORCH_OTHER;
+    }
+    if (library->row == NULL) {
+        return SPW_TORCH_UNKNOWN;
+    }
+    library->native = (struct spw_torch_object *)object;
+    library->table = (spw_torch_code *const *)table;
+    if (library->row->functions > SPW_TORCH_TABLE_MOST || !has_functions(table, library->row) ||
+        !answers(library)) {
+        return SPW_TORCH_DIFFERENT;
+    }
+    library->deleter = ((spw_torch_deleter * (*)(void *))
+                            library->table[library->row->slots[SPW_TORCH_RAW_DELETER]])(
+        library->native);
+    return library->deleter != NULL ? SPW_TORCH_FOUND : SPW_TORCH_DIFFERENT;
+}
+
+/* ---- other functions ---- */
+
+#define FIND(member, name) \
+    ((library->member = (__typeof__(library->member))(uintptr_t)spw_driver_dl_symbol(handle, \
+                                                                                     name)) != NULL)
+
+static bool find_functions(struct spw_torch_library *library, void *handle)
+{
+    return FIND(get_device, "_ZN3c104cuda9GetDeviceEPa") &&
+           FIND(current_stream, "_ZN3c104cuda20getCurrentCUDAStreamEa") &&
+           FIND(stream_handle, "_ZNK3c104cuda10CUDAStream6streamEv") &&
+           FIND(report, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE") &&
+           FIND(traced, "_ZN3c104impl8GPUTrace9haveStateE") && FIND(bind, "cudaFree") &&
+           FIND(new_memory, "_Znwm") && FIND(delete_memory, "_ZdlPv");
+}
+
+enum spw_torch_found spw_torch_library_find(struct spw_torch_library *ret_library)
+{
+    const struct spw_module *module = find_module();
+    enum spw_torch_found found = SPW_TORCH_ABSENT;
+    void *handle, *place;
+
+    *ret_library = (struct spw_torch_library){.row = NULL};
+    if (module == NULL) {
+        return SPW_TORCH_ABSENT;
+    }
+    spw_loader_enter();
+    handle = dlopen(module->path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    spw_loader_leave();
+    if (handle == NULL) {
+        return SPW_TORCH_ABSENT;
+    }
+    place = spw_driver_dl_symbol(handle, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
+    if (place != NULL) {
+        read_version(module->path, ret_library);
+        found = look_at(ret_library, place);
+        if (found == SPW_TORCH_FOUND && !find_functions(ret_library, handle)) {
+            found = SPW_TORCH_DIFFERENT;
+        }
+    }
+    (void)dlclose(handle);
+    return found;
+}

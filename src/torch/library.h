@@ -1,0 +1,51 @@
+/* PyTorch's native allocator in this process: its object, the table of its virtual functions, and
+ * the other functions of PyTorch that are needed beside it.
+ *
+ * Nothing is written before all of it was found and agreed with the row of the version. Constant
+ * once it is found. No lock; none may be held, since the dynamic loader is asked. */
+#pragma once
+
+#include "driver/cuda_api.h"
+#include "torch/abi.h"
+#include "torch/row.h"
+
+enum { SPW_TORCH_VERSION_TEXT = 32, SPW_TORCH_TABLE_MOST = 96 };
+
+/* Any function; to be cast to its type. */
+typedef void spw_torch_code(void);
+
+/* The allocator object: all that is known of it is that its first word is the address of its
+ * table. */
+struct spw_torch_object {
+    spw_torch_code *const *table;
+};
+
+struct spw_torch_library {
+    char version[SPW_TORCH_VERSION_TEXT]; /* "2.11.0", or "" */
+    const struct spw_torch_row *row;
+    struct spw_torch_object *native;
+    spw_torch_code *const *table; /* its own, as PyTorch made it */
+    spw_torch_deleter *deleter;   /* of the memory that it allocates */
+    int (*get_device)(int8_t *ret_device); /* 0: done */
+    struct spw_torch_stream (*current_stream)(int8_t device);
+    CUstream (*stream_handle)(const struct spw_torch_stream *stream);
+    /* Tells the profiler of an allocation, or with negative bytes of a free. The last word holds
+     * the type of the device and its number. */
+    void (*report)(void *memory, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
+    const bool *traced; /* somebody follows all events: torch.cuda._sanitizer */
+    int (*bind)(void *); /* cudaFree, which with NULL only makes a context current */
+    void *(*new_memory)(size_t bytes);  /* C++'s operators */
+    void (*delete_memory)(void *memory);
+};
+
+/* What the search ended with. */
+enum spw_torch_found {
+    SPW_TORCH_ABSENT,   /* PyTorch is not loaded, or not ready */
+    SPW_TORCH_FOUND,    /* its native allocator is in force, and as the row says */
+    SPW_TORCH_OTHER,    /* another allocator is in force: the backend cudaMallocAsync, a pluggable
+                           one */
+    SPW_TORCH_UNKNOWN,  /* its version has no row */
+    SPW_TORCH_DIFFERENT /* it is not as the row says */
+};
+
+enum spw_torch_found spw_torch_library_find(struct spw_torch_library *ret_library);

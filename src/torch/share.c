@@ -1,0 +1,47 @@
+#include "torch/share.h"
+
+#include "serve/direct.h"
+
+#include <string.h>
+
+enum { HEAD_MOST = 16 }; /* before the driver's handle: the version and the kind of memory */
+
+/* The number of bytes in a string: the newer form holds it, the older one before its text. */
+static size_t length_of(const struct spw_torch_shareable *handle)
+{
+    size_t words[3];
+
+    if (handle->length >= sizeof(CUipcMemHandle) &&
+        handle->length <= sizeof(CUipcMemHandle) + HEAD_MOST) {
+        return handle->length;
+    }
+    memcpy(words, handle->text - sizeof(words), sizeof(words));
+    return words[0];
+}
+
+bool spw_torch_share(const struct spw_torch_library *library,
+                     const struct spw_torch_tensor *tensor, struct spw_torch_shareable *ret_handle)
+{
+    const int *slots = library->row->slots;
+    spw_torch_share_function *share =
+        (spw_torch_share_function *)library->table[slots[SPW_TORCH_SHARE_IPC_HANDLE]];
+    spw_torch_raw_alloc_function *alloc =
+        (spw_torch_raw_alloc_function *)library->table[slots[SPW_TORCH_RAW_ALLOC]];
+    CUipcMemHandle own;
+    void *model;
+    size_t length;
+
+    if (!spw_serve_direct_share(tensor->address, &own)) {
+        return false;
+    }
+    model = alloc(library->native, 1);
+    (void)share(ret_handle, library->native, model);
+    library->deleter(model);
+    length = length_of(ret_handle);
+    if (length < sizeof(own) || length > sizeof(own) + HEAD_MOST) {
+        return false;
+    }
+    memcpy(ret_handle->text + length - sizeof(own), &own, sizeof(own));
+    ret_handle->offset = 0;
+    return true;
+}

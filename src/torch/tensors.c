@@ -1,0 +1,285 @@
+#include "torch/tensors.h"
+
+#include "common/lock.h"
+#include "common/map.h"
+#include "serve/direct.h"
+#include "torch/figures.h"
+#include "track/process.h"
+#include "track/stream.h"
+
+#include <stdlib.h>
+
+/* A stream that used a tensor, with the event behind its work once the tensor is freed. */
+struct use {
+    struct use *next;
+    struct spw_stream stream;
+    int device;
+    CUevent event; /* NULL: not recorded yet */
+    bool recorded;
+};
+
+struct record {
+    struct spw_torch_tensor tensor;
+    struct use *uses;
+    struct record *next; /* in the list of those that are held */
+};
+
+static struct {
+    struct spw_map by_address; /* struct record */
+    struct record *held;
+    _Atomic size_t held_count;
+} tensors;
+
+/* ---- the table ---- */
+
+bool spw_torch_tensors_add(const struct spw_torch_tensor *tensor)
+{
+    struct record *record = malloc(sizeof(*record));
+    bool added;
+
+    if (record == NULL) {
+        return false;
+    }
+    *record = (struct record){.tensor = *tensor};
+    spw_lock(&spw_locks.tensors);
+    added = spw_map_put(&tensors.by_address, tensor->address, record);
+    if (added) {
+        spw_torch_figures_count(tensor->device, 1, tensor->bytes, tensor->asked, /* active */ true);
+    }
+    spw_unlock(&spw_locks.tensors);
+    if (!added) {
+        free(record);
+    }
+    return added;
+}
+
+bool spw_torch_tensors_find(uint64_t address, struct spw_torch_tensor *ret_tensor)
+{
+    const struct record *record;
+
+    spw_lock(&spw_locks.tensors);
+    record = spw_map_get(&tensors.by_address, address);
+    if (record != NULL) {
+        *ret_tensor = record->tensor;
+    }
+    spw_unlock(&spw_locks.tensors);
+    return record != NULL;
+}
+
+void spw_torch_tensors_each(void (*visit)(const struct spw_torch_tensor *tensor, void *context),
+                            void *context)
+{
+    const struct record *record;
+    size_t cursor = 0;
+
+    spw_lock(&spw_locks.tensors);
+    while ((record = spw_map_next(&tensors.by_address, &cursor)) != NULL) {
+        visit(&record->tensor, context);
+    }
+    spw_unlock(&spw_locks.tensors);
+}
+
+size_t spw_torch_tensors_count(void)
+{
+    size_t count;
+
+    spw_lock(&spw_locks.tensors);
+    count = tensors.by_address.count;
+    spw_unlock(&spw_locks.tensors);
+    return count;
+}
+
+/* ---- other streams ---- */
+
+static bool is_used_on(const struct record *record, const struct spw_stream *stream)
+{
+    for (const struct use *use = record->uses; use != NULL; use = use->next) {
+        if (use->stream.id == stream->id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Caller holds the lock. */
+static void add_use(struct record *record, const struct spw_stream_info *info)
+{
+    struct use *use = is_used_on(record, &info->stream) ? NULL : malloc(sizeof(*use));
+
+    if (use != NULL) {
+        *use = (struct use){
+            .next = record->uses, .stream = info->stream, .device = info->ordinal};
+        record->uses = use;
+    }
+}
+
+bool spw_torch_tensors_use(uint64_t address, CUstream stream)
+{
+    const struct spw_stream_info *info = spw_track_stream_get(stream, false);
+    struct record *record;
+
+    spw_lock(&spw_locks.tensors);
+    record = spw_map_get(&tensors.by_address, address);
+    if (record != NULL && info != NULL && stream != record->tensor.stream) {
+        add_use(record, info);
+    }
+    spw_unlock(&spw_locks.tensors);
+    return record != NULL;
+}
+
+/* Calls the driver with the stream's context current. */
+static CUresult in_context(const struct use *use, CUresult (*call)(struct spw_driver *driver,
+                                                                   struct use *use),
+                           struct use *changed)
+{
+    struct spw_driver *driver = spw_track_driver();
+    CUcontext popped;
+    CUresult result =
+        SPW_DRIVER_CALL(driver, use->device, cuCtxPushCurrent_v2, use->stream.context);
+
+    if (result == CUDA_SUCCESS) {
+        result = call(driver, changed);
+        (void)SPW_DRIVER_CALL(driver, use->device, cuCtxPopCurrent_v2, &popped);
+    }
+    return result;
+}
+
+static CUresult record_event(struct spw_driver *driver, struct use *use)
+{
+    CUresult result = SPW_DRIVER_CALL(driver, use->device, cuEventCreate, &use->event,
+                                      CU_EVENT_DISABLE_TIMING);
+
+    return result == CUDA_SUCCESS ? SPW_DRIVER_CALL(driver, use->device, cuEventRecord, use->event,
+                                                    use->stream.handle)
+                                  : result;
+}
+
+static CUresult end_event(struct spw_driver *driver, struct use *use)
+{
+    return SPW_DRIVER_CALL(driver, use->device, cuEventDestroy_v2, use->event);
+}
+
+static bool captures(void)
+{
+    return atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) > 0;
+}
+
+/* True when the stream has done what it had to do when the event was recorded. A stream for which
+ * none can be recorded is gone. */
+static bool is_done(struct use *use, bool wait)
+{
+    struct spw_driver *driver = spw_track_driver();
+
+    if (!use->recorded) {
+        use->recorded = true;
+        if (in_context(use, record_event, use) != CUDA_SUCCESS) {
+            return true;
+        }
+    }
+    if (use->event == NULL) {
+        return true;
+    }
+    return wait ? SPW_DRIVER_CALL(driver, use->device, cuEventSynchronize, use->event) !=
+                      CUDA_ERROR_NOT_READY
+                : SPW_DRIVER_CALL(driver, use->device, cuEventQuery, use->event) !=
+                      CUDA_ERROR_NOT_READY;
+}
+
+/* Removes the streams that are done. True when none is left. */
+static bool settle_one(struct record *record, bool wait)
+{
+    struct use **place = &record->uses;
+
+    while (*place != NULL) {
+        struct use *use = *place;
+
+        if (!is_done(use, wait)) {
+            place = &use->next;
+            continue;
+        }
+        if (use->event != NULL) {
+            (void)in_context(use, end_event, use);
+        }
+        *place = use->next;
+        free(use);
+    }
+    return record->uses == NULL;
+}
+
+/* Takes all that is held out of the list. */
+static struct record *take_held(void)
+{
+    struct record *first;
+
+    spw_lock(&spw_locks.tensors);
+    first = tensors.held;
+    tensors.held = NULL;
+    spw_unlock(&spw_locks.tensors);
+    return first;
+}
+
+static void hold(struct record *record)
+{
+    spw_lock(&spw_locks.tensors);
+    record->next = tensors.held;
+    tensors.held = record;
+    spw_unlock(&spw_locks.tensors);
+}
+
+static void give_back(struct record *record)
+{
+    const struct spw_torch_tensor tensor = record->tensor;
+
+    free(record);
+    spw_serve_direct_free(tensor.device, tensor.stream, tensor.address);
+}
+
+bool spw_torch_tensors_settle(bool wait)
+{
+    struct record *next;
+    bool any = false;
+
+    if (SPW_LIKELY(atomic_load_explicit(&tensors.held_count, memory_order_relaxed) == 0) ||
+        captures()) {
+        return false;
+    }
+    for (struct record *record = take_held(); record != NULL; record = next) {
+        next = record->next;
+        if (!settle_one(record, wait)) {
+            hold(record);
+            continue;
+        }
+        atomic_fetch_sub_explicit(&tensors.held_count, 1, memory_order_relaxed);
+        spw_lock(&spw_locks.tensors);
+        spw_torch_figures_inactive(record->tensor.device, record->tensor.bytes);
+        spw_unlock(&spw_locks.tensors);
+        give_back(record);
+        any = true;
+    }
+    return any;
+}
+
+bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tensor)
+{
+    struct record *record;
+    bool held;
+
+    spw_lock(&spw_locks.tensors);
+    record = spw_map_take(&tensors.by_address, address);
+    if (record == NULL) {
+        spw_unlock(&spw_locks.tensors);
+        return false;
+    }
+    held = record->uses != NULL;
+    *ret_tensor = record->tensor;
+    spw_torch_figures_count(ret_tensor->device, -1, ret_tensor->bytes, ret_tensor->asked, !held);
+    spw_unlock(&spw_locks.tensors);
+    if (SPW_LIKELY(!held)) {
+        give_back(record);
+        return true;
+    }
+    atomic_fetch_add_explicit(&tensors.held_count, 1, memory_order_relaxed);
+    hold(record);
+    (void)spw_torch_tensors_settle(/* wait */ false); /* records the events */
+    return true;
+}

@@ -1,0 +1,47 @@
+/* The tensors that the pool serves: their memory, by address, from the allocation until nothing
+ * uses it any more.
+ *
+ * A tensor that was used on other streams than its own (record_stream) is held when it is freed:
+ * its memory goes back to the pool when the work that those streams had by then is done. Events
+ * tell when, as in PyTorch's native allocator; while a capture is open none is recorded.
+ *
+ * Locking: spw_locks.tensors, inside. */
+#pragma once
+
+#include "driver/cuda_api.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One tensor. */
+struct spw_torch_tensor {
+    uint64_t address;
+    uint64_t asked; /* by the program */
+    uint64_t bytes; /* rounded up */
+    int device;
+    CUstream stream; /* on which it was allocated */
+};
+
+/* Enters a tensor. False without memory. */
+bool spw_torch_tensors_add(const struct spw_torch_tensor *tensor);
+
+/* Takes out the tensor at an address, and copies it; false when there is none. Its memory is given
+ * back or held. */
+bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tensor);
+
+/* True if a tensor begins at the address; copies it. */
+bool spw_torch_tensors_find(uint64_t address, struct spw_torch_tensor *ret_tensor);
+
+/* The tensor is used on a stream. False if there is none at the address. */
+bool spw_torch_tensors_use(uint64_t address, CUstream stream);
+
+/* Gives back the memory of tensors whose streams are done; cheap when none is held. With `wait`,
+ * waits for them, unless a capture is open. True if any was given back. */
+bool spw_torch_tensors_settle(bool wait);
+
+/* Calls `visit` for each tensor, under the lock. */
+void spw_torch_tensors_each(void (*visit)(const struct spw_torch_tensor *tensor, void *context),
+                            void *context);
+
+/* The number of tensors. */
+size_t spw_torch_tensors_count(void);

@@ -1,0 +1,83 @@
+#include "torch/torch.h"
+
+#include "common/log.h"
+#include "torch/functions.h"
+#include "track/native.h"
+#include "track/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The table in PyTorch's place: before the functions come the words of its type. */
+static struct {
+    spw_torch_code *type[2];
+    spw_torch_code *functions[SPW_TORCH_TABLE_MOST];
+} ours;
+
+/* PyTorch caches nothing at all where this variable is set. */
+static bool is_uncached(void)
+{
+    return getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL;
+}
+
+/* Puts the functions in place: one word changes. */
+static void put_in_place(void)
+{
+    const struct spw_torch_row *row = spw_torch.row;
+    _Atomic(spw_torch_code *const *) *place = (void *)&spw_torch.native->table;
+
+    memcpy(ours.type, spw_torch.table - 2, sizeof(ours.type));
+    memcpy(ours.functions, spw_torch.table, (size_t)row->functions * sizeof(ours.functions[0]));
+    spw_torch_functions_fill(ours.functions);
+    atomic_store(place, ours.functions);
+}
+
+/* True for a mode in which the pool may serve tensors. */
+static bool is_wanted(void)
+{
+    int mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
+
+    return !spw_track_off() && (mode == SPW_MODE_AUTO || mode == SPW_MODE_TENSOR);
+}
+
+static void decide(const struct spw_torch_library *library, enum spw_torch_found found)
+{
+    struct spw_torch *torch = &spw_process.torch;
+    enum spw_torch_state state = SPW_TORCH_SEGMENTS;
+
+    (void)snprintf(torch->version, sizeof(torch->version), "%s", library->version);
+    if (found == SPW_TORCH_OTHER) {
+        state = SPW_TORCH_FOREIGN;
+    } else if (!is_wanted()) {
+        state = SPW_TORCH_SEGMENTS;
+    } else if (is_uncached()) {
+        torch->why = "PYTORCH_NO_CUDA_MEMORY_CACHING is set";
+    } else if (found == SPW_TORCH_UNKNOWN) {
+        torch->why = "this version is not known";
+    } else if (found == SPW_TORCH_DIFFERENT) {
+        torch->why = "its allocator is not as this version's should be";
+    } else {
+        spw_torch = *library;
+        put_in_place();
+        state = SPW_TORCH_TENSORS;
+    }
+    atomic_store(&torch->state, state);
+}
+
+void spw_torch_look(void)
+{
+    static atomic_flag looking = ATOMIC_FLAG_INIT;
+    struct spw_torch_library library;
+    enum spw_torch_found found;
+
+    if (atomic_load(&spw_process.torch.state) != SPW_TORCH_UNSEEN ||
+        atomic_flag_test_and_set(&looking)) {
+        return;
+    }
+    found = spw_torch_library_find(&library);
+    if (found != SPW_TORCH_ABSENT) {
+        decide(&library, found);
+    }
+    atomic_flag_clear(&looking);
+}
