@@ -9,6 +9,7 @@
 #include "serve/take.h"
 #include "track/request.h"
 #include "track/indirect.h"
+#include "track/native.h"
 #include "migrate/barrier.h"
 #include "track/site.h"
 #include "serve/synchronize.h"
@@ -268,6 +269,9 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
                                          .asked.context = here->stream.context,
                                          .asked.bytes = bytesize,
                                          .asked.api = "cuMemAlloc"};
+    if (SPW_UNLIKELY(spw_track_native_is_refused())) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     outcome = spw_track_capture_forbids() ? SPW_SERVE_PASSED : spw_serve_take(&request, dptr);
     if (SPW_LIKELY(outcome != SPW_SERVE_PASSED)) {
         return outcome == SPW_SERVE_TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

@@ -7,6 +7,7 @@
  * as well. */
 #include "serve/account.h"
 #include "track/caller.h"
+#include "track/native.h"
 #include "serve/decision.h"
 #include "track/device.h"
 #include "track/mappings.h"
@@ -335,6 +336,9 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     CUresult result;
     bool host;
 
+    if (SPW_UNLIKELY(spw_track_native_is_refused())) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     spw_migrate_barrier_pass();
     if (handle != NULL && prop != NULL && size > 0 && spw_process.device_count > 0) {
         device = device_for(prop, &host);

@@ -7,6 +7,7 @@
 static struct {
     spw_torch_stats own[SPW_TORCH_FIGURES]; /* of the tensors; the peaks are those of both parts */
     int64_t native[SPW_TORCH_FIGURES][SPW_TORCH_KINDS]; /* current, of the native part */
+    int64_t native_reserved;
     int64_t chunks_peak;
     int64_t chunks_seen[2]; /* created and released chunks that the program has forgotten */
 } devices[SPW_DEVICES_MAX];
@@ -85,13 +86,27 @@ uint64_t spw_torch_figures_allocated(int device)
     return (uint64_t)of_both(device, SPW_TORCH_ALLOCATED_BYTES);
 }
 
-uint64_t spw_torch_figures_active(int device)
+uint64_t spw_torch_figures_reserved(int device)
 {
-    return (uint64_t)devices[device].own[SPW_TORCH_ACTIVE_BYTES][SPW_TORCH_ALL].current;
+    const struct spw_counters *c = spw_process.devices[device].counters;
+    uint64_t reserved = spw_counter_get(&c->committed_bytes) + spw_counter_get(&c->host_used_bytes);
+    uint64_t least = spw_torch_figures_allocated(device);
+
+    return reserved > least ? reserved : least;
+}
+
+uint64_t spw_torch_figures_idle(int device)
+{
+    int64_t idle = devices[device].native_reserved -
+                   devices[device].native[SPW_TORCH_ACTIVE_BYTES][SPW_TORCH_ALL];
+
+    return idle > 0 ? (uint64_t)idle : 0;
 }
 
 void spw_torch_figures_native(const struct spw_torch_row *row, int device, const void *native)
 {
+    devices[device].native_reserved =
+        ((const struct spw_torch_figures *)native)->reserved_bytes[SPW_TORCH_ALL].current;
     for (int figure = 0; figure < SPW_TORCH_FIGURES; figure++) {
         const struct spw_torch_stat *stats =
             (const void *)((const char *)native + offset_of(row, figure));
@@ -103,19 +118,14 @@ void spw_torch_figures_native(const struct spw_torch_row *row, int device, const
     }
 }
 
-/* What the pool has reserved: its chunks on device and host, those of the native part's segments
- * included. */
 static void add_reserved(int device, struct spw_torch_stat *stat)
 {
     const struct spw_counters *c = spw_process.devices[device].counters;
-    int64_t now = (int64_t)(spw_counter_get(&c->committed_bytes) +
-                            spw_counter_get(&c->host_used_bytes));
+    int64_t now = (int64_t)spw_torch_figures_reserved(device);
     int64_t peak = (int64_t)spw_counter_get(&c->reserved_peak_bytes);
-    int64_t least = of_both(device, SPW_TORCH_ALLOCATED_BYTES);
+    int64_t least = devices[device].own[SPW_TORCH_ALLOCATED_BYTES][SPW_TORCH_ALL].peak;
 
-    now = now > least ? now : least;
     stat->current = now;
-    least = devices[device].own[SPW_TORCH_ALLOCATED_BYTES][SPW_TORCH_ALL].peak;
     stat->peak = peak > least ? peak : least;
     stat->peak = stat->peak > now ? stat->peak : now;
     /* The sums of what was reserved and given back are not kept: their difference is right. */

@@ -26,8 +26,12 @@ void spw_torch_figures_inactive(int device, uint64_t bytes);
 /* The bytes of the tensors that are allocated, the native part's included. */
 uint64_t spw_torch_figures_allocated(int device);
 
-/* The bytes that are active; without the native part's. */
-uint64_t spw_torch_figures_active(int device);
+/* The bytes that are reserved for both parts: the pool's chunks on device and host, of which the
+ * native part's segments are some. */
+uint64_t spw_torch_figures_reserved(int device);
+
+/* The bytes that the native part has reserved and does not use. */
+uint64_t spw_torch_figures_idle(int device);
 
 /* The native part has allocated or freed: `native` are its figures now. */
 void spw_torch_figures_native(const struct spw_torch_row *row, int device, const void *native);

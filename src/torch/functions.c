@@ -10,6 +10,7 @@
 #include "torch/share.h"
 #include "torch/snapshot.h"
 #include "torch/tensors.h"
+#include "torch/words.h"
 #include "track/device.h"
 #include "track/native.h"
 
@@ -41,6 +42,7 @@ static _Atomic uint64_t native_devices;
 typedef struct spw_torch_object object;
 
 static void *get_device_stats(void *ret, object *self, int8_t device);
+static void empty_cache(object *self, struct spw_torch_pool_id id);
 static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, object *self,
                                            size_t bytes);
 
@@ -89,13 +91,21 @@ static void note_allocated(void)
     }
 }
 
+/* The native allocator is about to be asked. */
 static void say_native(void)
 {
+    int8_t device = 0;
     bool in_pool = atomic_load(&special) >= IN_POOL ||
                    atomic_load(&spw_track_driver()->captures_open) > 0;
 
     if (spw_track_native != SPW_NATIVE_REFUSED) {
         spw_track_native = in_pool ? SPW_NATIVE_PRIVATE : SPW_NATIVE_CACHES;
+    }
+    if (spw_torch.get_device(&device) == 0 && device < spw_process.device_count) {
+        spw_lock(&spw_locks.tensors);
+        spw_torch_said = (struct spw_torch_said){&spw_torch, spw_torch_figures_allocated(device),
+                                                 spw_torch_figures_reserved(device)};
+        spw_unlock(&spw_locks.tensors);
     }
 }
 
@@ -135,15 +145,35 @@ static bool is_beyond_share(int device, uint64_t bytes)
 
 static void report(uint64_t address, int64_t bytes, int device)
 {
-    const struct spw_counters *c = spw_process.devices[device].counters;
-    uint64_t allocated;
+    uint64_t allocated, reserved;
 
     spw_lock(&spw_locks.tensors);
     allocated = spw_torch_figures_allocated(device);
+    reserved = spw_torch_figures_reserved(device);
     spw_unlock(&spw_locks.tensors);
-    spw_torch.report((void *)(uintptr_t)address, bytes, allocated,
-                     spw_counter_get(&c->committed_bytes) + spw_counter_get(&c->host_used_bytes),
+    spw_torch.report((void *)(uintptr_t)address, bytes, allocated, reserved,
                      (uint16_t)(SPW_TORCH_CUDA | device << 8));
+}
+
+/* The device is nearly full: what the native part has cached is given back first. */
+static void empty_native(int device, uint64_t bytes)
+{
+    static const struct spw_torch_pool_id all = {0, 0};
+    const struct spw_counters *c = spw_process.devices[device].counters;
+    uint64_t idle;
+
+    if (SPW_LIKELY(spw_counter_get(&c->committed_bytes) + bytes <=
+                   spw_counter_get(&c->limit_bytes)) ||
+        atomic_load_explicit(&native_devices, memory_order_relaxed) == 0) {
+        return;
+    }
+    spw_lock(&spw_locks.tensors);
+    idle = spw_torch_figures_idle(device);
+    spw_unlock(&spw_locks.tensors);
+    if (idle > 0) {
+        NATIVE(EMPTY_CACHE, empty_cache)(spw_torch.native, all);
+        note_native();
+    }
 }
 
 /* Asks the pool. A thread without a context gets one, as from the runtime's first allocation; and
@@ -153,6 +183,7 @@ static enum spw_err ask(const struct spw_serve_request *request, uint64_t *ret_a
     enum spw_err err;
 
     (void)spw_torch_tensors_settle(/* wait */ false);
+    empty_native(request->device, request->bytes);
     err = spw_serve_direct_alloc(request, ret_address);
     if (SPW_UNLIKELY(err == SPW_E_AGAIN) && spw_torch.bind(NULL) == 0) {
         err = spw_serve_direct_alloc(request, ret_address);
@@ -214,9 +245,10 @@ static void delete_memory(void *memory)
     note_native();
 }
 
-static struct spw_torch_data_ptr *allocate_natively(struct spw_torch_data_ptr *ret, object *self,
-                                                    size_t bytes)
+static __attribute__((noinline)) struct spw_torch_data_ptr *
+allocate_natively(struct spw_torch_data_ptr *ret, object *self, size_t bytes)
 {
+    SPW_TORCH_PASSES_ERRORS;
     say_native();
     (void)NATIVE(ALLOCATE, allocate)(ret, self, bytes);
     if (ret->deleter == spw_torch.deleter) {
@@ -252,6 +284,7 @@ static spw_torch_deleter *raw_deleter(object *self)
 
 static void *raw_alloc(object *self, size_t bytes)
 {
+    SPW_TORCH_PASSES_ERRORS;
     const void *caller = __builtin_return_address(0);
     int8_t device = 0;
     void *memory = NULL;
@@ -269,6 +302,7 @@ static void *raw_alloc(object *self, size_t bytes)
 
 static void *raw_alloc_with_stream(object *self, size_t bytes, CUstream stream)
 {
+    SPW_TORCH_PASSES_ERRORS;
     const void *caller = __builtin_return_address(0);
     int8_t device = 0;
     void *memory = NULL;

@@ -2,6 +2,10 @@
  * how its requests for segments are to be answered. */
 #pragma once
 
+#include <stdbool.h>
+
+#include "track/caller.h"
+
 enum spw_track_native {
     SPW_NATIVE_UNKNOWN, /* nothing stands in its place */
     SPW_NATIVE_CACHES,  /* refused, it frees its cache and asks again */
@@ -11,3 +15,10 @@ enum spw_track_native {
 
 extern _Thread_local enum spw_track_native spw_track_native
     __attribute__((tls_model("initial-exec")));
+
+/* True if the call under way is the native allocator's, and no segment is to be had. */
+static inline bool spw_track_native_is_refused(void)
+{
+    return SPW_UNLIKELY(spw_track_native == SPW_NATIVE_REFUSED) &&
+           spw_track_caller() == SPW_CALLER_PYTORCH;
+}

@@ -8,7 +8,6 @@
 #include "cli/launch/policy_file.h"
 #include "cli/launch/preload.h"
 #include "cli/launch/run_directory.h"
-#include "cli/launch/torch_groups.h"
 #include "cli/reports/job_summary.h"
 
 #include <stdio.h>
@@ -65,7 +64,6 @@ int spw_cli_command_run(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     spw_cli_preload_add((const char *[]){library}, 1);
-    spw_cli_torch_groups_select();
     /* Under `sim` its verdict is about this run, too. */
     if (!is_simulated() || !spw_cli_run_directory_join()) {
         (void)spw_cli_run_directory_create(argv[0]);

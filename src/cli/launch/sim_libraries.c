@@ -2,7 +2,6 @@
 
 #include "cli/launch/installation.h"
 #include "cli/launch/preload.h"
-#include "cli/launch/torch_groups.h"
 
 #include <libgen.h>
 #include <stdio.h>
@@ -73,9 +72,6 @@ bool spw_cli_sim_libraries_select(const char *command, bool with_pool)
     } else if (asprintf(&search, "%s:%s", folder, present) >= 0) {
         setenv("LD_LIBRARY_PATH", search, 1);
         free(search);
-    }
-    if (with_pool) {
-        spw_cli_torch_groups_select();
     }
     return true;
 }

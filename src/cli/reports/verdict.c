@@ -7,7 +7,6 @@
 #include "cli/reports/outcome.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 
 enum {
@@ -416,34 +415,12 @@ static void say_each(const struct spw_cli_sim_result *result, int code)
     }
 }
 
-/* A program with PyTorch that failed without running out of memory may have asked for a feature
- * that PyTorch does not have in tensor mode. */
-static void say_mode(const struct spw_cli_sim_result *result, int code)
-{
-    enum spw_cli_sim_outcome outcome = spw_cli_sim_result_outcome(result, code);
-    bool failed = code != 0 && code != SPW_CLI_EXIT_SIGNAL + SIGINT &&
-                  (outcome == SPW_CLI_SIM_FAILED || outcome == SPW_CLI_SIM_UNUSED);
-    struct spw_cli_line line = {""};
-
-    for (size_t i = 0; i < result->count; i++) {
-        if (failed && result->processes[i].tensors) {
-            spw_cli_line_add(&line, "in tensor mode PyTorch has no memory history and snapshots, "
-                                    "MemPool, out-of-memory observers, IPC of tensors and CUDA "
-                                    "graph trees; if its error is about one of these, such as "
-                                    "\"does not yet support ...\", --mode segment has them");
-            say(&line);
-            return;
-        }
-    }
-}
-
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose)
 {
     struct crowd crowd = find_crowd(result);
     struct work work = sum_work(result);
 
     spw_cli_outcome_print(result, code, "verdict");
-    say_mode(result, code);
     if (crowd.count == 0) {
         return;
     }
