@@ -117,6 +117,10 @@ class Check:
                      f"--only {row.name}"
         entry |= {"result": result, "reason": reason, "seconds": ending.seconds,
                   "findings": [vars(finding) for finding in found]}
+        data, broken = findings.data(folder / "data.json")
+        if data is not None:
+            entry["data"] = data
+        entry["notes"] += [broken] if broken else []
         if unreadable and "cannot be read" not in reason:
             entry["notes"].append(f"{unreadable} lines of its findings cannot be read")
         if ending.behind:

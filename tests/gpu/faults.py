@@ -128,6 +128,13 @@ def markup(session):
     session.ok("e | f", "| --- |")
 
 
+def data(session):
+    """Attaches numbers, which is no fault."""
+    session.data({"bytes": [1, 2]})
+    session.data({"more": {"seconds": 0.5}})
+    session.ok("everything")
+
+
 def flood(session):
     """Writes without end."""
     noise = b"noise " * 100000
@@ -164,5 +171,5 @@ KINDS = {"hang": hang, "hang-deaf": hang_deaf, "stop": stop, "crash": crash, "ki
          "grandchild": grandchild, "escaped": escaped, "hang-family": hang_family,
          "nested-hang": nested_hang, "wrong": wrong, "lie": lie, "partial": partial,
          "incomplete": incomplete, "silent": silent, "garbage": garbage, "markup": markup,
-         "flood": flood, "memory": memory, "error": error, "no-folder": no_folder,
+         "data": data, "flood": flood, "memory": memory, "error": error, "no-folder": no_folder,
          "unreadable": unreadable}

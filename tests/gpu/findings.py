@@ -21,6 +21,7 @@ STATES = ("ok", "figure", "wrong", "failed", "skipped", "unmeasurable", "end")
 BYTES = 1 << 20
 MOST = 400
 LENGTH = 300
+DATA_BYTES = 256 << 10
 
 # The results of rows; those after "ok" are bad, but for the last four.
 BAD = ("WRONG", "FAILED", "DIED", "TIME OUT", "STOPPED", "STUCK", "NO RESULT")
@@ -75,6 +76,22 @@ def read(path):
     found = [parse(line) for line in lines if line.strip()]
     good = [finding for finding in found if finding is not None]
     return good[:MOST], len(found) - len(good) + max(0, len(good) - MOST) + (len(data) > BYTES)
+
+
+def data(path):
+    """(what a row attached for programs, or None; what is wrong with it, or "")"""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(DATA_BYTES + 1)
+    except OSError:
+        return None, ""
+    if len(text) > DATA_BYTES:
+        return None, f"its data.json has more than {DATA_BYTES >> 10} KiB"
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    return (found, "") if isinstance(found, dict) else (None, "its data.json cannot be read")
 
 
 def signal_name(number):

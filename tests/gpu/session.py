@@ -52,6 +52,7 @@ class Session:
         self.folder = folder
         self.end = end
         self.runs = itertools.count(1)
+        self.attached = {}
 
     # Each notes one finding at once: the next step may be the last.
 
@@ -89,6 +90,11 @@ class Session:
             self.unmeasurable(subject)
         else:
             self.figure(subject, value)
+
+    def data(self, found):
+        """Attaches numbers to the row, for programs: a dict that the page's rows.json keeps."""
+        self.attached |= found
+        (self.folder / "data.json").write_text(json.dumps(self.attached))
 
     def left(self):
         return max(0.0, self.end - time.monotonic())

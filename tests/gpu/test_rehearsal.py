@@ -5,6 +5,7 @@ bounds, with a page that says what happened, and the rows after them run.
     test_rehearsal.py [--long]     --long: every row of all calls as well
 """
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -53,6 +54,7 @@ EXPECTED = {
     "silent": ("NO RESULT", r"without a finding"),
     "garbage": ("FAILED", r"lines of its findings cannot be read"),
     "markup": ("ok", r"a / b c \?\[31m `d`: x+ \.\.\..*1 right"),
+    "data": ("ok", r"1 right"),
     "flood": ("STOPPED", r"flooded"),
     "memory": ("FAILED", r"exit status 1"),
     "error": ("FAILED", r"exit status 1.*1 right"),
@@ -136,6 +138,8 @@ class Faults(Case):
             self.assertEqual(row.count("|"), 4, row)
         self.assertNotRegex(text, r"[\x00-\x08\x0b-\x1f\x7f]")
         self.assertLess((self.output / "evidence.tar.gz").stat().st_size, archive.ARCHIVE_BYTES)
+        self.assertEqual(rows[VICTIM].get("data"), {"bytes": [1, 2], "more": {"seconds": 0.5}}
+                         if kind == "data" else None)
         self.check_evidence(kind, rows[VICTIM]["notes"], self.members())
 
     def check_evidence(self, kind, notes, names):
@@ -320,7 +324,7 @@ class Calls(Case):
 
 class Rows(Case):
     def test_documented(self):
-        """docs/gpu-check.md says of every row what it decides, and of no other."""
+        """docs/gpu-check.md says of every row what follows from it, and of no other."""
         text = (HERE.parents[1] / "docs/gpu-check.md").read_text().partition("## Call 1")[2]
         self.assertEqual(re.findall(r"^\| `([\w-]+)` \|", text, re.MULTILINE), list(TABLE))
 
@@ -369,6 +373,15 @@ class Findings(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             ending = bounded.run(["/no/such/program"], pathlib.Path(folder), 5)
         self.assertEqual(findings.judge(ending, [], 0)[0], "FAILED")
+
+    def test_data_that_cannot_be_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "data.json"
+            self.assertEqual(findings.data(path), (None, ""))
+            for text, says in (("[1]", "cannot be read"), ("{", "cannot be read"),
+                               (json.dumps({"x": "x" * (256 << 10)}), "more than 256 KiB")):
+                path.write_text(text)
+                self.assertIn(says, findings.data(path)[1])
 
     def test_an_archive_that_was_cut(self):
         """What was added before stays readable."""

@@ -7,7 +7,8 @@ from rows import compare, row
 from setting import SOURCE
 
 
-@row(call=2, seconds=120)
+@row(call=2, order=300, seconds=120, cost=22, depends="library command",
+     decides="whether `spillway doctor` is true on a real machine")
 def doctor(session):
     """`spillway doctor --measure`: what spillway itself finds on this machine."""
     run = session.run([f"{session.setting.root}/spillway", "doctor",
@@ -23,7 +24,8 @@ def doctor(session):
                          value)
 
 
-@row(call=2, seconds=120, beside=True)
+@row(call=2, order=310, seconds=120, cost=3, beside=True, depends="library programs",
+     decides="calls of the dynamic runtime are intercepted")
 def door_runtime(session):
     """The dynamic runtime: the same answers bare, preloaded and by `spillway run`."""
     program = session.program("door_runtime")
@@ -40,7 +42,8 @@ def door_runtime(session):
         session.failed("by `spillway run`", run.why())
 
 
-@row(call=2, seconds=180, beside=True)
+@row(call=2, order=320, seconds=180, cost=2, beside=True, depends="library programs",
+     decides="calls of the static runtime are intercepted")
 def door_static(session):
     """The static runtime, built in or built here."""
     if session.setting.simulated:
@@ -67,7 +70,8 @@ def build_static(session):
     return program
 
 
-@row(call=2, seconds=120, beside=True)
+@row(call=2, order=330, seconds=120, cost=5, beside=True, depends="library programs",
+     decides="calls of linked programs, and by both look-ups, are intercepted")
 def door_driver(session):
     """The driver, linked, by dlsym, and by both versions of cuGetProcAddress."""
     if session.program("door_linked"):
@@ -77,7 +81,9 @@ def door_driver(session):
         compare.programs(session, door, [program, door])
 
 
-@row(call=2, seconds=180, beside=True)
+@row(call=2, order=340, seconds=180, cost=40, beside=True,
+     depends="library tests/gpu/scripts/product.py",
+     decides="every allocator setting of PyTorch has its effect, and its own figures stay true")
 def door_torch(session):
     """PyTorch with each setting of its allocator: which calls arrive, and what it reports."""
     python = session.torch()

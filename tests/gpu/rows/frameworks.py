@@ -34,37 +34,49 @@ def framework(session, module, script):
                            f"{run.device('passed_allocs')} passed")
 
 
-@row(call=3, seconds=200, beside=True)
+@row(call=3, order=500, seconds=200, cost=18, beside=True,
+     depends="library tests/gpu/scripts/jax_step.py",
+     decides="JAX with its preallocation")
 def jax(session):
     """JAX with its preallocation, bare and under spillway."""
     framework(session, "jax", "jax_step.py")
 
 
-@row(call=3, seconds=120, beside=True)
+@row(call=3, order=510, seconds=120, cost=10, beside=True,
+     depends="library tests/gpu/scripts/cupy_step.py",
+     decides="CuPy with both of its allocators")
 def cupy(session):
     """CuPy's memory pool, bare and under spillway."""
     framework(session, "cupy", "cupy_step.py")
 
 
-@row(call=3, seconds=120, beside=True)
+@row(call=3, order=520, seconds=120, cost=14, beside=True,
+     depends="library tests/gpu/scripts/triton_step.py",
+     decides="Triton's own launcher")
 def triton(session):
     """A Triton kernel, bare and under spillway."""
     framework(session, "triton", "triton_step.py")
 
 
-@row(call=3, seconds=120, beside=True)
+@row(call=3, order=530, seconds=120, cost=6, beside=True,
+     depends="library tests/gpu/scripts/numba_step.py",
+     decides="Numba's own driver binding")
 def numba(session):
     """A Numba kernel, bare and under spillway."""
     framework(session, "numba.cuda", "numba_step.py")
 
 
-@row(call=3, seconds=240, beside=True)
+@row(call=3, order=540, seconds=240, cost=56, beside=True,
+     depends="library tests/gpu/scripts/compile_step.py",
+     decides="inductor, and its graph mode")
 def torch_compile(session):
     """torch.compile with inductor, and its graph mode, bare and under spillway."""
     framework(session, "torch", "compile_step.py")
 
 
-@row(call=3, seconds=180, beside=True)
+@row(call=3, order=550, seconds=180, cost=22, beside=True,
+     depends="library tests/gpu/scripts/product.py",
+     decides="that compute-sanitizer finds nothing, or only what it finds bare")
 def sanitizer(session):
     """compute-sanitizer on a short training under spillway."""
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
@@ -88,7 +100,9 @@ def sanitizer(session):
             session.skip(what, run.why())
 
 
-@row(call=3, seconds=120, beside=True)
+@row(call=3, order=560, seconds=120, cost=20, beside=True,
+     depends="library tests/gpu/scripts/profiled.py",
+     decides="that the profiler sees kernels")
 def profiler(session):
     """PyTorch's profiler on a short training: it must see kernels under spillway as well."""
     python = session.torch()
@@ -97,7 +111,8 @@ def profiler(session):
         training.report(session, "under spillway" if preload else "bare", run)
 
 
-@row(call=3, seconds=500, again=False)
+@row(call=3, order=60, seconds=500, cost=150, again=False, depends="library tests/torch",
+     decides="every script of `tests/torch` in all modes")
 def corpus(session):
     """Every script of tests/torch in all modes: it ends well, and PyTorch's figures agree."""
     if session.torch() is None:

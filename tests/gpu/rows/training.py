@@ -97,7 +97,8 @@ def report(session, what, run, words=()):
         session.failed(what, "it reports nothing")
 
 
-@row(call=2, seconds=240)
+@row(call=2, order=390, seconds=240, cost=80, depends="library tests/torch/gpt2_like.py",
+     decides="losses are equal, and what a step costs")
 def training(session):
     """Training in fp32 and bf16: equal losses, and the time of a step."""
     python = session.torch()
@@ -111,7 +112,9 @@ def training(session):
             f"{name}, under spillway": Job(words)})
 
 
-@row(call=2, seconds=240, beside=True)
+@row(call=2, order=400, seconds=240, cost=40, beside=True,
+     depends="library tests/gpu/scripts/nccl_one.py",
+     decides="that NCCL works with both of its memory modes, and when the device is full")
 def nccl(session):
     """NCCL with one rank, NCCL_CUMEM_ENABLE 0 and 1, also with the communicator made when full."""
     python = session.torch()
@@ -125,7 +128,10 @@ def nccl(session):
             report(session, name + (", beyond the limit" if limit else ""), run)
 
 
-@row(call=2, seconds=180, beside=True)
+@row(call=2, order=410, seconds=180, cost=20, beside=True,
+     depends="library tests/gpu/scripts/graphs.py",
+     decides="that captures beside allocations stay valid, and replays right under spilling, "
+             "which moves what the graph names between launches")
 def graphs(session):
     """A capture beside a thread that allocates, 100 replays, with and without spilling; a graph
     whose blocks move between its replays."""
@@ -138,7 +144,9 @@ def graphs(session):
             session.figure("moved back to the device", run.device("promoted_bytes"))
 
 
-@row(call=2, seconds=180, beside=True)
+@row(call=2, order=420, seconds=180, cost=10, beside=True,
+     depends="library tests/gpu/scripts/product.py",
+     decides="that cuBLAS computes the same on host memory")
 def products_on_host(session):
     """bf16 and fp32 matrix products with operands and results on the host: equal bit for bit."""
     python = session.torch()
@@ -161,7 +169,9 @@ def products_on_host(session):
             session.check(f"digest of {name}: {digest}\n" in plain.out, name, "equal to device's")
 
 
-@row(call=2, seconds=240, again=False)
+@row(call=2, order=430, seconds=240, cost=14, again=False,
+     depends="library tests/gpu/scripts/exhausted.py",
+     decides="that a full card spills, without a limit")
 def exhausted(session):
     """More tensors than the card holds, without a limit: content intact, host memory used."""
     python = session.torch()
@@ -176,7 +186,8 @@ def exhausted(session):
         session.figure("counters", ", ".join(f"{key} {run.device(key)}" for key in SHOWN))
 
 
-@row(call=2, seconds=300)
+@row(call=2, order=10, seconds=300, cost=150, depends="library tests/torch/gpt2_like.py",
+     decides="the cost of 90 % and 75 % of the memory, beside PyTorch's own way to the host")
 def spill(session):
     """Training on 90 % and 75 % of what it holds: losses, and time beside save_on_cpu."""
     python = session.torch()
@@ -200,7 +211,9 @@ def spill(session):
     compare(session, words, jobs, plain)
 
 
-@row(call=2, seconds=60, beside=True)
+@row(call=2, order=440, seconds=60, cost=10, beside=True,
+     depends="library tests/torch/gpt2_like.py",
+     decides="that call sites name the script's lines")
 def sites(session):
     """Call sites at the peak name lines of the script."""
     python = session.torch()
@@ -216,7 +229,9 @@ def sites(session):
     session.check(bool(named), "sites that name the script", f"{len(named)} of {len(found)}")
 
 
-@row(call=2, seconds=180, beside=True)
+@row(call=2, order=450, seconds=180, cost=40, beside=True,
+     depends="library tests/torch/gpt2_like.py",
+     decides="what is left where host chunks are refused")
 def host_refused(session):
     """Without the right to bind memory (CAP_SYS_NICE): what is left of spilling, and training."""
     python = session.torch()
@@ -236,7 +251,9 @@ def host_refused(session):
             [*prefix, *words], preload=True, options=options | limit(whole, 85)))
 
 
-@row(call=2, seconds=240, beside=True)
+@row(call=2, order=50, seconds=240, cost=40, beside=True,
+     depends="library tests/gpu/scripts/exits.py",
+     decides="that no end of a process hangs or changes its status")
 def process_exits(session):
     """DataLoader workers, os._exit, SIGTERM and an exception while memory is held, repeated."""
     python = session.torch()
@@ -252,7 +269,8 @@ def process_exits(session):
                       f"status {sorted(statuses)}, longest {longest:.1f} s")
 
 
-@row(call=2, seconds=360)
+@row(call=2, order=20, seconds=360, cost=120, depends="library tests/torch/gpt2_like.py",
+     decides="that content is intact in each overlap mode")
 def verified_moves(session):
     """24 steps on 80 % of the memory with SPILLWAY_VERIFY=on, in each overlap mode."""
     python = session.torch()
