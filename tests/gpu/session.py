@@ -11,6 +11,21 @@ from setting import SOURCE
 
 TURN = SOURCE / "tests/gpu/scripts/turn.py"
 LINE = re.compile(r"(ok|figure|wrong|failed|skipped|unmeasurable)\t([^\t]+)\t(.*)")
+# What the probe measured, or cannot measure here, with its unit.
+UNIT = "(?P<unit>ns|us|ms|s|GB/s|times)"
+MEASURED = re.compile(rf"(?P<number>-?[\d.]+(e[-+]\d+)?) {UNIT}( .*)?")
+UNMEASURED = re.compile(rf"not measurable on the simulated GPU \({UNIT}.*\)")
+
+
+def datum(subject, value):
+    """{name: number} of what the probe measured, {} of any other finding. The name is the subject
+    and the unit, in small letters, digits and single underscores: "launch alone, p50" in us is
+    launch_alone_p50_us. None where the simulated GPU has no answer."""
+    match = MEASURED.fullmatch(value) or UNMEASURED.fullmatch(value)
+    if match is None:
+        return {}
+    name = re.sub(r"[^a-z0-9]+", "_", f"{subject} {match['unit']}".lower()).strip("_")
+    return {name: float(match["number"]) if "number" in match.groupdict() else None}
 
 
 @dataclasses.dataclass
@@ -165,18 +180,23 @@ class Session:
         return path
 
     def probe(self, section, *arguments, label="", seconds=60, preload=False, options=None):
-        """Runs a section of the probe and passes its findings on, behind the label. Returns the
-        seconds between its end and the end of its process; None if it ended badly."""
+        """Runs a section of the probe and passes its findings on, behind the label; what it
+        measured also becomes data. Returns the seconds between its end and the end of its process;
+        None if it ended badly."""
         program = self.program("probe")
         if program is None:
             return None
         words = [program, *(["--tiny"] if self.setting.tiny else []), section, *arguments]
         run = self.run(words, preload, seconds, options)
+        found = {}
         for line in run.out.splitlines():
             match = LINE.fullmatch(line)
             if match:
                 state, subject, value = match.groups()
                 self.note(state, f"{label}{subject}", value)
+                found |= datum(f"{label}{subject}", value)
+        if found:
+            self.data(found)
         if run.status != 0:
             self.failed(" ".join(["probe", section, *map(str, arguments)]), run.why())
             return None

@@ -26,6 +26,7 @@ import page  # noqa: E402
 import processes  # noqa: E402
 from faults import FOREVER, KINDS, VARIABLE  # noqa: E402
 from rows import TABLE  # noqa: E402
+from session import datum  # noqa: E402
 
 ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
 SANITIZED = os.environ.get("BUILD_SANITIZED", "none") != "none"
@@ -373,6 +374,16 @@ class Findings(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             ending = bounded.run(["/no/such/program"], pathlib.Path(folder), 5)
         self.assertEqual(findings.judge(ending, [], 0)[0], "FAILED")
+
+    def test_data_of_the_probe(self):
+        for subject, value, expected in (
+                ("launch alone, p50", "3.2 us", {"launch_alone_p50_us": 3.2}),
+                ("on both: set-access", "1e-05 us with two submissions",
+                 {"on_both_set_access_us": 1e-5}),
+                ("copy", "not measurable on the simulated GPU (GB/s)", {"copy_gb_s": None}),
+                ("chunks", "3 of 2 MiB", {}), ("later", "-0.5 us", {"later_us": -0.5}),
+                ("error", "CUDA_SUCCESS", {}), ("ratio", "nan times", {})):
+            self.assertEqual(datum(subject, value), expected)
 
     def test_data_that_cannot_be_kept(self):
         with tempfile.TemporaryDirectory() as folder:

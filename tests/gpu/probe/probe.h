@@ -36,8 +36,13 @@ __attribute__((format(printf, 3, 4))) void probe_note(const char *state, const c
 /* A finding "ok" or "wrong". Returns `good`. */
 bool probe_verdict(bool good, const char *subject, const char *detail);
 
-/* A figure that comes from a clock; without meaning on the simulated GPU, where it is not given. */
+/* A figure that comes from a clock; without meaning on the simulated GPU, where it is not given.
+ * session.py makes data of it; the units that it knows stand there. */
 void probe_time(const char *subject, double value, const char *unit);
+
+/* The same with a subject that is made of parts. */
+__attribute__((format(printf, 3, 4))) void probe_measure(double value, const char *unit,
+                                                         const char *format, ...);
 
 /* The name of an error. */
 const char *probe_error(CUresult result);
@@ -50,8 +55,9 @@ void probe_must(CUresult result, const char *call, int line);
 double probe_now(void);
 void probe_pause(double microseconds);
 
-/* The median of `count` values, which it sorts. */
+/* The median of `count` values, which it sorts; and the value below which that share of them is. */
 double probe_median(double *values, size_t count);
+double probe_quantile(double *values, size_t count, double share);
 
 /* Fewer repetitions in a tiny run. */
 size_t probe_repeat(size_t count);

@@ -40,10 +40,21 @@ bool probe_verdict(bool good, const char *subject, const char *detail)
     return good;
 }
 
+void probe_measure(double value, const char *unit, const char *format, ...)
+{
+    char subject[160];
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(subject, sizeof(subject), format, values);
+    va_end(values);
+    probe_time(subject, value, unit);
+}
+
 void probe_time(const char *subject, double value, const char *unit)
 {
     if (probe.simulated) {
-        probe_note("unmeasurable", subject, "not measurable on the simulated GPU");
+        probe_note("unmeasurable", subject, "not measurable on the simulated GPU (%s)", unit);
     } else {
         probe_note("figure", subject, "%.4g %s", value, unit);
     }
@@ -86,6 +97,12 @@ static int compare(const void *a, const void *b)
     double y = *(const double *)b;
 
     return x < y ? -1 : x > y;
+}
+
+double probe_quantile(double *values, size_t count, double share)
+{
+    qsort(values, count, sizeof(*values), compare);
+    return count > 0 ? values[(size_t)(share * (double)(count - 1) + 0.5)] : 0;
 }
 
 double probe_median(double *values, size_t count)
