@@ -25,7 +25,7 @@ import findings  # noqa: E402
 import page  # noqa: E402
 import processes  # noqa: E402
 from faults import FOREVER, KINDS, VARIABLE  # noqa: E402
-from rows import TABLE  # noqa: E402
+from rows import TABLE, spilling  # noqa: E402
 from session import datum  # noqa: E402
 
 ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
@@ -74,6 +74,11 @@ def start(output, *arguments, fault="", memory="2GiB", **options):
         [sys.executable, "-B", HERE / "check.py", ROOT, "--simulated", memory, "--tiny",
          "--output", output, *arguments],
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def only(names):
+    """The words that choose these rows."""
+    return [word for name in names for word in ("--only", name)]
 
 
 @unittest.skipIf(SANITIZED, "the rows run programs bare, and some run out of memory on purpose")
@@ -193,7 +198,7 @@ class Driver(Case):
     """A driver that misbehaves, by options of the simulated one."""
 
     def one(self, row, **options):
-        _, rows, text, _ = self.check("--only", row, **options)
+        _, rows, text, _ = self.check(*only([row]), **options)
         return rows[row], self.line(text, row)
 
     def test_a_call_that_fails(self):
@@ -337,9 +342,21 @@ class Rows(Case):
         env = os.environ | {"LD_LIBRARY_PATH": str(ROOT / "sim")}
         done = subprocess.run([ROOT / "tests/gpu/probe", "--list"], env=env, text=True,
                               capture_output=True, check=True)
-        text = (HERE / "rows/driver.py").read_text()
+        text = "".join(path.read_text() for path in (HERE / "rows").glob("*.py"))
         self.assertEqual([name for name in done.stdout.split()
                           if name != "alive" and f'"{name}"' not in text], [])
+
+    def test_data_of_the_rows_on_spilling(self):
+        """Every name that such a row documents is the end of one of its data, which have no values
+        on the simulated GPU."""
+        names = [row.name for row in TABLE.values() if row.function.__module__ == spilling.__name__]
+        _, rows, text, _ = self.check(*only(names))
+        for name in names:
+            documented = re.findall(r"\b\w+_(?:us|ms|times|gb_s)\b", TABLE[name].function.__doc__)
+            data = rows[name]["data"]
+            self.assertEqual(set(data.values()), {None}, self.line(text, name))
+            self.assertEqual([word for word in documented or ["none"]
+                              if not any(key.endswith(word) for key in data)], [], name)
 
     def run_call(self, call, **options):
         _, rows, text, seconds = self.check("--call", str(call), "--seconds", "6000", **options)

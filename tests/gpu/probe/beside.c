@@ -1,20 +1,14 @@
-/* Calls beside work of the device: do they wait for it, and what does a launch of another thread
- * cost meanwhile? */
-#include <pthread.h>
-#include <stdatomic.h>
+/* Calls beside work of the device: do they wait for it? */
 #include <stdio.h>
-#include <string.h>
 
 #include "kernels.h"
 #include "memory.h"
 #include "sections.h"
 
-#define BYTES    (32 * MIB)
-#define BUSY     250e3 /* microseconds that the kernel runs, unless it is released */
-#define COPY     (256 * MIB)
-#define COPIES   24
-#define LAUNCHES 100000
-#define CHUNKS   64
+#define BYTES  (32 * MIB)
+#define BUSY   250e3 /* microseconds that the kernel runs, unless it is released */
+#define COPY   (256 * MIB)
+#define COPIES 24
 
 /* What the calls work on: memory that no queued work names. */
 static struct {
@@ -194,87 +188,10 @@ void section_beside_kernel(const char *argument)
     run_calls("a kernel");
 }
 
-/* A second thread that launches all the time. */
-struct launcher {
-    _Atomic bool stop;
-    CUstream stream;
-    CUdeviceptr words;
-    double longest, total;
-    size_t count;
-};
-
-static void *launch(void *data)
-{
-    struct launcher *launcher = data;
-
-    MUST(cuCtxSetCurrent(probe.context));
-    while (!atomic_load(&launcher->stop) && launcher->count < LAUNCHES) {
-        double begin = probe_now();
-
-        kernels_fill(launcher->words, 256, 1, launcher->stream);
-        double took = probe_now() - begin;
-        launcher->longest = took > launcher->longest ? took : launcher->longest;
-        launcher->total += took;
-        launcher->count++;
-        if (launcher->count % 64 == 0) {
-            MUST(cuStreamSynchronize(launcher->stream));
-        }
-    }
-    return NULL;
-}
-
-/* Unmaps and maps ranges again and again while the other thread launches. */
-static void disturb(enum tier tier, bool work)
-{
-    const size_t repeat = probe_repeat(200);
-    CUdeviceptr range = memory_reserve(CHUNKS * 2 * MIB);
-    static CUmemGenericAllocationHandle chunks[CHUNKS];
-    struct launcher launcher = {.longest = 0};
-    char subject[96];
-    pthread_t thread;
-
-    for (size_t i = 0; i < CHUNKS; i++) {
-        chunks[i] = memory_create(tier, 2 * MIB);
-    }
-    MUST(cuStreamCreate(&launcher.stream, CU_STREAM_NON_BLOCKING));
-    MUST(cuMemAlloc(&launcher.words, 1024));
-    pthread_create(&thread, NULL, launch, &launcher);
-    for (size_t turn = 0; turn < repeat; turn++) {
-        for (size_t i = 0; i < CHUNKS && work; i++) {
-            memory_map(range + i * 2 * MIB, 2 * MIB, chunks[i]);
-        }
-        if (work) {
-            memory_allow(range, CHUNKS * 2 * MIB);
-            for (size_t i = 0; i < CHUNKS; i++) {
-                MUST(cuMemUnmap(range + i * 2 * MIB, 2 * MIB));
-            }
-        } else {
-            probe_pause(1000);
-        }
-    }
-    atomic_store(&launcher.stop, true);
-    pthread_join(thread, NULL);
-    MUST(cuStreamSynchronize(launcher.stream));
-    snprintf(subject, sizeof(subject), "launch %s%s", work ? "beside remapping of chunks, " : "",
-             work ? memory_tier(tier) : "alone");
-    probe_time(subject, launcher.total / (double)(launcher.count ? launcher.count : 1), "us");
-    strncat(subject, ", longest", sizeof(subject) - strlen(subject) - 1);
-    probe_time(subject, launcher.longest, "us");
-    for (size_t i = 0; i < CHUNKS; i++) {
-        MUST(cuMemRelease(chunks[i]));
-    }
-    MUST(cuMemAddressFree(range, CHUNKS * 2 * MIB));
-}
-
 void section_beside_copy(const char *argument)
 {
     memory_find_host();
     test.copying = true;
     set_up();
     run_calls("a copy to the host");
-    disturb(ON_DEVICE, false);
-    disturb(ON_DEVICE, true);
-    if (probe.node >= 0) {
-        disturb(ON_HOST, true);
-    }
 }

@@ -31,6 +31,7 @@ static const struct {
     {"host-chunks", section_host_chunks},
     {"calls", section_calls},
     {"params", section_params},
+    {"launch-beside", section_launch_beside},
 };
 
 int main(int argc, char **argv)

@@ -41,3 +41,5 @@ void section_host_chunks(const char *argument);
 void section_calls(const char *argument);
 /* Questions about kernels and their parameters, before their first launch. */
 void section_params(const char *argument);
+/* Launches of one thread beside another that maps and sets access. */
+void section_launch_beside(const char *argument);

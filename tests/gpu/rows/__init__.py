@@ -55,6 +55,7 @@ def row(call, seconds, again=True, beside=False, *, order, cost, decides, depend
 
 
 # The order of the imports is that of the rows, inside each call.
-from rows import driver, machine_facts, doors, programs, training, frameworks  # noqa: E402,F401
+from rows import (driver, spilling, machine_facts, doors,  # noqa: E402,F401
+                  programs, training, frameworks)  # noqa: E402,F401
 
 TABLE = dict(sorted(TABLE.items(), key=lambda entry: entry[1].call))

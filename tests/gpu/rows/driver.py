@@ -77,9 +77,9 @@ def beside_kernel(session):
 
 
 @row(call=1, order=190, seconds=90, cost=5, depends="probe",
-     decides="the same for running copies, and what remapping costs other threads")
+     decides="the same for running copies")
 def beside_copy(session):
-    """The same beside a running copy, and what remapping costs the launches of another thread."""
+    """Do create, map, set access, unmap, free and page-locking wait for a running copy?"""
     session.probe("beside-copy")
 
 
