@@ -212,6 +212,15 @@ class Driver(Case):
         self.assertEqual(row["result"], "WRONG", line)
         self.assertRegex(line, r"bytes differ")
 
+    def test_a_fault_at_the_launch(self):
+        """The row says which call was the first to say it."""
+        row, line = self.one("fault-kind", SPILLWAY_SIM_FAIL="cuLaunchKernel:2:719")
+        self.assertEqual(row["result"], "ok", line)
+        said = {(finding["subject"], finding["value"]) for finding in row["findings"]}
+        self.assertIn(("write-evicted: seen first at", "cuLaunchKernel"), said)
+        self.assertIn(("write-evicted: error", "CUDA_ERROR_LAUNCH_FAILED"), said)
+        self.assertIn("write-evicted: the kernel's log", {subject for subject, _ in said})
+
     def test_a_driver_without_host_chunks(self):
         row, line = self.one("crossing-copies", SPILLWAY_SIM_HOST_NUMA="off")
         self.assertEqual(row["result"], "skipped", line)

@@ -31,7 +31,11 @@ static const struct {
     {"host-chunks", section_host_chunks},
     {"calls", section_calls},
     {"params", section_params},
+    {"unmap-then-copy", section_unmap_then_copy},
     {"launch-beside", section_launch_beside},
+    {"fault", section_fault},
+    {"poll", section_poll},
+    {"both-ways", section_both_ways},
 };
 
 int main(int argc, char **argv)

@@ -41,5 +41,14 @@ void section_host_chunks(const char *argument);
 void section_calls(const char *argument);
 /* Questions about kernels and their parameters, before their first launch. */
 void section_params(const char *argument);
+/* The loud move: unmap the home address, copy through the alias, map back. */
+void section_unmap_then_copy(const char *argument);
 /* Launches of one thread beside another that maps and sets access. */
 void section_launch_beside(const char *argument);
+/* read-unmapped, write-unmapped, read-evicted, write-evicted or beneath: a fault, and what the
+ * calls after it say. */
+void section_fault(const char *argument);
+/* Ways to wait for a copy. */
+void section_poll(const char *argument);
+/* Copies of pieces in and out, alone and beside a kernel. */
+void section_both_ways(const char *argument);

@@ -1,6 +1,31 @@
 """What the next way of spilling needs to know of the driver, and a cost model of kernels. The names
 of the data are those that session.datum makes."""
+import machine
 from rows import row
+
+
+@row(call=1, order=1, seconds=60, cost=11, depends="probe",
+     decides="whether a block can be unmapped first and then copied through a second address, so "
+             "that no hidden write is lost, and what that costs")
+def unmap_then_copy(session):
+    """27 chunks of 64 MiB unmapped, copied through aliases, mapped back, 100 times: content, cost.
+
+    Data: unmap_the_home_addresses_a_gib_ms, copy_out_a_gib_ms, copy_back_a_gib_ms,
+    map_and_set_access_a_gib_ms, an_unrelated_kernel_beside_it_slower_times."""
+    session.probe("unmap-then-copy", seconds=40)
+
+
+@row(call=1, order=2, seconds=90, cost=6, again=False, depends="probe",
+     decides="what a program sees that touches evicted memory without naming it")
+def fault_kind(session):
+    """Kernels touch addresses where nothing is mapped: which error, from which call, when.
+
+    Data: read_unmapped_seen_after_us; so write_unmapped, read_evicted, write_evicted, beneath."""
+    for kind in ("read-unmapped", "write-unmapped", "read-evicted", "write-evicted", "beneath"):
+        before = machine.kernel_log()
+        session.probe("fault", kind, seconds=30)
+        said = machine.new_xids(before, machine.kernel_log()) or ["nothing new, or not readable"]
+        session.figure(f"{kind}: the kernel's log", said[0])
 
 
 @row(call=1, order=3, seconds=60, cost=9, depends="probe",
@@ -11,3 +36,25 @@ def launch_beside_vmm(session):
     Data: launch_alone_p50_us, so p99 and longest; launch_beside_device_chunks_of_2_mib_p50_us, so
     host and 64; there also map_and_set_access_a_chunk_us and unmap_a_chunk_us."""
     session.probe("launch-beside", seconds=40)
+
+
+@row(call=1, order=6, seconds=60, cost=2, depends="probe",
+     decides="how a thread waits for a copy while the program is held back")
+def poll_cost(session):
+    """From the end of a copy of 100 us to the knowledge of it, by the way of waiting; CPU time.
+
+    Data: spin_on_cueventquery_from_submission_us; there also later_than_spinning_us,
+    later_than_spinning_p90_us and cpu_time_us; so back_off, back_off_without_timer_slack,
+    spin_200_us_then_back_off, cueventsynchronize, cueventsynchronize_blocking_event and
+    custreamsynchronize."""
+    session.probe("poll", seconds=40)
+
+
+@row(call=1, order=7, seconds=60, cost=4, depends="probe",
+     decides="whether small copies beside the program cost it anything")
+def both_ways_small(session):
+    """Copies of 8 MiB, 8 in a row, out, in and both, alone and beside a memory-bound kernel.
+
+    Data: out_alone_gb_s, out_beside_a_kernel_gb_s, the_kernel_beside_out_slower_times; so in,
+    out_and_in_by_turns_in_one_stream_each_way and out_and_in_at_once_each_way."""
+    session.probe("both-ways", seconds=40)
