@@ -34,8 +34,11 @@ static const struct {
     {"unmap-then-copy", section_unmap_then_copy},
     {"launch-beside", section_launch_beside},
     {"fault", section_fault},
+    {"in-place", section_in_place},
     {"poll", section_poll},
     {"both-ways", section_both_ways},
+    {"launch-cost", section_launch_cost},
+    {"curves", section_curves},
 };
 
 int main(int argc, char **argv)

@@ -48,7 +48,13 @@ void section_launch_beside(const char *argument);
 /* read-unmapped, write-unmapped, read-evicted, write-evicted or beneath: a fault, and what the
  * calls after it say. */
 void section_fault(const char *argument);
+/* Kernels whose operands lie on the host. */
+void section_in_place(const char *argument);
 /* Ways to wait for a copy. */
 void section_poll(const char *argument);
 /* Copies of pieces in and out, alone and beside a kernel. */
 void section_both_ways(const char *argument);
+/* Launches of kernels and graphs. */
+void section_launch_cost(const char *argument);
+/* Kernels, memset and memcpy by size. */
+void section_curves(const char *argument);

@@ -38,6 +38,19 @@ def launch_beside_vmm(session):
     session.probe("launch-beside", seconds=40)
 
 
+@row(call=1, order=4, seconds=60, cost=4, depends="probe",
+     decides="what use in place is charged: bytes once, or bytes times reads")
+def in_place(session):
+    """Kernels with operands on host chunks, a matrix product too: how often do they cross the link?
+
+    Data: a_kernel_reads_the_host_once_gb_s; on_the_host_read_us, so written,
+    written_from_the_device, read_and_written, rows_of_12_kib_read_twice and
+    rows_of_1_mib_read_twice, and all of them on_the_device; wide_product_all_on_the_device_us, so
+    the_left_operand, the_right_operand and the_result, and deep_product; each that is on the host
+    also as on_the_host_read_crosses_the_link_at_most_times, so at_least."""
+    session.probe("in-place", seconds=40)
+
+
 @row(call=1, order=6, seconds=60, cost=2, depends="probe",
      decides="how a thread waits for a copy while the program is held back")
 def poll_cost(session):
@@ -58,3 +71,16 @@ def both_ways_small(session):
     Data: out_alone_gb_s, out_beside_a_kernel_gb_s, the_kernel_beside_out_slower_times; so in,
     out_and_in_by_turns_in_one_stream_each_way and out_and_in_at_once_each_way."""
     session.probe("both-ways", seconds=40)
+
+
+@row(call=1, order=8, seconds=60, cost=5, depends="probe",
+     decides="what the simulator's clock and the planner charge kernels and launches")
+def cost_curves(session):
+    """Launches of kernels and graphs; kernels, memset and memcpy by size, 4 KiB to 1 GiB.
+
+    Data: launch_of_an_empty_kernel_us (the thread's time), launch_of_an_empty_kernel_until_done_us;
+    so a_kernel_of_64_arguments, a_graph_of_1_empty_kernels and a_graph_of_64_empty_kernels;
+    kernel_writes_4_kib_us, so 16, 64, 256, 1024, 2048, 4096, 16384, 32768, 65536, 262144 and
+    1048576; so kernel_reads, kernel_copies, kernel_adds_in_place, memset and memcpy_dtod."""
+    session.probe("launch-cost", seconds=40)
+    session.probe("curves", seconds=40)
