@@ -212,6 +212,14 @@ class Driver(Case):
         self.assertEqual(row["result"], "WRONG", line)
         self.assertRegex(line, r"bytes differ")
 
+    def test_moves_that_lose_content(self):
+        """The same for the rows on spilling that move content themselves."""
+        names = ("unmap-then-copy", "poll-cost", "both-ways-small", "host-pages")
+        _, rows, text, _ = self.check(*only(names), SPILLWAY_SIM_PAYLOAD="4KiB")
+        for name in names:
+            self.assertEqual(rows[name]["result"], "WRONG", self.line(text, name))
+        self.assertRegex(self.line(text, "unmap-then-copy"), r"rounds, [1-9]\d* words differ")
+
     def test_a_fault_at_the_launch(self):
         """The row says which call was the first to say it."""
         row, line = self.one("fault-kind", SPILLWAY_SIM_FAIL="cuLaunchKernel:2:719")
@@ -220,6 +228,20 @@ class Driver(Case):
         self.assertIn(("write-evicted: seen first at", "cuLaunchKernel"), said)
         self.assertIn(("write-evicted: error", "CUDA_ERROR_LAUNCH_FAILED"), said)
         self.assertIn("write-evicted: the kernel's log", {subject for subject, _ in said})
+
+    def test_managed_memory_that_does_not_fit(self):
+        row, line = self.one("managed", memory="64MiB")
+        self.assertEqual(row["result"], "skipped", line)
+        self.assertRegex(line, r"managed memory: \d+ MiB are free, 64 MiB are needed")
+
+    def test_a_driver_that_refuses_batches(self):
+        """The other ways are measured all the same."""
+        row, line = self.one("managed", SPILLWAY_SIM_FAIL="cuMemPrefetchBatchAsync:1+:801")
+        self.assertEqual(row["result"], "ok", line)
+        said = {finding["subject"]: finding["value"] for finding in row["findings"]}
+        self.assertEqual(said["batch of prefetches in by 64 MiB"],
+                         "refused: CUDA_ERROR_NOT_SUPPORTED")
+        self.assertIn("discard out by 64 MiB: rate", said)
 
     def test_a_driver_without_host_chunks(self):
         row, line = self.one("crossing-copies", SPILLWAY_SIM_HOST_NUMA="off")

@@ -49,9 +49,10 @@ static void show_size(enum tier tier, size_t bytes)
 void section_primitives(const char *argument)
 {
     static const size_t sizes[] = {2, 4, 16, 32, 64, 256, 1024};
-    enum tier tier = argument != NULL && strcmp(argument, "host") == 0 ? ON_HOST : ON_DEVICE;
+    enum tier tier = argument == NULL || strcmp(argument, "device") == 0 ? ON_DEVICE : ON_HOST;
 
-    if (tier == ON_HOST && !memory_find_host()) {
+    if (tier == ON_HOST &&
+        !(strcmp(argument, "host") == 0 ? memory_find_host() : memory_find_host_at(argument))) {
         return;
     }
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {

@@ -11,24 +11,6 @@
 #define SECONDS    60.0 /* a section that has not filled the memory by then stops */
 #define FLOOR      (4 * GIB)
 
-/* A field of /proc/self/status or /proc/meminfo, in bytes; 0 if it is not there. */
-static size_t kilobytes_of(const char *path, const char *field)
-{
-    FILE *file = fopen(path, "r");
-    char line[256];
-    unsigned long long value = 0;
-
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, field, strlen(field)) == 0) {
-            sscanf(line + strlen(field), ": %llu", &value);
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return (size_t)value << 10;
-}
-
 static size_t mappings(void)
 {
     FILE *file = fopen("/proc/self/maps", "r");
@@ -67,7 +49,7 @@ static void fill(struct filled *filled, enum tier tier, CUmemLocationType type, 
         CUdeviceptr at = filled->address + filled->count * filled->bytes;
 
         if (tier == ON_HOST && filled->count % 64 == 0 &&
-            kilobytes_of("/proc/meminfo", "MemAvailable") < FLOOR) {
+            memory_kilobytes("/proc/meminfo", "MemAvailable") < FLOOR) {
             break;
         }
         filled->result = cuMemCreate(&chunk, filled->bytes, &properties, 0);
@@ -94,9 +76,9 @@ static void show(const struct filled *filled, size_t maps, size_t resident)
                filled->bytes / MIB, (double)bytes / (double)GIB, probe_error(filled->result));
     probe_note("figure", "mappings of the process", "%zu more", mappings() - maps);
     probe_note("figure", "resident memory of the process", "%zu MiB more",
-               (kilobytes_of("/proc/self/status", "VmRSS") - resident) / MIB);
+               (memory_kilobytes("/proc/self/status", "VmRSS") - resident) / MIB);
     probe_note("figure", "MemAvailable after it", "%zu MiB",
-               kilobytes_of("/proc/meminfo", "MemAvailable") / MIB);
+               memory_kilobytes("/proc/meminfo", "MemAvailable") / MIB);
     probe_time("to fill", filled->took / 1e6, "s");
     if (filled->count > 0) {
         probe_time("a chunk", filled->took / (double)filled->count, "us");
@@ -119,7 +101,7 @@ void section_fill_card(const char *argument)
     /* More than there is, so that the driver must refuse. */
     available = probe.tiny ? 64 * MIB : available + GIB / 2;
     size_t maps = mappings();
-    size_t resident = kilobytes_of("/proc/self/status", "VmRSS");
+    size_t resident = memory_kilobytes("/proc/self/status", "VmRSS");
     filled.address = memory_reserve((total + GIB) / filled.bytes * filled.bytes);
     fill(&filled, ON_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE, available);
     if (!probe.tiny) {
@@ -142,14 +124,14 @@ void section_host_chunks(const char *argument)
 {
     const char *comma = argument == NULL ? NULL : strchr(argument, ',');
     struct filled filled = {.bytes = (argument == NULL ? 2 : (size_t)atoi(argument)) * MIB};
-    size_t most = kilobytes_of("/proc/meminfo", "MemAvailable") / 2;
+    size_t most = memory_kilobytes("/proc/meminfo", "MemAvailable") / 2;
 
     if (!memory_find_host() || filled.bytes == 0) {
         return;
     }
     most = probe.tiny ? 64 * MIB : most > 64 * GIB ? 64 * GIB : most;
     size_t maps = mappings();
-    size_t resident = kilobytes_of("/proc/self/status", "VmRSS");
+    size_t resident = memory_kilobytes("/proc/self/status", "VmRSS");
     if (comma != NULL && strcmp(comma, ",locked") == 0) {
         /* Beside as much page-locked memory of the program. */
         void *memory;

@@ -37,6 +37,8 @@ static const struct {
     {"in-place", section_in_place},
     {"poll", section_poll},
     {"both-ways", section_both_ways},
+    {"host-pages", section_host_pages},
+    {"managed", section_managed},
     {"launch-cost", section_launch_cost},
     {"curves", section_curves},
 };

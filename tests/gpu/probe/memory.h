@@ -12,6 +12,9 @@ const char *memory_tier(enum tier tier);
 /* The node for host chunks: the first that works; probe.node is set, -1 if none does. */
 bool memory_find_host(void);
 
+/* Takes host chunks from another place: "HOST" is that location, a number a node. */
+bool memory_find_host_at(const char *place);
+
 /* What a chunk of that tier is made with. */
 CUmemAllocationProp memory_properties(enum tier tier);
 
@@ -34,3 +37,7 @@ CUdeviceptr memory_new_range(const enum tier *tiers, size_t period, size_t bytes
 
 /* Unmaps chunk by chunk and frees. */
 void memory_delete_range(CUdeviceptr address, size_t bytes, size_t count);
+
+/* A field of /proc/meminfo or of a file like it, such as /proc/self/status, in bytes (as if it were
+ * in kB); 0 if it is not there. */
+size_t memory_kilobytes(const char *path, const char *field);

@@ -18,7 +18,8 @@ void section_record_event(const char *argument);
 void section_capture(const char *argument);
 /* The move of 512 MiB, in chunks of so many MiB, by staging or with "kept" second mappings. */
 void section_move(const char *argument);
-/* The cost of each call by size. */
+/* The cost of each call by size, of device or host chunks, or host chunks at another place
+ * (memory_find_host_at). */
 void section_primitives(const char *argument);
 /* The cost of calls on ranges of several chunks: device, host or mixed. */
 void section_ranges(const char *argument);
@@ -54,6 +55,10 @@ void section_in_place(const char *argument);
 void section_poll(const char *argument);
 /* Copies of pieces in and out, alone and beside a kernel. */
 void section_both_ways(const char *argument);
+/* Copies by how the host's pages were made: "registered", or a place of chunks. */
+void section_host_pages(const char *argument);
+/* Managed memory, moved by prefetches. */
+void section_managed(const char *argument);
 /* Launches of kernels and graphs. */
 void section_launch_cost(const char *argument);
 /* Kernels, memset and memcpy by size. */

@@ -51,6 +51,18 @@ def in_place(session):
     session.probe("in-place", seconds=40)
 
 
+@row(call=1, order=5, seconds=60, cost=5, depends="probe",
+     decides="whether an engine on managed memory is worth a design")
+def managed(session):
+    """Managed memory of 2 GiB, prefetched out, in and both, by 2 to 256 MiB, beside a kernel too.
+
+    Data: prefetch_out_by_2_mib_rate_gb_s, so in and both_each_way, 16, 64 and 256; there also
+    submission_of_a_piece_us and cpu_time_of_a_piece_us; the same with beside_a_kernel behind mib,
+    there also the_kernel_slower_times; so batch_of_prefetches, without a kernel;
+    discard_and_prefetch_in_by_2_mib, so 64; discard_out_by_64_mib."""
+    session.probe("managed", seconds=40)
+
+
 @row(call=1, order=6, seconds=60, cost=2, depends="probe",
      decides="how a thread waits for a copy while the program is held back")
 def poll_cost(session):
@@ -84,3 +96,21 @@ def cost_curves(session):
     1048576; so kernel_reads, kernel_copies, kernel_adds_in_place, memset and memcpy_dtod."""
     session.probe("launch-cost", seconds=40)
     session.probe("curves", seconds=40)
+
+
+@row(call=1, order=9, seconds=120, cost=10, again=False, depends="probe",
+     decides="from where host chunks come, of what size, and whether huge pages are worth a design")
+def host_pages(session):
+    """Host memory by how its pages were made: chunks by place and size, registered, huge pages.
+
+    Data: own_node_chunks_of_2_mib_copy_out_gb_s, so copy_in and a_kernel_reads_it, 16, 64 and 256,
+    host, and node_0, node_1 where there are several; registered_small_pages_copy_out_gb_s, so
+    huge_pages and hugetlbfs; there also touch_a_mib_us, register_a_mib_us and unregister_a_mib_us;
+    host_host_chunk_of_2_mib_create_us, and so the names of call-cost behind host and node_0."""
+    session.probe("host-pages", "registered", seconds=30)
+    session.probe("host-pages", label="own node: ", seconds=30)
+    nodes = [str(node) for node, (cpu, memory) in machine.nodes().items() if cpu and memory]
+    for place in ("HOST", *(nodes if len(nodes) > 1 else ())):
+        label = f"{'node ' if place.isdigit() else ''}{place}: "
+        session.probe("host-pages", place, label=label, seconds=30)
+        session.probe("primitives", place, label=label, seconds=30)
