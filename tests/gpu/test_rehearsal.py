@@ -259,6 +259,11 @@ class Driver(Case):
         self.assertEqual(row["result"], "FAILED", line)
         self.assertIn("CUDA_ERROR_NOT_SUPPORTED", line)
 
+    def test_a_launch_that_is_measured(self):
+        """The probe asks for a kernel once, so that no later launch contains the question."""
+        row, line = self.one("small-calls", SPILLWAY_SIM_FAIL="cuModuleGetFunction:2+:500")
+        self.assertEqual(row["result"], "not measurable", line)
+
     def test_no_times_of_a_simulated_gpu(self):
         row, _ = self.one("call-cost")
         self.assertEqual(row["result"], "not measurable")

@@ -11,7 +11,7 @@ extern const char kernels_sm90_ptx[];
 /* Loads the kernels; ends the process if the driver does not take them. */
 void kernels_load(void);
 
-/* The kernel of that name; NULL for one that needs a newer device. */
+/* The kernel of that name, which must stay valid; NULL for one that needs a newer device. */
 CUfunction kernels_find(const char *name);
 
 /* Launches a kernel of `blocks` times 256 threads with its parameters. */
