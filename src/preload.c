@@ -68,10 +68,12 @@ static struct mode_text torch_text(char *ret_why, size_t capacity)
                        "unavailable: per-tensor placement",
                        torch->version, torch->why != NULL ? torch->why : "as asked for");
         return (struct mode_text){"segment", ret_why, true};
+    case SPW_TORCH_ASYNC:
+        return (struct mode_text){"tensor", "the user chose cudaMallocAsync for PyTorch", true};
     case SPW_TORCH_FOREIGN:
         return (struct mode_text){"auto",
-                                  "another allocator than PyTorch's own was chosen for it: what it "
-                                  "calls is served",
+                                  "the user chose an allocator for PyTorch: what it calls is "
+                                  "served",
                                   true};
     default:
         return (struct mode_text){"auto", "PyTorch is not in use: all allocation calls are served",

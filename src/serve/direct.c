@@ -55,7 +55,7 @@ enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uin
     return err;
 }
 
-void spw_serve_direct_free(int device, CUstream stream, uint64_t address)
+void spw_serve_direct_free(int device, CUstream stream, bool after_all, uint64_t address)
 {
     const struct spw_stream_info *info;
     struct spw_pool *pool;
@@ -66,7 +66,7 @@ void spw_serve_direct_free(int device, CUstream stream, uint64_t address)
     spw_track_lease_enter();
     pool = spw_track_device_opened(&spw_process.devices[device]);
     if (pool != NULL) {
-        info = spw_track_stream_get(stream, false);
+        info = after_all ? NULL : spw_track_stream_get(stream, false);
         (void)spw_serve_free_block(&spw_process.devices[device], pool, address,
                                    info != NULL && info->ordinal == device ? &info->stream : NULL);
     }

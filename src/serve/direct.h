@@ -22,8 +22,8 @@ struct spw_serve_request {
 enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uint64_t *ret_address);
 
 /* Frees such a block in the order of the stream or, if the stream is not one of the device any
- * more, after all work of the device. Does nothing where the pool is gone. */
-void spw_serve_direct_free(int device, CUstream stream, uint64_t address);
+ * more or `after_all`, after all work of the device. Does nothing where the pool is gone. */
+void spw_serve_direct_free(int device, CUstream stream, bool after_all, uint64_t address);
 
 /* Gives the free memory of every pool back. */
 void spw_serve_direct_trim(void);

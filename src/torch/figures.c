@@ -8,6 +8,7 @@ static struct {
     spw_torch_stats own[SPW_TORCH_FIGURES]; /* of the tensors; the peaks are those of both parts */
     int64_t native[SPW_TORCH_FIGURES][SPW_TORCH_KINDS]; /* current, of the native part */
     int64_t native_reserved;
+    struct spw_torch_stat reserved; /* as the program last asked for it */
     int64_t chunks_peak;
     int64_t chunks_seen[2]; /* created and released chunks that the program has forgotten */
 } devices[SPW_DEVICES_MAX];
@@ -118,18 +119,23 @@ void spw_torch_figures_native(const struct spw_torch_row *row, int device, const
     }
 }
 
-static void add_reserved(int device, struct spw_torch_stat *stat)
+static void add_reserved(int device, struct spw_torch_stat *stats)
 {
+    struct spw_torch_stat *stat = &devices[device].reserved;
     const struct spw_counters *c = spw_process.devices[device].counters;
     int64_t now = (int64_t)spw_torch_figures_reserved(device);
     int64_t peak = (int64_t)spw_counter_get(&c->reserved_peak_bytes);
     int64_t least = devices[device].own[SPW_TORCH_ALLOCATED_BYTES][SPW_TORCH_ALL].peak;
 
+    /* The sums are of the changes that were seen. */
+    stat->allocated += now > stat->current ? now - stat->current : 0;
+    stat->freed += now < stat->current ? stat->current - now : 0;
     stat->current = now;
     stat->peak = peak > least ? peak : least;
     stat->peak = stat->peak > now ? stat->peak : now;
-    /* The sums of what was reserved and given back are not kept: their difference is right. */
-    stat->allocated = stat->freed + now;
+    stats[SPW_TORCH_ALL] = *stat;
+    stats[SPW_TORCH_LARGE] = *stat;
+    stats[SPW_TORCH_SMALL] = (struct spw_torch_stat){0, 0, 0, 0};
 }
 
 static int64_t calls_of(int device, enum spw_call call)
@@ -179,7 +185,7 @@ void spw_torch_figures_add(const struct spw_torch_row *row, int device, void *na
             stats[kind].freed += own->freed;
         }
     }
-    add_reserved(device, &((struct spw_torch_figures *)native)->reserved_bytes[SPW_TORCH_ALL]);
+    add_reserved(device, ((struct spw_torch_figures *)native)->reserved_bytes);
     add_chunks(row, device, native);
 }
 
@@ -202,6 +208,8 @@ void spw_torch_figures_reset_accumulated(int device)
             devices[device].own[figure][kind].freed = 0;
         }
     }
+    devices[device].reserved.allocated = devices[device].reserved.current;
+    devices[device].reserved.freed = 0;
     devices[device].chunks_seen[0] = calls_of(device, SPW_CALL_cuMemCreate);
     devices[device].chunks_seen[1] = calls_of(device, SPW_CALL_cuMemRelease);
 }

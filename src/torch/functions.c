@@ -43,6 +43,7 @@ typedef struct spw_torch_object object;
 
 static void *get_device_stats(void *ret, object *self, int8_t device);
 static void empty_cache(object *self, struct spw_torch_pool_id id);
+typedef double get_memory_fraction_function(object *self, int8_t device);
 static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, object *self,
                                            size_t bytes);
 
@@ -194,6 +195,32 @@ static enum spw_err ask(const struct spw_serve_request *request, uint64_t *ret_a
     return err;
 }
 
+/* The devices on which the native allocator was asked for its share. */
+static _Atomic uint64_t asked_devices;
+
+/* Asks, once for each device, for the share that the settings give to the program: an answer that
+ * is known to be above 0 and not above 1. */
+static bool is_sound(int device)
+{
+    uint64_t bit = UINT64_C(1) << device;
+    double fraction = 1;
+
+    if (SPW_LIKELY((atomic_load_explicit(&asked_devices, memory_order_relaxed) & bit) != 0)) {
+        return true;
+    }
+    if (spw_torch.row->slots[SPW_TORCH_GET_MEMORY_FRACTION] >= 0) {
+        fraction = NATIVE(GET_MEMORY_FRACTION, get_memory_fraction_function)(spw_torch.native,
+                                                                    (int8_t)device);
+    }
+    if (!(fraction > 0 && fraction <= 1)) {
+        spw_torch_take_out();
+        return false;
+    }
+    atomic_store(&fractions[device], fraction < 1 ? fraction : 0);
+    atomic_fetch_or(&asked_devices, bit);
+    return true;
+}
+
 /* A tensor of the pool; NULL: the native allocator is to be asked. */
 static void *take(size_t bytes, int device, CUstream stream, const void *caller)
 {
@@ -205,7 +232,7 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
     struct spw_torch_tensor tensor = {
         .asked = bytes, .bytes = rounded(bytes), .device = device, .stream = stream};
 
-    if (device >= spw_process.device_count) {
+    if (device >= spw_process.device_count || !is_sound(device)) {
         return NULL;
     }
     if (SPW_UNLIKELY(is_beyond_share(device, tensor.bytes))) {
@@ -216,7 +243,7 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
         return NULL;
     }
     if (!spw_torch_tensors_add(&tensor)) {
-        spw_serve_direct_free(device, stream, tensor.address);
+        spw_serve_direct_free(device, stream, /* after_all */ false, tensor.address);
         return NULL;
     }
     report(tensor.address, (int64_t)tensor.bytes, device);
@@ -251,7 +278,7 @@ allocate_natively(struct spw_torch_data_ptr *ret, object *self, size_t bytes)
     SPW_TORCH_PASSES_ERRORS;
     say_native();
     (void)NATIVE(ALLOCATE, allocate)(ret, self, bytes);
-    if (ret->deleter == spw_torch.deleter) {
+    if (ret->deleter == spw_torch.deleter && ret->context == ret->data) {
         ret->deleter = delete_memory;
     }
     note_allocated();

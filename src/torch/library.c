@@ -177,14 +177,18 @@ static bool answers(const struct spw_torch_library *library)
 static enum spw_torch_found look_at(struct spw_torch_library *library, const void *place)
 {
     static const char native_class[] = "N3c104cuda20CUDACachingAllocator6Native";
+    static const char async_class[] = "N3c104cuda20CUDACachingAllocator15CudaMalloc";
     uintptr_t object = 0, table = 0;
-    char class[sizeof(native_class)];
+    char class[sizeof(async_class)];
 
     if (!read_word((uintptr_t)place, &object) || !read_word(object, &table)) {
         return SPW_TORCH_ABSENT;
     }
-    if (!read_class(table, class, sizeof(class)) || strcmp(class, native_class) != 0) {
+    if (!read_class(table, class, sizeof(class))) {
         return SPW_TORCH_OTHER;
+    }
+    if (strncmp(class, native_class, strlen(native_class)) != 0) {
+        return strcmp(class, async_class) == 0 ? SPW_TORCH_ASYNC_BACKEND : SPW_TORCH_OTHER;
     }
     if (library->row == NULL) {
         return SPW_TORCH_UNKNOWN;

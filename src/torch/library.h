@@ -42,8 +42,8 @@ struct spw_torch_library {
 enum spw_torch_found {
     SPW_TORCH_ABSENT,   /* PyTorch is not loaded, or not ready */
     SPW_TORCH_FOUND,    /* its native allocator is in force, and as the row says */
-    SPW_TORCH_OTHER,    /* another allocator is in force: the backend cudaMallocAsync, a pluggable
-                           one */
+    SPW_TORCH_ASYNC_BACKEND, /* the backend cudaMallocAsync is in force */
+    SPW_TORCH_OTHER,    /* another allocator is in force, such as a pluggable one */
     SPW_TORCH_UNKNOWN,  /* its version has no row */
     SPW_TORCH_DIFFERENT /* it is not as the row says */
 };

@@ -21,6 +21,7 @@ struct use {
 struct record {
     struct spw_torch_tensor tensor;
     struct use *uses;
+    bool everywhere;     /* streams that are not known used it */
     struct record *next; /* in the list of those that are held */
 };
 
@@ -101,16 +102,21 @@ static bool is_used_on(const struct record *record, const struct spw_stream *str
     return false;
 }
 
-/* Caller holds the lock. */
+/* `info` NULL: the stream is not known. Caller holds the lock. */
 static void add_use(struct record *record, const struct spw_stream_info *info)
 {
-    struct use *use = is_used_on(record, &info->stream) ? NULL : malloc(sizeof(*use));
+    struct use *use;
 
-    if (use != NULL) {
-        *use = (struct use){
-            .next = record->uses, .stream = info->stream, .device = info->ordinal};
-        record->uses = use;
+    if (info != NULL && is_used_on(record, &info->stream)) {
+        return;
     }
+    use = info != NULL ? malloc(sizeof(*use)) : NULL;
+    if (use == NULL) {
+        record->everywhere = true;
+        return;
+    }
+    *use = (struct use){.next = record->uses, .stream = info->stream, .device = info->ordinal};
+    record->uses = use;
 }
 
 bool spw_torch_tensors_use(uint64_t address, CUstream stream)
@@ -120,7 +126,7 @@ bool spw_torch_tensors_use(uint64_t address, CUstream stream)
 
     spw_lock(&spw_locks.tensors);
     record = spw_map_get(&tensors.by_address, address);
-    if (record != NULL && info != NULL && stream != record->tensor.stream) {
+    if (record != NULL && stream != record->tensor.stream) {
         add_use(record, info);
     }
     spw_unlock(&spw_locks.tensors);
@@ -229,9 +235,10 @@ static void hold(struct record *record)
 static void give_back(struct record *record)
 {
     const struct spw_torch_tensor tensor = record->tensor;
+    bool everywhere = record->everywhere;
 
     free(record);
-    spw_serve_direct_free(tensor.device, tensor.stream, tensor.address);
+    spw_serve_direct_free(tensor.device, tensor.stream, everywhere, tensor.address);
 }
 
 bool spw_torch_tensors_settle(bool wait)

@@ -33,6 +33,17 @@ static void put_in_place(void)
     atomic_store(place, ours.functions);
 }
 
+void spw_torch_take_out(void)
+{
+    _Atomic(spw_torch_code *const *) *place = (void *)&spw_torch.native->table;
+
+    atomic_store(place, spw_torch.table);
+    spw_process.torch.why = "its allocator does not answer as this version's should";
+    atomic_store(&spw_process.torch.state, SPW_TORCH_SEGMENTS);
+    spw_log_always("mode segment (PyTorch %s: %s)", spw_process.torch.version,
+                   spw_process.torch.why);
+}
+
 /* True for a mode in which the pool may serve tensors. */
 static bool is_wanted(void)
 {
@@ -49,6 +60,8 @@ static void decide(const struct spw_torch_library *library, enum spw_torch_found
     (void)snprintf(torch->version, sizeof(torch->version), "%s", library->version);
     if (found == SPW_TORCH_OTHER) {
         state = SPW_TORCH_FOREIGN;
+    } else if (found == SPW_TORCH_ASYNC_BACKEND) {
+        state = SPW_TORCH_ASYNC;
     } else if (!is_wanted()) {
         state = SPW_TORCH_SEGMENTS;
     } else if (is_uncached()) {

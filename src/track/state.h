@@ -33,8 +33,8 @@ enum spw_torch_state {
     SPW_TORCH_UNSEEN,   /* it is not loaded, as far as is known */
     SPW_TORCH_TENSORS,  /* the pool serves each tensor (torch/) */
     SPW_TORCH_SEGMENTS, /* PyTorch's cache serves tensors, and the pool its segments */
-    SPW_TORCH_FOREIGN,  /* another allocator of PyTorch's serves them: cudaMallocAsync, a pluggable
-                           one */
+    SPW_TORCH_ASYNC,    /* PyTorch's backend cudaMallocAsync asks the driver for each tensor */
+    SPW_TORCH_FOREIGN,  /* another allocator serves them, such as a pluggable one */
 };
 
 /* What is known of PyTorch's allocator. */
