@@ -39,9 +39,12 @@ struct spw_driver {
 #include "driver/calls.def"
     /* Functions of the simulated GPU; NULL on a real one. The first returns its version, the second
      * the bytes of memory content that it keeps and those that it dropped
-     * (sim/driver/memory/payload.h). */
+     * (sim/driver/memory/payload.h). The third is told where a block of the program is, and that it
+     * is no more (0 bytes), for blocks that no call of the runtime tells of
+     * (sim/driver/memory/program_block.h). */
     int (*simulated)(void);
     unsigned long long (*simulated_payload)(unsigned long long *ret_dropped);
+    void (*simulated_block)(unsigned long long address, unsigned long long bytes);
     /* Number of stream captures in progress. While there are any, our own calls are made in relaxed
      * capture mode. */
     _Atomic int captures_open;

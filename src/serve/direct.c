@@ -19,6 +19,16 @@ static enum spw_err result_of(enum spw_serve_outcome outcome)
     }
 }
 
+/* The runtime would have told it of the block. */
+static void tell_simulator(uint64_t address, uint64_t bytes)
+{
+    const struct spw_driver *driver = spw_track_driver();
+
+    if (driver->simulated_block != NULL) {
+        driver->simulated_block(address, bytes);
+    }
+}
+
 static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret_address)
 {
     const struct spw_stream_info *info = spw_track_stream_get(request->stream, false);
@@ -38,6 +48,7 @@ static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret
     err = result_of(spw_serve_take(&asked, &address));
     if (SPW_LIKELY(err == SPW_OK)) {
         *ret_address = address;
+        tell_simulator(address, request->bytes);
     }
     return err;
 }
@@ -66,6 +77,7 @@ void spw_serve_direct_free(int device, CUstream stream, bool after_all, uint64_t
     spw_track_lease_enter();
     pool = spw_track_device_opened(&spw_process.devices[device]);
     if (pool != NULL) {
+        tell_simulator(address, 0);
         info = after_all ? NULL : spw_track_stream_get(stream, false);
         (void)spw_serve_free_block(&spw_process.devices[device], pool, address,
                                    info != NULL && info->ordinal == device ? &info->stream : NULL);

@@ -11,6 +11,7 @@
 #include "torch/snapshot.h"
 #include "torch/tensors.h"
 #include "torch/words.h"
+#include "track/arguments.h"
 #include "track/device.h"
 #include "track/native.h"
 
@@ -250,6 +251,31 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
     return (void *)(uintptr_t)tensor.address;
 }
 
+/* Clears the stack below the caller's frame, `parts` times PART_BYTES of it. The pool leaves
+ * addresses of blocks there, and kernels get what lay in unused places of their arguments: where
+ * arguments are read (track/arguments.h), that looks like a use. */
+static __attribute__((noinline)) void clear_stack(int parts)
+{
+    enum { PART_BYTES = 1024 };
+    char part[PART_BYTES];
+
+    memset(part, 0, sizeof(part));
+    __asm__ volatile("" : : "r"(part) : "memory");
+    if (parts > 1) {
+        clear_stack(parts - 1);
+    }
+    __asm__ volatile("" : : "r"(part) : "memory");
+}
+
+enum { STACK_PARTS = 4 };
+
+static inline void leave_no_addresses(void)
+{
+    if (SPW_UNLIKELY(spw_track_arguments_wanted())) {
+        clear_stack(STACK_PARTS);
+    }
+}
+
 static CUstream current_stream(int8_t device)
 {
     const struct spw_torch_stream stream = spw_torch.current_stream(device);
@@ -265,6 +291,7 @@ static void delete_memory(void *memory)
         return;
     }
     if (spw_torch_tensors_free((uintptr_t)memory, &tensor)) {
+        leave_no_addresses();
         report(tensor.address, -(int64_t)tensor.bytes, tensor.device);
         return;
     }
@@ -298,6 +325,7 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, objec
     if (SPW_UNLIKELY(memory == NULL)) {
         return allocate_natively(ret, self, bytes);
     }
+    leave_no_addresses();
     *ret = (struct spw_torch_data_ptr){memory, delete_memory, memory, SPW_TORCH_CUDA, device};
     return ret;
 }
