@@ -29,8 +29,11 @@ static void tell_simulator(uint64_t address, uint64_t bytes)
     }
 }
 
-static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret_address)
+static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret_address,
+                          struct spw_serve_order *ret_order)
 {
+    uint64_t generation =
+        atomic_load_explicit(&spw_process.streams.generation, memory_order_acquire);
     const struct spw_stream_info *info = spw_track_stream_get(request->stream, false);
     struct spw_track_request asked;
     CUdeviceptr address;
@@ -39,8 +42,9 @@ static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret
     if (info == NULL || info->ordinal != request->device) {
         return SPW_E_AGAIN;
     }
+    *ret_order = (struct spw_serve_order){info->stream, generation};
     asked = (struct spw_track_request){.device = &spw_process.devices[info->ordinal],
-                                       .asked.stream = &info->stream,
+                                       .asked.stream = &ret_order->stream,
                                        .asked.context = info->stream.context,
                                        .asked.bytes = request->bytes,
                                        .asked.api = request->api,
@@ -53,7 +57,8 @@ static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret
     return err;
 }
 
-enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uint64_t *ret_address)
+enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uint64_t *ret_address,
+                                    struct spw_serve_order *ret_order)
 {
     enum spw_err err;
 
@@ -61,14 +66,30 @@ enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uin
         return SPW_E_UNSUPPORTED;
     }
     spw_track_lease_enter();
-    err = alloc(request, ret_address);
+    err = alloc(request, ret_address, ret_order);
     spw_track_lease_leave();
     return err;
 }
 
-void spw_serve_direct_free(int device, CUstream stream, bool after_all, uint64_t address)
+/* The stream as it is now; NULL: it is not one of the device any more, or its handle means another
+ * one on this thread. No stream ends while none is forgotten. */
+static const struct spw_stream *present(int device, const struct spw_serve_order *order)
 {
     const struct spw_stream_info *info;
+
+    if (SPW_UNLIKELY(order->stream.thread_bound)) {
+        return NULL;
+    }
+    if (SPW_LIKELY(order->generation == atomic_load_explicit(&spw_process.streams.generation,
+                                                             memory_order_acquire))) {
+        return &order->stream;
+    }
+    info = spw_track_stream_get(order->stream.handle, false);
+    return info != NULL && info->ordinal == device ? &info->stream : NULL;
+}
+
+void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint64_t address)
+{
     struct spw_pool *pool;
 
     if (!spw_track_serves()) {
@@ -78,9 +99,8 @@ void spw_serve_direct_free(int device, CUstream stream, bool after_all, uint64_t
     pool = spw_track_device_opened(&spw_process.devices[device]);
     if (pool != NULL) {
         tell_simulator(address, 0);
-        info = after_all ? NULL : spw_track_stream_get(stream, false);
         (void)spw_serve_free_block(&spw_process.devices[device], pool, address,
-                                   info != NULL && info->ordinal == device ? &info->stream : NULL);
+                                   order != NULL ? present(device, order) : NULL);
     }
     spw_track_lease_leave();
 }

@@ -15,15 +15,22 @@ struct spw_serve_request {
     const void *caller; /* return address in the program */
 };
 
+/* Where a block is in the order of work. */
+struct spw_serve_order {
+    struct spw_stream stream;
+    uint64_t generation; /* of the streams that were known then */
+};
+
 /* Allocates a block of the pool, on the host if it must be. SPW_E_NO_MEMORY: there is no room; that
  * is not counted as out of memory, since the caller asks in another way. SPW_E_AGAIN: the thread
  * has no context of the device yet, or its stream is unknown. Other errors: the pool cannot serve
  * the request. */
-enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uint64_t *ret_address);
+enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uint64_t *ret_address,
+                                    struct spw_serve_order *ret_order);
 
-/* Frees such a block in the order of the stream or, if the stream is not one of the device any
- * more or `after_all`, after all work of the device. Does nothing where the pool is gone. */
-void spw_serve_direct_free(int device, CUstream stream, bool after_all, uint64_t address);
+/* Frees such a block in the order of its stream or, if that is NULL or not one of the device any
+ * more, after all work of the device. Does nothing where the pool is gone. */
+void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint64_t address);
 
 /* Gives the free memory of every pool back. */
 void spw_serve_direct_trim(void);

@@ -149,6 +149,9 @@ static void report(uint64_t address, int64_t bytes, int device)
 {
     uint64_t allocated, reserved;
 
+    if (SPW_LIKELY(!spw_torch.is_profiled())) {
+        return;
+    }
     spw_lock(&spw_locks.tensors);
     allocated = spw_torch_figures_allocated(device);
     reserved = spw_torch_figures_reserved(device);
@@ -180,18 +183,20 @@ static void empty_native(int device, uint64_t bytes)
 
 /* Asks the pool. A thread without a context gets one, as from the runtime's first allocation; and
  * memory that other streams still use is waited for before the program is refused. */
-static enum spw_err ask(const struct spw_serve_request *request, uint64_t *ret_address)
+static enum spw_err ask(const struct spw_serve_request *request, struct spw_torch_tensor *ret_tensor)
 {
+    uint64_t *address = &ret_tensor->address;
+    struct spw_serve_order *order = &ret_tensor->order;
     enum spw_err err;
 
     (void)spw_torch_tensors_settle(/* wait */ false);
     empty_native(request->device, request->bytes);
-    err = spw_serve_direct_alloc(request, ret_address);
+    err = spw_serve_direct_alloc(request, address, order);
     if (SPW_UNLIKELY(err == SPW_E_AGAIN) && spw_torch.bind(NULL) == 0) {
-        err = spw_serve_direct_alloc(request, ret_address);
+        err = spw_serve_direct_alloc(request, address, order);
     }
     if (SPW_UNLIKELY(err == SPW_E_NO_MEMORY) && spw_torch_tensors_settle(/* wait */ true)) {
-        err = spw_serve_direct_alloc(request, ret_address);
+        err = spw_serve_direct_alloc(request, address, order);
     }
     return err;
 }
@@ -230,8 +235,7 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
                                               .bytes = bytes,
                                               .api = "PyTorch",
                                               .caller = caller};
-    struct spw_torch_tensor tensor = {
-        .asked = bytes, .bytes = rounded(bytes), .device = device, .stream = stream};
+    struct spw_torch_tensor tensor = {.asked = bytes, .bytes = rounded(bytes), .device = device};
 
     if (device >= spw_process.device_count || !is_sound(device)) {
         return NULL;
@@ -240,11 +244,11 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
         spw_track_native = SPW_NATIVE_REFUSED;
         return NULL;
     }
-    if (ask(&request, &tensor.address) != SPW_OK) {
+    if (ask(&request, &tensor) != SPW_OK) {
         return NULL;
     }
     if (!spw_torch_tensors_add(&tensor)) {
-        spw_serve_direct_free(device, stream, /* after_all */ false, tensor.address);
+        spw_serve_direct_free(device, &tensor.order, tensor.address);
         return NULL;
     }
     report(tensor.address, (int64_t)tensor.bytes, device);

@@ -217,6 +217,7 @@ static bool find_functions(struct spw_torch_library *library, void *handle)
            FIND(current_stream, "_ZN3c104cuda20getCurrentCUDAStreamEa") &&
            FIND(stream_handle, "_ZNK3c104cuda10CUDAStream6streamEv") &&
            FIND(report, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE") &&
+           FIND(is_profiled, "_ZN3c1022memoryProfilingEnabledEv") &&
            FIND(traced, "_ZN3c104impl8GPUTrace9haveStateE") && FIND(bind, "cudaFree") &&
            FIND(new_memory, "_Znwm") && FIND(delete_memory, "_ZdlPv");
 }

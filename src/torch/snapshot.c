@@ -39,7 +39,7 @@ static void describe(const struct spw_torch_library *library, const struct spw_t
         .requested_bytes = tensor->asked,
         .allocated_bytes = tensor->bytes,
         .active_bytes = tensor->bytes,
-        .stream = tensor->stream,
+        .stream = tensor->order.stream.handle,
         .is_large = tensor->bytes > SMALL_MOST_BYTES,
         .blocks = {block, block + 1, block + 1},
     };

@@ -2,7 +2,6 @@
 
 #include "common/lock.h"
 #include "common/map.h"
-#include "serve/direct.h"
 #include "torch/figures.h"
 #include "track/process.h"
 #include "track/stream.h"
@@ -25,32 +24,67 @@ struct record {
     struct record *next; /* in the list of those that are held */
 };
 
+enum { SPARE_MOST = 1024 };
+
 static struct {
     struct spw_map by_address; /* struct record */
+    struct record *spare;      /* records for the next tensors */
+    size_t spare_count;
     struct record *held;
     _Atomic size_t held_count;
 } tensors;
 
 /* ---- the table ---- */
 
-bool spw_torch_tensors_add(const struct spw_torch_tensor *tensor)
+/* Caller holds the lock. */
+static struct record *new_record(void)
 {
-    struct record *record = malloc(sizeof(*record));
-    bool added;
+    struct record *record = tensors.spare;
+
+    if (SPW_UNLIKELY(record == NULL)) {
+        return malloc(sizeof(*record));
+    }
+    tensors.spare = record->next;
+    tensors.spare_count--;
+    return record;
+}
+
+/* Caller holds the lock. */
+static void end_record(struct record *record)
+{
+    if (SPW_UNLIKELY(tensors.spare_count >= SPARE_MOST)) {
+        free(record);
+        return;
+    }
+    record->next = tensors.spare;
+    tensors.spare = record;
+    tensors.spare_count++;
+}
+
+/* Caller holds the lock. */
+static bool add(const struct spw_torch_tensor *tensor)
+{
+    struct record *record = new_record();
 
     if (record == NULL) {
         return false;
     }
     *record = (struct record){.tensor = *tensor};
+    if (!spw_map_put(&tensors.by_address, tensor->address, record)) {
+        end_record(record);
+        return false;
+    }
+    spw_torch_figures_count(tensor->device, 1, tensor->bytes, tensor->asked, /* active */ true);
+    return true;
+}
+
+bool spw_torch_tensors_add(const struct spw_torch_tensor *tensor)
+{
+    bool added;
+
     spw_lock(&spw_locks.tensors);
-    added = spw_map_put(&tensors.by_address, tensor->address, record);
-    if (added) {
-        spw_torch_figures_count(tensor->device, 1, tensor->bytes, tensor->asked, /* active */ true);
-    }
+    added = add(tensor);
     spw_unlock(&spw_locks.tensors);
-    if (!added) {
-        free(record);
-    }
     return added;
 }
 
@@ -126,7 +160,7 @@ bool spw_torch_tensors_use(uint64_t address, CUstream stream)
 
     spw_lock(&spw_locks.tensors);
     record = spw_map_get(&tensors.by_address, address);
-    if (record != NULL && stream != record->tensor.stream) {
+    if (record != NULL && stream != record->tensor.order.stream.handle) {
         add_use(record, info);
     }
     spw_unlock(&spw_locks.tensors);
@@ -232,13 +266,9 @@ static void hold(struct record *record)
     spw_unlock(&spw_locks.tensors);
 }
 
-static void give_back(struct record *record)
+static void give_back(const struct spw_torch_tensor *tensor, bool everywhere)
 {
-    const struct spw_torch_tensor tensor = record->tensor;
-    bool everywhere = record->everywhere;
-
-    free(record);
-    spw_serve_direct_free(tensor.device, tensor.stream, everywhere, tensor.address);
+    spw_serve_direct_free(tensor->device, everywhere ? NULL : &tensor->order, tensor->address);
 }
 
 bool spw_torch_tensors_settle(bool wait)
@@ -257,10 +287,11 @@ bool spw_torch_tensors_settle(bool wait)
             continue;
         }
         atomic_fetch_sub_explicit(&tensors.held_count, 1, memory_order_relaxed);
+        give_back(&record->tensor, record->everywhere);
         spw_lock(&spw_locks.tensors);
         spw_torch_figures_inactive(record->tensor.device, record->tensor.bytes);
+        end_record(record);
         spw_unlock(&spw_locks.tensors);
-        give_back(record);
         any = true;
     }
     return any;
@@ -268,8 +299,8 @@ bool spw_torch_tensors_settle(bool wait)
 
 bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tensor)
 {
+    bool held, everywhere;
     struct record *record;
-    bool held;
 
     spw_lock(&spw_locks.tensors);
     record = spw_map_take(&tensors.by_address, address);
@@ -278,11 +309,15 @@ bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tenso
         return false;
     }
     held = record->uses != NULL;
+    everywhere = record->everywhere;
     *ret_tensor = record->tensor;
     spw_torch_figures_count(ret_tensor->device, -1, ret_tensor->bytes, ret_tensor->asked, !held);
+    if (!held) {
+        end_record(record);
+    }
     spw_unlock(&spw_locks.tensors);
     if (SPW_LIKELY(!held)) {
-        give_back(record);
+        give_back(ret_tensor, everywhere);
         return true;
     }
     atomic_fetch_add_explicit(&tensors.held_count, 1, memory_order_relaxed);

@@ -8,7 +8,7 @@
  * Locking: spw_locks.tensors, inside. */
 #pragma once
 
-#include "driver/cuda_api.h"
+#include "serve/direct.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct spw_torch_tensor {
     uint64_t asked; /* by the program */
     uint64_t bytes; /* rounded up */
     int device;
-    CUstream stream; /* on which it was allocated */
+    struct spw_serve_order order; /* of its allocation */
 };
 
 /* Enters a tensor. False without memory. */
