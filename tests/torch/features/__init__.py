@@ -25,7 +25,7 @@ class Absent(Exception):
 class Feature:
     """`since`: the first version of PyTorch that has it, `until`: the first that does not.
     `settings`: environment variables, `devices`: how many it needs, `triton`: kernels are
-    compiled."""
+    compiled, `ends`: the end of the interpreter belongs to it."""
     name: str
     group: str
     what: str
@@ -35,6 +35,7 @@ class Feature:
     settings: tuple
     devices: int
     triton: bool
+    ends: bool
 
     def why_absent(self, version):
         """None if that version of PyTorch, such as "2.11.0+cu130", has it."""
@@ -46,14 +47,16 @@ class Feature:
         return None
 
 
-def feature(what, *, since=(2, 6), until=(9, 9), settings=None, devices=1, triton=False):
+def feature(what, *, since=(2, 6), until=(9, 9), settings=None, devices=1, triton=False,
+            ends=False):
     """Enters a function into the catalogue."""
     def enter(call):
         name = call.__name__
         if name in CATALOGUE:
             raise ValueError(f"two features are called {name}")
         CATALOGUE[name] = Feature(name, call.__module__.rpartition(".")[2], what, call, since,
-                                  until, tuple(sorted((settings or {}).items())), devices, triton)
+                                  until, tuple(sorted((settings or {}).items())), devices, triton,
+                                  ends)
         return call
     return enter
 
@@ -98,3 +101,30 @@ def need_name(owner, name):
     if not hasattr(owner, name):
         raise Absent(f"no {name}")
     return getattr(owner, name)
+
+
+class RawTensor:
+    """Memory at an address, as other libraries offer theirs."""
+
+    def __init__(self, address, size):
+        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1",
+                                         "data": (address, False), "version": 3}
+
+
+def runtime():
+    """The CUDA runtime that PyTorch has loaded."""
+    import ctypes
+    import torch
+    return ctypes.CDLL(f"libcudart.so.{torch.version.cuda.partition('.')[0]}")
+
+
+def raw_memory(size):
+    """An address from cudaMalloc."""
+    import ctypes
+    import torch
+    torch.zeros(1, device="cuda")
+    address = ctypes.c_void_p()
+    error = runtime().cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size))
+    if error:
+        raise RuntimeError(f"cudaMalloc: {error}")
+    return address.value
