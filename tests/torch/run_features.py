@@ -26,7 +26,7 @@ import traceback
 
 from features import Absent, catalogue
 
-SECONDS = 240
+SECONDS = 120
 CHILD = "--child"
 
 
