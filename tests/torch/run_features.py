@@ -51,10 +51,10 @@ def be_child(feature, folder):
 
 
 def end_soon():
-    """Ends the process as C does, without the second that Python takes to take PyTorch apart."""
+    """Ends the process as C does, without the time that Python takes to take PyTorch apart; the lock of Python is held."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
-    ctypes.CDLL(None).exit(0)
+    ctypes.PyDLL(None).exit(0)
 
 
 def start(feature, folder, fresh):
