@@ -51,7 +51,8 @@ def be_child(feature, folder):
 
 
 def end_soon():
-    """Ends the process as C does, without the time that Python takes to take PyTorch apart; the lock of Python is held."""
+    """Ends the process as C does, without the time in which Python takes PyTorch apart. Python's
+    lock is held, since what is freed then may be Python's."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     ctypes.PyDLL(None).exit(0)
@@ -116,7 +117,7 @@ def main(argv):
     fresh = argv[:1] == ["--fresh"]
     names = argv[fresh:]
     import torch
-    if not fresh:
+    if not fresh and len(names) > 9:
         import torch._dynamo  # takes seconds, too; as far as CUDA is not asked for devices
         import torch.distributed
     gc.freeze()
@@ -135,8 +136,7 @@ def main(argv):
             outcome = judge(wait(pid), folder)
             shutil.rmtree(folder, ignore_errors=True)
         seconds = round(time.monotonic() - begun, 2)
-        print(json.dumps({"feature": name, **outcome, "seconds": seconds,
-                          "version": torch.__version__}), flush=True)
+        print(json.dumps({"feature": name, **outcome, "seconds": seconds}), flush=True)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Absent(Exception):
 class Feature:
     """`since`: the first version of PyTorch that has it, `until`: the first that does not.
     `settings`: environment variables, `devices`: how many it needs, `triton`: kernels are
-    compiled, `ends`: the end of the interpreter belongs to it."""
+    compiled, `ends`: the end of the interpreter belongs to it, `long`: left to the long tests."""
     name: str
     group: str
     what: str
@@ -36,6 +36,7 @@ class Feature:
     devices: int
     triton: bool
     ends: bool
+    long: bool
 
     def why_absent(self, version):
         """None if that version of PyTorch, such as "2.11.0+cu130", has it."""
@@ -48,7 +49,7 @@ class Feature:
 
 
 def feature(what, *, since=(2, 6), until=(9, 9), settings=None, devices=1, triton=False,
-            ends=False):
+            ends=False, long=False):
     """Enters a function into the catalogue."""
     def enter(call):
         name = call.__name__
@@ -56,7 +57,7 @@ def feature(what, *, since=(2, 6), until=(9, 9), settings=None, devices=1, trito
             raise ValueError(f"two features are called {name}")
         CATALOGUE[name] = Feature(name, call.__module__.rpartition(".")[2], what, call, since,
                                   until, tuple(sorted((settings or {}).items())), devices, triton,
-                                  ends)
+                                  ends, long)
         return call
     return enter
 

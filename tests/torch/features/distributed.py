@@ -88,7 +88,7 @@ def nccl_registers():
 
 
 @feature("NCCL's older implementation where there is a newer", since=(2, 15),
-         settings={"TORCH_DIST_USE_NCCL2": "0"})
+         settings={"TORCH_DIST_USE_NCCL2": "0"}, long=True)
 def nccl_older():
     import torch
     ranks = group()
@@ -100,7 +100,7 @@ def nccl_older():
 
 
 @feature("NCCL's newer implementation, by its variable", since=(2, 15),
-         settings={"TORCH_DIST_USE_NCCL2": "1"})
+         settings={"TORCH_DIST_USE_NCCL2": "1"}, long=True)
 def nccl_newer():
     import torch
     ranks = group()
@@ -351,8 +351,8 @@ def nccl_in_graph():
     return {"sum": total}
 
 
-@feature("the flight recorder of NCCL", settings={"TORCH_NCCL_TRACE_BUFFER_SIZE": "100",
-                                                  "TORCH_FR_BUFFER_SIZE": "100"})
+@feature("the flight recorder of NCCL", long=True,
+         settings={"TORCH_NCCL_TRACE_BUFFER_SIZE": "100", "TORCH_FR_BUFFER_SIZE": "100"})
 def flight_recorder():
     import torch
     ranks = group()

@@ -35,7 +35,7 @@ def queue_of_tensors():
     import torch.multiprocessing as processes
     context = processes.get_context("spawn")
     queue, done = context.Queue(), context.Event()
-    child = context.Process(target=fill_it, args=(queue, done))
+    child = context.Process(target=fill_it, args=(queue, done), daemon=True)
     child.start()
     x = torch.ones(1000, dtype=torch.int32, device="cuda")
     queue.put(x)
@@ -55,7 +55,7 @@ def tensor_from_child():
     import torch.multiprocessing as processes
     context = processes.get_context("spawn")
     queue, done = context.Queue(), context.Event()
-    child = context.Process(target=send_one, args=(queue, done))
+    child = context.Process(target=send_one, args=(queue, done), daemon=True)
     child.start()
     x = queue.get(timeout=30)
     total = x.sum().item()
