@@ -1,39 +1,24 @@
 #!/usr/bin/env python3
 """The tree builds with headers of CUDA 12, and a PyTorch for CUDA 12 trains on that simulated GPU.
 
-The build folder is in the environment as BUILD_ROOT; set by meson.build. The second build stays in
-its subfolder cuda12/."""
+cuda12.py says where it is built."""
 import os
 import pathlib
-import subprocess
 import sys
 import unittest
 
+import cuda12
 import libraries
+from cuda12 import BUILD, run
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD = pathlib.Path(os.environ["BUILD_ROOT"]) / "cuda12"
-HEADERS = libraries.SOURCE / ".cuda12/include"
 TRAINING = "cuda 12.6 grown 67108864 states 3 sum 10"
-
-
-def run(*command, **variables):
-    env = {key: value for key, value in os.environ.items() if not key.startswith("SPILLWAY")}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          env={**env, **variables}, cwd=BUILD.parent, stdin=subprocess.DEVNULL,
-                          timeout=1500)
-    return done
 
 
 class Cuda12(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if not (BUILD / "build.ninja").exists():
-            done = run("meson", "setup", BUILD, libraries.SOURCE, f"-Dcuda-headers={HEADERS}",
-                       "-Dwerror=true")
-            assert done.returncode == 0, done.stdout + done.stderr
-        done = run("ninja", "-C", BUILD)
-        assert done.returncode == 0, done.stdout + done.stderr
+        cuda12.build()
 
     def test_libraries_have_the_names_of_cuda_12(self):
         names = {path.name for path in (BUILD / "sim").iterdir()}
@@ -66,7 +51,7 @@ if __name__ == "__main__":
     if os.environ.get("BUILD_SANITIZED", "none") != "none":
         print("skipped: Python is not built with the sanitizer")
         sys.exit(77)
-    if not (HEADERS / "cuda.h").exists():
-        print("skipped: no headers of CUDA 12 in .cuda12/: scripts/setup --cuda12 gets them")
+    if cuda12.why_not():
+        print(cuda12.why_not())
         sys.exit(77)
     unittest.main(verbosity=2)

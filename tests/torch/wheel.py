@@ -14,10 +14,11 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CUDA_MAJOR = 13
 QUESTION = """
-import importlib.util, json, pathlib, runpy
+import importlib.util, json, pathlib, runpy, sys
 folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent
 version = runpy.run_path(folder / "version.py")  # to import all of it takes seconds
-print(json.dumps([version["__version__"], version["cuda"]]))
+python = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
+print(json.dumps([version["__version__"], version["cuda"], python]))
 """
 TRITON_NEEDS = """
 import importlib.util, sys, sysconfig
@@ -32,15 +33,21 @@ def interpreters():
     return [named] if named else [str(SOURCE / ".venv/bin/python"), sys.executable]
 
 
-def judge(interpreter):
-    """None if its torch will do, else what was found."""
+def versions(interpreter):
+    """(its torch's, that of the CUDA that this is for, Python's), or a line that says why not."""
     try:
         done = subprocess.run([interpreter, "-c", QUESTION], text=True, capture_output=True)
     except OSError:
         return f"{interpreter} is not there"
-    if done.returncode != 0:
-        return f"{interpreter} has no torch"
-    version, cuda = json.loads(done.stdout)
+    return json.loads(done.stdout) if done.returncode == 0 else f"{interpreter} has no torch"
+
+
+def judge(interpreter):
+    """None if its torch will do, else what was found."""
+    found = versions(interpreter)
+    if isinstance(found, str):
+        return found
+    version, cuda, _ = found
     if cuda is None:
         return f"{interpreter} has torch {version}, which is for the CPU only"
     if int(cuda.split(".")[0]) != CUDA_MAJOR:
