@@ -74,6 +74,10 @@ PARTS = (
     Part("long: PyTorch, seeds", "release", ("torch",), long=True, words=(" seeds",)),
     Part("long: PyTorch, little memory", "release", ("torch",), long=True,
          words=(" pressure", " long")),
+    *(Part(f"long: features of PyTorch {minors[0]} to {minors[-1]}", "release", ("torch",),
+           long=True, words=tuple(f"features {minor}" for minor in minors))
+      for minors in (("2.6", "2.7", "2.8", "2.9"), ("2.10", "2.11", "2.12"),
+                     ("2.13", "2.14", "2.15"))),
     *(Part(f"newest PyTorch, CPython {version}", "release", ("torch",), newest=version)
       for version in ("3.11", "3.12", "3.13", "3.14")),
     Part("gcc, debug", "gcc-debug", without=QUICK),
