@@ -21,7 +21,7 @@ def commit():
 def row(versions, names, found):
     """A run as it is kept: of each mode what is not the same, and what is not here in any."""
     absent = {name: text.removeprefix("not here: ") for verdicts in found.values()
-              for name, text in verdicts.items() if text.startswith("not here")}
+              for name, text in verdicts.items() if text.startswith(("not here", "fails bare"))}
     return {**versions, "commit": commit(), "date": datetime.date.today().isoformat(),
             "names": names, "absent": absent,
             "modes": {mode: {name: text for name, text in verdicts.items()

@@ -122,7 +122,7 @@ def nccl_abort():
     return {"sum": x.sum().item(), "initialised": ranks.is_initialized()}
 
 
-@feature("NCCL: a MemPool of its allocator, registered")
+@feature("NCCL: a MemPool of its allocator, registered", since=(2, 7))
 def nccl_mem_pool():
     import torch
     ranks = group(device_id=torch.device("cuda:0"))

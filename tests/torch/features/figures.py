@@ -248,7 +248,7 @@ def accelerator_memory_info():
     return {"total": total, "free is less": 0 < free < total}
 
 
-@feature("host_memory_stats and its resets")
+@feature("host_memory_stats and its resets", since=(2, 7))
 def host_memory_stats():
     import torch
     torch.zeros(1, device="cuda")

@@ -87,8 +87,7 @@ def profiler_schedule():
 @feature("torch.autograd.profiler.profile with memory")
 def autograd_profiler():
     import torch
-    with torch.autograd.profiler.profile(profile_memory=True, use_device="cuda",
-                                         use_kineto=True) as found:
+    with torch.autograd.profiler.profile(profile_memory=True, use_kineto=True) as found:
         x = megabytes(5)
     return {"most": max(event.self_device_memory_usage for event in found.key_averages()),
             "kept": x.numel()}

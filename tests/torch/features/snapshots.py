@@ -229,7 +229,7 @@ def memory_metadata():
     return {"read": read, "marks": marks, "kept": x.numel()}
 
 
-@feature("record_function in the history: annotations")
+@feature("record_function in the history: annotations", since=(2, 8))
 def history_annotations():
     import torch
     history(global_record_annotations=True)

@@ -135,7 +135,9 @@ def stream_destroyed_first():
 @feature("GreenContext: a part of the device", since=(2, 9))
 def green_context():
     import torch
-    context = need_name(need_name(torch.cuda, "green_contexts"), "GreenContext").create(8, 0)
+    torch.zeros(1, device="cuda")
+    context = need_name(need_name(torch.cuda, "green_contexts"), "GreenContext").create(
+        num_sms=8, device_id=0)
     context.set_context()
     x = megabytes(2)
     total = x.sum().item()
