@@ -14,7 +14,7 @@ BARE = "bare"
 WORDS = pathlib.Path(__file__).resolve().parents[2] / "src/common/option_words.def"
 
 # The modes in which no feature may be lost.
-LOSE_NOTHING = ("segment",)
+LOSE_NOTHING = ("auto", "segment")
 
 
 def modes():

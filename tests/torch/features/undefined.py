@@ -2,8 +2,19 @@
 they follow from what spillway is. What is not here must be equal."""
 import fnmatch
 
+POOL = "[at]*"  # auto and tensor: the pool serves tensors
+
 # (feature, figure, modes, reason): the first three are patterns of the shell.
 UNDEFINED = [
+    ("*", "reserved*", POOL, "memory is reserved in the pool's chunks, not in segments of a cache"),
+    ("*", "segment.*", POOL, "the pool's chunks are the segments"),
+    ("*", "inactive_split*", POOL, "the pool has no split blocks"),
+    ("stats_device_calls", "device_*", POOL, "calls of the driver that make and release chunks"),
+    ("figures_of_a_random_program", "*", POOL,
+     "a block of PyTorch's cache may be larger than its tensor, and counts whole"),
+    ("roundup_at_run_time", "allocated", POOL,
+     "roundup_power2_divisions rounds sizes up in PyTorch's cache; the pool needs no rounding"),
+    ("expandable_snapshot", "expandable", POOL, "tensors of the pool are no expandable segments"),
 ]
 
 
