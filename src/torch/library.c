@@ -11,6 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+/* How an object is returned in memory differs between processors; known is that of x86-64. */
+#if defined(__x86_64__)
+static const bool passes_objects_as_expected = true;
+#else
+static const bool passes_objects_as_expected = false;
+#endif
+
 static const char library_name[] = "libc10_cuda.so";
 static const char base_name[] = "libc10.so";
 
@@ -190,7 +197,7 @@ static enum spw_torch_found look_at(struct spw_torch_library *library, const voi
     if (strncmp(class, native_class, strlen(native_class)) != 0) {
         return strcmp(class, async_class) == 0 ? SPW_TORCH_ASYNC_BACKEND : SPW_TORCH_OTHER;
     }
-    if (library->row == NULL) {
+    if (library->row == NULL || !passes_objects_as_expected) {
         return SPW_TORCH_UNKNOWN;
     }
     library->native = (struct spw_torch_object *)object;
