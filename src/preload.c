@@ -96,25 +96,36 @@ static struct mode_text mode_text(enum spw_mode mode, char *ret_why, size_t capa
     }
 }
 
-/* Announces the mode, with the first pool: nothing depends on the mode before. */
+/* How PyTorch's memory was served when the mode was announced; -1: it was not. */
+static _Atomic int announced = -1;
+
+/* Announces the mode, with the first pool: nothing depends on the mode before. PyTorch may be
+ * loaded later. */
 static void announce_mode(void)
 {
-    static atomic_flag said = ATOMIC_FLAG_INIT;
+    int state = atomic_load(&spw_process.torch.state);
     struct spw_stats *stats = spw_process.stats;
     struct mode_text text;
     char why[TORCH_WHY];
 
-    if (atomic_flag_test_and_set(&said)) {
+    if (atomic_exchange(&announced, state) == state) {
         return;
     }
     text = mode_text(spw_process.mode, why, sizeof(why));
-    /* PyTorch may have been loaded since CUDA was initialised. */
     (void)snprintf(stats->mode, sizeof(stats->mode), "%s", text.name);
     (void)snprintf(stats->why, sizeof(stats->why), "%s", text.why);
     if (text.said) {
         spw_log_always("mode %s (%s)", text.name, text.why);
     } else {
         spw_log(SPW_LOG_INFO, "mode %s (%s)", text.name, text.why);
+    }
+}
+
+static void look(void)
+{
+    spw_torch_look();
+    if (atomic_load(&announced) >= 0) {
+        announce_mode();
     }
 }
 
@@ -654,7 +665,7 @@ void (*const *const spw_intercept_entries)(void) = spw_intercept_entry_table;
 
 const struct spw_track_ops spw_track_ops = {
     .prepare = prepare,
-    .look = spw_torch_look,
+    .look = look,
     .start = start,
     .open = open_device,
     .opened = opened,
