@@ -5,9 +5,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
@@ -62,17 +62,7 @@ const char *const *spw_option_words(enum spw_option_type type)
 
 const char *spw_option_environment(const char *name)
 {
-    size_t length = strlen(name);
-
-    if (getauxval(AT_SECURE) != 0) {
-        return NULL;
-    }
-    for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
-        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') {
-            return *entry + length + 1;
-        }
-    }
-    return NULL;
+    return secure_getenv(name);
 }
 
 const struct spw_option_row *spw_option_row(enum spw_option option)

@@ -1,10 +1,8 @@
 /* Options: environment variables SPILLWAY_*, one table (options.def).
  *
- * No other file of the preloaded object reads the environment, except for the two variables of
- * PyTorch that intercept/ answers. `environ` is read directly, because the object interposes
- * getenv. A value is parsed each time it is asked for; its text stays the environment's. A variable
- * that is set to the empty string counts as not set. Problems are returned to the caller, who
- * reports them. No locking, no allocation. */
+ * No other file of the preloaded object reads the environment. A value is parsed each time it is
+ * asked for; its text stays the environment's. A variable that is set to the empty string counts as
+ * not set. Problems are returned to the caller, who reports them. No locking, no allocation. */
 #pragma once
 
 #include <stdbool.h>
