@@ -22,8 +22,6 @@ from __future__ import annotations
 from ._notebook import load_ipython_extension, unload_ipython_extension
 from ._report import Report, report
 from ._session import loaded, mark, pause, paused, resume, stats, step, tag
-from ._sharing import collect_tensors, share_tensors
 
-__all__ = ["Report", "collect_tensors", "load_ipython_extension", "loaded", "mark", "pause",
-           "paused", "report", "resume", "share_tensors", "stats", "step",
-           "tag", "unload_ipython_extension"]
+__all__ = ["Report", "load_ipython_extension", "loaded", "mark", "pause", "paused", "report",
+           "resume", "stats", "step", "tag", "unload_ipython_extension"]

@@ -3,18 +3,15 @@
  * allocation was refused.
  *
  *     native_cache            a cache that asks again
- *     native_cache private    one that does not, for a private pool
- *     native_cache beside     one that does not, while another thread has such a pool open */
+ *     native_cache once       one that does not, while a private pool is open */
 #include <cuda_runtime_api.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MIB = 1 << 20 };
 
 void *native_allocate(size_t bytes, int *ret_refusals);
-void *native_allocate_once(size_t bytes, bool privately, int *ret_refusals);
+void *native_allocate_once(size_t bytes, int *ret_refusals);
 void native_keep(void *address);
 
 static void *allocate(const char *what, size_t mib)
@@ -26,10 +23,10 @@ static void *allocate(const char *what, size_t mib)
     return address;
 }
 
-static void allocate_once(const char *what, size_t mib, bool privately)
+static void allocate_once(const char *what, size_t mib)
 {
     int refusals;
-    void *address = native_allocate_once(mib * MIB, privately, &refusals);
+    void *address = native_allocate_once(mib * MIB, &refusals);
 
     printf("%s: %s\n", what, address != NULL ? "had" : "not had");
 }
@@ -39,11 +36,9 @@ int main(int argc, char **argv)
     void *mine = NULL;
 
     if (argc > 1) {
-        bool privately = strcmp(argv[1], "private") == 0;
-
-        allocate_once("first", 40, privately);
-        allocate_once("beyond the device", 44, privately);
-        allocate_once("and again", 44, privately);
+        allocate_once("first", 40);
+        allocate_once("beyond the device", 44);
+        allocate_once("and again", 44);
         return 0;
     }
     native_keep(allocate("first", 40));

@@ -3,15 +3,15 @@
 
 
 class Row:
-    """A script with its arguments; how many processes torchrun starts (1: none), which figures
-    may differ from a plain run: see test_script.py; whether Triton compiles its kernels; and
-    whether every mode is run in the quick tests, not only those that differ most."""
+    """A script with its arguments; how many processes torchrun starts (1: none); whether threads
+    let go of its tensors late: see test_script.py; whether Triton compiles its kernels; and whether
+    every mode is run in the quick tests, not only those that differ most."""
 
-    def __init__(self, *command, processes=1, exempt=None, triton=False, every_mode=False):
+    def __init__(self, *command, processes=1, late=False, triton=False, every_mode=False):
         self.every_mode = every_mode
         self.command = list(command)
         self.processes = processes
-        self.exempt = exempt
+        self.late = late
         self.triton = triton
 
 
@@ -26,12 +26,11 @@ SCRIPTS = {
     "convolution": Row("convolution.py", every_mode=True),
     "convolution_benchmark": Row("convolution.py", "--benchmark"),
     "data_loader": Row("data_loader.py"),
-    "data_parallel_nccl": Row("data_parallel_nccl.py", processes=2, exempt="threads"),
-    "data_parallel_sharded": Row("data_parallel_nccl.py", "--sharded", processes=2,
-                                 exempt="threads"),
+    "data_parallel_nccl": Row("data_parallel_nccl.py", processes=2, late=True),
+    "data_parallel_sharded": Row("data_parallel_nccl.py", "--sharded", processes=2, late=True),
     "efficient_transformer": Row("efficient_transformer.py"),
     "empty_cache": Row("empty_cache.py"),
-    "graph_capture": Row("graph_capture.py", exempt="captured", every_mode=True),
+    "graph_capture": Row("graph_capture.py", every_mode=True),
     "growing_batches": Row("growing_batches.py", every_mode=True),
     "gru_packed": Row("lstm.py", "--cell", "GRU", "--packed"),
     "hf_bert": Row("hf_models.py", "bert"),

@@ -2,7 +2,6 @@
 import json
 import os
 import pathlib
-import re
 import subprocess
 import tempfile
 
@@ -11,16 +10,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 MEMORY = "24GiB"
 # Instead of the simulated one; set once, before anything runs.
 on_gpu = False
-
-# PyTorch's own warnings on the backend cudaMallocAsync; docs/pytorch.md lists them.
-KNOWN_WARNINGS = [
-    r"Attempting uncaptured free of a captured allocation with address 0x[0-9a-f]+$",
-    r"^This is technically allowed, but may indicate you are losing the last user-visible tensor",
-    r"Called record_stream on tensor whose original creation stream matches the recorded stream",
-    r"For backend:cudaMallocAsync, resetAccumulatedStats has no effect",
-]
-# Likewise, only when Python happens to free an older tensor during a capture.
-RARE_WARNING = r"freeAsync\(\) was called on an uncaptured allocation during graph capture"
 
 
 def steps_of(script, *arguments):
@@ -93,20 +82,6 @@ class Run:
             lines.append(line)
         return lines
 
-    def warnings(self):
-        """The known warnings that were given, as indices of KNOWN_WARNINGS."""
-        return {i for i, pattern in enumerate(KNOWN_WARNINGS)
-                if re.search(pattern, self.stderr, re.MULTILINE)}
-
     def unexpected(self):
-        """Lines of stderr that are neither spillway's own nor known warnings."""
-        patterns = [*KNOWN_WARNINGS, RARE_WARNING]
-        lines = []
-        known = False
-        for line in self.stderr.splitlines():
-            # Python shows the line that a warning is about, indented, below it.
-            known = any(re.search(pattern, line) for pattern in patterns) or (
-                known and line.startswith("  "))
-            if not known and not line.startswith("spillway:"):
-                lines.append(line)
-        return lines
+        """Lines of stderr that are not spillway's own."""
+        return [line for line in self.stderr.splitlines() if not line.startswith("spillway:")]

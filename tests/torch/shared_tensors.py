@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tensors of a GPU go to another process and back by torch.multiprocessing: shared_tensors.py
-[EXCHANGES [METHOD [spillway]]]. With the last word by the package's share_tensors().
+[EXCHANGES [METHOD]].
 
 The other process checks each tensor's content and overwrites it, and this one checks that. Prints
 what is left of the memory at the end."""
@@ -9,9 +9,6 @@ import sys
 
 import torch
 import torch.multiprocessing
-
-if sys.argv[3:] == ["spillway"]:
-    import spillway
 
 SHAPES = ((7,), (1000,), (512, 1024), (3, 1 << 20))
 
@@ -31,8 +28,6 @@ def consume(offers, answers):
 
 def main():
     exchanges = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    if sys.argv[3:] == ["spillway"]:
-        spillway.share_tensors()
     context = torch.multiprocessing.get_context(sys.argv[2] if len(sys.argv) > 2 else "spawn")
     kept = torch.full((4 << 20,), 5.0).cuda()
     os.environ.pop("SPILLWAY_STATS", None)  # this process's alone
@@ -54,7 +49,6 @@ def main():
     assert torch.equal(kept.cpu(), torch.full((4 << 20,), 5.0))
     del kept
     torch.cuda.ipc_collect()
-    assert len(sys.argv) < 4 or spillway.collect_tensors() == 0
     torch.cuda.empty_cache()
     print(exchanges, "exchanges, left:", torch.cuda.memory_allocated(),
           torch.cuda.memory_reserved(), flush=True)

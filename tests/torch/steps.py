@@ -18,9 +18,6 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
-RESERVED_NOW = 2  # CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT
-
-
 class PoolStats(ctypes.Structure):
     """struct spillway_stats of include/spillway.h."""
     _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
@@ -37,36 +34,22 @@ def pool():
     return stats.committed_bytes, stats.host_bytes
 
 
-def graphs():
-    """The bytes of the device that graphs own, if PyTorch counts them on the other backend too."""
-    if torch.__version__ < (2, 15):
-        return 0
-    reserved = ctypes.c_uint64()
-    ask = ctypes.CDLL("libcuda.so.1").cuDeviceGetGraphMemAttribute
-    if ask(torch.cuda.current_device(), RESERVED_NOW, ctypes.byref(reserved)) != 0:
-        raise RuntimeError("the driver does not tell what graphs own")
-    return reserved.value
-
-
 def figures():
     stats = torch.cuda.memory_stats()
     committed, host = pool()
     return {
-        "capturing": torch.cuda.is_current_stream_capturing(),
         "allocated": torch.cuda.memory_allocated(),
         "allocated_peak": torch.cuda.max_memory_allocated(),
         "reserved": torch.cuda.memory_reserved(),
         "reserved_peak": torch.cuda.max_memory_reserved(),
         "committed": committed,
         "host": host,
-        "graphs": graphs(),
-        # These exist on PyTorch's own allocator only.
-        "requested": stats.get("requested_bytes.all.current"),
-        "requested_peak": stats.get("requested_bytes.all.peak"),
-        "active": stats.get("active_bytes.all.current"),
-        "tensors": stats.get("allocation.all.current"),
-        "blocks": stats.get("active.all.current"),
-        "blocks_peak": stats.get("active.all.peak"),
+        "requested": stats["requested_bytes.all.current"],
+        "requested_peak": stats["requested_bytes.all.peak"],
+        "active": stats["active_bytes.all.current"],
+        "tensors": stats["allocation.all.current"],
+        "blocks": stats["active.all.current"],
+        "blocks_peak": stats["active.all.peak"],
     }
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`expandable_segments:True`: what it reserves in tensor mode, for sharded training, and what
-happens in segment mode where its segments end."""
+"""`expandable_segments:True`: what is reserved in tensor mode, with or without it, for sharded
+training, and what happens in segment mode where its segments end."""
 import json
 import sys
 import unittest

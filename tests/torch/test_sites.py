@@ -142,7 +142,7 @@ class Training:
                         if row[0]}
         ours = collections.defaultdict(lambda: [0, 0])
         for site in self.sites:
-            if site["python"] and site["api"] == "cudaMallocAsync":
+            if site["python"] and site["api"] == "PyTorch":
                 frame = site["python"][0]
                 figures = ours[(frame["file"], frame["function"], frame["line"])]
                 figures[0] += site["allocs"]
