@@ -124,7 +124,7 @@ def find_torch():
 # ---- timing ----
 
 def environment(preload, sim=False):
-    """A small one, of the same size bare and under spillway: getenv's time depends on it."""
+    """A small one, of the same size bare and under spillway."""
     env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     env["SPILLWAY_SUMMARY"] = "off"
     env["LD_PRELOAD" if preload else "NO_PRELOAD"] = str(OBJECT)

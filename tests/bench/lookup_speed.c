@@ -1,7 +1,6 @@
 /* Nanoseconds of look-ups that do not concern spillway, one "name number" line each. */
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum { ROUNDS = 2000000 };
@@ -27,16 +26,6 @@ static void time_dlsym(const char *what, void *handle, const char *symbol)
     printf("dlsym %s %.3f\n", what, (now_ns() - begin) / ROUNDS);
 }
 
-static void time_getenv(const char *what, const char *name)
-{
-    double begin = now_ns();
-
-    for (int i = 0; i < ROUNDS; i++) {
-        sink = getenv(name);
-    }
-    printf("getenv %s %.3f\n", what, (now_ns() - begin) / ROUNDS);
-}
-
 int main(void)
 {
     void *libc = dlopen("libc.so.6", RTLD_NOW);
@@ -45,7 +34,5 @@ int main(void)
         return 1;
     }
     time_dlsym("of a handle", libc, "malloc");
-    time_getenv("of a set name", "PATH");
-    time_getenv("of an unset name", "SPW_BENCH_NO_SUCH_NAME");
     return 0;
 }

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import unittest
-import unittest.mock
+import unittest
 
 import harness
 from harness import COMMAND, MIB, PROGRAMS
@@ -266,20 +266,6 @@ class ExitCodes(Command):
                                        "80 MiB (rank 1)")
         self.assertIn("fit take (pid ", self.run_command(
             [COMMAND, "run", "--", fit, "take"], harness.environment(False)).stderr)
-
-    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
-    def test_process_groups_that_tensor_mode_can_run(self):
-        """PyTorch's newer NCCL groups end the process on the backend of tensor mode."""
-        show = ("--", "sh", "-c", "echo ${TORCH_DIST_USE_NCCL2-none}")
-        for flags, options, expected in (((), {}, "0"), (("--mode", "tensor"), {}, "0"),
-                                         (("--mode", "segment"), {}, "none"),
-                                         ((), {"MODE": "observe"}, "none"),
-                                         (("--no-pool",), {}, "none")):
-            with self.subTest(flags=flags, **options):
-                result = self.command("sim", *flags, *show, **options)
-                self.assertEqual(result.stdout, expected + "\n")
-        with unittest.mock.patch.dict(os.environ, {"TORCH_DIST_USE_NCCL2": "1"}):
-            self.assertEqual(self.command("sim", *show).stdout, "1\n")
 
 
 @unittest.skipIf(harness.SANITIZED, "the doctor's children are preloaded without the sanitizer")

@@ -128,18 +128,6 @@ class Launched(harness.Case):
                          ["verdict: none: the command failed (exit code 137, signal 9) before it "
                           "used a simulated device; no process is known to have initialised CUDA"])
 
-    def test_mode_of_a_failure(self):
-        """PyTorch lacks some features in tensor mode: the mode that has them is named."""
-        hint = "--mode segment has them"
-        for flags, words, status, said in ((("--mode", "tensor"), ("take", "fail"), 3, True),
-                                           (("--mode", "tensor"), ("start", "fail"), 3, True),
-                                           (("--mode", "tensor"), ("take",), 0, False),
-                                           (("--mode", "segment"), ("take", "fail"), 3, False),
-                                           (("--no-pool",), ("take", "fail"), 3, False)):
-            with self.subTest(flags=flags, words=words):
-                lines = self.sim(FIT, *words, status=status, flags=flags)
-                self.assertEqual(sum(line.endswith(hint) for line in lines), said, lines)
-
     def test_run_within_sim(self):
         """The verdict is about what runs under the inner command."""
         path, verdict = self.folder / "stats.json", self.folder / "verdict.json"

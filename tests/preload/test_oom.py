@@ -245,21 +245,6 @@ class Report(harness.Case):
         # It tells of another device than the simulated one.
         self.assertEqual(self.fill_beside("libnvml_shim.so", SIM_MEMORY="1025MiB")[0], (None, None))
 
-    def test_words_of_tensor_mode(self):
-        """PyTorch words its error differently there, which is told once. It asks once more after a
-        refusal: where nothing has changed meanwhile, that is not told again."""
-        for mode, settings, lines in (("tensor", "backend:cudaMallocAsync", 2),
-                                      ("segment", "none", 3)):
-            with self.subTest(mode):
-                result = self.run_program(PROGRAMS / "words", SIM_MEMORY="1GiB", MODE=mode,
-                                          allow=[OOM, f"mode {mode}"])
-                self.assertEqual(result.stdout.splitlines()[0], f"settings: {settings}")
-                self.assertEqual(result.stdout.count("cudaErrorMemoryAllocation"), 3)
-                self.assertEqual(result.device()["ooms"], 3)
-                self.assertEqual(sum(OOM in line for line in result.said()), lines)
-                words = "in tensor mode PyTorch's error says"
-                self.assertEqual(result.stderr.count(words), int(mode == "tensor"))
-
     def test_of_a_program_that_asks_again_and_again(self):
         """Of each site's first refusal, of each of 16, and then of ever fewer."""
         result = self.run_program(PROGRAMS / "repeated", allow=[OOM])

@@ -11,7 +11,7 @@ import harness
 # Exports under names of the C library, with the versions that programs ask for. Who stands before
 # and looks for the next one by its version finds ours only if it has that one.
 OLD, NEW = ("GLIBC_2.17" if platform.machine() == "aarch64" else "GLIBC_2.2.5"), "GLIBC_2.34"
-EXTRA_EXPORTS = {"dlsym": {OLD, NEW}, "dlvsym": {OLD, NEW}, "getenv": {OLD}}
+EXTRA_EXPORTS = {"dlsym": {OLD, NEW}, "dlvsym": {OLD, NEW}}
 
 
 def output(*command):

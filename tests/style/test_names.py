@@ -17,7 +17,7 @@ SHARE = 0.95
 PREFIXES = {"common": ("spw_",), "sim": ("sim", "shim_")}
 # Names that programs call: NVIDIA's, libc's, and the public interface.
 EXPORTED = re.compile(r"(cu[A-Z]|cuda|cublas|cudnn|cufft|cusolver|cusparse|nccl|nvml|gdr_|ibv_|"
-                      r"__cuda|dlsym$|dlvsym$|getenv$|main$|spillway_|spw_serve_cu)")
+                      r"__cuda|dlsym$|dlvsym$|main$|spillway_|spw_serve_cu)")
 
 
 def functions():

@@ -120,13 +120,8 @@ def corpus(session):
     sys.path.insert(0, str(CORPUS))
     import corpus as table
     names = list(table.SCRIPTS)[:2] if session.setting.tiny else list(table.SCRIPTS)
-    # A program that takes all the memory it finds must run alone.
-    alone = [name for name in names if table.SCRIPTS[name].exempt == "peaks"]
     with concurrent.futures.ThreadPoolExecutor(1 if session.setting.simulated else AT_ONCE) as pool:
-        list(pool.map(lambda name: corpus_script(session, name, table.SCRIPTS[name]),
-                      [name for name in names if name not in alone]))
-    for name in alone:
-        corpus_script(session, name, table.SCRIPTS[name])
+        list(pool.map(lambda name: corpus_script(session, name, table.SCRIPTS[name]), names))
 
 
 def corpus_script(session, name, entry):
