@@ -52,6 +52,8 @@ SUITES = {
               "stress/stress"),
     "stats": ("unit/stats*", "unit/log", "preload/programs", "preload/hostile", "preload/top",
               "preload/oom", "preload/report"),
+    "torch": ("unit/torch_*", "torch/torch object", "torch/torch sharing", "torch/torch oom_words",
+              "torch/torch graphs", "torch/torch gpt2_like", "torch/torch side_streams"),
     "track": ("unit/cut", "unit/kernel_name", "unit/lease", "unit/spans", "unit/tensor_map",
               "preload/doors", "preload/sharing", "preload/registers", "preload/hostile",
               *PROGRAMS, "spill/spill adversaries", "spill/spill validation", "stress/stress"),

@@ -1,5 +1,5 @@
-/* A program with Python inside: embedding LIBPYTHON PYTHON [ARGUMENTS...]. Does what PYTHON would do
- * with the arguments. */
+/* A program with Python inside: embedding LIBPYTHON PYTHON [ARGUMENTS...]. It does what PYTHON
+ * would do with the arguments. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -20,7 +20,7 @@ static struct spw_counters counters;
 static struct spw_driver driver;
 static _Atomic uint64_t calls[SPW_CALL_COUNT];
 
-/* What the native part says. */
+/* The native part's answer. */
 static _Alignas(8) char figures[SPW_TORCH_FIGURES_MOST];
 static const struct spw_torch_row *row;
 
@@ -66,7 +66,8 @@ static void check(const struct spw_torch_stat *stat, int64_t current, int64_t pe
     assert_int_equal(stat->freed, freed);
 }
 
-/* Small and large tensors are told apart, and freed memory that another stream uses stays active. */
+/* Small and large tensors are told apart. Freed memory stays active while another stream uses it.
+ */
 static void test_tensors(void **state)
 {
     spw_torch_figures_count(DEVICE, 1, KIB, 1000, true);
@@ -108,7 +109,7 @@ static void test_peak_of_both(void **state)
     assert_int_equal(STAT(allocated_bytes)[SPW_TORCH_ALL].peak, KIB);
 }
 
-/* What the pool has is what is reserved, the native part's segments included. */
+/* All memory of the pool is reserved, the native part's segments included. */
 static void test_reserved(void **state)
 {
     spw_counter_set(&counters.committed_bytes, 40 * MIB);
@@ -138,7 +139,7 @@ static void test_chunks(void **state)
     assert_int_equal(STAT(allocation)[SPW_TORCH_ALL].allocated, 0);
 }
 
-/* Of a device that has no pool only the native part's figures are told. */
+/* A device without a pool has the native part's figures only. */
 static void test_other_device(void **state)
 {
     set_native(7, 7, 7);
@@ -150,8 +151,8 @@ static void test_other_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensors),  cmocka_unit_test(test_peak_of_both),
-        cmocka_unit_test(test_reserved), cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_tensors),      cmocka_unit_test(test_peak_of_both),
+        cmocka_unit_test(test_reserved),     cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_other_device),
     };
 

@@ -7,15 +7,16 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unwind.h>
 
 #define BEGIN "CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has ... "
-#define REST " See documentation for Memory Management (https://...)"
+#define REST  " See documentation for Memory Management (https://...)"
 #define FIGURES(allocated, private, left)                                                          \
-    "Of the allocated memory " allocated " is allocated by PyTorch, " private "and " left          \
-    " is reserved by PyTorch but unallocated."
+    "Of the allocated memory " allocated                                                           \
+    " is allocated by PyTorch, " private "and " left " is reserved by PyTorch but unallocated."
 #define PRIVATE "with 6.00 GiB allocated in private pools (e.g., CUDA Graphs), "
 
 /* What the unwinder calls for a function through which errors pass. */
@@ -51,7 +52,7 @@ static struct string string_of(const char *text)
     return (struct string){copy, length, length + 4, NULL};
 }
 
-static void throw(struct thrown *thrown, const char *message, const char *what)
+static void throw(struct thrown * thrown, const char *message, const char *what)
 {
     memset(thrown, 0, sizeof(*thrown));
     thrown->error.type = thrown;
