@@ -175,6 +175,7 @@ static void test_other_keys(void **state)
     assert_false(holds("{\"device\":0}", ""));
     assert_true(holds("{\"api\":\"cuMem*Async\"}", "api:cuMemAllocAsync"));
     assert_false(holds("{\"api\":\"cuMem*Async\"}", "api:cuMemAlloc"));
+    assert_true(holds("{\"api\":\"PyTorch\"}", "api:PyTorch"));
     assert_true(holds("{\"nth\":\"1-2\"}", "nth:2"));
     assert_false(holds("{\"nth\":\"1-2\"}", "nth:3"));
     assert_true(holds("{\"nth_in_step\":\"1-2\"}", "nth:3;nth_in_step:2"));
