@@ -1,44 +1,72 @@
-"""Runs rows that say nothing of times at the same time, in checks of their own."""
+"""Runs rows that say nothing of times at the same time, each in a check of its own."""
+import concurrent.futures
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 
 import page
 
 CHECK = pathlib.Path(__file__).resolve().parent / "check.py"
+END_SECONDS = 12  # for a check to note that it was told to end
 
 
-def shares(rows, count):
-    """The rows in so many lists that take about as long, by their bounds."""
-    lists = [[] for _ in range(count)]
-    for row in sorted(rows, key=lambda row: -row.seconds):
-        min(lists, key=lambda list_: sum(one.seconds for one in list_)).append(row)
-    return [list_ for list_ in lists if list_]
+class Lanes:
+    """arguments: of each check; begin(row) tells how many seconds a row may take, or 0;
+    done(row, entry, folder) gets what came of it, entry being None if nothing did."""
 
+    def __init__(self, arguments, output, begin, done):
+        self.arguments = arguments
+        self.output = output
+        self.begin = begin
+        self.done = done
+        self.lock = threading.Lock()
+        self.children = {}
+        self.ended = False
 
-def run(rows, at_once, output, arguments, seconds):
-    """Runs the rows, `at_once` of them at a time, with the arguments of this check, for so many
-    seconds at most. Each share leaves page, rows and archive in a folder of `output`; returns
-    these folders."""
-    folders, children = [], []
-    for number, share in enumerate(shares(rows, at_once), 1):
-        folder = output / f"beside-{number}"
+    def run(self, rows, at_once):
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            futures = [pool.submit(self.run_one, row) for row in rows]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                self.end()
+                raise
+
+    def end(self):
+        """Tells all checks to end; none begins any more."""
+        with self.lock:
+            self.ended = True
+            for child in self.children.values():
+                child.send_signal(signal.SIGTERM)
+
+    def run_one(self, row):
+        folder = self.output / f"beside-{row.name}"
+        with self.lock:
+            seconds = 0 if self.ended else self.begin(row)
+            child = self.start(row, folder, seconds) if seconds > 0 else None
+        if child is None:
+            return
+        try:
+            child.wait(seconds + END_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+        with self.lock:
+            del self.children[row.name]
+            _, rows = page.read(folder)
+            self.done(row, rows[0] if rows else None, folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def start(self, row, folder, seconds):
         shutil.rmtree(folder, ignore_errors=True)  # of an earlier check
         folder.mkdir()
-        only = [word for row in share for word in ("--only", row.name)]
         with open(folder / "output.txt", "w") as out:
-            children.append(subprocess.Popen(
-                [sys.executable, "-B", CHECK, *arguments, "--output", folder,
-                 "--seconds", f"{seconds:.0f}", *only], stdout=out, stderr=subprocess.STDOUT))
-        folders.append(folder)
-    for child in children:
-        child.wait()
-    return folders
-
-
-def gather(folders, archive):
-    """The rows of these folders. Their evidence goes to the archive, as far as it has room."""
-    for folder in folders:
-        archive.add_archive(folder / "evidence.tar.gz")
-    return page.join(folders)[1]
+            child = subprocess.Popen(
+                [sys.executable, "-B", CHECK, *self.arguments, "--part", "--output", folder,
+                 "--seconds", f"{seconds:.1f}", "--only", row.name],
+                stdout=out, stderr=subprocess.STDOUT)
+        self.children[row.name] = child
+        return child

@@ -132,7 +132,8 @@ def end_gently(leader, orphans_of, spare):
     end = time.monotonic() + ABORT_SECONDS
     while processes.members(leader, orphans_of, spare) and time.monotonic() < end:
         time.sleep(TICK)
-        processes.reap(but=leader)
+        if orphans_of is not None:
+            processes.reap(but=leader)
 
 
 def run(command, folder, seconds, *, env=None, name="", new_session=False,

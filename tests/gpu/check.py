@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the rows, each in a process of its own, and writes what they found as they end.
 
-    check.py ROOT [--output DIR] [--call N] [--only ROW]... [--at-once N] [--list]
+    check.py ROOT [--plan] [--call N] [--after PAGE...] [--only ROW]... [--at-once N] [--output DIR]
 
 ROOT is build or dist/spillway. DIR gets page.md, rows.json and evidence.tar.gz. Ends with 0 if no
 row is bad, 1 if one is, 2 for bad usage."""
 import argparse
+import dataclasses
 import datetime
 import os
 import pathlib
@@ -19,18 +20,22 @@ import beside
 import bounded
 import faults
 import findings
+import fingerprint
+import forks
 import machine
 import page
+import plan
 import processes
 from archive import Archive
-from rows import CALLS, TABLE
+from rows import TABLE
 from setting import Setting
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS = 570            # of one call
+RESULTS = HERE / "results"
 LEAST_SECONDS = 5        # a row is not begun with less
 ALIVE_SECONDS = 40
 KILL_SECONDS = 8
+SICK = "the device does not answer afterwards"
 # For a second run of a row that went wrong by itself; they slow a kernel down.
 CORE_DUMPS = {"CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "1", "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP": "1",
               "CUDA_COREDUMP_FILE": "core-cuda-%p"}
@@ -48,27 +53,45 @@ def stop(number, frame):
 class Check:
     """One call: its rows, and where they go."""
 
-    def __init__(self, setting, output, seconds, bound):
-        self.setting = setting
-        self.output = output
-        self.bound = bound   # of every row, where it is less than the row's own
-        self.end = time.monotonic() + seconds
+    def __init__(self, args):
+        self.args = args
+        self.output = args.output.resolve()
+        self.end = time.monotonic() + args.seconds
+        self.costs = {}      # seconds that rows are expected to take
+        self.code = {} if args.part else fingerprint.of_root(args.root)
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="spillway-gpu-check-"))
+        self.setting = Setting(str(args.root.resolve()), args.simulated is not None,
+                               args.simulated or "", args.tiny)
+        self.keeper = None if args.part else forks.Keeper(self.work / "forks",
+                                                          self.setting.python())
+        self.setting = dataclasses.replace(
+            self.setting, forks=args.forks or str(self.keeper.python))
         self.setting.save(self.work / "setting.json")
-        self.archive = Archive(output / "evidence.tar.gz")
-        self.facts, self.rows = page.read(output)
+        self.archive = Archive(self.output / "evidence.tar.gz")
+        self.facts, self.rows = page.read(self.output)
         self.sick = ""       # the row since which the device does not answer
 
     def left(self):
         return self.end - time.monotonic()
 
-    def begin(self, row):
+    def find_facts(self):
+        """A part of another check leaves them to that one."""
+        if not self.args.part:
+            self.facts = machine.facts(self.setting) | {"date": datetime.date.today().isoformat()}
+            self.archive.add_text("machine.txt", machine.full(self.setting))
+
+    def enter(self, row, result="began", reason="no end is recorded"):
         """The entry of a row that begins: what stays if nothing follows."""
-        entry = {"name": row.name, "what": row.what, "result": "began", "seconds": 0.0,
-                 "reason": "no end is recorded", "findings": [], "notes": []}
-        self.rows = [other for other in self.rows if other["name"] != row.name] + [entry]
-        self.write()
+        entry = {"name": row.name, "what": row.what, "result": result, "seconds": 0.0,
+                 "reason": reason, "findings": [], "notes": [],
+                 "code": self.code.get(row.name, "unknown"), "card": self.facts.get("gpu", ""),
+                 "when": datetime.datetime.now().isoformat(timespec="seconds")}
+        self.keep(row.name, entry)
         return entry
+
+    def keep(self, name, entry):
+        self.rows = [other for other in self.rows if other["name"] != name] + [entry]
+        self.write()
 
     def write(self):
         try:
@@ -76,30 +99,85 @@ class Check:
         except OSError as error:
             print(f"cannot write to {self.output}: {error}", file=sys.stderr)
 
-    def start(self, row, name, seconds, more):
+    def start(self, row, name, seconds, more, *flags):
         """Runs a row's process in a new folder. (ending, folder)"""
         folder = self.work / name
         folder.mkdir()
         ending = bounded.run(
             [sys.executable, "-B", "-X", "faulthandler", HERE / "row.py", row.name,
-             self.work / "setting.json", f"{seconds:.1f}"],
+             self.work / "setting.json", f"{seconds:.1f}", *flags],
             folder, seconds, env=self.setting.environment() | fault() | more, new_session=True,
             evidence=min(bounded.EVIDENCE_SECONDS, self.left() - seconds - KILL_SECONDS),
             floor=machine.memory_floor())
         return ending, folder
 
+    def why_not(self, row):
+        """Why a row does not begin now, or ""."""
+        cost = self.costs.get(row.name, 0)
+        if self.left() < max(LEAST_SECONDS, cost):
+            return f"about {cost:.0f} s are needed, {max(0, self.left()):.0f} s were left; " \
+                   f"--only {row.name}" if cost else f"no time left; --only {row.name}"
+        if self.sick and not self.alive():
+            return f"the device does not answer since row {self.sick}"
+        return ""
+
     def run(self, row):
         """Runs a row and notes what came of it."""
-        entry = self.begin(row)
-        if self.left() < LEAST_SECONDS:
-            entry |= {"result": "not run", "reason": f"no time left; --only {row.name}"}
-        elif self.sick and not self.alive():
-            entry |= {"result": "not run",
-                      "reason": f"the device does not answer since row {self.sick}"}
-        else:
+        why_not = self.why_not(row)
+        entry = self.enter(row, "not run" if why_not else "began",
+                           why_not or "no end is recorded")
+        if not why_not:
             self.run_row(row, entry)
-        self.write()
+            self.write()
         self.print(entry)
+
+    def run_beside(self, rows, at_once):
+        """Runs rows at the same time, each in a check of its own."""
+        arguments = [self.args.root, "--row-seconds", str(self.args.row_seconds),
+                     "--forks", self.setting.forks]
+        arguments += ["--simulated", self.args.simulated] if self.args.simulated else []
+        arguments += ["--tiny"] if self.args.tiny else []
+        beside.Lanes(arguments, self.output, self.begin_beside, self.end_beside).run(rows, at_once)
+
+    def begin_beside(self, row):
+        why_not = self.why_not(row)
+        entry = self.enter(row, "not run" if why_not else "began",
+                           why_not or "no end is recorded")
+        if why_not:
+            self.print(entry)
+        return 0 if why_not else self.left() - KILL_SECONDS / 2
+
+    def end_beside(self, row, entry, folder):
+        if entry is not None:
+            begun = next(other for other in self.rows if other["name"] == row.name)
+            entry |= {key: begun[key] for key in ("code", "card", "when")}
+            self.keep(row.name, entry)
+            self.print(entry)
+            if SICK in entry["notes"]:
+                self.sick = row.name
+        self.archive.add_archive(folder / "evidence.tar.gz")
+
+    def run_all(self, groups):
+        """groups: lists of rows, and how many of each at a time."""
+        for rows, at_once in groups:
+            if at_once > 1:
+                self.run_beside(rows, at_once)
+                continue
+            for row in rows:
+                try:
+                    self.run(row)
+                except OSError as error:
+                    self.rows[-1] |= {"result": "FAILED", "reason": f"the check itself: {error}"}
+
+    def told_to_end(self, reason, rows):
+        """What has not ended has not run."""
+        names = {entry["name"] for entry in self.rows}
+        for row in rows:
+            if row.name not in names:
+                self.enter(row)
+        for entry in self.rows:
+            if entry["result"] == "began" and entry["name"] in {row.name for row in rows}:
+                entry |= {"result": "not run", "reason": f"the check was ended by {reason}"}
 
     def print(self, entry):
         print(f"| {entry['name']} | {entry['result']} | {entry['seconds']:.1f} | "
@@ -107,11 +185,12 @@ class Check:
 
     def run_row(self, row, entry):
         kernel_log = machine.kernel_log()
-        seconds = min(row.seconds, self.bound, self.left())
-        ending, folder = self.start(row, row.name, seconds, {})
+        own = min(row.seconds, self.args.row_seconds)
+        seconds = min(own, self.left())
+        ending, folder = self.start(row, row.name, seconds, {}, *(["--cut"] if seconds < own else []))
         found, unreadable = findings.read(folder / "findings.jsonl")
         result, reason = findings.judge(ending, found, unreadable)
-        if result == "TIME OUT" and seconds < min(row.seconds, self.bound):
+        if result == "TIME OUT" and seconds < own:
             result = "not run"
             reason = f"cut short after {seconds:.0f} s, when the call's time was over; " \
                      f"--only {row.name}"
@@ -144,7 +223,7 @@ class Check:
             machine.save_state(folder)
             if not self.alive():
                 self.sick = row.name
-                entry["notes"].append("the device does not answer afterwards")
+                entry["notes"].append(SICK)
 
     def alive(self):
         """True if a process of its own can use the device."""
@@ -160,6 +239,9 @@ class Check:
         return ending.status == 0
 
     def close(self):
+        if self.keeper:
+            self.keeper.close()
+            self.archive.add_text("forks.txt", (self.work / "forks/log").read_text())
         shutil.rmtree(self.work, ignore_errors=True)
 
 
@@ -172,53 +254,69 @@ def arguments():
     parser = argparse.ArgumentParser(prog="scripts/gpu-check")
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("--output", type=pathlib.Path, help="folder for page, rows and archive")
-    parser.add_argument("--call", type=int, choices=sorted(CALLS), help="the rows of one call")
+    parser.add_argument("--plan", action="store_true", help="print what runs in which call, and why")
+    parser.add_argument("--call", type=int, choices=range(1, plan.CALLS + 1),
+                        help="run this call of the plan")
+    parser.add_argument("--after", nargs="+", default=[], metavar="PAGE",
+                        help="leave out what these pages (page.md, rows.json, folders) settle")
     parser.add_argument("--only", action="append", metavar="ROW", help="these rows alone")
-    parser.add_argument("--at-once", type=int, default=1, metavar="N",
+    parser.add_argument("--at-once", type=int, metavar="N",
                         help="run up to N rows that say nothing of times at the same time")
     parser.add_argument("--list", action="store_true", help="print the rows, and run none")
-    parser.add_argument("--join", nargs="+", type=pathlib.Path, metavar="DIR",
-                        help="write one page from these output folders to --output")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="for everything together")
+    parser.add_argument("--join", nargs="+", metavar="PAGE",
+                        help="write one page from these to --output")
+    parser.add_argument("--seconds", type=float, help="for everything together")
     parser.add_argument("--row-seconds", type=float, default=1e9, help="for each row at most")
     parser.add_argument("--simulated", metavar="SIZE", help="rehearse on a simulated GPU of SIZE")
     parser.add_argument("--tiny", action="store_true", help="as little work as shows a row runs")
+    # For the checks of rows that run beside others.
+    parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--forks", help=argparse.SUPPRESS)
     args = parser.parse_args()
     unknown = [name for name in args.only or () if name not in TABLE]
     if unknown:
         parser.error(f"no row {unknown[0]}; --list prints all")
+    if args.only and (args.plan or args.call):
+        parser.error("--only names the rows, as --plan and --call do: one of them is expected")
+    if args.at_once is None:
+        args.at_once = plan.AT_ONCE if args.call else 1
     if args.at_once < 1:
         parser.error(f"--at-once {args.at_once}: at least 1 is expected")
+    if args.seconds is None:
+        args.seconds = plan.CALL_SECONDS - KILL_SECONDS if args.call else 1e6
     if not args.output:
         args.output = pathlib.Path(f"gpu-check-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     return args
 
 
-def chosen(args):
-    if args.only:
-        return [row for row in TABLE.values() if row.name in args.only]
-    return [row for row in TABLE.values() if args.call in (None, row.call)]
+def entries(paths):
+    return [row for path in paths for row in page.load(path)[1]]
 
 
-def run_beside(check, args, rows):
-    """Runs those of the rows that may run at the same time, and returns the others."""
-    arguments = [args.root, "--row-seconds", str(args.row_seconds)]
-    arguments += ["--simulated", args.simulated] if args.simulated else []
-    arguments += ["--tiny"] if args.tiny else []
-    folders = beside.run([row for row in rows if row.beside], args.at_once, check.output, arguments,
-                         check.left())
-    found = beside.gather(folders, check.archive)
-    names = {entry["name"] for entry in found}
-    check.rows = [entry for entry in check.rows if entry["name"] not in names] + found
-    check.write()
-    for entry in found:
-        check.print(entry)
-    return [row for row in rows if not row.beside]
+def make_plan(args):
+    """The plan; with --after and a call, of what is left for that call and those after it."""
+    first = args.call if args.call and args.after else 1
+    return plan.make(entries(sorted(RESULTS.glob("*-[0-9]*gb.md"))), entries(args.after),
+                     fingerprint.of_root(args.root), range(first, plan.CALLS + 1))
+
+
+def chosen(args, planned):
+    """(groups of rows, how many of each at a time; seconds that they are expected to take)"""
+    if planned is None:
+        items = [plan.Item(row.name, 0, row.beside) for row in TABLE.values()
+                 if not args.only or row.name in args.only]
+        groups = plan.groups(items)
+    else:
+        items = planned.items_from(args.call)
+        groups = [group for some in items for group in plan.groups(some)]
+        items = [item for some in items for item in some]
+    return [([TABLE[item.name] for item in some], args.at_once if side else 1)
+            for some, side in groups], {item.name: item.seconds for item in items}
 
 
 def print_list():
     for row in TABLE.values():
-        print(f"{row.call}  {row.seconds:4.0f} s  {row.name:24} {row.what}")
+        print(f"{row.cost:4.0f} s, at most {row.seconds:4.0f} s  {row.name:18} {row.what}")
 
 
 def finish(rows):
@@ -227,43 +325,52 @@ def finish(rows):
     return 1 if bad else 0
 
 
+def join(args):
+    facts, rows = page.join([page.load(path) for path in args.join])
+    args.output.mkdir(parents=True, exist_ok=True)
+    page.write(args.output, facts, rows)
+    return finish(rows)
+
+
+def run(args, planned):
+    """Runs the rows that were chosen."""
+    groups, costs = chosen(args, planned)
+    rows = [row for some, _ in groups for row in some]
+    args.output.mkdir(parents=True, exist_ok=True)
+    processes.adopt_orphans()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
+    check = Check(args)
+    check.costs = costs
+    print("| row | result | seconds | findings |\n|---|---|---|---|", flush=True)
+    try:
+        check.find_facts()
+        check.run_all(groups)
+    except Stopped as reason:
+        check.told_to_end(reason, rows)
+        processes.kill(-1, os.getpid(), seconds=3)
+    finally:
+        check.write()
+        check.close()
+    return finish([row for row in check.rows if row["name"] in TABLE and
+                   TABLE[row["name"]] in rows])
+
+
 def main():
     args = arguments()
     if args.list:
         print_list()
         return 0
-    args.output.mkdir(parents=True, exist_ok=True)
-    if args.join:
-        facts, rows = page.join(args.join)
-        page.write(args.output, facts, rows)
-        return finish(rows)
-    processes.adopt_orphans()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, stop)
-    setting = Setting(str(args.root.resolve()), args.simulated is not None,
-                      args.simulated or "", args.tiny)
-    check = Check(setting, args.output.resolve(), args.seconds, args.row_seconds)
-    ran = [row.name for row in chosen(args)]
-    print("| row | result | seconds | findings |\n|---|---|---|---|", flush=True)
     try:
-        check.facts = machine.facts(setting) | {"date": datetime.date.today().isoformat()}
-        check.archive.add_text("machine.txt", machine.full(setting))
-        rest = chosen(args)
-        if args.at_once > 1:
-            rest = run_beside(check, args, rest)
-        for row in rest:
-            try:
-                check.run(row)
-            except OSError as error:
-                check.rows[-1] |= {"result": "FAILED", "reason": f"the check itself: {error}"}
-    except Stopped as reason:
-        if check.rows and check.rows[-1]["result"] == "began":
-            check.rows[-1]["reason"] = f"the check was ended by {reason}"
-        processes.kill(-1, os.getpid(), seconds=3)
-    finally:
-        check.write()
-        check.close()
-    return finish([row for row in check.rows if row["name"] in ran])
+        if args.join:
+            return join(args)
+        planned = make_plan(args) if args.plan or args.call else None
+    except page.Unreadable as reason:
+        print(f"scripts/gpu-check: {reason}", file=sys.stderr)
+        return 2
+    if args.plan:
+        print(plan.text(planned) + "\n", flush=True)
+    return 0 if args.plan and not args.call else run(args, planned)
 
 
 if __name__ == "__main__":

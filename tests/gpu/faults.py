@@ -1,5 +1,5 @@
-"""Ways for a row to go wrong, for the rehearsal: SPILLWAY_GPU_CHECK_FAULT=ROW:KIND replaces what
-the row does. tests/gpu/test_rehearsal.py says what the page must say of each."""
+"""Ways for a row to go wrong, for the rehearsal: SPILLWAY_GPU_CHECK_FAULT=ROW:KIND,... replaces
+what these rows do. tests/gpu/test_rehearsal.py says what the page must say of each."""
 import os
 import resource
 import signal
@@ -13,8 +13,8 @@ FOREVER = 3607
 
 def asked(text, row):
     """The kind of fault that this row shall commit, or None."""
-    named, _, kind = text.partition(":")
-    return kind if named == row and kind in KINDS else None
+    kinds = dict(word.split(":") for word in text.split(",") if ":" in word)
+    return kinds.get(row) if kinds.get(row) in KINDS else None
 
 
 def commit(kind, session):
@@ -78,6 +78,18 @@ def nested_hang(session):
     """A program of the row hangs; the row itself goes on."""
     run = session.run([sys.executable, "-c", f"import time; time.sleep({FOREVER})"], seconds=1)
     session.failed("a program of the row", run.why())
+
+
+def nested_long(session):
+    """A program of the row takes longer than the call lasts."""
+    session.ok("the first half")
+    session.run(["sleep", str(FOREVER)], seconds=FOREVER)
+
+
+def wrong_long(session):
+    """Something is wrong before that."""
+    session.wrong("4096 words", "17 differ")
+    nested_long(session)
 
 
 def wrong(session):
@@ -169,7 +181,8 @@ def unreadable(session):
 
 KINDS = {"hang": hang, "hang-deaf": hang_deaf, "stop": stop, "crash": crash, "killed": killed,
          "grandchild": grandchild, "escaped": escaped, "hang-family": hang_family,
-         "nested-hang": nested_hang, "wrong": wrong, "lie": lie, "partial": partial,
+         "nested-hang": nested_hang, "nested-long": nested_long,
+         "wrong-long": wrong_long, "wrong": wrong, "lie": lie, "partial": partial,
          "incomplete": incomplete, "silent": silent, "garbage": garbage, "markup": markup,
          "data": data, "flood": flood, "memory": memory, "error": error, "no-folder": no_folder,
          "unreadable": unreadable}

@@ -8,6 +8,7 @@ A finding has a state, a subject and a value:
     failed         a step that did not work
     skipped        something that this machine lacks
     unmeasurable   the simulated GPU has no answer to this
+    cut            the row's time was over in the middle of it
     end            the row's process came to its end
 
 The file may come from a process that died or went mad, so nothing in it is taken on trust."""
@@ -17,7 +18,7 @@ import math
 import re
 import signal
 
-STATES = ("ok", "figure", "wrong", "failed", "skipped", "unmeasurable", "end")
+STATES = ("ok", "figure", "wrong", "failed", "skipped", "unmeasurable", "cut", "end")
 BYTES = 1 << 20
 MOST = 400
 LENGTH = 300
@@ -101,6 +102,8 @@ def signal_name(number):
         return f"signal {number}"
 
 
+# Signals that somebody sends to all processes, or a terminal to its own.
+FROM_OUTSIDE = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 STOPPED = {"memory": "it took the machine's memory", "output": "it flooded its output"}
 
 
@@ -115,10 +118,14 @@ def judge(ending, found, unreadable):
         return "STOPPED", STOPPED[ending.stopped]
     if ending.status is None:
         return "FAILED", ending.error or "it could not be started"
+    if -ending.status in FROM_OUTSIDE:
+        return "not run", f"ended from outside by {signal_name(-ending.status)}"
     if ending.status < 0:
         return "DIED", signal_name(-ending.status)
     if "wrong" in states:
         return "WRONG", ""
+    if "cut" in states:
+        return "TIME OUT", f"still at work after {ending.seconds:.0f} s"
     if "failed" in states or ending.status != 0:
         return "FAILED", f"exit status {ending.status}" if ending.status != 0 else ""
     if unreadable:

@@ -1,5 +1,4 @@
 """What a row does and reports: it starts programs, and notes findings in a file as they come."""
-import concurrent.futures
 import dataclasses
 import itertools
 import json
@@ -9,7 +8,8 @@ import time
 import bounded
 from setting import SOURCE
 
-TURN = SOURCE / "tests/gpu/scripts/turn.py"
+VERSION = SOURCE / "tests/gpu/scripts/version.py"
+CUT_GRACE = 4.0  # seconds to end a program when the clock of the call ends it
 LINE = re.compile(r"(ok|figure|wrong|failed|skipped|unmeasurable)\t([^\t]+)\t(.*)")
 # What the probe measured, or cannot measure here, with its unit.
 UNIT = "(?P<unit>ns|us|ms|s|GB/s|times)"
@@ -58,14 +58,19 @@ class Job:
     options: dict = dataclasses.field(default_factory=dict)
 
 
+class OutOfTime(Exception):
+    """The row's time was over before one of its programs had taken its own."""
+
+
 class Session:
     """One row at work, in a folder of its own that it may fill. end: when it must be done, of
-    time.monotonic()."""
+    time.monotonic(); cut: because the call ends then."""
 
-    def __init__(self, setting, folder, end):
+    def __init__(self, setting, folder, end, cut=False):
         self.setting = setting
         self.folder = folder
         self.end = end
+        self.cut = cut
         self.runs = itertools.count(1)
         self.attached = {}
 
@@ -116,7 +121,7 @@ class Session:
 
     def run(self, command, preload=False, seconds=120, options=None, cwd=None):
         """Runs a program, bare or under spillway, with further variables. Its output, log and
-        statistics stay in the row's folder."""
+        statistics stay in the row's folder. Without time left it raises OutOfTime."""
         name = f"{next(self.runs):02d}-"
         words, more = self.setting.command(command, preload)
         stats = self.folder / f"{name}stats.json"
@@ -126,44 +131,36 @@ class Session:
                     "SPILLWAY_LOG": f"info:{self.folder / name}log"}
         env |= options or {}
         # A program that hangs must be looked at and ended before the row's own time is over.
-        grace = min(30.0, self.left() / 4)
-        seconds = min(seconds, max(1.0, self.left() - grace))
-        ending = bounded.run(words, self.folder, seconds, env=env, name=name, cwd=cwd,
-                             evidence=min(bounded.EVIDENCE_SECONDS, self.left() - seconds - 5))
+        most = self.left() - (CUT_GRACE if self.cut else min(30.0, self.left() / 4))
+        if most < 1:
+            raise OutOfTime(" ".join(map(str, command)))
+        bound = min(seconds, most)
+        ending = bounded.run(words, self.folder, bound, env=env, name=name, cwd=cwd,
+                             evidence=min(bounded.EVIDENCE_SECONDS, self.left() - bound - 5))
+        if ending.stopped == "time" and bound < seconds:
+            raise OutOfTime(" ".join(map(str, command)))
         status = 124 if ending.stopped else 127 if ending.status is None else ending.status
         return Run(status, self.text(name + "stdout"), self.text(name + "stderr") or ending.error,
                    self.json(stats), ending.seconds, ending.stopped, ending.ended)
 
     def in_turn(self, jobs, seconds=120):
-        """Runs PyTorch scripts, one after the other on the GPU, while those that wait import
-        PyTorch. Their Runs, in order."""
-        gates = [self.folder / f"gate-{next(self.runs):02d}" for _ in jobs]
-        with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
-            futures = [pool.submit(self.run, [job.words[0], TURN, gate, *job.words[1:]],
-                                   job.preload, seconds * len(jobs), job.options)
-                       for job, gate in zip(jobs, gates)]
-            found = []
-            for gate, future in zip(gates, futures):
-                gate.touch()
-                found.append(future.result())
-        return found
+        """Runs PyTorch scripts, one after the other. Their Runs, in order."""
+        return [self.run(job.words, job.preload, seconds, job.options) for job in jobs]
 
     def text(self, name):
         with open(self.folder / name, "rb") as file:
             return file.read(8 << 20).decode(errors="replace")
 
     def torch(self):
-        """The Python that has PyTorch; without one the row notes that it is skipped."""
-        python = self.setting.python()
-        known = self.folder.parent / "torch-version"  # of an earlier row
-        if not known.exists():
-            run = self.run([python, "-c", "import torch; assert torch.cuda.is_available(); "
-                                          "print(torch.__version__)"], seconds=60)
-            if run.status != 0:
-                self.skip("PyTorch", f"{python} has none with a GPU: {run.why()}")
-                return None
-            known.write_text(run.out.strip())
-        self.figure("PyTorch", known.read_text())
+        """The Python that has PyTorch; without one the row notes that it is skipped. Its scripts
+        are forked from a process that has imported PyTorch: what needs a fresh one takes
+        setting.python()."""
+        python = self.setting.forks or self.setting.python()
+        run = self.run([python, VERSION], seconds=60)
+        if run.status != 0:
+            self.skip("PyTorch", f"{self.setting.python()} has none with a GPU: {run.why()}")
+            return None
+        self.figure("PyTorch", run.out.strip())
         return python
 
     def json(self, path):

@@ -19,11 +19,13 @@ PROGRAM_FOLDERS = ("gpu-check", "tests/gpu", "tests/preload",
 @dataclasses.dataclass(frozen=True)
 class Setting:
     """root: build or the bundle; simulated: on the simulated GPU, with so much memory; tiny: as
-    little work as shows that a row runs."""
+    little work as shows that a row runs; forks: the stand-in for Python that forks programs from
+    one that has imported PyTorch, or nothing."""
     root: str
     simulated: bool = False
     memory: str = "4GiB"
     tiny: bool = False
+    forks: str = ""
 
     @classmethod
     def load(cls, path):

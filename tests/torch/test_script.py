@@ -207,7 +207,10 @@ def main(argv):
     row = SCRIPTS[args.name]
 
     running.on_gpu = args.gpu
-    interpreter, reason = (sys.executable, None) if args.gpu else wheel.find()
+    named = os.environ.get("SPILLWAY_TEST_TORCH")
+    # What compiles kernels starts processes of its own, and is not forked.
+    own = named if named and not row.triton else sys.executable
+    interpreter, reason = (own, None) if args.gpu else wheel.find()
     if reason is None and row.triton:
         reason = wheel.why_not_triton(interpreter)
     if reason:

@@ -7,7 +7,7 @@ from rows import compare, row
 from setting import SOURCE
 
 
-@row(call=2, order=300, seconds=120, cost=22, depends="library command",
+@row(order=300, seconds=120, cost=22, depends="library command",
      decides="whether `spillway doctor` is true on a real machine")
 def doctor(session):
     """`spillway doctor --measure`: what spillway itself finds on this machine."""
@@ -24,7 +24,7 @@ def doctor(session):
                          value)
 
 
-@row(call=2, order=310, seconds=120, cost=3, beside=True, depends="library programs",
+@row(order=310, seconds=120, cost=3, beside=True, depends="library programs",
      decides="calls of the dynamic runtime are intercepted")
 def door_runtime(session):
     """The dynamic runtime: the same answers bare, preloaded and by `spillway run`."""
@@ -42,7 +42,7 @@ def door_runtime(session):
         session.failed("by `spillway run`", run.why())
 
 
-@row(call=2, order=320, seconds=180, cost=2, beside=True, depends="library programs",
+@row(order=320, seconds=180, cost=2, beside=True, depends="library programs",
      decides="calls of the static runtime are intercepted")
 def door_static(session):
     """The static runtime, built in or built here."""
@@ -70,7 +70,7 @@ def build_static(session):
     return program
 
 
-@row(call=2, order=330, seconds=120, cost=5, beside=True, depends="library programs",
+@row(order=330, seconds=120, cost=5, beside=True, depends="library programs",
      decides="calls of linked programs, and by both look-ups, are intercepted")
 def door_driver(session):
     """The driver, linked, by dlsym, and by both versions of cuGetProcAddress."""
@@ -81,7 +81,7 @@ def door_driver(session):
         compare.programs(session, door, [program, door])
 
 
-@row(call=2, order=340, seconds=180, cost=40, beside=True,
+@row(order=340, seconds=180, cost=40, beside=True,
      depends="library tests/gpu/scripts/product.py",
      decides="every allocator setting of PyTorch has its effect, and its own figures stay true")
 def door_torch(session):
@@ -106,7 +106,7 @@ def door_torch(session):
                                f"mode {run.stats['mode']}, {compare.counters(run)}")
             elif preload:
                 session.failed(name, "no statistics: spillway saw no CUDA")
-    show_needed(session, python)
+    show_needed(session, session.setting.python())
 
 
 def show_needed(session, python):

@@ -34,7 +34,7 @@ def framework(session, module, script):
                            f"{run.device('passed_allocs')} passed")
 
 
-@row(call=3, order=500, seconds=200, cost=18, beside=True,
+@row(order=500, seconds=200, cost=18, beside=True,
      depends="library tests/gpu/scripts/jax_step.py",
      decides="JAX with its preallocation")
 def jax(session):
@@ -42,7 +42,7 @@ def jax(session):
     framework(session, "jax", "jax_step.py")
 
 
-@row(call=3, order=510, seconds=120, cost=10, beside=True,
+@row(order=510, seconds=120, cost=10, beside=True,
      depends="library tests/gpu/scripts/cupy_step.py",
      decides="CuPy with both of its allocators")
 def cupy(session):
@@ -50,7 +50,7 @@ def cupy(session):
     framework(session, "cupy", "cupy_step.py")
 
 
-@row(call=3, order=520, seconds=120, cost=14, beside=True,
+@row(order=520, seconds=120, cost=14, beside=True,
      depends="library tests/gpu/scripts/triton_step.py",
      decides="Triton's own launcher")
 def triton(session):
@@ -58,7 +58,7 @@ def triton(session):
     framework(session, "triton", "triton_step.py")
 
 
-@row(call=3, order=530, seconds=120, cost=6, beside=True,
+@row(order=530, seconds=120, cost=6, beside=True,
      depends="library tests/gpu/scripts/numba_step.py",
      decides="Numba's own driver binding")
 def numba(session):
@@ -66,7 +66,7 @@ def numba(session):
     framework(session, "numba.cuda", "numba_step.py")
 
 
-@row(call=3, order=540, seconds=240, cost=56, beside=True,
+@row(order=540, seconds=240, cost=56, beside=True,
      depends="library tests/gpu/scripts/compile_step.py",
      decides="inductor, and its graph mode")
 def torch_compile(session):
@@ -74,7 +74,7 @@ def torch_compile(session):
     framework(session, "torch", "compile_step.py")
 
 
-@row(call=3, order=550, seconds=180, cost=22, beside=True,
+@row(order=550, seconds=180, cost=22, beside=True,
      depends="library tests/gpu/scripts/product.py",
      decides="that compute-sanitizer finds nothing, or only what it finds bare")
 def sanitizer(session):
@@ -87,9 +87,9 @@ def sanitizer(session):
         session.skip("compute-sanitizer", "not installed")
         return
     python = session.torch()
+    command = [tool, "--error-exitcode", "99", session.setting.python()]
     for preload in (False, True) if python else ():
-        run = session.run([tool, "--error-exitcode", "99", python, SCRIPTS / "product.py"],
-                          preload=preload, seconds=80)
+        run = session.run([*command, SCRIPTS / "product.py"], preload=preload, seconds=80)
         what = "under spillway" if preload else "bare"
         errors = re.findall(r"ERROR SUMMARY: (.*)", run.out)
         if run.status == 0:
@@ -100,18 +100,19 @@ def sanitizer(session):
             session.skip(what, run.why())
 
 
-@row(call=3, order=560, seconds=120, cost=20, beside=True,
+@row(order=560, seconds=120, cost=20, beside=True,
      depends="library tests/gpu/scripts/profiled.py",
      decides="that the profiler sees kernels")
 def profiler(session):
     """PyTorch's profiler on a short training: it must see kernels under spillway as well."""
     python = session.torch()
     for preload in (False, True) if python else ():
-        run = session.run([python, SCRIPTS / "profiled.py"], preload=preload, seconds=60)
+        run = session.run([session.setting.python(), SCRIPTS / "profiled.py"], preload=preload,
+                          seconds=60)
         training.report(session, "under spillway" if preload else "bare", run)
 
 
-@row(call=3, order=60, seconds=500, cost=150, again=False, depends="library tests/torch",
+@row(order=60, seconds=500, cost=150, again=False, depends="library tests/torch",
      decides="every script of `tests/torch` in all modes")
 def corpus(session):
     """Every script of tests/torch in all modes: it ends well, and PyTorch's figures agree."""
@@ -128,14 +129,12 @@ def corpus_script(session, name, entry):
     if session.setting.simulated:
         session.unmeasurable(name)  # the suite torch runs them
         return
-    if session.left() < 10:
-        session.skip(name, "no time left")
-        return
     if entry.processes > 1:
         session.skip(name, f"needs {entry.processes} GPUs")
         return
     run = session.run([session.setting.python(), CORPUS / "test_script.py", "--gpu", name],
-                      seconds=300, options={"BUILD_ROOT": session.setting.root})
+                      seconds=300, options={"BUILD_ROOT": session.setting.root,
+                                            "SPILLWAY_TEST_TORCH": session.setting.forks})
     failures = re.findall(r"^(?:FAIL|ERROR): (\w+).*", run.err, re.MULTILINE)
     reasons = re.findall(r"^\w*(?:Error|Exception)\b.*", run.err, re.MULTILINE)
     if run.status == 0:

@@ -3,7 +3,7 @@ import machine
 from rows import row
 
 
-@row(call=1, order=280, seconds=30, cost=1,
+@row(order=280, seconds=30, cost=1,
      decides="limits of this machine")
 def machine_facts(session):
     """Kernel, NUMA nodes, limits, memory, cgroup and link of this machine."""

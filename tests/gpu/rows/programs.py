@@ -7,7 +7,7 @@ from setting import SOURCE
 TRACES = ("resnet50", "S_1", "pangu_2.6B")
 
 
-@row(call=2, order=350, seconds=240, cost=8, beside=True, depends="library programs",
+@row(order=350, seconds=240, cost=8, beside=True, depends="library programs",
      decides="that small programs answer the same")
 def programs(session):
     """Answers, pools, virtual memory, captures, graphs and forks: the same output."""
@@ -21,7 +21,7 @@ def programs(session):
             compare.programs(session, " ".join(words), [program, *words[1:]], **how)
 
 
-@row(call=2, order=360, seconds=240, cost=12, beside=True, depends="library programs",
+@row(order=360, seconds=240, cost=12, beside=True, depends="library programs",
      decides="that two processes share blocks by CUDA IPC, with content intact and nothing left")
 def sharing(session):
     """Two processes share blocks of the pool by CUDA IPC: content, ends of processes, leaks."""
@@ -41,7 +41,7 @@ def sharing(session):
             session.figure(f"{words[0]}: {subject}", value)
 
 
-@row(call=2, order=370, seconds=120, cost=7, beside=True, depends="library command programs",
+@row(order=370, seconds=120, cost=7, beside=True, depends="library command programs",
      decides="that memory goes to the host and comes back with its content, when a program pauses "
              "itself and when `spillway pause` does, and that graphs replay right then")
 def pauses(session):
@@ -65,7 +65,7 @@ def pauses(session):
                   f"{rounds} times from outside, with graphs", run.why() if run.status else "")
 
 
-@row(call=2, order=380, seconds=240, cost=48, beside=True, depends="library programs",
+@row(order=380, seconds=240, cost=48, beside=True, depends="library programs",
      decides="that no end of a C program hangs or changes its status")
 def exits(session):
     """Ends of processes with memory held: return, exit, _exit, abort, SIGKILL, 20 times each."""
@@ -84,7 +84,7 @@ def exits(session):
                       f"status {sorted(set(statuses))}, longest {longest:.1f} s")
 
 
-@row(call=3, order=40, seconds=240, cost=60, depends="library tests/tools tests/traces",
+@row(order=40, seconds=240, cost=60, depends="library tests/tools tests/traces",
      decides="speed and footprint on recorded traces")
 def replay(session):
     """Recorded traces of real models, replayed bare and under spillway, content checked."""
