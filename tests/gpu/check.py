@@ -31,6 +31,7 @@ from rows import TABLE
 from setting import Setting
 
 HERE = pathlib.Path(__file__).resolve().parent
+BEGIN = time.monotonic()
 RESULTS = HERE / "results"
 LEAST_SECONDS = 5        # a row is not begun with less
 ALIVE_SECONDS = 40
@@ -56,7 +57,7 @@ class Check:
     def __init__(self, args):
         self.args = args
         self.output = args.output.resolve()
-        self.end = time.monotonic() + args.seconds
+        self.end = BEGIN + args.seconds
         self.costs = {}      # seconds that rows are expected to take
         self.code = {} if args.part else fingerprint.of_root(args.root)
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="spillway-gpu-check-"))
@@ -283,7 +284,7 @@ def arguments():
     if args.at_once < 1:
         parser.error(f"--at-once {args.at_once}: at least 1 is expected")
     if args.seconds is None:
-        args.seconds = plan.CALL_SECONDS - KILL_SECONDS if args.call else 1e6
+        args.seconds = plan.CALL_SECONDS - plan.END_SECONDS if args.call else 1e6
     if not args.output:
         args.output = pathlib.Path(f"gpu-check-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     return args
@@ -296,8 +297,13 @@ def entries(paths):
 def make_plan(args):
     """The plan; with --after and a call, of what is left for that call and those after it."""
     first = args.call if args.call and args.after else 1
-    return plan.make(entries(sorted(RESULTS.glob("*-[0-9]*gb.md"))), entries(args.after),
-                     fingerprint.of_root(args.root), range(first, plan.CALLS + 1))
+    code, tree = fingerprint.of_root(args.root), fingerprint.of_tree()
+    stale = [name for name in tree if code.get(name) != tree[name]]
+    if stale:
+        print(f"scripts/gpu-check: {args.root} is not of this tree, for {len(stale)} rows "
+              f"({stale[0]} ...): scripts/bundle makes a new one", file=sys.stderr)
+    return plan.make(entries(sorted(RESULTS.glob("*gb.md"))), entries(args.after), code,
+                     range(first, plan.CALLS + 1))
 
 
 def chosen(args, planned):

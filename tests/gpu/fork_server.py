@@ -85,7 +85,6 @@ def become(request, files):
         os.dup2(file, number)
         os.close(file)
     os.chdir(request["folder"])
-    os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv = request["words"]
     sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))

@@ -119,6 +119,11 @@ class Session:
     def left(self):
         return max(0.0, self.end - time.monotonic())
 
+    def most(self):
+        """The seconds that a program may take: one that hangs must be looked at and ended before
+        the row's own time is over, one that is cut only ended."""
+        return self.left() - (CUT_GRACE if self.cut else min(30.0, self.left() / 4))
+
     def run(self, command, preload=False, seconds=120, options=None, cwd=None):
         """Runs a program, bare or under spillway, with further variables. Its output, log and
         statistics stay in the row's folder. Without time left it raises OutOfTime."""
@@ -130,8 +135,7 @@ class Session:
             env |= {"SPILLWAY_SUMMARY": "off", "SPILLWAY_STATS": str(stats),
                     "SPILLWAY_LOG": f"info:{self.folder / name}log"}
         env |= options or {}
-        # A program that hangs must be looked at and ended before the row's own time is over.
-        most = self.left() - (CUT_GRACE if self.cut else min(30.0, self.left() / 4))
+        most = self.most()
         if most < 1:
             raise OutOfTime(" ".join(map(str, command)))
         bound = min(seconds, most)

@@ -75,7 +75,7 @@ class Packing(unittest.TestCase):
         """No call takes longer than it may, and every row has its place."""
         made = plan.make([], [], {})
         for call in made.calls:
-            self.assertLessEqual(call.seconds(), plan.CALL_SECONDS - plan.RESERVE)
+            self.assertLessEqual(call.seconds(), plan.ROOM)
         self.assertEqual(sorted(sum(names(made.calls), [item.name for item, _ in made.left_out])),
                          sorted(TABLE))
         self.assertEqual(made.calls[0].items[0].name, FIRST)
@@ -92,8 +92,9 @@ class Costs(unittest.TestCase):
         self.assertEqual(self.cost(), (TABLE[FIRST].cost, ""))
 
     def test_the_newest_page(self):
-        self.assertEqual(self.cost(entry(FIRST, seconds=7.2, when="2026-01-02"),
-                                   entry(FIRST, seconds=3.0)), (8, "A, 2026-01-02"))
+        both = [entry(FIRST, seconds=7.2, when="2026-01-02"), entry(FIRST, seconds=3.0)]
+        for entries in (both, both[::-1]):
+            self.assertEqual(self.cost(*entries), (8, "A, 2026-01-02"))
 
     def test_a_row_that_was_cut(self):
         more = TABLE[FIRST].cost + 100

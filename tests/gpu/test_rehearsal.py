@@ -25,9 +25,9 @@ import findings  # noqa: E402
 import fingerprint  # noqa: E402
 import page  # noqa: E402
 import processes  # noqa: E402
+import session  # noqa: E402
 from faults import FOREVER, KINDS, VARIABLE  # noqa: E402
 from rows import TABLE, spilling  # noqa: E402
-from session import datum  # noqa: E402
 
 ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
 SANITIZED = os.environ.get("BUILD_SANITIZED", "none") != "none"
@@ -317,8 +317,7 @@ class Calls(Case):
         self.assertEqual(processes.members(child.pid), [])
 
     def test_told_to_stop_beside(self):
-        """Rows side by side: what has ended stays, what runs and what waits has not run. The
-        signal comes to all processes of the terminal."""
+        """Rows side by side: what has ended stays, what runs and what waits has not run."""
         child = start(self.output, "--at-once", "2", "--only", SIDE, "--only", "programs",
                       "--only", "exits", "--only", "exhausted",
                       fault="programs:hang-deaf,exits:hang")
@@ -326,8 +325,8 @@ class Calls(Case):
         while len(page.read(self.output)[1]) < 3 and time.monotonic() < deadline:
             time.sleep(0.1)
         time.sleep(1)
-        os.killpg(child.pid, signal.SIGTERM)
-        out, err = child.communicate(timeout=60)
+        child.send_signal(signal.SIGTERM)
+        out, err = child.communicate(timeout=30)
         self.assertEqual((child.returncode, err), (0, ""), out)
         rows = {row["name"]: row for row in page.read(self.output)[1]}
         self.assertEqual({name: row["result"] for name, row in rows.items()},
@@ -505,6 +504,13 @@ class Rows(Case):
             self.assertEqual([word for word in documented or ["none"]
                               if not any(key.endswith(word) for key in data)], [], name)
 
+    def test_every_program_is_bundled(self):
+        bundle = (HERE.parents[1] / "scripts/bundle").read_text().partition("for name in")[2]
+        names = re.findall(r"[\w./]+", re.sub(r"[{},\\\n]+", " ", bundle.partition("; do")[0]))
+        for path in (HERE / "rows").glob("*.py"):
+            for name in re.findall(r'program\("(\w+)"\)', path.read_text()):
+                self.assertIn(name, [other.rpartition("/")[2] for other in names], path)
+
     def run_rows(self, choose, **options):
         names = [row.name for row in TABLE.values() if choose(row)]
         _, rows, text, _ = self.check(*only(names), "--at-once", "2", **options)
@@ -532,6 +538,18 @@ class Findings(unittest.TestCase):
         self.assertEqual(findings.judge(ending, [], 0),
                          ("STUCK", "2 processes cannot be killed"))
 
+    def test_a_signal_to_all_processes(self):
+        """It ends rows as well, which is no fault of theirs."""
+        for number, result in ((signal.SIGTERM, "not run"), (signal.SIGSEGV, "DIED")):
+            self.assertEqual(findings.judge(bounded.Ending(-number, 3.0), [], 0)[0], result)
+
+    def test_the_seconds_of_a_program(self):
+        """Before the end of the row it is looked at; before the end of the call only ended."""
+        with tempfile.TemporaryDirectory() as folder:
+            for cut, least, most in ((False, 169, 170), (True, 195, 196)):
+                one = session.Session(None, pathlib.Path(folder), time.monotonic() + 200, cut)
+                self.assertTrue(least < one.most() <= most, one.most())
+
     def test_a_program_that_is_not_there(self):
         with tempfile.TemporaryDirectory() as folder:
             ending = bounded.run(["/no/such/program"], pathlib.Path(folder), 5)
@@ -545,7 +563,7 @@ class Findings(unittest.TestCase):
                 ("copy", "not measurable on the simulated GPU (GB/s)", {"copy_gb_s": None}),
                 ("chunks", "3 of 2 MiB", {}), ("later", "-0.5 us", {"later_us": -0.5}),
                 ("error", "CUDA_SUCCESS", {}), ("ratio", "nan times", {})):
-            self.assertEqual(datum(subject, value), expected)
+            self.assertEqual(session.datum(subject, value), expected)
 
     def test_data_that_cannot_be_kept(self):
         with tempfile.TemporaryDirectory() as folder:
