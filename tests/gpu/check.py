@@ -59,6 +59,7 @@ class Check:
         self.output = args.output.resolve()
         self.end = BEGIN + args.seconds
         self.costs = {}      # seconds that rows are expected to take
+        self.planned = []    # the rows of this call, without those for which time may be left
         self.code = {} if args.part else fingerprint.of_root(args.root)
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="spillway-gpu-check-"))
         self.setting = Setting(str(args.root.resolve()), args.simulated is not None,
@@ -74,6 +75,13 @@ class Check:
 
     def left(self):
         return self.end - time.monotonic()
+
+    def later(self):
+        """The seconds that the call's other rows still need."""
+        begun = {entry["name"] for entry in self.rows}
+        return self.args.later + sum(
+            self.costs[row.name] / (self.args.at_once if row.beside else 1)
+            for row in self.planned if row.name not in begun)
 
     def find_facts(self):
         """A part of another check leaves them to that one."""
@@ -135,7 +143,7 @@ class Check:
     def run_beside(self, rows, at_once):
         """Runs rows at the same time, each in a check of its own."""
         arguments = [self.args.root, "--row-seconds", str(self.args.row_seconds),
-                     "--forks", self.setting.forks]
+                     "--forks", self.setting.forks, "--later", str(self.later())]
         arguments += ["--simulated", self.args.simulated] if self.args.simulated else []
         arguments += ["--tiny"] if self.args.tiny else []
         beside.Lanes(arguments, self.output, self.begin_beside, self.end_beside).run(rows, at_once)
@@ -188,7 +196,8 @@ class Check:
         kernel_log = machine.kernel_log()
         own = min(row.seconds, self.args.row_seconds)
         seconds = min(own, self.left())
-        ending, folder = self.start(row, row.name, seconds, {}, *(["--cut"] if seconds < own else []))
+        flags = ["--cut"] if seconds < own else []
+        ending, folder = self.start(row, row.name, seconds, {}, *flags)
         found, unreadable = findings.read(folder / "findings.jsonl")
         result, reason = findings.judge(ending, found, unreadable)
         if result == "TIME OUT" and seconds < own:
@@ -214,7 +223,7 @@ class Check:
     def explain(self, row, entry, ending, folder):
         """Collects what explains a bad row, and finds out whether the device still answers."""
         if entry["result"] in ("WRONG", "FAILED", "DIED") and row.again and \
-                self.left() > 3 * ending.seconds + ALIVE_SECONDS:
+                self.left() - self.later() > 3 * ending.seconds + ALIVE_SECONDS:
             more, second = self.start(row, f"{row.name}-again", 3 * ending.seconds + 5, CORE_DUMPS)
             outcome = findings.judge(more, *findings.read(second / "findings.jsonl"))
             entry["notes"].append("again: " + " ".join(filter(None, outcome)))
@@ -255,7 +264,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="scripts/gpu-check")
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("--output", type=pathlib.Path, help="folder for page, rows and archive")
-    parser.add_argument("--plan", action="store_true", help="print what runs in which call, and why")
+    parser.add_argument("--plan", action="store_true", help="print what runs in which call")
     parser.add_argument("--call", type=int, choices=range(1, plan.CALLS + 1),
                         help="run this call of the plan")
     parser.add_argument("--after", nargs="+", default=[], metavar="PAGE",
@@ -273,6 +282,7 @@ def arguments():
     # For the checks of rows that run beside others.
     parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--forks", help=argparse.SUPPRESS)
+    parser.add_argument("--later", type=float, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
     unknown = [name for name in args.only or () if name not in TABLE]
     if unknown:
@@ -290,8 +300,15 @@ def arguments():
     return args
 
 
-def entries(paths):
-    return [row for path in paths for row in page.load(path)[1]]
+def entries(paths, rehearsal):
+    """The rows of these pages."""
+    found = []
+    for path in paths:
+        facts, rows = page.load(path)
+        if facts.get("simulated") and not rehearsal:
+            raise page.Unreadable(f"{path}: a page of a real GPU is expected, this is a rehearsal")
+        found += rows
+    return found
 
 
 def make_plan(args):
@@ -302,22 +319,17 @@ def make_plan(args):
     if stale:
         print(f"scripts/gpu-check: {args.root} is not of this tree, for {len(stale)} rows "
               f"({stale[0]} ...): scripts/bundle makes a new one", file=sys.stderr)
-    return plan.make(entries(sorted(RESULTS.glob("*gb.md"))), entries(args.after), code,
-                     range(first, plan.CALLS + 1))
+    rehearsal = args.simulated is not None
+    return plan.make(entries(sorted(RESULTS.glob("*gb.md")), rehearsal),
+                     entries(args.after, rehearsal), code, range(first, plan.CALLS + 1))
 
 
 def chosen(args, planned):
-    """(groups of rows, how many of each at a time; seconds that they are expected to take)"""
-    if planned is None:
-        items = [plan.Item(row.name, 0, row.beside) for row in TABLE.values()
-                 if not args.only or row.name in args.only]
-        groups = plan.groups(items)
-    else:
-        items = planned.items_from(args.call)
-        groups = [group for some in items for group in plan.groups(some)]
-        items = [item for some in items for item in some]
-    return [([TABLE[item.name] for item in some], args.at_once if side else 1)
-            for some, side in groups], {item.name: item.seconds for item in items}
+    """The Items of the rows to run, then of those that run if time is left."""
+    if planned is not None:
+        return planned.items_from(args.call)
+    return [plan.Item(row.name, 0, row.beside) for row in TABLE.values()
+            if not args.only or row.name in args.only], []
 
 
 def print_list():
@@ -340,14 +352,17 @@ def join(args):
 
 def run(args, planned):
     """Runs the rows that were chosen."""
-    groups, costs = chosen(args, planned)
+    first, more = chosen(args, planned)
+    groups = [([TABLE[item.name] for item in items], args.at_once if side else 1)
+              for items, side in [*plan.groups(first), *plan.groups(more)]]
     rows = [row for some, _ in groups for row in some]
     args.output.mkdir(parents=True, exist_ok=True)
     processes.adopt_orphans()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
     check = Check(args)
-    check.costs = costs
+    check.costs = {item.name: item.seconds for item in (*first, *more)}
+    check.planned = [TABLE[item.name] for item in first]
     print("| row | result | seconds | findings |\n|---|---|---|---|", flush=True)
     try:
         check.find_facts()

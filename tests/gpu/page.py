@@ -10,6 +10,7 @@ import re
 
 import findings
 
+REHEARSAL = "**This page is a rehearsal on the simulated GPU. It says nothing about a real one.**"
 ORIGIN = "<!-- row {name}: code {code}, {when}, {card} -->"
 
 
@@ -69,8 +70,7 @@ def markdown(facts, rows):
     bad = [row["name"] for row in rows if is_bad(row)]
     lines = [f"# {cell(facts.get('gpu', 'unknown GPU'))}, {facts.get('date', '')}", ""]
     if facts.get("simulated"):
-        lines += ["**This page is a rehearsal on the simulated GPU. It says nothing about a real "
-                  "one.**", ""]
+        lines += [REHEARSAL, ""]
     lines += [f"- {key}: {cell(value)}" for key, value in facts.items()
               if key not in ("gpu", "date", "simulated")]
     lines += [f"- rows: {counts(rows) or 'none'}",
@@ -144,7 +144,7 @@ def parse(text):
         rows.append({"name": name, "what": "", "result": result, "seconds": float(seconds),
                      "reason": said, "findings": [], "notes": [], "card": title[1],
                      "when": title[2]} | (origins[name].pop(0) if origins.get(name) else {}))
-    return {"gpu": title[1], "date": title[2]}, rows
+    return {"gpu": title[1], "date": title[2], "simulated": REHEARSAL in text}, rows
 
 
 def load(path):

@@ -50,8 +50,8 @@ class Plan:
         """The items of a call, then those that run if time is left: of later calls, and those that
         were left out."""
         calls = [call.items for call in self.calls if call.number >= number]
-        return [calls[0], [item for items in calls[1:] for item in items] +
-                [item for item, _ in self.left_out]]
+        return calls[0], [*(item for items in calls[1:] for item in items),
+                          *(item for item, _ in self.left_out)]
 
 
 def groups(items):

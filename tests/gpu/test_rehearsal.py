@@ -402,11 +402,14 @@ class Plan(Case):
         super().setUp()
         self.earlier = self.output.parent / "earlier"
         self.earlier.mkdir()
+        self.settle_all_but(self.ROWS)
+
+    def settle_all_but(self, rows):
         code = fingerprint.of_tree()
         page.write(self.earlier, {"gpu": "a card", "date": "2026-01-01"}, [
             {"name": name, "what": "", "result": "ok", "seconds": 1.0, "reason": "",
              "findings": [], "notes": [], "card": "a card", "when": "2026-01-01T10:00:00",
-             "code": code[name]} for name in TABLE if name not in self.ROWS])
+             "code": code[name]} for name in TABLE if name not in rows])
 
     def call(self, number, output, *after, fault="", **options):
         """{row: result} of a call of the plan after these pages."""
@@ -462,11 +465,30 @@ class Plan(Case):
         self.assertRegex(self.line(text, "spill"), r"a card, 2026-01-01; ")
         self.assertRegex(self.line(text, SIDE), r"simulated GPU of 2GiB, \d{4}-\d\d-\d\d; ")
 
+    def test_no_second_run_at_the_cost_of_others(self):
+        """A row that died runs again if the others of the call still have their time."""
+        fault = f"{VICTIM}:crash,doctor:data,exhausted:data,exits:data"
+        for others, again in ((("doctor", "exhausted", "exits"), False), ((), True)):
+            output = self.output.parent / str(again)
+            self.settle_all_but((VICTIM, *others))
+            found = self.call(1, output, seconds=80, fault=fault)
+            self.assertEqual(found, {VICTIM: "DIED"} | dict.fromkeys(others, "ok"))
+            notes = page.read(output)[1][0]["notes"]
+            self.assertEqual("again: DIED SIGSEGV" in notes, again)
+
     def test_what_cannot_be_read(self):
         child = start(self.output, "--plan", "--after", self.output.parent / "nothing")
         _, err = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 2)
         self.assertRegex(err, r"\Ascripts/gpu-check: .*nothing: .*No such file.*\n\Z")
+
+    def test_a_rehearsal_settles_nothing_on_a_card(self):
+        page.write(self.earlier, {"gpu": "a", "date": "2026-01-01", "simulated": True}, [])
+        for name in ("page.md", "rows.json"):
+            done = subprocess.run([sys.executable, "-B", HERE / "check.py", ROOT, "--plan",
+                                   "--after", self.earlier / name], text=True, capture_output=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("a page of a real GPU is expected, this is a rehearsal", done.stderr)
 
     def test_rows_and_a_plan(self):
         child = start(self.output, "--plan", "--only", NEXT)

@@ -84,7 +84,7 @@ def exits(session):
                       f"status {sorted(set(statuses))}, longest {longest:.1f} s")
 
 
-@row(order=40, seconds=240, cost=60, depends="library tests/tools tests/traces",
+@row(order=40, seconds=240, cost=45, depends="library tests/tools tests/traces",
      decides="speed and footprint on recorded traces")
 def replay(session):
     """Recorded traces of real models, replayed bare and under spillway, content checked."""
