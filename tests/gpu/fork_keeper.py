@@ -2,6 +2,7 @@
 """Hands requests to servers, and starts them. Ends, with all of them, when its stdin does.
 
     fork_keeper.py LISTENER PYTHON"""
+import collections
 import json
 import os
 import select
@@ -13,29 +14,32 @@ import forks
 import processes
 
 HERE = forks.HERE
+MOST_STARTS = 2  # of the servers of one environment: what dies each time would take time each time
 
 
 class Keeper:
     def __init__(self, python):
         self.python = python
         self.servers = {}  # the channel of each, by its environment
+        self.starts = collections.Counter()
 
-    def start(self, environment):
+    def start(self, key, environment):
+        self.starts[key] += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             subprocess.Popen([self.python, "-B", HERE / "fork_server.py", str(theirs.fileno())],
                              env=environment, stdin=subprocess.DEVNULL,
                              pass_fds=[theirs.fileno()])
-        print(f"server {len(self.servers) + 1}", flush=True)
+        print(f"server {self.starts.total()}", flush=True)
         return ours
 
     def hand_on(self, request, files):
         """To the server of its environment, to a new one if that has died."""
         environment = forks.early(json.loads(request)["environment"])
         key = json.dumps(environment, sort_keys=True)
-        for _ in range(2):
+        while key in self.servers or self.starts[key] < MOST_STARTS:
             if key not in self.servers:
-                self.servers[key] = self.start(environment)
+                self.servers[key] = self.start(key, environment)
             try:
                 socket.send_fds(self.servers[key], [request], files)
                 print(f"program {json.loads(request)['words'][0]}", flush=True)

@@ -10,7 +10,8 @@ import re
 
 import findings
 
-REHEARSAL = "**This page is a rehearsal on the simulated GPU. It says nothing about a real one.**"
+REHEARSAL = ("**This page is a rehearsal on the simulated GPU. It says nothing about a real "
+             "one.**")
 ORIGIN = "<!-- row {name}: code {code}, {when}, {card} -->"
 
 
@@ -75,7 +76,8 @@ def markdown(facts, rows):
               if key not in ("gpu", "date", "simulated")]
     lines += [f"- rows: {counts(rows) or 'none'}",
               f"- bad: {', '.join(bad) if bad else 'none'}", "",
-              "`docs/gpu-check.md` says what each row decides.", "",
+              "`scripts/gpu-check --plan` says what each row decides, `docs/gpu-check.md` what follows.",
+              "",
               "| row | result | seconds | findings |", "|---|---|---|---|"]
     several = len({of_when(row) for row in rows}) > 1
     lines += [f"| {row['name']} | {row['result']} | {row['seconds']:.1f} | "

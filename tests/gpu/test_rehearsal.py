@@ -490,6 +490,19 @@ class Plan(Case):
             self.assertEqual(done.returncode, 2)
             self.assertIn("a page of a real GPU is expected, this is a rehearsal", done.stderr)
 
+    def test_a_bundle_of_another_tree(self):
+        """It is told, with one row that it is wrong for."""
+        for code, says in (({}, rf"not of this tree, for {len(TABLE)} rows \({next(iter(TABLE))} "),
+                           (fingerprint.of_tree() | {NEXT: "0"}, rf"for 1 rows \({NEXT} "),
+                           (fingerprint.of_tree(), r"\A\Z")):
+            path = self.output / fingerprint.FILE
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(code))
+            done = subprocess.run([sys.executable, "-B", HERE / "check.py", self.output, "--plan"],
+                                  text=True, capture_output=True)
+            self.assertEqual(done.returncode, 0)
+            self.assertRegex(done.stderr, says)
+
     def test_rows_and_a_plan(self):
         child = start(self.output, "--plan", "--only", NEXT)
         self.assertIn("one of them is expected", child.communicate(timeout=60)[1])
