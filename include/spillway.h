@@ -71,7 +71,9 @@ int spillway_trim(int ordinal, size_t keep_bytes);
  *
  * docs/statistics.md explains them. An earlier object lacks these functions. */
 
-/* The name of a counter, from number 0 on, as in the statistics file; NULL behind the last one. */
+/* The name of a counter, from number 0 on, as in the statistics file; behind them the names of the
+ * driver functions that spillway calls for itself ("cuMemMap"), whose counters are the number of
+ * calls; NULL behind the last one. */
 const char *spillway_counter_name(size_t number);
 
 /* Writes the first `count` counters of the device `ordinal` to `values`, in the order of their

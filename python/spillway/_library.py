@@ -83,8 +83,9 @@ class Library:
         text = self.call("spillway_about", name.encode())
         return text.decode(errors="replace") if text else ""
 
-    def counters(self) -> list[dict[str, int]]:
-        """The counters of each device, by name; empty before CUDA is in use."""
+    def counters(self) -> list[dict[str, Any]]:
+        """The counters of each device, by name, and in driver_calls the number of calls by the
+        function; empty before CUDA is in use."""
         names: list[str] = []
         while True:
             name = self.call("spillway_counter_name", len(names))
@@ -92,9 +93,12 @@ class Library:
                 break
             names.append(name.decode())
         values = (ctypes.c_uint64 * len(names))()
-        devices: list[dict[str, int]] = []
+        devices: list[dict[str, Any]] = []
         while names and self.call("spillway_counters", len(devices), values, len(names)) == 0:
-            devices.append({"ordinal": len(devices), **dict(zip(names, values))})
+            counters = dict(zip(names, values))
+            calls = {name: counters.pop(name) for name in names if name.startswith("cu")}
+            devices.append({"ordinal": len(devices), **counters, "driver_calls": {
+                name: count for name, count in calls.items() if count > 0}})
         return devices
 
     def path(self) -> str | None:

@@ -9,6 +9,7 @@
 #include "pool/pool.h"
 #include "record/record.h"
 #include "callsite/tag.h"
+#include "driver/driver.h"
 #include "common/options.h"
 #include "common/start.h"
 #include "serve/decision.h"
@@ -76,7 +77,11 @@ static const char *const counter_names[SPW_COUNTER_COUNT] = {
 
 SPW_EXPORT const char *spillway_counter_name(size_t number)
 {
-    return number < SPW_COUNTER_COUNT ? counter_names[number] : NULL;
+    if (number < SPW_COUNTER_COUNT) {
+        return counter_names[number];
+    }
+    number -= SPW_COUNTER_COUNT;
+    return number < SPW_CALL_COUNT ? spw_driver_call_name((enum spw_call)number) : NULL;
 }
 
 SPW_EXPORT int spillway_counters(int ordinal, uint64_t *values, size_t count)
@@ -97,6 +102,9 @@ SPW_EXPORT int spillway_counters(int ordinal, uint64_t *values, size_t count)
     }
 #include "common/counters.def"
 #undef SPW_COUNTER
+    for (size_t i = 0; i < SPW_CALL_COUNT && number < count; i++) {
+        values[number++] = spw_counter_get(&spw_process.stats->devices[ordinal].driver_calls[i]);
+    }
     return CUDA_SUCCESS;
 }
 

@@ -56,7 +56,7 @@ static void ask_for_statistics(void)
 static void ask_for_counters(void)
 {
     uint64_t values[COUNTERS_MOST], few[2] = {1, 7};
-    size_t count = 0;
+    size_t count = 0, found = 0;
 
     while (ASK(spillway_counter_name)(count) != NULL) {
         count++;
@@ -70,7 +70,10 @@ static void ask_for_counters(void)
 
         HOLD(strcmp(name, "live_bytes") != 0 || values[i] == BYTES);
         HOLD(strcmp(name, "allocs") != 0 || values[i] == 2);
+        HOLD(strcmp(name, "cuMemCreate") != 0 || values[i] > 0);
+        found += strcmp(name, "cuMemCreate") == 0;
     }
+    HOLD(found == 1);
     HOLD(values[count] == 0 && values[COUNTERS_MOST - 1] == 0);
     MUST(ASK(spillway_counters)(0, few, 1));
     HOLD(few[0] == values[0] && few[1] == 7);

@@ -53,6 +53,10 @@ class Package(harness.Case):
         self.assertEqual((after["live_bytes"], after["allocs"], after["frees"]), (0, 2, 2))
         self.assertEqual(found["held"]["mode"], result.stats["mode"])
         self.assertEqual(found["held"]["pid"], result.stats["pid"])
+        calls, end = after.pop("driver_calls"), result.device()["driver_calls"]
+        self.assertGreater(calls["cuMemCreate"], 0)
+        self.assertEqual({name: end[name] >= count for name, count in calls.items()},
+                         dict.fromkeys(calls, True))
         for name, value in after.items():  # the names and values of the file
             self.assertEqual(result.device()[name], value, name)
         others = set(result.device()) - set(after)
