@@ -97,12 +97,15 @@ def kept_on_cpu(args):
     return contextlib.nullcontext()
 
 
-def train(args):
+def train(args, after_step=lambda *figures: True):
+    """`after_step(length, seconds for the text, seconds for the rest)` says whether to go on."""
     device = torch.device(args.device)
     torch.manual_seed(args.seed)
     torch.use_deterministic_algorithms(True)
     torch.utils.deterministic.fill_uninitialized_memory = False  # costs time, changes no loss
-    model = Model(args).to(device)
+    with torch.device(device if args.made_on_device else "cpu"):
+        model = Model(args)
+    model.to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.rate)
     print(f"parameters: {sum(p.numel() for p in model.parameters()):,}")
 
@@ -110,6 +113,7 @@ def train(args):
     for step in range(1, args.steps + 1):
         begin = time.perf_counter()
         inputs, targets = (part.to(device) for part in text(args, step))
+        ready = time.perf_counter()
         with torch.autocast(device.type, torch.bfloat16, enabled=args.bf16), kept_on_cpu(args):
             logits = model(inputs)
         loss = functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
@@ -117,8 +121,11 @@ def train(args):
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         value = loss.item()  # waits for the step
-        seconds.append(time.perf_counter() - begin)
+        end = time.perf_counter()
+        seconds.append(end - begin)
         print(f"step {step}: loss {value:.6f} {value.hex()}", flush=True)
+        if not after_step(inputs.shape[1], ready - begin, end - ready):
+            break
 
     if device.type == "cuda":
         mib = 1 << 20
@@ -140,6 +147,8 @@ def parse(words=None):
     parser.add_argument("--rate", type=float, default=3e-4, help="learning rate")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--made-on-device", action="store_true",
+                        help="draw the model's numbers there: faster, and others")
     parser.add_argument("--bf16", action="store_true", help="compute in bfloat16")
     parser.add_argument("--checkpointing", action="store_true",
                         help="recompute activations in the backward pass")

@@ -47,7 +47,7 @@ def row(seconds, again=True, beside=False, *, order, cost, decides, depends=""):
     return enter
 
 
-from rows import (driver, spilling, machine_facts, doors,  # noqa: E402,F401
-                  programs, training, frameworks)  # noqa: E402,F401
+from rows import driver, spilling, machine_facts, doors  # noqa: E402,F401
+from rows import programs, training, steps, features, figures, frameworks  # noqa: E402,F401
 
 TABLE = dict(sorted(TABLE.items(), key=lambda entry: entry[1].order))

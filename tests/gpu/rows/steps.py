@@ -1,0 +1,121 @@
+"""Training, step by step: what each step took and did, not what all did together."""
+import re
+import statistics
+
+from rows import row, told, training
+from session import Job
+from setting import SOURCE
+
+SCRIPT = told.SCRIPTS / "steps.py"
+WORDS = SOURCE / "src/common/option_words.def"
+DEPENDS = "library python tests/torch/gpt2_like.py tests/gpu/scripts/steps.py"
+SECONDS = 3.0  # of the steps of one run; what is over is left out
+
+
+def overlaps():
+    """The words of SPILLWAY_OVERLAP."""
+    return re.findall(r'SPW_WORD\(OVERLAP, \w+, "(\w+)"\)', WORDS.read_text())
+
+
+def command(session, python, steps, seconds, *flags):
+    small = session.setting.tiny
+    return [python, SCRIPT, "--seconds", str(seconds), "--steps", str(3 if small else steps),
+            "--made-on-device", "--bf16", *(training.TINY if small else []), *flags]
+
+
+def of_steady(steps, figure):
+    """The median of a figure over the second half of the steps, in which all is known."""
+    values = [figure(step) for step in steps[len(steps) // 2:]]
+    return statistics.median(values) if values else 0
+
+
+def memory_calls(step):
+    """How many calls on virtual memory spillway made in a step."""
+    return sum(count for name, count in step["driver"].items()
+               if name.startswith("cuMem") and not name.startswith(("cuMemcpy", "cuMemset")))
+
+
+def in_words(step):
+    """The counters of a step that did anything."""
+    return ", ".join([f"memory calls {memory_calls(step)}"] + [
+        f"{key} {value}" for key, value in step.items()
+        if key not in ("step", "length", "driver") and value])
+
+
+def note(session, what, run):
+    """The steps of a run: all of them as data, the first and the last as figures."""
+    steps = told.entries(run).get("steps", [])
+    session.data({what: steps})
+    if run.status != 0 or not steps:
+        session.failed(what, run.why())
+        return steps
+    if session.setting.simulated:
+        session.unmeasurable(f"{what}: step")
+    else:
+        session.figure(f"{what}: step", f"{of_steady(steps, lambda step: step['step_ms']):.1f} ms "
+                       f"(median of the last half of {len(steps)})")
+    for step in (steps[0], steps[-1]):
+        shown = step if not session.setting.simulated else {
+            key: value for key, value in step.items() if not key.endswith(("_ms", "_ns"))}
+        session.figure(f"{what}: step {step['step']}", in_words(shown))
+    return steps
+
+
+def at_share(session, share):
+    """Ten steps with so many percent of the memory that they hold, in each overlap mode."""
+    python = session.torch()
+    if python is None:
+        return
+    words = command(session, python, 10, SECONDS)
+    whole = session.run(words, preload=True)
+    note(session, "all memory", whole)
+    if whole.status != 0 or not whole.stats:
+        return
+    limit = training.limit(whole, share)
+    runs = session.in_turn([Job(words, options=limit | {"SPILLWAY_OVERLAP": overlap})
+                            for overlap in overlaps()])
+    for overlap, run in zip(overlaps(), runs):
+        note(session, overlap, run)
+        if run.status == 0 and not session.setting.simulated:
+            found = training.losses(run)
+            session.check(found == training.losses(whole)[:len(found)], f"{overlap}: losses")
+
+
+@row(order=12, seconds=120, cost=20, depends=DEPENDS,
+     decides="the simulator's factors for moves, and where the time of a step goes in each mode")
+def spill_short_90(session):
+    """Ten steps of GPT-2 small on 90 % of the memory in each overlap mode, step by step."""
+    at_share(session, 90)
+
+
+@row(order=14, seconds=120, cost=20, depends=DEPENDS,
+     decides="the same where a quarter of the memory is missing")
+def spill_short_75(session):
+    """Ten steps of GPT-2 small on 75 % of the memory in each overlap mode, step by step."""
+    at_share(session, 75)
+
+
+@row(order=16, seconds=120, cost=20, depends=DEPENDS,
+     decides="whether steps of new lengths are slower under spillway, and whether its calls are why")
+def varying_lengths(session):
+    """24 steps of varying lengths with checkpointing: time, length and driver calls of each."""
+    python = session.torch()
+    if python is None:
+        return
+    words = command(session, python, 24, 5.0, "--vary-length", "--checkpointing")
+    jobs = {"plain": Job(words, False),
+            "cudaMallocAsync": Job(words, False,
+                                   {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}),
+            "under spillway": Job(words),
+            "under spillway, sites off": Job(words, options={"SPILLWAY_SITES": "off"})}
+    runs = dict(zip(jobs, session.in_turn(list(jobs.values()))))
+    found = {what: note(session, what, run) for what, run in runs.items()}
+    for what, steps in found.items():
+        if session.setting.simulated or what == "plain" or not found["plain"]:
+            continue
+        ratios = [step["step_ms"] / plain["step_ms"]
+                  for step, plain in zip(steps, found["plain"]) if plain["step_ms"] > 0]
+        session.figure(f"{what}: each step, times the plain one of its length",
+                       " ".join(f"{ratio:.2f}" for ratio in ratios))
+        session.figure(f"{what}: memory calls of each step",
+                       " ".join(str(memory_calls(step)) for step in steps))
