@@ -24,7 +24,7 @@ def peaks(session, found):
      decides="the simulator's workspaces of convolutions, and what cuDNN can be asked without a "
              "card")
 def cudnn(session):
-    """cuDNN's description of this card; engines and memory of convolutions, as PyTorch tries them."""
+    """cuDNN's description of this card; engines and memory of convolutions as PyTorch has them."""
     python = session.torch()
     if python is None:
         return
@@ -93,5 +93,5 @@ def in_place_torch(session):
             continue
         session.check(entry["same"], f"{what}: result")
         times = (entry["host_us"] - entry["device_us"]) / max(entry["once_us"], 1e-3)
-        session.figure(what, f"{entry['host_us']:.1f} us, on the device {entry['device_us']:.1f} us, "
-                       f"one pass {entry['once_us']:.1f} us: {times:.2f} passes more")
+        session.figure(what, f"{entry['host_us']:.1f} us, on the device "
+                       f"{entry['device_us']:.1f} us, one pass {entry['once_us']:.1f} us: {times:.2f} passes more")

@@ -96,7 +96,7 @@ def spill_short_75(session):
 
 
 @row(order=16, seconds=120, cost=20, depends=DEPENDS,
-     decides="whether steps of new lengths are slower under spillway, and whether its calls are why")
+     decides="whether steps of new lengths are slower under spillway, and whether by its calls")
 def varying_lengths(session):
     """24 steps of varying lengths with checkpointing: time, length and driver calls of each."""
     python = session.torch()
