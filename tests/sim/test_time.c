@@ -463,8 +463,8 @@ static int run_tiers(void)
     if (setup_work(&state) != 0) {
         return 1;
     }
-    return time_of_chunk(CU_MEM_LOCATION_TYPE_DEVICE) == calls + 74750 + 2 * 530 &&
-                   time_of_chunk(CU_MEM_LOCATION_TYPE_HOST_NUMA) == calls + 829200 + 2 * 280400
+    return time_of_chunk(CU_MEM_LOCATION_TYPE_DEVICE) == calls + 72730 + 2 * 462 &&
+                   time_of_chunk(CU_MEM_LOCATION_TYPE_HOST_NUMA) == calls + 841200 + 2 * 265467
                ? 30
                : 0;
 }

@@ -19,7 +19,7 @@ static void check_slots(const struct spw_torch_row *row)
 
         if (slot < 0) {
             assert_true(i == SPW_TORCH_ENABLE || i == SPW_TORCH_GET_BASE_ALLOCATION ||
-                        i == SPW_TORCH_SHARE_IPC_HANDLE);
+                        i == SPW_TORCH_GET_MEMORY_FRACTION || i == SPW_TORCH_SHARE_IPC_HANDLE);
             continue;
         }
         assert_in_range(slot, 2, row->functions - 1); /* the first two are destructors */

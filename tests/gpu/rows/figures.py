@@ -94,4 +94,5 @@ def in_place_torch(session):
         session.check(entry["same"], f"{what}: result")
         times = (entry["host_us"] - entry["device_us"]) / max(entry["once_us"], 1e-3)
         session.figure(what, f"{entry['host_us']:.1f} us, on the device "
-                       f"{entry['device_us']:.1f} us, one pass {entry['once_us']:.1f} us: {times:.2f} passes more")
+                       f"{entry['device_us']:.1f} us, one pass {entry['once_us']:.1f} us: "
+                       f"{times:.2f} passes more")
