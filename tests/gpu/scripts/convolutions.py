@@ -60,16 +60,20 @@ def directions(shape, dtype, last):
 
 
 def measure(source, shape, dtype, last, asked):
-    """Tells of one convolution, in one kind and layout."""
+    """Tells of one convolution, in one kind and layout: (bytes or an error, engines) by
+    direction."""
+    found = {}
     for name, call in directions(shape, dtype, last):
         with cudnn_log.engines() if asked else contextlib.nullcontext([]) as engines:
             try:
                 beyond = peak(call)[0]
+            except torch.AcceleratorError:
+                raise
             except RuntimeError as error:
                 beyond = refused(error)
-        tell("convolutions", of=source, shape=shape, dtype=SHORT[dtype], last=last,
-             benchmark=torch.backends.cudnn.benchmark, direction=name, peak=beyond,
-             engines=engines)
+        found[name] = beyond, engines
+    tell("convolutions", of=source, shape=shape, dtype=SHORT[dtype], last=last,
+         benchmark=torch.backends.cudnn.benchmark, **found)
 
 
 def all_of_them(tiny):

@@ -10,7 +10,7 @@ SHORT = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 ROUNDS = 5
 MOST_CALLS = 10
 ROUND_MS = 4.0
-SLEEP = 1_000_000  # cycles, of a kernel that runs while the others are submitted
+SLEEP = 2_000_000  # cycles, of a kernel that runs while the others are submitted
 
 
 def peak(work):
