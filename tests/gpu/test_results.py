@@ -237,14 +237,16 @@ class Told(unittest.TestCase):
     def test_every_overlap_has_its_run(self):
         self.assertLessEqual({"safe", "validated", "trust", "off"}, set(steps.overlaps()))
 
-    def test_features_that_differ(self):
-        ok, other = ({"status": "ok", "figures": {"x": x}} for x in ("1", "2"))
-        error = {"status": "error", "text": "no"}
-        found = features.differ({"same": ok, "other": ok, "lost": ok, "bad": error, "late": ok},
-                                {"same": ok, "other": other, "lost": error, "bad": ok})
-        self.assertEqual(found, {"other": ("wrong", "x: bare 1, under spillway 2"),
-                                 "lost": ("failed", "error: no"),
-                                 "late": ("failed", "it was not run: no time left")})
+    def test_features_that_are_lost(self):
+        """Those that did not run both ways are left out."""
+        runs, session = mock.Mock(LOSE_NOTHING=(features.MODE,)), mock.Mock()
+        runs.verdict = lambda name, mode, bare, pool: "same" if bare == pool else "figures: x"
+        said = features.verdicts(runs, {"a": 1, "b": 1, "late": 1}, {"a": 1, "b": 2})
+        self.assertEqual(said, {"a": "same", "b": "figures: x"})
+        features.report(session, runs, ["a", "b", "late"], said)
+        session.failed.assert_called_once_with("lost: b", "figures: x")
+        session.ok.assert_called_once_with("the same under spillway",
+                                           "1 of 2 that ran, of 3")
 
     def test_messages_of_cudnn(self):
         """The form is that of cuDNN 9.19: lines that end with a zero, and an empty one."""

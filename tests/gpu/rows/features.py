@@ -1,39 +1,35 @@
 """PyTorch's features, each bare and under spillway (tests/torch/features)."""
 import concurrent.futures
 import json
+import os
 import sys
 
 from rows import row
 from setting import SOURCE
 
-RUNNER = SOURCE / "tests/torch/run_features.py"
-AT_ONCE = 6       # processes, each of which runs its share of the features
-SECONDS = 60
+FOLDER = SOURCE / "tests/torch"
+MODE = "tensor"   # what PyTorch gets by default
+AT_ONCE = 6       # processes that run their shares of the features bare, and as many under spillway
+SECONDS = 60      # of each, PyTorch's import included
+AGAIN = 20        # features that differ are run again alone, so many at most
 
 
-def catalogue():
-    """The features by name."""
-    sys.path.insert(0, str(RUNNER.parent))
+def library(session):
+    """What compares two outcomes of a feature, and the list of features."""
+    os.environ.setdefault("BUILD_ROOT", session.setting.root)
+    sys.path.insert(0, str(FOLDER))
+    import feature_runs
     import features
-    return features.catalogue()
+    return feature_runs, features.catalogue()
 
 
-def shares(chosen):
-    """[(settings, names)]: features that need the same variables, in about AT_ONCE lists."""
-    by_settings = {}
-    for one in chosen:
-        by_settings.setdefault(one.settings, []).append(one.name)
-    found = []
-    for settings, names in by_settings.items():
-        parts = min(AT_ONCE, len(names)) if settings == () else 1
-        found += [(dict(settings), names[i::parts]) for i in range(parts)]
-    return found
-
-
-def run(session, preload, settings, names):
-    """What became of the features, by name; those that the runner did not come to are left out."""
-    done = session.run([session.setting.python(), RUNNER, *names], preload=preload,
-                       seconds=SECONDS, options=settings)
+def run(session, names, preload):
+    """What became of the features, by name; those that the time was too short for are left out."""
+    if not names:
+        return {}
+    seconds = SECONDS * (3 if session.setting.simulated else 1)
+    done = session.run(["timeout", "-k", "2", str(seconds), session.setting.python(),
+                        FOLDER / "run_features.py", *names], preload=preload, seconds=seconds + 10)
     found = {}
     for line in done.out.splitlines():
         try:
@@ -44,61 +40,58 @@ def run(session, preload, settings, names):
     return found
 
 
-def run_all(session, preload, chosen):
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        parts = pool.map(lambda share: run(session, preload, *share), shares(chosen))
-        return {name: outcome for part in parts for name, outcome in part.items()}
+def run_all(session, names):
+    """(outcomes bare, outcomes under spillway), both in the same order."""
+    found = {}, {}
+    shares = 1 if session.setting.simulated else AT_ONCE
+    with concurrent.futures.ThreadPoolExecutor(2 * shares) as pool:
+        parts = [(preload, pool.submit(run, session, names[i::shares], preload))
+                 for i in range(shares) for preload in (False, True)]
+        for preload, part in parts:
+            found[preload].update(part.result())
+    return found
 
 
-def difference(bare, pool):
-    """("failed" or "wrong", how) for a feature that works bare and not the same under spillway."""
-    if pool is None:
-        return "failed", "it was not run: no time left"
-    if pool["status"] != "ok":
-        return "failed", f"{pool['status']}: {pool.get('text', '')}"
-    for key, value in bare["figures"].items():
-        if pool["figures"].get(key) != value:
-            return "wrong", f"{key}: bare {value}, under spillway {pool['figures'].get(key)}"
-    return None
+def verdicts(runs, bare, pool):
+    """What became of each feature that ran both ways."""
+    return {name: runs.verdict(name, MODE, bare[name], pool[name])
+            for name in bare if name in pool}
 
 
-def differ(bare, pool):
-    """Those that work bare, and not the same under spillway, with how."""
-    return {name: found for name, outcome in bare.items()
-            if outcome["status"] == "ok" and (found := difference(outcome, pool.get(name)))}
+def report(session, runs, names, said):
+    """A loss is a finding by itself where nothing may be lost; else a figure."""
+    for name, text in said.items():
+        if text.startswith(("not here", "fails bare")):
+            session.skip(name, text)
+        elif text != "same":
+            note = session.failed if MODE in runs.LOSE_NOTHING else session.figure
+            note(f"lost: {name}", text)
+    same = list(said.values()).count("same")
+    note = session.ok if said else session.failed
+    note("the same under spillway", f"{same} of {len(said)} that ran, of {len(names)}")
+    session.data({"features": said})
 
 
-def report(session, chosen, bare, pool, found):
-    for name, (state, how) in found.items():
-        session.note(state, name, how)
-    for one in chosen:
-        outcome = bare.get(one.name, {"status": "not run", "text": "no time left"})
-        if outcome["status"] != "ok":
-            session.skip(one.name, f"bare: {outcome['status']}: {outcome.get('text', '')}")
-    same = sum(outcome["status"] == "ok" for outcome in bare.values()) - len(found)
-    session.ok("the same under spillway", f"{same} of {len(chosen)}")
-    session.data({"features": {one.name: [side.get(one.name, {}).get("status", "not run")
-                                          for side in (bare, pool)] for one in chosen}})
-
-
-@row(order=45, seconds=300, cost=45, depends="library tests/torch/features "
-     "tests/torch/run_features.py", again=False,
-     decides="which of PyTorch's features tensor mode loses or changes")
+@row(order=45, seconds=240, cost=75, depends="library tests/torch/features "
+     "tests/torch/run_features.py tests/torch/feature_runs.py", again=False,
+     decides="which of PyTorch's features are lost or changed by default")
 def features(session):
     """Each feature of PyTorch that touches memory, bare and under spillway: the same figures."""
     if session.torch() is None:
         return
-    if not RUNNER.exists():
-        session.skip("features", f"{RUNNER.name} is not here")
+    if not (FOLDER / "feature_runs.py").exists():
+        session.skip("features", "tests/torch/feature_runs.py is not here")
         return
-    chosen = [one for one in catalogue().values() if one.devices == 1]
+    runs, known = library(session)
+    # Those with variables of their own would import PyTorch again for each.
+    names = [one.name for one in known.values() if one.devices == 1 and not one.settings]
     if session.setting.simulated:
         session.unmeasurable("features")  # the suite torch runs them
-        chosen = chosen[:2]
-    bare, pool = (run_all(session, preload, chosen) for preload in (False, True))
-    again = [one for one in chosen if one.name in differ(bare, pool)]
-    for one in again if session.left() > SECONDS / 2 else ():
+        names = names[:2]
+    bare, pool = run_all(session, names)
+    differ = [name for name, text in verdicts(runs, bare, pool).items() if runs.is_loss(text)]
+    if differ and session.left() > 2 * SECONDS:
         # Beside others the device has less memory; alone the two must agree.
         for preload, side in ((False, bare), (True, pool)):
-            side |= run(session, preload, dict(one.settings), [one.name])
-    report(session, chosen, bare, pool, differ(bare, pool))
+            side.update(run(session, differ[:AGAIN], preload))
+    report(session, runs, names, verdicts(runs, bare, pool))
