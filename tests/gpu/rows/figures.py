@@ -30,11 +30,10 @@ def cudnn(session):
     if python is None:
         return
     asked = [] if session.setting.simulated else ["--asked"]
-    runs = session.in_turn([told.job(session, python, "convolutions.py", seconds, *flags, *asked,
-                                     preload=False)
-                            for seconds, flags in ((7, []), (10, ["--benchmark"]))])
     both = {}
-    for what, run in zip(("convolutions", "convolutions, benchmark"), runs):
+    for what, seconds, flags in (("convolutions", 7, []),
+                                 ("convolutions, benchmark", 10, ["--benchmark"])):
+        run = told.run(session, python, "convolutions.py", seconds, *flags, *asked)
         for name, list_ in told.collect(session, what, run).items():
             both.setdefault(name, []).extend(list_)
         session.data(both)
@@ -51,7 +50,7 @@ def workspaces(session):
     """Memory of cuBLAS, of recurrent layers and of attention beyond their results."""
     python = session.torch()
     if python is not None:
-        run = session.in_turn([told.job(session, python, "workspaces.py", 17, preload=False)])[0]
+        run = told.run(session, python, "workspaces.py", 17)
         session.data(told.collect(session, "workspaces", run))
 
 
@@ -63,8 +62,7 @@ def cost_table(session):
     python = session.torch()
     if python is None:
         return
-    run = session.in_turn([told.job(session, python, "kernel_times.py", 17, preload=False)])[0]
-    found = told.collect(session, "times", run)
+    found = told.collect(session, "times", told.run(session, python, "kernel_times.py", 17))
     session.data(found)
     for entry in found.get("submissions", ()):
         session.timing(f"{entry['call']}: time of the CPU", f"{entry['us']:.2f} us")
@@ -81,9 +79,8 @@ def in_place_torch(session):
         return
     policy = session.folder / "host.json"
     policy.write_text(json.dumps(POLICY))
-    run = session.in_turn([told.job(session, python, "on_host.py", 12,
-                                    options={"SPILLWAY_POLICY": str(policy)})])[0]
-    found = told.collect(session, "operations", run)
+    found = told.collect(session, "operations", told.run(
+        session, python, "on_host.py", 12, preload=True, options={"SPILLWAY_POLICY": str(policy)}))
     session.data(found)
     for entry in found.get("operations", ()):
         what = f"{entry['operation']}, {' and '.join(entry['on_host'])} on the host"

@@ -3,7 +3,6 @@ import re
 import statistics
 
 from rows import row, told, training
-from session import Job
 from setting import SOURCE
 
 SCRIPT = told.SCRIPTS / "steps.py"
@@ -72,30 +71,29 @@ def at_share(session, share):
     if whole.status != 0 or not whole.stats:
         return
     limit = training.limit(whole, share)
-    runs = session.in_turn([Job(words, options=limit | {"SPILLWAY_OVERLAP": overlap})
-                            for overlap in overlaps()])
-    for overlap, run in zip(overlaps(), runs):
+    for overlap in overlaps():
+        run = session.run(words, preload=True, options=limit | {"SPILLWAY_OVERLAP": overlap})
         note(session, overlap, run)
         if run.status == 0 and not session.setting.simulated:
             found = training.losses(run)
             session.check(found == training.losses(whole)[:len(found)], f"{overlap}: losses")
 
 
-@row(order=12, seconds=120, cost=20, depends=DEPENDS,
+@row(order=12, seconds=240, cost=20, depends=DEPENDS,
      decides="the simulator's factors for moves, and where the time of a step goes in each mode")
 def spill_short_90(session):
     """Ten steps of GPT-2 small on 90 % of the memory in each overlap mode, step by step."""
     at_share(session, 90)
 
 
-@row(order=14, seconds=120, cost=20, depends=DEPENDS,
+@row(order=14, seconds=240, cost=20, depends=DEPENDS,
      decides="the same where a quarter of the memory is missing")
 def spill_short_75(session):
     """Ten steps of GPT-2 small on 75 % of the memory in each overlap mode, step by step."""
     at_share(session, 75)
 
 
-@row(order=16, seconds=120, cost=20, depends=DEPENDS,
+@row(order=16, seconds=240, cost=20, depends=DEPENDS,
      decides="whether steps of new lengths are slower under spillway, and whether by its calls")
 def varying_lengths(session):
     """24 steps of varying lengths with checkpointing: time, length and driver calls of each."""
@@ -103,19 +101,19 @@ def varying_lengths(session):
     if python is None:
         return
     words = command(session, python, 24, 5.0, "--vary-length", "--checkpointing")
-    jobs = {"plain": Job(words, False),
-            "cudaMallocAsync": Job(words, False,
-                                   {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}),
-            "under spillway": Job(words),
-            "under spillway, sites off": Job(words, options={"SPILLWAY_SITES": "off"})}
-    runs = dict(zip(jobs, session.in_turn(list(jobs.values()))))
-    found = {what: note(session, what, run) for what, run in runs.items()}
-    for what, steps in found.items():
-        if session.setting.simulated or what == "plain" or not found["plain"]:
+    ways = {"plain": (False, {}),
+            "cudaMallocAsync": (False, {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}),
+            "under spillway": (True, {}),
+            "under spillway, sites off": (True, {"SPILLWAY_SITES": "off"})}
+    plain = []
+    for what, (preload, options) in ways.items():
+        steps = note(session, what, session.run(words, preload, options=options))
+        if what == "plain":
+            plain = steps
+        if session.setting.simulated or what == "plain":
             continue
-        ratios = [step["step_ms"] / plain["step_ms"]
-                  for step, plain in zip(steps, found["plain"]) if plain["step_ms"] > 0]
-        session.figure(f"{what}: each step, times the plain one of its length",
-                       " ".join(f"{ratio:.2f}" for ratio in ratios))
+        session.figure(f"{what}: each step, times the plain one of its length", " ".join(
+            f"{step['step_ms'] / max(other['step_ms'], 1e-3):.2f}"
+            for step, other in zip(steps, plain)))
         session.figure(f"{what}: memory calls of each step",
                        " ".join(str(memory_calls(step)) for step in steps))
