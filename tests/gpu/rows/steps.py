@@ -76,7 +76,8 @@ def at_share(session, share):
         note(session, overlap, run)
         if run.status == 0 and not session.setting.simulated:
             found = training.losses(run)
-            session.check(found == training.losses(whole)[:len(found)], f"{overlap}: losses")
+            session.check(bool(found) and found == training.losses(whole)[:len(found)],
+                          f"{overlap}: losses")
 
 
 @row(order=12, seconds=240, cost=20, depends=DEPENDS,
