@@ -53,12 +53,13 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/gpu-results", add_help=False,
                                      usage=argparse.SUPPRESS)
     parser.add_argument("page")
+    parser.add_argument("--card", default="")
     parser.add_argument("--costs", metavar="NAME")
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     try:
-        page = reading.read(args.page)
+        page = reading.read(args.page, args.card)
         if args.costs:
             return write_costs(page, args.costs, args.check)
         if args.tables:

@@ -10,6 +10,7 @@ import re
 
 import findings
 
+FILES = ("rows.json", "page.md")
 REHEARSAL = ("**This page is a rehearsal on the simulated GPU. It says nothing about a real "
              "one.**")
 ORIGIN = "<!-- row {name}: code {code}, {when}, {card} -->"
@@ -153,7 +154,7 @@ def load(path):
     """(facts, rows) of a page.md, a rows.json, or a folder that has one. Raises Unreadable."""
     path = pathlib.Path(path)
     if path.is_dir():
-        names = [path / name for name in ("rows.json", "page.md") if (path / name).exists()]
+        names = [path / name for name in FILES if (path / name).exists()]
         if not names:
             raise Unreadable(f"{path}: a folder with rows.json or page.md is expected")
         path = names[0]

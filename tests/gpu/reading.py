@@ -1,15 +1,13 @@
 """A page that was written, for programs: the rows.json of a check, or the page.md of one of which
 nothing else was kept."""
-import json
 import pathlib
 import re
 
+import page
+from page import Unreadable
+
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-
-
-class Unreadable(Exception):
-    """One line: what is wrong with a page, and where."""
 
 
 class Page:
@@ -49,26 +47,16 @@ class Page:
         return found.get(name, []) if isinstance(found, dict) else []
 
 
-def of_markdown(text):
-    """(facts, rows) of a page.md; cells have lost what page.cell() took from them."""
-    title = re.match(r"# (.*), (\S*)\n", text)
-    if title is None:
-        return {}, []
-    head, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
-    facts = {"gpu": title.group(1), "date": title.group(2),
-             **dict(re.findall(r"^- ([^:\n]+): (.*)$", head, re.MULTILINE))}
-    if "a rehearsal on the simulated GPU" in head:
-        facts["simulated"] = True
-    rows = {name: {"name": name, "result": result, "seconds": float(seconds), "findings": []}
-            for name, result, seconds in re.findall(
-                r"^\| ([\w-]+) \| ([^|]+) \| ([\d.]+) \|", head, re.MULTILINE)}
-    for section in sections:
-        name = section.partition("\n")[0]
-        for subject, state, value in re.findall(r"^\| (.*?) \| (\w+) \| (.*?) ?\|$", section,
-                                                re.MULTILINE):
-            if name in rows and state != "state":
-                rows[name]["findings"].append({"state": state, "subject": subject, "value": value})
-    return facts, list(rows.values())
+def add_findings(text, rows):
+    """Those of a page.md, whose sections are of the rows that have several."""
+    by_title = {}
+    for row in rows:
+        by_title[row["name"]] = by_title[f"{row['name']}, {row['card']}"] = row["findings"]
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        found = by_title.get(section.partition("\n")[0], [])
+        found += [{"state": state, "subject": subject, "value": value} for subject, state, value
+                  in re.findall(r"^\| (.*?) \| (\w+) \| (.*?) ?\|$", section, re.MULTILINE)
+                  if state != "state"]
 
 
 def is_row(row):
@@ -76,29 +64,30 @@ def is_row(row):
         {"state", "subject", "value"} <= finding.keys() for finding in row["findings"])
 
 
-def of_json(text):
-    found = json.loads(text)
-    if not all(map(is_row, found["rows"])):
-        raise ValueError("no rows")
-    return dict(found["facts"]), found["rows"]
+def of_card(path, rows, card):
+    """The rows of one card; without a name there must be but one."""
+    cards = sorted({row["card"] for row in rows})
+    if card and card not in cards or not card and len(cards) > 1:
+        raise Unreadable(f"{path}: --card with one of {', '.join(map(repr, cards))} is expected")
+    return [row for row in rows if not card or row["card"] == card]
 
 
-def read(path):
+def read(path, card=""):
     """The page in a folder that a check wrote, or in a .json or .md file."""
     path = pathlib.Path(path)
-    if path.is_dir():
-        path = path / "rows.json"
     try:
+        facts, rows = page.load(path)
+        if path.is_dir():
+            path = next(path / name for name in page.FILES if (path / name).exists())
         text = path.read_text()
-        facts, rows = of_json(text) if path.suffix == ".json" else of_markdown(text)
-    except OSError as error:
-        raise Unreadable(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise Unreadable(f"{path}: the rows.json or the page.md of scripts/gpu-check is "
-                         "expected") from None
-    if not rows:
-        raise Unreadable(f"{path}: it has no rows; a page of scripts/gpu-check is expected")
-    if facts.get("simulated"):
+        if path.suffix != ".json":
+            add_findings(text, rows)
+        good = all(map(is_row, rows))
+    except (AttributeError, TypeError):
+        good = False
+    if not good or not rows:
+        raise Unreadable(f"{path}: no rows of scripts/gpu-check are in it")
+    if facts.get("simulated") or page.REHEARSAL in text:
         raise Unreadable(f"{path}: a rehearsal on the simulated GPU; a page of a real one is "
                          "expected")
-    return Page(path, facts, rows)
+    return Page(path, facts, of_card(path, rows, card))

@@ -77,21 +77,35 @@ class Reading(Case):
 
     def test_pages_that_cannot_be_read(self):
         page.write(self.folder, FACTS | {"simulated": True}, measured())
+        (self.folder / "empty").mkdir()
         for name, text in (("half.json", '{"facts": {}, "rows": [{"na'), ("other.json", "[]"),
-                           ("cut.json", '{"facts": {}, "rows": [{"name": "x"}]}'),
+                           ("cut.json", '{"facts": {"gpu": "x"}, "rows": [{"name": "x"}]}'),
                            ("empty.json", '{"facts": {}, "rows": []}'), ("empty.md", ""),
                            ("other.md", "# A title\n\ntext\n")):
             (self.folder / name).write_text(text)
-        for words, says in (((".",), "rehearsal"), (("half.json",), "is expected"),
-                            (("other.json",), "is expected"), (("cut.json",), "is expected"),
-                            (("empty.json",), "no rows"), (("empty.md",), "no rows"),
-                            (("other.md",), "no rows"), (("none.json",), "No such file"),
+        for words, says in (((".",), "rehearsal"), (("half.json",), "no page"),
+                            (("other.json",), "no page"), (("cut.json",), "no rows"),
+                            (("empty.json",), "no page"), (("empty.md",), "no page"),
+                            (("other.md",), "no page"), (("none.json",), "no page"),
+                            (("none.md",), "No such file"), (("empty",), "a folder with"),
+                            (("page.md", "--card", "x"), "rehearsal"),
                             (("page.md",), "rehearsal"), (("page.md", "--nothing"), "--nothing"),
                             ((COMMITTED, "--costs", "H/100"), "--costs H/100")):
             with self.subTest(words):
                 status, out, err = self.run_it(*words)
                 self.assertEqual((status, out, err.count("\n")), (2, "", 1), err)
                 self.assertIn(says, err)
+
+    def test_a_page_of_two_cards(self):
+        rows = [row("link", ("a", f"{number} GB/s"), ("b", "1 GB/s"), card=card, when="2026-11-28T10:00")
+                for number, card in ((1, "A"), (2, "B"))]
+        page.write(self.folder, FACTS, rows)
+        for name in ("rows.json", "page.md"):
+            self.assertEqual(reading.read(self.folder / name, "A").value("link", "a"), "1 GB/s")
+            self.assertEqual(reading.read(self.folder / name, "B").value("link", "a"), "2 GB/s")
+            status, _, err = self.run_it(name)
+            self.assertEqual(status, 2)
+            self.assertIn("--card with one of 'A', 'B' is expected", err)
 
     def test_a_page_without_the_rows(self):
         self.page(measured()[:2])
