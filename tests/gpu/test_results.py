@@ -97,8 +97,8 @@ class Reading(Case):
                 self.assertIn(says, err)
 
     def test_a_page_of_two_cards(self):
-        rows = [row("link", ("a", f"{number} GB/s"), ("b", "1 GB/s"), card=card, when="2026-11-28T10:00")
-                for number, card in ((1, "A"), (2, "B"))]
+        rows = [row("link", ("a", f"{number} GB/s"), ("b", "1 GB/s"), card=card,
+                    when="2026-11-28T10:00") for number, card in ((1, "A"), (2, "B"))]
         page.write(self.folder, FACTS, rows)
         for name in ("rows.json", "page.md"):
             self.assertEqual(reading.read(self.folder / name, "A").value("link", "a"), "1 GB/s")
