@@ -45,7 +45,7 @@ def record_event(session):
     session.probe("record-event")
 
 
-@row(order=150, seconds=60, cost=1, depends="probe",
+@row(order=8, seconds=60, cost=1, depends="probe",
      decides="which calls another thread may make beside a capture in the global mode")
 def capture(session):
     """Calls of another thread beside a capture in the global mode: refused, or breaking it?"""

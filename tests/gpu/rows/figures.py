@@ -20,7 +20,7 @@ def peaks(session, found):
                        "tensors", most)
 
 
-@row(order=34, seconds=90, cost=20, depends="tests/gpu/scripts/convolutions.py "
+@row(order=52, seconds=90, cost=20, depends="tests/gpu/scripts/convolutions.py "
      "tests/gpu/scripts/cudnn_log.py tests/gpu/scripts/measured.py", again=False,
      decides="the simulator's workspaces of convolutions, and what cuDNN can be asked without a "
              "card")
@@ -43,7 +43,7 @@ def cudnn(session):
         peaks(session, both)
 
 
-@row(order=36, seconds=90, cost=20, again=False,
+@row(order=54, seconds=90, cost=20, again=False,
      depends="tests/gpu/scripts/workspaces.py tests/gpu/scripts/measured.py",
      decides="the simulator's sizes of recurrent layers, of attention and of cuBLAS")
 def workspaces(session):
@@ -54,7 +54,7 @@ def workspaces(session):
         session.data(told.collect(session, "workspaces", run))
 
 
-@row(order=38, seconds=90, cost=20, again=False,
+@row(order=56, seconds=90, cost=20, again=False,
      depends="tests/gpu/scripts/kernel_times.py tests/gpu/scripts/measured.py",
      decides="the curves of a model of step times")
 def cost_table(session):
@@ -68,7 +68,7 @@ def cost_table(session):
         session.timing(f"{entry['call']}: time of the CPU", f"{entry['us']:.2f} us")
 
 
-@row(order=18, seconds=90, cost=15, again=False,
+@row(order=46, seconds=90, cost=15, again=False,
      depends="library python tests/gpu/scripts/on_host.py tests/gpu/scripts/measured.py",
      decides="how much the planner and the simulator charge for an operand that stays on the host")
 def in_place_torch(session):

@@ -112,7 +112,7 @@ def profiler(session):
         training.report(session, "under spillway" if preload else "bare", run)
 
 
-@row(order=60, seconds=500, cost=130, again=False, depends="library tests/torch",
+@row(order=70, seconds=500, cost=130, again=False, depends="library tests/torch",
      decides="every script of `tests/torch` in all modes")
 def corpus(session):
     """Every script of tests/torch in all modes: it ends well, and PyTorch's figures agree."""

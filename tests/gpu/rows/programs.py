@@ -41,7 +41,7 @@ def sharing(session):
             session.figure(f"{words[0]}: {subject}", value)
 
 
-@row(order=370, seconds=120, cost=7, beside=True, depends="library command programs",
+@row(order=15, seconds=120, cost=7, beside=True, depends="library command programs",
      decides="that memory goes to the host and comes back with its content, when a program pauses "
              "itself and when `spillway pause` does, and that graphs replay right then")
 def pauses(session):
@@ -84,7 +84,7 @@ def exits(session):
                       f"status {sorted(set(statuses))}, longest {longest:.1f} s")
 
 
-@row(order=40, seconds=240, cost=45, depends="library tests/tools tests/traces",
+@row(order=60, seconds=240, cost=45, depends="library tests/tools tests/traces",
      decides="speed and footprint on recorded traces")
 def replay(session):
     """Recorded traces of real models, replayed bare and under spillway, content checked."""

@@ -85,7 +85,7 @@ def both_ways_small(session):
     session.probe("both-ways", seconds=40)
 
 
-@row(order=8, seconds=60, cost=5, depends="probe",
+@row(order=58, seconds=60, cost=5, depends="probe",
      decides="what the simulator's clock and the planner charge kernels and launches")
 def cost_curves(session):
     """Launches of kernels and graphs; kernels, memset and memcpy by size, 4 KiB to 1 GiB.
@@ -98,7 +98,7 @@ def cost_curves(session):
     session.probe("curves", seconds=40)
 
 
-@row(order=9, seconds=120, cost=10, again=False, depends="probe",
+@row(order=32, seconds=120, cost=10, again=False, depends="probe",
      decides="from where host chunks come, of what size, and whether huge pages are worth a design")
 def host_pages(session):
     """Host memory by how its pages were made: chunks by place and size, registered, huge pages.

@@ -80,21 +80,21 @@ def at_share(session, share):
                           f"{overlap}: losses")
 
 
-@row(order=12, seconds=240, cost=20, depends=DEPENDS,
+@row(order=40, seconds=240, cost=20, depends=DEPENDS,
      decides="the simulator's factors for moves, and where the time of a step goes in each mode")
 def spill_short_90(session):
     """Ten steps of GPT-2 small on 90 % of the memory in each overlap mode, step by step."""
     at_share(session, 90)
 
 
-@row(order=14, seconds=240, cost=20, depends=DEPENDS,
+@row(order=42, seconds=240, cost=20, depends=DEPENDS,
      decides="the same where a quarter of the memory is missing")
 def spill_short_75(session):
     """Ten steps of GPT-2 small on 75 % of the memory in each overlap mode, step by step."""
     at_share(session, 75)
 
 
-@row(order=16, seconds=240, cost=20, depends=DEPENDS,
+@row(order=44, seconds=240, cost=20, depends=DEPENDS,
      decides="whether steps of new lengths are slower under spillway, and whether by its calls")
 def varying_lengths(session):
     """24 steps of varying lengths with checkpointing: time, length and driver calls of each."""

@@ -253,7 +253,7 @@ def host_refused(session):
             words, preload=True, options=options | limit(whole, 85)))
 
 
-@row(order=50, seconds=240, cost=40, beside=True,
+@row(order=35, seconds=240, cost=40, beside=True,
      depends="library tests/gpu/scripts/exits.py",
      decides="that no end of a process hangs or changes its status")
 def process_exits(session):
