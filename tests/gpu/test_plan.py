@@ -2,8 +2,10 @@
 """The plan of gpu-check: what is packed into which call, what earlier pages settle, what rows cost,
 and how pages are joined. Runs no row."""
 import dataclasses
+import inspect
 import json
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -131,21 +133,37 @@ class Settled(unittest.TestCase):
 
 class Fingerprints(unittest.TestCase):
     def test_what_a_row_depends_on(self):
-        """Every word is a name or a path of files; the probe is all of it, and no simulator is."""
+        """Every word is a name or a path of files; no simulator is among them."""
         for row in TABLE.values():
             for word in row.depends:
                 self.assertTrue(word in fingerprint.CODE or fingerprint.files(
                     dataclasses.replace(row, depends=(word,))), f"{row.name}: {word}")
-        files = [str(path.relative_to(fingerprint.SOURCE))
-                 for path in fingerprint.files(TABLE["tiers"])]
-        self.assertEqual({name.rpartition("/")[0] for name in files}, {"tests/gpu/probe"})
-        self.assertIn("tests/gpu/probe/tiers.c", files)
         files = [str(path.relative_to(fingerprint.SOURCE))
                  for path in fingerprint.files(TABLE["spill"])]
         self.assertIn("src/preload.c", files)
         self.assertFalse([name for name in files if name.startswith(("src/sim", "src/cli"))])
         self.assertTrue([path for path in fingerprint.files(TABLE["doctor"])
                          if path.is_relative_to(fingerprint.SOURCE / "src/cli")])
+
+    def test_rows_of_the_probe(self):
+        """Such a row depends on the files that have its sections, on what these include and on what
+        all share, but on no other section."""
+        probe = fingerprint.SOURCE / "tests/gpu/probe"
+        has = {path: set(re.findall(r"(?m)^void section_(\w+)\(", path.read_text()))
+               for path in probe.glob("*.c")}
+        for row in TABLE.values():
+            used = {name.replace("-", "_") for name in re.findall(
+                r'session\.probe\("([\w-]+)"', inspect.getsource(row.function))}
+            files = set(fingerprint.files(row))
+            self.assertEqual({path for path, sections in has.items() if sections & used},
+                             files & {path for path in has if has[path]}, row.name)
+            self.assertLessEqual({path for path in has if used and not has[path]} - files,
+                                 {probe / "main.c"})
+            for path in files if used else ():
+                for name in re.findall(r'#include "([\w/]+\.h)"', path.read_text()):
+                    self.assertTrue(name == "sections.h" or {
+                        probe / name, fingerprint.SOURCE / "src" / name} & files,
+                        f"{row.name}: {path.name} includes {name}")
 
     def test_it_is_of_the_content(self):
         with tempfile.TemporaryDirectory() as folder:

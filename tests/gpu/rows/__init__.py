@@ -4,8 +4,12 @@ import typing
 
 
 # What the outcome of a row depends on: (files and folders, but not these), by the names in
-# `depends`. Any other word there is a path. The function of the row always counts.
-CODE = {"probe": (("tests/gpu/probe",), ()),
+# `depends`. Any other word there is a path. The function of the row always counts. "probe" is what
+# all sections of the probe share, without the list of them: a row names the file of its own.
+CODE = {"probe": (("tests/gpu/probe/*.h", "tests/gpu/probe/*.ptx",
+                   *(f"tests/gpu/probe/{name}.c"
+                     for name in ("report", "memory", "kernels", "background"))),
+                  ("tests/gpu/probe/sections.h",)),
         "library": (("src", "include"), ("src/sim", "src/cli")),
         "command": (("src/cli",), ()),
         "programs": (("tests/preload/**/*.[ch]", "tests/spill/*.[ch]"), ())}

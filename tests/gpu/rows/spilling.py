@@ -4,7 +4,7 @@ import machine
 from rows import row
 
 
-@row(order=1, seconds=60, cost=11, depends="probe",
+@row(order=1, seconds=60, cost=11, depends="probe tests/gpu/probe/unmap_then_copy.c",
      decides="whether a block can be unmapped first and then copied through a second address, so "
              "that no hidden write is lost, and what that costs")
 def unmap_then_copy(session):
@@ -15,7 +15,7 @@ def unmap_then_copy(session):
     session.probe("unmap-then-copy", seconds=40)
 
 
-@row(order=2, seconds=90, cost=6, again=False, depends="probe",
+@row(order=2, seconds=90, cost=6, again=False, depends="probe tests/gpu/probe/fault.c",
      decides="what a program sees that touches evicted memory without naming it")
 def fault_kind(session):
     """Kernels touch addresses where nothing is mapped: which error, from which call, when.
@@ -28,7 +28,7 @@ def fault_kind(session):
         session.figure(f"{kind}: the kernel's log", said[0])
 
 
-@row(order=3, seconds=60, cost=9, depends="probe",
+@row(order=3, seconds=60, cost=9, depends="probe tests/gpu/probe/launch_beside.c",
      decides="whether a thread of its own may map and set access while the program launches")
 def launch_beside_vmm(session):
     """Launches of one thread while another maps, sets access and unmaps chunks of 2 and 64 MiB.
@@ -38,7 +38,7 @@ def launch_beside_vmm(session):
     session.probe("launch-beside", seconds=40)
 
 
-@row(order=4, seconds=60, cost=4, depends="probe",
+@row(order=4, seconds=60, cost=4, depends="probe tests/gpu/probe/in_place.c",
      decides="what use in place is charged: bytes once, or bytes times reads")
 def in_place(session):
     """Kernels with operands on host chunks, a matrix product too: how often do they cross the link?
@@ -51,7 +51,7 @@ def in_place(session):
     session.probe("in-place", seconds=40)
 
 
-@row(order=5, seconds=60, cost=5, depends="probe",
+@row(order=5, seconds=60, cost=5, depends="probe tests/gpu/probe/managed.c src/common/clock.h",
      decides="whether an engine on managed memory is worth a design")
 def managed(session):
     """Managed memory of 2 GiB, prefetched out, in and both, by 2 to 256 MiB, beside a kernel too.
@@ -63,7 +63,9 @@ def managed(session):
     session.probe("managed", seconds=40)
 
 
-@row(order=6, seconds=60, cost=2, depends="probe",
+@row(order=6, seconds=60, cost=2,
+     depends="probe tests/gpu/probe/poll.c src/common/backoff.h src/common/clock.h "
+             "src/common/sleep.h",
      decides="how a thread waits for a copy while the program is held back")
 def poll_cost(session):
     """From the end of a copy of 100 us to the knowledge of it, by the way of waiting; CPU time.
@@ -75,7 +77,7 @@ def poll_cost(session):
     session.probe("poll", seconds=40)
 
 
-@row(order=7, seconds=60, cost=4, depends="probe",
+@row(order=7, seconds=60, cost=4, depends="probe tests/gpu/probe/both_ways.c",
      decides="whether small copies beside the program cost it anything")
 def both_ways_small(session):
     """Copies of 8 MiB, 8 in a row, out, in and both, alone and beside a memory-bound kernel.
@@ -85,7 +87,7 @@ def both_ways_small(session):
     session.probe("both-ways", seconds=40)
 
 
-@row(order=58, seconds=60, cost=5, depends="probe",
+@row(order=58, seconds=60, cost=5, depends="probe tests/gpu/probe/curves.c",
      decides="what the simulator's clock and the planner charge kernels and launches")
 def cost_curves(session):
     """Launches of kernels and graphs; kernels, memset and memcpy by size, 4 KiB to 1 GiB.
@@ -98,7 +100,8 @@ def cost_curves(session):
     session.probe("curves", seconds=40)
 
 
-@row(order=32, seconds=120, cost=10, again=False, depends="probe",
+@row(order=32, seconds=120, cost=10, again=False,
+     depends="probe tests/gpu/probe/host_pages.c tests/gpu/probe/cost.c",
      decides="from where host chunks come, of what size, and whether huge pages are worth a design")
 def host_pages(session):
     """Host memory by how its pages were made: chunks by place and size, registered, huge pages.
