@@ -55,7 +55,7 @@ struct mode_text {
 /* How PyTorch's memory is served, and why. The text may be in `ret_why`. */
 static struct mode_text torch_text(char *ret_why, size_t capacity)
 {
-    const struct spw_torch *torch = &spw_process.torch;
+    const struct spw_track_torch *torch = &spw_process.torch;
 
     switch (atomic_load(&torch->state)) {
     case SPW_TORCH_TENSORS:
@@ -86,11 +86,11 @@ static struct mode_text mode_text(enum spw_mode mode, char *ret_why, size_t capa
     switch (mode) {
     case SPW_MODE_OBSERVE:
         return (struct mode_text){
-            "observe",
-            "SPILLWAY_MODE=observe; limits and accounting only; the driver allocates", true};
+            "observe", "SPILLWAY_MODE=observe; limits and accounting only; the driver allocates",
+            true};
     case SPW_MODE_SEGMENT:
-        return (struct mode_text){
-            "segment", "SPILLWAY_MODE=segment; unavailable: per-tensor placement", true};
+        return (struct mode_text){"segment",
+                                  "SPILLWAY_MODE=segment; unavailable: per-tensor placement", true};
     default:
         return torch_text(ret_why, capacity);
     }
@@ -366,7 +366,8 @@ static void start(struct spw_process *process)
         driver->calls[i] = stats->devices[i].driver_calls;
     }
     name_rules();
-    spw_stats_start(stats, text.name, text.why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
+    spw_stats_start(stats, text.name, text.why,
+                    spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
                     (enum spw_summary)spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).word,
                     process->device_count);
     start_record(driver);

@@ -32,8 +32,8 @@ static enum spw_serve_outcome fail_open(const struct spw_track_request *request)
 
 /* The real driver allocates, up to the limit; blocks of the pool make room for it. `shares`: for a
  * library that shares the memory; else in observe mode. */
-static __attribute__((noinline)) enum spw_serve_outcome charge(struct spw_pool *pool,
-                                                     struct spw_track_request *request, bool shares)
+static __attribute__((noinline)) enum spw_serve_outcome
+charge(struct spw_pool *pool, struct spw_track_request *request, bool shares)
 {
     enum spw_err err = spw_track_spill_charge(
         request->device, pool, spw_serve_account_round(request->asked.bytes), request->asked.site);
@@ -322,8 +322,8 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
 /* Serves a stream-ordered request. `named`: the memory pool that the call names; NULL: the current
  * pool of the stream's device. ret_request->device is NULL when the stream is unknown. */
 static enum spw_serve_outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool named,
-                                 CUstream handle, bool per_thread,
-                                 struct spw_track_request *ret_request)
+                                           CUstream handle, bool per_thread,
+                                           struct spw_track_request *ret_request)
 {
     const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
     CUmemoryPool pool = named, standard;
@@ -370,12 +370,12 @@ static enum spw_serve_outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUme
     do {                                                                                           \
         struct spw_driver *driver = spw_track_driver();                                            \
         struct spw_track_request request;                                                          \
-        enum spw_serve_outcome outcome;                                                                      \
+        enum spw_serve_outcome outcome;                                                            \
         CUresult result;                                                                           \
                                                                                                    \
         outcome = take_ordered((dptr), (bytes), (pool), (stream), (per_thread), &request);         \
-        if (SPW_LIKELY(outcome != SPW_SERVE_PASSED)) {                                                       \
-            return outcome == SPW_SERVE_TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;                     \
+        if (SPW_LIKELY(outcome != SPW_SERVE_PASSED)) {                                             \
+            return outcome == SPW_SERVE_TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;           \
         }                                                                                          \
         SPW_FORWARD(result, driver->call);                                                         \
         return request.device == NULL ? record_unknown_stream(result, (dptr), (bytes))             \
@@ -418,7 +418,7 @@ CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesi
 /* Frees a block of ours in the order of a stream; `stream` NULL: after all work that was submitted
  * to the device. */
 CUresult spw_serve_free_block(const struct spw_device *device, struct spw_pool *pool,
-                                  CUdeviceptr address, const struct spw_stream *stream)
+                              CUdeviceptr address, const struct spw_stream *stream)
 {
     struct spw_migrate *tier =
         SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&device->tier) : NULL;

@@ -80,8 +80,8 @@ static const struct spw_stream *present(int device, const struct spw_serve_order
     if (SPW_UNLIKELY(order->stream.thread_bound)) {
         return NULL;
     }
-    if (SPW_LIKELY(order->generation == atomic_load_explicit(&spw_process.streams.generation,
-                                                             memory_order_acquire))) {
+    if (SPW_LIKELY(order->generation ==
+                   atomic_load_explicit(&spw_process.streams.generation, memory_order_acquire))) {
         return &order->stream;
     }
     info = spw_track_stream_get(order->stream.handle, false);

@@ -47,14 +47,13 @@ struct spw_torch_stat {
 
 enum { SPW_TORCH_ALL, SPW_TORCH_SMALL, SPW_TORCH_LARGE, SPW_TORCH_KINDS };
 
-typedef struct spw_torch_stat spw_torch_stats[SPW_TORCH_KINDS];
-
 /* The beginning of c10::CachingDeviceAllocator::DeviceStats. The row of a version says where others
  * of its figures are, and the table of the private pools, if it has one: a ska::flat_hash_map,
  * whose entries are to be deleted if it has more than one. */
 struct spw_torch_figures {
-    spw_torch_stats allocation, segment, active, inactive_split;
-    spw_torch_stats allocated_bytes, reserved_bytes;
+    struct spw_torch_stat allocation[SPW_TORCH_KINDS], segment[SPW_TORCH_KINDS];
+    struct spw_torch_stat active[SPW_TORCH_KINDS], inactive_split[SPW_TORCH_KINDS];
+    struct spw_torch_stat allocated_bytes[SPW_TORCH_KINDS], reserved_bytes[SPW_TORCH_KINDS];
 };
 
 struct spw_torch_table {

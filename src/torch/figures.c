@@ -5,8 +5,9 @@
 #include <string.h>
 
 static struct {
-    spw_torch_stats own[SPW_TORCH_FIGURES]; /* of the tensors; the peaks are those of both parts */
-    int64_t native[SPW_TORCH_FIGURES][SPW_TORCH_KINDS]; /* current, of the native part */
+    struct spw_torch_stat own[SPW_TORCH_FIGURES][SPW_TORCH_KINDS]; /* of the tensors; the peaks are
+                                                                      those of both parts */
+    int64_t native[SPW_TORCH_FIGURES][SPW_TORCH_KINDS];            /* current, of the native part */
     int64_t native_reserved;
     struct spw_torch_stat reserved; /* as the program last asked for it */
     int64_t chunks_peak;

@@ -18,8 +18,9 @@ enum spw_torch_figure {
     SPW_TORCH_FIGURES
 };
 
-/* A tensor of `bytes`, `asked` of them by the program, was allocated (sign 1) or freed (-1). Freed
- * memory that another stream still uses stays active until spw_torch_figures_inactive. */
+/* A tensor of `bytes`, `asked` of them by the program, was allocated (`sign` 1) or freed (-1).
+ * Memory that is freed while another stream uses it stays active, until spw_torch_figures_inactive.
+ */
 void spw_torch_figures_count(int device, int sign, uint64_t bytes, uint64_t asked, bool active);
 void spw_torch_figures_inactive(int device, uint64_t bytes);
 
@@ -39,5 +40,6 @@ void spw_torch_figures_native(const struct spw_torch_row *row, int device, const
 /* Adds the tensors to the native part's figures, which the program asked for. */
 void spw_torch_figures_add(const struct spw_torch_row *row, int device, void *native);
 
+/* The peaks begin again at the present figures, the sums at 0. */
 void spw_torch_figures_reset_peaks(int device);
 void spw_torch_figures_reset_accumulated(int device);

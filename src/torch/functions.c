@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "serve/direct.h"
 #include "torch/figures.h"
+#include "torch/place.h"
 #include "torch/share.h"
 #include "torch/snapshot.h"
 #include "torch/tensors.h"
@@ -21,10 +22,10 @@ struct spw_torch_library spw_torch;
 
 /* What makes all requests the native allocator's. */
 enum special {
-    IN_POOL = 1 << 8,      /* once for each private pool or capture that is open */
-    WITHOUT_CACHE = 1,     /* enable(False) */
-    WITH_HISTORY = 2,      /* it records its history */
-    WITH_TRACKERS = 4,     /* others are told of its segments */
+    IN_POOL = 1 << 8,  /* once for each private pool or capture that is open */
+    WITHOUT_CACHE = 1, /* enable(False) */
+    WITH_HISTORY = 2,  /* it records its history */
+    WITH_TRACKERS = 4, /* others are told of its segments */
 };
 
 static _Atomic int special;
@@ -37,16 +38,14 @@ static _Atomic uint64_t native_devices;
 
 /* Calls the native allocator's function that `ours` stands in the place of:
  * NATIVE(RAW_ALLOC, raw_alloc)(self, bytes). */
-#define NATIVE(function, ours) \
+#define NATIVE(function, ours)                                                                     \
     ((__typeof__(ours) *)spw_torch.table[spw_torch.row->slots[SPW_TORCH_##function]])
 
-typedef struct spw_torch_object object;
-
-static void *get_device_stats(void *ret, object *self, int8_t device);
-static void empty_cache(object *self, struct spw_torch_pool_id id);
-typedef double get_memory_fraction_function(object *self, int8_t device);
-static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, object *self,
-                                           size_t bytes);
+static void *get_device_stats(void *ret, struct spw_torch_object *self, int8_t device);
+static void empty_cache(struct spw_torch_object *self, struct spw_torch_pool_id id);
+typedef double get_memory_fraction_function(struct spw_torch_object *self, int8_t device);
+static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret,
+                                           struct spw_torch_object *self, size_t bytes);
 
 /* ---- the native part ---- */
 
@@ -97,8 +96,8 @@ static void note_allocated(void)
 static void say_native(void)
 {
     int8_t device = 0;
-    bool in_pool = atomic_load(&special) >= IN_POOL ||
-                   atomic_load(&spw_track_driver()->captures_open) > 0;
+    bool in_pool =
+        atomic_load(&special) >= IN_POOL || atomic_load(&spw_track_driver()->captures_open) > 0;
 
     if (spw_track_native != SPW_NATIVE_REFUSED) {
         spw_track_native = in_pool ? SPW_NATIVE_PRIVATE : SPW_NATIVE_CACHES;
@@ -183,7 +182,8 @@ static void empty_native(int device, uint64_t bytes)
 
 /* Asks the pool. A thread without a context gets one, as from the runtime's first allocation; and
  * memory that other streams still use is waited for before the program is refused. */
-static enum spw_err ask(const struct spw_serve_request *request, struct spw_torch_tensor *ret_tensor)
+static enum spw_err ask(const struct spw_serve_request *request,
+                        struct spw_torch_tensor *ret_tensor)
 {
     uint64_t *address = &ret_tensor->address;
     struct spw_serve_order *order = &ret_tensor->order;
@@ -216,10 +216,10 @@ static bool is_sound(int device)
     }
     if (spw_torch.row->slots[SPW_TORCH_GET_MEMORY_FRACTION] >= 0) {
         fraction = NATIVE(GET_MEMORY_FRACTION, get_memory_fraction_function)(spw_torch.native,
-                                                                    (int8_t)device);
+                                                                             (int8_t)device);
     }
     if (!(fraction > 0 && fraction <= 1)) {
-        spw_torch_take_out();
+        spw_torch_place_take_out(&spw_torch);
         return false;
     }
     atomic_store(&fractions[device], fraction < 1 ? fraction : 0);
@@ -230,11 +230,8 @@ static bool is_sound(int device)
 /* A tensor of the pool; NULL: the native allocator is to be asked. */
 static void *take(size_t bytes, int device, CUstream stream, const void *caller)
 {
-    const struct spw_serve_request request = {.device = device,
-                                              .stream = stream,
-                                              .bytes = bytes,
-                                              .api = "PyTorch",
-                                              .caller = caller};
+    const struct spw_serve_request request = {
+        .device = device, .stream = stream, .bytes = bytes, .api = "PyTorch", .caller = caller};
     struct spw_torch_tensor tensor = {.asked = bytes, .bytes = rounded(bytes), .device = device};
 
     if (device >= spw_process.device_count || !is_sound(device)) {
@@ -304,7 +301,7 @@ static void delete_memory(void *memory)
 }
 
 static __attribute__((noinline)) struct spw_torch_data_ptr *
-allocate_natively(struct spw_torch_data_ptr *ret, object *self, size_t bytes)
+allocate_natively(struct spw_torch_data_ptr *ret, struct spw_torch_object *self, size_t bytes)
 {
     SPW_TORCH_PASSES_ERRORS;
     say_native();
@@ -316,8 +313,8 @@ allocate_natively(struct spw_torch_data_ptr *ret, object *self, size_t bytes)
     return ret;
 }
 
-static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, object *self,
-                                           size_t bytes)
+static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret,
+                                           struct spw_torch_object *self, size_t bytes)
 {
     const void *caller = __builtin_return_address(0);
     int8_t device = 0;
@@ -334,14 +331,14 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, objec
     return ret;
 }
 
-static spw_torch_deleter *raw_deleter(object *self)
+static spw_torch_deleter *raw_deleter(struct spw_torch_object *self)
 {
     spw_torch_deleter *native = NATIVE(RAW_DELETER, raw_deleter)(self);
 
     return native == spw_torch.deleter ? delete_memory : native;
 }
 
-static void *raw_alloc(object *self, size_t bytes)
+static void *raw_alloc(struct spw_torch_object *self, size_t bytes)
 {
     SPW_TORCH_PASSES_ERRORS;
     const void *caller = __builtin_return_address(0);
@@ -359,7 +356,7 @@ static void *raw_alloc(object *self, size_t bytes)
     return memory;
 }
 
-static void *raw_alloc_with_stream(object *self, size_t bytes, CUstream stream)
+static void *raw_alloc_with_stream(struct spw_torch_object *self, size_t bytes, CUstream stream)
 {
     SPW_TORCH_PASSES_ERRORS;
     const void *caller = __builtin_return_address(0);
@@ -377,7 +374,7 @@ static void *raw_alloc_with_stream(object *self, size_t bytes, CUstream stream)
     return memory;
 }
 
-static void raw_delete(object *self, void *memory)
+static void raw_delete(struct spw_torch_object *self, void *memory)
 {
     delete_memory(memory);
 }
@@ -385,7 +382,7 @@ static void raw_delete(object *self, void *memory)
 /* ---- streams and addresses ---- */
 
 /* The native allocator ignores memory that has not its own deleter. */
-static void record_stream(object *self, const struct spw_torch_data_ptr *memory,
+static void record_stream(struct spw_torch_object *self, const struct spw_torch_data_ptr *memory,
                           struct spw_torch_stream stream)
 {
     struct spw_torch_data_ptr native;
@@ -401,7 +398,7 @@ static void record_stream(object *self, const struct spw_torch_data_ptr *memory,
     }
 }
 
-static void *get_base_allocation(object *self, void *memory, size_t *ret_bytes)
+static void *get_base_allocation(struct spw_torch_object *self, void *memory, size_t *ret_bytes)
 {
     struct spw_torch_tensor tensor;
 
@@ -416,7 +413,7 @@ static void *get_base_allocation(object *self, void *memory, size_t *ret_bytes)
 
 /* ---- figures ---- */
 
-static void *get_device_stats(void *ret, object *self, int8_t device)
+static void *get_device_stats(void *ret, struct spw_torch_object *self, int8_t device)
 {
     (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(ret, self, device);
     spw_lock(&spw_locks.tensors);
@@ -425,7 +422,7 @@ static void *get_device_stats(void *ret, object *self, int8_t device)
     return ret;
 }
 
-static void reset_accumulated_stats(object *self, int8_t device)
+static void reset_accumulated_stats(struct spw_torch_object *self, int8_t device)
 {
     NATIVE(RESET_ACCUMULATED_STATS, reset_accumulated_stats)(self, device);
     spw_lock(&spw_locks.tensors);
@@ -433,7 +430,7 @@ static void reset_accumulated_stats(object *self, int8_t device)
     spw_unlock(&spw_locks.tensors);
 }
 
-static void reset_peak_stats(object *self, int8_t device)
+static void reset_peak_stats(struct spw_torch_object *self, int8_t device)
 {
     NATIVE(RESET_PEAK_STATS, reset_peak_stats)(self, device);
     spw_serve_direct_reset_peak(device);
@@ -442,7 +439,8 @@ static void reset_peak_stats(object *self, int8_t device)
     spw_unlock(&spw_locks.tensors);
 }
 
-static void *snapshot(void *ret, object *self, struct spw_torch_pool_id id, bool traces)
+static void *snapshot(void *ret, struct spw_torch_object *self, struct spw_torch_pool_id id,
+                      bool traces)
 {
     (void)NATIVE(SNAPSHOT, snapshot)(ret, self, id, traces);
     if (!spw_torch.row->by_pool || (id.first == 0 && id.second == 0)) {
@@ -453,13 +451,13 @@ static void *snapshot(void *ret, object *self, struct spw_torch_pool_id id, bool
 
 /* ---- limits ---- */
 
-static void set_memory_fraction(object *self, double fraction, int8_t device)
+static void set_memory_fraction(struct spw_torch_object *self, double fraction, int8_t device)
 {
     NATIVE(SET_MEMORY_FRACTION, set_memory_fraction)(self, fraction, device);
     atomic_store(&fractions[device], fraction < 1 ? fraction : 0);
 }
 
-static void empty_cache(object *self, struct spw_torch_pool_id id)
+static void empty_cache(struct spw_torch_object *self, struct spw_torch_pool_id id)
 {
     bool all = !spw_torch.row->by_pool || (id.first == 0 && id.second == 0);
 
@@ -484,20 +482,21 @@ static void set_special(enum special bit, bool on)
     }
 }
 
-static void enable(object *self, bool on)
+static void enable(struct spw_torch_object *self, bool on)
 {
     NATIVE(ENABLE, enable)(self, on);
     set_special(WITHOUT_CACHE, !on);
 }
 
-static void begin_allocate_to_pool(object *self, int8_t device, struct spw_torch_pool_id id,
-                                   void *filter)
+static void begin_allocate_to_pool(struct spw_torch_object *self, int8_t device,
+                                   struct spw_torch_pool_id id, void *filter)
 {
     atomic_fetch_add(&special, IN_POOL);
     NATIVE(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)(self, device, id, filter);
 }
 
-static void end_allocate_to_pool(object *self, int8_t device, struct spw_torch_pool_id id)
+static void end_allocate_to_pool(struct spw_torch_object *self, int8_t device,
+                                 struct spw_torch_pool_id id)
 {
     NATIVE(END_ALLOCATE_TO_POOL, end_allocate_to_pool)(self, device, id);
     atomic_fetch_sub(&special, IN_POOL);
@@ -513,8 +512,8 @@ static void tell_native(const char *why)
     }
 }
 
-static void record_history(object *self, bool on, void *recorder, size_t most, uint64_t when,
-                           uint64_t clear, const void *skipped)
+static void record_history(struct spw_torch_object *self, bool on, void *recorder, size_t most,
+                           uint64_t when, uint64_t clear, const void *skipped)
 {
     if (on) {
         tell_native("PyTorch records the history of its memory");
@@ -523,7 +522,7 @@ static void record_history(object *self, bool on, void *recorder, size_t most, u
     NATIVE(RECORD_HISTORY, record_history)(self, on, recorder, most, when, clear, skipped);
 }
 
-static void attach_trace_tracker(object *self, void *tracker)
+static void attach_trace_tracker(struct spw_torch_object *self, void *tracker)
 {
     tell_native("a library follows the segments of PyTorch");
     set_special(WITH_TRACKERS, true);
@@ -532,8 +531,8 @@ static void attach_trace_tracker(object *self, void *tracker)
 
 /* ---- private pools and other processes ---- */
 
-static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret, object *self,
-                                       int8_t device, void *state)
+static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret,
+                                       struct spw_torch_object *self, int8_t device, void *state)
 {
     (void)NATIVE(SET_CHECKPOINT_POOL_STATE, set_checkpoint_pool_state)(ret, self, device, state);
     for (struct spw_torch_data_ptr *at = ret->allocated.begin;
@@ -546,7 +545,7 @@ static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret, object 
     return ret;
 }
 
-static void *share_ipc_handle(void *ret, object *self, void *memory)
+static void *share_ipc_handle(void *ret, struct spw_torch_object *self, void *memory)
 {
     struct spw_torch_tensor tensor;
 

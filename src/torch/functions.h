@@ -6,9 +6,5 @@
 /* The library that was found. Written once, before the functions are in place. */
 extern struct spw_torch_library spw_torch;
 
-/* Puts PyTorch's own table back: the allocator does not answer as it should. Before the first
- * tensor of the pool only. */
-void spw_torch_take_out(void);
-
 /* Puts our functions into a copy of its table, which has row->functions places. */
 void spw_torch_functions_fill(spw_torch_code **table);

@@ -164,8 +164,7 @@ static bool has_functions(uintptr_t table, const struct spw_torch_row *row)
 static bool answers(const struct spw_torch_library *library)
 {
     const int *slots = library->row->slots;
-    bool (*initialized)(void *) =
-        (bool (*)(void *))library->table[slots[SPW_TORCH_INITIALIZED]];
+    bool (*initialized)(void *) = (bool (*)(void *))library->table[slots[SPW_TORCH_INITIALIZED]];
     void *(*name)(void *, void *) =
         (void *(*)(void *, void *))library->table[slots[SPW_TORCH_GET_NAME]];
     struct {
@@ -206,17 +205,17 @@ static enum spw_torch_found look_at(struct spw_torch_library *library, const voi
         !answers(library)) {
         return SPW_TORCH_DIFFERENT;
     }
-    library->deleter = ((spw_torch_deleter * (*)(void *))
-                            library->table[library->row->slots[SPW_TORCH_RAW_DELETER]])(
-        library->native);
+    library->deleter =
+        ((spw_torch_deleter * (*)(void *))
+             library->table[library->row->slots[SPW_TORCH_RAW_DELETER]])(library->native);
     return library->deleter != NULL ? SPW_TORCH_FOUND : SPW_TORCH_DIFFERENT;
 }
 
 /* ---- other functions ---- */
 
-#define FIND(member, name) \
-    ((library->member = (__typeof__(library->member))(uintptr_t)spw_driver_dl_symbol(handle, \
-                                                                                     name)) != NULL)
+#define FIND(member, name)                                                                         \
+    ((library->member =                                                                            \
+          (__typeof__(library->member))(uintptr_t)spw_driver_dl_symbol(handle, name)) != NULL)
 
 static bool find_functions(struct spw_torch_library *library, void *handle)
 {

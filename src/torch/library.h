@@ -24,29 +24,29 @@ struct spw_torch_library {
     char version[SPW_TORCH_VERSION_TEXT]; /* "2.11.0", or "" */
     const struct spw_torch_row *row;
     struct spw_torch_object *native;
-    spw_torch_code *const *table; /* its own, as PyTorch made it */
-    spw_torch_deleter *deleter;   /* of the memory that it allocates */
+    spw_torch_code *const *table;          /* its own, as PyTorch made it */
+    spw_torch_deleter *deleter;            /* of the memory that it allocates */
     int (*get_device)(int8_t *ret_device); /* 0: done */
     struct spw_torch_stream (*current_stream)(int8_t device);
     CUstream (*stream_handle)(const struct spw_torch_stream *stream);
     /* Tells the profiler of an allocation, or with negative bytes of a free. The last word holds
      * the type of the device and its number. */
     void (*report)(void *memory, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
-    bool (*is_profiled)(void); /* report is of use */
-    const bool *traced; /* somebody follows all events: torch.cuda._sanitizer */
-    int (*bind)(void *); /* cudaFree, which with NULL only makes a context current */
-    void *(*new_memory)(size_t bytes);  /* C++'s operators */
+    bool (*is_profiled)(void);         /* report is of use */
+    const bool *traced;                /* somebody follows all events: torch.cuda._sanitizer */
+    int (*bind)(void *);               /* cudaFree, which with NULL only makes a context current */
+    void *(*new_memory)(size_t bytes); /* C++'s operators */
     void (*delete_memory)(void *memory);
 };
 
 /* What the search ended with. */
 enum spw_torch_found {
-    SPW_TORCH_ABSENT,   /* PyTorch is not loaded, or not ready */
-    SPW_TORCH_FOUND,    /* its native allocator is in force, and as the row says */
+    SPW_TORCH_ABSENT,        /* PyTorch is not loaded, or not ready */
+    SPW_TORCH_FOUND,         /* its native allocator is in force, and as the row says */
     SPW_TORCH_ASYNC_BACKEND, /* the backend cudaMallocAsync is in force */
-    SPW_TORCH_OTHER,    /* another allocator is in force, such as a pluggable one */
-    SPW_TORCH_UNKNOWN,  /* its version has no row */
-    SPW_TORCH_DIFFERENT /* it is not as the row says */
+    SPW_TORCH_OTHER,         /* another allocator is in force, such as a pluggable one */
+    SPW_TORCH_UNKNOWN,       /* its version has no row */
+    SPW_TORCH_DIFFERENT      /* it is not as the row says */
 };
 
 enum spw_torch_found spw_torch_library_find(struct spw_torch_library *ret_library);

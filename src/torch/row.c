@@ -7,8 +7,8 @@
                           private_pools)                                                           \
     {major,                                                                                        \
      minor,                                                                                        \
-     {f0,  f1,  f2,  f3,  f4,  f5,  f6,  f7,  f8,  f9,  f10,                                       \
-      f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22},                                 \
+     {f0,  f1,  f2,  f3,  f4,  f5,  f6,  f7,  f8,  f9,  f10, f11,                                  \
+      f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22},                                      \
      functions,                                                                                    \
      by_pool,                                                                                      \
      active_bytes,                                                                                 \

@@ -19,8 +19,8 @@ static size_t length_of(const struct spw_torch_shareable *handle)
     return words[0];
 }
 
-bool spw_torch_share(const struct spw_torch_library *library,
-                     const struct spw_torch_tensor *tensor, struct spw_torch_shareable *ret_handle)
+bool spw_torch_share(const struct spw_torch_library *library, const struct spw_torch_tensor *tensor,
+                     struct spw_torch_shareable *ret_handle)
 {
     const int *slots = library->row->slots;
     spw_torch_share_function *share =

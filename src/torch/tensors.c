@@ -168,8 +168,8 @@ bool spw_torch_tensors_use(uint64_t address, CUstream stream)
 }
 
 /* Calls the driver with the stream's context current. */
-static CUresult in_context(const struct use *use, CUresult (*call)(struct spw_driver *driver,
-                                                                   struct use *use),
+static CUresult in_context(const struct use *use,
+                           CUresult (*call)(struct spw_driver *driver, struct use *use),
                            struct use *changed)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -186,12 +186,12 @@ static CUresult in_context(const struct use *use, CUresult (*call)(struct spw_dr
 
 static CUresult record_event(struct spw_driver *driver, struct use *use)
 {
-    CUresult result = SPW_DRIVER_CALL(driver, use->device, cuEventCreate, &use->event,
-                                      CU_EVENT_DISABLE_TIMING);
+    CUresult result =
+        SPW_DRIVER_CALL(driver, use->device, cuEventCreate, &use->event, CU_EVENT_DISABLE_TIMING);
 
-    return result == CUDA_SUCCESS ? SPW_DRIVER_CALL(driver, use->device, cuEventRecord, use->event,
-                                                    use->stream.handle)
-                                  : result;
+    return result == CUDA_SUCCESS
+               ? SPW_DRIVER_CALL(driver, use->device, cuEventRecord, use->event, use->stream.handle)
+               : result;
 }
 
 static CUresult end_event(struct spw_driver *driver, struct use *use)

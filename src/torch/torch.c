@@ -1,47 +1,16 @@
 #include "torch/torch.h"
 
-#include "common/log.h"
+#include "common/options.h"
 #include "torch/functions.h"
-#include "track/native.h"
+#include "torch/place.h"
 #include "track/process.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* The table in PyTorch's place: before the functions come the words of its type. */
-static struct {
-    spw_torch_code *type[2];
-    spw_torch_code *functions[SPW_TORCH_TABLE_MOST];
-} ours;
 
 /* PyTorch caches nothing at all where this variable is set. */
 static bool is_uncached(void)
 {
-    return getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL;
-}
-
-/* Puts the functions in place: one word changes. */
-static void put_in_place(void)
-{
-    const struct spw_torch_row *row = spw_torch.row;
-    _Atomic(spw_torch_code *const *) *place = (void *)&spw_torch.native->table;
-
-    memcpy(ours.type, spw_torch.table - 2, sizeof(ours.type));
-    memcpy(ours.functions, spw_torch.table, (size_t)row->functions * sizeof(ours.functions[0]));
-    spw_torch_functions_fill(ours.functions);
-    atomic_store(place, ours.functions);
-}
-
-void spw_torch_take_out(void)
-{
-    _Atomic(spw_torch_code *const *) *place = (void *)&spw_torch.native->table;
-
-    atomic_store(place, spw_torch.table);
-    spw_process.torch.why = "its allocator does not answer as this version's should";
-    atomic_store(&spw_process.torch.state, SPW_TORCH_SEGMENTS);
-    spw_log_always("mode segment (PyTorch %s: %s)", spw_process.torch.version,
-                   spw_process.torch.why);
+    return spw_option_environment("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL;
 }
 
 /* True for a mode in which the pool may serve tensors. */
@@ -54,8 +23,8 @@ static bool is_wanted(void)
 
 static void decide(const struct spw_torch_library *library, enum spw_torch_found found)
 {
-    struct spw_torch *torch = &spw_process.torch;
-    enum spw_torch_state state = SPW_TORCH_SEGMENTS;
+    struct spw_track_torch *torch = &spw_process.torch;
+    enum spw_track_torch_state state = SPW_TORCH_SEGMENTS;
 
     (void)snprintf(torch->version, sizeof(torch->version), "%s", library->version);
     if (found == SPW_TORCH_OTHER) {
@@ -72,7 +41,8 @@ static void decide(const struct spw_torch_library *library, enum spw_torch_found
         torch->why = "its allocator is not as this version's should be";
     } else {
         spw_torch = *library;
-        put_in_place();
+        spw_torch_functions_fill(spw_torch_place_copy(&spw_torch));
+        spw_torch_place_put(&spw_torch);
         state = SPW_TORCH_TENSORS;
     }
     atomic_store(&torch->state, state);

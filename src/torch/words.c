@@ -56,7 +56,8 @@ static bool is_error(const struct string *string, const void *end)
 /* Writes the text with other figures; false when it is not as expected. */
 static bool reword(const char *text, char *ret_text, size_t capacity)
 {
-    static const char before[] = "Of the allocated memory ", behind[] = " is allocated by PyTorch, ";
+    static const char before[] = "Of the allocated memory ",
+                      behind[] = " is allocated by PyTorch, ";
     static const char and[] = "and ", left[] = " is reserved by PyTorch but unallocated.";
     const struct spw_torch_said *said = &spw_torch_said;
     const char *first = strstr(text, before);

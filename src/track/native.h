@@ -27,8 +27,7 @@ static inline bool spw_track_native_is_refused(void)
  * initialised, as another library did that. */
 static inline void spw_track_native_meet(void)
 {
-    if (atomic_load_explicit(&spw_process.torch.state, memory_order_relaxed) ==
-            SPW_TORCH_UNSEEN &&
+    if (atomic_load_explicit(&spw_process.torch.state, memory_order_relaxed) == SPW_TORCH_UNSEEN &&
         spw_track_caller() == SPW_CALLER_PYTORCH) {
         spw_track_ops.look();
     }

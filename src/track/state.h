@@ -29,7 +29,7 @@ enum spw_process_state {
 };
 
 /* How PyTorch's memory is served. */
-enum spw_torch_state {
+enum spw_track_torch_state {
     SPW_TORCH_UNSEEN,   /* it is not loaded, as far as is known */
     SPW_TORCH_TENSORS,  /* the pool serves each tensor (torch/) */
     SPW_TORCH_SEGMENTS, /* PyTorch's cache serves tensors, and the pool its segments */
@@ -38,8 +38,8 @@ enum spw_torch_state {
 };
 
 /* What is known of PyTorch's allocator. */
-struct spw_torch {
-    _Atomic int state; /* enum spw_torch_state; stored after the rest */
+struct spw_track_torch {
+    _Atomic int state; /* enum spw_track_torch_state; stored after the rest */
     const char *why;   /* segments, though the mode asks for tensors; NULL: they were asked for */
     char version[32];
 };
@@ -232,7 +232,7 @@ struct spw_process {
     enum spw_mode mode;
     bool check;      /* SPILLWAY_CHECK: check the invariants of pools */
     bool free_waits; /* SPILLWAY_FREE_WAITS: cuMemFree waits for the device */
-    struct spw_torch torch;
+    struct spw_track_torch torch;
     int device_count;
     struct spw_device devices[SPW_DEVICES_MAX];
 

@@ -29,12 +29,12 @@ struct spw_driver *spw_track_load(bool load)
     return &driver;
 }
 
-static spw_torch_stats *stats_at(size_t offset)
+static struct spw_torch_stat *stats_at(size_t offset)
 {
-    return (spw_torch_stats *)(void *)(figures + offset);
+    return (struct spw_torch_stat *)(void *)(figures + offset);
 }
 
-#define STAT(name) (*stats_at(offsetof(struct spw_torch_figures, name)))
+#define STAT(name) stats_at(offsetof(struct spw_torch_figures, name))
 
 static void set_native(int64_t blocks, int64_t bytes, int64_t reserved)
 {
@@ -43,8 +43,8 @@ static void set_native(int64_t blocks, int64_t bytes, int64_t reserved)
     STAT(active)[SPW_TORCH_ALL].current = blocks;
     STAT(allocated_bytes)[SPW_TORCH_ALL].current = bytes;
     STAT(reserved_bytes)[SPW_TORCH_ALL].current = reserved;
-    (*stats_at(row->active_bytes))[SPW_TORCH_ALL].current = bytes;
-    (*stats_at(row->requested_bytes))[SPW_TORCH_ALL].current = bytes;
+    stats_at(row->active_bytes)[SPW_TORCH_ALL].current = bytes;
+    stats_at(row->requested_bytes)[SPW_TORCH_ALL].current = bytes;
 }
 
 static int setup(void **state)
@@ -79,15 +79,14 @@ static void test_tensors(void **state)
     check(&STAT(allocation)[SPW_TORCH_LARGE], 0, 1, 1, 1);
     check(&STAT(active)[SPW_TORCH_LARGE], 1, 1, 1, 0);
     check(&STAT(allocated_bytes)[SPW_TORCH_ALL], KIB, 4 * MIB + KIB, 4 * MIB + KIB, 4 * MIB);
-    check(&(*stats_at(row->requested_bytes))[SPW_TORCH_ALL], 1000, 4 * MIB + 999, 4 * MIB + 999,
+    check(&stats_at(row->requested_bytes)[SPW_TORCH_ALL], 1000, 4 * MIB + 999, 4 * MIB + 999,
           4 * MIB - 1);
-    check(&(*stats_at(row->active_bytes))[SPW_TORCH_ALL], 4 * MIB + KIB, 4 * MIB + KIB,
-          4 * MIB + KIB, 0);
+    check(&stats_at(row->active_bytes)[SPW_TORCH_ALL], 4 * MIB + KIB, 4 * MIB + KIB, 4 * MIB + KIB,
+          0);
     spw_torch_figures_inactive(DEVICE, 4 * MIB);
     set_native(0, 0, 0);
     spw_torch_figures_add(row, DEVICE, figures);
-    check(&(*stats_at(row->active_bytes))[SPW_TORCH_ALL], KIB, 4 * MIB + KIB, 4 * MIB + KIB,
-          4 * MIB);
+    check(&stats_at(row->active_bytes)[SPW_TORCH_ALL], KIB, 4 * MIB + KIB, 4 * MIB + KIB, 4 * MIB);
     assert_int_equal(spw_torch_figures_allocated(DEVICE), KIB);
 }
 

@@ -44,8 +44,8 @@ static void test_known_versions(void **state)
         assert_int_equal(row->minor, minor);
         assert_in_range(row->functions, SPW_TORCH_FUNCTIONS, SPW_TORCH_TABLE_MOST);
         check_slots(row);
-        check_offset(row->active_bytes, sizeof(spw_torch_stats));
-        check_offset(row->requested_bytes, sizeof(spw_torch_stats));
+        check_offset(row->active_bytes, SPW_TORCH_KINDS * sizeof(struct spw_torch_stat));
+        check_offset(row->requested_bytes, SPW_TORCH_KINDS * sizeof(struct spw_torch_stat));
         check_offset(row->device_allocs, sizeof(int64_t));
         check_offset(row->device_frees, sizeof(int64_t));
         if (row->private_pools != 0) {

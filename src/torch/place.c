@@ -1,0 +1,42 @@
+#include "torch/place.h"
+
+#include "common/log.h"
+#include "track/process.h"
+
+#include <string.h>
+
+/* Before the functions come the words of the type. */
+static struct {
+    spw_torch_code *type[2];
+    spw_torch_code *functions[SPW_TORCH_TABLE_MOST];
+} ours;
+
+spw_torch_code **spw_torch_place_copy(const struct spw_torch_library *library)
+{
+    memcpy(ours.type, library->table - 2, sizeof(ours.type));
+    memcpy(ours.functions, library->table,
+           (size_t)library->row->functions * sizeof(ours.functions[0]));
+    return ours.functions;
+}
+
+static void put(const struct spw_torch_library *library, spw_torch_code *const *table)
+{
+    _Atomic(spw_torch_code *const *) *place = (void *)&library->native->table;
+
+    atomic_store(place, table);
+}
+
+void spw_torch_place_put(const struct spw_torch_library *library)
+{
+    put(library, ours.functions);
+}
+
+void spw_torch_place_take_out(const struct spw_torch_library *library)
+{
+    struct spw_track_torch *torch = &spw_process.torch;
+
+    put(library, library->table);
+    torch->why = "its allocator does not answer as this version's should";
+    atomic_store(&torch->state, SPW_TORCH_SEGMENTS);
+    spw_log_always("mode segment (PyTorch %s: %s)", torch->version, torch->why);
+}
