@@ -149,3 +149,29 @@ bool spw_serve_direct_share(uint64_t address, CUipcMemHandle *ret_handle)
     }
     return result == CUDA_SUCCESS;
 }
+
+static bool has_room(const struct spw_counters *counters, uint64_t bytes)
+{
+    uint64_t live = spw_counter_get(&counters->live_bytes);
+    uint64_t host = spw_counter_get(&counters->host_used_bytes);
+    uint64_t on_device = live > host ? live - host : 0;
+
+    return on_device + bytes <= spw_counter_get(&counters->limit_bytes);
+}
+
+void spw_serve_direct_make_room(int device, uint64_t bytes)
+{
+    enum { MOVES_MOST = 64 };
+    struct spw_device *place = &spw_process.devices[device];
+
+    if (!spw_track_serves()) {
+        return;
+    }
+    spw_track_lease_enter();
+    for (int i = 0; i < MOVES_MOST && !has_room(place->counters, bytes); i++) {
+        if (!spw_track_spill_away(place)) {
+            break;
+        }
+    }
+    spw_track_lease_leave();
+}

@@ -35,6 +35,9 @@ void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint
 /* Gives the free memory of every pool back. */
 void spw_serve_direct_trim(void);
 
+/* Moves blocks to the host until `bytes` have room on the device, as far as that is possible. */
+void spw_serve_direct_make_room(int device, uint64_t bytes);
+
 /* Restarts the measurement of what a device's pool has reserved at most. */
 void spw_serve_direct_reset_peak(int device);
 

@@ -88,6 +88,14 @@ uint64_t spw_torch_figures_allocated(int device)
     return (uint64_t)of_both(device, SPW_TORCH_ALLOCATED_BYTES);
 }
 
+uint64_t spw_torch_figures_below_peak(int device)
+{
+    int64_t below = devices[device].own[SPW_TORCH_ALLOCATED_BYTES][SPW_TORCH_ALL].peak -
+                    of_both(device, SPW_TORCH_ALLOCATED_BYTES);
+
+    return below > 0 ? (uint64_t)below : 0;
+}
+
 uint64_t spw_torch_figures_reserved(int device)
 {
     const struct spw_counters *c = spw_process.devices[device].counters;

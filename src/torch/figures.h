@@ -27,6 +27,9 @@ void spw_torch_figures_inactive(int device, uint64_t bytes);
 /* The bytes of the tensors that are allocated, the native part's included. */
 uint64_t spw_torch_figures_allocated(int device);
 
+/* How much more was allocated, at the peak, than is now. */
+uint64_t spw_torch_figures_below_peak(int device);
+
 /* The bytes that are reserved for both parts: the pool's chunks on device and host, of which the
  * native part's segments are some. */
 uint64_t spw_torch_figures_reserved(int device);

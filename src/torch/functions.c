@@ -488,9 +488,27 @@ static void enable(struct spw_torch_object *self, bool on)
     set_special(WITHOUT_CACHE, !on);
 }
 
+/* A capture may follow, in which nothing moves: what it allocates is likely to be what the same
+ * code did before, as PyTorch asks programs to run it first. */
+static void make_room(int device)
+{
+    static const uint64_t workspaces = UINT64_C(64)
+                                       << 20; /* of libraries, on the capture's stream */
+    uint64_t bytes;
+
+    if (device >= spw_process.device_count || spw_process.devices[device].counters == NULL) {
+        return;
+    }
+    spw_lock(&spw_locks.tensors);
+    bytes = spw_torch_figures_below_peak(device);
+    spw_unlock(&spw_locks.tensors);
+    spw_serve_direct_make_room(device, bytes + workspaces);
+}
+
 static void begin_allocate_to_pool(struct spw_torch_object *self, int8_t device,
                                    struct spw_torch_pool_id id, void *filter)
 {
+    make_room(device);
     atomic_fetch_add(&special, IN_POOL);
     NATIVE(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)(self, device, id, filter);
 }

@@ -49,4 +49,6 @@ enum spw_torch_found {
     SPW_TORCH_DIFFERENT      /* it is not as the row says */
 };
 
+/* Looks for the library. *ret_library is complete where FOUND is returned; else its version may be
+ * set. */
 enum spw_torch_found spw_torch_library_find(struct spw_torch_library *ret_library);

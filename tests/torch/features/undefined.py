@@ -12,6 +12,7 @@ UNDEFINED = [
     ("stats_device_calls", "device_*", POOL, "calls of the driver that make and release chunks"),
     ("figures_of_a_random_program", "*", POOL,
      "a block of PyTorch's cache may be larger than its tensor, and counts whole"),
+    ("accelerator_memory_info", "free is less", POOL, "what the pool holds for nobody is free"),
     ("roundup_at_run_time", "allocated", POOL,
      "roundup_power2_divisions rounds sizes up in PyTorch's cache; the pool needs no rounding"),
     ("expandable_snapshot", "expandable", POOL, "tensors of the pool are no expandable segments"),
