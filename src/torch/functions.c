@@ -65,10 +65,12 @@ static void end_figures(void *figures)
     }
 }
 
-/* The native part has allocated or freed. */
+/* The native part has allocated or freed. At the end of the process it may be gone. */
 static void note_native(void)
 {
-    uint64_t left = atomic_load_explicit(&native_devices, memory_order_relaxed);
+    uint64_t left = atomic_load(&spw_process.leaving)
+                        ? 0
+                        : atomic_load_explicit(&native_devices, memory_order_relaxed);
     _Alignas(16) char figures[SPW_TORCH_FIGURES_MOST];
 
     for (int device = 0; left != 0; device++, left >>= 1) {
@@ -128,20 +130,22 @@ static uint64_t rounded(size_t bytes)
     return (bytes + 511) & ~UINT64_C(511);
 }
 
-/* True if the program's share of the memory has no room for more. */
+/* True if the program's share of the memory has no room for more. The limit is not known before the
+ * first block. */
 static bool is_beyond_share(int device, uint64_t bytes)
 {
     double fraction = atomic_load_explicit(&fractions[device], memory_order_relaxed);
     const struct spw_counters *counters = spw_process.devices[device].counters;
-    uint64_t used;
+    uint64_t used, limit;
 
     if (SPW_LIKELY(fraction == 0)) {
         return false;
     }
+    limit = spw_counter_get(&counters->limit_bytes);
     spw_lock(&spw_locks.tensors);
     used = spw_torch_figures_allocated(device);
     spw_unlock(&spw_locks.tensors);
-    return (double)(used + bytes) > fraction * (double)spw_counter_get(&counters->limit_bytes);
+    return limit > 0 && (double)(used + bytes) > fraction * (double)limit;
 }
 
 static void report(uint64_t address, int64_t bytes, int device)
