@@ -1,12 +1,8 @@
 #!/usr/bin/env python3
-"""torch.compile with CUDA graphs: trees of them, or with the argument `flat` one for each part."""
-import sys
-
+"""torch.compile with trees of CUDA graphs."""
 import torch
 from torch import nn
-import torch._inductor.config
 
-torch._inductor.config.triton.cudagraph_trees = "flat" not in sys.argv
 torch.set_float32_matmul_precision("high")
 model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 64)).cuda()
 compiled = torch.compile(model, mode="reduce-overhead")

@@ -44,8 +44,8 @@ class Graphs(unittest.TestCase):
               "optimizer's state went to the host")
         self.assertGreater(state["spilled_bytes"], 0)
 
-    def run_graphs(self, script, flags, *arguments, **settings):
-        return Run([self.interpreter, str(HERE / script), *arguments],
+    def run_graphs(self, script, flags, **settings):
+        return Run([self.interpreter, str(HERE / script)],
                    ["--seed", "1", "--memory", "2GiB", *flags], settings)
 
     def check_graphs(self, script, modes, last):
@@ -53,15 +53,15 @@ class Graphs(unittest.TestCase):
         as well."""
         plain = self.run_graphs(script, ["--no-pool"])
         self.assertEqual(plain.status, 0, plain.stderr)
-        for mode, arguments, settings in modes:
+        for mode, settings in modes:
             with self.subTest(mode, settings=settings):
-                run = self.run_graphs(script, ["--mode", mode], *arguments, **settings)
+                run = self.run_graphs(script, ["--mode", mode], **settings)
                 self.assertEqual(run.status, 0, run.stderr)
                 self.assertIn(last, run.stdout)
                 self.assertEqual(set(run.unexpected()) - set(plain.unexpected()), set())
 
     def test_graphed_callables(self):
-        modes = (("tensor", (), {}), ("segment", (), {}))
+        modes = (("tensor", {}), ("segment", {}))
         self.check_graphs("graphed_callables.py", modes, "step 3")
 
     def test_graph_trees(self):
@@ -69,8 +69,7 @@ class Graphs(unittest.TestCase):
         if reason is not None:
             self.skipTest(reason)
         expandable = {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}
-        modes = (("tensor", (), {}), ("tensor", (), expandable), ("tensor", ("flat",), {}),
-                 ("segment", (), {}), ("segment", (), expandable))
+        modes = (("tensor", {}), ("tensor", expandable), ("segment", {}))
         self.check_graphs("graph_trees.py", modes, "step 5")
 
 
