@@ -213,6 +213,15 @@ static enum spw_torch_found look_at(struct spw_torch_library *library, const voi
 
 /* ---- other functions ---- */
 
+/* A variable of the library. In a program that was linked with it, the linker may have put the
+ * variable into the executable: that one is in use then. */
+static void *find_variable(void *handle, const char *name)
+{
+    void *found = spw_driver_dl_symbol(RTLD_DEFAULT, name);
+
+    return found != NULL ? found : spw_driver_dl_symbol(handle, name);
+}
+
 #define FIND(member, name)                                                                         \
     ((library->member =                                                                            \
           (__typeof__(library->member))(uintptr_t)spw_driver_dl_symbol(handle, name)) != NULL)
@@ -223,9 +232,9 @@ static bool find_functions(struct spw_torch_library *library, void *handle)
            FIND(current_stream, "_ZN3c104cuda20getCurrentCUDAStreamEa") &&
            FIND(stream_handle, "_ZNK3c104cuda10CUDAStream6streamEv") &&
            FIND(report, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE") &&
-           FIND(is_profiled, "_ZN3c1022memoryProfilingEnabledEv") &&
-           FIND(traced, "_ZN3c104impl8GPUTrace9haveStateE") && FIND(bind, "cudaFree") &&
-           FIND(new_memory, "_Znwm") && FIND(delete_memory, "_ZdlPv");
+           FIND(is_profiled, "_ZN3c1022memoryProfilingEnabledEv") && FIND(bind, "cudaFree") &&
+           FIND(new_memory, "_Znwm") && FIND(delete_memory, "_ZdlPv") &&
+           (library->traced = find_variable(handle, "_ZN3c104impl8GPUTrace9haveStateE")) != NULL;
 }
 
 enum spw_torch_found spw_torch_library_find(struct spw_torch_library *ret_library)
@@ -244,7 +253,7 @@ enum spw_torch_found spw_torch_library_find(struct spw_torch_library *ret_librar
     if (handle == NULL) {
         return SPW_TORCH_ABSENT;
     }
-    place = spw_driver_dl_symbol(handle, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
+    place = find_variable(handle, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
     if (place != NULL) {
         read_version(module->path, ret_library);
         found = look_at(ret_library, place);
