@@ -29,8 +29,6 @@ EXEMPT = {
     ("monitoring", "tensor"): "lets itself have 90 % of the device, less than it needs",
     ("monitoring", "segment"): "lets itself have 90 % of the device, less than it needs",
     ("monitoring", "expandable"): "lets itself have 90 % of the device, less than it needs",
-    ("graph_capture", "tensor"): "while the graph is captured nothing moves, and the memory that "
-                                 "the driver gives to the graph finds no room",
 }
 
 
