@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static void show_stat(const char *name, const spw_torch_stats stats)
+static void show_stat(const char *name, const struct spw_torch_stat *stats)
 {
     for (int kind = 0; kind < SPW_TORCH_KINDS; kind++) {
         printf(" %s %" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64, kind == 0 ? name : "",
@@ -27,8 +27,8 @@ static void show_stats(const char *when)
     show_stat("blocks", stats.figures.allocation);
     show_stat("active", stats.figures.active);
     show_stat("bytes", stats.figures.allocated_bytes);
-    show_stat("active bytes", *(spw_torch_stats *)(stats.bytes + row->active_bytes));
-    show_stat("requested", *(spw_torch_stats *)(stats.bytes + row->requested_bytes));
+    show_stat("active bytes", (struct spw_torch_stat *)(stats.bytes + row->active_bytes));
+    show_stat("requested", (struct spw_torch_stat *)(stats.bytes + row->requested_bytes));
     HOLD(stats.figures.reserved_bytes[0].current >= stats.figures.allocated_bytes[0].current);
     HOLD(stats.figures.reserved_bytes[0].peak >= stats.figures.allocated_bytes[0].peak);
 }

@@ -31,7 +31,8 @@ struct block {
 /* DeviceStats of the row. */
 struct figures {
     struct spw_torch_figures first;
-    spw_torch_stats active_bytes, inactive_split_bytes, requested_bytes;
+    struct spw_torch_stat active_bytes[SPW_TORCH_KINDS], inactive_split_bytes[SPW_TORCH_KINDS];
+    struct spw_torch_stat requested_bytes[SPW_TORCH_KINDS];
     int64_t retries, refusals;
     struct spw_torch_stat oversize[2];
     int64_t syncs, device_allocs, device_frees;
@@ -53,7 +54,7 @@ static _Thread_local cudaStream_t current;
 
 /* ---- figures ---- */
 
-static void shift(spw_torch_stats stats, size_t bytes, int64_t by)
+static void shift(struct spw_torch_stat *stats, size_t bytes, int64_t by)
 {
     int kinds[] = {SPW_TORCH_ALL, bytes <= SMALL_MOST_BYTES ? SPW_TORCH_SMALL : SPW_TORCH_LARGE};
 
