@@ -36,7 +36,8 @@ static void decide(const struct spw_torch_library *library, enum spw_torch_found
     } else if (is_uncached()) {
         torch->why = "PYTORCH_NO_CUDA_MEMORY_CACHING is set";
     } else if (found == SPW_TORCH_UNKNOWN) {
-        torch->why = "this version is not known on this processor";
+        torch->why = library->row == NULL ? "this version is not known"
+                                          : "this is not known on this processor";
     } else if (found == SPW_TORCH_DIFFERENT) {
         torch->why = "its allocator is not as this version's should be";
     } else {
