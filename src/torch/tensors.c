@@ -136,15 +136,17 @@ static bool is_used_on(const struct record *record, const struct spw_stream *str
     return false;
 }
 
-/* `info` NULL: the stream is not known. Caller holds the lock. */
+/* `info` NULL: the stream is not known. On the thread that frees the tensor, the handle of a
+ * thread's own stream names another one. Caller holds the lock. */
 static void add_use(struct record *record, const struct spw_stream_info *info)
 {
+    bool known = info != NULL && !info->stream.thread_bound;
     struct use *use;
 
-    if (info != NULL && is_used_on(record, &info->stream)) {
+    if (known && is_used_on(record, &info->stream)) {
         return;
     }
-    use = info != NULL ? malloc(sizeof(*use)) : NULL;
+    use = known ? malloc(sizeof(*use)) : NULL;
     if (use == NULL) {
         record->everywhere = true;
         return;
@@ -186,9 +188,14 @@ static CUresult in_context(const struct use *use,
 
 static CUresult record_event(struct spw_driver *driver, struct use *use)
 {
-    CUresult result =
-        SPW_DRIVER_CALL(driver, use->device, cuEventCreate, &use->event, CU_EVENT_DISABLE_TIMING);
+    const struct spw_stream_info *info = spw_track_stream_get(use->stream.handle, false);
+    CUresult result;
 
+    if (info == NULL || info->stream.id != use->stream.id) {
+        return CUDA_ERROR_INVALID_HANDLE; /* the stream is gone, or another one has its handle */
+    }
+    result =
+        SPW_DRIVER_CALL(driver, use->device, cuEventCreate, &use->event, CU_EVENT_DISABLE_TIMING);
     return result == CUDA_SUCCESS
                ? SPW_DRIVER_CALL(driver, use->device, cuEventRecord, use->event, use->stream.handle)
                : result;
@@ -204,39 +211,39 @@ static bool captures(void)
     return atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) > 0;
 }
 
-/* True when the stream has done what it had to do when the event was recorded. A stream for which
- * none can be recorded is gone. */
-static bool is_done(struct use *use, bool wait)
+/* Asks whether the stream has done what it had to do when the event was recorded:
+ * CUDA_ERROR_NOT_READY if not, another error if that cannot be known. */
+static CUresult ask_event(struct use *use, bool wait)
 {
     struct spw_driver *driver = spw_track_driver();
+    CUresult result = CUDA_SUCCESS;
 
     if (!use->recorded) {
         use->recorded = true;
-        if (in_context(use, record_event, use) != CUDA_SUCCESS) {
-            return true;
-        }
+        result = in_context(use, record_event, use);
     }
-    if (use->event == NULL) {
-        return true;
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
-    return wait ? SPW_DRIVER_CALL(driver, use->device, cuEventSynchronize, use->event) !=
-                      CUDA_ERROR_NOT_READY
-                : SPW_DRIVER_CALL(driver, use->device, cuEventQuery, use->event) !=
-                      CUDA_ERROR_NOT_READY;
+    return wait ? SPW_DRIVER_CALL(driver, use->device, cuEventSynchronize, use->event)
+                : SPW_DRIVER_CALL(driver, use->device, cuEventQuery, use->event);
 }
 
-/* Removes the streams that are done. True when none is left. */
+/* Removes the streams that are done. A stream that is gone may still have work, for which the pool
+ * waits then. True when none is left. */
 static bool settle_one(struct record *record, bool wait)
 {
     struct use **place = &record->uses;
 
     while (*place != NULL) {
         struct use *use = *place;
+        CUresult result = ask_event(use, wait);
 
-        if (!is_done(use, wait)) {
+        if (result == CUDA_ERROR_NOT_READY) {
             place = &use->next;
             continue;
         }
+        record->everywhere = record->everywhere || result != CUDA_SUCCESS;
         if (use->event != NULL) {
             (void)in_context(use, end_event, use);
         }

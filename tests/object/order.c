@@ -157,6 +157,19 @@ static void destroyed_own(void)
     end_with_tensor(&first, other);
 }
 
+/* The same, and a new stream may have its handle. */
+static void replaced_own(void)
+{
+    cudaStream_t own = new_stream(), other;
+    struct spw_torch_data_ptr first = first_tensor(own);
+
+    keep_busy(own, first.data);
+    MUST(cudaStreamDestroy(own));
+    other = new_stream();
+    fake_set_stream(other);
+    end_with_tensor(&first, other);
+}
+
 /* Freed on no stream in particular: the order is that of the stream it was allocated on. */
 static void raw(void)
 {
@@ -221,6 +234,7 @@ int main(int argc, char **argv)
                  {"destroyed other", destroyed_other},
                  {"replaced other", replaced_other},
                  {"destroyed own", destroyed_own},
+                 {"replaced own", replaced_own},
                  {"raw", raw},
                  {"thread's stream", threads_stream},
                  {"waited", waited}};

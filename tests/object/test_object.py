@@ -107,8 +107,16 @@ class Order(fakes.Case):
         self.check_order("recorded")
         self.check_order("recorded natively")
 
+    def test_streams_that_are_gone(self):
+        for case in ("destroyed other", "replaced other", "destroyed own", "replaced own"):
+            with self.subTest(case):
+                self.check_order(case)
+
     def test_order_of_raw_memory(self):
         self.check_order("raw")
+
+    def test_stream_of_a_thread(self):
+        self.check_order("thread's stream")
 
     def test_wait_before_refusal(self):
         result = self.run_program(ORDER, "waited", allow=[fakes.TENSORS], SPILL="off", **SMALL)
