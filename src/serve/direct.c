@@ -85,7 +85,9 @@ static const struct spw_stream *present(int device, const struct spw_serve_order
         return &order->stream;
     }
     info = spw_track_stream_get(order->stream.handle, false);
-    return info != NULL && info->ordinal == device ? &info->stream : NULL;
+    return info != NULL && info->ordinal == device && info->stream.id == order->stream.id
+               ? &info->stream
+               : NULL;
 }
 
 void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint64_t address)
