@@ -96,28 +96,44 @@ static struct mode_text mode_text(enum spw_mode mode, char *ret_why, size_t capa
     }
 }
 
-/* How PyTorch's memory was served when the mode was announced; -1: it was not. */
-static _Atomic int announced = -1;
+static void say_mode(const struct mode_text *text)
+{
+    struct spw_stats *stats = spw_process.stats;
 
-/* Announces the mode, with the first pool: nothing depends on the mode before. PyTorch may be
- * loaded later. */
+    (void)snprintf(stats->mode, sizeof(stats->mode), "%s", text->name);
+    (void)snprintf(stats->why, sizeof(stats->why), "%s", text->why);
+    if (text->said) {
+        spw_log_always("mode %s (%s)", text->name, text->why);
+    } else {
+        spw_log(SPW_LOG_INFO, "mode %s (%s)", text->name, text->why);
+    }
+}
+
+static atomic_bool mode_is_said;
+
+/* Announces the mode, with the first pool: nothing depends on the mode before. */
 static void announce_mode(void)
 {
-    int state = atomic_load(&spw_process.torch.state);
-    struct spw_stats *stats = spw_process.stats;
-    struct mode_text text;
     char why[TORCH_WHY];
+    struct mode_text text;
 
-    if (atomic_exchange(&announced, state) == state) {
-        return;
+    if (!atomic_exchange(&mode_is_said, true)) {
+        text = mode_text(spw_process.mode, why, sizeof(why));
+        say_mode(&text);
     }
-    text = mode_text(spw_process.mode, why, sizeof(why));
-    (void)snprintf(stats->mode, sizeof(stats->mode), "%s", text.name);
-    (void)snprintf(stats->why, sizeof(stats->why), "%s", text.why);
-    if (text.said) {
-        spw_log_always("mode %s (%s)", text.name, text.why);
-    } else {
-        spw_log(SPW_LOG_INFO, "mode %s (%s)", text.name, text.why);
+}
+
+/* PyTorch may come after the first pool. */
+static void note_mode(void)
+{
+    char why[TORCH_WHY];
+    struct mode_text text;
+
+    if (atomic_load(&mode_is_said)) {
+        text = mode_text(spw_process.mode, why, sizeof(why));
+        if (strncmp(text.why, spw_process.stats->why, sizeof(spw_process.stats->why) - 1) != 0) {
+            say_mode(&text);
+        }
     }
 }
 
@@ -666,7 +682,8 @@ void (*const *const spw_intercept_entries)(void) = spw_intercept_entry_table;
 
 const struct spw_track_ops spw_track_ops = {
     .prepare = prepare,
-    .look = look,
+    .look = spw_torch_look,
+    .note_mode = note_mode,
     .start = start,
     .open = open_device,
     .opened = opened,

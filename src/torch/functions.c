@@ -310,7 +310,8 @@ allocate_natively(struct spw_torch_data_ptr *ret, struct spw_torch_object *self,
     SPW_TORCH_PASSES_ERRORS;
     say_native();
     (void)NATIVE(ALLOCATE, allocate)(ret, self, bytes);
-    if (ret->deleter == spw_torch.deleter && ret->context == ret->data) {
+    if (ret->deleter == spw_torch.deleter && ret->context == ret->data &&
+        spw_track_torch_is_tensor()) {
         ret->deleter = delete_memory;
     }
     note_allocated();

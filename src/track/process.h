@@ -45,6 +45,8 @@ struct spw_track_ops {
     void (*forget_contexts)(void *vm); /* all of them */
     /* CUDA was initialised, or PyTorch allocates: looks for its allocator. No lock. */
     void (*look)(void);
+    /* PyTorch's allocator was found, or given up: says the mode again if it is another one. */
+    void (*note_mode)(void);
     /* Writes the statistics file. No lock. */
     void (*report)(void);
     /* In a child after fork: detaches from the parent's statistics. False when the child has no

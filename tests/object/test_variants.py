@@ -13,7 +13,7 @@ FRACTION = (r"mode segment \(PyTorch 2\.11\.0: its allocator does not answer as 
 
 
 class Variants(fakes.Case):
-    def check(self, line, **environment):
+    def check(self, line, allocs=4, mode="segment", **environment):
         """`environment`: variables without SPILLWAY_."""
         for name, value in environment.items():
             harness.os.environ[name] = value
@@ -21,18 +21,22 @@ class Variants(fakes.Case):
         for case in ("plain", "both", "deleters"):
             result = self.run_both(OBJECT, case, allow=[line], CHECK="on")
             self.assertEqual(len(result.said()), 1, result.stderr)
-        self.assertEqual(result.device()["allocs"], 4)
+            self.assertEqual(result.stats["mode"], mode)
+        self.assertEqual(result.device()["allocs"], allocs)
 
     def test_table(self):
         for change in ("more", "fewer", "null", "data", "name"):
             with self.subTest(change):
                 self.check(DIFFERENT, FAKE_TORCH=change)
 
+    def test_answer_that_cannot_be(self):
+        self.check(FRACTION, FAKE_TORCH="fraction")
+
     def test_type(self):
         """Not the native allocator's: somebody put another one in its place."""
         for change in ("typeless", "class"):
             with self.subTest(change):
-                self.check(FOREIGN, FAKE_TORCH=change)
+                self.check(FOREIGN, mode="auto", FAKE_TORCH=change)
 
     def test_version(self):
         for text, named in (("__version__ = '9.9.0'\n", "9.9.0"), ("", ""), (None, ""),
@@ -51,7 +55,7 @@ class Variants(fakes.Case):
     def test_own_folder(self):
         """The folders that these tests make are as good as the first one."""
         self.own_libraries()
-        self.check(fakes.TENSORS)
+        self.check(fakes.TENSORS, mode="tensor")
 
 
 if __name__ == "__main__":
