@@ -146,11 +146,15 @@ static __attribute__((noinline)) void tell_tier(struct spw_migrate *tier,
 
 static int take_once(struct spw_track_request *request, CUdeviceptr *ret_address)
 {
-    bool shares = spw_track_caller() == SPW_CALLER_SHARES;
+    enum spw_caller caller = spw_track_caller();
+    bool shares = caller == SPW_CALLER_SHARES;
     struct spw_result result;
     struct spw_pool *pool;
     enum spw_err err;
 
+    if (SPW_UNLIKELY(caller == SPW_CALLER_PYTORCH)) {
+        spw_track_ops.look();
+    }
     spw_migrate_barrier_pass();
     pool = spw_track_device_pool(request->device);
     if (pool == NULL) {

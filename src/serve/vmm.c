@@ -340,6 +340,9 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     if (SPW_UNLIKELY(spw_track_native_is_refused())) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    if (SPW_UNLIKELY(caller == SPW_CALLER_PYTORCH)) {
+        spw_track_ops.look();
+    }
     spw_migrate_barrier_pass();
     if (handle != NULL && prop != NULL && size > 0 && spw_process.device_count > 0) {
         device = device_for(prop, &host);

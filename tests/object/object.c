@@ -380,7 +380,8 @@ static void captured(void)
     show_stats("none");
 }
 
-/* The program uses memory before PyTorch is there. */
+/* The program uses memory before PyTorch is there, whose first request is the native allocator's.
+ */
 static void arrive_late(void)
 {
     void *memory;
@@ -388,6 +389,11 @@ static void arrive_late(void)
     MUST(cudaMalloc(&memory, MIB));
     MUST(cudaFree(memory));
     fake_arrive();
+    raw_end(raw_new(5000));
+    HOLD(fake_native_count() == 0);
+    empty_cache();
+    reset_peaks();
+    reset_accumulated();
 }
 
 int main(int argc, char **argv)

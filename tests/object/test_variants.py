@@ -38,6 +38,10 @@ class Variants(fakes.Case):
             with self.subTest(change):
                 self.check(FOREIGN, mode="auto", FAKE_TORCH=change)
 
+    def test_pointer_that_is_set_later(self):
+        """It is found when PyTorch allocates, though the pool was open before."""
+        self.check(fakes.TENSORS, allocs=6, mode="tensor", FAKE_TORCH="late")
+
     def test_version(self):
         for text, named in (("__version__ = '9.9.0'\n", "9.9.0"), ("", ""), (None, ""),
                             ("\0\xff" * 3000, ""), ("__version__ = 'two'\n", ""),
