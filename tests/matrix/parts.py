@@ -51,11 +51,12 @@ class Part:
 # The release build runs everything; the others leave out what takes longest and checks no C code.
 # Clang's sanitized builds check assertions too, so its debug build leaves out two suites more.
 QUICK = ("style", "torch", "driver", "wheel", "programs")
-MODULES = ("unit", "sim", "cli", "fuzz", "preload")
+MODULES = ("unit", "sim", "cli", "fuzz", "preload", "object")
 
 PARTS = (
     Part("quick", "release"),
-    Part("long: modules, fuzzing", "release", ("unit", "fuzz", "stress", "fault"), long=True),
+    Part("long: modules, fuzzing", "release", ("unit", "fuzz", "stress", "fault", "object"),
+         long=True),
     Part("long: replay", "release", ("preload",), long=True),
     Part("long: spill", "release", ("spill",), long=True,
          words=("spill long", "validation", "adversaries", "pause long", "share")),

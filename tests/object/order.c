@@ -11,7 +11,7 @@ enum { BYTES = 8 * MIB, WORDS = BYTES / 4, FIRST = 11, SECOND = 22 };
 
 static CUfunction spin, copy;
 static CUdeviceptr out;
-static uint32_t *flag;
+static _Atomic uint32_t *flag;
 
 static void enter(void)
 {
@@ -23,7 +23,7 @@ static void enter(void)
     MUST(cuModuleGetFunction(&copy, module, "spw_copy"));
     MUST(cuMemAlloc(&out, BYTES));
     MUST(cuMemHostAlloc((void **)&flag, sizeof(*flag), 0));
-    *flag = 0;
+    atomic_store(flag, 0);
 }
 
 static cudaStream_t new_stream(void)
@@ -48,7 +48,7 @@ static void keep_busy(cudaStream_t stream, void *memory)
 static void *release_later(void *unused)
 {
     usleep(300 * 1000);
-    *(volatile uint32_t *)flag = 1;
+    atomic_store(flag, 1);
     return unused;
 }
 
@@ -213,7 +213,7 @@ static void waited(void)
     for (int i = 0; i < 6; i++) {
         tensor = tensor_new((size_t)40 * MIB);
         HOLD(tensor.data != NULL);
-        *flag = 0;
+        atomic_store(flag, 0);
         keep_busy(other, tensor.data);
         tensor_use(&tensor, other);
         release();
