@@ -572,11 +572,11 @@ static void *share_ipc_handle(void *ret, struct spw_torch_object *self, void *me
 {
     struct spw_torch_tensor tensor;
 
-    if (!spw_torch_tensors_find((uintptr_t)memory, &tensor)) {
-        return NATIVE(SHARE_IPC_HANDLE, share_ipc_handle)(ret, self, memory);
+    if (spw_torch_tensors_find((uintptr_t)memory, &tensor) &&
+        spw_torch_share(&spw_torch, &tensor, ret)) {
+        return ret;
     }
-    spw_torch_share(&spw_torch, &tensor, ret);
-    return ret;
+    return NATIVE(SHARE_IPC_HANDLE, share_ipc_handle)(ret, self, memory); /* or throws */
 }
 
 void spw_torch_functions_fill(spw_torch_code **table)

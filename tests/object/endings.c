@@ -1,6 +1,6 @@
 /* Tensors that outlive what they belong to, and tensors in another process.
  *
- *     endings fork | exit | reset | share [WAY] | open HANDLE */
+ *     endings fork | exit | reset | share [wait] | open HANDLE */
 #include "allocator.h"
 
 #include <stdbool.h>
@@ -76,8 +76,8 @@ static void reset(void)
     printf("done\n");
 }
 
-/* Prints a handle of each tensor, then waits for the end of the input. */
-static void share(void)
+/* Prints a handle of each tensor; with `waits`, keeps them until a line comes. */
+static void share(bool waits)
 {
     char line[16];
 
@@ -85,6 +85,7 @@ static void share(void)
     for (int i = 0; i < 2; i++) {
         struct spw_torch_shareable handle;
 
+        memset(&handle, 0xff, sizeof(handle));
         (void)SLOT(SHARE_IPC_HANDLE, void *, void *, void *, void *)(&handle, fake_allocator,
                                                                      tensors[i].data);
         HOLD(handle.length == 66 && handle.text[1] == 'c' && handle.offset == 0);
@@ -95,7 +96,9 @@ static void share(void)
         fake_delete(handle.text);
     }
     fflush(stdout);
-    (void)!fgets(line, sizeof(line), stdin);
+    if (waits) {
+        (void)!fgets(line, sizeof(line), stdin);
+    }
     end_all();
 }
 
@@ -131,11 +134,11 @@ int main(int argc, char **argv)
     } else if (strcmp(way, "reset") == 0) {
         reset();
     } else if (strcmp(way, "share") == 0) {
-        share();
+        share(argc > 2);
     } else if (strcmp(way, "open") == 0 && argc > 2) {
         open_other(argv[2]);
     } else {
-        fprintf(stderr, "usage: endings fork | exit | reset | share | open HANDLE\n");
+        fprintf(stderr, "usage: endings fork | exit | reset | share [wait] | open HANDLE\n");
         return 2;
     }
     return 0;

@@ -140,7 +140,7 @@ class Endings(fakes.Case):
         """Handles of a tensor of the pool and of the native part."""
         env = harness.environment(SUMMARY="off", STATS=self.folder / "share.json")
         env["LD_LIBRARY_PATH"] += f":{self.libraries}"
-        with subprocess.Popen([ENDINGS, "share"], env=env, stdin=subprocess.PIPE, text=True,
+        with subprocess.Popen([ENDINGS, "share", "wait"], env=env, stdin=subprocess.PIPE, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as owner:
             handles = [owner.stdout.readline().strip() for _ in range(2)]
             said = [self.run_program(ENDINGS, "open", handle, allow=[r"mode "]).stdout
@@ -148,6 +148,12 @@ class Endings(fakes.Case):
             _, errors = owner.communicate("\n", timeout=60)
         self.assertEqual(owner.returncode, 0, errors)
         self.assertEqual(said, ["30, wrong: 0\n", "31, wrong: 0\n"])
+
+    def test_memory_that_cannot_be_shared(self):
+        """The native allocator answers: PyTorch's throws, the stand-in's has a handle of zeros."""
+        result = self.run_program(ENDINGS, "share", allow=[fakes.TENSORS, r"cannot be shared"],
+                                  SIM_FAIL="cuMemExportToShareableHandle:1+")
+        self.assertEqual(result.stdout, 2 * ("00" * 64 + "\n"))
 
 
 if __name__ == "__main__":
