@@ -24,6 +24,9 @@ void fake_set_stream(cudaStream_t stream);
 /* The blocks that the native allocator has given out and did not get back. */
 int fake_native_count(void);
 
+/* How often it asked for memory. */
+int fake_native_asked(void);
+
 /* Sets the pointer where FAKE_TORCH=late left it NULL. */
 void fake_arrive(void);
 

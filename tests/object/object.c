@@ -1,5 +1,6 @@
 /* What PyTorch's allocator does for a program, by the object that src/torch/ changes. Prints what
- * must be the same with the pool and without; the first argument is the name of a case. */
+ * must be the same with the pool and without, and on stderr how many segments the native allocator
+ * got; the first argument is the name of a case. */
 #include "allocator.h"
 
 #include <inttypes.h>
@@ -425,6 +426,7 @@ int main(int argc, char **argv)
                 arrive_late();
             }
             cases[i].run();
+            fprintf(stderr, "segments: %d\n", fake_native_asked());
             return 0;
         }
     }

@@ -22,6 +22,7 @@ class Object(fakes.Case):
         result = self.both(OBJECT, name, **options)
         self.assertEqual(result.stats["mode"], "tensor")
         self.assertEqual(result.device()["allocs"], tensors + segments)
+        self.assertIn(f"segments: {segments}\n", result.stderr)
         return result
 
     def test_figures(self):

@@ -46,7 +46,7 @@ static struct {
     int device;
     pool_id id;
 } open_pools[POOLS];
-static int open_count;
+static int open_count, asked_count;
 static bool uncached;
 static double answered_fraction; /* instead of the true one, if not 0 */
 static const char *answered_name = "native";
@@ -203,6 +203,7 @@ static struct block *take(struct block wanted)
         wanted.next = blocks;
         *block = wanted;
         blocks = block;
+        asked_count++;
         count_segment(block, 1);
     }
     block->used = true;
@@ -640,6 +641,16 @@ int fake_native_count(void)
     for (struct block *block = blocks; block != NULL; block = block->next) {
         count += block->used;
     }
+    (void)pthread_mutex_unlock(&lock);
+    return count;
+}
+
+int fake_native_asked(void)
+{
+    int count;
+
+    (void)pthread_mutex_lock(&lock);
+    count = asked_count;
     (void)pthread_mutex_unlock(&lock);
     return count;
 }
