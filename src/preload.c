@@ -137,14 +137,6 @@ static void note_mode(void)
     }
 }
 
-static void look(void)
-{
-    spw_torch_look();
-    if (atomic_load(&announced) >= 0) {
-        announce_mode();
-    }
-}
-
 /* ---- call sites ---- */
 
 static void set_charges(struct spw_device *device, int ordinal)

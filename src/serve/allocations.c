@@ -273,7 +273,6 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
                                          .asked.context = here->stream.context,
                                          .asked.bytes = bytesize,
                                          .asked.api = "cuMemAlloc"};
-    spw_track_native_meet();
     if (SPW_UNLIKELY(spw_track_native_is_refused())) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

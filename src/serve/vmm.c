@@ -336,7 +336,6 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     CUresult result;
     bool host;
 
-    spw_track_native_meet();
     if (SPW_UNLIKELY(spw_track_native_is_refused())) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -1,6 +1,5 @@
 #include "torch/place.h"
 
-#include "common/log.h"
 #include "track/process.h"
 
 #include <string.h>
@@ -33,10 +32,13 @@ void spw_torch_place_put(const struct spw_torch_library *library)
 
 void spw_torch_place_take_out(const struct spw_torch_library *library)
 {
-    struct spw_track_torch *torch = &spw_process.torch;
+    static atomic_flag out = ATOMIC_FLAG_INIT;
 
+    if (atomic_flag_test_and_set(&out)) {
+        return;
+    }
     put(library, library->table);
-    torch->why = "its allocator does not answer as this version's should";
-    atomic_store(&torch->state, SPW_TORCH_SEGMENTS);
-    spw_log_always("mode segment (PyTorch %s: %s)", torch->version, torch->why);
+    spw_process.torch.why = "its allocator does not answer as this version's should";
+    atomic_store(&spw_process.torch.state, SPW_TORCH_SEGMENTS);
+    spw_track_ops.note_mode();
 }

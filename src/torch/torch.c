@@ -9,33 +9,7 @@
 /* PyTorch caches nothing at all where this variable is set. */
 static bool is_uncached(void)
 {
-    return getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL;
-}
-
-/* Puts the functions in place: one word changes. */
-static void put_in_place(void)
-{
-    const struct spw_torch_row *row = spw_torch.row;
-    _Atomic(spw_torch_code *const *) *place = (void *)&spw_torch.native->table;
-
-    memcpy(ours.type, spw_torch.table - 2, sizeof(ours.type));
-    memcpy(ours.functions, spw_torch.table, (size_t)row->functions * sizeof(ours.functions[0]));
-    spw_torch_functions_fill(ours.functions);
-    atomic_store(place, ours.functions);
-}
-
-void spw_torch_take_out(void)
-{
-    static atomic_flag out = ATOMIC_FLAG_INIT;
-    _Atomic(spw_torch_code *const *) *place = (void *)&spw_torch.native->table;
-
-    if (atomic_flag_test_and_set(&out)) {
-        return;
-    }
-    atomic_store(place, spw_torch.table);
-    spw_process.torch.why = "its allocator does not answer as this version's should";
-    atomic_store(&spw_process.torch.state, SPW_TORCH_SEGMENTS);
-    spw_track_ops.note_mode();
+    return spw_option_environment("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL;
 }
 
 /* True for a mode in which the pool may serve tensors. */

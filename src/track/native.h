@@ -22,13 +22,3 @@ static inline bool spw_track_native_is_refused(void)
     return SPW_UNLIKELY(spw_track_native == SPW_NATIVE_REFUSED) &&
            spw_track_caller() == SPW_CALLER_PYTORCH;
 }
-
-/* To be called in a handler without a lock: PyTorch allocates, and was not found when CUDA was
- * initialised, as another library did that. */
-static inline void spw_track_native_meet(void)
-{
-    if (atomic_load_explicit(&spw_process.torch.state, memory_order_relaxed) == SPW_TORCH_UNSEEN &&
-        spw_track_caller() == SPW_CALLER_PYTORCH) {
-        spw_track_ops.look();
-    }
-}
