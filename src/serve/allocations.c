@@ -81,7 +81,7 @@ static inline enum spw_err alloc_plainly(const struct spw_track_request *request
 {
     enum spw_err err;
 
-    if (is_for_all_free(request) && alloc_all_free(request, ret_result)) {
+    if (is_for_all_free(request) && !request->repeated && alloc_all_free(request, ret_result)) {
         return SPW_OK;
     }
     err = spw_pool_alloc(request->pool, &request->asked, ret_result);

@@ -25,6 +25,7 @@ enum special {
     IN_POOL = 1 << 8,  /* once for each private pool or capture that is open */
     WITHOUT_CACHE = 1, /* enable(False) */
     WITH_HISTORY = 2,  /* it records its history */
+    IN_SEGMENTS = 8,   /* the mode is segment */
     WITH_TRACKERS = 4, /* others are told of its segments */
 };
 
@@ -88,6 +89,9 @@ static void note_allocated(void)
 {
     int8_t device = 0;
 
+    if (!spw_track_torch_is_tensor()) {
+        return;
+    }
     if (spw_torch.get_device(&device) == 0) {
         atomic_fetch_or_explicit(&native_devices, UINT64_C(1) << device, memory_order_relaxed);
         note_native();
@@ -104,7 +108,9 @@ static void say_native(void)
     if (spw_track_native != SPW_NATIVE_REFUSED) {
         spw_track_native = in_pool ? SPW_NATIVE_PRIVATE : SPW_NATIVE_CACHES;
     }
-    if (spw_torch.get_device(&device) == 0 && device < spw_process.device_count) {
+    spw_torch_said.library = NULL;
+    if (spw_track_torch_is_tensor() && spw_torch.get_device(&device) == 0 &&
+        device < spw_process.device_count) {
         spw_lock(&spw_locks.tensors);
         spw_torch_said = (struct spw_torch_said){&spw_torch, spw_torch_figures_allocated(device),
                                                  spw_torch_figures_reserved(device)};
@@ -513,7 +519,9 @@ static void make_room(int device)
 static void begin_allocate_to_pool(struct spw_torch_object *self, int8_t device,
                                    struct spw_torch_pool_id id, void *filter)
 {
-    make_room(device);
+    if (spw_track_torch_is_tensor()) {
+        make_room(device);
+    }
     atomic_fetch_add(&special, IN_POOL);
     NATIVE(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)(self, device, id, filter);
 }
@@ -579,7 +587,7 @@ static void *share_ipc_handle(void *ret, struct spw_torch_object *self, void *me
     return NATIVE(SHARE_IPC_HANDLE, share_ipc_handle)(ret, self, memory); /* or throws */
 }
 
-void spw_torch_functions_fill(spw_torch_code **table)
+void spw_torch_functions_fill(spw_torch_code **table, bool tensors)
 {
     const int *slots = spw_torch.row->slots;
 
@@ -588,9 +596,15 @@ void spw_torch_functions_fill(spw_torch_code **table)
         table[slots[SPW_TORCH_##function]] = (spw_torch_code *)(ours);                             \
     }
     PUT(ALLOCATE, allocate)
-    PUT(RAW_DELETER, raw_deleter)
     PUT(RAW_ALLOC, raw_alloc)
     PUT(RAW_ALLOC_WITH_STREAM, raw_alloc_with_stream)
+    PUT(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)
+    PUT(END_ALLOCATE_TO_POOL, end_allocate_to_pool)
+    if (!tensors) {
+        set_special(IN_SEGMENTS, true);
+        return;
+    }
+    PUT(RAW_DELETER, raw_deleter)
     PUT(RAW_DELETE, raw_delete)
     PUT(ENABLE, enable)
     PUT(SET_MEMORY_FRACTION, set_memory_fraction)
@@ -601,8 +615,6 @@ void spw_torch_functions_fill(spw_torch_code **table)
     PUT(RESET_ACCUMULATED_STATS, reset_accumulated_stats)
     PUT(RESET_PEAK_STATS, reset_peak_stats)
     PUT(SNAPSHOT, snapshot)
-    PUT(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)
-    PUT(END_ALLOCATE_TO_POOL, end_allocate_to_pool)
     PUT(SHARE_IPC_HANDLE, share_ipc_handle)
     PUT(RECORD_HISTORY, record_history)
     PUT(ATTACH_TRACE_TRACKER, attach_trace_tracker)

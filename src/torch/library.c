@@ -217,7 +217,7 @@ static enum spw_torch_found look_at(struct spw_torch_library *library, const voi
  * variable into the executable: that one is in use then. */
 static void *find_variable(void *handle, const char *name)
 {
-    void *found = spw_driver_dl_symbol(RTLD_DEFAULT, name);
+    void *found = spw_driver_dl_symbol_anywhere(name);
 
     return found != NULL ? found : spw_driver_dl_symbol(handle, name);
 }

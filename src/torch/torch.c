@@ -20,6 +20,20 @@ static bool is_wanted(void)
     return !spw_track_off() && (mode == SPW_MODE_AUTO || mode == SPW_MODE_TENSOR);
 }
 
+/* True for the mode in which it serves the segments of PyTorch's cache. */
+static bool in_segments(void)
+{
+    return !spw_track_off() &&
+           spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word == SPW_MODE_SEGMENT;
+}
+
+static void put_in_place(const struct spw_torch_library *library, bool tensors)
+{
+    spw_torch = *library;
+    spw_torch_functions_fill(spw_torch_place_copy(&spw_torch), tensors);
+    spw_torch_place_put(&spw_torch);
+}
+
 static void decide(const struct spw_torch_library *library, enum spw_torch_found found)
 {
     struct spw_track_torch *torch = &spw_process.torch;
@@ -31,7 +45,9 @@ static void decide(const struct spw_torch_library *library, enum spw_torch_found
     } else if (found == SPW_TORCH_ASYNC_BACKEND) {
         state = SPW_TORCH_ASYNC;
     } else if (!is_wanted()) {
-        state = SPW_TORCH_SEGMENTS;
+        if (found == SPW_TORCH_FOUND && in_segments()) {
+            put_in_place(library, /* tensors */ false);
+        }
     } else if (is_uncached()) {
         torch->why = "PYTORCH_NO_CUDA_MEMORY_CACHING is set";
     } else if (found == SPW_TORCH_UNKNOWN) {
@@ -40,10 +56,9 @@ static void decide(const struct spw_torch_library *library, enum spw_torch_found
     } else if (found == SPW_TORCH_DIFFERENT) {
         torch->why = "its allocator is not as this version's should be";
     } else {
-        spw_torch = *library;
-        spw_torch_functions_fill(spw_torch_place_copy(&spw_torch));
-        spw_torch_place_put(&spw_torch);
         state = SPW_TORCH_TENSORS;
+        atomic_store(&torch->state, state); /* before our functions run */
+        put_in_place(library, /* tensors */ true);
     }
     atomic_store(&torch->state, state);
     spw_track_ops.note_mode();
