@@ -1,5 +1,5 @@
-/* What the stand-ins for PyTorch's libraries (torch/lib/) offer: the pointer to the allocator
- * object under PyTorch's name, and what tests set and ask beside it. */
+/* The stand-ins for PyTorch's libraries (torch/lib/) offer the pointer to the allocator object
+ * under PyTorch's name, and what tests set and ask beside it. */
 #pragma once
 
 #include "torch/abi.h"
@@ -24,7 +24,7 @@ void fake_set_stream(cudaStream_t stream);
 /* The blocks that the native allocator has given out and did not get back. */
 int fake_native_count(void);
 
-/* How often it asked for memory. */
+/* The number of times that it asked for memory. */
 int fake_native_asked(void);
 
 /* Sets the pointer where FAKE_TORCH=late left it NULL. */

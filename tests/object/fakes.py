@@ -22,8 +22,8 @@ class Case(harness.Case):
 
     def run_command(self, command, env, timeout=300):
         paths = [env.get("LD_LIBRARY_PATH"), str(self.libraries)]
-        return super().run_command(command, env | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))},
-                                   timeout)
+        env = env | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
+        return super().run_command(command, env, timeout)
 
     def own_libraries(self, library="c10_cuda", version="__version__ = '2.11.0+fake'\n"):
         """Another folder of libraries; without a version if that is None."""

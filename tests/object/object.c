@@ -1,4 +1,4 @@
-/* What PyTorch's allocator does for a program, by the object that src/torch/ changes. Prints what
+/* PyTorch's allocator at work for a program, by the object that src/torch/ changes. Prints what
  * must be the same with the pool and without, and on stderr how many segments the native allocator
  * got; the first argument is the name of a case. */
 #include "allocator.h"

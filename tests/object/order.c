@@ -120,7 +120,7 @@ static void recorded_natively(void)
     pool_end(1);
 }
 
-/* The other stream is gone when the tensor is freed; its work is not. */
+/* The other stream is gone at the free of the tensor; its work is not. */
 static void destroyed_other(void)
 {
     cudaStream_t own = new_stream(), other = new_stream();
@@ -170,7 +170,7 @@ static void replaced_own(void)
     end_with_tensor(&first, other);
 }
 
-/* Freed on no stream in particular: the order is that of the stream it was allocated on. */
+/* The order of a free on no stream in particular is that of the stream of the allocation. */
 static void raw(void)
 {
     cudaStream_t own = new_stream(), other = new_stream();
@@ -203,7 +203,7 @@ static void threads_stream(void)
     end_with_tensor(&first, own);
 }
 
-/* Memory that other streams use is waited for before a request is refused. */
+/* The allocator waits for memory that other streams use before it refuses a request. */
 static void waited(void)
 {
     cudaStream_t own = new_stream(), other = new_stream();

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Fails each driver call of a short program in turn: it ends as it would bare, or with the same
-answer; it never crashes, and no tensor is lost. Without --long, the first calls of each function."""
+answer; it never crashes, and no tensor is lost. Without --long, the first calls of each
+function."""
 import os
 import re
 import sys

@@ -95,7 +95,8 @@ class Object(fakes.Case):
         """A variable with which PyTorch caches nothing."""
         harness.os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"
         self.addCleanup(harness.os.environ.pop, "PYTORCH_NO_CUDA_MEMORY_CACHING")
-        self.run_both(OBJECT, "plain", allow=["mode segment .*PYTORCH_NO_CUDA_MEMORY_CACHING is set"])
+        self.run_both(OBJECT, "plain",
+                      allow=["mode segment .*PYTORCH_NO_CUDA_MEMORY_CACHING is set"])
 
 
 class Order(fakes.Case):

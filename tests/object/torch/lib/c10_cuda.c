@@ -14,16 +14,13 @@
 
 enum { FUNCTIONS = 50, POOLS = 16, SMALL_MOST_BYTES = 1 << 20, DEVICES = 8 };
 
-typedef struct spw_torch_pool_id pool_id;
-typedef struct fake_object object;
-
 struct block {
     struct block *next;
     void *address;
     size_t bytes, asked;
     cudaStream_t stream;
     int device;
-    pool_id pool;
+    struct spw_torch_pool_id pool;
     bool used;   /* given out */
     bool shared; /* other streams used it */
 };
@@ -44,7 +41,7 @@ static struct figures figures[DEVICES];
 static double fractions[DEVICES] = {1, 1, 1, 1, 1, 1, 1, 1};
 static struct {
     int device;
-    pool_id id;
+    struct spw_torch_pool_id id;
 } open_pools[POOLS];
 static int open_count, asked_count;
 static bool uncached;
@@ -91,7 +88,7 @@ static void count_segment(const struct block *block, int sign)
 
 /* ---- memory ---- */
 
-static bool same_pool(pool_id a, pool_id b)
+static bool same_pool(struct spw_torch_pool_id a, struct spw_torch_pool_id b)
 {
     return a.first == b.first && a.second == b.second;
 }
@@ -107,7 +104,7 @@ static struct block *find(const void *address)
 }
 
 /* Frees what is cached: all, or one pool's. */
-static void drop_cached(const pool_id *only)
+static void drop_cached(const struct spw_torch_pool_id *only)
 {
     struct block **place = &blocks;
 
@@ -125,14 +122,14 @@ static void drop_cached(const pool_id *only)
     }
 }
 
-static pool_id pool_of(int device)
+static struct spw_torch_pool_id pool_of(int device)
 {
     for (int i = open_count; i-- > 0;) {
         if (open_pools[i].device == device) {
             return open_pools[i].id;
         }
     }
-    return (pool_id){0, 0};
+    return (struct spw_torch_pool_id){0, 0};
 }
 
 static struct block *find_cached(const struct block *wanted)
@@ -229,7 +226,7 @@ static void *allocate_on(size_t bytes, cudaStream_t stream)
 
 static void delete_native(void *memory)
 {
-    static const pool_id no_pool;
+    static const struct spw_torch_pool_id no_pool;
     struct block *block;
 
     if (memory == NULL) {
@@ -251,7 +248,7 @@ static void delete_native(void *memory)
 
 /* ---- the functions of the table ---- */
 
-static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, object *self,
+static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, struct fake_object *self,
                                            size_t bytes)
 {
     void *memory = allocate_on(bytes, current);
@@ -264,55 +261,55 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret, objec
     return ret;
 }
 
-static spw_torch_deleter *raw_deleter(object *self)
+static spw_torch_deleter *raw_deleter(struct fake_object *self)
 {
     (void)self;
     return delete_native;
 }
 
-static void *raw_alloc(object *self, size_t bytes)
+static void *raw_alloc(struct fake_object *self, size_t bytes)
 {
     (void)self;
     return allocate_on(bytes, current);
 }
 
-static void *raw_alloc_with_stream(object *self, size_t bytes, cudaStream_t stream)
+static void *raw_alloc_with_stream(struct fake_object *self, size_t bytes, cudaStream_t stream)
 {
     (void)self;
     return allocate_on(bytes, stream);
 }
 
-static void raw_delete(object *self, void *memory)
+static void raw_delete(struct fake_object *self, void *memory)
 {
     (void)self;
     delete_native(memory);
 }
 
-static bool initialized(object *self)
+static bool initialized(struct fake_object *self)
 {
     (void)self;
     return true;
 }
 
-static void enable(object *self, bool on)
+static void enable(struct fake_object *self, bool on)
 {
     (void)self;
     uncached = !on;
 }
 
-static double get_memory_fraction(object *self, int8_t device)
+static double get_memory_fraction(struct fake_object *self, int8_t device)
 {
     (void)self;
     return answered_fraction != 0 ? answered_fraction : fractions[device];
 }
 
-static void set_memory_fraction(object *self, double fraction, int8_t device)
+static void set_memory_fraction(struct fake_object *self, double fraction, int8_t device)
 {
     (void)self;
     fractions[device] = fraction;
 }
 
-static void empty_cache(object *self, pool_id id)
+static void empty_cache(struct fake_object *self, struct spw_torch_pool_id id)
 {
     (void)self;
     (void)pthread_mutex_lock(&lock);
@@ -320,7 +317,7 @@ static void empty_cache(object *self, pool_id id)
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void *get_base_allocation(object *self, void *memory, size_t *ret_bytes)
+static void *get_base_allocation(struct fake_object *self, void *memory, size_t *ret_bytes)
 {
     const struct block *block;
 
@@ -334,7 +331,7 @@ static void *get_base_allocation(object *self, void *memory, size_t *ret_bytes)
     return block != NULL ? memory : NULL;
 }
 
-static void record_stream(object *self, const struct spw_torch_data_ptr *memory,
+static void record_stream(struct fake_object *self, const struct spw_torch_data_ptr *memory,
                           struct spw_torch_stream stream)
 {
     struct block *block;
@@ -353,7 +350,7 @@ static void record_stream(object *self, const struct spw_torch_data_ptr *memory,
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void *get_device_stats(void *ret, object *self, int8_t device)
+static void *get_device_stats(void *ret, struct fake_object *self, int8_t device)
 {
     (void)self;
     (void)pthread_mutex_lock(&lock);
@@ -378,19 +375,20 @@ static void reset(int device, bool peaks)
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void reset_accumulated_stats(object *self, int8_t device)
+static void reset_accumulated_stats(struct fake_object *self, int8_t device)
 {
     (void)self;
     reset(device, /* peaks */ false);
 }
 
-static void reset_peak_stats(object *self, int8_t device)
+static void reset_peak_stats(struct fake_object *self, int8_t device)
 {
     (void)self;
     reset(device, /* peaks */ true);
 }
 
-static void *snapshot(struct spw_torch_snapshot *ret, object *self, pool_id id, bool traces)
+static void *snapshot(struct spw_torch_snapshot *ret, struct fake_object *self,
+                      struct spw_torch_pool_id id, bool traces)
 {
     struct spw_torch_segment_info *at;
     size_t count = 0;
@@ -416,7 +414,8 @@ static void *snapshot(struct spw_torch_snapshot *ret, object *self, pool_id id, 
     return ret;
 }
 
-static void begin_allocate_to_pool(object *self, int8_t device, pool_id id, void *filter)
+static void begin_allocate_to_pool(struct fake_object *self, int8_t device,
+                                   struct spw_torch_pool_id id, void *filter)
 {
     (void)self, (void)filter;
     (void)pthread_mutex_lock(&lock);
@@ -425,7 +424,8 @@ static void begin_allocate_to_pool(object *self, int8_t device, pool_id id, void
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void end_allocate_to_pool(object *self, int8_t device, pool_id id)
+static void end_allocate_to_pool(struct fake_object *self, int8_t device,
+                                 struct spw_torch_pool_id id)
 {
     int at = 0;
 
@@ -438,7 +438,8 @@ static void end_allocate_to_pool(object *self, int8_t device, pool_id id)
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void *share_ipc_handle(struct spw_torch_shareable *ret, object *self, void *memory)
+static void *share_ipc_handle(struct spw_torch_shareable *ret, struct fake_object *self,
+                              void *memory)
 {
     enum { LENGTH = 2 + sizeof(cudaIpcMemHandle_t) };
 
@@ -451,18 +452,18 @@ static void *share_ipc_handle(struct spw_torch_shareable *ret, object *self, voi
     return ret;
 }
 
-static void record_history(object *self, bool on, void *recorder, size_t most, uint64_t when,
-                           uint64_t clear, const void *skipped)
+static void record_history(struct fake_object *self, bool on, void *recorder, size_t most,
+                           uint64_t when, uint64_t clear, const void *skipped)
 {
     (void)self, (void)on, (void)recorder, (void)most, (void)when, (void)clear, (void)skipped;
 }
 
-static void attach_trace_tracker(object *self, void *tracker)
+static void attach_trace_tracker(struct fake_object *self, void *tracker)
 {
     (void)self, (void)tracker;
 }
 
-static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret, object *self,
+static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret, struct fake_object *self,
                                        int8_t device, void *state)
 {
     const struct fake_checkpoint *checkpoint = state;
@@ -484,7 +485,7 @@ struct string {
     char small[16];
 };
 
-static struct string *name(struct string *ret, object *self)
+static struct string *name(struct string *ret, struct fake_object *self)
 {
     (void)self;
     ret->text = ret->small;
@@ -513,7 +514,7 @@ static struct {
     fake_code *functions[FUNCTIONS + 2];
 } table;
 
-static object native = {table.functions};
+static struct fake_object native = {table.functions};
 
 struct fake_object *_Atomic fake_allocator;
 
