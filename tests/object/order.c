@@ -132,7 +132,7 @@ static void destroyed_other(void)
     end_with_tensor(&first, own);
 }
 
-/* The same, and a new stream that may have its handle. */
+/* As before, and a new stream may have the handle of the other one. */
 static void replaced_other(void)
 {
     cudaStream_t own = new_stream(), other = new_stream();
@@ -157,7 +157,7 @@ static void destroyed_own(void)
     end_with_tensor(&first, other);
 }
 
-/* The same, and a new stream may have its handle. */
+/* As before, and a new stream may have the handle of its stream. */
 static void replaced_own(void)
 {
     cudaStream_t own = new_stream(), other;
