@@ -72,7 +72,9 @@ def report(session, runs, names, said):
     session.data({"features": said})
 
 
-@row(order=50, seconds=240, cost=75, depends="library", again=False,
+@row(order=50, seconds=240, cost=75, again=False,
+     depends="library tests/torch/features tests/torch/run_features.py "
+             "tests/torch/feature_runs.py",
      decides="which of PyTorch's features are lost or changed by default")
 def features(session):
     """Each feature of PyTorch that touches memory, bare and under spillway: the same figures."""
