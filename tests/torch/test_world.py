@@ -60,7 +60,11 @@ class Ranks(unittest.TestCase):
                 break
             wanted = least(wanted, self.together(words))
             found = least(found, self.alone(words, ranks))
-        self.assertEqual(found, [wanted[rank] for rank in ranks])
+        for row in found:
+            other = wanted[row["rank"]]
+            self.assertEqual(row["allocated"], other["allocated"])
+            # The chunks of the pool depend on the order in which the watchdog frees.
+            self.assertLess(abs(row["reserved"] - other["reserved"]), 0.05 * other["reserved"])
 
     def test_ranks(self):
         for shape in SHAPES:
