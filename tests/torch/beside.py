@@ -73,6 +73,7 @@ class Copies:
 
     def __init__(self):
         self.found = {}
+        self.unwritten = set()  # storages on the GPU that hold what was left in their memory
         self.generator = torch.Generator().manual_seed(1)
         self.purge_at = 1000
 
@@ -104,6 +105,7 @@ class Copies:
                           if not entry[0].expired()}
             self.purge_at = 2 * len(self.found) + 1000
         copy = torch.UntypedStorage(storage.nbytes())
+        self.unwritten.discard(storage._cdata)
         self.found[storage._cdata] = (StorageWeakRef(storage), copy)
         return copy
 
@@ -125,6 +127,7 @@ class Copies:
             copy = self.of(storage) or self.make(storage)
             copy.resize_(storage.nbytes())
             copy.copy_(storage)
+            self.unwritten.discard(storage._cdata)
 
     def add(self, tensor, result):
         """A new tensor of the GPU, whose content on the CPU is `result`, or not known if None."""
@@ -138,6 +141,12 @@ class Copies:
                 self.view(part).copy_(source)
             else:
                 self.adopt(part)
+
+    def note(self, tensor, is_written):
+        """Whether an operator has written to the storage since it was made."""
+        for part in plain(tensor):
+            change = self.unwritten.discard if is_written else self.unwritten.add
+            change(part.untyped_storage()._cdata)
 
     def lacks(self, tensor):
         return any(self.of(part.untyped_storage()) is None for part in plain(tensor))
@@ -303,6 +312,10 @@ class Beside(TorchDispatchMode):
         for index, leaf in [pair for pair in leaves if self.copies.lacks(pair[1])]:
             self.copies.add(leaf, result[index] if result is not None and index < len(result)
                             else None)
+            if func._overloadpacket.__name__ in EMPTY:
+                self.copies.note(leaf, is_written=False)
+        for tensor in filter(on_gpu, written):
+            self.copies.note(tensor, is_written=True)
         if self.every and func._overloadpacket.__name__ not in EMPTY | UNWRITTEN:
             for tensor in [*filter(on_gpu, written), *(leaf for _, leaf in leaves)]:
                 self.compare(func, tensor)
@@ -320,6 +333,8 @@ class Beside(TorchDispatchMode):
         if (tensor.layout != torch.strided or not tensor.is_contiguous() or tensor.is_conj() or
                 tensor.is_neg() or not 0 < tensor.numel() * tensor.element_size() <= MOST_BYTES):
             return
+        if tensor.untyped_storage()._cdata in self.copies.unwritten:
+            return  # a view of memory that still holds what others left there
         torch.cuda.synchronize()
         if not self.simulator.is_known(tensor):
             return

@@ -57,8 +57,6 @@ class Reads(unittest.TestCase):
 
     def test_collectives(self):
         """Threads of gloo write results after the collective has returned."""
-        self.skipTest("with the native allocator, bare too, the simulator calls content known "
-                      "that another process has changed meanwhile")
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
         reports = self.reports(launcher, ["--devices", "2"], HERE / "two_processes.py")
         self.assertEqual(len(reports), 2)
