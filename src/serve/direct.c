@@ -90,62 +90,59 @@ static const struct spw_stream *present(int device, const struct spw_serve_order
                : NULL;
 }
 
-void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint64_t address)
+/* Begins a lease, and returns the pool of a device; NULL, and no lease: there is none. */
+static struct spw_pool *enter(int device)
 {
     struct spw_pool *pool;
 
     if (!spw_track_serves()) {
-        return;
+        return NULL;
     }
     spw_track_lease_enter();
     pool = spw_track_device_opened(&spw_process.devices[device]);
+    if (pool == NULL) {
+        spw_track_lease_leave();
+    }
+    return pool;
+}
+
+void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint64_t address)
+{
+    struct spw_pool *pool = enter(device);
+
     if (pool != NULL) {
         tell_simulator(address, 0);
         (void)spw_serve_free_block(&spw_process.devices[device], pool, address,
                                    order != NULL ? present(device, order) : NULL);
+        spw_track_lease_leave();
     }
-    spw_track_lease_leave();
 }
 
 void spw_serve_direct_trim(void)
 {
-    if (!spw_track_serves()) {
-        return;
-    }
-    spw_track_lease_enter();
     for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
-
-        if (pool != NULL) {
-            spw_track_spill_settle(&spw_process.devices[i]);
-            (void)spw_pool_trim(pool, 0);
-            (void)spw_pool_trim_host(pool);
+        if (enter(i) != NULL) {
+            spw_track_spill_trim(&spw_process.devices[i], 0);
+            spw_track_lease_leave();
         }
     }
-    spw_track_lease_leave();
 }
 
 void spw_serve_direct_reset_peak(int device)
 {
-    struct spw_pool *pool;
+    struct spw_pool *pool = enter(device);
 
-    if (!spw_track_serves()) {
-        return;
-    }
-    spw_track_lease_enter();
-    pool = spw_track_device_opened(&spw_process.devices[device]);
     if (pool != NULL) {
         spw_pool_reset_reserved_peak(pool);
+        spw_track_lease_leave();
     }
-    spw_track_lease_leave();
 }
 
-bool spw_serve_direct_share(uint64_t address, CUipcMemHandle *ret_handle)
+bool spw_serve_direct_share(int device, uint64_t address, CUipcMemHandle *ret_handle)
 {
-    CUresult result = CUDA_ERROR_NOT_INITIALIZED;
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-    if (spw_track_serves()) {
-        spw_track_lease_enter();
+    if (enter(device) != NULL) {
         result = spw_serve_cuIpcGetMemHandle(ret_handle, address);
         spw_track_lease_leave();
     }
@@ -165,15 +162,13 @@ void spw_serve_direct_make_room(int device, uint64_t bytes)
 {
     enum { MOVES_MOST = 64 };
     struct spw_device *place = &spw_process.devices[device];
+    bool moved = true;
 
-    if (!spw_track_serves()) {
+    if (enter(device) == NULL) {
         return;
     }
-    spw_track_lease_enter();
-    for (int i = 0; i < MOVES_MOST && !has_room(place->counters, bytes); i++) {
-        if (!spw_track_spill_away(place)) {
-            break;
-        }
+    for (int i = 0; i < MOVES_MOST && moved && !has_room(place->counters, bytes); i++) {
+        moved = spw_track_spill_away(place);
     }
     spw_track_lease_leave();
 }

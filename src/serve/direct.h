@@ -42,4 +42,4 @@ void spw_serve_direct_make_room(int device, uint64_t bytes);
 void spw_serve_direct_reset_peak(int device);
 
 /* The handle by which another process can map a block; false when it cannot be shared. */
-bool spw_serve_direct_share(uint64_t address, CUipcMemHandle *ret_handle);
+bool spw_serve_direct_share(int device, uint64_t address, CUipcMemHandle *ret_handle);

@@ -66,12 +66,9 @@ CUresult spw_serve_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute 
 CUresult spw_serve_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
     struct spw_device *device = spw_track_device_of_pool(pool);
-    struct spw_pool *ours = device == NULL ? NULL : spw_track_device_opened(device);
 
-    if (ours != NULL) {
-        spw_track_spill_settle(device);
-        (void)spw_pool_trim(ours, minBytesToKeep);
-        (void)spw_pool_trim_host(ours);
+    if (device != NULL) {
+        spw_track_spill_trim(device, minBytesToKeep);
     }
     return spw_track_driver()->cuMemPoolTrimTo(pool, minBytesToKeep);
 }

@@ -45,6 +45,8 @@ struct spw_torch_stat {
     int64_t current, peak, allocated, freed;
 };
 
+enum { SPW_TORCH_SMALL_MOST = 1 << 20 }; /* bytes of a block that PyTorch calls small */
+
 enum { SPW_TORCH_ALL, SPW_TORCH_SMALL, SPW_TORCH_LARGE, SPW_TORCH_KINDS };
 
 /* The beginning of c10::CachingDeviceAllocator::DeviceStats. The row of a version says where others

@@ -14,9 +14,6 @@ static struct {
     int64_t chunks_seen[2]; /* created and released chunks that the program has forgotten */
 } devices[SPW_DEVICES_MAX];
 
-/* PyTorch calls blocks up to this size small. */
-enum { SMALL_MOST_BYTES = 1 << 20 };
-
 static size_t offset_of(const struct spw_torch_row *row, enum spw_torch_figure figure)
 {
     switch (figure) {
@@ -57,7 +54,7 @@ static void shift(int device, enum spw_torch_figure figure, int kind, int64_t by
 static void shift_all(int device, enum spw_torch_figure figure, uint64_t bytes, int64_t by)
 {
     shift(device, figure, SPW_TORCH_ALL, by);
-    shift(device, figure, bytes <= SMALL_MOST_BYTES ? SPW_TORCH_SMALL : SPW_TORCH_LARGE, by);
+    shift(device, figure, bytes <= SPW_TORCH_SMALL_MOST ? SPW_TORCH_SMALL : SPW_TORCH_LARGE, by);
 }
 
 void spw_torch_figures_count(int device, int sign, uint64_t bytes, uint64_t asked, bool active)

@@ -22,11 +22,11 @@ struct spw_torch_library spw_torch;
 
 /* What makes all requests the native allocator's. */
 enum special {
-    IN_POOL = 1 << 8,  /* once for each private pool or capture that is open */
     WITHOUT_CACHE = 1, /* enable(False) */
     WITH_HISTORY = 2,  /* it records its history */
-    IN_SEGMENTS = 8,   /* the mode is segment */
     WITH_TRACKERS = 4, /* others are told of its segments */
+    IN_SEGMENTS = 8,   /* the mode is segment */
+    IN_POOL = 1 << 8,  /* once for each private pool or capture that is open: the highest */
 };
 
 static _Atomic int special;
@@ -229,8 +229,10 @@ static bool is_sound(int device)
                                                                              (int8_t)device);
     }
     if (!(fraction > 0 && fraction <= 1)) {
-        spw_torch_place_take_out(&spw_torch);
-        return false;
+        if (atomic_load(&asked_devices) == 0) {
+            spw_torch_place_take_out(&spw_torch);
+        }
+        return false; /* tensors of other devices need our functions */
     }
     atomic_store(&fractions[device], fraction < 1 ? fraction : 0);
     atomic_fetch_or(&asked_devices, bit);
@@ -522,8 +524,9 @@ static void begin_allocate_to_pool(struct spw_torch_object *self, int8_t device,
     if (spw_track_torch_is_tensor()) {
         make_room(device);
     }
+    NATIVE(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)
+    (self, device, id, filter); /* may throw */
     atomic_fetch_add(&special, IN_POOL);
-    NATIVE(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)(self, device, id, filter);
 }
 
 static void end_allocate_to_pool(struct spw_torch_object *self, int8_t device,

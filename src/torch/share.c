@@ -31,7 +31,7 @@ bool spw_torch_share(const struct spw_torch_library *library, const struct spw_t
     void *model;
     size_t length;
 
-    if (!spw_serve_direct_share(tensor->address, &own)) {
+    if (!spw_serve_direct_share(tensor->device, tensor->address, &own)) {
         return false;
     }
     model = alloc(library->native, 1);

@@ -9,6 +9,6 @@ typedef void *spw_torch_raw_alloc_function(struct spw_torch_object *self, size_t
 
 /* Fills in a ShareableHandle of a tensor, in the form of the version: the native allocator makes
  * one of memory of its own, in which the driver's handle is replaced. False when the tensor cannot
- * be shared; nothing is written then. */
+ * be shared. */
 bool spw_torch_share(const struct spw_torch_library *library, const struct spw_torch_tensor *tensor,
                      struct spw_torch_shareable *ret_handle);

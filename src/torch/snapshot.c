@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_MOST_BYTES = 1 << 20 };
-
 /* The tensors of one moment. */
 struct list {
     struct spw_torch_tensor *tensors;
@@ -40,7 +38,7 @@ static void describe(const struct spw_torch_library *library, const struct spw_t
         .allocated_bytes = tensor->bytes,
         .active_bytes = tensor->bytes,
         .stream = tensor->order.stream.handle,
-        .is_large = tensor->bytes > SMALL_MOST_BYTES,
+        .is_large = tensor->bytes > SPW_TORCH_SMALL_MOST,
         .blocks = {block, block + 1, block + 1},
     };
 }

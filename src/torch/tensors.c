@@ -1,5 +1,6 @@
 #include "torch/tensors.h"
 
+#include "common/backoff.h"
 #include "common/lock.h"
 #include "common/map.h"
 #include "torch/figures.h"
@@ -24,7 +25,7 @@ struct record {
     struct record *next; /* in the list of those that are held */
 };
 
-enum { SPARE_MOST = 1024 };
+enum { SPARE_MOST = 1024, SETTLED_MOST_NS = 1000000000 };
 
 static struct {
     struct spw_map by_address; /* struct record */
@@ -32,6 +33,7 @@ static struct {
     size_t spare_count;
     struct record *held;
     _Atomic size_t held_count;
+    _Atomic int settling; /* threads that have taken what is held to look at it */
 } tensors;
 
 /* ---- the table ---- */
@@ -280,6 +282,7 @@ static void give_back(const struct spw_torch_tensor *tensor, bool everywhere)
 
 bool spw_torch_tensors_settle(bool wait)
 {
+    struct spw_backoff backoff = {.limit_ns = SETTLED_MOST_NS};
     struct record *next;
     bool any = false;
 
@@ -287,6 +290,7 @@ bool spw_torch_tensors_settle(bool wait)
         captures()) {
         return false;
     }
+    atomic_fetch_add(&tensors.settling, 1);
     for (struct record *record = take_held(); record != NULL; record = next) {
         next = record->next;
         if (!settle_one(record, wait)) {
@@ -300,6 +304,10 @@ bool spw_torch_tensors_settle(bool wait)
         end_record(record);
         spw_unlock(&spw_locks.tensors);
         any = true;
+    }
+    atomic_fetch_sub(&tensors.settling, 1);
+    while (wait && atomic_load(&tensors.settling) > 0 && spw_backoff_pause(&backoff)) {
+        any = true; /* another thread gives back what it took */
     }
     return any;
 }

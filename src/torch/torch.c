@@ -34,33 +34,39 @@ static void put_in_place(const struct spw_torch_library *library, bool tensors)
     spw_torch_place_put(&spw_torch);
 }
 
+/* Why the pool serves segments only, though the mode asks for tensors; NULL: it can serve tensors.
+ */
+static const char *obstacle(const struct spw_torch_library *library, enum spw_torch_found found)
+{
+    if (is_uncached()) {
+        return "PYTORCH_NO_CUDA_MEMORY_CACHING is set";
+    }
+    if (found == SPW_TORCH_UNKNOWN) {
+        return library->row == NULL ? "this version is not known"
+                                    : "this is not known on this processor";
+    }
+    return found == SPW_TORCH_DIFFERENT ? "its allocator is not as this version's should be" : NULL;
+}
+
+/* The state is set before our functions run. */
 static void decide(const struct spw_torch_library *library, enum spw_torch_found found)
 {
     struct spw_track_torch *torch = &spw_process.torch;
-    enum spw_track_torch_state state = SPW_TORCH_SEGMENTS;
+    bool wanted = is_wanted();
 
     (void)snprintf(torch->version, sizeof(torch->version), "%s", library->version);
     if (found == SPW_TORCH_OTHER) {
-        state = SPW_TORCH_FOREIGN;
+        atomic_store(&torch->state, SPW_TORCH_FOREIGN);
     } else if (found == SPW_TORCH_ASYNC_BACKEND) {
-        state = SPW_TORCH_ASYNC;
-    } else if (!is_wanted()) {
-        if (found == SPW_TORCH_FOUND && in_segments()) {
-            put_in_place(library, /* tensors */ false);
-        }
-    } else if (is_uncached()) {
-        torch->why = "PYTORCH_NO_CUDA_MEMORY_CACHING is set";
-    } else if (found == SPW_TORCH_UNKNOWN) {
-        torch->why = library->row == NULL ? "this version is not known"
-                                          : "this is not known on this processor";
-    } else if (found == SPW_TORCH_DIFFERENT) {
-        torch->why = "its allocator is not as this version's should be";
+        atomic_store(&torch->state, SPW_TORCH_ASYNC);
     } else {
-        state = SPW_TORCH_TENSORS;
-        atomic_store(&torch->state, state); /* before our functions run */
-        put_in_place(library, /* tensors */ true);
+        torch->why = wanted ? obstacle(library, found) : NULL;
+        wanted = wanted && torch->why == NULL;
+        atomic_store(&torch->state, wanted ? SPW_TORCH_TENSORS : SPW_TORCH_SEGMENTS);
+        if (found == SPW_TORCH_FOUND && (wanted || in_segments())) {
+            put_in_place(library, wanted);
+        }
     }
-    atomic_store(&torch->state, state);
     spw_track_ops.note_mode();
 }
 

@@ -119,6 +119,17 @@ void spw_track_spill_settle(const struct spw_device *device)
     }
 }
 
+void spw_track_spill_trim(struct spw_device *device, uint64_t keep_bytes)
+{
+    struct spw_pool *pool = spw_track_device_opened(device);
+
+    if (pool != NULL) {
+        spw_track_spill_settle(device);
+        (void)spw_pool_trim(pool, keep_bytes);
+        (void)spw_pool_trim_host(pool);
+    }
+}
+
 bool spw_track_spill_may_move(void)
 {
     static atomic_flag given_up = ATOMIC_FLAG_INIT;

@@ -15,6 +15,10 @@ bool spw_track_spill_may_move(void);
  * of it. */
 void spw_track_spill_settle(const struct spw_device *device);
 
+/* Gives the free memory of a device's pool back, on device and host; at least `keep_bytes` stay on
+ * the device. */
+void spw_track_spill_trim(struct spw_device *device, uint64_t keep_bytes);
+
 /* Gives device memory back to the driver by moving blocks to the host. False when none was moved.
  */
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool);

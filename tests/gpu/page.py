@@ -162,7 +162,9 @@ def load(path):
     try:
         facts, rows = read(path.parent, path.name) if path.suffix == ".json" else \
             parse(path.read_text())
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise Unreadable(f"{path}: {error.strerror}") from error
+    except ValueError as error:
         raise Unreadable(f"{path}: {error}") from error
     if not facts:
         raise Unreadable(f"{path}: no page of gpu-check")

@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import bounded  # noqa: E402
 import forks  # noqa: E402
-import processes  # noqa: E402
+from sleepers import sleepers  # noqa: E402
 
 TORCH = '''
 import os
@@ -143,21 +143,11 @@ class Hangs(Case):
         time.sleep(3601)
     """
 
-    def sleepers(self):
-        found = []
-        for pid in processes.table():
-            try:
-                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            found += [pid] if words[:2] == [b"sleep", self.LONG.encode()] else []
-        return found
-
     def gone(self):
         end = time.monotonic() + 10
-        while self.sleepers() and time.monotonic() < end:
+        while sleepers(self.LONG) and time.monotonic() < end:
             time.sleep(0.05)
-        return not self.sleepers()
+        return not sleepers(self.LONG)
 
     def test_a_program_that_hangs(self):
         """It counts as the command's, is looked at, aborted with its frames printed, and killed
@@ -177,7 +167,7 @@ class Hangs(Case):
         child = subprocess.Popen([self.keeper.python, self.script(self.HANG)], env=self.env,
                                  stdout=subprocess.PIPE, text=True)
         self.assertEqual(child.stdout.readline(), "hangs\n")
-        self.assertEqual(len(self.sleepers()), 1)
+        self.assertEqual(len(sleepers(self.LONG)), 1)
         child.kill()
         child.communicate(timeout=30)
         self.assertTrue(self.gone())

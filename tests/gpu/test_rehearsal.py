@@ -28,6 +28,7 @@ import processes  # noqa: E402
 import session  # noqa: E402
 from faults import FOREVER, KINDS, VARIABLE  # noqa: E402
 from rows import TABLE, spilling  # noqa: E402
+from sleepers import sleepers  # noqa: E402
 
 ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
 SANITIZED = os.environ.get("BUILD_SANITIZED", "none") != "none"
@@ -178,23 +179,11 @@ class Faults(Case):
             with self.subTest(kind):
                 self.output = everything / kind
                 self.check_fault(kind, status, err, seconds)
-        self.assertEqual(self.sleepers(), [])
+        self.assertEqual(sleepers(FOREVER), [])
 
     def extract(self, name):
         with tarfile.open(self.output / "evidence.tar.gz") as file:
             return file.extractfile(name).read().decode(errors="replace")
-
-    def sleepers(self):
-        """Processes of the faults that still live: none."""
-        found = []
-        for pid in processes.table():
-            try:
-                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if words[:2] == [b"sleep", str(FOREVER).encode()]:
-                found.append(pid)
-        return found
 
 
 class Driver(Case):

@@ -4,13 +4,13 @@ own cache where the object is not the one that is known.
 
 For the latter a folder looks like the installed PyTorch, but says another version."""
 import os
-import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
+import other_version
 import wheel
 from running import HERE, ROOT, Run
 
@@ -18,17 +18,10 @@ WAYS = str(HERE / "ways.py")
 TENSOR = r"mode tensor \(the pool serves each tensor of PyTorch \d+\.\d+\.\d+\)"
 SEGMENT = ("mode segment (PyTorch {}: {}; its cache serves tensors, the pool serves its segments; "
            "unavailable: per-tensor placement)")
-INSTALLED = """
-import importlib.util, sysconfig
-print(importlib.util.find_spec("torch").origin)
+LIBRARY = """
+import sysconfig
 print(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"), sep="/")
 """
-
-
-def link_all(source, folder):
-    folder.mkdir()
-    for path in source.iterdir():
-        (folder / path.name).symlink_to(path)
 
 
 class Object(unittest.TestCase):
@@ -36,10 +29,9 @@ class Object(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run([cls.interpreter, "-c", INSTALLED], text=True, capture_output=True,
+        done = subprocess.run([cls.interpreter, "-c", LIBRARY], text=True, capture_output=True,
                               check=True)
-        init, cls.library = done.stdout.split()
-        cls.torch = pathlib.Path(init).parent
+        cls.library = done.stdout.strip()
 
     def run_way(self, way, *launcher, flags=(), **settings):
         run = Run([*(launcher or (self.interpreter,)), WAYS, way], flags, settings)
@@ -79,15 +71,7 @@ class Object(unittest.TestCase):
     def check_segment(self, version, why):
         """The program works; one line says why it is in this mode."""
         with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            link_all(self.torch, folder / "torch")
-            (folder / "nvidia").symlink_to(self.torch.parent / "nvidia")
-            for changed in ("lib", "version.py"):
-                (folder / "torch" / changed).unlink()
-            link_all(self.torch / "lib", folder / "torch/lib")
-            text = (self.torch / "version.py").read_text()
-            (folder / "torch/version.py").write_text(
-                re.sub(r"^__version__ = .*", f"__version__ = '{version}'", text, flags=re.M))
+            other_version.make(self.interpreter, name, version)
             lines = self.run_way("here", PYTHONPATH=name)
         self.assertEqual(lines, ["spillway: " + SEGMENT.format(version, why)])
 

@@ -2,8 +2,10 @@
 """PyTorch's private pools. While one is open, PyTorch does not free its cache and ask again after a
 refusal, so the first request must be served."""
 import sys
+import tempfile
 import unittest
 
+import other_version
 import wheel
 from running import Run
 
@@ -62,6 +64,20 @@ class PrivatePools(unittest.TestCase):
         self.assertEqual(run.stdout.strip(), printed)
         self.assertRegex(run.stderr, "verdict: does not fit in .*, but runs by spilling")
         self.assertNotIn("out of memory on device", run.stderr)
+
+    def test_a_refusal_that_was_final(self):
+        """It is reported as such, with what held the memory: where PyTorch's version is not known,
+        nothing tells that another thread's pool keeps PyTorch from asking again."""
+        with tempfile.TemporaryDirectory() as name:
+            other_version.make(self.interpreter, name, "9.9.0")
+            run = Run([self.interpreter, "-c", BESIDE], ["--memory", "12GiB"], {"PYTHONPATH": name})
+        self.assertEqual(run.status, 1, run.stderr)
+        self.assertIn("torch.OutOfMemoryError", run.stderr)
+        before = run.stderr.partition("Traceback")[0]
+        self.assertEqual(before.count("out of memory on device 0: requested 8 GiB"), 1)
+        self.assertRegex(before, r"5 GiB in +1 block +<string>:4 <module>")
+        self.assertIn("verdict: does not fit in 12 GiB: allocation 2 on device 0, 8 GiB by "
+                      "cudaMalloc", run.stderr)
 
     def test_spills(self):
         for text, memory, printed in ((MEM_POOL, "12GiB", "done 13"),

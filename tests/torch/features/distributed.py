@@ -87,9 +87,7 @@ def nccl_registers():
     return {"sum": total}
 
 
-@feature("NCCL's older implementation where there is a newer", since=(2, 15),
-         settings={"TORCH_DIST_USE_NCCL2": "0"}, long=True)
-def nccl_older():
+def reduced():
     import torch
     ranks = group()
     x = torch.full((100,), 2.0, device="cuda")
@@ -97,18 +95,18 @@ def nccl_older():
     total = x.sum().item()
     ranks.destroy_process_group()
     return {"sum": total}
+
+
+@feature("NCCL's older implementation where there is a newer", since=(2, 15),
+         settings={"TORCH_DIST_USE_NCCL2": "0"}, long=True)
+def nccl_older():
+    return reduced()
 
 
 @feature("NCCL's newer implementation, by its variable", since=(2, 15),
          settings={"TORCH_DIST_USE_NCCL2": "1"}, long=True)
 def nccl_newer():
-    import torch
-    ranks = group()
-    x = torch.full((100,), 2.0, device="cuda")
-    ranks.all_reduce(x)
-    total = x.sum().item()
-    ranks.destroy_process_group()
-    return {"sum": total}
+    return reduced()
 
 
 @feature("NCCL: abort of a group, and the process goes on")
