@@ -151,8 +151,8 @@ static int64_t calls_of(int device, enum spw_call call)
     return driver->calls[device] != NULL ? (int64_t)atomic_load(&driver->calls[device][call]) : 0;
 }
 
-/* The chunks of the pool are its segments, and the driver's calls that make and release them are
- * what PyTorch counts as calls for device memory. */
+/* The pool's chunks count as segments. The driver's calls that make and release them count as
+ * PyTorch's calls for device memory. */
 static void add_chunks(const struct spw_torch_row *row, int device, void *native)
 {
     struct spw_torch_stat *segments = ((struct spw_torch_figures *)native)->segment;

@@ -6,7 +6,7 @@
  * captures, history, observers, refusals. Since the object itself stays, so do its type, its
  * address and all functions that are not ours.
  *
- * This folder knows PyTorch; below it nobody does. */
+ * No folder below this one knows PyTorch. */
 #pragma once
 
 /* Looks for PyTorch's allocator, and puts the functions in place if the mode asks for it: after

@@ -1,5 +1,5 @@
-/* The stand-ins for PyTorch's libraries (torch/lib/) offer the pointer to the allocator object
- * under PyTorch's name, and what tests set and ask beside it. */
+/* The stand-ins for PyTorch's libraries (torch/lib/). They have the pointer to the allocator object
+ * under PyTorch's name. Tests set and read the rest. */
 #pragma once
 
 #include "torch/abi.h"

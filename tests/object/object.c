@@ -168,7 +168,7 @@ static void without_context(void)
     raw_end(memory);
 }
 
-/* raw_deleter is what every DataPtr has: that is how PyTorch knows its own. */
+/* Every DataPtr has the function of raw_deleter, by which PyTorch knows its own. */
 static void deleters(void)
 {
     struct spw_torch_data_ptr ours = tensor_new(MIB), natives = private_new(MIB);
