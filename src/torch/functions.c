@@ -136,8 +136,8 @@ static uint64_t rounded(size_t bytes)
     return (bytes + 511) & ~UINT64_C(511);
 }
 
-/* True if the program's share of the memory has no room for more. The limit is not known before the
- * first block. */
+/* True if the program's share of the memory has no room for more. Of what, is not known before the
+ * device's first block: then false. */
 static bool is_beyond_share(int device, uint64_t bytes)
 {
     double fraction = atomic_load_explicit(&fractions[device], memory_order_relaxed);
@@ -254,6 +254,11 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
         return NULL;
     }
     if (ask(&request, &tensor) != SPW_OK) {
+        return NULL;
+    }
+    if (SPW_UNLIKELY(is_beyond_share(device, tensor.bytes))) { /* the device's first block */
+        spw_track_native = SPW_NATIVE_REFUSED;
+        spw_serve_direct_free(device, &tensor.order, tensor.address);
         return NULL;
     }
     if (!spw_torch_tensors_add(&tensor)) {

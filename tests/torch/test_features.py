@@ -94,11 +94,11 @@ class Features(unittest.TestCase):
                 kinds = collections.Counter(text.partition(":")[0] for text in verdicts.values())
                 print(f"\n{mode}: {dict(kinds)}")
                 strict = not self.options.each
-                lost = [feature_runs.explain(name, bare[name], runs[mode][name], text)
-                        for name, text in verdicts.items() if feature_runs.is_loss(text, strict)]
-                print("\n".join(lost), flush=True)
+                lost = {name: feature_runs.explain(name, bare[name], runs[mode][name], text)
+                        for name, text in verdicts.items() if feature_runs.is_loss(text, strict)}
+                print("\n".join(lost.values()), flush=True)
                 if mode in (*feature_runs.LOSE_NOTHING, feature_runs.BARE):
-                    self.assertEqual(len(lost), 0)
+                    self.assertEqual([*lost], [])
 
 
 if __name__ == "__main__":
