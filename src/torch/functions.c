@@ -131,9 +131,17 @@ static bool is_plain(size_t bytes)
            atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) == 0;
 }
 
+/* The size that a block of PyTorch's cache counts with: whole 512 bytes or, if the program divides
+ * the space between powers of two, whole parts of that. */
 static uint64_t rounded(size_t bytes)
 {
-    return (bytes + 511) & ~UINT64_C(511);
+    size_t divisions = spw_torch.divisions != NULL ? spw_torch.divisions(bytes) : 0;
+    uint64_t part = 512;
+
+    if (SPW_UNLIKELY(divisions > 1) && bytes > 512 * divisions) {
+        part = (UINT64_C(1) << (63 - __builtin_clzll(bytes))) >> (63 - __builtin_clzll(divisions));
+    }
+    return (bytes + part - 1) & ~(part - 1);
 }
 
 /* True if the program's share of the memory has no room for more. Of what, is not known before the
@@ -301,20 +309,25 @@ static CUstream current_stream(int8_t device)
     return spw_torch.stream_handle(&stream);
 }
 
-static void delete_memory(void *memory)
+/* Frees a tensor of the pool; false if the memory is none. */
+static bool delete_tensor(void *memory)
 {
     struct spw_torch_tensor tensor;
 
-    if (memory == NULL) {
-        return;
+    if (!spw_torch_tensors_free((uintptr_t)memory, &tensor)) {
+        return false;
     }
-    if (spw_torch_tensors_free((uintptr_t)memory, &tensor)) {
-        leave_no_addresses();
-        report(tensor.address, -(int64_t)tensor.bytes, tensor.device);
-        return;
+    leave_no_addresses();
+    report(tensor.address, -(int64_t)tensor.bytes, tensor.device);
+    return true;
+}
+
+static void delete_memory(void *memory)
+{
+    if (memory != NULL && !delete_tensor(memory)) {
+        spw_torch.deleter(memory);
+        note_native();
     }
-    spw_torch.deleter(memory);
-    note_native();
 }
 
 static __attribute__((noinline)) struct spw_torch_data_ptr *
@@ -392,9 +405,13 @@ static void *raw_alloc_with_stream(struct spw_torch_object *self, size_t bytes, 
     return memory;
 }
 
+/* Without its cache, the native allocator frees here in another way than by its deleter. */
 static void raw_delete(struct spw_torch_object *self, void *memory)
 {
-    delete_memory(memory);
+    if (memory != NULL && !delete_tensor(memory)) {
+        NATIVE(RAW_DELETE, raw_delete)(self, memory);
+        note_native();
+    }
 }
 
 /* ---- streams and addresses ---- */
@@ -510,8 +527,9 @@ static void enable(struct spw_torch_object *self, bool on)
  * code did before, as PyTorch asks programs to run it first. */
 static void make_room(int device)
 {
-    static const uint64_t workspaces = UINT64_C(64)
-                                       << 20; /* of libraries, on the capture's stream */
+    /* PyTorch's for cuBLAS and cuBLASLt on the capture's stream, 32 MiB each on Hopper: for the thread
+     * that captures and the one of its backward pass. */
+    static const uint64_t workspaces = UINT64_C(128) << 20;
     uint64_t bytes;
 
     if (device >= spw_process.device_count || spw_process.devices[device].counters == NULL) {

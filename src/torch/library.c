@@ -228,6 +228,11 @@ static void *find_variable(void *handle, const char *name)
 
 static bool find_functions(struct spw_torch_library *library, void *handle)
 {
+    /* The second since 2.9, where the first passes on to it; later only that is left. */
+    (void)(FIND(divisions, "_ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig"
+                           "24roundup_power2_divisionsEm") ||
+           FIND(divisions, "_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig"
+                           "24roundup_power2_divisionsEm"));
     return FIND(get_device, "_ZN3c104cuda9GetDeviceEPa") &&
            FIND(current_stream, "_ZN3c104cuda20getCurrentCUDAStreamEa") &&
            FIND(stream_handle, "_ZNK3c104cuda10CUDAStream6streamEv") &&

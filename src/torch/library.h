@@ -33,6 +33,7 @@ struct spw_torch_library {
      * the type of the device and its number. */
     void (*report)(void *memory, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
     bool (*is_profiled)(void);         /* report is of use */
+    size_t (*divisions)(size_t bytes); /* the setting roundup_power2_divisions; NULL: not found */
     const bool *traced;                /* somebody follows all events: torch.cuda._sanitizer */
     int (*bind)(void *);               /* cudaFree, which with NULL only makes a context current */
     void *(*new_memory)(size_t bytes); /* C++'s operators */

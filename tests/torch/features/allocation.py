@@ -57,6 +57,18 @@ def caching_allocator_enable():
     return {"off": total, "on": y.sum().item()}
 
 
+@feature("raw memory while the cache is off, and its end")
+def raw_without_cache():
+    import torch
+    x = megabytes(1)
+    torch.cuda.caching_allocator_enable(False)
+    address = torch.cuda.caching_allocator_alloc(MIB)
+    held = torch.cuda.memory_allocated()
+    torch.cuda.caching_allocator_delete(address)
+    torch.cuda.caching_allocator_enable(True)
+    return {"held": held, "after": torch.cuda.memory_allocated(), "sum": x.sum().item()}
+
+
 @feature("resize_ of a storage to 0 and back")
 def storage_resize():
     import torch

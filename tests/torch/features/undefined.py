@@ -13,8 +13,8 @@ UNDEFINED = [
     ("figures_of_a_random_program", "*", POOL,
      "a block of PyTorch's cache may be larger than its tensor, and counts whole"),
     ("accelerator_memory_info", "free is less", POOL, "what the pool holds for nobody is free"),
-    ("roundup_at_run_time", "allocated", POOL,
-     "roundup_power2_divisions rounds sizes up in PyTorch's cache; the pool needs no rounding"),
+    ("settings_async", "reserved", "segment",
+     "the driver's pool, which PyTorch asks, is the pool of spillway"),
     ("expandable_snapshot", "expandable", POOL, "tensors of the pool are no expandable segments"),
 ]
 
