@@ -484,7 +484,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
                               uint64_t most, uint64_t limit, bool has_host,
                               struct spw_pool **ret_pool)
 {
-    static uint64_t pools_made; /* under spw_process.lock */
+    static uint64_t pools_made; /* under spw_locks.process */
     uint64_t granule = spw_backend_granule(vm);
     struct spw_pool_config config = {
         .clock = pools_made++ << FREES_BITS,

@@ -205,7 +205,6 @@ static bool passes(void *handle, const char *name)
 
 /* Names that are not in the list and are looked up in the default scope are passed on too: the real
  * function searches the caller's own scope only if it sees the caller's return address. */
-/* The function that a call of dlsym, or of dlvsym, jumps to. Called by the assembly below. */
 void *spw_intercept_dlsym_route(void *handle, const char *name)
 {
     void *hook = NULL;
