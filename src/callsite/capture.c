@@ -1,6 +1,7 @@
 #include "callsite/capture.h"
 
 #include "common/hash.h"
+#include "common/likely.h"
 #include "common/lock.h"
 #include "common/stack.h"
 #include "common/thread_name.h"
@@ -230,7 +231,7 @@ static bool is_to_look(struct thread *thread)
 {
     bool due = thread->misses % LOOK_EVERY == 0 && thread->looked != thread->misses + 1;
 
-    if (__builtin_expect(due, 0)) {
+    if (SPW_UNLIKELY(due)) {
         thread->looked = thread->misses + 1;
     }
     return due;
@@ -239,7 +240,7 @@ static bool is_to_look(struct thread *thread)
 /* True every so many times, if the thread has another name than its sites. */
 static bool is_renamed(struct thread *thread)
 {
-    return __builtin_expect(++thread->hits % SPW_THREAD_NAME_EVERY == 0, 0) &&
+    return SPW_UNLIKELY(++thread->hits % SPW_THREAD_NAME_EVERY == 0) &&
            spw_thread_is_renamed(thread->name);
 }
 
@@ -265,7 +266,7 @@ __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
     }
     place.key |= 1;
     site = spw_callsite_stack_cache_find(thread->cache, place.key);
-    if (__builtin_expect(site == 0 || is_renamed(thread), 0)) {
+    if (SPW_UNLIKELY(site == 0 || is_renamed(thread))) {
         int saved = errno;
 
         site = see(thread, &place);

@@ -2,6 +2,7 @@
 
 #include "callsite/python_check.h"
 #include "common/backoff.h"
+#include "common/likely.h"
 #include "common/loader.h"
 #include "common/log.h"
 
@@ -132,7 +133,7 @@ static int settled_state(void)
 {
     int state = atomic_load_explicit(&process.state, memory_order_acquire);
 
-    return __builtin_expect(state == BUSY, 0) ? await_state() : state;
+    return SPW_UNLIKELY(state == BUSY) ? await_state() : state;
 }
 
 void spw_callsite_python_reset(void)

@@ -1,6 +1,7 @@
 #include "common/loader.h"
 
 #include "common/backoff.h"
+#include "common/likely.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -29,7 +30,7 @@ static void enter_after_forks(void)
 void spw_loader_enter(void)
 {
     atomic_fetch_add(&gate.inside, 1);
-    if (__builtin_expect(atomic_load(&gate.forks) != 0, 0)) {
+    if (SPW_UNLIKELY(atomic_load(&gate.forks) != 0)) {
         enter_after_forks();
     }
 }

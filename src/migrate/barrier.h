@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/likely.h"
 #include "common/thread_slots.h"
 
 /* What a pause lets others do that holds the barrier. */
@@ -72,14 +73,14 @@ static inline void spw_migrate_barrier_acquire(void)
         spw_migrate_barrier_depth++ > 0) {
         return;
     }
-    if (__builtin_expect(slot == NULL, 0)) {
+    if (SPW_UNLIKELY(slot == NULL)) {
         spw_migrate_barrier_acquire_slowly();
         return;
     }
     atomic_store_explicit(&slot->submitting, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (__builtin_expect(
-            atomic_load_explicit(&spw_migrate_barrier.closed, memory_order_acquire) != 0, 0)) {
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_migrate_barrier.closed, memory_order_acquire) !=
+                     0)) {
         spw_migrate_barrier_wait(slot);
     }
 }
@@ -91,7 +92,7 @@ static inline void spw_migrate_barrier_release(void)
     if (spw_migrate_barrier_depth == 0 || --spw_migrate_barrier_depth > 0) {
         return;
     }
-    if (__builtin_expect(slot == NULL, 0)) {
+    if (SPW_UNLIKELY(slot == NULL)) {
         spw_migrate_barrier_release_slowly();
         return;
     }
@@ -138,8 +139,7 @@ void spw_migrate_barrier_await_hold(bool may_pass);
 /* To be called before a request for memory takes a lock. */
 static inline void spw_migrate_barrier_pass(void)
 {
-    if (__builtin_expect(atomic_load_explicit(&spw_migrate_barrier.held, memory_order_relaxed) != 0,
-                         0)) {
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_migrate_barrier.held, memory_order_relaxed) != 0)) {
         spw_migrate_barrier_await_hold(/* may_pass */ true);
     }
 }

@@ -1,6 +1,7 @@
 /* Allocation: from a free extent that fits down to memory that is created, taken from elsewhere, or
  * waited for. */
 #include "common/host_share.h"
+#include "common/likely.h"
 #include "pool/chunks.h"
 #include "pool/lazy.h"
 #include "pool/pending.h"
@@ -494,7 +495,7 @@ static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt
 {
     enum spw_err err;
 
-    if (__builtin_expect(pool->layout.records != NULL, 0)) {
+    if (SPW_UNLIKELY(pool->layout.records != NULL)) {
         *ret_block = pool->shut ? NULL : try_planned(pool, attempt);
         if (*ret_block != NULL) {
             return SPW_OK;
@@ -532,11 +533,11 @@ static void begin_block(struct spw_pool *pool, const struct attempt *attempt,
     }
     spw_pool_address_map_put(&pool->blocks, block);
     spw_counter_shift(&pool->counters->allocs, 1);
-    if (__builtin_expect(attempt->uncounted, 0)) {
+    if (SPW_UNLIKELY(attempt->uncounted)) {
         pool->uncounted_bytes += attempt->bytes;
         return;
     }
-    if (__builtin_expect(pool->layout.records != NULL, 0) && block->heap == SPW_HEAP_LARGE) {
+    if (SPW_UNLIKELY(pool->layout.records != NULL) && block->heap == SPW_HEAP_LARGE) {
         spw_pool_layout_record(pool, block);
     }
     pool->own_live_bytes += attempt->bytes;
@@ -558,7 +559,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     struct spw_extent *block;
     enum spw_err err;
 
-    if (__builtin_expect(pool->exported.ending, 0)) {
+    if (SPW_UNLIKELY(pool->exported.ending)) {
         spw_pool_exported_release(pool);
     }
     err = admit(pool, attempt);
@@ -574,7 +575,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     }
     attempt->need.any_stream = attempt->queue == NULL;
     err = find_anywhere(pool, attempt, &block);
-    if (__builtin_expect(attempt->request->placement != NULL, 0) && err == SPW_OK &&
+    if (SPW_UNLIKELY(attempt->request->placement != NULL) && err == SPW_OK &&
         !is_still_allowed(pool, attempt)) {
         give_back(pool, attempt, block);
         err = SPW_E_QUOTA;

@@ -1,4 +1,5 @@
 /* Freeing blocks, and the order of freed memory when streams and contexts end. */
+#include "common/likely.h"
 #include "pool/exported.h"
 #include "pool/lazy.h"
 #include "pool/placement.h"
@@ -25,11 +26,11 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
     uint64_t held = spw_pool_extent_held(block);
 
     spw_counter_shift(&pool->counters->frees, 1);
-    if (__builtin_expect(block->lazy && block->uncounted, 0)) {
+    if (SPW_UNLIKELY(block->lazy && block->uncounted)) {
         spw_pool_lazy_free(pool, block);
         return;
     }
-    if (__builtin_expect(pool->layout.records != NULL, 0) && block->heap == SPW_HEAP_LARGE) {
+    if (SPW_UNLIKELY(pool->layout.records != NULL) && block->heap == SPW_HEAP_LARGE) {
         spw_pool_layout_record_free(pool, block);
     }
     pool->own_live_bytes -= held;
@@ -41,7 +42,7 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
             return;
         }
     }
-    if (__builtin_expect(block->heap == SPW_HEAP_SLAB, 0)) {
+    if (SPW_UNLIKELY(block->heap == SPW_HEAP_SLAB)) {
         spw_pool_slabs_free(pool, block, queue);
     } else {
         spw_pool_space_free(&pool->space, block, queue);
@@ -76,9 +77,9 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     pool->queues.clock++;
     spw_pool_stream_queue_stamp(&pool->queues, queue);
     queue->unfenced_bytes += block->bytes;
-    exported = __builtin_expect(pool->exported.count > 0, 0) && is_exported(pool, block);
+    exported = SPW_UNLIKELY(pool->exported.count > 0) && is_exported(pool, block);
     release_block(pool, block, queue);
-    if (__builtin_expect(exported, 0)) {
+    if (SPW_UNLIKELY(exported)) {
         pool->exported.ending = true;
         spw_pool_exported_release(pool);
     }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/likely.h"
 #include "pool/heaps.h"
 
 /* ---- lists ---- */
@@ -385,7 +386,7 @@ void spw_pool_space_free(struct spw_space *space, struct spw_extent *block,
     block->kind = SPW_EXTENT_FREE;
     block->queue = queue;
     block->seq = queue->seq;
-    if (__builtin_expect(space->backing->broken > 0, 0) &&
+    if (SPW_UNLIKELY(space->backing->broken > 0) &&
         spw_pool_backing_is_broken(space->backing, block->address, spw_pool_extent_end(block))) {
         retire_broken(space, block);
     } else {

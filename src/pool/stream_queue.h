@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/likely.h"
 #include "common/map.h"
 #include "pool/extent.h"
 #include "pool/shelf.h"
@@ -138,7 +139,7 @@ static inline void spw_pool_stream_queue_stamp(struct spw_stream_queues *queues,
                                                struct spw_stream_queue *queue)
 {
     queue->seq = queues->clock;
-    if (__builtin_expect((queue->listed & 1u << SPW_QUEUES_BUSY) == 0, 0)) {
+    if (SPW_UNLIKELY((queue->listed & 1u << SPW_QUEUES_BUSY) == 0)) {
         spw_pool_stream_queue_list(queues, queue, SPW_QUEUES_BUSY);
     }
 }

@@ -1,5 +1,6 @@
 #include "record/record.h"
 
+#include "common/likely.h"
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/options.h"
@@ -106,10 +107,9 @@ static __attribute__((noinline)) void meet_thread(void)
 
 static inline uint32_t thread_number(void)
 {
-    if (__builtin_expect(this_thread.recording != recording ||
-                             (++this_thread.events % SPW_THREAD_NAME_EVERY == 0 &&
-                              spw_thread_is_renamed(this_thread.name)),
-                         0)) {
+    if (SPW_UNLIKELY(this_thread.recording != recording ||
+                     (++this_thread.events % SPW_THREAD_NAME_EVERY == 0 &&
+                      spw_thread_is_renamed(this_thread.name)))) {
         meet_thread();
     }
     return this_thread.number;
@@ -162,7 +162,7 @@ static __attribute__((noinline, cold)) void make_file(void)
 static inline void enter(void)
 {
     spw_lock(&spw_locks.record);
-    if (__builtin_expect(due.path != NULL, 0)) {
+    if (SPW_UNLIKELY(due.path != NULL)) {
         make_file();
     }
 }
@@ -216,7 +216,7 @@ static inline void follow(int device)
 #include "record/gauges.def"
 #undef SPW_RECORD_GAUGE_OWN
 #undef SPW_RECORD_GAUGE_HOT
-    if (__builtin_expect(changed != 0, 0)) {
+    if (SPW_UNLIKELY(changed != 0)) {
         put_gauges(device);
     }
 }
@@ -243,11 +243,11 @@ void spw_record_alloc(const struct spw_record_alloc *alloc)
     spw_record_sites_use(alloc->site);
     at = spw_record_begin(SPW_RECORD_ALLOC | (more ? SPW_RECORD_HAS_MORE : 0u), alloc->device,
                           alloc->stream, thread_number(), SPW_RECORD_ROOM);
-    if (__builtin_expect(at != NULL, 1)) {
+    if (SPW_LIKELY(at != NULL)) {
         at = spw_record_put_address(at, alloc->address);
         at = spw_record_put(at, alloc->bytes);
         at = spw_record_put(at, alloc->site);
-        if (__builtin_expect(more, 0)) {
+        if (SPW_UNLIKELY(more)) {
             at = spw_record_put(at, flags);
             at = spw_record_put(at, low);
             at = alloc->host_bytes > 0 ? spw_record_put(at, alloc->host_bytes) : at;
@@ -268,9 +268,9 @@ void spw_record_free(int device, uint64_t stream, uint64_t address)
     enter();
     at = spw_record_begin(SPW_RECORD_FREE | (low != 0 ? SPW_RECORD_HAS_MORE : 0u), device, stream,
                           thread_number(), SPW_RECORD_ROOM);
-    if (__builtin_expect(at != NULL, 1)) {
+    if (SPW_LIKELY(at != NULL)) {
         at = spw_record_put_address(at, address);
-        if (__builtin_expect(low != 0, 0)) {
+        if (SPW_UNLIKELY(low != 0)) {
             at = spw_record_put(at, low);
         }
         spw_record_end(at);

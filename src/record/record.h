@@ -11,13 +11,14 @@
 #include <stdint.h>
 
 #include "common/counters.h"
+#include "common/likely.h"
 #include "record/format.h"
 
 extern _Atomic bool spw_record_on;
 
 static inline bool spw_record_active(void)
 {
-    return __builtin_expect(atomic_load_explicit(&spw_record_on, memory_order_relaxed), 0);
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_record_on, memory_order_relaxed));
 }
 
 /* True while the recording also says which blocks calls use. */
@@ -25,7 +26,7 @@ extern _Atomic bool spw_record_uses_on;
 
 static inline bool spw_record_uses(void)
 {
-    return __builtin_expect(atomic_load_explicit(&spw_record_uses_on, memory_order_relaxed), 0);
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_record_uses_on, memory_order_relaxed));
 }
 
 struct spw_record_start {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "callsite/shm.h"
+#include "common/likely.h"
 
 extern uint8_t spw_record_sites_known[SPW_CALLSITE_MOST + 1];
 
@@ -15,7 +16,7 @@ void spw_record_sites_define(uint32_t site);
 /* The site may be named by an event. */
 static inline void spw_record_sites_use(uint32_t site)
 {
-    if (__builtin_expect(site <= SPW_CALLSITE_MOST && spw_record_sites_known[site] == 0, 0)) {
+    if (SPW_UNLIKELY(site <= SPW_CALLSITE_MOST && spw_record_sites_known[site] == 0)) {
         spw_record_sites_define(site);
     }
 }

@@ -5,6 +5,8 @@
  * holds the lock. Times are in units of the caller's. */
 #pragma once
 
+#include "common/likely.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,7 +37,7 @@ static inline bool spw_record_timeline_now(const struct spw_record_timeline *tim
 {
     uint64_t passed = ticks - timeline->anchor_ticks;
 
-    if (__builtin_expect(passed > timeline->most_ticks || timeline->rate == 0, 0)) {
+    if (SPW_UNLIKELY(passed > timeline->most_ticks || timeline->rate == 0)) {
         return false;
     }
     *ret_time = timeline->anchor_time + (uint64_t)((spw_record_wide)passed * timeline->rate >> 32);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/likely.h"
 #include "record/file.h"
 #include "record/format.h"
 #include "record/ticks.h"
@@ -95,8 +96,7 @@ static inline uint8_t *spw_record_begin(unsigned head, int device, uint64_t stre
     uint8_t *at;
     uint64_t now;
 
-    if (__builtin_expect((size_t)(writer->end - writer->at) < room, 0) &&
-        !spw_record_writer_next()) {
+    if (SPW_UNLIKELY((size_t)(writer->end - writer->at) < room) && !spw_record_writer_next()) {
         return NULL;
     }
     now = spw_record_now(writer);

@@ -14,6 +14,7 @@
 
 #include "common/counters.h"
 #include "common/bounds.h"
+#include "common/likely.h"
 #include "common/options.h"
 #include "pool/accounts.h"
 #include "stats/output.h"
@@ -191,7 +192,7 @@ static inline void spw_stats_grant(struct spw_stats_refusal *refusal, uint64_t b
 {
     uint64_t pending = atomic_load_explicit(&refusal->pending_bytes, memory_order_relaxed);
 
-    if (__builtin_expect(pending > 0, 0) && bytes >= pending) {
+    if (SPW_UNLIKELY(pending > 0) && bytes >= pending) {
         spw_stats_overcome(refusal);
     }
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/likely.h"
 #include "common/thread_slots.h"
 
 extern _Atomic uint64_t spw_lease_epoch;
@@ -32,7 +33,7 @@ static inline void spw_track_lease_enter(void)
     if (spw_thread_self.leases++ > 0) {
         return;
     }
-    if (__builtin_expect(slot == NULL, 0)) {
+    if (SPW_UNLIKELY(slot == NULL)) {
         spw_track_lease_enter_slowly();
         return;
     }
@@ -50,7 +51,7 @@ static inline void spw_track_lease_leave(void)
     if (--spw_thread_self.leases > 0) {
         return;
     }
-    if (__builtin_expect(slot == NULL, 0)) {
+    if (SPW_UNLIKELY(slot == NULL)) {
         spw_track_lease_leave_slowly();
         return;
     }

@@ -6,12 +6,11 @@
  * may be read without a lock. A lease (lease.h) keeps a pool from being destroyed. */
 #pragma once
 
+#include "common/likely.h"
 #include "track/state.h"
 
 /* A function that is exported under its own name. */
-#define SPW_EXPORT              __attribute__((visibility("default")))
-#define SPW_LIKELY(condition)   __builtin_expect(!!(condition), 1)
-#define SPW_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define SPW_EXPORT __attribute__((visibility("default")))
 
 /* Functions that this folder calls and that need folders beside or above it; preload.c defines
  * them. They are called with spw_locks.process held, and with the pool's lock if they have a `vm`,

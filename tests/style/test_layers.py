@@ -172,6 +172,11 @@ class Layers(unittest.TestCase):
         self.assertEqual(self.find(r"\bRTLD_(NEXT|DEFAULT)\b",
                                    lambda path: preloaded(path) and str(path) not in allowed), [])
 
+    def test_likely_has_one_name(self):
+        """The compiler's own is behind SPW_LIKELY and SPW_UNLIKELY."""
+        self.assertEqual(self.find(r"\b__builtin_expect\b",
+                                   lambda path: str(path) != "src/common/likely.h"), [])
+
     def test_locks_are_listed(self):
         """Every mutex of the preloaded object is in lock.def, and everything there is used."""
         allowed = {"src/common/lock.h", "src/common/lock.c"}
