@@ -455,7 +455,7 @@ static const char *text_of(enum spw_option number, const struct spw_option_value
 static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_device *device,
                              uint64_t total, uint64_t free)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
+    static bool told[SPW_DEVICES_MAX]; /* by ordinal; under spw_locks.process */
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_LIMIT, NULL, 0);
     uint64_t room = free / 50 > least_room ? free / 50 : least_room;
     uint64_t most = free > room ? free - room : free;
@@ -471,7 +471,8 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
     if (!option.set) {
         return most;
     }
-    if (limit > total && !atomic_flag_test_and_set(&told)) {
+    if (limit > total && !told[device->ordinal]) {
+        told[device->ordinal] = true;
         spw_log_always("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
                        text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
                        spw_size_text(most, taken));

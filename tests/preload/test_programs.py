@@ -507,6 +507,13 @@ class Limits(harness.Case):
             self.assertEqual(said["after"], f"{GIB} free of {GIB}")
             self.assertLessEqual(result.device()["committed_peak_bytes"], GIB)
 
+    def test_limit_above_each_device(self):
+        """Each device is named once, however often its pool is made."""
+        result = self.run_program(PROGRAMS / "contexts", "own", 20, LIMIT="500GiB",
+                                  SIM_DEVICES=2, allow=["more than device . has"])
+        self.assertEqual(sorted(re.findall(r"more than device (\d) has", result.stderr)),
+                         ["0", "1"])
+
     def test_request_for_all_that_is_free(self):
         """It gets no memory, and is not counted, unless it is used."""
         for words, peak in (((), 64 << 20), (("use",), GIB)):
