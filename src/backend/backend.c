@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/sleep.h"
 #include "backend/copy.h"
 #include "backend/fence.h"
 #include "backend/host.h"
+#include "common/sleep.h"
 
 enum {
     ACCESSORS = 64,

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/err.h"
 #include "backend/fence.h"
+#include "common/err.h"
 
 struct spw_backend_copier {
     struct spw_backend_fences *fences;

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/lock.h"
 #include "common/err.h"
+#include "common/lock.h"
 #include "driver/driver.h"
 #include "pool/vm_ops.h"
 

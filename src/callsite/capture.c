@@ -1,17 +1,17 @@
 #include "callsite/capture.h"
 
+#include "callsite/modules.h"
+#include "callsite/native.h"
+#include "callsite/python.h"
+#include "callsite/python_modules.h"
+#include "callsite/stack_cache.h"
+#include "callsite/tag.h"
 #include "common/hash.h"
 #include "common/likely.h"
 #include "common/lock.h"
 #include "common/stack.h"
 #include "common/thread_name.h"
 #include "common/uncancelled.h"
-#include "callsite/modules.h"
-#include "callsite/native.h"
-#include "callsite/stack_cache.h"
-#include "callsite/python.h"
-#include "callsite/python_modules.h"
-#include "callsite/tag.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/options.h"
 #include "callsite/shm.h"
 #include "callsite/strings.h"
 #include "callsite/table.h"
+#include "common/options.h"
 
 /* Starts to capture the stacks that `mode` names. Later calls do nothing; a child after fork keeps
  * its parent's sites and their numbers. */

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "callsite/names.h"
-#include "callsite/text.h"
 #include "callsite/table.h"
+#include "callsite/text.h"
 
 enum { SPW_CALLSITE_NODE = 128 };
 

@@ -1,10 +1,10 @@
 #include "callsite/names.h"
 
+#include "callsite/symbols.h"
+#include "callsite/table.h"
 #include "common/demangle.h"
 #include "common/hash.h"
 #include "common/lock.h"
-#include "callsite/symbols.h"
-#include "callsite/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "callsite/rule.h"
 
+#include "callsite/label.h"
 #include "common/hash.h"
 #include "common/room.h"
 #include "common/write.h"
-#include "callsite/label.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -15,11 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/bounds.h"
-#include "pool/accounts.h"
 #include "callsite/modules.h"
 #include "callsite/strings.h"
 #include "callsite/table.h"
+#include "common/bounds.h"
+#include "pool/accounts.h"
 
 enum { SPW_CALLSITE_SHM_MAGIC = 0x53535753, SPW_CALLSITE_SHM_VERSION = 4 };
 enum { SPW_CALLSITE_MOST = 16384 };

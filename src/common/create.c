@@ -1,5 +1,6 @@
 #include "common/create.h"
 
+#include "common/room.h"
 #include "common/start.h"
 
 #include <errno.h>
@@ -14,8 +15,6 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "common/room.h"
 
 /* ---- new files ---- */
 

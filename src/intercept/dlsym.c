@@ -10,9 +10,9 @@
 #include "driver/dl.h"
 #include "driver/driver.h"
 #include "intercept/entry.h"
-#include "track/process.h"
 #include "intercept/library.h"
 #include "intercept/resolve.h"
+#include "track/process.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

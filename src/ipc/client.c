@@ -1,8 +1,8 @@
 #include "ipc/client.h"
 
 #include "common/backoff.h"
-#include "common/room.h"
 #include "common/clock.h"
+#include "common/room.h"
 #include "ipc/message.h"
 
 #include <errno.h>

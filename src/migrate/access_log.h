@@ -37,10 +37,10 @@
 
 #include "common/counters.h"
 #include "common/lock.h"
-#include "pool/pool.h"
 #include "migrate/block_index.h"
 #include "migrate/planner.h"
 #include "migrate/predictor.h"
+#include "pool/pool.h"
 
 /* Open access logs in the process. While it is 0, callers need not look at their arguments. */
 extern _Atomic int spw_migrate_access_log_count;

@@ -30,9 +30,9 @@
 #include <stdint.h>
 
 #include "common/counters.h"
-#include "pool/pool.h"
 #include "migrate/access_log.h"
 #include "migrate/validation.h"
+#include "pool/pool.h"
 
 /* A migration in flight. */
 struct spw_migration {

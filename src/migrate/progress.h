@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "pool/pool.h"
 #include "migrate/access_log.h"
+#include "pool/pool.h"
 
 /* Capacity: marks that are not completed yet. */
 enum { SPW_MARKS = 256 };

@@ -4,8 +4,8 @@
 
 #include "pool/lazy.h"
 #include "pool/lost.h"
-#include "pool/placement.h"
 #include "pool/move_end.h"
+#include "pool/placement.h"
 #include "pool/state.h"
 
 enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct spw_vm_ops *ops,

@@ -1,8 +1,8 @@
 /* Limits, trimming, and charges of memory that the program created itself. */
 #include "pool/exported.h"
 #include "pool/pending.h"
-#include "pool/stock.h"
 #include "pool/state.h"
+#include "pool/stock.h"
 #include "pool/usage.h"
 
 /* A fence recorded on an idle stream is complete at the second look. */

@@ -1,7 +1,7 @@
 #include "pool/lost.h"
 
-#include "pool/stock.h"
 #include "pool/state.h"
+#include "pool/stock.h"
 
 void spw_pool_lost_announce(struct spw_pool *pool)
 {

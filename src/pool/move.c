@@ -8,8 +8,8 @@
 #include "pool/movable.h"
 #include "pool/move_end.h"
 #include "pool/pending.h"
-#include "pool/stock.h"
 #include "pool/state.h"
+#include "pool/stock.h"
 
 /* ---- choosing ---- */
 

@@ -3,13 +3,13 @@
 #include "common/log.h"
 #include "common/size.h"
 #include "common/uncancelled.h"
-#include "track/device.h"
-#include "track/indirect.h"
-#include "serve/oom.h"
-#include "serve/page_locked.h"
-#include "track/spill.h"
 #include "migrate/host_memory.h"
 #include "record/record.h"
+#include "serve/oom.h"
+#include "serve/page_locked.h"
+#include "track/device.h"
+#include "track/indirect.h"
+#include "track/spill.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
  * Locking: spw_locks.ledger and the pools' locks, inside. */
 #pragma once
 
-#include "track/process.h"
 #include "track/indirect.h"
 #include "track/ledger.h"
+#include "track/process.h"
 
 /* Enters an allocation of the real driver in the ledger and the counters. */
 void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_entry *entry);

@@ -1,10 +1,10 @@
 #include "serve/decision.h"
 
+#include "callsite/capture.h"
+#include "callsite/facts.h"
 #include "common/log.h"
 #include "common/room.h"
 #include "common/size.h"
-#include "callsite/capture.h"
-#include "callsite/facts.h"
 #include "stats/path.h"
 #include "stats/process.h"
 

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "track/process.h"
 #include "policy/policy.h"
 #include "pool/pool.h"
+#include "track/process.h"
 
 /* The placement of one allocation, and the rule that asks for it. */
 struct spw_decision {

@@ -2,9 +2,9 @@
  * allocates both; kernels may read addresses from both. */
 #include "serve/account.h"
 #include "serve/handlers.h"
-#include "track/spill.h"
 #include "track/indirect.h"
 #include "track/site.h"
+#include "track/spill.h"
 #include "track/stream.h"
 
 /* `api` is the driver's function. */

@@ -1,10 +1,10 @@
 /* Memory pools. spillway serves the default pool of a device: its sizes, trimming and access. The
  * driver's own default pool keeps the other settings. Pools that the program creates are served by
  * the driver alone. */
+#include "serve/handlers.h"
 #include "track/access.h"
 #include "track/device.h"
 #include "track/spill.h"
-#include "serve/handlers.h"
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {

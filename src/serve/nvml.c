@@ -2,13 +2,12 @@
 
 #include "common/room.h"
 #include "common/stack.h"
+#include "driver/dl.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "driver/dl.h"
 
 enum { PROCESSES_MOST = 64, STACK_LEAST = 32 << 10 };
 

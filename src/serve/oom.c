@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "callsite/capture.h"
+#include "callsite/top_sites.h"
 #include "common/log.h"
 #include "common/room.h"
 #include "common/size.h"
 #include "serve/host_budget.h"
 #include "serve/nvml.h"
-#include "callsite/capture.h"
-#include "callsite/top_sites.h"
 
 static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in the statistics");
 static_assert((int)SPW_STATS_LABEL == (int)SPW_CALLSITE_LABEL, "as long in the statistics");

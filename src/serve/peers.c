@@ -1,8 +1,8 @@
 /* Memory that peer devices and other hardware reach. */
-#include "track/access.h"
 #include "serve/handlers.h"
-#include "track/spill.h"
 #include "serve/immovable.h"
+#include "track/access.h"
+#include "track/spill.h"
 #include "track/stream.h"
 
 /* The current context may reach the memory of `peer`, or may no longer. The driver sees to its own

@@ -1,10 +1,10 @@
 #include "serve/placement.h"
 
+#include "migrate/migrate.h"
 #include "serve/account.h"
 #include "track/device.h"
 #include "track/lease.h"
 #include "track/spill.h"
-#include "migrate/migrate.h"
 
 static bool is_refused(enum spw_err err)
 {

@@ -4,9 +4,9 @@
 #include "common/options.h"
 #include "common/room.h"
 #include "common/start.h"
-#include "serve/decision.h"
 #include "policy/find.h"
 #include "policy/policy.h"
+#include "serve/decision.h"
 
 #include <limits.h>
 #include <sched.h>

@@ -1,21 +1,21 @@
 /* The public interface of include/spillway.h. */
 #include "spillway.h"
 
-#include "track/device.h"
-#include "track/process.h"
-#include "track/lease.h"
-#include "track/spill.h"
+#include "callsite/tag.h"
+#include "common/options.h"
+#include "common/start.h"
+#include "driver/driver.h"
 #include "migrate/barrier.h"
 #include "pool/pool.h"
 #include "record/record.h"
-#include "callsite/tag.h"
-#include "driver/driver.h"
-#include "common/options.h"
-#include "common/start.h"
 #include "serve/decision.h"
 #include "serve/pause.h"
 #include "stats/output.h"
 #include "stats/stats.h"
+#include "track/device.h"
+#include "track/lease.h"
+#include "track/process.h"
+#include "track/spill.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -1,12 +1,12 @@
 /* Questions about memory. An address in an arena is answered for its block, never for the chunk
  * behind it; what is the same for both is left to the driver. Memory that the program created is
  * device memory, also where it is on the host. */
-#include "serve/account.h"
 #include "common/log.h"
-#include "track/device.h"
-#include "track/mappings.h"
+#include "serve/account.h"
 #include "serve/handlers.h"
 #include "serve/imports.h"
+#include "track/device.h"
+#include "track/mappings.h"
 #include "track/spill.h"
 #include "track/stream.h"
 

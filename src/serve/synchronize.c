@@ -2,9 +2,9 @@
  * which freed memory has no work pending. */
 #include "serve/synchronize.h"
 
+#include "serve/handlers.h"
 #include "track/contexts.h"
 #include "track/device.h"
-#include "serve/handlers.h"
 #include "track/lease.h"
 #include "track/spill.h"
 #include "track/stream.h"

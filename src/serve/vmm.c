@@ -5,19 +5,19 @@
  * instead: other libraries may need device memory, for peers, network cards or multicast. PyTorch
  * asks for file descriptors and for RDMA whether it needs them or not; host memory has the former
  * as well. */
+#include "migrate/barrier.h"
+#include "record/record.h"
 #include "serve/account.h"
-#include "track/caller.h"
-#include "track/native.h"
 #include "serve/decision.h"
-#include "track/device.h"
-#include "track/mappings.h"
 #include "serve/handlers.h"
 #include "serve/page_locked.h"
+#include "track/caller.h"
+#include "track/device.h"
+#include "track/mappings.h"
+#include "track/native.h"
 #include "track/site.h"
-#include "migrate/barrier.h"
 #include "track/spill.h"
 #include "track/stream.h"
-#include "record/record.h"
 
 #include <stdlib.h>
 

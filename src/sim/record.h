@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/layout.h"
 #include "common/bounds.h"
+#include "common/layout.h"
 
 /* Where a record does not tell what its process used, a symbolic link of its name, with this at the
  * end, leads to the reason, in words. */

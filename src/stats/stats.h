@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/counters.h"
 #include "common/bounds.h"
+#include "common/counters.h"
 #include "common/likely.h"
 #include "common/options.h"
 #include "pool/accounts.h"

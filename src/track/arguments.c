@@ -2,16 +2,15 @@
 
 #include "common/demangle.h"
 #include "common/lock.h"
-
-#include <string.h>
-
-#include "track/lookup.h"
+#include "migrate/barrier.h"
 #include "track/indirect.h"
 #include "track/kernel_name.h"
+#include "track/lookup.h"
 #include "track/spill.h"
 #include "track/stream.h"
 #include "track/tensor_map.h"
-#include "migrate/barrier.h"
+
+#include <string.h>
 
 enum {
     TRIES = 16, /* entries looked at in the table */

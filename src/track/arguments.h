@@ -6,10 +6,10 @@
  * spw_locks.layouts while a layout is entered; reading takes no lock. */
 #pragma once
 
-#include "track/process.h"
-#include "track/use.h"
 #include "migrate/access_log.h"
 #include "record/record.h"
+#include "track/process.h"
+#include "track/use.h"
 
 enum { SPW_USE_ADDRESSES = 192 };
 

@@ -1,12 +1,12 @@
 #include "track/capture.h"
 
 #include "common/lock.h"
+#include "pool/pool.h"
 #include "track/device.h"
 #include "track/graph.h"
 #include "track/process.h"
 #include "track/spill.h"
 #include "track/stream.h"
-#include "pool/pool.h"
 
 #include <pthread.h>
 #include <stddef.h>

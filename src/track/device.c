@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "common/lock.h"
-#include "common/uncancelled.h"
 #include "common/log.h"
+#include "common/uncancelled.h"
 #include "track/contexts.h"
 #include "track/lease.h"
 

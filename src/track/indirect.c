@@ -1,16 +1,15 @@
 #include "track/indirect.h"
 
 #include "common/lock.h"
-
-#include <stdatomic.h>
-#include <string.h>
-
 #include "common/log.h"
 #include "common/room.h"
+#include "common/safe_read.h"
 #include "track/lookup.h"
 #include "track/rows.h"
 #include "track/tensor_map.h"
-#include "common/safe_read.h"
+
+#include <stdatomic.h>
+#include <string.h>
 
 enum {
     CHUNK = 16 << 10,    /* bytes looked at at a time; tensor maps are looked for in one only */

@@ -1,8 +1,8 @@
 /* A program's request for a block, from its arrival until it is answered. One thread. */
 #pragma once
 
-#include "track/process.h"
 #include "track/ledger.h"
+#include "track/process.h"
 
 struct spw_track_request {
     struct spw_request asked; /* what the pool is asked for */

@@ -3,8 +3,8 @@
  * To be called without a lock: a new call stack is walked (callsite/capture.h). */
 #pragma once
 
-#include "track/process.h"
 #include "callsite/capture.h"
+#include "track/process.h"
 
 /* The number of the call site of the program's call; 0: unknown. `api` is the driver's function; a
  * call that came through the runtime is recorded under the runtime's function. */

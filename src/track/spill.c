@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "callsite/capture.h"
+#include "callsite/top_sites.h"
+#include "common/uncancelled.h"
+#include "migrate/migrate.h"
 #include "track/caller.h"
 #include "track/device.h"
 #include "track/lease.h"
 #include "track/native.h"
 #include "track/unseen.h"
-#include "common/uncancelled.h"
-#include "callsite/capture.h"
-#include "callsite/top_sites.h"
-#include "migrate/migrate.h"
 
 /* The file name of the library that made the call of the runtime under way; NULL: not known. */
 static const char *caller_library(void)

@@ -81,6 +81,26 @@ class Layers(unittest.TestCase):
                     wrong.append(f"{path} includes {name}")
         self.assertEqual(wrong, [])
 
+    def test_order_of_includes(self):
+        """As CONTRIBUTING.md has it. Lists inside the code (.def) are no part of it."""
+        wrong = []
+        for path in tree.matching("src", ".c", ".h"):
+            own = f'"{path.relative_to("src").with_suffix(".h")}"'
+            groups = [re.findall(r'["<].*[">]', group) for group in
+                      re.findall(r'(?:^#include (?!.*\.def").*\n)+', tree.text(path),
+                                 re.MULTILINE)]
+            rest = groups
+            if groups and groups[0][0] == own:
+                groups[0].pop(0)
+            elif path.suffix == ".c" and groups and groups[0][0].startswith('"'):
+                rest = groups[1:]  # the first: what the source implements
+            kinds = "".join(name[0] for group in rest for name in group)
+            if (not re.fullmatch('"*<*|<*"*', kinds) or
+                    any(own in group or group != sorted(group) or
+                        len({name[0] for name in group}) > 1 for group in groups)):
+                wrong.append(str(path))
+        self.assertEqual(wrong, [])
+
     def test_pool_is_used_through_its_interface(self):
         wrong = []
         for path in SOURCES:

@@ -1,10 +1,10 @@
 #include "cli/commands/list.h"
 
-#include "common/options.h"
 #include "cli/console/arguments.h"
 #include "cli/console/markdown.h"
 #include "cli/console/messages.h"
 #include "cli/launch/flags.h"
+#include "common/options.h"
 
 #include <stdio.h>
 #include <string.h>

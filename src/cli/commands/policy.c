@@ -1,8 +1,5 @@
 #include "cli/commands/list.h"
 
-#include "common/nearest.h"
-#include "common/options.h"
-#include "common/size.h"
 #include "cli/console/arguments.h"
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
@@ -11,6 +8,9 @@
 #include "cli/reports/policy_reference.h"
 #include "cli/reports/policy_suggestion.h"
 #include "cli/reports/policy_usage.h"
+#include "common/nearest.h"
+#include "common/options.h"
+#include "common/size.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include "cli/console/messages.h"
 
 #include "callsite/label.h"
+#include "cli/reports/sites_file.h"
 #include "common/size.h"
 #include "common/utf8.h"
-#include "cli/reports/sites_file.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

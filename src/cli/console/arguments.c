@@ -1,7 +1,7 @@
 #include "cli/console/arguments.h"
 
-#include "common/nearest.h"
 #include "cli/console/messages.h"
+#include "common/nearest.h"
 
 #include <stdlib.h>
 #include <string.h>

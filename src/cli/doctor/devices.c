@@ -1,9 +1,9 @@
 #include "cli/doctor/devices.h"
 
-#include "common/size.h"
 #include "cli/doctor/host_chunks.h"
 #include "cli/doctor/probe.h"
 #include "cli/launch/installation.h"
+#include "common/size.h"
 #include "driver/host_place.h"
 
 #include <dlfcn.h>

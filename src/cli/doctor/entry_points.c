@@ -1,10 +1,10 @@
 #include "cli/doctor/entry_points.h"
 
-#include "common/options.h"
 #include "cli/console/json.h"
 #include "cli/doctor/entry_point_child.h"
 #include "cli/launch/installation.h"
 #include "cli/launch/preload.h"
+#include "common/options.h"
 
 #include <errno.h>
 #include <fcntl.h>

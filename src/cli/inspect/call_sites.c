@@ -1,8 +1,8 @@
 #include "cli/inspect/call_sites.h"
 
-#include "common/fd.h"
-#include "cli/inspect/libraries.h"
 #include "callsite/capture.h"
+#include "cli/inspect/libraries.h"
+#include "common/fd.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 #include "cli/launch/policy_file.h"
 
-#include "common/options.h"
 #include "cli/console/messages.h"
 #include "cli/launch/installation.h"
+#include "common/options.h"
 #include "policy/find.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 #include "cli/live/list_view.h"
 
-#include "common/size.h"
 #include "cli/live/process_view.h"
+#include "common/size.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "cli/live/process_view.h"
 
-#include "common/size.h"
 #include "callsite/top_sites.h"
+#include "common/size.h"
 
 #include <inttypes.h>
 #include <stdio.h>

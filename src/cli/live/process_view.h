@@ -1,10 +1,10 @@
 /* The view of one process: its devices, and the call sites that hold most. One thread. */
 #pragma once
 
+#include "callsite/shm.h"
 #include "cli/console/json.h"
 #include "cli/inspect/watched.h"
 #include "cli/live/screen.h"
-#include "callsite/shm.h"
 
 /* Adds the lines of a process. `share` holds its call sites; NULL: there are none. */
 void spw_cli_process_view(struct spw_cli_screen *screen, const struct spw_cli_watched *watched,

@@ -1,7 +1,7 @@
 #include "cli/live/screen.h"
 
-#include "common/utf8.h"
 #include "cli/live/terminal.h"
+#include "common/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>

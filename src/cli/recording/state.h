@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/map.h"
 #include "cli/recording/events.h"
 #include "cli/recording/marks.h"
 #include "cli/recording/sites.h"
+#include "common/map.h"
 
 /* A live allocation. */
 struct spw_cli_block {

@@ -1,12 +1,12 @@
 #include "cli/reports/comparison.h"
 
-#include "common/size.h"
 #include "cli/console/messages.h"
-#include "cli/reports/sim_result.h"
 #include "cli/reports/need.h"
 #include "cli/reports/outcome.h"
+#include "cli/reports/sim_result.h"
 #include "cli/reports/trial.h"
 #include "cli/reports/verdict.h"
+#include "common/size.h"
 
 #include <inttypes.h>
 #include <stdio.h>

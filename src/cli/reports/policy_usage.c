@@ -1,8 +1,8 @@
 #include "cli/reports/policy_usage.h"
 
-#include "common/size.h"
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
+#include "common/size.h"
 
 #include <inttypes.h>
 #include <stdio.h>

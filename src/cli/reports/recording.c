@@ -1,7 +1,7 @@
 #include "cli/reports/recording.h"
 
-#include "cli/reports/recording_categories.h"
 #include "cli/console/messages.h"
+#include "cli/reports/recording_categories.h"
 #include "common/fd.h"
 
 #include <errno.h>

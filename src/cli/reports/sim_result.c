@@ -1,7 +1,7 @@
 #include "cli/reports/sim_result.h"
 
-#include "common/fd.h"
 #include "cli/launch/run_directory.h"
+#include "common/fd.h"
 #include "sim/devices.h"
 #include "sim/record.h"
 #include "stats/process.h"

@@ -1,8 +1,8 @@
 /* Exported functions that copy a box. */
 #include "sim/driver/api/copy_submit.h"
 
-#include "sim/driver/core/context.h"
 #include "sim/driver/api/entry.h"
+#include "sim/driver/core/context.h"
 
 static CUresult box(bool ptsz, CUstream hStream, const CUDA_MEMCPY3D *params,
                     enum sim_copy_mode mode)

@@ -1,10 +1,10 @@
 /* Exported functions that copy one row of bytes. */
 #include "sim/driver/api/copy_submit.h"
 
+#include "sim/driver/api/entry.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/memory/content.h"
-#include "sim/driver/api/entry.h"
 
 /* The kind of an address, as the function's name says: device memory, or memory of any kind. */
 enum { DEVICE = false, ANY = true };

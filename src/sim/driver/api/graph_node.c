@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/driver/api/entry.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/copy.h"
-#include "sim/driver/api/entry.h"
 #include "sim/driver/exec/event.h"
-#include "sim/driver/graph/graph_memory.h"
 #include "sim/driver/exec/host_call.h"
 #include "sim/driver/exec/kernel_launch.h"
 #include "sim/driver/exec/memset.h"
+#include "sim/driver/graph/graph_memory.h"
 
 /* The context a node is for: the one given, or the current one. */
 static CUresult node_context(CUcontext given, CUcontext *ret_ctx)

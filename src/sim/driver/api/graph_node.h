@@ -5,8 +5,8 @@
 
 #include <cuda.h>
 
-#include "sim/driver/graph/graph.h"
 #include "sim/driver/exec/op.h"
+#include "sim/driver/graph/graph.h"
 
 /* The operation that the parameters describe; *params gets what the description returns (the
  * address of an allocation, the handle of a child graph). CUDA_ERROR_NOT_SUPPORTED for kinds that

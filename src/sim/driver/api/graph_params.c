@@ -1,14 +1,14 @@
 /* Exported functions that get and set the parameters of graph nodes. */
 #include <string.h>
 
-#include "sim/driver/exec/copy.h"
 #include "sim/driver/api/entry.h"
-#include "sim/driver/exec/event.h"
-#include "sim/driver/graph/graph_memory.h"
 #include "sim/driver/api/graph_node.h"
+#include "sim/driver/exec/copy.h"
+#include "sim/driver/exec/event.h"
 #include "sim/driver/exec/host_call.h"
 #include "sim/driver/exec/kernel_launch.h"
 #include "sim/driver/exec/memset.h"
+#include "sim/driver/graph/graph_memory.h"
 
 /* The operation of a node of that kind, or NULL. */
 static struct sim_op *op_of(CUgraphNode handle, CUgraphNodeType type)

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/core/context.h"
 #include "sim/driver/api/entry.h"
-#include "sim/driver/core/handle_table.h"
 #include "sim/driver/api/primary.h"
+#include "sim/driver/core/context.h"
+#include "sim/driver/core/handle_table.h"
 #include "sim/driver/exec/stream.h"
 
 /* Data that the driver keeps in the padding of a resource. */

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/driver/graph/stream_capture.h"
-#include "sim/driver/core/context.h"
 #include "sim/driver/api/entry.h"
+#include "sim/driver/core/context.h"
 #include "sim/driver/exec/event.h"
+#include "sim/driver/graph/stream_capture.h"
 
 #define HANDLE_MAGIC UINT64_C(0x6576656d69737073)
 #define SHARED_FLAGS (CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING)

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/memory/alloc.h"
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/handle_table.h"
 #include "sim/driver/exec/work_context.h"
+#include "sim/driver/memory/alloc.h"
 
 /* A managed variable: one for all contexts, and the host's as well. */
 struct sim_managed {

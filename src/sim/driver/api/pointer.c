@@ -1,9 +1,9 @@
 /* cuPointerGetAttribute and its relatives. */
 #include <string.h>
 
-#include "sim/driver/memory/block.h"
-#include "sim/driver/core/context.h"
 #include "sim/driver/api/entry.h"
+#include "sim/driver/core/context.h"
+#include "sim/driver/memory/block.h"
 #include "sim/driver/memory/mapping.h"
 #include "sim/driver/memory/space.h"
 

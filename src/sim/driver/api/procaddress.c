@@ -1,8 +1,8 @@
 /* Functions that work before cuInit: versions, function look-up by name, names of errors. */
 #include <string.h>
 
-#include "sim/driver/api/entry.h"
 #include "sim/driver/api/abis.h"
+#include "sim/driver/api/entry.h"
 #include "sim/driver/api/loaded_libs.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/errors.h"

@@ -2,10 +2,10 @@
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/stream.h"
 
-#include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/handle_table.h"
 #include "sim/driver/exec/poll_loop.h"
+#include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/graph/submit.h"
 
 SIM_API(cuStreamCreate, SIM_CONTEXT, (CUstream * phStream, unsigned int Flags), (phStream, Flags))

@@ -1,8 +1,8 @@
 /* Stream memory operations: a stream writes a word, or waits until a word fulfils a condition. */
 #include "sim/driver/api/entry.h"
-#include "sim/driver/memory/content.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/graph/submit.h"
+#include "sim/driver/memory/content.h"
 
 struct value_op {
     struct sim_op op;

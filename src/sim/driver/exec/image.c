@@ -7,8 +7,8 @@
 
 #include "common/demangle.h"
 #include "sim/driver/code/cubin.h"
-#include "sim/driver/core/device.h"
 #include "sim/driver/code/fatbin.h"
+#include "sim/driver/core/device.h"
 #include "sim/driver/exec/ptx.h"
 
 /* Limits of a block where nothing else is known. */

@@ -22,11 +22,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/driver/core/clock.h"
 #include "sim/driver/core/calls.h"
-#include "sim/driver/memory/content.h"
+#include "sim/driver/core/clock.h"
 #include "sim/driver/exec/stream.h"
 #include "sim/driver/exec/tensor_map.h"
+#include "sim/driver/memory/content.h"
 
 /* Words handled at a time. */
 #define BLOCK_WORDS 4096

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "sim/driver/core/context.h"
-#include "sim/driver/exec/callback.h"
 #include "sim/driver/core/calls.h"
-#include "sim/driver/core/lock.h"
 #include "sim/driver/core/clock.h"
+#include "sim/driver/core/context.h"
+#include "sim/driver/core/lock.h"
 #include "sim/driver/core/run_record.h"
 #include "sim/driver/core/sim_options.h"
+#include "sim/driver/exec/callback.h"
 #include "sim/driver/exec/work_context.h"
 
 /* A stream that holds more pending items than this lets the clock run ahead: a real device takes

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/graph/graph_memory.h"
 #include "sim/driver/core/handle_table.h"
 #include "sim/driver/exec/schedule.h"
+#include "sim/driver/graph/graph_memory.h"
 #include "sim/driver/graph/user_object.h"
 
 static unsigned long long last_id;

@@ -12,9 +12,9 @@
 #include <cuda.h>
 
 #include "sim/driver/exec/event.h"
-#include "sim/driver/graph/graph.h"
 #include "sim/driver/exec/op.h"
 #include "sim/driver/exec/stream.h"
+#include "sim/driver/graph/graph.h"
 
 /* Begins a capture in the stream, into a new graph, or into `graph` behind `after`.
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for a legacy stream, CUDA_ERROR_ILLEGAL_STATE for one that

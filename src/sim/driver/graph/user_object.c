@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "sim/driver/exec/callback.h"
 #include "sim/driver/core/handle_table.h"
+#include "sim/driver/exec/callback.h"
 
 void sim_user_object_release(struct sim_user_object *object, unsigned int count)
 {

@@ -11,8 +11,8 @@
 
 #include <cuda.h>
 
-#include "sim/driver/memory/block.h"
 #include "sim/driver/core/device.h"
+#include "sim/driver/memory/block.h"
 
 /* Addresses and sizes of blocks are multiples of this. */
 #define SIM_BLOCK_ALIGN ((size_t)512)

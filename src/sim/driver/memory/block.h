@@ -14,8 +14,8 @@
 #include <cuda.h>
 
 #include "sim/driver/core/device.h"
-#include "sim/driver/memory/mapping.h"
 #include "sim/driver/core/rangemap.h"
+#include "sim/driver/memory/mapping.h"
 
 struct sim_queued_free; /* mempool.c */
 

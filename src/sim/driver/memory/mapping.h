@@ -15,8 +15,8 @@
 
 #include <cuda.h>
 
-#include "sim/driver/memory/chunk.h"
 #include "sim/driver/core/rangemap.h"
+#include "sim/driver/memory/chunk.h"
 #include "sim/driver/memory/space.h"
 
 enum sim_mapping_kind {

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "sim/driver/memory/alloc.h"
 #include "sim/driver/core/run_record.h"
+#include "sim/driver/memory/alloc.h"
 #include "sim/driver/memory/content.h"
 #include "sim/driver/memory/region.h"
 

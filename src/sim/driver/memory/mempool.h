@@ -13,9 +13,9 @@
 
 #include <cuda.h>
 
-#include "sim/driver/memory/block.h"
 #include "sim/driver/core/device.h"
 #include "sim/driver/core/heap.h"
+#include "sim/driver/memory/block.h"
 
 struct sim_queued_free;
 
