@@ -1,9 +1,9 @@
 #include "backend/copy.h"
 
+#include "common/hash.h"
 #include "common/keep.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A probe is so small that the simulated GPU never drops its content. */
 enum { PIECE_BYTES = 1 << 20, PROBE_BYTES = 1 << 16, PROBE_WORDS = 4, PATTERN = 0x5b1a7e55 };
@@ -152,18 +152,6 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
     return err;
 }
 
-static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count)
-{
-    uint64_t word;
-
-    for (size_t i = 0; i < count; i += sizeof(word)) {
-        memcpy(&word, bytes + i, sizeof(word));
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
-
 static CUresult read_back(struct spw_backend_copier *copier, void *to, uint64_t from, size_t bytes,
                           bool *ret_pending)
 {
@@ -220,7 +208,7 @@ enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t
 
         err = spw_err_from_driver((int)read_back(copier, piece, address + done, count, &pending));
         if (err == SPW_OK) {
-            hash = mix(hash, piece, count);
+            hash = spw_hash_mix(hash, spw_hash_bytes(piece, count));
         }
     }
     if (pending) {

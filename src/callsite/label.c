@@ -1,5 +1,7 @@
 #include "callsite/label.h"
 
+#include "common/path.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -32,9 +34,7 @@ static void append(struct label *label, const char *format, ...)
 
 static const char *last_part(const char *path)
 {
-    const char *slash = path == NULL ? NULL : strrchr(path, '/');
-
-    return path == NULL ? "?" : slash != NULL ? slash + 1 : path;
+    return path == NULL ? "?" : spw_path_name(path);
 }
 
 /* True for code that a user types: a cell of IPython, the prompt, python -c. Its names begin with

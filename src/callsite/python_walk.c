@@ -1,6 +1,7 @@
 #include "callsite/python_walk.h"
 
 #include "common/hash.h"
+#include "common/utf8.h"
 
 #include <stdatomic.h>
 
@@ -153,45 +154,15 @@ static uint32_t character(const void *data, unsigned size, size_t index)
     }
 }
 
-/* Writes one character as UTF-8 and returns its length. What no text of ours can hold, the zero and
- * half of a surrogate pair, becomes U+FFFD. */
-static size_t encode(uint32_t code, char *to)
-{
-    if (code == 0 || (code >= 0xd800 && code < 0xe000)) {
-        code = 0xfffd;
-    }
-    if (code < 0x80) {
-        to[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (char)(0xc0 | code >> 6);
-        to[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        to[0] = (char)(0xe0 | code >> 12);
-        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    to[0] = (char)(0xf0 | (code >> 18 & 7));
-    to[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    to[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    to[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 size_t spw_callsite_python_text(const struct spw_python_layout *layout, uintptr_t text,
                                 char *ret_utf8, size_t capacity)
 {
-    enum { LONGEST = 4 };
     size_t count = 0, used = 0;
     unsigned size = 0;
     const void *data = characters(layout, text, &count, &size);
 
-    for (size_t i = 0; data != NULL && i < count && used + LONGEST <= capacity; i++) {
-        used += encode(character(data, size, i), ret_utf8 + used);
+    for (size_t i = 0; data != NULL && i < count && used + SPW_UTF8_LONGEST <= capacity; i++) {
+        used += spw_utf8_encode(character(data, size, i), ret_utf8 + used);
     }
     return used;
 }

@@ -2,18 +2,12 @@
 
 #include "callsite/label.h"
 #include "common/hash.h"
+#include "common/path.h"
 #include "common/room.h"
 #include "common/write.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash == NULL ? path : slash + 1;
-}
 
 static bool is_equal(const char *one, const char *other)
 {
@@ -44,11 +38,11 @@ bool spw_callsite_condition_of(const struct spw_callsite_facts *facts, bool inne
     memset(ret_condition, 0, sizeof(*ret_condition));
     if (own != NULL && own->file != NULL && own->function != NULL) {
         ret_condition->python = *own;
-        ret_condition->python.file = last_part(own->file);
+        ret_condition->python.file = spw_path_name(own->file);
         return true;
     }
     if (facts->node == NULL && named != NULL && take_symbol(named->symbol, ret_condition->symbol)) {
-        ret_condition->library = last_part(named->library);
+        ret_condition->library = spw_path_name(named->library);
         return true;
     }
     if (facts->node != NULL) {
@@ -72,14 +66,14 @@ bool spw_callsite_condition_holds(const struct spw_callsite_condition *condition
         const struct spw_python_frame *frame = &facts->python[i];
 
         if (frame->line == condition->python.line && frame->file != NULL &&
-            strcmp(last_part(frame->file), condition->python.file) == 0 &&
+            strcmp(spw_path_name(frame->file), condition->python.file) == 0 &&
             is_equal(frame->function, condition->python.function)) {
             return true;
         }
     }
     for (size_t i = 0; condition->library != NULL && i < facts->native_count; i++) {
         if (facts->native[i].library != NULL &&
-            strcmp(last_part(facts->native[i].library), condition->library) == 0 &&
+            strcmp(spw_path_name(facts->native[i].library), condition->library) == 0 &&
             take_symbol(facts->native[i].symbol, symbol) &&
             strcmp(symbol, condition->symbol) == 0) {
             return true;

@@ -1,6 +1,7 @@
 #include "callsite/text.h"
 
 #include "common/nearest.h"
+#include "common/path.h"
 #include "common/size.h"
 #include "common/utf8.h"
 
@@ -15,9 +16,7 @@ enum { BYTES_PER_TEXT = 256 };
 
 const char *spw_callsite_module_class(const struct spw_callsite_facts *site)
 {
-    const char *slash = site->modules == NULL ? NULL : strrchr(site->modules, '/');
-
-    return slash == NULL ? site->modules : slash + 1;
+    return site->modules == NULL ? NULL : spw_path_name(site->modules);
 }
 
 /* --- printing --- */

@@ -5,9 +5,15 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The hash of one word. The high bits of the product spread words that differ only in low bits. */
+static inline uint64_t spw_hash_word(uint64_t word)
+{
+    return word * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 static inline uint64_t spw_hash_mix(uint64_t hash, uint64_t word)
 {
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = spw_hash_word(hash ^ word);
     return hash ^ hash >> 29;
 }
 

@@ -1,12 +1,14 @@
 #include "common/map.h"
 
+#include "common/hash.h"
+
 #include <stdlib.h>
 
 enum { FIRST_CAPACITY = 64 };
 
 static size_t home_of(const struct spw_map *map, uint64_t key)
 {
-    return (size_t)(key * 0x9e3779b97f4a7c15u >> 32) & (map->capacity - 1);
+    return (size_t)(spw_hash_word(key) >> 32) & (map->capacity - 1);
 }
 
 /* The slot of `key`, or the free one where it would go. There is always a free one. */

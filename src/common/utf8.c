@@ -2,6 +2,21 @@
 
 #include <string.h>
 
+size_t spw_utf8_encode(uint32_t code, char *ret_text)
+{
+    size_t length;
+
+    if (code == 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+        code = 0xFFFD;
+    }
+    length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = length - 1; i > 0; i--, code >>= 6) {
+        ret_text[i] = (char)(0x80 | (code & 0x3F));
+    }
+    ret_text[0] = (char)(length == 1 ? code : (0xF00U >> length) | code);
+    return length;
+}
+
 uint32_t spw_utf8_code(const char *text, size_t length)
 {
     const unsigned char *bytes = (const unsigned char *)text;

@@ -5,6 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { SPW_UTF8_LONGEST = 4 }; /* bytes of a character */
+
+/* Writes a character, of at most SPW_UTF8_LONGEST bytes, and returns its length. U+FFFD stands for
+ * what no text can hold: the zero, half of a surrogate pair, and what is no character. */
+size_t spw_utf8_encode(uint32_t code, char *ret_text);
+
 /* The length of the well-formed UTF-8 sequence at the start of a terminated text; 0 when there is
  * none. */
 size_t spw_utf8_length(const char *text);

@@ -1,5 +1,6 @@
 #include "driver/driver.h"
 
+#include "common/hash.h"
 #include "driver/dl.h"
 
 #include <assert.h>
@@ -54,7 +55,7 @@ _Thread_local struct spw_driver_scope spw_driver_scope __attribute__((tls_model(
 
 static size_t slot_of(const void *address)
 {
-    return (size_t)((uintptr_t)address * 0x9e3779b97f4a7c15u >> 32) & (SPW_DRIVER_SLOTS - 1);
+    return (size_t)(spw_hash_word((uintptr_t)address) >> 32) & (SPW_DRIVER_SLOTS - 1);
 }
 
 /* Enters the address of a row's function into the hash table. A known address stays with its first

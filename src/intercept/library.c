@@ -1,5 +1,6 @@
 #include "intercept/library.h"
 
+#include "common/hash.h"
 #include "common/loader.h"
 #include "common/room.h"
 #include "driver/dl.h"
@@ -153,7 +154,7 @@ static void remember(_Atomic(const struct site *) *bucket, enum spw_fn fn, const
 
 void *spw_intercept_library_function(enum spw_fn fn, const void *caller)
 {
-    size_t hash = (size_t)((uintptr_t)caller * 0x9e3779b97f4a7c15u >> 32) % BUCKETS;
+    size_t hash = (size_t)(spw_hash_word((uintptr_t)caller) >> 32) % BUCKETS;
     _Atomic(const struct site *) *bucket = &known.buckets[hash];
     const struct site *site = atomic_load_explicit(bucket, memory_order_acquire);
     void *real;

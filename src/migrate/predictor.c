@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "migrate/tuning.h"
-
-static const uint64_t odd = 0x9e3779b97f4a7c15u;
 
 bool spw_migrate_predictor_init(struct spw_predictor *predictor)
 {
@@ -391,10 +390,10 @@ static uint64_t *ngram_slot(struct spw_predictor *predictor)
     uint64_t hash = 0;
 
     for (uint64_t i = 1; i <= SPW_TUNE_NGRAM_EVENTS && i <= predictor->count; i++) {
-        hash = (hash ^ event_at(predictor, predictor->count - i)->token) * odd;
+        hash = spw_hash_word(hash ^ event_at(predictor, predictor->count - i)->token);
         hash ^= hash >> 31;
     }
-    return &predictor->ngrams[(hash * odd) >> (64 - SPW_TUNE_NGRAM_BITS)];
+    return &predictor->ngrams[spw_hash_word(hash) >> (64 - SPW_TUNE_NGRAM_BITS)];
 }
 
 /* True when both periods belong to one repetition: they are about equal, or one is a small multiple
@@ -478,7 +477,7 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
 uint32_t spw_migrate_predictor_add_block(struct spw_predictor *predictor, uint64_t bytes,
                                          uint32_t site, uint64_t age)
 {
-    uint64_t hash = ((bytes + 1) * odd) ^ site;
+    uint64_t hash = spw_hash_word(bytes + 1) ^ site;
     uint32_t number;
 
     if (predictor->unused_count > 0) {
@@ -488,7 +487,7 @@ uint32_t spw_migrate_predictor_add_block(struct spw_predictor *predictor, uint64
     } else {
         return 0;
     }
-    hash = (hash ^ hash >> 29) * odd;
+    hash = spw_hash_word(hash ^ hash >> 29);
     predictor->blocks[number] =
         (struct spw_predictor_block){.bytes = bytes,
                                      .last = (int64_t)(predictor->count - age),

@@ -1,9 +1,9 @@
 #include "migrate/swap.h"
 
+#include "common/grow.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-enum { FIRST_CAPACITY = 64 };
 
 /* Returns how many of `bytes` go through the buffer at once. */
 static size_t piece_of(uint64_t bytes)
@@ -12,24 +12,6 @@ static size_t piece_of(uint64_t bytes)
 }
 
 /* ---- out ---- */
-
-/* Makes room for another record. */
-static bool reserve(struct spw_swap *swap)
-{
-    size_t capacity = swap->capacity > 0 ? 2 * swap->capacity : FIRST_CAPACITY;
-    struct spw_swapped *chunks;
-
-    if (swap->count < swap->capacity) {
-        return true;
-    }
-    chunks = realloc(swap->chunks, capacity * sizeof(*chunks));
-    if (chunks == NULL) {
-        return false;
-    }
-    swap->chunks = chunks;
-    swap->capacity = capacity;
-    return true;
-}
 
 /* The error of a copy between the buffer and the device. The copy may have been accepted. */
 static int copy_error(struct spw_swap_file *file, enum spw_err err)
@@ -65,7 +47,9 @@ struct spw_swap_result spw_migrate_swap_out(struct spw_swap *swap, struct spw_po
         at = out.chunk.address + out.chunk.bytes;
         out.offset = file->end;
         out.hash = 0;
-        result.error = reserve(swap) ? save(pool, file, &out) : ENOMEM;
+        result.error = SPW_GROW(&swap->chunks, &swap->capacity, swap->count + 1)
+                           ? save(pool, file, &out)
+                           : ENOMEM;
         if (result.error == 0 && spw_pool_swap_out(pool, &out.chunk) == SPW_OK) {
             swap->chunks[swap->count++] = out;
             result.bytes += out.chunk.bytes;

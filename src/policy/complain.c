@@ -1,4 +1,5 @@
 /* The tree with its places, memory and complaints. */
+#include "common/grow.h"
 #include "policy/reader.h"
 
 #include <stdarg.h>
@@ -76,16 +77,10 @@ static void add_complaint(struct spw_policy_reader *reader, size_t offset, char 
     struct spw_policy_complaints *complaints = reader->complaints;
     size_t at = complaints->count;
 
-    if ((at & (at - 1)) == 0) { /* full: capacities are powers of two */
-        size_t capacity = at == 0 ? 1 : 2 * at;
-        void *items = realloc(complaints->items, capacity * sizeof(*complaints->items));
-
-        if (items == NULL) {
-            reader->no_memory = true;
-            free(text);
-            return;
-        }
-        complaints->items = items;
+    if (!SPW_RESIZE(&complaints->items, at + 1)) {
+        reader->no_memory = true;
+        free(text);
+        return;
     }
     for (; at > 0 && complaints->items[at - 1].offset > offset; at--) {
         complaints->items[at] = complaints->items[at - 1];

@@ -1,5 +1,7 @@
 #include "policy/scan.h"
 
+#include "common/grow.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,15 +66,8 @@ static bool add_place(struct scanner *scanner, size_t key)
 {
     struct spw_scan *scan = scanner->scan;
 
-    if (scan->count == scanner->capacity) {
-        size_t capacity = scanner->capacity == 0 ? 64 : 2 * scanner->capacity;
-        void *places = realloc(scan->places, capacity * sizeof(*scan->places));
-
-        if (places == NULL) {
-            return fail(scanner, scanner->at, "no memory to read the file");
-        }
-        scan->places = places;
-        scanner->capacity = capacity;
+    if (!SPW_GROW(&scan->places, &scanner->capacity, scan->count + 1)) {
+        return fail(scanner, scanner->at, "no memory to read the file");
     }
     scan->places[scan->count] = (struct spw_scan_place){
         .key = (uint32_t)key, .value = (uint32_t)scanner->at, .next = (uint32_t)scan->count + 1};

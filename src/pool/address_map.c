@@ -1,5 +1,7 @@
 #include "pool/address_map.h"
 
+#include "common/hash.h"
+
 #include <stdlib.h>
 
 enum { FIRST_CAPACITY_BITS = 10 };
@@ -9,10 +11,9 @@ struct spw_address_slot {
     struct spw_extent *extent;
 };
 
-/* Fibonacci hashing: the high bits of the product spread addresses that differ only in low bits. */
 static size_t slot_of(const struct spw_address_map *map, uint64_t address)
 {
-    return (size_t)((address * 0x9e3779b97f4a7c15ull) >> map->shift);
+    return (size_t)(spw_hash_word(address) >> map->shift);
 }
 
 static void put(struct spw_address_map *map, uint64_t address, struct spw_extent *extent)

@@ -1,5 +1,7 @@
 #include "pool/alias.h"
 
+#include "common/grow.h"
+
 #include <stdlib.h>
 
 static uint64_t size_of(const struct spw_aliases *aliases, unsigned order)
@@ -28,17 +30,9 @@ static void put_address(struct spw_aliases *aliases, unsigned order, uint64_t ad
 {
     struct spw_free_aliases *freed = &aliases->freed[order];
 
-    if (freed->count == freed->capacity) {
-        size_t capacity = freed->capacity == 0 ? 64 : 2 * freed->capacity;
-        uint64_t *grown = realloc(freed->addresses, capacity * sizeof(*grown));
-
-        if (grown == NULL) {
-            return;
-        }
-        freed->addresses = grown;
-        freed->capacity = capacity;
+    if (SPW_GROW(&freed->addresses, &freed->capacity, freed->count + 1)) {
+        freed->addresses[freed->count++] = address;
     }
-    freed->addresses[freed->count++] = address;
 }
 
 /* Set in a recorded address: the chunk is mapped there without access. */

@@ -1,28 +1,12 @@
 #include "pool/exported.h"
 
-#include <stdlib.h>
-
+#include "common/grow.h"
 #include "pool/pending.h"
 #include "pool/state.h"
 
 bool spw_pool_exported_reserve(struct spw_exported *exported, size_t more)
 {
-    size_t capacity = exported->capacity == 0 ? 64 : exported->capacity;
-    size_t *grown;
-
-    while (capacity < exported->count + more) {
-        capacity *= 2;
-    }
-    if (capacity == exported->capacity) {
-        return true;
-    }
-    grown = realloc(exported->granules, capacity * sizeof(*grown));
-    if (grown == NULL) {
-        return false;
-    }
-    exported->granules = grown;
-    exported->capacity = capacity;
-    return true;
+    return SPW_GROW(&exported->granules, &exported->capacity, exported->count + more);
 }
 
 /* True if no block is left in [address, end): everything there is out of use. */

@@ -1,5 +1,7 @@
 #include "pool/packing.h"
 
+#include "common/grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,15 +84,8 @@ static bool insert(struct list *list, struct spw_packing_item *item)
 {
     size_t low = 0, high = list->count;
 
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 256 : 2 * list->capacity;
-        struct spw_packing_item **grown = realloc(list->items, capacity * sizeof(*grown));
-
-        if (grown == NULL) {
-            return false;
-        }
-        list->items = grown;
-        list->capacity = capacity;
+    if (!SPW_GROW(&list->items, &list->capacity, list->count + 1)) {
+        return false;
     }
     while (low < high) {
         size_t middle = (low + high) / 2;

@@ -1,5 +1,7 @@
 #include "pool/stock.h"
 
+#include "common/grow.h"
+
 #include <stdlib.h>
 
 /* Chunks of so many orders below the wanted one are merged: four or more of them cost more to map
@@ -60,22 +62,7 @@ uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsign
  * allocate. False when the process has no memory. */
 static bool reserve_records(struct spw_spare_chunks *spare, size_t more)
 {
-    size_t capacity = spare->capacity == 0 ? 64 : spare->capacity;
-    uint64_t *grown;
-
-    while (capacity < spare->existing + more) {
-        capacity *= 2;
-    }
-    if (capacity == spare->capacity) {
-        return true;
-    }
-    grown = realloc(spare->chunks, capacity * sizeof(*grown));
-    if (grown == NULL) {
-        return false;
-    }
-    spare->chunks = grown;
-    spare->capacity = capacity;
-    return true;
+    return SPW_GROW(&spare->chunks, &spare->capacity, spare->existing + more);
 }
 
 /* Makes a new chunk spare. There must be room for its record. */

@@ -1,5 +1,7 @@
 #include "pool/stream_queue.h"
 
+#include "common/grow.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,13 +92,10 @@ static struct spw_stream_queue *add_queue(struct spw_stream_queues *queues,
 
     if (queues->count == queues->capacity) {
         uint32_t capacity = queues->capacity == 0 ? 16 : queues->capacity * 2;
-        struct spw_stream_queue **grown =
-            realloc(queues->by_number, capacity * sizeof(struct spw_stream_queue *));
 
-        if (grown == NULL) {
+        if (!SPW_RESIZE(&queues->by_number, capacity)) {
             return NULL;
         }
-        queues->by_number = grown;
         queues->capacity = capacity;
     }
     queue = calloc(1, sizeof(*queue));

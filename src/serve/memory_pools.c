@@ -1,15 +1,11 @@
 /* Memory pools. spillway serves the default pool of a device: its sizes, trimming and access. The
  * driver's own default pool keeps the other settings. Pools that the program creates are served by
  * the driver alone. */
+#include "common/minmax.h"
 #include "serve/handlers.h"
 #include "track/access.h"
 #include "track/device.h"
 #include "track/spill.h"
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* "Used" are the live bytes on both tiers; "reserved" are the bytes that back them, never less. */
 CUresult spw_serve_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
@@ -32,12 +28,12 @@ CUresult spw_serve_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute 
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
         used = spw_counter_get(&c->async_live_bytes);
         reserved = spw_counter_get(&c->committed_bytes) + spw_counter_get(&c->host_used_bytes);
-        *(cuuint64_t *)value = larger(reserved, used);
+        *(cuuint64_t *)value = spw_max(reserved, used);
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
         used = spw_counter_get(&c->async_live_peak_bytes);
         reserved = spw_counter_get(&c->reserved_peak_bytes);
-        *(cuuint64_t *)value = larger(reserved, used);
+        *(cuuint64_t *)value = spw_max(reserved, used);
         return CUDA_SUCCESS;
     default:
         return spw_track_driver()->cuMemPoolGetAttribute(pool, attr, value);

@@ -3,6 +3,7 @@
 #include "callsite/modules.h"
 #include "common/fd.h"
 #include "common/loader.h"
+#include "common/path.h"
 #include "common/safe_read.h"
 #include "driver/dl.h"
 
@@ -31,9 +32,7 @@ struct code {
 
 static bool is_named(const char *path, const char *name)
 {
-    const char *slash = strrchr(path, '/');
-
-    return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
+    return strcmp(spw_path_name(path), name) == 0;
 }
 
 static int add_code(struct dl_phdr_info *info, size_t size, void *context)

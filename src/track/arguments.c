@@ -1,6 +1,7 @@
 #include "track/arguments.h"
 
 #include "common/demangle.h"
+#include "common/hash.h"
 #include "common/lock.h"
 #include "migrate/barrier.h"
 #include "track/indirect.h"
@@ -19,9 +20,7 @@ enum {
 
 static size_t place_of(uintptr_t function, uint32_t generation)
 {
-    uint64_t hash = ((uint64_t)function ^ (uint64_t)generation << 48) * 0x9e3779b97f4a7c15u;
-
-    return (size_t)(hash >> 50);
+    return (size_t)(spw_hash_word(function ^ (uint64_t)generation << 48) >> 50);
 }
 
 /* Enters the sizes of the parameters of a function, or of a kernel that belongs to no context yet

@@ -1,8 +1,10 @@
 #include "track/caller.h"
 
 #include "callsite/modules.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "common/path.h"
 
 #include <string.h>
 
@@ -22,17 +24,10 @@ static const struct {
 #undef SPW_CALLER
 };
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
 static bool matches(const char *path, const char *part)
 {
     return strchr(part, '/') != NULL ? strstr(path, part) != NULL
-                                     : strncmp(name_of(path), part, strlen(part)) == 0;
+                                     : strncmp(spw_path_name(path), part, strlen(part)) == 0;
 }
 
 /* True if the user's list has the beginning of the file name. */
@@ -58,7 +53,7 @@ static enum spw_caller kind_of(const char *path)
             return callers[i].kind;
         }
     }
-    return is_named(name_of(path)) ? SPW_CALLER_SHARES : SPW_CALLER_OTHER;
+    return is_named(spw_path_name(path)) ? SPW_CALLER_SHARES : SPW_CALLER_OTHER;
 }
 
 /* Asks the dynamic loader. */
@@ -71,7 +66,8 @@ static enum spw_caller look_up(const void *address)
     module = spw_callsite_module_of((uintptr_t)address);
     kind = module != NULL ? kind_of(module->path) : SPW_CALLER_OTHER;
     if (kind == SPW_CALLER_SHARES) {
-        spw_log(SPW_LOG_INFO, "allocations of %s are left to the driver", name_of(module->path));
+        spw_log(SPW_LOG_INFO, "allocations of %s are left to the driver",
+                spw_path_name(module->path));
     }
     return kind;
 }
@@ -79,7 +75,7 @@ static enum spw_caller look_up(const void *address)
 enum spw_caller spw_track_caller_find(const void *address)
 {
     uint64_t word = (uint64_t)(uintptr_t)address;
-    _Atomic uint64_t *place = &table[word * 0x9e3779b97f4a7c15u >> (64 - TABLE_BITS)];
+    _Atomic uint64_t *place = &table[spw_hash_word(word) >> (64 - TABLE_BITS)];
     uint64_t known = atomic_load_explicit(place, memory_order_relaxed);
 
     if (SPW_UNLIKELY(known >> KIND_BITS != word)) {

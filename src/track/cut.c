@@ -1,5 +1,7 @@
 #include "track/cut.h"
 
+#include "common/minmax.h"
+
 /* Sets *ret_bytes to (count - 1) * step + last. False when it overflows. */
 static bool span(size_t count, size_t step, size_t last, size_t *ret_bytes)
 {
@@ -49,11 +51,6 @@ static size_t count_in(uint64_t run, size_t bytes, size_t step, size_t count)
     return (size_t)((run - bytes) / step) + 1;
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* How much from the beginning of a part on is in one kind of memory, on all sides looked at: units
  * of its row, whole rows of its slice, and whole slices. */
 struct room {
@@ -76,9 +73,9 @@ static void narrow(struct room *room, const struct spw_cut *cut, const struct sp
     }
     bytes = run(side->address + at->z * step + at->y * pitch + at->x * box->unit,
                 (slices - 1) * step + slice);
-    room->units = smaller(room->units, bytes < row ? (size_t)bytes / box->unit : room->units);
-    room->rows = smaller(room->rows, count_in(bytes, row, pitch, rows));
-    room->slices = smaller(room->slices, count_in(bytes, slice, step, slices));
+    room->units = spw_min(room->units, bytes < row ? (size_t)bytes / box->unit : room->units);
+    room->rows = spw_min(room->rows, count_in(bytes, row, pitch, rows));
+    room->slices = spw_min(room->slices, count_in(bytes, slice, step, slices));
 }
 
 /* Goes to the beginning of the next part. False at the end of the box. */

@@ -1,5 +1,6 @@
 #include "track/graph_uses.h"
 
+#include "common/grow.h"
 #include "common/room.h"
 #include "pool/pool.h"
 #include "track/arguments.h"
@@ -14,15 +15,8 @@ enum { DEEPEST = 16 }; /* graphs within graphs that are read */
 
 static bool append(struct spw_graph_blocks *blocks, uint64_t address)
 {
-    if (blocks->count == blocks->capacity) {
-        size_t capacity = blocks->capacity == 0 ? 64 : 2 * blocks->capacity;
-        uint64_t *addresses = realloc(blocks->addresses, capacity * sizeof(*addresses));
-
-        if (addresses == NULL) {
-            return false;
-        }
-        blocks->addresses = addresses;
-        blocks->capacity = capacity;
+    if (!SPW_GROW(&blocks->addresses, &blocks->capacity, blocks->count + 1)) {
+        return false;
     }
     blocks->addresses[blocks->count++] = address;
     return true;

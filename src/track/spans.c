@@ -1,9 +1,9 @@
 #include "track/spans.h"
 
+#include "common/grow.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-enum { FIRST_CAPACITY = 64 };
 
 /* The index of the first range that ends after `address`. */
 static size_t find(const struct spw_spans *spans, uint64_t address)
@@ -22,19 +22,6 @@ static size_t find(const struct spw_spans *spans, uint64_t address)
     return low;
 }
 
-static bool grow(struct spw_spans *spans)
-{
-    size_t capacity = spans->capacity > 0 ? 2 * spans->capacity : FIRST_CAPACITY;
-    struct spw_span *list = realloc(spans->list, capacity * sizeof(*list));
-
-    if (list == NULL) {
-        return false;
-    }
-    spans->list = list;
-    spans->capacity = capacity;
-    return true;
-}
-
 /* Replaces `removed` ranges at `at` by `added` ones, which the caller fills in. The array has room.
  */
 static void splice(struct spw_spans *spans, size_t at, size_t removed, size_t added)
@@ -49,7 +36,7 @@ bool spw_track_spans_add(struct spw_spans *spans, uint64_t begin, uint64_t bytes
     uint64_t end = begin + bytes;
     size_t at = find(spans, begin), overlapped = 0;
 
-    if (spans->count == spans->capacity && !grow(spans)) {
+    if (!SPW_GROW(&spans->list, &spans->capacity, spans->count + 1)) {
         return false;
     }
     while (at + overlapped < spans->count && spans->list[at + overlapped].begin < end) {

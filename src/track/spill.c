@@ -2,10 +2,10 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
+#include "common/path.h"
 #include "common/uncancelled.h"
 #include "migrate/migrate.h"
 #include "track/caller.h"
@@ -17,15 +17,13 @@
 /* The file name of the library that made the call of the runtime under way; NULL: not known. */
 static const char *caller_library(void)
 {
-    const char *slash;
     Dl_info info;
 
     if (spw_track_call.fn == SPW_FN_COUNT || dladdr(spw_track_call.caller, &info) == 0 ||
         info.dli_fname == NULL) {
         return NULL;
     }
-    slash = strrchr(info.dli_fname, '/');
-    return slash == NULL ? info.dli_fname : slash + 1;
+    return spw_path_name(info.dli_fname);
 }
 
 /* The thread's last request that was refused once. */

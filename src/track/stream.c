@@ -1,5 +1,6 @@
 #include "track/stream.h"
 
+#include "common/hash.h"
 #include "common/lock.h"
 #include "track/device.h"
 #include "track/process.h"
@@ -25,9 +26,7 @@ static _Thread_local struct recent {
 
 static struct recent *recent_slot(uintptr_t key, CUcontext context)
 {
-    uint64_t hash = ((uint64_t)key ^ (uint64_t)(uintptr_t)context) * 0x9e3779b97f4a7c15u;
-
-    return &recent[hash >> (64 - RECENT_BITS)];
+    return &recent[spw_hash_word(key ^ (uintptr_t)context) >> (64 - RECENT_BITS)];
 }
 
 static bool look_up(uintptr_t key, struct spw_stream_info *ret_info)

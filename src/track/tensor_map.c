@@ -1,5 +1,6 @@
 #include "track/tensor_map.h"
 
+#include "common/hash.h"
 #include "common/lock.h"
 
 #include <stdatomic.h>
@@ -7,12 +8,8 @@
 
 static uint16_t *chain_of(const uint64_t *words)
 {
-    uint64_t hash = 0;
+    uint64_t hash = spw_hash_bytes(words, SPW_TENSOR_MAP_WORDS * sizeof(*words));
 
-    for (size_t i = 0; i < SPW_TENSOR_MAP_WORDS; i++) {
-        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
     return &spw_process.tensor_maps.first[hash % SPW_TENSOR_MAPS];
 }
 

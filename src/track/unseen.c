@@ -2,6 +2,7 @@
 
 #include "common/loader.h"
 #include "common/log.h"
+#include "common/path.h"
 
 #include <link.h>
 #include <stdatomic.h>
@@ -27,8 +28,7 @@ struct look {
 
 static const char *find(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = spw_path_name(path);
 
     for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
         if (strncmp(name, libraries[i], strlen(libraries[i])) == 0) {

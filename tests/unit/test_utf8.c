@@ -33,15 +33,12 @@ static void test_commands_of_terminals(void **state)
 /* From U+2027 to U+202F and from U+2065 to U+206A: the first and the last of each are kept. */
 static void test_lines_and_directions(void **state)
 {
-    char text[4] = "\xE2\x80\xA7";
+    char text[SPW_UTF8_LONGEST + 1] = {0};
 
     for (int code = 0x2020; code < 0x2080; code++) {
         bool harmful = (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 
-        text[1] = (char)(0x80 | (code >> 6 & 0x3F));
-        text[2] = (char)(0x80 | (code & 0x3F));
-        assert_int_equal(spw_utf8_length(text), 3);
-        assert_int_equal(spw_utf8_code(text, 3), code);
+        assert_int_equal(spw_utf8_encode((uint32_t)code, text), 3);
         check(text, "", harmful ? "?" : text);
     }
 }
@@ -54,10 +51,25 @@ static void test_not_utf8(void **state)
     check("\xF4\x90\x80\x80", "", "????");
 }
 
+/* Every character, and what is none. */
+static void test_encode(void **state)
+{
+    for (uint32_t code = 0; code < 0x120000; code++) {
+        bool is_none = code == 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000);
+        char text[SPW_UTF8_LONGEST + 1] = {0};
+        size_t length = spw_utf8_encode(code, text);
+
+        assert_int_equal(spw_utf8_length(text), length);
+        assert_int_equal(spw_utf8_code(text, length), is_none ? 0xFFFD : code);
+    }
+    assert_int_equal(spw_utf8_encode(UINT32_MAX, (char[SPW_UTF8_LONGEST]){0}), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_commands_of_terminals),
+        cmocka_unit_test(test_encode),
         cmocka_unit_test(test_lines_and_directions),
         cmocka_unit_test(test_not_utf8),
     };

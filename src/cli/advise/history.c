@@ -2,6 +2,8 @@
 
 #include "cli/advise/period.h"
 #include "cli/console/messages.h"
+#include "common/grow.h"
+#include "common/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +40,6 @@ static bool reserve(struct spw_cli_advise_history *history, void *list, size_t i
                     size_t *capacity, size_t bytes)
 {
     size_t more = *capacity == 0 ? 256 : *capacity;
-    void *elements, *longer;
 
     if (index < *capacity) {
         return true;
@@ -46,14 +47,11 @@ static bool reserve(struct spw_cli_advise_history *history, void *list, size_t i
     while (more <= index) {
         more *= 2;
     }
-    memcpy(&elements, list, sizeof(elements));
-    longer = realloc(elements, more * bytes);
-    if (longer == NULL) {
+    if (!spw_resize(list, more, bytes)) {
         history->out_of_memory = true;
         return false;
     }
-    memset((char *)longer + *capacity * bytes, 0, (more - *capacity) * bytes);
-    memcpy(list, &longer, sizeof(longer));
+    memset(*(char **)list + *capacity * bytes, 0, (more - *capacity) * bytes);
     *capacity = more;
     return true;
 }
@@ -73,7 +71,7 @@ static uint32_t add_kind(struct spw_cli_advise_history *history, uint32_t site, 
 
 static uint32_t kind_of(struct reading *reading, uint32_t site, uint64_t bytes)
 {
-    uint64_t key = (bytes * UINT64_C(0x9e3779b97f4a7c15)) ^ site;
+    uint64_t key = spw_hash_word(bytes) ^ site;
 
     for (int i = 0; i < TRIES; i++, key++) {
         uint32_t kind = (uint32_t)(uintptr_t)spw_map_get(&reading->numbers, key);

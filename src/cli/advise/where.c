@@ -2,6 +2,7 @@
 
 #include "callsite/capture.h"
 #include "callsite/facts.h"
+#include "common/path.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -84,13 +85,11 @@ bool spw_cli_advise_where_match(const struct spw_cli_advise_where *where, cJSON 
 
 void spw_cli_advise_where_name(const struct spw_cli_advise_where *where, char ret_name[64])
 {
-    const char *slash = strrchr(where->file, '/');
-
     if (where->node[0] != '\0') {
         (void)snprintf(ret_name, 64, "%.47s", where->node);
     } else {
-        (void)snprintf(ret_name, 64, "%.18s-%" PRIu32 "-%.18s",
-                       slash != NULL ? slash + 1 : where->file, where->line, where->function);
+        (void)snprintf(ret_name, 64, "%.18s-%" PRIu32 "-%.18s", spw_path_name(where->file),
+                       where->line, where->function);
     }
     for (char *at = ret_name; *at != '\0'; at++) {
         *at = isalnum((unsigned char)*at) || strchr("-_.", *at) != NULL ? *at : '-';

@@ -1,6 +1,7 @@
 #include "cli/console/json.h"
 
 #include "common/create.h"
+#include "common/grow.h"
 #include "common/utf8.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@ static char *read_all(FILE *file)
 
     while (text != NULL) {
         size_t length = fread(text + used, 1, capacity - used - 1, file);
-        char *larger;
 
         used += length;
         text[used] = '\0';
@@ -25,11 +25,9 @@ static char *read_all(FILE *file)
             continue;
         }
         capacity *= 2;
-        larger = realloc(text, capacity);
-        if (larger == NULL) {
+        if (!SPW_RESIZE(&text, capacity)) {
             break;
         }
-        text = larger;
     }
     free(text);
     return NULL;

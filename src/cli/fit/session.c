@@ -7,6 +7,8 @@
 
 #include "cli/console/messages.h"
 #include "cli/reports/need.h"
+#include "common/grow.h"
+#include "common/minmax.h"
 #include "common/options.h"
 
 /* More memory than any device has. */
@@ -94,13 +96,10 @@ static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
                                         const struct spw_gpu_profile *card, size_t value)
 {
     struct spw_cli_fit_run run = {.card = card, .value = value};
-    struct spw_cli_fit_run *runs =
-        realloc(session->runs, (session->run_count + 1) * sizeof(*session->runs));
 
-    if (runs == NULL) {
+    if (!SPW_RESIZE(&session->runs, session->run_count + 1)) {
         return NULL;
     }
-    session->runs = runs;
     if (!run_on(session, card, value, true, &run.result, &run.code) ||
         session->trials.interrupt != 0) {
         session->start_code = run.code;
@@ -109,8 +108,8 @@ static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
     }
     run.outcome = spw_cli_sim_result_outcome(&run.result, run.code);
     memcpy(run.last_line, session->trials.last_line, sizeof(run.last_line));
-    runs[session->run_count] = run;
-    return &runs[session->run_count++];
+    session->runs[session->run_count] = run;
+    return &session->runs[session->run_count++];
 }
 
 /* ---- what a run says of a card ---- */
@@ -180,11 +179,6 @@ static const struct spw_cli_fit_run *measure(struct spw_cli_fit_session *session
 
 /* ---- answers ---- */
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Runs the command on the card as it is. */
 static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
                      size_t value, struct spw_cli_fit_answer *answer)
@@ -207,7 +201,7 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
         answer->verdict = verdicts[spw_cli_sim_result_outcome(&result, answer->code)];
         answer->spilled = spw_cli_sim_result_host_peak(&result);
         for (size_t i = 0; i < result.rule_count; i++) {
-            answer->spilled -= smaller(answer->spilled, result.rules[i].host_peak_bytes);
+            answer->spilled -= spw_min(answer->spilled, result.rules[i].host_peak_bytes);
         }
     }
     for (size_t i = 0; i < result.count; i++) {

@@ -2,6 +2,7 @@
 
 #include "common/demangle.h"
 #include "common/fd.h"
+#include "common/grow.h"
 
 #include <elf.h>
 #include <link.h>
@@ -144,20 +145,16 @@ static void open_file(struct spw_cli_symbols_file *file, const char *path, const
 static struct spw_cli_symbols_file *file_of(struct spw_cli_symbols *names, const char *path,
                                             const char *build_id)
 {
-    struct spw_cli_symbols_file *files;
-
     for (size_t i = 0; i < names->count; i++) {
         if (names->files[i].path != NULL && strcmp(names->files[i].path, path) == 0) {
             return &names->files[i];
         }
     }
-    files = realloc(names->files, (names->count + 1) * sizeof(*files));
-    if (files == NULL) {
+    if (!SPW_RESIZE(&names->files, names->count + 1)) {
         return NULL;
     }
-    names->files = files;
-    open_file(&files[names->count], path, build_id);
-    return &files[names->count++];
+    open_file(&names->files[names->count], path, build_id);
+    return &names->files[names->count++];
 }
 
 char *spw_cli_symbols_find(struct spw_cli_symbols *names, const char *library, const char *build_id,

@@ -1,21 +1,16 @@
 #include "cli/launch/preload.h"
 
+#include "common/path.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SEPARATORS ": "
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
 static bool is_sanitizer(const char *path)
 {
-    const char *name = file_name(path);
+    const char *name = spw_path_name(path);
 
     return strncmp(name, "libasan.", 8) == 0 || strncmp(name, "libtsan.", 8) == 0 ||
            strncmp(name, "libclang_rt.", 12) == 0;
@@ -24,7 +19,7 @@ static bool is_sanitizer(const char *path)
 static bool is_named(const char *path, const char *const *paths, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(file_name(path), file_name(paths[i])) == 0) {
+        if (strcmp(spw_path_name(path), spw_path_name(paths[i])) == 0) {
             return true;
         }
     }

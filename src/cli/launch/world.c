@@ -4,6 +4,7 @@
 #include "cli/launch/installation.h"
 #include "common/bounds.h"
 #include "common/options.h"
+#include "common/path.h"
 #include "gpu/communicator.h"
 
 #include <ctype.h>
@@ -91,8 +92,7 @@ static bool is_starter(const char *path)
     static const char *const starters[] = {
         "torchrun", "torch.distributed.run", "accelerate", "deepspeed", "mpirun", "mpiexec",
         "srun"};
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = spw_path_name(path);
 
     for (size_t i = 0; i < sizeof(starters) / sizeof(*starters); i++) {
         if (strcmp(name, starters[i]) == 0) {

@@ -1,6 +1,7 @@
 #include "cli/live/screen.h"
 
 #include "cli/live/terminal.h"
+#include "common/grow.h"
 #include "common/utf8.h"
 
 #include <stdarg.h>
@@ -32,15 +33,8 @@ void spw_cli_screen_clear(struct spw_cli_screen *screen)
  */
 static void append(struct spw_cli_screen *screen, const char *bytes, size_t length)
 {
-    if (screen->used + length + 1 > screen->capacity) {
-        size_t capacity = (screen->used + length + 1) * 2;
-        char *larger = realloc(screen->text, capacity);
-
-        if (larger == NULL) {
-            return;
-        }
-        screen->text = larger;
-        screen->capacity = capacity;
+    if (!SPW_GROW(&screen->text, &screen->capacity, screen->used + length + 1)) {
+        return;
     }
     memcpy(screen->text + screen->used, bytes, length);
     screen->used += length;

@@ -1,6 +1,7 @@
 #include "cli/pause/group.h"
 
 #include "common/clock.h"
+#include "common/minmax.h"
 
 #include <time.h>
 
@@ -115,11 +116,6 @@ static bool step(struct spw_cli_group *group, uint64_t wait_ms)
     return works;
 }
 
-static uint64_t least(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
 /* True when all are held. */
 static bool are_held(const struct spw_cli_group *group)
 {
@@ -140,8 +136,8 @@ static bool hold_all(struct spw_cli_group *group, uint64_t end, uint64_t *wait_m
         if (now >= end) {
             return false;
         }
-        if (step(group, least(*wait_ms, (end - now) / NS_PER_MS + 1))) {
-            *wait_ms = least(2 * *wait_ms, STEP_MOST_MS);
+        if (step(group, spw_min(*wait_ms, (end - now) / NS_PER_MS + 1))) {
+            *wait_ms = spw_min(2 * *wait_ms, STEP_MOST_MS);
         }
     }
     return are_held(group);

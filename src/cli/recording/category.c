@@ -1,5 +1,7 @@
 #include "cli/recording/category.h"
 
+#include "common/grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,15 +53,8 @@ void spw_cli_lives_fini(struct spw_cli_lives *lives)
 /* Room for one more number in a list; false without memory. */
 static bool append(uint64_t **list, size_t *count, size_t *capacity, uint64_t number)
 {
-    if (*count == *capacity) {
-        size_t room = *capacity == 0 ? FIRST : *capacity * 2;
-        uint64_t *larger = realloc(*list, room * sizeof(*larger));
-
-        if (larger == NULL) {
-            return false;
-        }
-        *list = larger;
-        *capacity = room;
+    if (!SPW_GROW(list, capacity, *count + 1)) {
+        return false;
     }
     (*list)[(*count)++] = number;
     return true;
@@ -68,8 +63,6 @@ static bool append(uint64_t **list, size_t *count, size_t *capacity, uint64_t nu
 static bool reserve(struct spw_cli_lives *lives, uint64_t event)
 {
     uint64_t room = lives->capacity == 0 ? FIRST : lives->capacity;
-    uint8_t *category;
-    struct spw_cli_birth *birth;
 
     while (room <= event) {
         room *= 2;
@@ -77,15 +70,11 @@ static bool reserve(struct spw_cli_lives *lives, uint64_t event)
     if (room == lives->capacity) {
         return true;
     }
-    category = realloc(lives->category, room);
-    lives->category = category != NULL ? category : lives->category;
-    birth = realloc(lives->birth, room * sizeof(*birth));
-    lives->birth = birth != NULL ? birth : lives->birth;
-    if (category == NULL || birth == NULL) {
+    if (!SPW_RESIZE(&lives->category, room) || !SPW_RESIZE(&lives->birth, room)) {
         lives->out_of_memory = true;
         return false;
     }
-    memset(category + lives->capacity, UNBORN, room - lives->capacity);
+    memset(lives->category + lives->capacity, UNBORN, room - lives->capacity);
     lives->capacity = room;
     return true;
 }

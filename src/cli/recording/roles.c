@@ -3,6 +3,8 @@
  * weaker one, and the share that is not known grows. */
 #include "cli/recording/roles.h"
 
+#include "common/path.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -52,9 +54,8 @@ static bool is_library_of_scratch(const char *library)
     static const char *const libraries[] = {"libcublas",   "libcudnn",   "libcusolver",
                                             "libcusparse", "libcufft",   "libnccl",
                                             "libcurand",   "libnvshmem", NULL};
-    const char *slash = strrchr(library, '/');
 
-    return begins_with_one_of(slash != NULL ? slash + 1 : library, libraries);
+    return begins_with_one_of(spw_path_name(library), libraries);
 }
 
 /* The innermost function with a name; "" if none has one. */

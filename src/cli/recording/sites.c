@@ -5,6 +5,7 @@
 #include "callsite/modules.h"
 #include "cli/inspect/call_sites.h"
 #include "common/map.h"
+#include "common/path.h"
 #include "common/utf8.h"
 
 #include <inttypes.h>
@@ -257,7 +258,6 @@ bool spw_cli_recorded_sites_describe(uint32_t number, struct spw_callsite_words 
 static void native_frame(const struct spw_native_frame *from, struct spw_cli_frame *frame)
 {
     const char *library = from->library != NULL ? from->library : "";
-    const char *slash = strrchr(library, '/');
 
     *frame = (struct spw_cli_frame){.native = true};
     snprintf(frame->file, sizeof(frame->file), "%s", library);
@@ -265,9 +265,7 @@ static void native_frame(const struct spw_native_frame *from, struct spw_cli_fra
         snprintf(frame->name, sizeof(frame->name), "%s", from->symbol);
     } else {
         snprintf(frame->name, sizeof(frame->name), "%s",
-                 slash != NULL      ? slash + 1
-                 : *library != '\0' ? library
-                                    : "?");
+                 *library != '\0' ? spw_path_name(library) : "?");
     }
 }
 

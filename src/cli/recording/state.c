@@ -1,5 +1,6 @@
 #include "cli/recording/state.h"
 
+#include "common/grow.h"
 #include "common/utf8.h"
 
 #include <stdlib.h>
@@ -45,13 +46,12 @@ static struct spw_cli_held *held_of(struct spw_cli_device *device, uint32_t site
 {
     if (site >= device->held_count) {
         uint32_t count = site < FIRST_SITES ? FIRST_SITES : site * 2;
-        struct spw_cli_held *held = realloc(device->held, count * sizeof(*held));
 
-        if (held == NULL) {
+        if (!SPW_RESIZE(&device->held, count)) {
             return NULL;
         }
-        memset(held + device->held_count, 0, (count - device->held_count) * sizeof(*held));
-        device->held = held;
+        memset(device->held + device->held_count, 0,
+               (count - device->held_count) * sizeof(*device->held));
         device->held_count = count;
     }
     return &device->held[site];

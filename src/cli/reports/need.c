@@ -1,5 +1,6 @@
 #include "cli/reports/need.h"
 
+#include "common/minmax.h"
 #include "common/options.h"
 #include "gpu/communicator.h"
 
@@ -12,11 +13,6 @@ const struct spw_gpu_profile *spw_cli_need_profile(void)
     return profile != NULL
                ? profile
                : spw_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 const char *spw_cli_need_term_name(enum spw_cli_term term)
@@ -41,11 +37,6 @@ const char *spw_cli_need_basis_name(enum spw_cli_basis basis)
     return names[basis];
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* With less memory the pool keeps less free. What it needs beyond live memory is at most 2 %, by
  * the smallest devices on which training ran (benchmark `frag-torch`, capacity E). */
 static uint64_t packed(const struct spw_cli_sim_device *device, uint64_t live)
@@ -65,7 +56,7 @@ static struct spw_cli_need_term program_term(const struct spw_cli_sim_device *de
 
     if (device->host_peak_bytes == 0 && device->pooled) {
         most = packed(device, live);
-        bytes = smaller(bytes, most);
+        bytes = spw_min(bytes, most);
     }
     return (struct spw_cli_need_term){bytes, most, SPW_CLI_EXACT};
 }
@@ -77,8 +68,8 @@ static struct spw_cli_need_term context_term(const struct spw_cli_sim_device *de
     struct spw_gpu_overhead overhead = spw_gpu_profile_overhead(profile);
 
     return (struct spw_cli_need_term){
-        .bytes = larger((uint64_t)overhead.mib << 20, device->own_peak_bytes),
-        .most = larger((uint64_t)overhead.most_mib << 20, device->own_peak_bytes),
+        .bytes = spw_max((uint64_t)overhead.mib << 20, device->own_peak_bytes),
+        .most = spw_max((uint64_t)overhead.most_mib << 20, device->own_peak_bytes),
         .basis = overhead.messages > 0 ? SPW_CLI_CALIBRATED : SPW_CLI_GUESS,
     };
 }
@@ -88,7 +79,7 @@ static struct spw_cli_need_term nccl_term(const struct spw_cli_sim_device *devic
 {
     return (struct spw_cli_need_term){
         .bytes = device->nccl_bytes,
-        .most = larger(device->nccl_most_bytes, device->nccl_bytes),
+        .most = spw_max(device->nccl_most_bytes, device->nccl_bytes),
         .basis = spw_gpu_channels_are_published(profile) ? SPW_CLI_CALIBRATED : SPW_CLI_GUESS,
     };
 }
@@ -127,15 +118,15 @@ void spw_cli_need_cards_of(const struct spw_cli_sim_device *device, struct spw_c
 /* Keeps the larger one of each term. */
 static void take_more(struct spw_cli_need *need, const struct spw_cli_need *other)
 {
-    need->besides = larger(need->besides, other->besides);
-    need->besides_most = larger(need->besides_most, other->besides_most);
-    need->in_all = larger(need->in_all, other->in_all);
-    need->in_all_most = larger(need->in_all_most, other->in_all_most);
+    need->besides = spw_max(need->besides, other->besides);
+    need->besides_most = spw_max(need->besides_most, other->besides_most);
+    need->in_all = spw_max(need->in_all, other->in_all);
+    need->in_all_most = spw_max(need->in_all_most, other->in_all_most);
     for (int i = 0; i < SPW_CLI_TERMS; i++) {
         struct spw_cli_need_term *term = &need->terms[i];
 
-        term->bytes = larger(term->bytes, other->terms[i].bytes);
-        term->most = larger(term->most, other->terms[i].most);
+        term->bytes = spw_max(term->bytes, other->terms[i].bytes);
+        term->most = spw_max(term->most, other->terms[i].most);
         term->basis = other->terms[i].basis > term->basis ? other->terms[i].basis : term->basis;
     }
 }
@@ -155,7 +146,7 @@ struct spw_cli_need spw_cli_need_here(const struct spw_cli_sim_device *device)
         uint64_t room = spw_cli_cards_room(&cards, i);
 
         take_more(&need, &other);
-        need.spare = smaller(need.spare, room > other.in_all ? room - other.in_all : 0);
+        need.spare = spw_min(need.spare, room > other.in_all ? room - other.in_all : 0);
     }
     return need;
 }

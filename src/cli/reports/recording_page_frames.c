@@ -1,5 +1,6 @@
 /* The frames of all call sites of the page, each text once: sites share most of them. */
 #include "cli/reports/recording_page.h"
+#include "common/grow.h"
 
 #include "common/map.h"
 
@@ -50,16 +51,11 @@ static uint64_t hash_of(const char *text)
 
 static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *text)
 {
-    size_t length = strlen(text) + 1, capacity = frames->capacity * 2 + 64;
-    struct frame **list = frames->list, *frame;
+    size_t length = strlen(text) + 1;
+    struct frame *frame;
 
-    if (frames->count == frames->capacity) {
-        list = realloc(list, capacity * sizeof(struct frame *));
-        if (list == NULL) {
-            return false;
-        }
-        frames->list = list;
-        frames->capacity = capacity;
+    if (!SPW_GROW(&frames->list, &frames->capacity, frames->count + 1)) {
+        return false;
     }
     frame = malloc(sizeof(*frame) + length);
     if (frame == NULL || !spw_map_put(&frames->by_hash, hash, frame)) {
@@ -69,7 +65,7 @@ static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *t
     frame->number = frames->count;
     frames->bytes += length;
     memcpy(frame->text, text, length);
-    list[frames->count++] = frame;
+    frames->list[frames->count++] = frame;
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* Stacks with bytes: collapsed stacks as flamegraph.pl reads them, speedscope's files, and a tree
  * for people. */
 #include "cli/reports/recording.h"
+#include "common/path.h"
 
 #include "common/size.h"
 #include "common/utf8.h"
@@ -16,13 +17,10 @@ static struct spw_cli_frame frames[SPW_CLI_FRAMES];
  * spaces at the end of a stack mean something to readers of collapsed stacks. */
 static void frame_text(const struct spw_cli_frame *frame, char *text, size_t capacity)
 {
-    const char *slash = strrchr(frame->file, '/');
-    const char *file = slash != NULL ? slash + 1 : frame->file;
-
     if (frame->native || frame->file[0] == '\0') {
         snprintf(text, capacity, "%s", frame->name);
     } else {
-        snprintf(text, capacity, "%s:%u %s", file, frame->line, frame->name);
+        snprintf(text, capacity, "%s:%u %s", spw_path_name(frame->file), frame->line, frame->name);
     }
     for (char *at = text; *at != '\0'; at++) {
         *at = *at == ';' ? ',' : *at == '\n' || *at == '\r' ? ' ' : *at;

@@ -2,6 +2,7 @@
 
 #include "cli/launch/run_directory.h"
 #include "common/fd.h"
+#include "common/minmax.h"
 #include "sim/devices.h"
 #include "sim/record.h"
 #include "stats/process.h"
@@ -191,11 +192,6 @@ static void complete_refusal(struct spw_cli_sim_device *device,
     }
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Adds what a rule placed on the host to that of the rules of its name. */
 static void add_rule(struct spw_cli_sim_result *result, const char *name, uint64_t bytes)
 {
@@ -249,8 +245,8 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
     device->total_bytes = limit < device->total_bytes ? limit : device->total_bytes;
     device->live_peak_bytes = spw_counter_get(&counters->live_peak_bytes);
     device->pool_peak_bytes = spw_counter_get(&counters->committed_peak_bytes);
-    device->ordered_peak_bytes = larger(spw_counter_get(&counters->async_live_peak_bytes),
-                                        spw_counter_get(&counters->async_live_top_bytes));
+    device->ordered_peak_bytes = spw_max(spw_counter_get(&counters->async_live_peak_bytes),
+                                         spw_counter_get(&counters->async_live_top_bytes));
     device->spilled_bytes = spw_counter_get(&counters->spilled_bytes);
     device->promoted_bytes = spw_counter_get(&counters->promoted_bytes);
     device->paused_bytes = spw_counter_get(&counters->paused_bytes);

@@ -4,6 +4,8 @@
 #include "cli/console/messages.h"
 #include "cli/recording/blocks.h"
 #include "cli/reports/sites_file.h"
+#include "common/grow.h"
+#include "common/path.h"
 #include "common/utf8.h"
 
 #include <inttypes.h>
@@ -22,12 +24,8 @@ static const char *place_of(const char *file)
 {
     static const char packages[] = "-packages/";
     const char *found = file == NULL ? NULL : strstr(file, packages);
-    const char *slash = file == NULL ? NULL : strrchr(file, '/');
 
-    return file == NULL    ? "?"
-           : found != NULL ? found + sizeof(packages) - 1
-           : slash != NULL ? slash + 1
-                           : file;
+    return file == NULL ? "?" : found != NULL ? found + sizeof(packages) - 1 : spw_path_name(file);
 }
 
 /* A text that grows in a buffer of IDENTITY bytes. */
@@ -128,13 +126,11 @@ static struct spw_cli_line *add_line(struct spw_cli_device_usage *device,
                                      const char *label)
 {
     static char family[IDENTITY];
-    struct spw_cli_line *all = realloc(device->lines, (device->line_count + 1) * sizeof(*all));
     struct spw_cli_line line = {.hash = hash_of(identity), .line_count = facts->python_count};
 
-    if (all == NULL) {
+    if (!SPW_RESIZE(&device->lines, device->line_count + 1)) {
         return NULL;
     }
-    device->lines = all;
     write_identity(facts, label, /* with_lines */ false, family);
     snprintf(line.label, sizeof(line.label), "%s", label);
     line.identity = strdup(identity);
@@ -147,8 +143,8 @@ static struct spw_cli_line *add_line(struct spw_cli_device_usage *device,
     for (size_t i = 0; i < facts->python_count; i++) {
         line.lines[i] = facts->python[i].line;
     }
-    all[device->line_count] = line;
-    return &all[device->line_count++];
+    device->lines[device->line_count] = line;
+    return &device->lines[device->line_count++];
 }
 
 bool spw_cli_usage_add(struct spw_cli_device_usage *device, const struct spw_callsite_facts *facts,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/grow.h"
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/handle_table.h"
 #include "sim/driver/exec/image.h"
@@ -42,16 +43,13 @@ SIM_API(cuLinkCreate_v2, SIM_CONTEXT,
 
 static CUresult append(struct link *link, const char *data, size_t length)
 {
-    char *text = realloc(link->text, link->size + length + 2);
-
-    if (text == NULL) {
+    if (!SPW_RESIZE(&link->text, link->size + length + 2)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    link->text = text;
-    memcpy(text + link->size, data, length);
+    memcpy(link->text + link->size, data, length);
     link->size += length;
-    text[link->size++] = '\n';
-    text[link->size] = '\0';
+    link->text[link->size++] = '\n';
+    link->text[link->size] = '\0';
     return CUDA_SUCCESS;
 }
 

@@ -12,6 +12,7 @@
 #include <cuda.h>
 
 #include "common/demangle.h"
+#include "common/path.h"
 #include "sim/driver/code/unpack.h"
 #include "sim/driver/core/calls.h"
 #include "sim/driver/core/lock.h"
@@ -22,18 +23,11 @@
 static pid_t own_pid;          /* of the process that loaded the driver, not of its forks */
 static _Atomic(bool) was_used; /* cuInit was called */
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* The major version of a file called libcudart.so.N or, in wheels, libcudart-HASH.so.N.M; 0 for any
  * other. */
 static int runtime_version(const char *path)
 {
-    const char *name = name_of(path);
+    const char *name = spw_path_name(path);
     const char *suffix = strstr(name, ".so.");
 
     return strncmp(name, "libcudart", strlen("libcudart")) == 0 && suffix != NULL
@@ -87,8 +81,7 @@ void sim_loaded_libs_refused(const void *caller)
     if (dladdr(caller, &info) == 0 || info.dli_fname == NULL || atomic_exchange(&said, true)) {
         return;
     }
-    name = strrchr(info.dli_fname, '/');
-    name = name != NULL ? name + 1 : info.dli_fname;
+    name = spw_path_name(info.dli_fname);
     sim_lock();
     sim_run_record_runtime(info.dli_fname);
     sim_unlock();
@@ -106,7 +99,7 @@ struct torch {
 
 static int find_torch(struct dl_phdr_info *object, size_t size, void *context)
 {
-    const char *name = name_of(object->dlpi_name);
+    const char *name = spw_path_name(object->dlpi_name);
     struct torch *torch = context;
 
     if (strcmp(name, "libtorch_cpu.so") == 0) {

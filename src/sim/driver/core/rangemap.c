@@ -1,5 +1,7 @@
 #include "sim/driver/core/rangemap.h"
 
+#include "common/hash.h"
+
 static uint64_t largest_of(const struct sim_range *node)
 {
     return node != NULL ? node->largest : 0;
@@ -19,7 +21,7 @@ static void update(struct sim_range *node)
 /* The priority is a hash of the address: balanced in expectation, and the same in every run. */
 static uint32_t priority_of(uint64_t start)
 {
-    uint64_t x = start * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = spw_hash_word(start);
 
     x ^= x >> 32;
     x *= UINT64_C(0xd6e8feb86659fd93);

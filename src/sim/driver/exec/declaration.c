@@ -1,6 +1,7 @@
 #include "sim/driver/exec/declaration.h"
 
 #include "common/demangle.h"
+#include "common/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,16 +140,9 @@ static bool read_params(struct text params, struct sim_declared **ret_declared, 
     size_t count = 0;
 
     while (params.length > 0) {
-        struct sim_declared *grown;
-
-        if (!next_param(&params, &param)) {
+        if (!next_param(&params, &param) || !SPW_RESIZE(&declared, count + 1)) {
             goto err_free;
         }
-        grown = realloc(declared, (count + 1) * sizeof(*declared));
-        if (grown == NULL) {
-            goto err_free;
-        }
-        declared = grown;
         declared[count] = read_type(&param);
         all_known &= declared[count].bytes > 0;
         any_address |= declared[count].words > 0;

@@ -1,3 +1,4 @@
+#include "common/grow.h"
 #include "sim/driver/exec/schedule.h"
 
 #include <stdlib.h>
@@ -9,8 +10,6 @@ bool sim_fence_is_done(const struct sim_fence *fence)
 
 CUresult sim_fences_add(struct sim_fences *fences, struct sim_stream *stream, uint64_t number)
 {
-    struct sim_fence *list;
-
     if (stream->completed >= number) {
         return CUDA_SUCCESS;
     }
@@ -22,14 +21,10 @@ CUresult sim_fences_add(struct sim_fences *fences, struct sim_stream *stream, ui
             return CUDA_SUCCESS;
         }
     }
-    list = realloc(fences->list, (fences->count + 1) * sizeof(*list));
-    if (list == NULL) {
+    if (!SPW_RESIZE(&fences->list, fences->count + 1)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    fences->list = list;
-    list[fences->count].stream = sim_stream_ref(stream);
-    list[fences->count].number = number;
-    fences->count++;
+    fences->list[fences->count++] = (struct sim_fence){sim_stream_ref(stream), number};
     return CUDA_SUCCESS;
 }
 

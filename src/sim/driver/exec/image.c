@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/demangle.h"
+#include "common/grow.h"
 #include "sim/driver/code/cubin.h"
 #include "sim/driver/code/fatbin.h"
 #include "sim/driver/core/device.h"
@@ -411,14 +412,11 @@ CUresult sim_image_read_file(const char *path, void **ret_data, size_t *ret_size
         return CUDA_ERROR_FILE_NOT_FOUND;
     }
     while (got > 0) {
-        char *larger = realloc(data, size + (1 << 16) + 1);
-
-        if (larger == NULL) {
+        if (!SPW_RESIZE(&data, size + (1 << 16) + 1)) {
             free(data);
             fclose(file);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        data = larger;
         got = fread(data + size, 1, 1 << 16, file);
         size += got;
         data[size] = '\0';

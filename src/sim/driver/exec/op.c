@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/grow.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/memory/content.h"
 
@@ -38,35 +39,27 @@ void sim_op_unref(struct sim_op *op)
 
 CUresult sim_op_add_span(struct sim_op *op, struct sim_span span)
 {
-    struct sim_span *spans;
-
     if (span.size == 0 || sim_mem_kind(span.address) == SIM_MEM_PAGEABLE) {
         return CUDA_SUCCESS;
     }
-    spans = realloc(op->spans, (op->span_count + 1) * sizeof(*spans));
-    if (spans == NULL) {
+    if (!SPW_RESIZE(&op->spans, op->span_count + 1)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    op->spans = spans;
-    spans[op->span_count++] = span;
+    op->spans[op->span_count++] = span;
     return CUDA_SUCCESS;
 }
 
 CUresult sim_op_add_reach(struct sim_op *op, struct sim_reach reach)
 {
-    struct sim_reach *reaches;
-
     for (size_t i = 0; i < op->reach_count; i++) {
         if (op->reaches[i].address == reach.address) {
             return CUDA_SUCCESS;
         }
     }
-    reaches = realloc(op->reaches, (op->reach_count + 1) * sizeof(*reaches));
-    if (reaches == NULL) {
+    if (!SPW_RESIZE(&op->reaches, op->reach_count + 1)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    op->reaches = reaches;
-    reaches[op->reach_count++] = reach;
+    op->reaches[op->reach_count++] = reach;
     return CUDA_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/grow.h"
 #include "sim/driver/exec/image.h"
 
 /* A word, number or single mark of the text; length 0 at its end. */
@@ -169,14 +170,12 @@ static struct variable read_variable(struct reader *reader)
 static CUresult add_param(struct sim_kernel_info *info, const struct variable *variable)
 {
     size_t align = variable->align == 0 ? 1 : variable->align;
-    struct sim_param *params = realloc(info->params, (info->param_count + 1) * sizeof(*params));
     struct sim_param *param;
 
-    if (params == NULL) {
+    if (!SPW_RESIZE(&info->params, info->param_count + 1)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    info->params = params;
-    param = &params[info->param_count++];
+    param = &info->params[info->param_count++];
     param->offset = (info->param_bytes + align - 1) / align * align;
     param->size = variable->size;
     param->is_word = !variable->is_array && variable->size == sizeof(uint64_t);

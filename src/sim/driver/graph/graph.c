@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/grow.h"
 #include "sim/driver/core/handle_table.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/graph/graph_memory.h"
@@ -131,20 +132,17 @@ static struct sim_node *node_new(struct sim_graph *graph, struct sim_op *op,
 CUresult sim_graph_add(struct sim_graph *graph, struct sim_op *op, struct sim_node *const *after,
                        size_t after_count, struct sim_node **ret_node)
 {
-    struct sim_node **nodes;
     struct sim_node *node;
 
-    nodes = realloc(graph->nodes, (graph->count + 1) * sizeof(struct sim_node *));
-    if (nodes == NULL) {
+    if (!SPW_RESIZE(&graph->nodes, graph->count + 1)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    graph->nodes = nodes;
     node = node_new(graph, op, after, after_count);
     if (node == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     node->place = graph->count;
-    nodes[graph->count++] = node;
+    graph->nodes[graph->count++] = node;
     *ret_node = node;
     return CUDA_SUCCESS;
 }
@@ -167,8 +165,6 @@ void sim_graph_remove(struct sim_node *node)
 
 CUresult sim_node_depend(struct sim_node *node, struct sim_node *on)
 {
-    struct sim_node **after;
-
     if (node == on || node->graph != on->graph) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -177,12 +173,10 @@ CUresult sim_node_depend(struct sim_node *node, struct sim_node *on)
             return CUDA_ERROR_INVALID_VALUE;
         }
     }
-    after = realloc(node->after, (node->after_count + 1) * sizeof(struct sim_node *));
-    if (after == NULL) {
+    if (!SPW_RESIZE(&node->after, node->after_count + 1)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    node->after = after;
-    after[node->after_count++] = on;
+    node->after[node->after_count++] = on;
     return CUDA_SUCCESS;
 }
 

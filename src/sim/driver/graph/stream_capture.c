@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/grow.h"
 #include "sim/driver/graph/graph.h"
 
 struct sim_capture {
@@ -99,17 +100,14 @@ CUresult sim_capture_extend_tail(struct sim_stream *stream, struct sim_node *con
 static CUresult join(struct sim_capture *capture, struct sim_stream *stream,
                      struct sim_node *const *tail, size_t tail_count)
 {
-    struct sim_stream **members =
-        realloc(capture->members, (capture->member_count + 1) * sizeof(struct sim_stream *));
     CUresult result;
 
-    if (members == NULL) {
+    if (!SPW_RESIZE(&capture->members, capture->member_count + 1)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    capture->members = members;
     result = sim_capture_set_tail(stream, tail, tail_count);
     if (result == CUDA_SUCCESS) {
-        members[capture->member_count++] = stream;
+        capture->members[capture->member_count++] = stream;
         stream->capture = capture;
     }
     return result;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/grow.h"
 #include "sim/driver/core/handle_table.h"
 #include "sim/driver/exec/callback.h"
 
@@ -24,22 +25,16 @@ void sim_user_object_release(struct sim_user_object *object, unsigned int count)
 CUresult sim_graph_adopt_object(struct sim_graph *graph, struct sim_user_object *object,
                                 unsigned int count)
 {
-    struct sim_object_ref *objects;
-
     for (size_t i = 0; i < graph->object_count; i++) {
         if (graph->objects[i].object == object) {
             graph->objects[i].count += count;
             return CUDA_SUCCESS;
         }
     }
-    objects = realloc(graph->objects, (graph->object_count + 1) * sizeof(*objects));
-    if (objects == NULL) {
+    if (!SPW_RESIZE(&graph->objects, graph->object_count + 1)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    graph->objects = objects;
-    objects[graph->object_count].object = object;
-    objects[graph->object_count].count = count;
-    graph->object_count++;
+    graph->objects[graph->object_count++] = (struct sim_object_ref){object, count};
     return CUDA_SUCCESS;
 }
 

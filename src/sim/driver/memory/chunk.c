@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/grow.h"
 #include "sim/driver/core/budget.h"
 #include "sim/driver/core/run_record.h"
 #include "sim/driver/memory/mapping.h"
@@ -36,12 +37,10 @@ unsigned long long sim_buffer_id(void)
 static bool grow_slots(void)
 {
     uint32_t capacity = slot_capacity != 0 ? slot_capacity * 2 : 1024;
-    struct slot *grown = realloc(slots, capacity * sizeof(*slots));
 
-    if (grown == NULL) {
+    if (!SPW_RESIZE(&slots, capacity)) {
         return false;
     }
-    slots = grown;
     slot_capacity = capacity;
     return true;
 }

@@ -1,9 +1,10 @@
 /* Handles of plans and the settings of a plan. */
 #include "sim/libs/cufft/plan.h"
 
+#include "common/grow.h"
+
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_cufft_plan **plans; /* indexed by handle; NULL: destroyed */
@@ -22,18 +23,14 @@ struct sim_cufft_plan *sim_cufft_find(cufftHandle handle)
 /* A free handle, or -1 without host memory; the lock is held. */
 static int find_free_handle(void)
 {
-    struct sim_cufft_plan **more;
-
     for (int i = 0; i < plan_count; i++) {
         if (plans[i] == NULL) {
             return i;
         }
     }
-    more = realloc(plans, (size_t)(plan_count + 1) * sizeof(*plans));
-    if (more == NULL) {
+    if (!SPW_RESIZE(&plans, (size_t)plan_count + 1)) {
         return -1;
     }
-    plans = more;
     plans[plan_count] = NULL;
     return plan_count++;
 }
