@@ -200,10 +200,12 @@ static int show(const char *command, const struct settings *settings)
     if ((settings->form == SUMMARY || settings->form == JSON || settings->form == HTML) &&
         !spw_cli_report_categorise(&report)) {
         spw_cli_complain(command, "%s: not enough memory", settings->path);
+        spw_cli_categories_free(report.categories);
         spw_cli_report_close(&report);
         return SPW_CLI_EXIT_FINDINGS;
     }
     write_form(&report, settings->form);
+    spw_cli_categories_free(report.categories);
     spw_cli_report_close(&report);
     if (report.out.failed) {
         spw_cli_complain(command, "cannot write: %s", strerror(errno));

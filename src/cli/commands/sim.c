@@ -40,7 +40,7 @@ static void print_help(void)
 static void announce(void)
 {
     struct spw_option_value memory = spw_option_get(SPW_OPT_SPILLWAY_SIM_MEMORY, NULL, 0);
-    const struct spw_gpu_profile *profile = spw_cli_need_profile();
+    const struct spw_gpu_profile *profile = spw_cli_cards_profile();
     uint64_t own = (uint64_t)profile->memory_mib << 20;
     char size[SPW_SIZE_TEXT];
 

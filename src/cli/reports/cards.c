@@ -1,6 +1,5 @@
 #include "cli/reports/cards.h"
 
-#include "cli/reports/need.h"
 #include "common/options.h"
 
 /* Of the size that a card is sold under, in GiB, a program finds so much; less than 909 is a card
@@ -9,6 +8,17 @@ enum { SOLD_PERMILLE_LEAST = 909, SOLD_PERMILLE_MOST = 1005 };
 
 /* A device with less than so many times what a card holds besides is no card. */
 enum { LEAST_TIMES_BESIDES = 4 };
+
+const struct spw_gpu_profile *spw_cli_cards_profile(void)
+{
+    const struct spw_gpu_profile *profile =
+        spw_gpu_profile_find(spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text);
+
+    /* For an unusable value the simulated driver uses the default, too. */
+    return profile != NULL
+               ? profile
+               : spw_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
+}
 
 static uint64_t memory_of(const struct spw_gpu_profile *card)
 {
@@ -36,7 +46,7 @@ static void add_sold_as(uint64_t bytes, struct spw_cli_cards *cards)
 
 void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards)
 {
-    const struct spw_gpu_profile *profile = spw_cli_need_profile();
+    const struct spw_gpu_profile *profile = spw_cli_cards_profile();
     bool named = spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).set;
 
     *ret_cards = (struct spw_cli_cards){.bytes = bytes};
@@ -61,7 +71,7 @@ void spw_cli_cards_name(struct spw_cli_line *line, const struct spw_cli_cards *c
         spw_cli_line_add(line, "a card of about ");
         spw_cli_line_add_size(line, cards->bytes);
     } else {
-        spw_cli_line_add(line, "a real %s", spw_cli_need_profile()->id);
+        spw_cli_line_add(line, "a real %s", spw_cli_cards_profile()->id);
     }
 }
 

@@ -18,6 +18,9 @@ struct spw_cli_cards {
     const struct spw_gpu_profile *list[SPW_CLI_CARDS];
 };
 
+/* The GPU that the options name. */
+const struct spw_gpu_profile *spw_cli_cards_profile(void);
+
 /* Finds those of a device with so many bytes of memory. */
 void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards);
 

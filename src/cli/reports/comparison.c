@@ -72,7 +72,7 @@ static void learn(struct side *side, const struct spw_cli_sim_result *result)
     for (size_t i = 0; i < result->count; i++) {
         for (int k = 0; k < result->processes[i].device_count; k++) {
             const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
-            struct spw_cli_need need = spw_cli_need_of(device, spw_cli_need_profile());
+            struct spw_cli_need need = spw_cli_need_of(device, spw_cli_cards_profile());
 
             if (device->used && need.in_all_most > side->need.in_all_most) {
                 side->need = need;
@@ -236,7 +236,7 @@ static void say_side(const struct side *side)
             spw_size_text(side->used_peak_bytes, used), spw_size_text(side->enough_bytes, enough),
             side->too_small_bytes > 0 ? spw_size_text(side->too_small_bytes, small) : "",
             side->too_small_bytes > 0 ? " was too small" : "smaller ones were not tried",
-            spw_cli_need_profile()->id, spw_size_text(side->need.in_all, need),
+            spw_cli_cards_profile()->id, spw_size_text(side->need.in_all, need),
             spw_size_text(side->need.in_all_most, most));
 }
 

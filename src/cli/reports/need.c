@@ -1,19 +1,7 @@
 #include "cli/reports/need.h"
 
 #include "common/minmax.h"
-#include "common/options.h"
 #include "gpu/communicator.h"
-
-const struct spw_gpu_profile *spw_cli_need_profile(void)
-{
-    const struct spw_gpu_profile *profile =
-        spw_gpu_profile_find(spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text);
-
-    /* For an unusable value the simulated driver uses the default, too. */
-    return profile != NULL
-               ? profile
-               : spw_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
-}
 
 const char *spw_cli_need_term_name(enum spw_cli_term term)
 {
@@ -138,7 +126,7 @@ struct spw_cli_need spw_cli_need_here(const struct spw_cli_sim_device *device)
 
     spw_cli_need_cards_of(device, &cards);
     if (cards.count == 0) {
-        return spw_cli_need_of(device, spw_cli_need_profile());
+        return spw_cli_need_of(device, spw_cli_cards_profile());
     }
     need = spw_cli_need_of(device, cards.list[0]);
     for (size_t i = 0; i < cards.count; i++) {

@@ -51,9 +51,6 @@ struct spw_cli_need spw_cli_need_here(const struct spw_cli_sim_device *device);
 const char *spw_cli_need_term_name(enum spw_cli_term term);
 const char *spw_cli_need_basis_name(enum spw_cli_basis basis);
 
-/* The GPU that the options name. */
-const struct spw_gpu_profile *spw_cli_need_profile(void);
-
 /* Finds the cards that a device stands for: none if what a card holds besides was simulated, or if
  * the program needs a larger device, as it spilled; and those of the devices of a result. */
 void spw_cli_need_cards_of(const struct spw_cli_sim_device *device,

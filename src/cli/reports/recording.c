@@ -1,7 +1,6 @@
 #include "cli/reports/recording.h"
 
 #include "cli/console/messages.h"
-#include "cli/reports/recording_categories.h"
 #include "common/fd.h"
 
 #include <errno.h>
@@ -66,8 +65,6 @@ bool spw_cli_report_open(struct spw_cli_report *report, const char *command, con
 void spw_cli_report_close(struct spw_cli_report *report)
 {
     spw_write_flush(&report->out);
-    spw_cli_categories_free(report->categories);
-    report->categories = NULL;
     spw_cli_events_close(&report->events);
     spw_cli_state_fini(&report->state);
 }

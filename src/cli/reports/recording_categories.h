@@ -36,7 +36,8 @@ struct spw_cli_categories {
     struct spw_cli_growth *growth;
 };
 
-/* Fills report->categories: reads the recording twice. False without memory. */
+/* Fills report->categories: reads the recording twice. False without memory. The caller frees the
+ * categories, also then. */
 bool spw_cli_report_categorise(struct spw_cli_report *report);
 void spw_cli_categories_free(struct spw_cli_categories *categories);
 

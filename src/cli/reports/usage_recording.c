@@ -99,6 +99,7 @@ bool spw_cli_usage_of_recording(const char *command, const char *path,
     }
     taken = spw_cli_report_categorise(&report) && take_report(&report, ret_usage);
     report.out.fd = -1;
+    spw_cli_categories_free(report.categories);
     spw_cli_report_close(&report);
     if (!taken) {
         spw_cli_complain(command, "%s: not enough memory", path);

@@ -135,7 +135,7 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
 /* Says what it costs that rules of the policy placed memory on the host. */
 static void say_placed(const struct spw_cli_sim_device *device)
 {
-    const struct spw_gpu_profile *profile = spw_cli_need_profile();
+    const struct spw_gpu_profile *profile = spw_cli_cards_profile();
     struct spw_cli_line line = {""};
 
     if (device->placed_peak_bytes == 0) {
@@ -154,7 +154,7 @@ static void say_placed(const struct spw_cli_sim_device *device)
 /* Says what went over the link, and the time that takes at best. */
 static void say_traffic(const struct spw_cli_sim_device *device)
 {
-    const struct spw_gpu_profile *profile = spw_cli_need_profile();
+    const struct spw_gpu_profile *profile = spw_cli_cards_profile();
     uint64_t longer = device->spilled_bytes > device->promoted_bytes ? device->spilled_bytes
                                                                      : device->promoted_bytes;
     struct spw_cli_line line = {""};

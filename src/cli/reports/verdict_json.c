@@ -160,7 +160,7 @@ cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
         cJSON_AddStringToObject(object, "problem", result->problem);
     }
     cJSON_AddNumberToObject(object, "exit_code", code);
-    cJSON_AddStringToObject(object, "profile", spw_cli_need_profile()->id);
+    cJSON_AddStringToObject(object, "profile", spw_cli_cards_profile()->id);
     add_cards(object, result);
     add_bytes(object, "host_peak_bytes", spw_cli_sim_result_host_peak(result));
     devices = cJSON_AddArrayToObject(object, "devices");

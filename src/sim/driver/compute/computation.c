@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/demangle.h"
+#include "sim/driver/compute/kind.h"
 
 static const struct sim_kernel_kind *const groups[] = {sim_elementwise_kinds, sim_reduce_kinds,
                                                        sim_cub_kinds,         sim_indexing_kinds,

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/compute/computation.h"
+#include "sim/driver/compute/kind.h"
 #include "sim/driver/memory/content.h"
 
 /* The result and the inputs. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/compute/computation.h"
+#include "sim/driver/compute/kind.h"
 #include "sim/driver/memory/content.h"
 
 static size_t round_up(size_t size, size_t align)

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/driver/compute/computation.h"
+#include "sim/driver/compute/kind.h"
 #include "sim/driver/memory/content.h"
 
 /* The configuration in a ReduceOp: ints, of which the number of inputs for each output and that of

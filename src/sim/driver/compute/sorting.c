@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/compute/computation.h"
+#include "sim/driver/compute/kind.h"
 
 /* An element to sort: in place of its value a number that has the same order. */
 struct item {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/compute/computation.h"
+#include "sim/driver/compute/kind.h"
 
 enum { MOST_ARRAYS = 4 };
 
