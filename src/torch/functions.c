@@ -131,8 +131,8 @@ static bool is_plain(size_t bytes)
            atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) == 0;
 }
 
-/* The size that a block of PyTorch's cache counts with: whole 512 bytes or, if the program divides
- * the space between powers of two, whole parts of that. */
+/* The size that a tensor counts with in PyTorch's figures: a multiple of 512 bytes or, if the
+ * setting roundup_power2_divisions divides the space between two powers of two, of such a part. */
 static uint64_t rounded(size_t bytes)
 {
     size_t divisions = spw_torch.divisions != NULL ? spw_torch.divisions(bytes) : 0;
@@ -144,22 +144,25 @@ static uint64_t rounded(size_t bytes)
     return (bytes + part - 1) & ~(part - 1);
 }
 
-/* True if the program's share of the memory has no room for more. Of what, is not known before the
- * device's first block: then false. */
+/* The most memory that the pool takes; 0 before the first block of the device. */
+static uint64_t limit_of(int device)
+{
+    return spw_counter_get(&spw_process.devices[device].counters->limit_bytes);
+}
+
+/* True if the program's share of the limit has no room for more; false while there is no limit. */
 static bool is_beyond_share(int device, uint64_t bytes)
 {
     double fraction = atomic_load_explicit(&fractions[device], memory_order_relaxed);
-    const struct spw_counters *counters = spw_process.devices[device].counters;
-    uint64_t used, limit;
+    uint64_t limit = limit_of(device), used;
 
-    if (SPW_LIKELY(fraction == 0)) {
+    if (SPW_LIKELY(fraction == 0) || limit == 0) {
         return false;
     }
-    limit = spw_counter_get(&counters->limit_bytes);
     spw_lock(&spw_locks.tensors);
     used = spw_torch_figures_allocated(device);
     spw_unlock(&spw_locks.tensors);
-    return limit > 0 && (double)(used + bytes) > fraction * (double)limit;
+    return (double)(used + bytes) > fraction * (double)limit;
 }
 
 static void report(uint64_t address, int64_t bytes, int device)
@@ -254,9 +257,12 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
         .device = device, .stream = stream, .bytes = bytes, .api = "PyTorch", .caller = caller};
     struct spw_torch_tensor tensor = {.asked = bytes, .bytes = rounded(bytes), .device = device};
 
+    bool first;
+
     if (device >= spw_process.device_count || !is_sound(device)) {
         return NULL;
     }
+    first = limit_of(device) == 0;
     if (SPW_UNLIKELY(is_beyond_share(device, tensor.bytes))) {
         spw_track_native = SPW_NATIVE_REFUSED;
         return NULL;
@@ -264,7 +270,7 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
     if (ask(&request, &tensor) != SPW_OK) {
         return NULL;
     }
-    if (SPW_UNLIKELY(is_beyond_share(device, tensor.bytes))) { /* the device's first block */
+    if (SPW_UNLIKELY(first) && is_beyond_share(device, tensor.bytes)) {
         spw_track_native = SPW_NATIVE_REFUSED;
         spw_serve_direct_free(device, &tensor.order, tensor.address);
         return NULL;

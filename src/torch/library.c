@@ -227,7 +227,7 @@ static void *find_variable(void *handle, const char *name)
 
 static bool find_functions(struct spw_torch_library *library, void *handle)
 {
-    /* The second since 2.9, where the first passes on to it; later only that is left. */
+    /* The native allocator asks the first until 2.9, later the second. */
     (void)(FIND(divisions, "_ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig"
                            "24roundup_power2_divisionsEm") ||
            FIND(divisions, "_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig"

@@ -223,6 +223,12 @@ class House(unittest.TestCase):
         self.assertIn("tuning constants                               2       15  "
                       "src/migrate/tuning.def", rows)
 
+    def test_tree_that_is_none(self):
+        done = subprocess.run([sys.executable, HOUSE, "--tree", self.folder], text=True,
+                              capture_output=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("expected a checkout of spillway", done.stderr)
+
     def test_this_tree(self):
         """Whatever a row looks for is still found."""
         found = json.loads(run("--json"))

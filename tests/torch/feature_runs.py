@@ -39,11 +39,12 @@ def groups(names):
 
 def run(interpreter, mode, names, fresh=False):
     """The outcome of each feature in a mode, by name. One that is not there: the process that
-    starts the others has ended. Freed memory is not overwritten: when a process ends, PyTorch 2.11
-    destroys its list of shared tensors after the registry of launches that this reads."""
+    starts the others has ended."""
     outcomes = {}
     with tempfile.TemporaryDirectory() as cache:
         for devices, settings, members in groups(names):
+            # Meson has freed memory overwritten. PyTorch 2.11 reads some at the end of a process
+            # that has shared tensors.
             variables = {"TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_COMPILE_THREADS": "1",
                          "TMPDIR": cache, "MALLOC_PERTURB_": "0", **dict(settings)}
             done = Run([interpreter, str(HERE / "run_features.py"), *(["--fresh"] if fresh else []),

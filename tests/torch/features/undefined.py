@@ -14,7 +14,7 @@ UNDEFINED = [
      "a block of PyTorch's cache may be larger than its tensor, and counts whole"),
     ("accelerator_memory_info", "free is less", POOL, "what the pool holds for nobody is free"),
     ("settings_async", "reserved", "segment",
-     "the driver's pool, which PyTorch asks, is the pool of spillway"),
+     "PyTorch asks the driver's pool for it, and spillway's pool answers"),
     ("expandable_snapshot", "expandable", POOL, "tensors of the pool are no expandable segments"),
 ]
 
