@@ -5,6 +5,7 @@
 
 #include "common/backoff.h"
 #include "common/lock.h"
+#include "common/minmax.h"
 #include "migrate/host_tier.h"
 #include "migrate/migration.h"
 #include "migrate/prefetch.h"
@@ -441,16 +442,19 @@ void spw_migrate_give_up(struct spw_migrate *tier)
 
 /* ---- pauses ---- */
 
-/* Moves blocks until none is left that may move, or one attempt fails. */
+/* Moves blocks until none is left that may move, as much has moved as there was, or one attempt
+ * fails. A program that goes on makes new blocks meanwhile: without an end they would be moved as
+ * long as it makes some. */
 static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to,
                              const struct spw_block_filter *only, uint64_t wait_ns,
                              uint64_t *ret_bytes)
 {
     struct spw_migrator *migrator = &tier->migrator;
-    const struct spw_move_request wish = {.to = to,
-                                          .bytes = SPW_MOVE_GRANULES * migrator->granule_bytes,
-                                          .only =
-                                              only != NULL ? *only : (struct spw_block_filter){0}};
+    const struct spw_counters *counters = tier->config.counters;
+    const uint64_t most = spw_counter_get(to == SPW_TIER_HOST ? &counters->committed_bytes
+                                                              : &counters->host_used_bytes);
+    struct spw_move_request wish = {.to = to,
+                                    .only = only != NULL ? *only : (struct spw_block_filter){0}};
     uint64_t usual_ns = migrator->wait_ns, bytes;
     enum spw_err err;
 
@@ -460,9 +464,10 @@ static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to,
     do {
         spw_migrate_host_tier_refresh(&tier->host);
         migrator->skip = 0;
+        wish.bytes = spw_min(SPW_MOVE_GRANULES * migrator->granule_bytes, most - *ret_bytes);
         err = spw_migrate_migration_run(migrator, &wish, /* since */ NULL, wait_ns, &bytes);
         *ret_bytes += bytes;
-    } while (err == SPW_OK && bytes > 0);
+    } while (err == SPW_OK && bytes > 0 && *ret_bytes < most);
     migrator->wait_ns = usual_ns;
     migrator->skip = 0;
     migrator->last_skip = 0;

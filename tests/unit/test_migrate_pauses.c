@@ -91,6 +91,39 @@ static void test_pause_of_an_account(void **state)
     tier_close();
 }
 
+/* As a program does that goes on during a pause: for each move there is a new block. */
+static void make_another(int ordinal, const struct spw_migrate_switched *switched)
+{
+    static const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .account = 2};
+    struct spw_result result;
+
+    if (tier.moved++ < DEVICE / 2) { /* a pause without an end fails, too */
+        assert_int_equal(spw_pool_alloc(tier.pool.pool,
+                                        &(struct spw_request){.bytes = GRANULE,
+                                                              .stream = &stream_a,
+                                                              .placement = &placement},
+                                        &result),
+                         SPW_OK);
+    }
+}
+
+/* No more moves than was there. */
+static void test_pause_beside_new_blocks(void **state)
+{
+    const struct spw_block_filter second = {.account = 2};
+    struct spw_migrate_config config = tier_usual();
+    uint64_t bytes;
+
+    config.moved = make_another;
+    tier_open(config);
+    tier_fill(0, 2);
+    make_another(0, NULL);
+    assert_int_equal(spw_migrate_evict_all(tier.tier, &second, false, WAIT_NS, &bytes), SPW_OK);
+    assert_int_equal(bytes, (2 * BLOCK + 1) * (uint64_t)GRANULE);
+    assert_int_equal(tier_on_host(), 2 * BLOCK + 1);
+    tier_close();
+}
+
 /* One account of two comes back by itself, and the pause goes on for the other. */
 static void test_end_of_a_part(void **state)
 {
@@ -312,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_pause),
         cmocka_unit_test(test_pause_after_refusals),
         cmocka_unit_test(test_pause_of_an_account),
+        cmocka_unit_test(test_pause_beside_new_blocks),
         cmocka_unit_test(test_end_of_a_part),
         cmocka_unit_test(test_pause_with_graphs),
         cmocka_unit_test(test_graphs_after_a_swap),
