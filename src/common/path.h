@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What stands behind the last slash of a path; all of it without one. */
+/* The part of a path behind its last slash; the whole path without a slash. */
 static inline const char *spw_path_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -7,8 +7,8 @@
 
 enum { SPW_UTF8_LONGEST = 4 }; /* bytes of a character */
 
-/* Writes a character, of at most SPW_UTF8_LONGEST bytes, and returns its length. U+FFFD stands for
- * what no text can hold: the zero, half of a surrogate pair, and what is no character. */
+/* Writes a character, of at most SPW_UTF8_LONGEST bytes, and returns its length. Writes U+FFFD for
+ * codes that no text can hold: zero, half of a surrogate pair, and those above U+10FFFF. */
 size_t spw_utf8_encode(uint32_t code, char *ret_text);
 
 /* The length of the well-formed UTF-8 sequence at the start of a terminated text; 0 when there is

@@ -533,8 +533,8 @@ static void enable(struct spw_torch_object *self, bool on)
  * code did before, as PyTorch asks programs to run it first. */
 static void make_room(int device)
 {
-    /* PyTorch's for cuBLAS and cuBLASLt on the capture's stream, 32 MiB each on Hopper: for the
-     * thread that captures and the one of its backward pass. */
+    /* PyTorch's workspaces for cuBLAS and cuBLASLt on the capture's stream, 32 MiB each on Hopper,
+     * for two threads: that of the capture and that of its backward pass. */
     static const uint64_t workspaces = UINT64_C(128) << 20;
     uint64_t bytes;
 
