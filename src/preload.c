@@ -598,14 +598,14 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
 }
 
 static enum spw_err open_device(struct spw_device *device, CUcontext context,
-                                struct spw_pool **ret_pool, void **ret_vm,
+                                struct spw_pool **ret_pool, struct spw_backend **ret_backend,
                                 struct spw_migrate **ret_tier)
 {
     enum { WAIT_FACTOR = 10 };
     struct spw_driver *driver = atomic_load(&spw_process.driver);
     uint64_t host = choose_host_limit(driver);
     uint64_t total, free;
-    struct spw_backend *vm;
+    struct spw_backend *backend;
     enum spw_err err;
 
     err = ask_memory(driver, device, context, &total, &free);
@@ -613,62 +613,21 @@ static enum spw_err open_device(struct spw_device *device, CUcontext context,
         return err;
     }
     device->total_bytes = total;
-    err = spw_backend_create(driver, device->ordinal, &vm);
+    err = spw_backend_create(driver, device->ordinal, &backend);
     if (err != SPW_OK) {
         return err;
     }
-    spw_backend_set_patience(vm, move_wait_ns() * WAIT_FACTOR);
-    err = make_pool(device, vm, total + host, choose_limit(driver, device, total, free), host > 0,
-                    ret_pool);
+    spw_backend_set_patience(backend, move_wait_ns() * WAIT_FACTOR);
+    err = make_pool(device, backend, total + host, choose_limit(driver, device, total, free),
+                    host > 0, ret_pool);
     if (err != SPW_OK) {
-        spw_backend_destroy(vm, true);
+        spw_backend_destroy(backend, true);
         return err;
     }
-    *ret_vm = vm;
-    *ret_tier = make_tier(device, vm, *ret_pool, host);
+    *ret_backend = backend;
+    *ret_tier = make_tier(device, backend, *ret_pool, host);
     announce_mode();
     return SPW_OK;
-}
-
-static void close_device(struct spw_pool *pool, void *vm, enum spw_closing closing)
-{
-    if (closing == SPW_CLOSING_FORKED) {
-        spw_pool_abandon(pool);
-    } else {
-        spw_pool_destroy(pool);
-    }
-    spw_backend_destroy(vm, closing == SPW_CLOSING_ORDERLY);
-}
-
-static bool grant(void *vm, int accessor, CUmemAccess_flags access)
-{
-    return spw_backend_grant(vm, accessor, access != CU_MEM_ACCESS_FLAGS_PROT_NONE,
-                             access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-}
-
-static CUmemLocation host_place(void *vm)
-{
-    return spw_backend_host_place(vm);
-}
-
-static void note_context(void *vm, CUcontext context, bool peer)
-{
-    spw_backend_note_context(vm, context, peer);
-}
-
-static void end_context(void *vm, CUcontext context)
-{
-    spw_backend_end_context(vm, context);
-}
-
-static void forget_context(void *vm, CUcontext context)
-{
-    spw_backend_forget_context(vm, context);
-}
-
-static void forget_contexts(void *vm)
-{
-    spw_backend_forget_contexts(vm);
 }
 
 void (*const *const spw_intercept_entries)(void) = spw_intercept_entry_table;
@@ -681,13 +640,6 @@ const struct spw_track_ops spw_track_ops = {
     .open = open_device,
     .opened = opened,
     .ask_others = spw_serve_share_ask,
-    .close = close_device,
-    .host_place = host_place,
-    .grant = grant,
-    .note_context = note_context,
-    .end_context = end_context,
-    .forget_context = forget_context,
-    .forget_contexts = forget_contexts,
     .report = report,
     .forget = forget,
 };

@@ -8,35 +8,44 @@
 #include "track/contexts.h"
 #include "track/lease.h"
 
-static void note_context(struct spw_pool *pool, void *vm, CUcontext context, bool peer)
+static void note_context(struct spw_pool *pool, struct spw_backend *backend, CUcontext context,
+                         bool peer)
 {
     spw_pool_lock(pool);
-    spw_track_ops.note_context(vm, context, peer);
+    spw_backend_note_context(backend, context, peer);
     spw_pool_unlock(pool);
 }
 
 /* Tells the backend of a device's pool the contexts of device `ordinal`. */
-static void note_contexts(const struct spw_device *device, struct spw_pool *pool, void *vm,
-                          int ordinal)
+static void note_contexts(const struct spw_device *device, struct spw_pool *pool,
+                          struct spw_backend *backend, int ordinal)
 {
     CUcontext context;
     size_t cursor = 0;
 
     while ((context = spw_track_contexts_next(ordinal, &cursor)) != NULL) {
-        note_context(pool, vm, context, ordinal != device->ordinal);
+        note_context(pool, backend, context, ordinal != device->ordinal);
     }
 }
 
-/* Tells the backend of a new pool the contexts and access rights from before it was opened. */
-static void replay(struct spw_device *device, struct spw_pool *pool, void *vm)
+/* Sets the access of device `accessor` to memory that is mapped from now on. True when it changed.
+ */
+static bool grant(struct spw_backend *backend, int accessor, CUmemAccess_flags access)
 {
-    note_contexts(device, pool, vm, device->ordinal);
+    return spw_backend_grant(backend, accessor, access != CU_MEM_ACCESS_FLAGS_PROT_NONE,
+                             access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+}
+
+/* Tells the backend of a new pool the contexts and access rights from before it was opened. */
+static void replay(struct spw_device *device, struct spw_pool *pool, struct spw_backend *backend)
+{
+    note_contexts(device, pool, backend, device->ordinal);
     for (int i = 0; i < spw_process.device_count; i++) {
         uint8_t access = atomic_load(&device->access[i]);
 
         if (access != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
-            note_contexts(device, pool, vm, i);
-            (void)spw_track_ops.grant(vm, spw_process.devices[i].ordinal, access);
+            note_contexts(device, pool, backend, i);
+            (void)grant(backend, spw_process.devices[i].ordinal, access);
         }
     }
 }
@@ -71,8 +80,8 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
     struct spw_pool *pool = NULL;
     size_t cursor = 0;
     struct spw_migrate *tier;
+    struct spw_backend *backend;
     enum spw_err err;
-    void *vm;
 
     if (atomic_load(&device->failed)) {
         return NULL;
@@ -82,11 +91,11 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
     pool = spw_track_device_opened(device);
     if (pool == NULL && !atomic_load(&device->failed)) {
         err = spw_track_ops.open(device, spw_track_contexts_next(device->ordinal, &cursor), &pool,
-                                 &vm, &tier);
+                                 &backend, &tier);
         if (err == SPW_OK) {
-            replay(device, pool, vm);
+            replay(device, pool, backend);
             note_used(device->ordinal);
-            atomic_store(&device->vm, vm);
+            atomic_store(&device->backend, backend);
             atomic_store(&device->tier, tier);
             atomic_store_explicit(&device->pool, pool, memory_order_release);
         } else {
@@ -125,7 +134,7 @@ struct closed {
     struct closed *next;
     struct spw_device *device;
     struct spw_pool *pool;
-    void *vm;
+    struct spw_backend *backend;
     struct spw_migrate *tier;
     uint64_t epoch; /* calls from before it may use the pool; 0: their end cannot be observed */
 };
@@ -157,7 +166,7 @@ static bool take_out(struct spw_device *device, bool unless_used, struct closed 
     if (!unless_used || spw_track_contexts_count(device->ordinal) == 0) {
         ret_closed->pool = atomic_exchange(&device->pool, NULL);
         ret_closed->tier = atomic_exchange(&device->tier, NULL);
-        ret_closed->vm = atomic_exchange(&device->vm, NULL);
+        ret_closed->backend = atomic_exchange(&device->backend, NULL);
     }
     if (ret_closed->pool != NULL) {
         atomic_fetch_add(&device->closing, 1);
@@ -174,7 +183,7 @@ static void forget_contexts(const struct closed *closed)
 {
     spw_pool_forget_context(closed->pool, NULL);
     spw_pool_lock(closed->pool);
-    spw_track_ops.forget_contexts(closed->vm);
+    spw_backend_forget_contexts(closed->backend);
     spw_pool_unlock(closed->pool);
 }
 
@@ -191,7 +200,12 @@ static void destroy(const struct closed *closed, enum spw_closing closing)
         spw_pool_lock(newer);
     }
     spw_migrate_destroy(closed->tier);
-    spw_track_ops.close(closed->pool, closed->vm, closing);
+    if (closing == SPW_CLOSING_FORKED) {
+        spw_pool_abandon(closed->pool);
+    } else {
+        spw_pool_destroy(closed->pool);
+    }
+    spw_backend_destroy(closed->backend, closing == SPW_CLOSING_ORDERLY);
     if (newer != NULL) {
         spw_pool_unlock(newer);
     }
@@ -297,7 +311,7 @@ void spw_track_device_note_context(const struct spw_device *device, CUcontext co
         struct spw_pool *pool = spw_track_device_opened(owner);
 
         if (pool != NULL && is_used_from(owner, device->ordinal)) {
-            note_context(pool, owner->vm, context, owner != device);
+            note_context(pool, owner->backend, context, owner != device);
         }
     }
 }
@@ -305,7 +319,7 @@ void spw_track_device_note_context(const struct spw_device *device, CUcontext co
 void spw_track_device_add_user(const struct spw_device *owner, struct spw_pool *pool,
                                CUcontext context)
 {
-    note_context(pool, owner->vm, context, /* peer */ true);
+    note_context(pool, owner->backend, context, /* peer */ true);
 }
 
 void spw_track_device_add_users(const struct spw_device *owner, struct spw_pool *pool)
@@ -313,7 +327,7 @@ void spw_track_device_add_users(const struct spw_device *owner, struct spw_pool 
     /* A context that ends is not noted after it was forgotten. */
     spw_lock(&spw_locks.process);
     for (int i = 0; i < spw_process.device_count; i++) {
-        note_contexts(owner, pool, owner->vm, i);
+        note_contexts(owner, pool, owner->backend, i);
     }
     spw_unlock(&spw_locks.process);
 }
@@ -326,7 +340,7 @@ void spw_track_device_end_context(CUcontext context)
 
         if (pool != NULL) {
             spw_pool_lock(pool);
-            spw_track_ops.end_context(spw_process.devices[i].vm, context);
+            spw_backend_end_context(spw_process.devices[i].backend, context);
             spw_pool_unlock(pool);
         }
     }
@@ -341,14 +355,14 @@ void spw_track_device_forget_context(CUcontext context)
 
         if (pool != NULL) {
             spw_pool_lock(pool);
-            spw_track_ops.forget_context(spw_process.devices[i].vm, context);
+            spw_backend_forget_context(spw_process.devices[i].backend, context);
             spw_pool_unlock(pool);
         }
     }
     for (struct closed *closed = ending; closed != NULL; closed = closed->next) {
         spw_pool_forget_context(closed->pool, context);
         spw_pool_lock(closed->pool);
-        spw_track_ops.forget_context(closed->vm, context);
+        spw_backend_forget_context(closed->backend, context);
         spw_pool_unlock(closed->pool);
     }
     spw_unlock(&spw_locks.process);
@@ -364,14 +378,14 @@ static enum spw_err regrant(struct spw_device *device, struct spw_pool *pool, in
     bool changed;
 
     /* Contexts stay known when access is taken away, since their work may not have ended. */
-    note_contexts(device, pool, device->vm, accessor);
+    note_contexts(device, pool, device->backend, accessor);
     spw_pool_lock(pool);
-    changed = spw_track_ops.grant(device->vm, accessor, access);
+    changed = grant(device->backend, accessor, access);
     spw_pool_unlock(pool);
     err = changed ? spw_pool_refresh_access(pool) : SPW_OK;
     if (err != SPW_OK) {
         spw_pool_lock(pool);
-        (void)spw_track_ops.grant(device->vm, accessor, before);
+        (void)grant(device->backend, accessor, before);
         spw_pool_unlock(pool);
     }
     return err;

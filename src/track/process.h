@@ -12,9 +12,8 @@
 /* A function that is exported under its own name. */
 #define SPW_EXPORT __attribute__((visibility("default")))
 
-/* Functions that this folder calls and that need folders beside or above it; preload.c defines
- * them. They are called with spw_locks.process held, and with the pool's lock if they have a `vm`,
- * unless their comment says otherwise. */
+/* Functions that this folder calls and that need folders above it; preload.c defines them. They are
+ * called with spw_locks.process held, unless their comment says otherwise. */
 struct spw_track_ops {
     /* Reads the policy. No lock: the dynamic loader is asked. May be called more than once. */
     void (*prepare)(void);
@@ -22,26 +21,13 @@ struct spw_track_ops {
      * counters, watches for fork. CUDA is initialised and the devices are known. */
     void (*start)(struct spw_process *process);
     /* Makes the pool of a device, its backend and its host tier (NULL: spilling is off). `context`
-     * is a context of the device, NULL when none is known. No pool lock. */
+     * is a context of the device, NULL when none is known. */
     enum spw_err (*open)(struct spw_device *device, CUcontext context, struct spw_pool **ret_pool,
-                         void **ret_vm, struct spw_migrate **ret_tier);
+                         struct spw_backend **ret_backend, struct spw_migrate **ret_tier);
     /* A pool was opened. No lock. */
     void (*opened)(void);
     /* The device is full: asks other processes for memory. True when some was freed. No lock. */
     bool (*ask_others)(struct spw_device *device, uint64_t bytes);
-    /* Destroys the pool and the backend. No pool lock. */
-    void (*close)(struct spw_pool *pool, void *vm, enum spw_closing closing);
-    /* The location at which the backend creates host memory. No lock. */
-    CUmemLocation (*host_place)(void *vm);
-    /* Sets the access of device `accessor` to memory that is mapped from now on. True when it
-     * changed. */
-    bool (*grant)(void *vm, int accessor, CUmemAccess_flags access);
-    /* A context was seen for the first time, or is about to be destroyed: of the device, or of a
-     * peer that may reach its memory. */
-    void (*note_context)(void *vm, CUcontext context, bool peer);
-    void (*end_context)(void *vm, CUcontext context); /* before its work is waited for */
-    void (*forget_context)(void *vm, CUcontext context);
-    void (*forget_contexts)(void *vm); /* all of them */
     /* CUDA was initialised, or PyTorch allocates: looks for its allocator. No lock. */
     void (*look)(void);
     /* PyTorch's allocator was found, or given up: says the mode again if it is another one. */

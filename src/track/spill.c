@@ -203,16 +203,16 @@ enum spw_err spw_track_spill_charge_host(struct spw_device *device, uint64_t byt
     const struct spw_request request = {.bytes = bytes, .site = site};
     struct spw_pool *pool = spw_track_device_opened(device);
     struct spw_migrate *tier = tier_of(device);
-    void *vm = atomic_load(&device->vm);
+    struct spw_backend *backend = atomic_load(&device->backend);
 
-    if (pool == NULL || vm == NULL || tier == NULL || !spw_migrate_can_map_host(tier) ||
+    if (pool == NULL || backend == NULL || tier == NULL || !spw_migrate_can_map_host(tier) ||
         spw_pool_charge_host(pool, bytes, site, /* wished */ refused == SPW_OK) != SPW_OK) {
         return refused == SPW_OK ? SPW_E_LIMIT : refused;
     }
     if (refused != SPW_OK) {
         spw_migrate_announce(tier, &request, bytes, /* moved */ false);
     }
-    *ret_place = spw_track_ops.host_place(vm);
+    *ret_place = spw_backend_host_place(backend);
     return SPW_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/backend.h"
 #include "callsite/shm.h"
 #include "common/counters.h"
 #include "common/map.h"
@@ -71,7 +72,7 @@ struct spw_device {
      * spills. They are set and cleared together under spw_locks.process. A pointer that was read is
      * valid until the lock or the lease ends under which it was read. */
     _Atomic(struct spw_pool *) pool;
-    _Atomic(void *) vm;
+    _Atomic(struct spw_backend *) backend;
     _Atomic(struct spw_migrate *) tier;
     _Atomic uint32_t closing; /* pools of the device that are closed and not destroyed yet */
     _Atomic bool failed;      /* no pool could be made: the driver serves calls */

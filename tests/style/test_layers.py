@@ -20,7 +20,7 @@ BELOW = {
     "migrate": "common pool",
     "ipc": "common",
     "backend": "common pool driver",
-    "track": "common driver pool callsite policy stats record migrate",
+    "track": "common driver pool callsite policy stats record migrate backend",
     "serve": "common driver pool callsite policy stats record migrate ipc track",
     "torch": "common driver pool callsite policy stats record migrate ipc track serve",
     "intercept": "common driver callsite policy stats record migrate ipc track serve",
