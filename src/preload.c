@@ -481,12 +481,12 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
 }
 
 /* `most` is the size of device and host memory together. */
-static enum spw_err make_pool(const struct spw_device *device, struct spw_backend *vm,
+static enum spw_err make_pool(const struct spw_device *device, struct spw_backend *backend,
                               uint64_t most, uint64_t limit, bool has_host,
                               struct spw_pool **ret_pool)
 {
     static uint64_t pools_made; /* under spw_locks.process */
-    uint64_t granule = spw_backend_granule(vm);
+    uint64_t granule = spw_backend_granule(backend);
     struct spw_pool_config config = {
         .clock = pools_made++ << FREES_BITS,
         .granule_bytes = granule,
@@ -507,7 +507,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
     /* Where addresses are scarce, a smaller arena is tried. */
     for (uint64_t factor = factors; factor > 0 && err != SPW_OK; factor /= 2) {
         config.arena_bytes = (most * factor + granule - 1) / granule * granule;
-        err = spw_pool_create(&config, spw_backend_ops(), vm, device->counters, ret_pool);
+        err = spw_pool_create(&config, spw_backend_vm(backend), device->counters, ret_pool);
     }
     return err;
 }
@@ -569,7 +569,7 @@ static uint64_t move_wait_ns(void)
 }
 
 /* NULL: spilling is off. */
-static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *vm,
+static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *backend,
                                      struct spw_pool *pool, uint64_t limit)
 {
     enum spw_overlap overlap = spw_option_get(SPW_OPT_SPILLWAY_OVERLAP, NULL, 0).word;

@@ -16,8 +16,8 @@ enum {
 };
 
 struct spw_backend {
-    struct spw_backend_fences fences; /* first, so that a pointer to the backend is one to its
-                                       * fences */
+    struct spw_vm vm;
+    struct spw_backend_fences fences;
     struct spw_backend_copier copiers[SPW_TIER_COUNT]; /* indexed by destination tier */
     uint64_t patience_ns;
     CUdevice device;
@@ -49,11 +49,16 @@ static CUmemAllocationProp properties(const struct spw_backend *backend, enum sp
     };
 }
 
+static struct spw_backend *of(struct spw_vm *vm)
+{
+    return (struct spw_backend *)vm;
+}
+
 /* ---- memory ---- */
 
-static enum spw_err vm_reserve(void *cookie, uint64_t bytes, uint64_t *ret_address)
+static enum spw_err vm_reserve(struct spw_vm *vm, uint64_t bytes, uint64_t *ret_address)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
     CUdeviceptr address = 0;
     CUresult result =
         CALL(backend, cuMemAddressReserve, &address, bytes, backend->granule_bytes, 0, 0);
@@ -64,9 +69,9 @@ static enum spw_err vm_reserve(void *cookie, uint64_t bytes, uint64_t *ret_addre
     return to_err(result);
 }
 
-static void vm_unreserve(void *cookie, uint64_t address, uint64_t bytes)
+static void vm_unreserve(struct spw_vm *vm, uint64_t address, uint64_t bytes)
 {
-    (void)CALL((struct spw_backend *)cookie, cuMemAddressFree, address, bytes);
+    (void)CALL(of(vm), cuMemAddressFree, address, bytes);
 }
 
 static enum spw_err create(struct spw_backend *backend, CUmemAllocationProp prop, uint64_t bytes,
@@ -88,27 +93,28 @@ static enum spw_err create(struct spw_backend *backend, CUmemAllocationProp prop
     return to_err(result);
 }
 
-static enum spw_err vm_create(void *cookie, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk)
+static enum spw_err vm_create(struct spw_vm *vm, enum spw_tier tier, uint64_t bytes,
+                              uint64_t *ret_chunk)
 {
-    return create(cookie, properties(cookie, tier), bytes, ret_chunk);
+    return create(of(vm), properties(of(vm), tier), bytes, ret_chunk);
 }
 
-static enum spw_err vm_create_exportable(void *cookie, uint64_t bytes, uint64_t *ret_chunk)
+static enum spw_err vm_create_exportable(struct spw_vm *vm, uint64_t bytes, uint64_t *ret_chunk)
 {
-    CUmemAllocationProp prop = properties(cookie, SPW_TIER_DEVICE);
+    CUmemAllocationProp prop = properties(of(vm), SPW_TIER_DEVICE);
 
     prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    return create(cookie, prop, bytes, ret_chunk);
+    return create(of(vm), prop, bytes, ret_chunk);
 }
 
-static enum spw_err vm_release(void *cookie, uint64_t chunk)
+static enum spw_err vm_release(struct spw_vm *vm, uint64_t chunk)
 {
-    return to_err(CALL((struct spw_backend *)cookie, cuMemRelease, chunk));
+    return to_err(CALL(of(vm), cuMemRelease, chunk));
 }
 
-static enum spw_err vm_map(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk)
+static enum spw_err vm_map(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t chunk)
 {
-    return to_err(CALL((struct spw_backend *)cookie, cuMemMap, address, bytes, 0, chunk, 0));
+    return to_err(CALL(of(vm), cuMemMap, address, bytes, 0, chunk, 0));
 }
 
 /* The driver sometimes answers NOT_READY while the device is busy (reported under load). A little
@@ -144,28 +150,29 @@ static enum spw_err set_access_each(struct spw_backend *backend, uint64_t addres
     return to_err(result);
 }
 
-static enum spw_err vm_set_access(void *cookie, uint64_t address, uint64_t bytes,
+static enum spw_err vm_set_access(struct spw_vm *vm, uint64_t address, uint64_t bytes,
                                   uint64_t chunk_bytes)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
 
     return set_access_each(backend, address, bytes, chunk_bytes, backend->access,
                            backend->access_count);
 }
 
 /* One entry only: the others' access, which is in use, is not touched. */
-static enum spw_err vm_share(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes)
+static enum spw_err vm_share(struct spw_vm *vm, uint64_t address, uint64_t bytes,
+                             uint64_t chunk_bytes)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
 
     return set_access_each(backend, address, bytes, chunk_bytes,
                            &backend->access[backend->access_changed], 1);
 }
 
-static enum spw_err vm_unmap(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
-                             uint64_t *ret_done)
+static enum spw_err vm_unmap(struct spw_vm *vm, uint64_t address, uint64_t bytes,
+                             uint64_t chunk_bytes, uint64_t *ret_done)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
     uint64_t step = backend->unmap_ranges ? bytes : chunk_bytes;
 
     for (uint64_t done = 0; done < bytes; done += step) {
@@ -181,10 +188,10 @@ static enum spw_err vm_unmap(void *cookie, uint64_t address, uint64_t bytes, uin
 
 /* ---- fences ---- */
 
-static enum spw_err vm_fence(void *cookie, const struct spw_stream *stream, void **ret_fence)
+static enum spw_err vm_fence(struct spw_vm *vm, const struct spw_stream *stream, void **ret_fence)
 {
     struct spw_backend_fence *fence;
-    enum spw_err err = spw_backend_fence_record(cookie, stream, &fence);
+    enum spw_err err = spw_backend_fence_record(&of(vm)->fences, stream, &fence);
 
     if (err == SPW_OK) {
         *ret_fence = fence;
@@ -192,19 +199,19 @@ static enum spw_err vm_fence(void *cookie, const struct spw_stream *stream, void
     return err;
 }
 
-static enum spw_err vm_query(void *cookie, void *fence)
+static enum spw_err vm_query(struct spw_vm *vm, void *fence)
 {
-    return spw_backend_fence_query(cookie, fence);
+    return spw_backend_fence_query(&of(vm)->fences, fence);
 }
 
-static enum spw_err vm_wait_host(void *cookie, void *fence)
+static enum spw_err vm_wait_host(struct spw_vm *vm, void *fence)
 {
-    return spw_backend_fence_wait(cookie, fence);
+    return spw_backend_fence_wait(&of(vm)->fences, fence);
 }
 
-static enum spw_err vm_wait_soon(void *cookie, void *fence)
+static enum spw_err vm_wait_soon(struct spw_vm *vm, void *fence)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
 
     /* The driver's wait for a whole context cannot be limited. The pool asks for it last. */
     if (spw_backend_fence_is_deferred(&backend->fences, fence)) {
@@ -213,19 +220,19 @@ static enum spw_err vm_wait_soon(void *cookie, void *fence)
     return spw_backend_fence_wait_soon(&backend->fences, fence, backend->patience_ns);
 }
 
-static bool vm_defers(void *cookie)
+static bool vm_defers(struct spw_vm *vm)
 {
-    return spw_backend_fences_defer(cookie);
+    return spw_backend_fences_defer(&of(vm)->fences);
 }
 
-static enum spw_err vm_wait_stream(void *cookie, const struct spw_stream *stream, void *fence)
+static enum spw_err vm_wait_stream(struct spw_vm *vm, const struct spw_stream *stream, void *fence)
 {
-    return spw_backend_fence_wait_stream(cookie, stream, fence);
+    return spw_backend_fence_wait_stream(&of(vm)->fences, stream, fence);
 }
 
-static void vm_drop(void *cookie, void *fence)
+static void vm_drop(struct spw_vm *vm, void *fence)
 {
-    spw_backend_fence_drop(cookie, fence);
+    spw_backend_fence_drop(&of(vm)->fences, fence);
 }
 
 /* ---- the host ---- */
@@ -236,7 +243,7 @@ static enum spw_err probe_chunk(struct spw_backend *backend, uint64_t address, u
                                 bool *ret_busy)
 {
     uint64_t g = backend->granule_bytes;
-    enum spw_err err = vm_map(backend, address, 2 * g, chunk);
+    enum spw_err err = vm_map(&backend->vm, address, 2 * g, chunk);
 
     if (err != SPW_OK) {
         return err;
@@ -266,12 +273,12 @@ static enum spw_err probe_place(struct spw_backend *backend, uint64_t address, b
     if (err != SPW_OK || granule == 0 || backend->granule_bytes % granule != 0) {
         return SPW_E_UNSUPPORTED;
     }
-    err = vm_create(backend, SPW_TIER_HOST, 2 * backend->granule_bytes, &chunk);
+    err = vm_create(&backend->vm, SPW_TIER_HOST, 2 * backend->granule_bytes, &chunk);
     if (err != SPW_OK) {
         return err;
     }
     err = probe_chunk(backend, address, chunk, ret_busy);
-    (void)vm_release(backend, chunk); /* freed when its mapping is */
+    (void)vm_release(&backend->vm, chunk); /* freed when its mapping is */
     return err;
 }
 
@@ -287,9 +294,9 @@ static bool has_device_fences(struct spw_backend *backend)
     return !spw_backend_fences_defer(&backend->fences);
 }
 
-static void vm_seek_host(void *cookie)
+static void vm_seek_host(struct spw_vm *vm)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
 
     if (!backend->host_sought) {
         backend->host_found = spw_backend_host_seek(backend->fences.driver, backend->fences.ordinal,
@@ -298,9 +305,9 @@ static void vm_seek_host(void *cookie)
     }
 }
 
-static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
+static enum spw_err vm_probe_host(struct spw_vm *vm, bool *ret_moves)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
     bool busy = false;
     uint64_t address = 0;
     enum spw_err err;
@@ -311,13 +318,13 @@ static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
     if (atomic_load(&backend->fences.driver->captures_open) > 0) {
         return SPW_E_AGAIN;
     }
-    err = vm_reserve(backend, 2 * backend->granule_bytes, &address);
+    err = vm_reserve(&backend->vm, 2 * backend->granule_bytes, &address);
     if (err != SPW_OK) {
         return err;
     }
     err = probe_place(backend, address, &busy);
     if (!busy) {
-        vm_unreserve(backend, address, 2 * backend->granule_bytes);
+        vm_unreserve(&backend->vm, address, 2 * backend->granule_bytes);
     }
     /* Migration needs fences of the whole device that complete by themselves. */
     *ret_moves = err == SPW_OK && has_device_fences(backend);
@@ -364,10 +371,10 @@ static CUresult enter_any(struct spw_backend *backend, bool *ret_pushed)
                                     spw_backend_fences_own_context(&backend->fences), ret_pushed);
 }
 
-static enum spw_err vm_pin(void *cookie, void *context, uint64_t bytes,
+static enum spw_err vm_pin(struct spw_vm *vm, void *context, uint64_t bytes,
                            struct spw_vm_pinned *ret_pinned)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
     struct spw_vm_pinned pinned = {0};
     CUdeviceptr address = 0;
     void *memory = NULL;
@@ -415,9 +422,9 @@ static bool is_idle(struct spw_backend *backend)
 
 /* Freeing page-locked memory waits for the device, which may itself wait for the caller. So it is
  * done only while the device is idle. */
-static enum spw_err vm_unpin(void *cookie, uint64_t memory)
+static enum spw_err vm_unpin(struct spw_vm *vm, uint64_t memory)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
     CUresult result;
     bool pushed;
 
@@ -432,19 +439,19 @@ static enum spw_err vm_unpin(void *cookie, uint64_t memory)
     return to_err(result);
 }
 
-static enum spw_err vm_probe_pinned(void *cookie, uint64_t address, uint64_t bytes)
+static enum spw_err vm_probe_pinned(struct spw_vm *vm, uint64_t address, uint64_t bytes)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
     bool busy;
 
     return spw_backend_copier_probe(&backend->copiers[SPW_TIER_HOST], address + bytes / 2, address,
                                     bytes / 2, &busy);
 }
 
-static enum spw_err vm_copy(void *cookie, enum spw_tier to, const struct spw_vm_copy *copies,
+static enum spw_err vm_copy(struct spw_vm *vm, enum spw_tier to, const struct spw_vm_copy *copies,
                             size_t count, bool after_all, void **ret_fence)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
     struct spw_backend_fence *fence = NULL;
     enum spw_err err;
 
@@ -457,16 +464,16 @@ static enum spw_err vm_copy(void *cookie, enum spw_tier to, const struct spw_vm_
     return err;
 }
 
-static enum spw_err vm_read(void *cookie, void *to, uint64_t address, uint64_t bytes)
+static enum spw_err vm_read(struct spw_vm *vm, void *to, uint64_t address, uint64_t bytes)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
 
     return spw_backend_copier_read(&backend->copiers[SPW_TIER_HOST], to, address, bytes);
 }
 
-static enum spw_err vm_write(void *cookie, uint64_t address, const void *from, uint64_t bytes)
+static enum spw_err vm_write(struct spw_vm *vm, uint64_t address, const void *from, uint64_t bytes)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
 
     return spw_backend_copier_write(&backend->copiers[SPW_TIER_DEVICE], address, from, bytes);
 }
@@ -483,9 +490,9 @@ static bool drops_content(const struct spw_driver *driver)
     return dropped > 0;
 }
 
-static enum spw_err vm_hash(void *cookie, uint64_t address, uint64_t bytes, uint64_t *ret_hash)
+static enum spw_err vm_hash(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash)
 {
-    struct spw_backend *backend = cookie;
+    struct spw_backend *backend = of(vm);
 
     if (drops_content(backend->fences.driver)) {
         *ret_hash = 0;
@@ -494,38 +501,33 @@ static enum spw_err vm_hash(void *cookie, uint64_t address, uint64_t bytes, uint
     return spw_backend_copier_hash(&backend->copiers[SPW_TIER_HOST], address, bytes, ret_hash);
 }
 
-const struct spw_vm_ops *spw_backend_ops(void)
-{
-    static const struct spw_vm_ops ops = {
-        .reserve = vm_reserve,
-        .unreserve = vm_unreserve,
-        .create = vm_create,
-        .release = vm_release,
-        .create_exportable = vm_create_exportable,
-        .map = vm_map,
-        .set_access = vm_set_access,
-        .share = vm_share,
-        .unmap = vm_unmap,
-        .fence = vm_fence,
-        .query = vm_query,
-        .wait_host = vm_wait_host,
-        .wait_soon = vm_wait_soon,
-        .wait_stream = vm_wait_stream,
-        .defers = vm_defers,
-        .drop = vm_drop,
-        .seek_host = vm_seek_host,
-        .probe_host = vm_probe_host,
-        .pin = vm_pin,
-        .unpin = vm_unpin,
-        .probe_pinned = vm_probe_pinned,
-        .copy = vm_copy,
-        .read = vm_read,
-        .write = vm_write,
-        .hash = vm_hash,
-    };
-
-    return &ops;
-}
+static const struct spw_vm_ops vm_ops = {
+    .reserve = vm_reserve,
+    .unreserve = vm_unreserve,
+    .create = vm_create,
+    .release = vm_release,
+    .create_exportable = vm_create_exportable,
+    .map = vm_map,
+    .set_access = vm_set_access,
+    .share = vm_share,
+    .unmap = vm_unmap,
+    .fence = vm_fence,
+    .query = vm_query,
+    .wait_host = vm_wait_host,
+    .wait_soon = vm_wait_soon,
+    .wait_stream = vm_wait_stream,
+    .defers = vm_defers,
+    .drop = vm_drop,
+    .seek_host = vm_seek_host,
+    .probe_host = vm_probe_host,
+    .pin = vm_pin,
+    .unpin = vm_unpin,
+    .probe_pinned = vm_probe_pinned,
+    .copy = vm_copy,
+    .read = vm_read,
+    .write = vm_write,
+    .hash = vm_hash,
+};
 
 /* ---- life ---- */
 
@@ -536,10 +538,10 @@ static void probe_ranges_with(struct spw_backend *backend, uint64_t address,
 {
     uint64_t g = backend->granule_bytes;
 
-    if (vm_map(backend, address, g, chunks[0]) != SPW_OK) {
+    if (vm_map(&backend->vm, address, g, chunks[0]) != SPW_OK) {
         return;
     }
-    if (vm_map(backend, address + g, g, chunks[1]) != SPW_OK) {
+    if (vm_map(&backend->vm, address + g, g, chunks[1]) != SPW_OK) {
         (void)CALL(backend, cuMemUnmap, address, g);
         return;
     }
@@ -547,7 +549,7 @@ static void probe_ranges_with(struct spw_backend *backend, uint64_t address,
     if (CALL(backend, cuMemUnmap, address, 2 * g) != CUDA_SUCCESS) {
         (void)CALL(backend, cuMemUnmap, address, g);
     } else {
-        backend->unmap_ranges = vm_map(backend, address + g, g, chunks[1]) == SPW_OK;
+        backend->unmap_ranges = vm_map(&backend->vm, address + g, g, chunks[1]) == SPW_OK;
     }
     (void)CALL(backend, cuMemUnmap, address + g, g);
 }
@@ -558,21 +560,21 @@ static void probe_ranges(struct spw_backend *backend)
 {
     uint64_t address, chunks[2];
 
-    if (vm_reserve(backend, 2 * backend->granule_bytes, &address) != SPW_OK) {
+    if (vm_reserve(&backend->vm, 2 * backend->granule_bytes, &address) != SPW_OK) {
         return;
     }
-    if (vm_create(backend, SPW_TIER_DEVICE, backend->granule_bytes, &chunks[0]) != SPW_OK) {
+    if (vm_create(&backend->vm, SPW_TIER_DEVICE, backend->granule_bytes, &chunks[0]) != SPW_OK) {
         goto err_address;
     }
-    if (vm_create(backend, SPW_TIER_DEVICE, backend->granule_bytes, &chunks[1]) != SPW_OK) {
+    if (vm_create(&backend->vm, SPW_TIER_DEVICE, backend->granule_bytes, &chunks[1]) != SPW_OK) {
         goto err_chunk;
     }
     probe_ranges_with(backend, address, chunks);
-    (void)vm_release(backend, chunks[1]);
+    (void)vm_release(&backend->vm, chunks[1]);
 err_chunk:
-    (void)vm_release(backend, chunks[0]);
+    (void)vm_release(&backend->vm, chunks[0]);
 err_address:
-    vm_unreserve(backend, address, 2 * backend->granule_bytes);
+    vm_unreserve(&backend->vm, address, 2 * backend->granule_bytes);
 }
 
 static bool supports_rdma(struct spw_backend *backend)
@@ -615,6 +617,11 @@ static enum spw_err ask_device(struct spw_backend *backend)
     return SPW_OK;
 }
 
+struct spw_vm *spw_backend_vm(struct spw_backend *backend)
+{
+    return &backend->vm;
+}
+
 enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
                                 struct spw_backend **ret_backend)
 {
@@ -629,6 +636,7 @@ enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
     if (backend == NULL) {
         return SPW_E_METADATA_NOMEM;
     }
+    backend->vm.ops = &vm_ops;
     spw_backend_fences_init(&backend->fences, driver, ordinal);
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         backend->copiers[tier].fences = &backend->fences;

@@ -32,8 +32,8 @@ enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
  * gone already. Takes NULL. */
 void spw_backend_destroy(struct spw_backend *backend, bool release);
 
-/* The functions to create a pool with; their cookie is the struct spw_backend. */
-const struct spw_vm_ops *spw_backend_ops(void);
+/* The device to create a pool with; it belongs to the backend. */
+struct spw_vm *spw_backend_vm(struct spw_backend *backend);
 
 /* The driver's minimum allocation granularity for device memory, in bytes; a power of two. */
 uint64_t spw_backend_granule(const struct spw_backend *backend);

@@ -42,7 +42,7 @@ static bool unmap(struct spw_aliases *aliases, unsigned order, uint64_t address)
 {
     uint64_t bytes = size_of(aliases, order), done = bytes;
 
-    if (aliases->ops->unmap(aliases->vm, address, bytes, bytes, &done) != SPW_OK) {
+    if (aliases->vm->ops->unmap(aliases->vm, address, bytes, bytes, &done) != SPW_OK) {
         return false;
     }
     put_address(aliases, order, address);
@@ -73,7 +73,7 @@ static enum spw_err map(struct spw_aliases *aliases, uint64_t chunk, unsigned or
         put_address(aliases, order, address);
         return SPW_E_METADATA_NOMEM;
     }
-    err = aliases->ops->map(aliases->vm, address, size_of(aliases, order), chunk - 1);
+    err = aliases->vm->ops->map(aliases->vm, address, size_of(aliases, order), chunk - 1);
     if (err != SPW_OK) {
         (void)spw_map_take(&aliases->addresses, chunk);
         put_address(aliases, order, address);
@@ -92,7 +92,7 @@ enum spw_err spw_pool_alias_get(struct spw_aliases *aliases, uint64_t chunk, uns
     }
     address = recorded(aliases, chunk) & ~WITHOUT_ACCESS;
     if (recorded(aliases, chunk) != address) {
-        err = aliases->ops->set_access(aliases->vm, address, bytes, bytes);
+        err = aliases->vm->ops->set_access(aliases->vm, address, bytes, bytes);
         if (err != SPW_OK) {
             (void)spw_pool_alias_drop(aliases, chunk, order);
             return err;

@@ -25,10 +25,9 @@ struct spw_free_aliases {
     size_t count, capacity;
 };
 
-/* `ops` and `vm` are not owned. */
+/* `vm` is not owned. */
 struct spw_aliases {
-    const struct spw_vm_ops *ops;
-    void *vm;
+    struct spw_vm *vm;
     uint64_t granule_bytes;
     uint64_t next, end;       /* addresses that no chunk has had yet */
     struct spw_map addresses; /* by chunk; a value is an address, odd while it has no access */

@@ -66,8 +66,8 @@ static bool wait_for_queue(struct spw_pool *pool, const struct attempt *attempt,
                            struct spw_stream_queue *queue)
 {
     if (spw_pool_stream_queue_fence(&pool->queues, queue) != SPW_OK || queue->count == 0 ||
-        pool->ops->wait_stream(pool->vm, attempt->request->stream,
-                               spw_pool_stream_queue_newest(queue)) != SPW_OK) {
+        pool->vm->ops->wait_stream(pool->vm, attempt->request->stream,
+                                   spw_pool_stream_queue_newest(queue)) != SPW_OK) {
         return false;
     }
     spw_counter_add(&pool->counters->stream_waits, 1);

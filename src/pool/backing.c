@@ -30,12 +30,10 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
     enum spw_err err;
     void *table;
 
-    *backing = (struct spw_backing){.ops = config->ops,
-                                    .vm = config->vm,
+    *backing = (struct spw_backing){.vm = config->vm,
                                     .queues = config->queues,
                                     .counters = config->counters,
-                                    .stock = {.ops = config->ops,
-                                              .vm = config->vm,
+                                    .stock = {.vm = config->vm,
                                               .granule_bytes = config->granule_bytes,
                                               .counters = config->counters,
                                               .host_chunks = config->host_chunks},
@@ -48,15 +46,14 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
     if (table == MAP_FAILED) {
         return SPW_E_METADATA_NOMEM;
     }
-    err = config->ops->reserve(config->vm, reserved_bytes(backing), &backing->base);
+    err = config->vm->ops->reserve(config->vm, reserved_bytes(backing), &backing->base);
     if (err != SPW_OK) {
         munmap(table, table_bytes(backing));
         return err;
     }
     backing->granules = table;
     backing->stock.aliases =
-        (struct spw_aliases){.ops = config->ops,
-                             .vm = config->vm,
+        (struct spw_aliases){.vm = config->vm,
                              .granule_bytes = config->granule_bytes,
                              .next = backing->base + config->arena_bytes,
                              .end = backing->base + config->arena_bytes + config->alias_bytes};
@@ -118,8 +115,8 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 
         end = spw_pool_backing_end_of_size(backing, i, last);
         done = bytes = (uint64_t)(end - i) << backing->granule_shift;
-        err = backing->ops->unmap(backing->vm, address_of(backing, i), bytes,
-                                  chunk_bytes(backing, i), &done);
+        err = backing->vm->ops->unmap(backing->vm, address_of(backing, i), bytes,
+                                      chunk_bytes(backing, i), &done);
         if (err == SPW_OK) {
             done = bytes;
         }
@@ -202,7 +199,7 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
         for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
             (void)spw_pool_stock_release(&backing->stock, tier, SIZE_MAX);
         }
-        backing->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
+        backing->vm->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
     }
     count_use(backing, SPW_TIER_HOST, -(int64_t)mapped_of(backing, SPW_TIER_HOST));
     spw_counter_shift(&backing->counters->swapped_bytes,
@@ -516,8 +513,8 @@ static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, s
         return err;
     }
     chunk = store->orders[order].chunks[store->orders[order].count - 1];
-    err = backing->ops->map(backing->vm, address_of(backing, index),
-                            backing->granule_bytes << order, chunk - 1);
+    err = backing->vm->ops->map(backing->vm, address_of(backing, index),
+                                backing->granule_bytes << order, chunk - 1);
     if (err != SPW_OK) {
         return err;
     }
@@ -533,8 +530,8 @@ static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, s
 /* Gives access to granules [*first, last), whole chunks, by set_access or share. On failure *first
  * is the first one without it. */
 static enum spw_err give_access(struct spw_backing *backing, size_t *first, size_t last,
-                                enum spw_err (*give)(void *vm, uint64_t address, uint64_t bytes,
-                                                     uint64_t chunk_bytes))
+                                enum spw_err (*give)(struct spw_vm *vm, uint64_t address,
+                                                     uint64_t bytes, uint64_t chunk_bytes))
 {
     enum spw_err err = SPW_OK;
 
@@ -563,7 +560,8 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
         err = map_chunk(backing, tier, i, choose_length(backing, spread, tier, i, last));
         i = err == SPW_OK ? spw_pool_backing_chunk_end(backing, i) : i;
     }
-    err = err == SPW_OK ? give_access(backing, &accessible, last, backing->ops->set_access) : err;
+    err =
+        err == SPW_OK ? give_access(backing, &accessible, last, backing->vm->ops->set_access) : err;
     if (err != SPW_OK && i > first && !unmap_run(backing, first, i)) {
         /* Mapped without access, and the backend refuses to unmap: out of use. */
         for (size_t k = accessible; k < i; k++) {
@@ -580,7 +578,7 @@ static enum spw_err repair(struct spw_backing *backing, size_t granule)
 {
     size_t first = spw_pool_backing_chunk_begin(backing, granule), begin = first;
     size_t end = spw_pool_backing_chunk_end(backing, granule);
-    enum spw_err err = give_access(backing, &begin, end, backing->ops->set_access);
+    enum spw_err err = give_access(backing, &begin, end, backing->vm->ops->set_access);
 
     for (; err == SPW_OK && first < end; first++) {
         backing->granules[first].broken = false;
@@ -687,7 +685,7 @@ enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64
             i++;
             continue;
         }
-        err = give_access(backing, &first, i, backing->ops->share);
+        err = give_access(backing, &first, i, backing->vm->ops->share);
         if (err != SPW_OK) {
             return err;
         }

@@ -52,16 +52,14 @@ struct spw_backing {
     size_t broken;   /* number of broken granules */
     size_t lost;     /* number of granules with something lost */
     size_t swapped;  /* number of granules that are swapped out */
-    const struct spw_vm_ops *ops;
-    void *vm;
+    struct spw_vm *vm;
     struct spw_stream_queues *queues;
     struct spw_counters *counters;
 };
 
 /* Pointers are not owned. Sizes are multiples of the granule. */
 struct spw_backing_config {
-    const struct spw_vm_ops *ops;
-    void *vm;
+    struct spw_vm *vm;
     struct spw_stream_queues *queues;
     struct spw_counters *counters;
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */

@@ -146,7 +146,7 @@ enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_c
      * only a wait for the whole device completes fences: work of the device may wait for this
      * thread. */
     if (need->any_stream && !need->wait_refused &&
-        spw_pool_stream_queue_all(&pool->queues)->count > 0 && !pool->ops->defers(pool->vm)) {
+        spw_pool_stream_queue_all(&pool->queues)->count > 0 && !pool->vm->ops->defers(pool->vm)) {
         return SPW_E_AGAIN;
     }
     err = grow(pool, need, count, UINT64_MAX);

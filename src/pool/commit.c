@@ -17,15 +17,15 @@
 
 static bool map(struct spw_pool *pool, const struct spw_move_item *item)
 {
-    return pool->ops->map(pool->vm, spw_pool_move_address(pool, item),
-                          spw_pool_move_bytes(pool, item), item->chunk - 1) == SPW_OK;
+    return pool->vm->ops->map(pool->vm, spw_pool_move_address(pool, item),
+                              spw_pool_move_bytes(pool, item), item->chunk - 1) == SPW_OK;
 }
 
 static bool unmap(struct spw_pool *pool, const struct spw_move_item *item)
 {
     uint64_t bytes = spw_pool_move_bytes(pool, item), done = bytes;
 
-    return pool->ops->unmap(pool->vm, spw_pool_move_address(pool, item), bytes, bytes, &done) ==
+    return pool->vm->ops->unmap(pool->vm, spw_pool_move_address(pool, item), bytes, bytes, &done) ==
            SPW_OK;
 }
 
@@ -33,7 +33,7 @@ static bool give_access(struct spw_pool *pool, const struct spw_move_item *item)
 {
     uint64_t bytes = spw_pool_move_bytes(pool, item);
 
-    return pool->ops->set_access(pool->vm, spw_pool_move_address(pool, item), bytes, bytes) ==
+    return pool->vm->ops->set_access(pool->vm, spw_pool_move_address(pool, item), bytes, bytes) ==
            SPW_OK;
 }
 
@@ -116,7 +116,7 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
             continue;
         }
         end = span_of(move, i);
-        given = pool->ops->set_access(pool->vm, address, (end - i) * size, size) == SPW_OK;
+        given = pool->vm->ops->set_access(pool->vm, address, (end - i) * size, size) == SPW_OK;
         for (size_t k = i; k < end; k++) {
             move->items[k].mapped = false;
             if (given) {

@@ -240,7 +240,7 @@ enum spw_err spw_pool_export_drain(struct spw_pool *pool)
 
     spw_lock(&pool->lock);
     if (pool->export.drained == NULL) {
-        err = pool->ops->fence(pool->vm, &all, &pool->export.drained);
+        err = pool->vm->ops->fence(pool->vm, &all, &pool->export.drained);
     }
     if (err == SPW_OK) {
         err = spw_pool_move_query(pool, &pool->export.drained);
@@ -280,8 +280,8 @@ static enum spw_err copy_to(struct spw_pool *pool, enum spw_tier to)
         }
     }
     return count == 0 ? SPW_OK
-                      : pool->ops->copy(pool->vm, to, copies, count, /* after_all */ false,
-                                        &export->fences[to]);
+                      : pool->vm->ops->copy(pool->vm, to, copies, count, /* after_all */ false,
+                                            &export->fences[to]);
 }
 
 static enum spw_err query_copies(struct spw_pool *pool)
@@ -329,7 +329,8 @@ static bool unmap_pieces(struct spw_pool *pool)
         uint64_t bytes = bytes_of(pool, piece), done = bytes;
 
         if (piece->lost != SPW_LOST_MAPPING) {
-            err = pool->ops->unmap(pool->vm, address_of(pool, piece->granule), bytes, bytes, &done);
+            err = pool->vm->ops->unmap(pool->vm, address_of(pool, piece->granule), bytes, bytes,
+                                       &done);
             piece->lost = err == SPW_OK ? SPW_LOST_MAPPING : piece->lost;
         }
     }
@@ -345,15 +346,15 @@ static enum spw_err map_pieces(struct spw_pool *pool)
     for (size_t i = 0; i < export->count && err == SPW_OK; i++) {
         struct spw_export_piece *piece = &export->pieces[i];
 
-        err = pool->ops->map(pool->vm, address_of(pool, piece->granule), bytes_of(pool, piece),
-                             piece->chunk - 1);
+        err = pool->vm->ops->map(pool->vm, address_of(pool, piece->granule), bytes_of(pool, piece),
+                                 piece->chunk - 1);
         piece->lost = err == SPW_OK ? SPW_LOST_ACCESS : piece->lost;
     }
     for (size_t i = 0; i < export->count && err == SPW_OK; i++) {
         struct spw_export_piece *piece = &export->pieces[i];
         uint64_t bytes = bytes_of(pool, piece);
 
-        err = pool->ops->set_access(pool->vm, address_of(pool, piece->granule), bytes, bytes);
+        err = pool->vm->ops->set_access(pool->vm, address_of(pool, piece->granule), bytes, bytes);
         piece->lost = err == SPW_OK ? SPW_LOST_NOTHING : piece->lost;
     }
     return err;
@@ -469,11 +470,11 @@ static void finish(struct spw_pool *pool)
 
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         if (export->fences[tier] != NULL) {
-            pool->ops->drop(pool->vm, export->fences[tier]);
+            pool->vm->ops->drop(pool->vm, export->fences[tier]);
         }
     }
     if (export->drained != NULL) {
-        pool->ops->drop(pool->vm, export->drained);
+        pool->vm->ops->drop(pool->vm, export->drained);
     }
     for (size_t i = 0; i < export->count; i++) {
         if (export->committed) {
@@ -524,7 +525,7 @@ static enum spw_err begin(struct spw_pool *pool, struct spw_extent *block, bool 
     enum spw_err err;
 
     if (block->heap == SPW_HEAP_SLAB || block->placed > 0 || block->lazy ||
-        pool->ops->create_exportable == NULL) {
+        pool->vm->ops->create_exportable == NULL) {
         return SPW_E_UNSUPPORTED;
     }
     spw_pool_move_end_finished(pool);

@@ -9,7 +9,7 @@ enum spw_err spw_pool_fence_record(struct spw_pool *pool, const struct spw_strea
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->ops->fence(pool->vm, stream != NULL ? stream : &all, ret_fence);
+    err = pool->vm->ops->fence(pool->vm, stream != NULL ? stream : &all, ret_fence);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -19,19 +19,19 @@ enum spw_err spw_pool_fence_query(struct spw_pool *pool, void *fence)
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->ops->query(pool->vm, fence);
+    err = pool->vm->ops->query(pool->vm, fence);
     spw_unlock(&pool->lock);
     return err;
 }
 
 enum spw_err spw_pool_fence_wait(struct spw_pool *pool, void *fence)
 {
-    return pool->ops->wait_host(pool->vm, fence);
+    return pool->vm->ops->wait_host(pool->vm, fence);
 }
 
 void spw_pool_fence_drop(struct spw_pool *pool, void *fence)
 {
     spw_lock(&pool->lock);
-    pool->ops->drop(pool->vm, fence);
+    pool->vm->ops->drop(pool->vm, fence);
     spw_unlock(&pool->lock);
 }

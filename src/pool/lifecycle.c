@@ -8,8 +8,8 @@
 #include "pool/placement.h"
 #include "pool/state.h"
 
-enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct spw_vm_ops *ops,
-                             void *vm, struct spw_counters *counters, struct spw_pool **ret_pool)
+enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm *vm,
+                             struct spw_counters *counters, struct spw_pool **ret_pool)
 {
     struct spw_pool *pool = calloc(1, sizeof(*pool));
     /* The arena has at least four times the memory of device and host. */
@@ -25,17 +25,15 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
         pool->largest_order =
             spw_pool_stock_order((size_t)(config->chunk_bytes / config->granule_bytes));
     }
-    pool->ops = ops;
     pool->vm = vm;
     pool->counters = pool->device_counters = counters;
-    err = spw_pool_stream_queues_init(&pool->queues, ops, vm);
+    err = spw_pool_stream_queues_init(&pool->queues, vm);
     if (err != SPW_OK) {
         goto err_pool;
     }
     pool->queues.clock = config->clock;
     err = spw_pool_backing_init(
-        &pool->backing, &(struct spw_backing_config){.ops = ops,
-                                                     .vm = vm,
+        &pool->backing, &(struct spw_backing_config){.vm = vm,
                                                      .queues = &pool->queues,
                                                      .counters = counters,
                                                      .host_chunks = config->host_chunks,

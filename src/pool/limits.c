@@ -165,9 +165,9 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
 {
     enum spw_err err;
 
-    pool->ops->seek_host(pool->vm);
+    pool->vm->ops->seek_host(pool->vm);
     spw_lock(&pool->lock);
-    err = pool->ops->probe_host(pool->vm, ret_moves);
+    err = pool->vm->ops->probe_host(pool->vm, ret_moves);
     pool->config.host_untried = false;
     set_host_limit(pool, host_limit_bytes);
     if (err != SPW_OK && err != SPW_E_AGAIN) {

@@ -30,12 +30,12 @@ static void remap_chunk(struct spw_pool *pool, size_t index)
     uint64_t address = pool->backing.base + index * pool->config.granule_bytes;
 
     if (granule->lost == SPW_LOST_MAPPING) {
-        if (pool->ops->map(pool->vm, address, bytes, granule->chunk - 1) != SPW_OK) {
+        if (pool->vm->ops->map(pool->vm, address, bytes, granule->chunk - 1) != SPW_OK) {
             return;
         }
         spw_pool_backing_mark_lost(&pool->backing, index, SPW_LOST_ACCESS);
     }
-    if (pool->ops->set_access(pool->vm, address, bytes, bytes) == SPW_OK) {
+    if (pool->vm->ops->set_access(pool->vm, address, bytes, bytes) == SPW_OK) {
         spw_pool_backing_mark_lost(&pool->backing, index, SPW_LOST_NOTHING);
     }
 }

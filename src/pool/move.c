@@ -373,9 +373,9 @@ static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, size_t
                                                    .bytes = spw_pool_move_bytes(pool, item)};
         }
     }
-    return count == 0
-               ? SPW_OK
-               : pool->ops->copy(pool->vm, to, copies, count, after_all, &move->fences[part][to]);
+    return count == 0 ? SPW_OK
+                      : pool->vm->ops->copy(pool->vm, to, copies, count, after_all,
+                                            &move->fences[part][to]);
 }
 
 /* Divides the items into at most `most` parts of about the same size. */
@@ -457,7 +457,7 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
 
     spw_lock(&pool->lock);
     if (move->drained == NULL) {
-        err = pool->ops->fence(pool->vm, &all, &move->drained);
+        err = pool->vm->ops->fence(pool->vm, &all, &move->drained);
     }
     if (err == SPW_OK) {
         err = spw_pool_move_query(pool, &move->drained);
@@ -516,8 +516,8 @@ static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->ops->hash(pool->vm, move->items[item].alias,
-                          spw_pool_move_bytes(pool, &move->items[item]), ret_hash);
+    err = pool->vm->ops->hash(pool->vm, move->items[item].alias,
+                              spw_pool_move_bytes(pool, &move->items[item]), ret_hash);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -565,8 +565,8 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
 
     spw_lock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
-        err = pool->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
-                              spw_pool_move_bytes(pool, &move->items[i]), &move->items[i].hash);
+        err = pool->vm->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
+                                  spw_pool_move_bytes(pool, &move->items[i]), &move->items[i].hash);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -580,8 +580,8 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move
     for (size_t i = 0; i < move->count && wrong == 0; i++) {
         uint64_t hash;
 
-        if (pool->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
-                            spw_pool_move_bytes(pool, &move->items[i]), &hash) == SPW_OK &&
+        if (pool->vm->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
+                                spw_pool_move_bytes(pool, &move->items[i]), &hash) == SPW_OK &&
             hash != 0 && hash != move->items[i].hash) {
             wrong = spw_pool_move_address(pool, &move->items[i]);
         }

@@ -6,7 +6,7 @@
 static void drop_fence(struct spw_pool *pool, void **fence)
 {
     if (*fence != NULL) {
-        pool->ops->drop(pool->vm, *fence);
+        pool->vm->ops->drop(pool->vm, *fence);
         *fence = NULL;
     }
 }
@@ -43,7 +43,7 @@ void spw_pool_move_drop_all(struct spw_pool *pool)
 
 enum spw_err spw_pool_move_query(struct spw_pool *pool, void **fence)
 {
-    enum spw_err err = *fence == NULL ? SPW_OK : pool->ops->query(pool->vm, *fence);
+    enum spw_err err = *fence == NULL ? SPW_OK : pool->vm->ops->query(pool->vm, *fence);
 
     if (err == SPW_OK) {
         drop_fence(pool, fence);

@@ -16,7 +16,7 @@ size_t spw_pool_old_chunks_unmap(struct spw_pool *pool, size_t first, size_t las
 
         end = spw_pool_backing_end_of_size(&pool->backing, first, last);
         done = bytes = (end - first) * granule;
-        if (pool->ops->unmap(pool->vm, address_of(pool, first), bytes, chunk_bytes, &done) !=
+        if (pool->vm->ops->unmap(pool->vm, address_of(pool, first), bytes, chunk_bytes, &done) !=
             SPW_OK) {
             return first + (size_t)(done / granule);
         }
@@ -30,11 +30,11 @@ static void put_back_chunk(struct spw_pool *pool, size_t granule)
     const struct spw_granule *old = &pool->backing.granules[granule];
     uint64_t address = address_of(pool, granule), bytes = pool->config.granule_bytes << old->order;
 
-    if (pool->ops->map(pool->vm, address, bytes, old->chunk - 1) != SPW_OK &&
-        pool->ops->map(pool->vm, address, bytes, old->chunk - 1) != SPW_OK) {
+    if (pool->vm->ops->map(pool->vm, address, bytes, old->chunk - 1) != SPW_OK &&
+        pool->vm->ops->map(pool->vm, address, bytes, old->chunk - 1) != SPW_OK) {
         spw_pool_backing_mark_lost(&pool->backing, granule, SPW_LOST_MAPPING);
-    } else if (pool->ops->set_access(pool->vm, address, bytes, bytes) != SPW_OK &&
-               pool->ops->set_access(pool->vm, address, bytes, bytes) != SPW_OK) {
+    } else if (pool->vm->ops->set_access(pool->vm, address, bytes, bytes) != SPW_OK &&
+               pool->vm->ops->set_access(pool->vm, address, bytes, bytes) != SPW_OK) {
         spw_pool_backing_mark_lost(&pool->backing, granule, SPW_LOST_ACCESS);
     }
 }

@@ -71,7 +71,7 @@ enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool, bool briefly)
 {
     struct spw_fence_record record;
     struct spw_stream_queue *queue = spw_pool_stream_queue_take_pending(&pool->queues, &record);
-    enum spw_err (*wait)(void *vm, void *fence);
+    enum spw_err (*wait)(struct spw_vm * vm, void *fence);
     enum spw_err err;
 
     if (queue == NULL) {
@@ -84,7 +84,7 @@ enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool, bool briefly)
     }
     pool->queues.waiters++;
     spw_counter_add(&pool->counters->host_waits, 1);
-    wait = briefly ? pool->ops->wait_soon : pool->ops->wait_host;
+    wait = briefly ? pool->vm->ops->wait_soon : pool->vm->ops->wait_host;
     spw_unlock(&pool->lock);
     err = wait(pool->vm, record.fence);
     spw_lock(&pool->lock);

@@ -83,8 +83,8 @@ struct spw_pool_usage {
 /* ---- the pool ---- */
 
 /* Creates a pool and reserves its arena. `counters` is not owned and must outlive the pool. */
-enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct spw_vm_ops *ops,
-                             void *vm, struct spw_counters *counters, struct spw_pool **ret_pool);
+enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm *vm,
+                             struct spw_counters *counters, struct spw_pool **ret_pool);
 
 /* Releases every chunk and the arena, whatever is still live. No device work may be pending, and no
  * other thread may use the pool. Takes NULL. No lock. */

@@ -206,7 +206,7 @@ static void drop(struct spw_pool *pool, struct spw_extent *extent)
 {
     struct spw_slab *slab = slab_of(&pool->slabs, extent->address);
 
-    (void)pool->ops->unpin(pool->vm, slab->memory);
+    (void)pool->vm->ops->unpin(pool->vm, slab->memory);
     slab->first = NULL;
     count(pool, slab, 0);
     spw_pool_extent_give(&pool->space.store, extent);
@@ -215,7 +215,7 @@ static void drop(struct spw_pool *pool, struct spw_extent *extent)
 /* Releases a slab that is one idle extent. */
 static enum spw_err give_back(struct spw_pool *pool, struct spw_slab *slab)
 {
-    enum spw_err err = slab->gone ? SPW_OK : pool->ops->unpin(pool->vm, slab->memory);
+    enum spw_err err = slab->gone ? SPW_OK : pool->vm->ops->unpin(pool->vm, slab->memory);
 
     if (err == SPW_OK) {
         leave_idle(pool, slab->first);
@@ -282,7 +282,7 @@ static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes, void *
     struct spw_vm_pinned pinned;
     struct spw_extent *extent;
 
-    if (slab == NULL || pool->ops->pin(pool->vm, context, size, &pinned) != SPW_OK) {
+    if (slab == NULL || pool->vm->ops->pin(pool->vm, context, size, &pinned) != SPW_OK) {
         return NULL;
     }
     slab->memory = pinned.memory;
@@ -316,8 +316,9 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
     }
     if (slabs->table != NULL && spw_pool_extent_reserve(&pool->space.store, 1)) {
         extent = add_slab(pool, pool->config.granule_bytes / ALONE, NULL);
-        err = extent == NULL ? SPW_E_NO_MEMORY
-                             : pool->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
+        err = extent == NULL
+                  ? SPW_E_NO_MEMORY
+                  : pool->vm->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
     }
     if (err == SPW_OK) {
         slabs->open = true;
@@ -418,7 +419,7 @@ void spw_pool_slabs_fini(struct spw_pool *pool, bool release)
 
     for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
         if (release && slabs->table[i].first != NULL && !slabs->table[i].gone) {
-            (void)pool->ops->unpin(pool->vm, slabs->table[i].memory);
+            (void)pool->vm->ops->unpin(pool->vm, slabs->table[i].memory);
         }
     }
     spw_pool_backing_count_host(&pool->backing, -(int64_t)slabs->bytes,

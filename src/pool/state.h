@@ -68,8 +68,7 @@ struct spw_pool {
     struct spw_lock lock;
     pthread_cond_t waited; /* a thread came back from waiting for a fence */
     struct spw_pool_config config;
-    const struct spw_vm_ops *ops;
-    void *vm;
+    struct spw_vm *vm;
     struct spw_counters *counters;        /* the device's; after spw_pool_shut the pool's own */
     struct spw_counters *device_counters; /* with those of other pools of the device */
     struct spw_counters own_counters;

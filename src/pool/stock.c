@@ -83,7 +83,7 @@ enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, 
     if (!reserve_records(spare, 1)) {
         return SPW_E_METADATA_NOMEM;
     }
-    err = stock->ops->create(stock->vm, tier, granules * stock->granule_bytes, &chunk);
+    err = stock->vm->ops->create(stock->vm, tier, granules * stock->granule_bytes, &chunk);
     if (err == SPW_OK) {
         add(stock, tier, order, chunk + 1);
     }
@@ -96,7 +96,7 @@ static bool release_spare(struct spw_stock *stock, enum spw_tier tier, unsigned 
     struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
 
     if (!spw_pool_alias_drop(&stock->aliases, spare->chunks[spare->count - 1], order) ||
-        stock->ops->release(stock->vm, spare->chunks[spare->count - 1] - 1) != SPW_OK) {
+        stock->vm->ops->release(stock->vm, spare->chunks[spare->count - 1] - 1) != SPW_OK) {
         return false;
     }
     (void)spw_pool_stock_take(stock, tier, order);
@@ -248,7 +248,7 @@ enum spw_err spw_pool_stock_hold_exportable(struct spw_stock *stock, unsigned or
     if (!reserve_records(spare, 1)) {
         return SPW_E_METADATA_NOMEM;
     }
-    err = stock->ops->create_exportable(stock->vm, size * stock->granule_bytes, &chunk);
+    err = stock->vm->ops->create_exportable(stock->vm, size * stock->granule_bytes, &chunk);
     if (err != SPW_OK) {
         return err;
     }
@@ -270,7 +270,7 @@ void spw_pool_stock_discard(struct spw_stock *stock, unsigned order, uint64_t ch
     size_t size = spw_pool_stock_size(order);
 
     if (spw_pool_alias_drop(&stock->aliases, chunk, order) &&
-        stock->ops->release(stock->vm, chunk - 1) == SPW_OK) {
+        stock->vm->ops->release(stock->vm, chunk - 1) == SPW_OK) {
         count_chunks(stock, SPW_TIER_DEVICE, -(int64_t)size);
     } else {
         stock->tiers[SPW_TIER_DEVICE].held += size;

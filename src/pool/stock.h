@@ -34,8 +34,7 @@ struct spw_stock_tier {
 /* The members below `tiers` are set by the owner; pointers are not owned. */
 struct spw_stock {
     struct spw_stock_tier tiers[SPW_TIER_COUNT];
-    const struct spw_vm_ops *ops;
-    void *vm;
+    struct spw_vm *vm;
     uint64_t granule_bytes;
     struct spw_aliases aliases;
     unsigned merge_order; /* small spare chunks may be merged up to this order */

@@ -109,13 +109,11 @@ static struct spw_stream_queue *add_queue(struct spw_stream_queues *queues,
     return queue;
 }
 
-enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues,
-                                         const struct spw_vm_ops *ops, void *vm)
+enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues, struct spw_vm *vm)
 {
     const struct spw_stream nobody = {.id = SPW_STREAM_ALL};
 
     memset(queues, 0, sizeof(*queues));
-    queues->ops = ops;
     queues->vm = vm;
     if (add_queue(queues, &nobody) == NULL || add_queue(queues, &nobody) == NULL) {
         spw_pool_stream_queues_fini(queues, false);
@@ -146,7 +144,7 @@ void spw_pool_stream_queues_fini(struct spw_stream_queues *queues, bool drop)
         struct spw_stream_queue *queue = queues->by_number[i];
 
         while (drop && queue->count > 0) {
-            queues->ops->drop(queues->vm, oldest(queue)->fence);
+            queues->vm->ops->drop(queues->vm, oldest(queue)->fence);
             pop_oldest(queue);
         }
         for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
@@ -275,13 +273,13 @@ enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,
         return SPW_OK;
     }
     stream = can_name(queue) ? &queue->stream : &spw_pool_stream_queue_all(queues)->stream;
-    err = queues->ops->fence(queues->vm, stream, &record.fence);
+    err = queues->vm->ops->fence(queues->vm, stream, &record.fence);
     if (err != SPW_OK) {
         return err;
     }
     if (queue->count == SPW_STREAM_QUEUE_FENCES) {
         /* The ring is full: the new fence covers everything that the newest one does. */
-        queues->ops->drop(queues->vm, newest(queue)->fence);
+        queues->vm->ops->drop(queues->vm, newest(queue)->fence);
         queue->count--;
     }
     queue->count++;
@@ -306,7 +304,7 @@ bool spw_pool_stream_queue_synchronized(struct spw_stream_queues *queues,
 
     completed(queue, clock < queue->seq ? clock : queue->seq);
     while (queue->count > 0 && oldest(queue)->seq <= queue->done) {
-        queues->ops->drop(queues->vm, oldest(queue)->fence);
+        queues->vm->ops->drop(queues->vm, oldest(queue)->fence);
         pop_oldest(queue);
     }
     update_lists(queues, queue);
@@ -317,9 +315,9 @@ bool spw_pool_stream_queue_poll(struct spw_stream_queues *queues, struct spw_str
 {
     uint64_t before = queue->done;
 
-    while (queue->count > 0 && queues->ops->query(queues->vm, oldest(queue)->fence) == SPW_OK) {
+    while (queue->count > 0 && queues->vm->ops->query(queues->vm, oldest(queue)->fence) == SPW_OK) {
         completed(queue, oldest(queue)->seq);
-        queues->ops->drop(queues->vm, oldest(queue)->fence);
+        queues->vm->ops->drop(queues->vm, oldest(queue)->fence);
         pop_oldest(queue);
     }
     update_lists(queues, queue);
@@ -358,7 +356,8 @@ void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_s
         completed(queue, record.seq);
         update_lists(queues, queue);
     }
-    queues->ops->drop(queues->vm, record.fence); /* if it is incomplete, a newer one covers it */
+    queues->vm->ops->drop(queues->vm,
+                          record.fence); /* if it is incomplete, a newer one covers it */
 }
 
 void spw_pool_stream_queue_retire(struct spw_stream_queues *queues, struct spw_stream_queue *queue)

@@ -81,13 +81,11 @@ struct spw_stream_queues {
     struct spw_map by_stream;                               /* those of streams that exist */
     struct spw_queue_list lists[SPW_QUEUES_LISTS];
     uint64_t visits; /* queues that were looked at in walks: for tests */
-    const struct spw_vm_ops *ops;
-    void *vm;
+    struct spw_vm *vm;
 };
 
 /* Creates the two queues that always exist. SPW_E_METADATA_NOMEM leaves nothing behind. */
-enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues,
-                                         const struct spw_vm_ops *ops, void *vm);
+enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues, struct spw_vm *vm);
 
 /* Frees every record. With `drop`, gives fences back to the backend first. */
 void spw_pool_stream_queues_fini(struct spw_stream_queues *queues, bool drop);

@@ -139,7 +139,7 @@ static enum spw_err map(struct spw_pool *pool, struct spw_swap_chunk *chunk, enu
 
     if (err == SPW_OK) {
         chunk->held_tier = tier;
-        err = pool->ops->map(pool->vm, chunk->address, chunk->bytes, chunk->held - 1);
+        err = pool->vm->ops->map(pool->vm, chunk->address, chunk->bytes, chunk->held - 1);
         if (err != SPW_OK) {
             let_go(pool, chunk);
         }
@@ -150,11 +150,12 @@ static enum spw_err map(struct spw_pool *pool, struct spw_swap_chunk *chunk, enu
 /* Gives access to the chunk that is mapped. On failure unmaps it. */
 static enum spw_err give_access(struct spw_pool *pool, struct spw_swap_chunk *chunk)
 {
-    enum spw_err err = pool->ops->set_access(pool->vm, chunk->address, chunk->bytes, chunk->bytes);
+    enum spw_err err =
+        pool->vm->ops->set_access(pool->vm, chunk->address, chunk->bytes, chunk->bytes);
     uint64_t done;
 
-    if (err != SPW_OK &&
-        pool->ops->unmap(pool->vm, chunk->address, chunk->bytes, chunk->bytes, &done) == SPW_OK) {
+    if (err != SPW_OK && pool->vm->ops->unmap(pool->vm, chunk->address, chunk->bytes, chunk->bytes,
+                                              &done) == SPW_OK) {
         let_go(pool, chunk);
     }
     return err;
@@ -222,7 +223,7 @@ enum spw_err spw_pool_read(struct spw_pool *pool, void *to, uint64_t address, ui
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->ops->read(pool->vm, to, address, bytes);
+    err = pool->vm->ops->read(pool->vm, to, address, bytes);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -233,7 +234,7 @@ enum spw_err spw_pool_write(struct spw_pool *pool, uint64_t address, const void 
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->ops->write(pool->vm, address, from, bytes);
+    err = pool->vm->ops->write(pool->vm, address, from, bytes);
     spw_unlock(&pool->lock);
     return err;
 }

@@ -3,8 +3,8 @@
  * src/backend implements it over the CUDA driver, the unit tests over plain memory. The pool calls
  * it with its own lock held, except wait_host, wait_soon and seek_host, which are called without.
  * Members may be called from any thread and must not call back into the pool. Addresses and sizes
- * are multiples of the pool's granule; `vm` is the cookie given at creation. Where a range is made
- * of whole mappings, all of them have `chunk_bytes`. */
+ * are multiples of the pool's granule. Where a range is made of whole mappings, all of them have
+ * `chunk_bytes`. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,71 +41,80 @@ struct spw_vm_pinned {
     bool lasting;     /* that context is likely to outlive the others */
 };
 
+/* A device as the pool uses it: the first member of the struct that implements it. */
+struct spw_vm {
+    const struct spw_vm_ops *ops;
+};
+
 struct spw_vm_ops {
     /* Reserve and release address space; nothing is backed. */
-    enum spw_err (*reserve)(void *vm, uint64_t bytes, uint64_t *ret_address);
-    void (*unreserve)(void *vm, uint64_t address, uint64_t bytes);
+    enum spw_err (*reserve)(struct spw_vm *vm, uint64_t bytes, uint64_t *ret_address);
+    void (*unreserve)(struct spw_vm *vm, uint64_t address, uint64_t bytes);
 
     /* Create and release one chunk. NO_MEMORY when the tier is full. */
-    enum spw_err (*create)(void *vm, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk);
-    enum spw_err (*release)(void *vm, uint64_t chunk);
+    enum spw_err (*create)(struct spw_vm *vm, enum spw_tier tier, uint64_t bytes,
+                           uint64_t *ret_chunk);
+    enum spw_err (*release)(struct spw_vm *vm, uint64_t chunk);
     /* Creates a chunk of the device that can be exported to other processes. UNSUPPORTED or the
      * driver's error when there are no such chunks. */
-    enum spw_err (*create_exportable)(void *vm, uint64_t bytes, uint64_t *ret_chunk);
+    enum spw_err (*create_exportable)(struct spw_vm *vm, uint64_t bytes, uint64_t *ret_chunk);
 
     /* Maps a whole chunk, without access. set_access takes a range of one or more whole mappings
      * that nobody has access to, and applies the device's present access list; share takes mappings
      * that may be in use, and applies what changed last in the list and nothing else. */
-    enum spw_err (*map)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk);
-    enum spw_err (*set_access)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes);
-    enum spw_err (*share)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes);
+    enum spw_err (*map)(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t chunk);
+    enum spw_err (*set_access)(struct spw_vm *vm, uint64_t address, uint64_t bytes,
+                               uint64_t chunk_bytes);
+    enum spw_err (*share)(struct spw_vm *vm, uint64_t address, uint64_t bytes,
+                          uint64_t chunk_bytes);
     /* Unmaps a range of whole mappings, at once on the host: the pool calls it only when all device
      * work that may touch the range is complete. On failure *ret_done is how many bytes from the
      * start are unmapped nevertheless. */
-    enum spw_err (*unmap)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
+    enum spw_err (*unmap)(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
                           uint64_t *ret_done);
 
     /* Records a new fence that completes when everything submitted to `stream` so far has. AGAIN
      * when that is impossible now (a capture is open). The pool gives the fence back with drop. */
-    enum spw_err (*fence)(void *vm, const struct spw_stream *stream, void **ret_fence);
+    enum spw_err (*fence)(struct spw_vm *vm, const struct spw_stream *stream, void **ret_fence);
     /* OK when complete, AGAIN when not or when it may not be queried now. Never blocks. */
-    enum spw_err (*query)(void *vm, void *fence);
+    enum spw_err (*query)(struct spw_vm *vm, void *fence);
     /* Blocks the calling thread until the fence completes. AGAIN when that is not allowed now. */
-    enum spw_err (*wait_host)(void *vm, void *fence);
+    enum spw_err (*wait_host)(struct spw_vm *vm, void *fence);
     /* As wait_host, but AGAIN also when it takes longer than the backend's limit for waits. */
-    enum spw_err (*wait_soon)(void *vm, void *fence);
+    enum spw_err (*wait_soon)(struct spw_vm *vm, void *fence);
     /* Makes later work of `stream` wait for the fence. Does not block the calling thread. */
-    enum spw_err (*wait_stream)(void *vm, const struct spw_stream *stream, void *fence);
-    void (*drop)(void *vm, void *fence);
+    enum spw_err (*wait_stream)(struct spw_vm *vm, const struct spw_stream *stream, void *fence);
+    void (*drop)(struct spw_vm *vm, void *fence);
     /* True when a fence of SPW_STREAM_ALL completes only in a call of wait_host or wait_soon, which
      * waits for the whole device, as long as that takes. */
-    bool (*defers)(void *vm);
+    bool (*defers)(struct spw_vm *vm);
 
     /* Finds out where chunks of the host can be, for probe_host. May take seconds, and is called
      * without the pool's lock, by one thread at a time. */
-    void (*seek_host)(void *vm);
+    void (*seek_host)(struct spw_vm *vm);
     /* Tests, by doing it, whether chunks can be on the host and be used by the device: UNSUPPORTED
      * when not. *ret_moves: `copy` can be used as well. Called after seek_host, and before the
      * first chunk of the host is created. */
-    enum spw_err (*probe_host)(void *vm, bool *ret_moves);
+    enum spw_err (*probe_host)(struct spw_vm *vm, bool *ret_moves);
     /* For devices that cannot use chunks on the host. pin allocates page-locked memory that the
      * device can use, at an address that the backend chooses: NO_MEMORY if there is none. It goes
      * with `context` (NULL: any) unless there is a lasting one. unpin releases it: AGAIN, at once,
      * while the device is busy or if it is impossible now. */
-    enum spw_err (*pin)(void *vm, void *context, uint64_t bytes, struct spw_vm_pinned *ret_pinned);
-    enum spw_err (*unpin)(void *vm, uint64_t memory);
+    enum spw_err (*pin)(struct spw_vm *vm, void *context, uint64_t bytes,
+                        struct spw_vm_pinned *ret_pinned);
+    enum spw_err (*unpin)(struct spw_vm *vm, uint64_t memory);
     /* Tests, by doing it, whether the device can use such memory. */
-    enum spw_err (*probe_pinned)(void *vm, uint64_t address, uint64_t bytes);
+    enum spw_err (*probe_pinned)(struct spw_vm *vm, uint64_t address, uint64_t bytes);
     /* Enqueues copies to a tier on a stream of the backend, one per tier; with `after_all` behind
      * everything submitted to the device so far. *ret_fence completes with the last copy. AGAIN
      * when it is impossible now. On failure *ret_fence is not NULL if some copies were enqueued. */
-    enum spw_err (*copy)(void *vm, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
-                         bool after_all, void **ret_fence);
+    enum spw_err (*copy)(struct spw_vm *vm, enum spw_tier to, const struct spw_vm_copy *copies,
+                         size_t count, bool after_all, void **ret_fence);
     /* Copy between a range and the process's memory. Block until the copy is done; after an error
      * it may still be under way, so the process's memory must stay. */
-    enum spw_err (*read)(void *vm, void *to, uint64_t address, uint64_t bytes);
-    enum spw_err (*write)(void *vm, uint64_t address, const void *from, uint64_t bytes);
+    enum spw_err (*read)(struct spw_vm *vm, void *to, uint64_t address, uint64_t bytes);
+    enum spw_err (*write)(struct spw_vm *vm, uint64_t address, const void *from, uint64_t bytes);
     /* Hashes the content of a range; 0 if the device does not keep content, as a simulated one may.
      * Blocks until earlier work is done. */
-    enum spw_err (*hash)(void *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash);
+    enum spw_err (*hash)(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash);
 };

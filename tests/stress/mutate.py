@@ -14,7 +14,7 @@ import sys
 MUTANTS = {
     # Reuse before the fence: every fence is taken to be complete.
     'fence_not_awaited': ('stream_queue.c', [
-        ('queues->ops->query(queues->vm, oldest(queue)->fence) == SPW_OK', 'true')]),
+        ('queues->vm->ops->query(queues->vm, oldest(queue)->fence) == SPW_OK', 'true')]),
     # A fence that was recorded before a free is taken to cover it.
     'fence_too_old': ('stream_queue.c', [
         ('queue->number == SPW_STREAM_QUEUE_IDLE || queue->fenced == queue->seq',
@@ -48,7 +48,7 @@ MUTANTS = {
          '                                       : &queue->stream,')]),
     # No stream is made to wait at all.
     'no_stream_wait': ('alloc.c', [
-        ('pool->ops->wait_stream(pool->vm, attempt->request->stream,'
+        ('pool->vm->ops->wait_stream(pool->vm, attempt->request->stream,'
          ' spw_pool_stream_queue_newest(queue)) != SPW_OK',
          'false')]),
     # The order of memory freed on a stream is lost when the stream is destroyed.

@@ -374,9 +374,12 @@ size_t oracle_pinned(const struct oracle *oracle)
 
 /* ---- creation ---- */
 
+static const struct spw_vm_ops seam_ops;
+
 void oracle_init(struct oracle *oracle, uint64_t granule_bytes, uint64_t unit_bytes, uint64_t seed)
 {
     memset(oracle, 0, sizeof(*oracle));
+    oracle->seam.ops = &seam_ops;
     oracle->granule_bytes = granule_bytes;
     oracle->unit_bytes = unit_bytes;
     oracle->random = seed;
@@ -393,7 +396,7 @@ void oracle_fini(struct oracle *oracle)
         oracle_find(oracle, "a fence was not given back");
     }
     while (oracle->pending != NULL) {
-        oracle_ops.drop(oracle, oracle->pending);
+        oracle->seam.ops->drop(&oracle->seam, oracle->pending);
     }
     for (int i = 0; i < ORACLE_SLOTS; i++) {
         free(oracle->slots[i].markers);
@@ -411,9 +414,9 @@ void oracle_fini(struct oracle *oracle)
 
 /* ---- the backend: memory ---- */
 
-static enum spw_err seam_reserve(void *vm, uint64_t bytes, uint64_t *ret_address)
+static enum spw_err seam_reserve(struct spw_vm *vm, uint64_t bytes, uint64_t *ret_address)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
     size_t granules = (size_t)(bytes / oracle->granule_bytes);
     size_t units = (size_t)(bytes / oracle->unit_bytes);
 
@@ -427,9 +430,9 @@ static enum spw_err seam_reserve(void *vm, uint64_t bytes, uint64_t *ret_address
     return SPW_OK;
 }
 
-static void seam_unreserve(void *vm, uint64_t address, uint64_t bytes)
+static void seam_unreserve(struct spw_vm *vm, uint64_t address, uint64_t bytes)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
 
     if (address != oracle->base || bytes != oracle->bytes) {
         oracle_find(oracle, "another range is given back than was reserved");
@@ -441,9 +444,10 @@ static void seam_unreserve(void *vm, uint64_t address, uint64_t bytes)
     }
 }
 
-static enum spw_err seam_create(void *vm, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk)
+static enum spw_err seam_create(struct spw_vm *vm, enum spw_tier tier, uint64_t bytes,
+                                uint64_t *ret_chunk)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
 
     if (fails(oracle) || oracle->chunks >= oracle->most_chunks) {
         return SPW_E_NO_MEMORY;
@@ -459,9 +463,9 @@ static enum spw_err seam_create(void *vm, enum spw_tier tier, uint64_t bytes, ui
     return SPW_OK;
 }
 
-static enum spw_err seam_release(void *vm, uint64_t chunk)
+static enum spw_err seam_release(struct spw_vm *vm, uint64_t chunk)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
 
     if (fails(oracle)) {
         return SPW_E_DRIVER - 999;
@@ -475,9 +479,9 @@ static enum spw_err seam_release(void *vm, uint64_t chunk)
     return SPW_OK;
 }
 
-static enum spw_err seam_map(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk)
+static enum spw_err seam_map(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t chunk)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
     size_t g = granule_of(oracle, address);
 
     if (fails(oracle)) {
@@ -495,10 +499,10 @@ static enum spw_err seam_map(void *vm, uint64_t address, uint64_t bytes, uint64_
     return SPW_OK;
 }
 
-static enum spw_err seam_set_access(void *vm, uint64_t address, uint64_t bytes,
+static enum spw_err seam_set_access(struct spw_vm *vm, uint64_t address, uint64_t bytes,
                                     uint64_t chunk_bytes)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
 
     if (fails(oracle)) {
         return SPW_E_DRIVER - 999;
@@ -515,9 +519,10 @@ static enum spw_err seam_set_access(void *vm, uint64_t address, uint64_t bytes,
     return SPW_OK;
 }
 
-static enum spw_err seam_share(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes)
+static enum spw_err seam_share(struct spw_vm *vm, uint64_t address, uint64_t bytes,
+                               uint64_t chunk_bytes)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
 
     if (fails(oracle)) {
         return SPW_E_DRIVER - 999;
@@ -530,10 +535,10 @@ static enum spw_err seam_share(void *vm, uint64_t address, uint64_t bytes, uint6
     return SPW_OK;
 }
 
-static enum spw_err seam_unmap(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
-                               uint64_t *ret_done)
+static enum spw_err seam_unmap(struct spw_vm *vm, uint64_t address, uint64_t bytes,
+                               uint64_t chunk_bytes, uint64_t *ret_done)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
     size_t units = (size_t)(oracle->granule_bytes / oracle->unit_bytes);
     size_t first = granule_of(oracle, address), last = granule_of(oracle, address + bytes);
     bool failing = fails(oracle);
@@ -577,9 +582,9 @@ static int slot_named(struct oracle *oracle, const struct spw_stream *stream)
     return -1;
 }
 
-static enum spw_err seam_fence(void *vm, const struct spw_stream *stream, void **ret_fence)
+static enum spw_err seam_fence(struct spw_vm *vm, const struct spw_stream *stream, void **ret_fence)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
     struct oracle_fence *fence;
     int slot = -1;
 
@@ -604,9 +609,9 @@ static enum spw_err seam_fence(void *vm, const struct spw_stream *stream, void *
     return SPW_OK;
 }
 
-static enum spw_err seam_query(void *vm, void *cookie)
+static enum spw_err seam_query(struct spw_vm *vm, void *cookie)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
     struct oracle_fence *fence = cookie;
 
     if (oracle->capturing || fails(oracle)) {
@@ -619,9 +624,9 @@ static enum spw_err seam_query(void *vm, void *cookie)
     return SPW_OK;
 }
 
-static enum spw_err seam_wait_host(void *vm, void *cookie)
+static enum spw_err seam_wait_host(struct spw_vm *vm, void *cookie)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
     struct oracle_fence *fence = cookie;
 
     if (oracle->capturing || fails(oracle)) {
@@ -632,9 +637,10 @@ static enum spw_err seam_wait_host(void *vm, void *cookie)
     return SPW_OK;
 }
 
-static enum spw_err seam_wait_stream(void *vm, const struct spw_stream *stream, void *cookie)
+static enum spw_err seam_wait_stream(struct spw_vm *vm, const struct spw_stream *stream,
+                                     void *cookie)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
     struct oracle_fence *fence = cookie;
     int slot = slot_named(oracle, stream);
 
@@ -645,9 +651,9 @@ static enum spw_err seam_wait_stream(void *vm, const struct spw_stream *stream, 
     return SPW_OK;
 }
 
-static void seam_drop(void *vm, void *cookie)
+static void seam_drop(struct spw_vm *vm, void *cookie)
 {
-    struct oracle *oracle = vm;
+    struct oracle *oracle = (struct oracle *)vm;
     struct oracle_fence *fence = cookie;
 
     if (fence->next != NULL) {
@@ -657,13 +663,13 @@ static void seam_drop(void *vm, void *cookie)
     free(fence);
 }
 
-static bool seam_defers(void *vm)
+static bool seam_defers(struct spw_vm *vm)
 {
     (void)vm;
     return false;
 }
 
-const struct spw_vm_ops oracle_ops = {
+static const struct spw_vm_ops seam_ops = {
     .reserve = seam_reserve,
     .unreserve = seam_unreserve,
     .create = seam_create,

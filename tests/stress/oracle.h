@@ -35,6 +35,7 @@ struct oracle_slot {
 };
 
 struct oracle {
+    struct spw_vm seam; /* for the pool */
     uint64_t granule_bytes, unit_bytes;
     uint64_t base, bytes;
     uint64_t *mapped; /* chunk + 1, per granule */
@@ -57,8 +58,6 @@ struct oracle {
     size_t findings;
     char first[160]; /* the first finding, as a sentence */
 };
-
-extern const struct spw_vm_ops oracle_ops;
 
 void oracle_init(struct oracle *oracle, uint64_t granule_bytes, uint64_t unit_bytes, uint64_t seed);
 /* Frees everything. Chunks and fences that are left are findings. */

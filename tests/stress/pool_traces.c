@@ -147,8 +147,7 @@ static size_t run(const struct scenario *scenario)
     replay.vm.seed = scenario->seed;
     replay.vm.immediate = scenario->seed == 0;
     replay.addresses = calloc(scenario->trace->buffer_count, sizeof(uint64_t));
-    if (spw_pool_create(&config, &fake_vm_ops, &replay.vm, &replay.counters, &replay.pool) !=
-        SPW_OK) {
+    if (spw_pool_create(&config, &replay.vm.seam, &replay.counters, &replay.pool) != SPW_OK) {
         problem(&replay, "the pool cannot be created");
         return 1;
     }

@@ -410,8 +410,7 @@ static void start(struct program *program, uint64_t seed)
     config.granule_bytes = oracle->granule_bytes;
     config.arena_bytes = ARENA_GRANULES * oracle->granule_bytes;
     config.limit_bytes = program->limit;
-    if (spw_pool_create(&config, &oracle_ops, oracle, &program->counters, &program->pool) !=
-        SPW_OK) {
+    if (spw_pool_create(&config, &oracle->seam, &program->counters, &program->pool) != SPW_OK) {
         oracle_find(oracle, "the pool cannot be created");
     }
 }

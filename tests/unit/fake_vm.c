@@ -24,9 +24,12 @@ static struct fake_fence unpack(const void *handle)
 
 /* ---- actions of the test ---- */
 
+static const struct spw_vm_ops ops;
+
 void fake_vm_init(struct fake_vm *vm)
 {
     memset(vm, 0, sizeof(*vm));
+    vm->seam.ops = &ops;
     pthread_mutex_init(&vm->lock, NULL);
     pthread_cond_init(&vm->changed, NULL);
     vm->chunk_used = calloc(MOST_CHUNKS, 1);
@@ -562,7 +565,7 @@ static enum spw_err hash(struct fake_vm *vm, uint64_t address, uint64_t bytes, u
 #define FAKE_LOCKED(parameters, name, arguments)                                                   \
     static enum spw_err fake_##name parameters                                                     \
     {                                                                                              \
-        struct fake_vm *vm = cookie;                                                               \
+        struct fake_vm *vm = (struct fake_vm *)self;                                               \
         enum spw_err err;                                                                          \
                                                                                                    \
         pthread_mutex_lock(&vm->lock);                                                             \
@@ -571,81 +574,82 @@ static enum spw_err hash(struct fake_vm *vm, uint64_t address, uint64_t bytes, u
         return err;                                                                                \
     }
 
-FAKE_LOCKED((void *cookie, uint64_t bytes, uint64_t *ret_address), reserve,
+FAKE_LOCKED((struct spw_vm * self, uint64_t bytes, uint64_t *ret_address), reserve,
             (vm, bytes, ret_address))
-FAKE_LOCKED((void *cookie, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk), create,
+FAKE_LOCKED((struct spw_vm * self, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk), create,
             (vm, tier, bytes, ret_chunk))
-FAKE_LOCKED((void *cookie, uint64_t chunk), release, (vm, chunk))
-FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk), map,
+FAKE_LOCKED((struct spw_vm * self, uint64_t chunk), release, (vm, chunk))
+FAKE_LOCKED((struct spw_vm * self, uint64_t address, uint64_t bytes, uint64_t chunk), map,
             (vm, address, bytes, chunk))
-FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes), set_access,
+FAKE_LOCKED((struct spw_vm * self, uint64_t address, uint64_t bytes, uint64_t chunk_bytes),
+            set_access, (vm, address, bytes, chunk_bytes))
+FAKE_LOCKED((struct spw_vm * self, uint64_t address, uint64_t bytes, uint64_t chunk_bytes), share,
             (vm, address, bytes, chunk_bytes))
-FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes), share,
-            (vm, address, bytes, chunk_bytes))
-FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
+FAKE_LOCKED((struct spw_vm * self, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
              uint64_t *ret_done),
             unmap, (vm, address, bytes, chunk_bytes, ret_done))
-FAKE_LOCKED((void *cookie, const struct spw_stream *stream, void **ret_fence), fence,
+FAKE_LOCKED((struct spw_vm * self, const struct spw_stream *stream, void **ret_fence), fence,
             (vm, stream, ret_fence))
-FAKE_LOCKED((void *cookie, void *asked), query, (vm, asked))
-FAKE_LOCKED((void *cookie, void *awaited), wait_host, (vm, awaited))
-FAKE_LOCKED((void *cookie, void *awaited), wait_soon, (vm, awaited))
-FAKE_LOCKED((void *cookie, bool *ret_moves), probe_host, (vm, ret_moves))
-FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes), probe_pinned, (vm, address, bytes))
-FAKE_LOCKED((void *cookie, void *context, uint64_t bytes, struct spw_vm_pinned *ret_pinned), pin,
-            (vm, context, bytes, ret_pinned))
-FAKE_LOCKED((void *cookie, uint64_t memory), unpin, (vm, memory))
-FAKE_LOCKED((void *cookie, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
+FAKE_LOCKED((struct spw_vm * self, void *asked), query, (vm, asked))
+FAKE_LOCKED((struct spw_vm * self, void *awaited), wait_host, (vm, awaited))
+FAKE_LOCKED((struct spw_vm * self, void *awaited), wait_soon, (vm, awaited))
+FAKE_LOCKED((struct spw_vm * self, bool *ret_moves), probe_host, (vm, ret_moves))
+FAKE_LOCKED((struct spw_vm * self, uint64_t address, uint64_t bytes), probe_pinned,
+            (vm, address, bytes))
+FAKE_LOCKED((struct spw_vm * self, void *context, uint64_t bytes, struct spw_vm_pinned *ret_pinned),
+            pin, (vm, context, bytes, ret_pinned))
+FAKE_LOCKED((struct spw_vm * self, uint64_t memory), unpin, (vm, memory))
+FAKE_LOCKED((struct spw_vm * self, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
              bool after_all, void **ret_fence),
             copy, (vm, copies, count, after_all, ret_fence))
-FAKE_LOCKED((void *cookie, void *to, uint64_t address, uint64_t bytes), read,
+FAKE_LOCKED((struct spw_vm * self, void *to, uint64_t address, uint64_t bytes), read,
             (vm, to, address, bytes))
-FAKE_LOCKED((void *cookie, uint64_t address, const void *from, uint64_t bytes), write,
+FAKE_LOCKED((struct spw_vm * self, uint64_t address, const void *from, uint64_t bytes), write,
             (vm, address, from, bytes))
-FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t *ret_hash), hash,
+FAKE_LOCKED((struct spw_vm * self, uint64_t address, uint64_t bytes, uint64_t *ret_hash), hash,
             (vm, address, bytes, ret_hash))
-FAKE_LOCKED((void *cookie, const struct spw_stream *stream, void *awaited), wait_stream,
+FAKE_LOCKED((struct spw_vm * self, const struct spw_stream *stream, void *awaited), wait_stream,
             (vm, stream, awaited))
 #undef FAKE_LOCKED
 
-static void fake_unreserve(void *cookie, uint64_t address, uint64_t bytes)
+static void fake_unreserve(struct spw_vm *self, uint64_t address, uint64_t bytes)
 {
-    struct fake_vm *vm = cookie;
+    struct fake_vm *vm = (struct fake_vm *)self;
 
     pthread_mutex_lock(&vm->lock);
     unreserve(vm, address, bytes);
     pthread_mutex_unlock(&vm->lock);
 }
 
-static void fake_drop(void *cookie, void *dropped)
+static void fake_drop(struct spw_vm *self, void *dropped)
 {
-    struct fake_vm *vm = cookie;
+    struct fake_vm *vm = (struct fake_vm *)self;
 
     pthread_mutex_lock(&vm->lock);
     vm->live_fences--;
     pthread_mutex_unlock(&vm->lock);
 }
 
-static void fake_seek_host(void *cookie)
+static void fake_seek_host(struct spw_vm *self)
 {
-    struct fake_vm *vm = cookie;
+    struct fake_vm *vm = (struct fake_vm *)self;
 
     vm->seeks++;
 }
 
-static bool fake_defers(void *cookie)
+static bool fake_defers(struct spw_vm *self)
 {
-    const struct fake_vm *vm = cookie;
+    const struct fake_vm *vm = (struct fake_vm *)self;
 
     return vm->defers;
 }
 
-static enum spw_err fake_create_exportable(void *cookie, uint64_t bytes, uint64_t *ret_chunk)
+static enum spw_err fake_create_exportable(struct spw_vm *self, uint64_t bytes, uint64_t *ret_chunk)
 {
-    return fake_create(cookie, SPW_TIER_DEVICE, bytes, ret_chunk);
+    return fake_create(self, SPW_TIER_DEVICE, bytes, ret_chunk);
 }
 
-const struct spw_vm_ops fake_vm_ops = {
+static const struct spw_vm_ops ops = {
     .reserve = fake_reserve,
     .unreserve = fake_unreserve,
     .create = fake_create,

@@ -41,6 +41,7 @@ enum fake_call {
 };
 
 struct fake_vm {
+    struct spw_vm seam; /* for the pool */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool holding;   /* host waits do not return */
@@ -86,8 +87,6 @@ struct fake_vm {
     size_t fail_after; /* number of calls that succeed before it fails */
     size_t fail_more;  /* number of calls that fail after the first failure */
 };
-
-extern const struct spw_vm_ops fake_vm_ops;
 
 void fake_vm_init(struct fake_vm *vm);
 void fake_vm_fini(struct fake_vm *vm);

@@ -13,9 +13,8 @@ void pool_open_as(struct pool_fixture *fixture, const struct spw_pool_config *co
 {
     memset(fixture, 0, sizeof(*fixture));
     fake_vm_init(&fixture->vm);
-    assert_int_equal(
-        spw_pool_create(config, &fake_vm_ops, &fixture->vm, &fixture->counters, &fixture->pool),
-        SPW_OK);
+    assert_int_equal(spw_pool_create(config, &fixture->vm.seam, &fixture->counters, &fixture->pool),
+                     SPW_OK);
     pool_check(fixture);
 }
 

@@ -12,13 +12,13 @@
 
 enum { G = FAKE_DRIVER_GRANULE, MOST_FAULTS = 64 };
 
-static const struct spw_vm_ops *ops;
+static struct spw_vm *vm;
 static struct spw_backend *backend;
 
 static void open(void)
 {
-    ops = spw_backend_ops();
     assert_int_equal(spw_backend_create(&fake_driver.driver, 0, &backend), SPW_OK);
+    vm = spw_backend_vm(backend);
 }
 
 static void close(void)
@@ -39,19 +39,19 @@ static uint64_t calls(enum spw_call call)
 /* Makes `count` chunks of a granule and maps them side by side. */
 static void map(uint64_t *chunks, size_t count, uint64_t *ret_address)
 {
-    assert_int_equal(ops->reserve(backend, count * G, ret_address), SPW_OK);
+    assert_int_equal(vm->ops->reserve(vm, count * G, ret_address), SPW_OK);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(ops->create(backend, SPW_TIER_DEVICE, G, &chunks[i]), SPW_OK);
-        assert_int_equal(ops->map(backend, *ret_address + i * G, G, chunks[i]), SPW_OK);
+        assert_int_equal(vm->ops->create(vm, SPW_TIER_DEVICE, G, &chunks[i]), SPW_OK);
+        assert_int_equal(vm->ops->map(vm, *ret_address + i * G, G, chunks[i]), SPW_OK);
     }
 }
 
 static void release(const uint64_t *chunks, size_t count, uint64_t address)
 {
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(ops->release(backend, chunks[i]), SPW_OK);
+        assert_int_equal(vm->ops->release(vm, chunks[i]), SPW_OK);
     }
-    ops->unreserve(backend, address, count * G);
+    vm->ops->unreserve(vm, address, count * G);
 }
 
 /* ---- ranges ---- */
@@ -70,13 +70,13 @@ static void check_ranges(enum fake_driver_range unmap, enum fake_driver_range ac
     map(chunks, 4, &address);
 
     before = calls(SPW_CALL_cuMemSetAccess);
-    assert_int_equal(ops->set_access(backend, address, 4 * G, G), SPW_OK);
+    assert_int_equal(vm->ops->set_access(vm, address, 4 * G, G), SPW_OK);
     assert_int_equal(calls(SPW_CALL_cuMemSetAccess) - before, access == FAKE_RANGE_ALL ? 1 : 4);
     for (size_t i = 0; i < 4; i++) {
         assert_true(fake_driver.accessible[i]);
     }
     before = calls(SPW_CALL_cuMemUnmap);
-    assert_int_equal(ops->unmap(backend, address, 4 * G, G, &done), SPW_OK);
+    assert_int_equal(vm->ops->unmap(vm, address, 4 * G, G, &done), SPW_OK);
     assert_int_equal(calls(SPW_CALL_cuMemUnmap) - before, unmap == FAKE_RANGE_ALL ? 1 : 4);
     assert_int_equal(fake_driver_mapped_count(), 0);
     assert_int_equal(done, 77); /* it is told on failure only */
@@ -104,18 +104,18 @@ static void test_larger_chunks(void **state)
     fake_driver_reset();
     fake_driver.unmap_range = fake_driver.access_range = FAKE_RANGE_REFUSED;
     open();
-    assert_int_equal(ops->reserve(backend, 8 * G, &address), SPW_OK);
+    assert_int_equal(vm->ops->reserve(vm, 8 * G, &address), SPW_OK);
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(ops->create(backend, SPW_TIER_DEVICE, 4 * G, &chunks[i]), SPW_OK);
-        assert_int_equal(ops->map(backend, address + i * 4 * G, 4 * G, chunks[i]), SPW_OK);
+        assert_int_equal(vm->ops->create(vm, SPW_TIER_DEVICE, 4 * G, &chunks[i]), SPW_OK);
+        assert_int_equal(vm->ops->map(vm, address + i * 4 * G, 4 * G, chunks[i]), SPW_OK);
     }
-    assert_int_equal(ops->set_access(backend, address, 8 * G, 4 * G), SPW_OK);
+    assert_int_equal(vm->ops->set_access(vm, address, 8 * G, 4 * G), SPW_OK);
     assert_true(fake_driver.accessible[0] && fake_driver.accessible[4]);
-    assert_int_equal(ops->unmap(backend, address, 8 * G, 4 * G, &done), SPW_OK);
+    assert_int_equal(vm->ops->unmap(vm, address, 8 * G, 4 * G, &done), SPW_OK);
     for (size_t i = 0; i < 2; i++) {
-        ops->release(backend, chunks[i]);
+        vm->ops->release(vm, chunks[i]);
     }
-    ops->unreserve(backend, address, 8 * G);
+    vm->ops->unreserve(vm, address, 8 * G);
     close();
 }
 
@@ -130,11 +130,11 @@ static void test_unmap_fails(void **state)
         open();
         map(chunks, 4, &address);
         fake_driver_fail(SPW_CALL_cuMemUnmap, after, 1, CUDA_ERROR_LAUNCH_FAILED);
-        assert_int_equal(ops->unmap(backend, address, 4 * G, G, &done),
+        assert_int_equal(vm->ops->unmap(vm, address, 4 * G, G, &done),
                          spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED));
         assert_int_equal(done, after * G);
         assert_int_equal(fake_driver_mapped_count(), 4 - after);
-        assert_int_equal(ops->unmap(backend, address + done, 4 * G - done, G, &done), SPW_OK);
+        assert_int_equal(vm->ops->unmap(vm, address + done, 4 * G - done, G, &done), SPW_OK);
         release(chunks, 4, address);
         close();
     }
@@ -148,9 +148,9 @@ static void test_unmap_of_a_range_fails(void **state)
     open();
     map(chunks, 4, &address);
     fake_driver_fail(SPW_CALL_cuMemUnmap, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_not_equal(ops->unmap(backend, address, 4 * G, G, &done), SPW_OK);
+    assert_int_not_equal(vm->ops->unmap(vm, address, 4 * G, G, &done), SPW_OK);
     assert_int_equal(done, 0);
-    assert_int_equal(ops->unmap(backend, address, 4 * G, G, &done), SPW_OK);
+    assert_int_equal(vm->ops->unmap(vm, address, 4 * G, G, &done), SPW_OK);
     release(chunks, 4, address);
     close();
 }
@@ -186,11 +186,11 @@ static void sweep(enum spw_call call)
         fake_driver.violations = 0;
         memset(fake_driver.mapped, 0, sizeof(fake_driver.mapped));
         memset(fake_driver.chunks, 0, sizeof(fake_driver.chunks));
-        ops = spw_backend_ops();
+        vm = spw_backend_vm(backend);
         map(chunks, 2, &address);
-        assert_int_equal(ops->set_access(backend, address, 2 * G, G), SPW_OK);
+        assert_int_equal(vm->ops->set_access(vm, address, 2 * G, G), SPW_OK);
         assert_true(fake_driver.accessible[0] && fake_driver.accessible[1]);
-        assert_int_equal(ops->unmap(backend, address, 2 * G, G, &done), SPW_OK);
+        assert_int_equal(vm->ops->unmap(vm, address, 2 * G, G, &done), SPW_OK);
         release(chunks, 2, address);
         close();
     }
@@ -227,24 +227,24 @@ static void test_network_cards(void **state)
     fake_driver_reset();
     fake_driver.rdma = true;
     open();
-    assert_int_equal(ops->create(backend, SPW_TIER_DEVICE, G, &chunk), SPW_OK);
+    assert_int_equal(vm->ops->create(vm, SPW_TIER_DEVICE, G, &chunk), SPW_OK);
     assert_true(fake_driver.flagged[chunk - 1]);
     fake_driver_fail(SPW_CALL_cuMemCreate, 0, 1, CUDA_ERROR_OUT_OF_MEMORY);
-    assert_int_equal(ops->create(backend, SPW_TIER_DEVICE, G, &other), SPW_E_NO_MEMORY);
-    assert_int_equal(ops->create(backend, SPW_TIER_DEVICE, G, &other), SPW_OK);
+    assert_int_equal(vm->ops->create(vm, SPW_TIER_DEVICE, G, &other), SPW_E_NO_MEMORY);
+    assert_int_equal(vm->ops->create(vm, SPW_TIER_DEVICE, G, &other), SPW_OK);
     assert_true(fake_driver.flagged[other - 1]);
-    assert_int_equal(ops->release(backend, other), SPW_OK);
+    assert_int_equal(vm->ops->release(vm, other), SPW_OK);
 
     fake_driver.rdma_result = CUDA_ERROR_NOT_SUPPORTED;
     for (int i = 0; i < 2; i++) {
         uint64_t before = calls(SPW_CALL_cuMemCreate);
 
-        assert_int_equal(ops->create(backend, SPW_TIER_DEVICE, G, &other), SPW_OK);
+        assert_int_equal(vm->ops->create(vm, SPW_TIER_DEVICE, G, &other), SPW_OK);
         assert_false(fake_driver.flagged[other - 1]);
         assert_int_equal(calls(SPW_CALL_cuMemCreate) - before, i == 0 ? 2 : 1);
-        assert_int_equal(ops->release(backend, other), SPW_OK);
+        assert_int_equal(vm->ops->release(vm, other), SPW_OK);
     }
-    assert_int_equal(ops->release(backend, chunk), SPW_OK);
+    assert_int_equal(vm->ops->release(vm, chunk), SPW_OK);
     close();
 }
 
@@ -258,19 +258,19 @@ static void test_access_while_busy(void **state)
     map(&chunk, 1, &address);
     fake_driver_fail(SPW_CALL_cuMemSetAccess, 0, 3, CUDA_ERROR_NOT_READY);
     before = calls(SPW_CALL_cuMemSetAccess);
-    assert_int_equal(ops->set_access(backend, address, G, G), SPW_OK);
+    assert_int_equal(vm->ops->set_access(vm, address, G, G), SPW_OK);
     assert_int_equal(calls(SPW_CALL_cuMemSetAccess) - before, 4);
     fake_driver_fail(SPW_CALL_cuMemSetAccess, 0, SIZE_MAX, CUDA_ERROR_NOT_READY);
     before = calls(SPW_CALL_cuMemSetAccess);
-    assert_int_equal(ops->set_access(backend, address, G, G),
+    assert_int_equal(vm->ops->set_access(vm, address, G, G),
                      spw_err_from_driver(CUDA_ERROR_NOT_READY));
     assert_in_range(calls(SPW_CALL_cuMemSetAccess) - before, 10, 100);
     fake_driver_fail(SPW_CALL_cuMemSetAccess, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
     before = calls(SPW_CALL_cuMemSetAccess);
-    assert_int_not_equal(ops->set_access(backend, address, G, G), SPW_OK);
+    assert_int_not_equal(vm->ops->set_access(vm, address, G, G), SPW_OK);
     assert_int_equal(calls(SPW_CALL_cuMemSetAccess) - before, 1);
     fake_driver.fail_count = 0;
-    assert_int_equal(ops->unmap(backend, address, G, G, &done), SPW_OK);
+    assert_int_equal(vm->ops->unmap(vm, address, G, G, &done), SPW_OK);
     release(&chunk, 1, address);
     close();
 }
@@ -288,17 +288,17 @@ static void test_rights(void **state)
     assert_true(spw_backend_grant(backend, 1, true, false));
     assert_true(spw_backend_grant(backend, 2, true, true));
     assert_false(spw_backend_grant(backend, 2, true, true));
-    assert_int_equal(ops->set_access(backend, address, G, G), SPW_OK);
+    assert_int_equal(vm->ops->set_access(vm, address, G, G), SPW_OK);
     assert_int_equal(fake_driver.access_count, 3);
     assert_int_equal(fake_driver.access[1].flags, CU_MEM_ACCESS_FLAGS_PROT_READ);
     assert_int_equal(fake_driver.access[2].flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     assert_true(spw_backend_grant(backend, 1, false, false));
-    assert_int_equal(ops->share(backend, address, G, G), SPW_OK);
+    assert_int_equal(vm->ops->share(vm, address, G, G), SPW_OK);
     assert_int_equal(fake_driver.access_count, 1);
     assert_int_equal(fake_driver.access[0].location.id, 1);
     assert_int_equal(fake_driver.access[0].location.type, CU_MEM_LOCATION_TYPE_DEVICE);
     assert_int_equal(fake_driver.access[0].flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
-    assert_int_equal(ops->unmap(backend, address, G, G, &done), SPW_OK);
+    assert_int_equal(vm->ops->unmap(vm, address, G, G, &done), SPW_OK);
     release(&chunk, 1, address);
     close();
 }
@@ -330,21 +330,21 @@ static void test_fences(void **state)
     open();
     spw_backend_set_patience(backend, 1000);
     spw_backend_note_context(backend, fake_driver_context(0), false);
-    assert_false(ops->defers(backend));
-    assert_int_equal(ops->fence(backend, &all, &fence), SPW_OK);
-    assert_int_equal(ops->query(backend, fence), SPW_E_AGAIN);
-    assert_int_equal(ops->wait_soon(backend, fence), SPW_E_AGAIN);
-    assert_int_equal(ops->wait_stream(backend, &stream, fence), SPW_OK);
+    assert_false(vm->ops->defers(vm));
+    assert_int_equal(vm->ops->fence(vm, &all, &fence), SPW_OK);
+    assert_int_equal(vm->ops->query(vm, fence), SPW_E_AGAIN);
+    assert_int_equal(vm->ops->wait_soon(vm, fence), SPW_E_AGAIN);
+    assert_int_equal(vm->ops->wait_stream(vm, &stream, fence), SPW_OK);
     assert_int_equal(fake_driver.waited_count, 1);
     fake_driver_complete(NULL);
-    assert_int_equal(ops->query(backend, fence), SPW_OK);
-    assert_int_equal(ops->wait_soon(backend, fence), SPW_OK);
-    assert_int_equal(ops->wait_host(backend, fence), SPW_OK);
+    assert_int_equal(vm->ops->query(vm, fence), SPW_OK);
+    assert_int_equal(vm->ops->wait_soon(vm, fence), SPW_OK);
+    assert_int_equal(vm->ops->wait_host(vm, fence), SPW_OK);
     fake_driver.driver.captures_open = 1;
-    assert_int_equal(ops->fence(backend, &all, &other), SPW_E_AGAIN);
+    assert_int_equal(vm->ops->fence(vm, &all, &other), SPW_E_AGAIN);
     assert_null(other);
     fake_driver.driver.captures_open = 0;
-    ops->drop(backend, fence);
+    vm->ops->drop(vm, fence);
     spw_backend_forget_context(backend, fake_driver_context(0));
     fake_driver_destroy(0);
     close();
@@ -361,12 +361,12 @@ static void test_deferred_fences(void **state)
     fake_driver.driver.cuCtxRecordEvent = NULL;
     open();
     spw_backend_note_context(backend, fake_driver_context(0), false);
-    assert_true(ops->defers(backend));
-    assert_int_equal(ops->fence(backend, &all, &fence), SPW_OK);
-    assert_int_equal(ops->query(backend, fence), SPW_E_AGAIN);
-    assert_int_equal(ops->wait_soon(backend, fence), SPW_OK);
+    assert_true(vm->ops->defers(vm));
+    assert_int_equal(vm->ops->fence(vm, &all, &fence), SPW_OK);
+    assert_int_equal(vm->ops->query(vm, fence), SPW_E_AGAIN);
+    assert_int_equal(vm->ops->wait_soon(vm, fence), SPW_OK);
     assert_true(fake_driver.synchronized[0]);
-    ops->drop(backend, fence);
+    vm->ops->drop(vm, fence);
     spw_backend_forget_contexts(backend);
     close();
 }

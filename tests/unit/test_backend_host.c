@@ -16,7 +16,7 @@
 enum { G = FAKE_DRIVER_GRANULE, PRIMARY = FAKE_DRIVER_CONTEXTS - 1, NODE = 5, VERSION = 13010 };
 
 static char folder[] = "/tmp/spillway-test-XXXXXX";
-static const struct spw_vm_ops *ops;
+static struct spw_vm *vm;
 static struct spw_backend *backend;
 
 static void start(void)
@@ -26,8 +26,8 @@ static void start(void)
     fake_driver.pci[1] = 0x2a;
     fake_driver.pci[2] = 0x3;
     fake_driver.version = VERSION;
-    ops = spw_backend_ops();
     assert_int_equal(spw_backend_create(&fake_driver.driver, 0, &backend), SPW_OK);
+    vm = spw_backend_vm(backend);
     spw_backend_note_context(backend, fake_driver_context(0), false);
 }
 
@@ -57,7 +57,7 @@ static void start_with_host(void)
 {
     found_before("1:2a:3", true);
     start();
-    ops->seek_host(backend);
+    vm->ops->seek_host(vm);
 }
 
 static uint64_t calls(enum spw_call call)
@@ -76,18 +76,18 @@ static void test_place(void **state)
     assert_int_equal(spw_backend_host_place(backend).type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
     assert_int_equal(spw_backend_host_place(backend).id, NODE);
     before = calls(SPW_CALL_cuDeviceGetAttribute);
-    ops->seek_host(backend);
+    vm->ops->seek_host(vm);
     assert_int_equal(calls(SPW_CALL_cuDeviceGetAttribute), before);
-    assert_int_equal(ops->create(backend, SPW_TIER_HOST, G, &chunk), SPW_OK);
+    assert_int_equal(vm->ops->create(vm, SPW_TIER_HOST, G, &chunk), SPW_OK);
     assert_int_equal(fake_driver.props[chunk - 1].location.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
     assert_int_equal(fake_driver.props[chunk - 1].location.id, NODE);
     assert_int_equal(fake_driver.props[chunk - 1].type, CU_MEM_ALLOCATION_TYPE_PINNED);
     assert_int_equal(fake_driver.props[chunk - 1].requestedHandleTypes, 0);
-    assert_int_equal(ops->release(backend, chunk), SPW_OK);
-    assert_int_equal(ops->create(backend, SPW_TIER_DEVICE, G, &chunk), SPW_OK);
+    assert_int_equal(vm->ops->release(vm, chunk), SPW_OK);
+    assert_int_equal(vm->ops->create(vm, SPW_TIER_DEVICE, G, &chunk), SPW_OK);
     assert_int_equal(fake_driver.props[chunk - 1].location.type, CU_MEM_LOCATION_TYPE_DEVICE);
     assert_int_equal(fake_driver.props[chunk - 1].location.id, 0);
-    assert_int_equal(ops->release(backend, chunk), SPW_OK);
+    assert_int_equal(vm->ops->release(vm, chunk), SPW_OK);
     finish();
 }
 
@@ -98,8 +98,8 @@ static void test_no_place(void **state)
     found_before("1:2a:3", false);
     found_before("1:2a:4", true);
     start();
-    ops->seek_host(backend);
-    assert_int_equal(ops->probe_host(backend, &moves), SPW_E_UNSUPPORTED);
+    vm->ops->seek_host(vm);
+    assert_int_equal(vm->ops->probe_host(vm, &moves), SPW_E_UNSUPPORTED);
     assert_int_equal(calls(SPW_CALL_cuMemAddressReserve), 1); /* when the backend was made */
     finish();
 }
@@ -109,11 +109,11 @@ static void test_exportable_chunks(void **state)
     uint64_t chunk;
 
     start();
-    assert_int_equal(ops->create_exportable(backend, G, &chunk), SPW_OK);
+    assert_int_equal(vm->ops->create_exportable(vm, G, &chunk), SPW_OK);
     assert_int_equal(fake_driver.props[chunk - 1].requestedHandleTypes,
                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     assert_int_equal(fake_driver.props[chunk - 1].location.type, CU_MEM_LOCATION_TYPE_DEVICE);
-    assert_int_equal(ops->release(backend, chunk), SPW_OK);
+    assert_int_equal(vm->ops->release(vm, chunk), SPW_OK);
     finish();
 }
 
@@ -124,13 +124,13 @@ static void test_probe(void **state)
     bool moves = false;
 
     start_with_host();
-    assert_int_equal(ops->probe_host(backend, &moves), SPW_OK);
+    assert_int_equal(vm->ops->probe_host(vm, &moves), SPW_OK);
     assert_true(moves);
     assert_int_equal(fake_driver.copies[0].to, FAKE_DRIVER_BASE + 2 * G - (1 << 16));
     assert_int_equal(fake_driver.copies[0].from, FAKE_DRIVER_BASE + G - (1 << 16));
     fake_driver.forgets = true;
     memset(fake_driver.content, 0, 2 * G);
-    assert_int_equal(ops->probe_host(backend, &moves), SPW_E_UNSUPPORTED);
+    assert_int_equal(vm->ops->probe_host(vm, &moves), SPW_E_UNSUPPORTED);
     assert_false(moves);
     finish();
 }
@@ -142,9 +142,9 @@ static void test_probe_in_a_capture(void **state)
 
     start_with_host();
     fake_driver.driver.captures_open = 1;
-    assert_int_equal(ops->probe_host(backend, &moves), SPW_E_AGAIN);
+    assert_int_equal(vm->ops->probe_host(vm, &moves), SPW_E_AGAIN);
     fake_driver.driver.captures_open = 0;
-    assert_int_equal(ops->probe_host(backend, &moves), SPW_OK);
+    assert_int_equal(vm->ops->probe_host(vm, &moves), SPW_OK);
     finish();
 }
 
@@ -155,13 +155,13 @@ static void test_probe_with_deferred_fences(void **state)
 
     start_with_host();
     fake_driver.driver.cuCtxRecordEvent = NULL;
-    assert_int_equal(ops->probe_host(backend, &moves), SPW_OK);
+    assert_int_equal(vm->ops->probe_host(vm, &moves), SPW_OK);
     assert_false(moves);
     fake_driver.driver.cuCtxRecordEvent = NULL;
     finish();
     start_with_host();
     fake_driver_fail(SPW_CALL_cuCtxRecordEvent, 0, 1, CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(ops->probe_host(backend, &moves), SPW_OK);
+    assert_int_equal(vm->ops->probe_host(vm, &moves), SPW_OK);
     assert_false(moves);
     finish();
 }
@@ -179,12 +179,12 @@ static void test_granules_of_the_host(void **state)
 
         start_with_host();
         fake_driver.granule = cases[i].granule;
-        assert_int_equal(ops->probe_host(backend, &moves), cases[i].err);
+        assert_int_equal(vm->ops->probe_host(vm, &moves), cases[i].err);
         finish();
     }
     start_with_host();
     fake_driver.no_granule = true;
-    assert_int_equal(ops->probe_host(backend, &(bool){false}), SPW_E_UNSUPPORTED);
+    assert_int_equal(vm->ops->probe_host(vm, &(bool){false}), SPW_E_UNSUPPORTED);
     finish();
 }
 
@@ -204,7 +204,7 @@ static void test_faults_while_probing(void **state)
 
         start_with_host();
         fake_driver_fail(each[i], 0, 1, CUDA_ERROR_LAUNCH_FAILED);
-        assert_int_equal(ops->probe_host(backend, &moves),
+        assert_int_equal(vm->ops->probe_host(vm, &moves),
                          i == 0 ? SPW_E_UNSUPPORTED
                                 : spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED));
         assert_int_equal(fake_driver.fail_count, 0);
@@ -219,7 +219,7 @@ static void test_busy_probe(void **state)
 
     start_with_host();
     fake_driver_fail(SPW_CALL_cuStreamSynchronize, 0, 2, CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_not_equal(ops->probe_host(backend, &moves), SPW_OK);
+    assert_int_not_equal(vm->ops->probe_host(vm, &moves), SPW_OK);
     assert_int_equal(fake_driver.reserved, 1);
     assert_int_equal(fake_driver_mapped_count(), 1);
     assert_int_equal(fake_driver_chunk_count(), 0);
@@ -240,18 +240,18 @@ static void test_copies(void **state)
     start();
     fake_driver.content[0] = 1;
     fake_driver.content[G] = 2;
-    assert_int_equal(ops->copy(backend, SPW_TIER_HOST, copies, 1, false, &to_host), SPW_OK);
+    assert_int_equal(vm->ops->copy(vm, SPW_TIER_HOST, copies, 1, false, &to_host), SPW_OK);
     assert_int_equal(fake_driver.content[G], 1);
-    assert_int_equal(ops->copy(backend, SPW_TIER_DEVICE, copies, 1, false, &to_device), SPW_OK);
+    assert_int_equal(vm->ops->copy(vm, SPW_TIER_DEVICE, copies, 1, false, &to_device), SPW_OK);
     assert_ptr_not_equal(fake_driver.copies[0].stream, fake_driver.copies[1].stream);
-    ops->drop(backend, to_host);
-    ops->drop(backend, to_device);
+    vm->ops->drop(vm, to_host);
+    vm->ops->drop(vm, to_device);
     fake_driver.driver.captures_open = 1;
-    assert_int_equal(ops->copy(backend, SPW_TIER_HOST, copies, 1, false, &to_host), SPW_E_AGAIN);
+    assert_int_equal(vm->ops->copy(vm, SPW_TIER_HOST, copies, 1, false, &to_host), SPW_E_AGAIN);
     assert_null(to_host);
     fake_driver.driver.captures_open = 0;
-    assert_int_equal(ops->hash(backend, FAKE_DRIVER_BASE, G, &hash), SPW_OK);
-    assert_int_equal(ops->hash(backend, FAKE_DRIVER_BASE + G, G, &other), SPW_OK);
+    assert_int_equal(vm->ops->hash(vm, FAKE_DRIVER_BASE, G, &hash), SPW_OK);
+    assert_int_equal(vm->ops->hash(vm, FAKE_DRIVER_BASE + G, G, &other), SPW_OK);
     assert_int_equal(hash, other);
     assert_int_not_equal(hash, 0);
     spw_backend_forget_context(backend, fake_driver_context(0)); /* with both streams */
@@ -272,8 +272,8 @@ static void test_copies_in_a_new_context(void **state)
         const enum spw_tier tiers[] = {SPW_TIER_HOST, SPW_TIER_DEVICE};
 
         for (size_t tier = 0; tier < 2; tier++) {
-            assert_int_equal(ops->copy(backend, tiers[tier], copies, 1, false, &fence), SPW_OK);
-            ops->drop(backend, fence);
+            assert_int_equal(vm->ops->copy(vm, tiers[tier], copies, 1, false, &fence), SPW_OK);
+            vm->ops->drop(vm, fence);
         }
         assert_ptr_equal(fake_driver.streams[0], fake_driver_context(i));
         assert_ptr_equal(fake_driver.streams[1], fake_driver_context(i));
@@ -292,10 +292,10 @@ static void test_content(void **state)
 
     start();
     memset(bytes, 0x5a, sizeof(bytes));
-    assert_int_equal(ops->write(backend, FAKE_DRIVER_BASE + G, bytes, sizeof(bytes)), SPW_OK);
+    assert_int_equal(vm->ops->write(vm, FAKE_DRIVER_BASE + G, bytes, sizeof(bytes)), SPW_OK);
     assert_memory_equal(fake_driver.content + G, bytes, sizeof(bytes));
     fake_driver.content[G] = 3;
-    assert_int_equal(ops->read(backend, bytes, FAKE_DRIVER_BASE + G, sizeof(bytes)), SPW_OK);
+    assert_int_equal(vm->ops->read(vm, bytes, FAKE_DRIVER_BASE + G, sizeof(bytes)), SPW_OK);
     assert_memory_equal(fake_driver.content + G, bytes, sizeof(bytes));
     assert_int_equal(bytes[0], 3);
     assert_int_equal(calls(SPW_CALL_cuStreamCreate), 2); /* one for each direction */
@@ -319,10 +319,10 @@ static void test_dropped_content(void **state)
     fake_driver.content[0] = 1;
     fake_driver.driver.simulated_payload = payload;
     dropped = 0;
-    assert_int_equal(ops->hash(backend, FAKE_DRIVER_BASE, G, &hash), SPW_OK);
+    assert_int_equal(vm->ops->hash(vm, FAKE_DRIVER_BASE, G, &hash), SPW_OK);
     assert_int_not_equal(hash, 0);
     dropped = 1;
-    assert_int_equal(ops->hash(backend, FAKE_DRIVER_BASE, G, &hash), SPW_OK);
+    assert_int_equal(vm->ops->hash(vm, FAKE_DRIVER_BASE, G, &hash), SPW_OK);
     assert_int_equal(hash, 0);
     finish();
 }
@@ -348,7 +348,7 @@ static void test_home_of_pinned_memory(void **state)
         if (!cases[i].exists) {
             fake_driver.driver.cuDevicePrimaryCtxGetState = NULL;
         }
-        assert_int_equal(ops->pin(backend, asking, 4096, &pinned), SPW_OK);
+        assert_int_equal(vm->ops->pin(vm, asking, 4096, &pinned), SPW_OK);
         assert_ptr_equal(fake_driver.pinned_in, fake_driver_context((size_t)cases[i].home));
         assert_ptr_equal(pinned.context, fake_driver.pinned_in);
         assert_int_equal(pinned.lasting, cases[i].home == PRIMARY);
@@ -357,11 +357,11 @@ static void test_home_of_pinned_memory(void **state)
                          CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
         assert_null(fake_driver_current());
         fake_driver_complete(NULL);
-        assert_int_equal(ops->unpin(backend, pinned.memory), SPW_E_AGAIN); /* not idle */
+        assert_int_equal(vm->ops->unpin(vm, pinned.memory), SPW_E_AGAIN); /* not idle */
         assert_int_equal(fake_driver.pinned, 1);
         spw_backend_forget_contexts(backend);
         fake_driver_set_current(fake_driver_context(0));
-        assert_int_equal(ops->unpin(backend, pinned.memory), SPW_OK);
+        assert_int_equal(vm->ops->unpin(vm, pinned.memory), SPW_OK);
         finish();
     }
 }
@@ -377,7 +377,7 @@ static void test_faults_of_pinned_memory(void **state)
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
         start();
         fake_driver_fail(each[i], 0, 1, CUDA_ERROR_LAUNCH_FAILED);
-        assert_int_equal(ops->pin(backend, fake_driver_context(1), 4096, &pinned),
+        assert_int_equal(vm->ops->pin(vm, fake_driver_context(1), 4096, &pinned),
                          spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED));
         assert_int_equal(pinned.memory, 4711);
         assert_null(fake_driver_current());
@@ -385,7 +385,7 @@ static void test_faults_of_pinned_memory(void **state)
     }
     start();
     fake_driver.driver.cuMemHostGetDevicePointer_v2 = NULL;
-    assert_int_equal(ops->pin(backend, fake_driver_context(1), 4096, &pinned),
+    assert_int_equal(vm->ops->pin(vm, fake_driver_context(1), 4096, &pinned),
                      spw_err_from_driver(CUDA_ERROR_NOT_SUPPORTED));
     finish();
     for (int call = 0; call < 2; call++) {
@@ -394,15 +394,15 @@ static void test_faults_of_pinned_memory(void **state)
         fake_driver_fail(call == 0 ? SPW_CALL_cuDevicePrimaryCtxGetState
                                    : SPW_CALL_cuDevicePrimaryCtxRetain,
                          0, 1, CUDA_ERROR_LAUNCH_FAILED);
-        assert_int_equal(ops->pin(backend, fake_driver_context(1), 4096, &pinned), SPW_OK);
+        assert_int_equal(vm->ops->pin(vm, fake_driver_context(1), 4096, &pinned), SPW_OK);
         assert_false(pinned.lasting);
         assert_ptr_equal(pinned.context, fake_driver_context(1));
         spw_backend_forget_contexts(backend);
         fake_driver_set_current(fake_driver_context(0));
         fake_driver_fail(SPW_CALL_cuMemFreeHost, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
-        assert_int_equal(ops->unpin(backend, pinned.memory),
+        assert_int_equal(vm->ops->unpin(vm, pinned.memory),
                          spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED));
-        assert_int_equal(ops->unpin(backend, pinned.memory), SPW_OK);
+        assert_int_equal(vm->ops->unpin(vm, pinned.memory), SPW_OK);
         finish();
     }
 }
@@ -418,10 +418,10 @@ static void test_unpin_without_a_context(void **state)
     struct spw_vm_pinned pinned;
 
     start();
-    assert_int_equal(ops->pin(backend, NULL, 4096, &pinned), SPW_OK);
+    assert_int_equal(vm->ops->pin(vm, NULL, 4096, &pinned), SPW_OK);
     assert_null(fake_driver_current());
     fake_driver.driver.cuEventQuery = find_complete;
-    assert_int_equal(ops->unpin(backend, pinned.memory), SPW_OK);
+    assert_int_equal(vm->ops->unpin(vm, pinned.memory), SPW_OK);
     assert_int_equal(fake_driver.pinned, 0);
     assert_null(fake_driver_current());
     finish();
@@ -433,29 +433,29 @@ static void test_unpin(void **state)
     struct spw_vm_pinned pinned;
 
     start();
-    assert_int_equal(ops->pin(backend, NULL, 4096, &pinned), SPW_OK);
+    assert_int_equal(vm->ops->pin(vm, NULL, 4096, &pinned), SPW_OK);
     fake_driver.driver.captures_open = 1;
-    assert_int_equal(ops->unpin(backend, pinned.memory), SPW_E_AGAIN);
+    assert_int_equal(vm->ops->unpin(vm, pinned.memory), SPW_E_AGAIN);
     fake_driver.driver.captures_open = 0;
     spw_backend_forget_contexts(backend);
     fake_driver_fail(SPW_CALL_cuCtxGetCurrent, 0, 1, CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(ops->unpin(backend, pinned.memory),
+    assert_int_equal(vm->ops->unpin(vm, pinned.memory),
                      spw_err_from_driver(CUDA_ERROR_LAUNCH_FAILED));
     assert_int_equal(fake_driver.pinned, 1);
     fake_driver_set_current(fake_driver_context(0));
-    assert_int_equal(ops->unpin(backend, pinned.memory), SPW_OK);
+    assert_int_equal(vm->ops->unpin(vm, pinned.memory), SPW_OK);
     finish();
 }
 
 static void test_probe_pinned(void **state)
 {
     start();
-    assert_int_equal(ops->probe_pinned(backend, FAKE_DRIVER_BASE, G), SPW_OK);
+    assert_int_equal(vm->ops->probe_pinned(vm, FAKE_DRIVER_BASE, G), SPW_OK);
     assert_int_equal(fake_driver.copies[0].to, FAKE_DRIVER_BASE + G - (1 << 16));
     assert_int_equal(fake_driver.copies[0].from, FAKE_DRIVER_BASE + G / 2 - (1 << 16));
     fake_driver.forgets = true;
     memset(fake_driver.content, 0, G);
-    assert_int_equal(ops->probe_pinned(backend, FAKE_DRIVER_BASE, G), SPW_E_UNSUPPORTED);
+    assert_int_equal(vm->ops->probe_pinned(vm, FAKE_DRIVER_BASE, G), SPW_E_UNSUPPORTED);
     finish();
 }
 

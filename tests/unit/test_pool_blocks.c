@@ -380,8 +380,7 @@ static void test_no_arena_no_pool(void **state)
 
     fake_vm_init(&vm);
     vm.fail_call = FAKE_RESERVE;
-    assert_int_equal(spw_pool_create(&config, &fake_vm_ops, &vm, &counters, &pool),
-                     SPW_E_NO_MEMORY);
+    assert_int_equal(spw_pool_create(&config, &vm.seam, &counters, &pool), SPW_E_NO_MEMORY);
     assert_null(pool);
     fake_vm_fini(&vm);
 }

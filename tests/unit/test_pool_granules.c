@@ -22,11 +22,10 @@ static void open_backing(void)
 {
     fake_vm_init(&vm);
     counters = (struct spw_counters){0};
-    assert_int_equal(spw_pool_stream_queues_init(&queues, &fake_vm_ops, &vm), SPW_OK);
+    assert_int_equal(spw_pool_stream_queues_init(&queues, &vm.seam), SPW_OK);
     assert_int_equal(
         spw_pool_backing_init(
-            &backing, &(struct spw_backing_config){.ops = &fake_vm_ops,
-                                                   .vm = &vm,
+            &backing, &(struct spw_backing_config){.vm = &vm.seam,
                                                    .queues = &queues,
                                                    .counters = &counters,
                                                    .arena_bytes = (uint64_t)ARENA * GRANULE,
@@ -437,9 +436,9 @@ static void test_end_with_lost_mappings(void **state)
     {
         uint64_t done;
 
-        assert_int_equal(
-            fake_vm_ops.unmap(&vm, at(0), 2 * (uint64_t)GRANULE, 2 * (uint64_t)GRANULE, &done),
-            SPW_OK);
+        assert_int_equal(vm.seam.ops->unmap(&vm.seam, at(0), 2 * (uint64_t)GRANULE,
+                                            2 * (uint64_t)GRANULE, &done),
+                         SPW_OK);
     }
     spw_pool_backing_mark_lost(&backing, 0, SPW_LOST_MAPPING);
     close_backing();
@@ -506,9 +505,10 @@ static void test_exported(void **state)
     {
         uint64_t done;
 
-        assert_int_equal(fake_vm_ops.unmap(&vm, at(0), 2 * (uint64_t)GRANULE, GRANULE, &done),
+        assert_int_equal(vm.seam.ops->unmap(&vm.seam, at(0), 2 * (uint64_t)GRANULE, GRANULE, &done),
                          SPW_OK);
-        assert_int_equal(fake_vm_ops.map(&vm, at(0), 2 * (uint64_t)GRANULE, chunk - 1), SPW_OK);
+        assert_int_equal(vm.seam.ops->map(&vm.seam, at(0), 2 * (uint64_t)GRANULE, chunk - 1),
+                         SPW_OK);
     }
     spw_pool_backing_exchange(&backing, 0, DEVICE, 1, chunk);
     spw_pool_backing_mark_exported(&backing, 0);
@@ -534,11 +534,10 @@ static void test_exported(void **state)
 static void test_no_addresses(void **state)
 {
     fake_vm_init(&vm);
-    assert_int_equal(spw_pool_stream_queues_init(&queues, &fake_vm_ops, &vm), SPW_OK);
+    assert_int_equal(spw_pool_stream_queues_init(&queues, &vm.seam), SPW_OK);
     vm.fail_call = FAKE_RESERVE;
     assert_int_equal(
-        spw_pool_backing_init(&backing, &(struct spw_backing_config){.ops = &fake_vm_ops,
-                                                                     .vm = &vm,
+        spw_pool_backing_init(&backing, &(struct spw_backing_config){.vm = &vm.seam,
                                                                      .queues = &queues,
                                                                      .counters = &counters,
                                                                      .arena_bytes = GRANULE,

@@ -73,7 +73,7 @@ static void test_pool_cannot_be_created(void **state)
 
         fake_vm_init(&vm);
         calls_until_failure = after + 1;
-        err = spw_pool_create(&config, &fake_vm_ops, &vm, &counters, &pool);
+        err = spw_pool_create(&config, &vm.seam, &counters, &pool);
         calls_until_failure = 0;
         assert_true(err == SPW_OK || err == SPW_E_METADATA_NOMEM);
         spw_pool_destroy(err == SPW_OK ? pool : NULL);

@@ -471,7 +471,7 @@ static void open_with_host_block(struct pool_fixture *f, struct spw_counters *co
     memset(f, 0, sizeof(*f));
     fake_vm_init(&f->vm);
     f->vm.no_host = pinned;
-    assert_int_equal(spw_pool_create(&config, &fake_vm_ops, &f->vm, counters, &f->pool), SPW_OK);
+    assert_int_equal(spw_pool_create(&config, &f->vm.seam, counters, &f->pool), SPW_OK);
     assert_int_equal(spw_pool_open_host(f->pool, HOST * GRANULE, &moves), SPW_OK);
     assert_int_equal(spw_pool_alloc(f->pool, &request, &result), SPW_OK);
     assert_int_equal(is_pinned(result.address), pinned);

@@ -24,14 +24,12 @@ static void open_stock(void)
     fake_vm_init(&vm);
     counters = (struct spw_counters){0};
     host_chunks = 0;
-    assert_int_equal(fake_vm_ops.reserve(&vm, (uint64_t)ARENA * GRANULE, &base), SPW_OK);
-    stock = (struct spw_stock){.ops = &fake_vm_ops,
-                               .vm = &vm,
+    assert_int_equal(vm.seam.ops->reserve(&vm.seam, (uint64_t)ARENA * GRANULE, &base), SPW_OK);
+    stock = (struct spw_stock){.vm = &vm.seam,
                                .granule_bytes = GRANULE,
                                .counters = &counters,
                                .host_chunks = &host_chunks};
-    stock.aliases = (struct spw_aliases){.ops = &fake_vm_ops,
-                                         .vm = &vm,
+    stock.aliases = (struct spw_aliases){.vm = &vm.seam,
                                          .granule_bytes = GRANULE,
                                          .next = base,
                                          .end = base + (uint64_t)ARENA * GRANULE};

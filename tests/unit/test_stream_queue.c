@@ -18,7 +18,7 @@ struct fixture {
 static void open_lanes(struct fixture *f)
 {
     fake_vm_init(&f->vm);
-    assert_int_equal(spw_pool_stream_queues_init(&f->queues, &fake_vm_ops, &f->vm), SPW_OK);
+    assert_int_equal(spw_pool_stream_queues_init(&f->queues, &f->vm.seam), SPW_OK);
 }
 
 /* Opens the queues. Returns the one of stream_a. */
