@@ -243,10 +243,10 @@ bool spw_cli_advise_plan_make(const struct spw_cli_advise_history *history,
         goal->budget_bytes > goal->kept_bytes ? goal->budget_bytes - goal->kept_bytes : 0;
     bool good;
 
-    *ret_plan = (struct spw_cli_advise_plan){
-        .answer = SPW_CLI_ADVISE_FITS,
-        .live_bytes = budget / 1000 * SPW_CLI_ADVISE_LIVE_PERMILLE,
-    };
+    /* Without a copy of it on the stack, as a literal would make one. */
+    memset(ret_plan, 0, sizeof(*ret_plan));
+    ret_plan->answer = SPW_CLI_ADVISE_FITS;
+    ret_plan->live_bytes = budget / 1000 * SPW_CLI_ADVISE_LIVE_PERMILLE;
     good = init(&placing, history) && make(&placing, goal, ret_plan);
     fini(&placing);
     return good;
