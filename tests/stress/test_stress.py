@@ -40,7 +40,7 @@ class Stress(harness.Case):
     def test_with_the_host(self):
         """What has no room on the device is on the host, and nothing is refused."""
         for seed in (1, 2):
-            device = self.stress(seed, SIM_MEMORY="48MiB").device()
+            device = self.stress(seed, SIM_MEMORY="36MiB").device()
             self.assertGreater(device["spilled_bytes"], 0)
             self.assertEqual(device["ooms"], 0)
 
