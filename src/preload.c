@@ -201,7 +201,7 @@ static struct spw_counters *counters_of(int device)
 
 static const char *call_name(int call)
 {
-    return call < SPW_CALL_COUNT ? spw_driver_call_name((enum spw_call)call) : NULL;
+    return call < SPW_CALL_COUNT ? spw_driver_call_name((enum spw_own_call)call) : NULL;
 }
 
 static void note_call(int ordinal, int call, uint64_t ns)
@@ -348,6 +348,9 @@ static void start(struct spw_process *process)
     process->graphs_stay =
         spw_option_get(SPW_OPT_SPILLWAY_GRAPHS, NULL, 0).word == SPW_GRAPH_MEMORY_STAY;
     process->free_waits = spw_option_get(SPW_OPT_SPILLWAY_FREE_WAITS, NULL, 0).on;
+    if (process->mode == SPW_MODE_OBSERVE || process->check) {
+        atomic_store(&process->unusual, true);
+    }
     text = mode_text(process->mode, why, sizeof(why));
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");

@@ -241,7 +241,7 @@ bool spw_driver_knows(const char *base)
     return false;
 }
 
-const char *spw_driver_call_name(enum spw_call call)
+const char *spw_driver_call_name(enum spw_own_call call)
 {
     return calls[call].symbol;
 }

@@ -21,7 +21,7 @@ enum spw_fn {
 };
 
 /* The rows of calls.def: the index of a counter of our own calls. */
-enum spw_call {
+enum spw_own_call {
 #define SPW_CALL_EACH(symbol) SPW_CALL_##symbol,
 #include "driver/calls.def"
     SPW_CALL_COUNT
@@ -96,7 +96,7 @@ enum spw_fn spw_driver_row(const char *symbol);
 bool spw_driver_knows(const char *base);
 
 /* The exported name of one of our own calls; static storage. */
-const char *spw_driver_call_name(enum spw_call call);
+const char *spw_driver_call_name(enum spw_own_call call);
 
 /* The scope of the calling thread's own driver calls. While it is open, our entries forward every
  * call, in case the driver reaches them, and calls that are unsafe during a stream capture do not
@@ -106,7 +106,7 @@ struct spw_driver_scope {
     bool opens; /* the thread is in spw_driver_open */
     bool relaxed;
     CUstreamCaptureMode mode; /* while relaxed: the mode to restore */
-    enum spw_call call;       /* that is timed */
+    enum spw_own_call call;   /* that is timed */
     uint64_t began;           /* when; 0: it is not timed */
 };
 
@@ -120,7 +120,7 @@ static inline bool spw_driver_inside(void)
 }
 
 /* Counts one of our own calls for device `ordinal`; a negative ordinal counts for none. */
-static inline void spw_driver_count(struct spw_driver *driver, int ordinal, enum spw_call call)
+static inline void spw_driver_count(struct spw_driver *driver, int ordinal, enum spw_own_call call)
 {
     if (ordinal >= 0 && ordinal < SPW_DEVICES_MAX && driver->calls[ordinal] != NULL) {
         atomic_fetch_add_explicit(&driver->calls[ordinal][call], 1, memory_order_relaxed);
@@ -150,7 +150,7 @@ static inline void spw_driver_end(struct spw_driver *driver, int ordinal)
 
 /* Before and after one call of our own: opens the scope and counts; closes it and returns
  * `result`. */
-static inline void spw_driver_enter(struct spw_driver *driver, int ordinal, enum spw_call call)
+static inline void spw_driver_enter(struct spw_driver *driver, int ordinal, enum spw_own_call call)
 {
     spw_driver_begin(driver, ordinal);
     spw_driver_count(driver, ordinal, call);

@@ -2,7 +2,9 @@
 import collections
 import re
 
-ANSWERS = ("DRIVER", "HANDLER", "HANDLER_ALWAYS")
+# Those of handlers that get the call, by functions.def.
+CALLS = ("ON_STREAM", "IN_CONTEXT", "OF_BLOCK")
+ANSWERS = ("DRIVER", "HANDLER", "HANDLER_ALWAYS", *CALLS)
 MEMORY = ("-", "KERNEL", "POINTERS", "COPY", "DESCRIPTOR", "BATCH", "GRAPH")
 AFTER = ("-", "ALLOCATES", "RESOLVES")
 

@@ -28,6 +28,7 @@ HEAD = """\
 #include "serve/handlers.h"
 #include "serve/immovable.h"
 #include "track/arguments.h"
+#include "track/arrival.h"
 #include "track/batch.h"
 #include "track/graph.h"
 #include "track/indirect.h"
@@ -62,6 +63,19 @@ HANDLER = """\
     spw_track_lease_enter();
     result = spw_serve_{call};
     spw_track_lease_leave();
+    return result;
+"""
+
+HANDLER_OF_CALL = """\
+    struct spw_call call;
+    CUresult result;
+
+    if (!spw_track_call_begin(__builtin_return_address(0))) {{
+        return spw_track_driver()->{call};
+    }}
+    {where}
+    result = spw_serve_{symbol}(&call, {arguments});
+    spw_track_call_end();
     return result;
 """
 
@@ -461,6 +475,19 @@ def look(row):
     return look_at_copy(row) if row.memory == "COPY" else look_at_pointers(row)
 
 
+def where(row):
+    """The statement that finds out where a call works."""
+    on = f", {stream_of(row)}, /* per_thread */ {per_thread(row)}"
+    if row.answer == "ON_STREAM":
+        return f"spw_track_call_on_stream(&call{on});"
+    if row.answer == "IN_CONTEXT":
+        return "spw_track_call_in_context(&call);"
+    block = functions.name_of(row.params[0])
+    if stream_of(row) == "NULL":
+        return f"spw_track_call_of_block(&call, {block});"
+    return f"spw_track_call_of_block_on(&call, {block}{on});"
+
+
 def function_entry(row):
     call = f"{row.symbol}({arguments(row)})"
     made = f"driver->{call}"
@@ -471,6 +498,8 @@ def function_entry(row):
         body = HANDLER_ALWAYS
     elif row.answer == "HANDLER":
         body = HANDLER
+    elif row.answer in functions.CALLS:
+        body = HANDLER_OF_CALL
     elif row.barrier == "-":
         body = FORWARD
     elif row.memory == "-":
@@ -482,7 +511,8 @@ def function_entry(row):
     else:
         body = SUBMIT_REPORT
     return "CUresult CUDAAPI ", body.format(
-        symbol=row.symbol, call=call, forward=forward, stream=stream_of(row),
+        symbol=row.symbol, call=call, arguments=arguments(row), forward=forward,
+        where=where(row) if row.answer in functions.CALLS else "", stream=stream_of(row),
         per_thread=per_thread(row), graph=functions.name_of(row.params[0]) if row.params else "",
         look=indent(look(row), 8) if row.memory not in ("-", "GRAPH") else "")
 

@@ -10,7 +10,7 @@
 
 /* The calls that were under way on the thread when an inner one began. */
 struct spw_runtime_call {
-    struct spw_track_call outer;
+    struct spw_outer_call outer;
     struct spw_library_call outer_library;
 };
 
@@ -20,20 +20,20 @@ static inline void spw_intercept_runtime_begin(struct spw_runtime_call *ret_call
                                                const void *caller, const void *frame,
                                                const void *real)
 {
-    ret_call->outer = spw_track_call;
-    spw_track_call = (struct spw_track_call){fn, caller, frame, NULL};
+    ret_call->outer = spw_track_outer;
+    spw_track_outer = (struct spw_outer_call){fn, caller, frame, NULL};
     ret_call->outer_library = spw_intercept_library_begin(fn, real);
 }
 
 /* Ends the call. True if it called an entry of the driver; then the outer call did so as well. */
 static inline bool spw_intercept_runtime_end(const struct spw_runtime_call *call)
 {
-    const void *entered = spw_track_call.entered;
+    const void *entered = spw_track_outer.entered;
 
     spw_intercept_library_end(call->outer_library);
-    spw_track_call = call->outer;
+    spw_track_outer = call->outer;
     if (entered != NULL) {
-        spw_track_call.entered = entered;
+        spw_track_outer.entered = entered;
     }
     return entered != NULL;
 }

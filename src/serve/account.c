@@ -254,7 +254,7 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
     struct spw_oom oom = {
         .device = device,
         .pool = pool,
-        .api = spw_track_call.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_track_call.fn) : api,
+        .api = spw_track_outer.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_track_outer.fn) : api,
         .bytes = bytes,
         .site = site,
         .ruleless = err == SPW_E_RANGE,

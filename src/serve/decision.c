@@ -82,6 +82,7 @@ bool spw_serve_decision_open(struct spw_policy *policy, const char *file)
     number_regions(policy, file);
     spw_stats_process_program(spw_process.policy.process, sizeof(spw_process.policy.process));
     atomic_store_explicit(&spw_process.policy.policy, policy, memory_order_release);
+    atomic_store(&spw_process.unusual, true);
     return true;
 }
 

@@ -2,8 +2,7 @@
 
 #include "serve/handlers.h"
 #include "serve/take.h"
-#include "track/device.h"
-#include "track/lease.h"
+#include "track/arrival.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
@@ -34,22 +33,20 @@ static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret
 {
     uint64_t generation =
         atomic_load_explicit(&spw_process.streams.generation, memory_order_acquire);
-    const struct spw_stream_info *info = spw_track_stream_get(request->stream, false);
-    struct spw_track_request asked;
+    struct spw_call call;
     CUdeviceptr address;
     enum spw_err err;
 
-    if (info == NULL || info->ordinal != request->device) {
+    spw_track_call_on_stream(&call, request->stream, /* per_thread */ false);
+    if (call.device == NULL || call.device->ordinal != request->device) {
         return SPW_E_AGAIN;
     }
-    *ret_order = (struct spw_serve_order){info->stream, generation};
-    asked = (struct spw_track_request){.device = &spw_process.devices[info->ordinal],
-                                       .asked.stream = &ret_order->stream,
-                                       .asked.context = info->stream.context,
-                                       .asked.bytes = request->bytes,
-                                       .asked.api = request->api,
-                                       .repeated = true};
-    err = result_of(spw_serve_take(&asked, &address));
+    *ret_order = (struct spw_serve_order){*call.asked.stream, generation};
+    call.asked.stream = &ret_order->stream;
+    call.asked.bytes = request->bytes;
+    call.asked.api = request->api;
+    call.repeated = true;
+    err = result_of(spw_serve_take(&call, &address));
     if (SPW_LIKELY(err == SPW_OK)) {
         *ret_address = address;
         tell_simulator(address, request->bytes);
@@ -62,12 +59,11 @@ enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uin
 {
     enum spw_err err;
 
-    if (!spw_track_enter(request->caller)) {
+    if (!spw_track_call_begin(request->caller)) {
         return SPW_E_UNSUPPORTED;
     }
-    spw_track_lease_enter();
     err = alloc(request, ret_address, ret_order);
-    spw_track_lease_leave();
+    spw_track_call_end();
     return err;
 }
 
@@ -112,8 +108,11 @@ void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint
 
     if (pool != NULL) {
         tell_simulator(address, 0);
-        (void)spw_serve_free_block(&spw_process.devices[device], pool, address,
-                                   order != NULL ? present(device, order) : NULL);
+        (void)spw_serve_free_block(
+            &(struct spw_call){.device = &spw_process.devices[device],
+                               .pool = pool,
+                               .asked.stream = order != NULL ? present(device, order) : NULL},
+            address);
         spw_track_lease_leave();
     }
 }

@@ -1,18 +1,32 @@
-/* The handlers: one function spw_serve_<symbol> for each HANDLER and HANDLER_ALWAYS row of
- * driver/functions.def, with the type of the function that it replaces. HANDLER functions are
- * called when CUDA is in use and the program made the call, under a lease (track/lease.h);
- * HANDLER_ALWAYS functions are called for every call, without one.
+/* The handlers: one function spw_serve_<symbol> for each row of driver/functions.def whose answer
+ * is one, with the type of the function that it replaces; those of ON_STREAM, IN_CONTEXT and
+ * OF_BLOCK get the call before its arguments. They are called when CUDA is in use and the program
+ * made the call, under a lease (track/lease.h); HANDLER_ALWAYS functions are called for every call,
+ * without one.
  *
  * Locking: a handler is called without a lock and may take any. */
 #pragma once
 
 #include "driver/driver.h"
+#include "track/call.h"
 
-#define SPW_DECLARE_HANDLER(symbol)                     __typeof__(symbol) spw_serve_##symbol;
-#define SPW_DECLARE_HANDLER_ALWAYS(symbol)              SPW_DECLARE_HANDLER(symbol)
-#define SPW_DECLARE_DRIVER(symbol)                      /* no handler */
-#define SPW_FN(symbol, base, since, flags, answer, ...) SPW_DECLARE_##answer(symbol)
+#define SPW_DECLARE_HANDLER(symbol, ...)        __typeof__(symbol) spw_serve_##symbol;
+#define SPW_DECLARE_HANDLER_ALWAYS(symbol, ...) SPW_DECLARE_HANDLER(symbol)
+#define SPW_DECLARE_DRIVER(symbol, ...)         /* no handler */
+#define SPW_DECLARE_CALL(symbol, parameters)                                                       \
+    CUresult spw_serve_##symbol(struct spw_call *call, SPW_BARE parameters);
+#define SPW_DECLARE_ON_STREAM(symbol, parameters)  SPW_DECLARE_CALL(symbol, parameters)
+#define SPW_DECLARE_IN_CONTEXT(symbol, parameters) SPW_DECLARE_CALL(symbol, parameters)
+#define SPW_DECLARE_OF_BLOCK(symbol, parameters)   SPW_DECLARE_CALL(symbol, parameters)
+#define SPW_BARE(...)                              __VA_ARGS__
+#define SPW_FN(symbol, base, since, flags, answer, retry, barrier, memory, parameters)             \
+    SPW_DECLARE_##answer(symbol, parameters)
 #include "driver/functions.def"
 #undef SPW_DECLARE_HANDLER
 #undef SPW_DECLARE_HANDLER_ALWAYS
 #undef SPW_DECLARE_DRIVER
+#undef SPW_DECLARE_CALL
+#undef SPW_DECLARE_ON_STREAM
+#undef SPW_DECLARE_IN_CONTEXT
+#undef SPW_DECLARE_OF_BLOCK
+#undef SPW_BARE

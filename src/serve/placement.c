@@ -12,17 +12,16 @@ static bool is_refused(enum spw_err err)
 }
 
 /* Allocates from the pool without moving blocks. */
-static enum spw_err alloc_at_once(const struct spw_track_request *request,
-                                  struct spw_result *ret_result)
+static enum spw_err alloc_at_once(const struct spw_call *call, struct spw_result *ret_result)
 {
-    return spw_pool_alloc(request->pool, &request->asked, ret_result);
+    return spw_pool_alloc(call->pool, &call->asked, ret_result);
 }
 
-static enum spw_err alloc(const struct spw_track_request *request, struct spw_result *ret_result)
+static enum spw_err alloc(const struct spw_call *call, struct spw_result *ret_result)
 {
-    enum spw_err err = alloc_at_once(request, ret_result);
+    enum spw_err err = alloc_at_once(call, ret_result);
 
-    return is_refused(err) ? spw_track_spill_alloc(request, err, ret_result) : err;
+    return is_refused(err) ? spw_track_spill_alloc(call, err, ret_result) : err;
 }
 
 /* True when blocks can be placed on the host; tried out at the first request. */
@@ -39,65 +38,62 @@ static bool host_ready(const struct spw_device *device)
 
 /* The device may have no room for its part of a block: others make room, as for a block without a
  * rule. False when that is impossible too; *ret_err says why it was refused before. */
-static bool place_parts(const struct spw_track_request *request,
-                        const struct spw_decision *decision, struct spw_result *ret_result,
-                        enum spw_err *ret_err)
+static bool place_parts(const struct spw_call *call, const struct spw_decision *decision,
+                        struct spw_result *ret_result, enum spw_err *ret_err)
 {
-    struct spw_migrate *tier = atomic_load(&request->device->tier);
+    struct spw_migrate *tier = atomic_load(&call->device->tier);
 
     if (*ret_err == SPW_E_LIMIT || (tier != NULL && spw_migrate_can_map_host(tier))) {
-        *ret_err = spw_track_spill_alloc(request, *ret_err, ret_result);
+        *ret_err = spw_track_spill_alloc(call, *ret_err, ret_result);
     }
     if (is_refused(*ret_err) || (*ret_err == SPW_OK && ret_result->host_bytes == 0)) {
-        spw_serve_decision_unmet(request->device, decision->rule,
+        spw_serve_decision_unmet(call->device, decision->rule,
                                  "there is no room for both parts of it");
     }
     return !is_refused(*ret_err);
 }
 
 /* Places a block, or a part of it, on the host. False when that is impossible. */
-static bool place_on_host(const struct spw_track_request *request,
-                          const struct spw_decision *decision, struct spw_result *ret_result,
-                          enum spw_err *ret_err)
+static bool place_on_host(const struct spw_call *call, const struct spw_decision *decision,
+                          struct spw_result *ret_result, enum spw_err *ret_err)
 {
-    if (!host_ready(request->device)) {
-        spw_serve_decision_unmet(request->device, decision->rule,
+    if (!host_ready(call->device)) {
+        spw_serve_decision_unmet(call->device, decision->rule,
                                  "spilling to the host is not possible");
         return false;
     }
-    *ret_err = alloc_at_once(request, ret_result);
+    *ret_err = alloc_at_once(call, ret_result);
     if (is_refused(*ret_err) && !decision->wish.on_host) {
-        return place_parts(request, decision, ret_result, ret_err);
+        return place_parts(call, decision, ret_result, ret_err);
     }
     if (is_refused(*ret_err)) {
-        spw_serve_decision_unmet(request->device, decision->rule,
-                                 "the host has no more room for it");
+        spw_serve_decision_unmet(call->device, decision->rule, "the host has no more room for it");
         return false;
     }
     return true;
 }
 
 /* Places a block on the device, where other blocks make room for it. */
-static enum spw_err place_on_device(const struct spw_track_request *request,
-                                    struct spw_decision *decision, struct spw_result *ret_result)
+static enum spw_err place_on_device(const struct spw_call *call, struct spw_decision *decision,
+                                    struct spw_result *ret_result)
 {
-    enum spw_err err = alloc(request, ret_result);
+    enum spw_err err = alloc(call, ret_result);
 
     if (!is_refused(err)) {
         return err;
     }
-    spw_serve_decision_unmet(request->device, decision->rule, "the device has no more room for it");
+    spw_serve_decision_unmet(call->device, decision->rule, "the device has no more room for it");
     decision->wish.on_device = false;
-    return alloc(request, ret_result);
+    return alloc(call, ret_result);
 }
 
-static enum spw_err place(const struct spw_track_request *request, struct spw_decision *decision,
+static enum spw_err place(const struct spw_call *call, struct spw_decision *decision,
                           struct spw_result *ret_result)
 {
     enum spw_err err;
 
     if (decision->wish.on_host || decision->wish.host_permille > 0) {
-        if (place_on_host(request, decision, ret_result, &err)) {
+        if (place_on_host(call, decision, ret_result, &err)) {
             return err;
         }
         decision->wish.on_host = false;
@@ -105,26 +101,26 @@ static enum spw_err place(const struct spw_track_request *request, struct spw_de
     }
     if (decision->wish.lazy) {
         /* Only addresses are allocated: it does not matter yet if the device is full. */
-        err = alloc_at_once(request, ret_result);
+        err = alloc_at_once(call, ret_result);
         if (!is_refused(err)) {
             return err;
         }
         decision->wish.lazy = false;
     }
-    return decision->wish.on_device ? place_on_device(request, decision, ret_result)
-                                    : alloc(request, ret_result);
+    return decision->wish.on_device ? place_on_device(call, decision, ret_result)
+                                    : alloc(call, ret_result);
 }
 
-enum spw_err spw_serve_placement_alloc(const struct spw_track_request *request,
-                                       struct spw_decision *decision, struct spw_result *ret_result)
+enum spw_err spw_serve_placement_alloc(const struct spw_call *call, struct spw_decision *decision,
+                                       struct spw_result *ret_result)
 {
-    struct spw_track_request placed = *request;
+    struct spw_call placed = *call;
     enum spw_err err;
 
     placed.asked.placement = &decision->wish;
     err = place(&placed, decision, ret_result);
     return err == SPW_E_QUOTA &&
-                   spw_serve_decision_beyond(request->device, decision, request->asked.bytes)
+                   spw_serve_decision_beyond(call->device, decision, call->asked.bytes)
                ? place(&placed, decision, ret_result)
                : err;
 }

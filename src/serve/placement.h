@@ -3,7 +3,7 @@
 #pragma once
 
 #include "serve/decision.h"
-#include "track/request.h"
+#include "track/call.h"
 
 /* True while a block waits for its memory: spw_serve_placement_commit is due before work is
  * submitted. */
@@ -18,6 +18,5 @@ CUresult spw_serve_placement_commit(const char *api);
 
 /* Allocates a block by a decision. Returns SPW_E_QUOTA when the limit of its rule makes it fail;
  * other errors as spw_track_spill_alloc. */
-enum spw_err spw_serve_placement_alloc(const struct spw_track_request *request,
-                                       struct spw_decision *decision,
+enum spw_err spw_serve_placement_alloc(const struct spw_call *call, struct spw_decision *decision,
                                        struct spw_result *ret_result);

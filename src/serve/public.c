@@ -81,7 +81,7 @@ SPW_EXPORT const char *spillway_counter_name(size_t number)
         return counter_names[number];
     }
     number -= SPW_COUNTER_COUNT;
-    return number < SPW_CALL_COUNT ? spw_driver_call_name((enum spw_call)number) : NULL;
+    return number < SPW_CALL_COUNT ? spw_driver_call_name((enum spw_own_call)number) : NULL;
 }
 
 SPW_EXPORT int spillway_counters(int ordinal, uint64_t *values, size_t count)

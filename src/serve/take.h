@@ -1,7 +1,7 @@
 /* The pool's answer to a request, for every way in which a program asks. */
 #pragma once
 
-#include "track/request.h"
+#include "track/call.h"
 
 enum spw_serve_outcome {
     SPW_SERVE_TAKEN,
@@ -11,9 +11,8 @@ enum spw_serve_outcome {
 
 /* Serves a request, by the policy, and accounts it; a refusal too, unless the request is `repeated`
  * in another way. Called with a lease and without a lock. */
-enum spw_serve_outcome spw_serve_take(struct spw_track_request *request, CUdeviceptr *ret_address);
+enum spw_serve_outcome spw_serve_take(struct spw_call *call, CUdeviceptr *ret_address);
 
-/* Frees a block of the pool in the order of a stream; NULL: after all work that was submitted to
- * the device. Likewise. */
-CUresult spw_serve_free_block(const struct spw_device *device, struct spw_pool *pool,
-                              CUdeviceptr address, const struct spw_stream *stream);
+/* Frees a block of call->pool in the order of call->asked.stream; NULL: after all work that was
+ * submitted to the device. Likewise. */
+CUresult spw_serve_free_block(const struct spw_call *call, CUdeviceptr address);

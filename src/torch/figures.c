@@ -144,7 +144,7 @@ static void add_reserved(int device, struct spw_torch_stat *stats)
     stats[SPW_TORCH_SMALL] = (struct spw_torch_stat){0, 0, 0, 0};
 }
 
-static int64_t calls_of(int device, enum spw_call call)
+static int64_t calls_of(int device, enum spw_own_call call)
 {
     const struct spw_driver *driver = spw_track_driver();
 

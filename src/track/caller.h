@@ -27,7 +27,7 @@ enum spw_caller spw_track_caller_find(const void *address);
 static inline enum spw_caller spw_track_caller(void)
 {
     const void *address =
-        spw_track_call.fn != SPW_FN_COUNT ? spw_track_call.caller : spw_track_call.entered;
+        spw_track_outer.fn != SPW_FN_COUNT ? spw_track_outer.caller : spw_track_outer.entered;
 
     return SPW_LIKELY(address == spw_track_caller_other) ? SPW_CALLER_OTHER
                                                          : spw_track_caller_find(address);

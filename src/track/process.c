@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-_Thread_local struct spw_track_call spw_track_call __attribute__((tls_model("initial-exec"))) = {
+_Thread_local struct spw_outer_call spw_track_outer __attribute__((tls_model("initial-exec"))) = {
     .fn = SPW_FN_COUNT,
 };
 

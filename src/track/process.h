@@ -43,7 +43,7 @@ extern const struct spw_track_ops spw_track_ops;
 
 /* The program's call that is under way on this thread: of the CUDA runtime, of the driver, or of
  * the driver through the runtime. */
-struct spw_track_call {
+struct spw_outer_call {
     enum spw_fn fn;      /* of the runtime; SPW_FN_COUNT: none */
     const void *caller;  /* return address of the runtime's function */
     const void *frame;   /* address of its frame, just below that of the function that called it */
@@ -51,7 +51,7 @@ struct spw_track_call {
                           * program, or in the runtime. NULL: none since the runtime was entered */
 };
 
-extern _Thread_local struct spw_track_call spw_track_call
+extern _Thread_local struct spw_outer_call spw_track_outer
     __attribute__((tls_model("initial-exec")));
 
 /* The slow paths of the inline functions below. */
@@ -87,7 +87,7 @@ static inline bool spw_track_enter(const void *caller)
     if (SPW_UNLIKELY(spw_driver_inside())) {
         return false;
     }
-    spw_track_call.entered = caller;
+    spw_track_outer.entered = caller;
     return spw_track_runs();
 }
 

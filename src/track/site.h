@@ -14,5 +14,5 @@ static inline uint32_t spw_track_site(const char *api)
         return 0;
     }
     return spw_callsite_capture(
-        spw_track_call.fn == SPW_FN_COUNT ? api : spw_driver_symbol(spw_track_call.fn));
+        spw_track_outer.fn == SPW_FN_COUNT ? api : spw_driver_symbol(spw_track_outer.fn));
 }

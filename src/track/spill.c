@@ -19,7 +19,7 @@ static const char *caller_library(void)
 {
     Dl_info info;
 
-    if (spw_track_call.fn == SPW_FN_COUNT || dladdr(spw_track_call.caller, &info) == 0 ||
+    if (spw_track_outer.fn == SPW_FN_COUNT || dladdr(spw_track_outer.caller, &info) == 0 ||
         info.dli_fname == NULL) {
         return NULL;
     }
@@ -38,7 +38,7 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
 {
     uint64_t allocs = spw_counter_get(&device->counters->allocs);
 
-    if (spw_track_call.fn != SPW_FN_cudaMalloc || spw_track_caller() != SPW_CALLER_PYTORCH ||
+    if (spw_track_outer.fn != SPW_FN_cudaMalloc || spw_track_caller() != SPW_CALLER_PYTORCH ||
         spw_track_native == SPW_NATIVE_PRIVATE ||
         atomic_load(&spw_track_driver()->captures_open) > 0) {
         return false;
@@ -50,7 +50,7 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
     }
     last.bytes = bytes;
     last.allocs = allocs;
-    last.frame = spw_track_call.frame;
+    last.frame = spw_track_outer.frame;
     return true;
 }
 
@@ -60,9 +60,9 @@ bool spw_track_spill_gave_up(struct spw_track_postponed *ret_postponed)
 {
     const struct spw_device *device = last.postponed.device;
 
-    if (SPW_LIKELY(device == NULL) || spw_track_call.fn != SPW_FN_cudaMemGetInfo ||
+    if (SPW_LIKELY(device == NULL) || spw_track_outer.fn != SPW_FN_cudaMemGetInfo ||
         spw_track_caller() != SPW_CALLER_PYTORCH ||
-        (uintptr_t)spw_track_call.frame <= (uintptr_t)last.frame ||
+        (uintptr_t)spw_track_outer.frame <= (uintptr_t)last.frame ||
         spw_counter_get(&device->counters->allocs) != last.allocs) {
         return false;
     }
@@ -76,7 +76,7 @@ void spw_track_spill_describe(uint32_t site, char *text, size_t capacity)
 {
     const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
     const char *api =
-        spw_track_call.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_track_call.fn) : "driver API";
+        spw_track_outer.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_track_outer.fn) : "driver API";
     const char *library = caller_library();
     char label[SPW_CALLSITE_LABEL];
 
@@ -305,15 +305,15 @@ void spw_track_spill_rest(struct spw_device *device)
     }
 }
 
-enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum spw_err refused,
+enum spw_err spw_track_spill_alloc(const struct spw_call *call, enum spw_err refused,
                                    struct spw_result *ret_result)
 {
     SPW_UNCANCELLED;
-    struct spw_migrate *tier = tier_of(request->device);
-    struct spw_request asked = request->asked;
+    struct spw_migrate *tier = tier_of(call->device);
+    struct spw_request asked = call->asked;
 
-    if (refused == SPW_E_NO_MEMORY && spw_track_ops.ask_others(request->device, asked.bytes)) {
-        refused = spw_pool_alloc(request->pool, &asked, ret_result);
+    if (refused == SPW_E_NO_MEMORY && spw_track_ops.ask_others(call->device, asked.bytes)) {
+        refused = spw_pool_alloc(call->pool, &asked, ret_result);
         if (refused != SPW_E_NO_MEMORY && refused != SPW_E_LIMIT) {
             return refused;
         }
@@ -321,12 +321,11 @@ enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum
     if (tier == NULL) {
         return refused;
     }
-    asked.may_move = may_make_room(request->device);
-    if (!spw_track_spill_asks_again(request->device, asked.bytes)) {
+    asked.may_move = may_make_room(call->device);
+    if (!spw_track_spill_asks_again(call->device, asked.bytes)) {
         return spw_migrate_alloc(tier, &asked, refused, ret_result);
     }
-    last.postponed =
-        (struct spw_track_postponed){request->device, asked.bytes, asked.site, refused};
+    last.postponed = (struct spw_track_postponed){call->device, asked.bytes, asked.site, refused};
     return SPW_E_AGAIN;
 }
 

@@ -5,7 +5,7 @@
  * the pool's locks, inside. */
 #pragma once
 
-#include "track/request.h"
+#include "track/call.h"
 
 /* True when blocks may move between device and host: no capture is open, and all work that the
  * program submits is seen (unseen.h). No lock may be held. */
@@ -102,7 +102,7 @@ void spw_track_spill_describe(uint32_t site, char *text, size_t capacity);
 /* Allocates a block for which the pool answered `refused`: on the device if room can be made, else
  * on the host. Returns `refused` when there is no tier or the host has no room either, and
  * SPW_E_AGAIN when the request is to be refused for once (see spw_track_spill_asks_again). */
-enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum spw_err refused,
+enum spw_err spw_track_spill_alloc(const struct spw_call *call, enum spw_err refused,
                                    struct spw_result *ret_result);
 
 /* After the real driver was out of memory: gives the spare memory of every pool back to it, since

@@ -36,7 +36,7 @@ CUcontext fake_driver_current(void)
 }
 
 /* True if this call must fail. Counts down. */
-static bool fails(enum spw_call call)
+static bool fails(enum spw_own_call call)
 {
     if (fake.fail_call != call || fake.fail_count == 0 ||
         (fake.fail_after > 0 && fake.fail_after-- > 0)) {
@@ -155,7 +155,7 @@ static CUresult CUDAAPI event_destroy(CUevent handle)
 }
 
 /* An event is recorded in its own context only. */
-static CUresult record(CUevent handle, CUcontext context, CUstream stream, enum spw_call call)
+static CUresult record(CUevent handle, CUcontext context, CUstream stream, enum spw_own_call call)
 {
     struct fake_driver_event *event;
 
@@ -601,7 +601,7 @@ static CUresult CUDAAPI get_version(int *ret_version)
 
 /* ---- for tests ---- */
 
-void fake_driver_fail(enum spw_call call, size_t after, size_t count, CUresult result)
+void fake_driver_fail(enum spw_own_call call, size_t after, size_t count, CUresult result)
 {
     fake.fail_call = call;
     fake.fail_after = after;

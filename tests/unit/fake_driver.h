@@ -48,9 +48,9 @@ struct fake_driver {
     struct spw_driver driver;
     _Atomic uint64_t calls[SPW_CALL_COUNT]; /* of device 0 */
     size_t violations;
-    enum spw_call fail_call; /* SPW_CALL_COUNT: none */
-    size_t fail_after;       /* calls that succeed before it fails */
-    size_t fail_count;       /* calls that fail then */
+    enum spw_own_call fail_call; /* SPW_CALL_COUNT: none */
+    size_t fail_after;           /* calls that succeed before it fails */
+    size_t fail_count;           /* calls that fail then */
     CUresult fail_result;
 
     /* memory */
@@ -106,7 +106,7 @@ extern struct fake_driver fake_driver;
 struct spw_driver *fake_driver_reset(void);
 
 /* Lets the next calls of a function succeed, `after` of them, and then fail, `count` of them. */
-void fake_driver_fail(enum spw_call call, size_t after, size_t count, CUresult result);
+void fake_driver_fail(enum spw_own_call call, size_t after, size_t count, CUresult result);
 
 /* The handle of context `number`, from 0 on. */
 CUcontext fake_driver_context(size_t number);

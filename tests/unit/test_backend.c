@@ -31,7 +31,7 @@ static void close(void)
     assert_null(fake_driver_current());
 }
 
-static uint64_t calls(enum spw_call call)
+static uint64_t calls(enum spw_own_call call)
 {
     return fake_driver.calls[call];
 }
@@ -158,7 +158,7 @@ static void test_unmap_of_a_range_fails(void **state)
 /* ---- faults while the backend is made ---- */
 
 /* Nothing is left, whichever call fails, and ranges are not trusted where the trial failed. */
-static void sweep(enum spw_call call)
+static void sweep(enum spw_own_call call)
 {
     size_t after = 0;
 
@@ -199,7 +199,7 @@ static void sweep(enum spw_call call)
 
 static void test_faults_at_the_start(void **state)
 {
-    static const enum spw_call each[] = {
+    static const enum spw_own_call each[] = {
         SPW_CALL_cuDeviceGet,
         SPW_CALL_cuDeviceGetAttribute,
         SPW_CALL_cuMemGetAllocationGranularity,

@@ -60,7 +60,7 @@ static void start_with_host(void)
     vm->ops->seek_host(vm);
 }
 
-static uint64_t calls(enum spw_call call)
+static uint64_t calls(enum spw_own_call call)
 {
     return fake_driver.calls[call];
 }
@@ -191,13 +191,13 @@ static void test_granules_of_the_host(void **state)
 /* Nothing is left, whichever call fails. */
 static void test_faults_while_probing(void **state)
 {
-    static const enum spw_call each[] = {SPW_CALL_cuMemGetAllocationGranularity,
-                                         SPW_CALL_cuMemAddressReserve,
-                                         SPW_CALL_cuMemCreate,
-                                         SPW_CALL_cuMemMap,
-                                         SPW_CALL_cuMemSetAccess,
-                                         SPW_CALL_cuMemsetD32Async,
-                                         SPW_CALL_cuMemcpyAsync};
+    static const enum spw_own_call each[] = {SPW_CALL_cuMemGetAllocationGranularity,
+                                             SPW_CALL_cuMemAddressReserve,
+                                             SPW_CALL_cuMemCreate,
+                                             SPW_CALL_cuMemMap,
+                                             SPW_CALL_cuMemSetAccess,
+                                             SPW_CALL_cuMemsetD32Async,
+                                             SPW_CALL_cuMemcpyAsync};
 
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
         bool moves = true;
@@ -369,9 +369,9 @@ static void test_home_of_pinned_memory(void **state)
 /* Nothing stays allocated where it cannot be used. */
 static void test_faults_of_pinned_memory(void **state)
 {
-    static const enum spw_call each[] = {SPW_CALL_cuMemHostAlloc,
-                                         SPW_CALL_cuMemHostGetDevicePointer_v2,
-                                         SPW_CALL_cuCtxPushCurrent_v2};
+    static const enum spw_own_call each[] = {SPW_CALL_cuMemHostAlloc,
+                                             SPW_CALL_cuMemHostGetDevicePointer_v2,
+                                             SPW_CALL_cuCtxPushCurrent_v2};
     struct spw_vm_pinned pinned = {.memory = 4711};
 
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {

@@ -152,7 +152,7 @@ static void test_hash(void **state)
 static void test_reads_that_are_under_way(void **state)
 {
     static const struct {
-        enum spw_call fails;
+        enum spw_own_call fails;
         size_t times;
         long kept;
     } each[] = {{SPW_CALL_cuMemcpyDtoHAsync_v2, 1, 0},

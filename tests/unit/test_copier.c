@@ -50,7 +50,7 @@ static enum spw_err copy(uint64_t to, uint64_t from, uint64_t bytes, bool after_
     return spw_backend_copier_copy(&copier, copies, 1, after_all, ret_fence);
 }
 
-static uint64_t calls(enum spw_call call)
+static uint64_t calls(enum spw_own_call call)
 {
     return fake_driver.calls[call];
 }
@@ -146,7 +146,7 @@ static void test_nothing_to_copy(void **state)
 /* Where no event can be recorded behind the copies, the fence watches the stream. Nothing waits. */
 static void test_no_event(void **state)
 {
-    static const enum spw_call each[] = {SPW_CALL_cuEventRecord, SPW_CALL_cuEventCreate};
+    static const enum spw_own_call each[] = {SPW_CALL_cuEventRecord, SPW_CALL_cuEventCreate};
     const struct spw_stream other = {
         .id = 7, .handle = (void *)0x100, .context = fake_driver_context(0)};
 
@@ -259,8 +259,8 @@ static void test_ending_context(void **state)
 
 static void test_stream_is_refused(void **state)
 {
-    static const enum spw_call each[] = {SPW_CALL_cuStreamCreate, SPW_CALL_cuCtxPushCurrent_v2,
-                                         SPW_CALL_cuCtxGetCurrent};
+    static const enum spw_own_call each[] = {SPW_CALL_cuStreamCreate, SPW_CALL_cuCtxPushCurrent_v2,
+                                             SPW_CALL_cuCtxGetCurrent};
 
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
         struct spw_backend_fence *fence;
@@ -344,8 +344,8 @@ static void test_hash(void **state)
 
 static void test_hash_is_refused(void **state)
 {
-    static const enum spw_call each[] = {SPW_CALL_cuMemcpyDtoHAsync_v2,
-                                         SPW_CALL_cuStreamSynchronize, SPW_CALL_cuStreamCreate};
+    static const enum spw_own_call each[] = {SPW_CALL_cuMemcpyDtoHAsync_v2,
+                                             SPW_CALL_cuStreamSynchronize, SPW_CALL_cuStreamCreate};
 
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
         for (size_t after = 0; after < (each[i] == SPW_CALL_cuStreamCreate ? 1 : 2); after++) {
@@ -388,7 +388,7 @@ static void test_read_and_write(void **state)
 static void test_read_and_write_are_refused(void **state)
 {
     static const struct {
-        enum spw_call call;
+        enum spw_own_call call;
         bool writes, reads;
     } each[] = {
         {SPW_CALL_cuStreamCreate, true, true},        {SPW_CALL_cuCtxPushCurrent_v2, true, true},
@@ -449,7 +449,7 @@ static void test_probe(void **state)
 /* After a failure the memory may be in use only if the stream cannot be waited for. */
 static void test_probe_is_refused(void **state)
 {
-    static const enum spw_call each[] = {
+    static const enum spw_own_call each[] = {
         SPW_CALL_cuMemsetD32Async,    SPW_CALL_cuMemcpyAsync,  SPW_CALL_cuMemcpyDtoHAsync_v2,
         SPW_CALL_cuStreamSynchronize, SPW_CALL_cuStreamCreate, SPW_CALL_cuCtxGetCurrent};
 

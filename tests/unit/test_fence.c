@@ -270,8 +270,9 @@ static void test_captures(void **state)
 /* When one event cannot be had, the fence is not made, and what it had already is kept. */
 static void test_faults(void **state)
 {
-    static const enum spw_call calls[] = {SPW_CALL_cuEventCreate, SPW_CALL_cuCtxRecordEvent,
-                                          SPW_CALL_cuCtxGetCurrent, SPW_CALL_cuCtxPushCurrent_v2};
+    static const enum spw_own_call calls[] = {SPW_CALL_cuEventCreate, SPW_CALL_cuCtxRecordEvent,
+                                              SPW_CALL_cuCtxGetCurrent,
+                                              SPW_CALL_cuCtxPushCurrent_v2};
 
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         for (size_t after = 0; after < 3; after++) {

@@ -304,7 +304,8 @@ static void test_refused(void **state)
 /* Memory that may be in use stays mapped, and can be closed later. */
 static void test_close_is_refused(void **state)
 {
-    static const enum spw_call each[] = {SPW_CALL_cuCtxPushCurrent_v2, SPW_CALL_cuCtxSynchronize};
+    static const enum spw_own_call each[] = {SPW_CALL_cuCtxPushCurrent_v2,
+                                             SPW_CALL_cuCtxSynchronize};
     CUdeviceptr address = map(&handle, 0);
 
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {

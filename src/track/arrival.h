@@ -1,0 +1,179 @@
+/* Calls of the program that allocate or free, as they arrive: begin, where they work, what they ask
+ * for, end.
+ *
+ * The generated entries (intercept/gen_entries.py) begin a call, find where it works, hand it to
+ * its handler and end it. Between begin and end the thread has a lease (lease.h).
+ *
+ * Locking: as of stream.h and device.h, inside. No lock may be held. */
+#pragma once
+
+#include "migrate/barrier.h"
+#include "track/arguments.h"
+#include "track/call.h"
+#include "track/capture.h"
+#include "track/device.h"
+#include "track/lease.h"
+#include "track/site.h"
+#include "track/stream.h"
+
+/* ---- the entry ---- */
+
+/* Begins a call at the entry of a driver function, which was called from `caller`. False when it is
+ * one of our own, or CUDA is not in use: the real driver answers, and the call is not to be ended.
+ * *ret_call is set by the next function. */
+static inline bool spw_track_call_begin(const void *caller)
+{
+    if (!spw_track_enter(caller)) {
+        return false;
+    }
+    spw_track_lease_enter();
+    return true;
+}
+
+static inline void spw_track_call_end(void)
+{
+    spw_track_lease_leave();
+}
+
+/* Begins the facts of a call that allocates. Field by field: gcc clears a struct of this size with
+ * an instruction that takes 15 ns. */
+static inline void spw_track_call_clear(struct spw_call *ret_call)
+{
+    ret_call->driver = atomic_load_explicit(&spw_process.driver, memory_order_relaxed);
+    ret_call->device = NULL;
+    ret_call->asked.stream = NULL;
+    ret_call->asked.context = NULL;
+    ret_call->asked.placement = NULL;
+    ret_call->asked.site = 0;
+    ret_call->asked.may_spill = ret_call->asked.may_move = false;
+    ret_call->unusable = CUDA_SUCCESS;
+    ret_call->rule = 0;
+    ret_call->caller = SPW_CALLER_OTHER;
+    ret_call->kind = SPW_LEDGER_PASSED;
+    ret_call->observed = ret_call->ruled = ret_call->capturing = ret_call->denied = false;
+    ret_call->stays_on_host = ret_call->repeated = false;
+}
+
+/* Enters the stream, unless a capture is open and the driver forbids to use it. */
+static inline void spw_track_call_enter_stream(struct spw_call *call,
+                                               const struct spw_stream_info *info)
+{
+    call->asked.stream = &info->stream;
+    call->asked.context = info->stream.context;
+    if (SPW_UNLIKELY(atomic_load_explicit(&call->driver->captures_open, memory_order_relaxed) >
+                     0)) {
+        call->unusable = spw_track_capture_ask(info, &call->capturing);
+    }
+}
+
+/* A call that allocates on a stream, in its order. `per_thread` as of spw_track_stream_get. */
+static inline void spw_track_call_on_stream(struct spw_call *ret_call, CUstream handle,
+                                            bool per_thread)
+{
+    const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
+
+    spw_track_call_clear(ret_call);
+    if (SPW_LIKELY(info != NULL)) {
+        ret_call->device = &spw_process.devices[info->ordinal];
+        spw_track_call_enter_stream(ret_call, info);
+    }
+}
+
+/* A call that allocates in the current context, in the order of no stream. */
+void spw_track_call_in_context(struct spw_call *ret_call);
+
+/* A call that frees the block at `address`, in the order of no stream. */
+static inline void spw_track_call_of_block(struct spw_call *ret_call, CUdeviceptr address)
+{
+    ret_call->driver = atomic_load_explicit(&spw_process.driver, memory_order_relaxed);
+    ret_call->device = spw_track_device_owner(address, &ret_call->pool);
+    ret_call->asked.stream = NULL;
+    ret_call->unusable = CUDA_SUCCESS;
+    ret_call->capturing = false;
+}
+
+/* Likewise, on a stream. */
+static inline void spw_track_call_of_block_on(struct spw_call *ret_call, CUdeviceptr address,
+                                              CUstream handle, bool per_thread)
+{
+    const struct spw_stream_info *info;
+
+    spw_track_call_of_block(ret_call, address);
+    if (SPW_LIKELY(ret_call->device != NULL)) {
+        info = spw_track_stream_get(handle, per_thread);
+        if (SPW_LIKELY(info != NULL)) {
+            spw_track_call_enter_stream(ret_call, info);
+        }
+    }
+}
+
+/* The stream of the call is unknown: it counts as one of the current device. False when that is
+ * unknown, too. */
+bool spw_track_call_take_context(struct spw_call *call);
+
+/* ---- the request ---- */
+
+/* The slow path of the next function. */
+bool spw_track_call_is_for_other_pool(struct spw_call *call, CUmemoryPool named);
+
+/* True when the request, which names the driver's memory pool `named` (NULL: the current one of its
+ * device), is for memory that our pool stands for. call->device is known, and becomes the device of
+ * that pool. */
+static inline bool spw_track_call_is_for_pool(struct spw_call *call, CUmemoryPool named)
+{
+    return SPW_LIKELY(named == NULL &&
+                      atomic_load_explicit(&call->device->current_pool, memory_order_relaxed) ==
+                          NULL &&
+                      spw_track_device_default_pool(call->device) != NULL) ||
+           spw_track_call_is_for_other_pool(call, named);
+}
+
+/* The request is to be answered by the pool: waits while a pause holds allocations, opens the pool,
+ * and finds out who asks. False when there is no pool. `call->asked` has bytes and the driver's
+ * function. */
+static inline bool spw_track_call_ask(struct spw_call *call)
+{
+    call->caller = spw_track_caller();
+    if (SPW_UNLIKELY(call->caller == SPW_CALLER_PYTORCH)) {
+        spw_track_ops.look();
+    }
+    spw_migrate_barrier_pass();
+    call->pool = spw_track_device_pool(call->device);
+    if (SPW_UNLIKELY(call->pool == NULL)) {
+        return false;
+    }
+    call->asked.site = spw_track_site(call->asked.api);
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.unusual, memory_order_acquire))) {
+        call->observed = spw_process.mode == SPW_MODE_OBSERVE;
+        call->ruled = atomic_load(&spw_process.policy.policy) != NULL;
+    }
+    return true;
+}
+
+/* The function that the program called: the runtime's if the call came through it. */
+const char *spw_track_call_api(const struct spw_call *call);
+
+/* ---- the answer ---- */
+
+/* The host tier that is to learn of blocks that come and go; NULL: none, as long as memory was
+ * never short. */
+static inline struct spw_migrate *spw_track_call_tier(const struct spw_call *call)
+{
+    return SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&call->device->tier) : NULL;
+}
+
+/* True when a recording is to learn of blocks that come and go. */
+static inline bool spw_track_call_is_recorded(const struct spw_call *call)
+{
+    (void)call;
+    return spw_record_active();
+}
+
+/* The pool has changed: checks it if that was asked for (SPILLWAY_CHECK). */
+static inline void spw_track_call_check(const struct spw_call *call)
+{
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.unusual, memory_order_relaxed)) &&
+        spw_process.check) {
+        spw_track_device_check(call->device, call->pool);
+    }
+}
