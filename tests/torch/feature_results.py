@@ -1,5 +1,5 @@
-"""The results of test_features.py, from which docs/pytorch-features.md is made: one run for each
-version of PyTorch and of CPython."""
+"""The results of test_features.py, from which docs/results/pytorch-features.md is made: one run
+for each version of PyTorch and of CPython."""
 import datetime
 import json
 import pathlib
