@@ -62,12 +62,6 @@ static void number_regions(const struct spw_policy *policy, const char *file)
     }
 }
 
-uint32_t spw_serve_decision_regions(bool *ret_host)
-{
-    *ret_host = spw_process.policy.hosts;
-    return spw_process.policy.region_count;
-}
-
 bool spw_serve_decision_open(struct spw_policy *policy, const char *file)
 {
     void *memos = mmap(NULL, (SPW_CALLSITE_MOST + (size_t)1) * sizeof(struct spw_policy_memo),

@@ -26,10 +26,6 @@ struct spw_decision {
  * false, without taking it, when the process has no memory. To be called once, by one thread. */
 bool spw_serve_decision_open(struct spw_policy *policy, const char *file);
 
-/* The number of regions that rules name; *ret_host: rules may place blocks on the host. A pool
- * reserves addresses for both. */
-uint32_t spw_serve_decision_regions(bool *ret_host);
-
 /* Finds the rule that matches an allocation of `bytes`; false when none does. `api` is the function
  * that the program called. To be called with a policy in force, as the functions below. */
 bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,

@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/room.h"
 #include "common/size.h"
-#include "serve/host_budget.h"
+#include "device/host_budget.h"
 #include "serve/nvml.h"
 
 static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in the statistics");
@@ -55,7 +55,7 @@ static void ask_host(const struct spw_device *device, struct spw_stats_oom *repo
     uint64_t taken = report->host_bytes + spw_counter_get(&device->counters->pinned_bytes);
     struct spw_migrate_host_memory memory;
 
-    spw_serve_host_memory(&memory);
+    spw_device_host_memory(&memory);
     if (spw_track_driver()->simulated != NULL) {
         memory.available -= taken < memory.available ? taken : memory.available;
     }

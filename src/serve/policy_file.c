@@ -16,9 +16,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *spw_serve_policy_file_name(void)
+void spw_serve_policy_file_publish(void)
 {
-    return spw_process.policy.file;
+    const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
+    struct spw_stats *stats = spw_process.stats;
+
+    if (policy == NULL) {
+        return;
+    }
+    (void)snprintf(stats->policy, sizeof(stats->policy), "%.*s", (int)sizeof(stats->policy) - 1,
+                   spw_process.policy.file);
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        (void)snprintf(stats->rule_names[i], sizeof(stats->rule_names[i]), "%s",
+                       policy->rules[i].name);
+    }
+    spw_log(SPW_LOG_INFO, "policy %s is in force: %zu rules", spw_process.policy.file,
+            policy->rule_count);
 }
 
 /* The policy that was read, or a complaint. */

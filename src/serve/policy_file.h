@@ -6,5 +6,6 @@
  * dynamic loader is asked. */
 void spw_serve_policy_open_once(void);
 
-/* The path of the policy file in force; empty: none. */
-const char *spw_serve_policy_file_name(void);
+/* Writes the names of the policy in force and of its rules to the statistics. Does nothing without
+ * a policy. */
+void spw_serve_policy_file_publish(void);

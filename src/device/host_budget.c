@@ -1,4 +1,4 @@
-#include "serve/host_budget.h"
+#include "device/host_budget.h"
 
 #include <stddef.h>
 
@@ -13,7 +13,7 @@ static const char *root_of_machine(void)
     return spw_driver_host_root(spw_track_driver()->simulated != NULL);
 }
 
-void spw_serve_host_memory(struct spw_migrate_host_memory *ret_memory)
+void spw_device_host_memory(struct spw_migrate_host_memory *ret_memory)
 {
     const char *root = root_of_machine();
     struct spw_option_value simulated;
@@ -37,14 +37,14 @@ static uint64_t gpus_of_machine(void)
     return all > visible ? all : visible;
 }
 
-uint64_t spw_serve_host_share(const struct spw_migrate_host_memory *memory)
+uint64_t spw_device_host_share(const struct spw_migrate_host_memory *memory)
 {
     uint32_t ranks = spw_stats_local_ranks();
 
     return spw_migrate_host_memory_share(memory) / (ranks > 1 ? ranks : gpus_of_machine());
 }
 
-uint64_t spw_serve_host_room(void)
+uint64_t spw_device_host_room(void)
 {
     struct spw_migrate_host_memory memory;
     const char *root = root_of_machine();

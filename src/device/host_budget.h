@@ -7,12 +7,12 @@
 /* Fills *ret_memory as spw_migrate_host_memory does. A simulated machine without files of its own
  * (SPILLWAY_SIM_ROOT) has SPILLWAY_SIM_HOST_MEMORY, all of it available, since its use is unknown.
  */
-void spw_serve_host_memory(struct spw_migrate_host_memory *ret_memory);
+void spw_device_host_memory(struct spw_migrate_host_memory *ret_memory);
 
 /* The default budget of one device: its share of half of the available memory. It is divided by the
  * ranks of the job on this machine, each of which uses one device. Without a job all GPUs of the
  * machine count, because other processes may use those that this one does not see. */
-uint64_t spw_serve_host_share(const struct spw_migrate_host_memory *memory);
+uint64_t spw_device_host_share(const struct spw_migrate_host_memory *memory);
 
 /* Reads the memory again. Returns how many more bytes may be taken now, UINT64_MAX when unknown. */
-uint64_t spw_serve_host_room(void);
+uint64_t spw_device_host_room(void);

@@ -1,0 +1,94 @@
+#include "device/limits.h"
+
+#include <string.h>
+
+#include "common/log.h"
+#include "common/options.h"
+#include "common/size.h"
+#include "device/host_budget.h"
+
+static const uint64_t least_room = UINT64_C(512) << 20;
+
+/* A size as the user wrote it; a plain number of bytes, as the launcher writes it, with a unit. */
+static const char *text_of(enum spw_option number, const struct spw_option_value *option,
+                           char text[SPW_SIZE_TEXT])
+{
+    const char *given = spw_option_environment(spw_option_row(number)->name);
+
+    return given[strspn(given, "0123456789")] == '\0' ? spw_size_text(option->bytes, text) : given;
+}
+
+uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_device *device,
+                          uint64_t total, uint64_t free)
+{
+    static bool told[SPW_DEVICES_MAX]; /* by ordinal; under spw_locks.process */
+    struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_LIMIT, NULL, 0);
+    uint64_t room = free / 50 > least_room ? free / 50 : least_room;
+    uint64_t most = free > room ? free - room : free;
+    uint64_t limit = spw_option_bytes(&option, total);
+    char asked[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
+
+    if (driver->simulated != NULL) {
+        most = total;
+    } else if (spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0).set) {
+        room = total / 50 > least_room ? total / 50 : least_room;
+        most = total > room ? total - room : total;
+    }
+    if (!option.set) {
+        return most;
+    }
+    if (limit > total && !told[device->ordinal]) {
+        told[device->ordinal] = true;
+        spw_log_always("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
+                       text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
+                       spw_size_text(most, taken));
+    }
+    return limit < most ? limit : most;
+}
+
+static bool may_spill(void)
+{
+    return spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word != SPW_SPILL_OFF &&
+           spw_process.mode != SPW_MODE_OBSERVE;
+}
+
+/* Reports, once, that the host limit is lower than the user asked for. */
+static void tell_host_limit(const struct spw_migrate_host_memory *memory,
+                            const struct spw_option_value *option, uint64_t limit, bool simulated)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    uint64_t most = memory->limited ? memory->group_limit : memory->total;
+    char asked[SPW_SIZE_TEXT], there[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
+
+    if (!atomic_flag_test_and_set(&told)) {
+        spw_log_always("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
+                       text_of(SPW_OPT_SPILLWAY_HOST_LIMIT, option, asked),
+                       spw_size_text(most, there),
+                       simulated         ? "the simulated machine has"
+                       : memory->limited ? "the control group allows"
+                                         : "this machine has",
+                       spw_size_text(limit, taken));
+    }
+}
+
+uint64_t spw_device_host_limit(const struct spw_driver *driver)
+{
+    struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_HOST_LIMIT, NULL, 0);
+    struct spw_migrate_host_memory memory;
+    uint64_t most, limit;
+
+    if (!may_spill()) {
+        return 0;
+    }
+    spw_device_host_memory(&memory);
+    if (!option.set) {
+        return spw_device_host_share(&memory);
+    }
+    most = memory.limited && memory.group_limit < memory.total ? memory.group_limit : memory.total;
+    limit = spw_option_bytes(&option, memory.total);
+    if (most > 0 && limit > most) {
+        limit = spw_device_host_share(&memory);
+        tell_host_limit(&memory, &option, limit, driver->simulated != NULL);
+    }
+    return limit;
+}

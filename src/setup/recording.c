@@ -1,0 +1,58 @@
+#include "setup/recording.h"
+
+#include <unistd.h>
+
+#include "record/record.h"
+#include "stats/path.h"
+#include "track/process.h"
+
+static struct spw_counters *counters_of(int device)
+{
+    return &spw_process.stats->devices[device].counters;
+}
+
+static const char *call_name(int call)
+{
+    return call < SPW_CALL_COUNT ? spw_driver_call_name((enum spw_own_call)call) : NULL;
+}
+
+static void note_call(int ordinal, int call, uint64_t ns)
+{
+    if (spw_record_active()) {
+        spw_record_call(ordinal, call, ns);
+    }
+}
+
+static const char *rule_name(int rule)
+{
+    const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
+
+    return policy != NULL && (size_t)rule < policy->rule_count ? policy->rules[rule].name : NULL;
+}
+
+void spw_setup_recording(struct spw_driver *driver)
+{
+    static char host[64];
+    struct spw_option_value path = spw_option_get(SPW_OPT_SPILLWAY_RECORD, NULL, 0);
+    struct spw_option_value size = spw_option_get(SPW_OPT_SPILLWAY_RECORD_SIZE, NULL, 0);
+    struct spw_stats *stats = spw_process.stats;
+    const struct spw_record_start start = {
+        .path = path.text,
+        .limit = size.percent ? size.permille : size.bytes,
+        .permille = size.percent,
+        .start_ticks = stats->start,
+        .rank = spw_stats_rank(),
+        .devices = spw_process.device_count,
+        .uses = spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on,
+        .counters = counters_of,
+        .call_name = call_name,
+        .rule_name = rule_name,
+        .about = {stats->process, stats->mode, host, rule_name(0) != NULL ? stats->policy : NULL},
+    };
+
+    if (path.set) {
+        (void)gethostname(host, sizeof(host) - 1);
+        spw_record_start(&start);
+        driver->called = note_call;
+    }
+}

@@ -1,0 +1,114 @@
+#include "setup/start.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "common/child.h"
+#include "common/log.h"
+#include "common/options.h"
+#include "driver/dl.h"
+#include "migrate/barrier.h"
+#include "setup/mode.h"
+#include "setup/recording.h"
+#include "setup/sites.h"
+#include "stats/exit.h"
+#include "stats/stats.h"
+
+static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
+
+static void report_unknown(const char *name, void *context)
+{
+    char complaint[256];
+
+    spw_option_unknown(name, complaint, sizeof(complaint));
+    spw_log_always("%s", complaint);
+}
+
+/* Reports every option with a bad value, once. Later readers of an option do not report it. */
+static void report_options(void)
+{
+    char complaint[SPW_COMPLAINT_TEXT];
+
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        const struct spw_option_row *row = spw_option_row(i);
+
+        if (row->scope == SPW_SCOPE_SIM || i == SPW_OPT_SPILLWAY_LOG) {
+            continue;
+        }
+        (void)spw_option_get(i, complaint, sizeof(complaint));
+        if (complaint[0] != 0) {
+            spw_log_always("%s", complaint);
+        }
+    }
+    spw_option_each_unknown(report_unknown, NULL);
+}
+
+void spw_setup_settings(struct spw_process *process)
+{
+    spw_log_init();
+    report_options();
+    spw_child_keep_environment();
+    process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
+    process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
+    process->whole_copies = !spw_option_get(SPW_OPT_SPILLWAY_SPLIT_COPIES, NULL, 0).on;
+    process->graphs_stay =
+        spw_option_get(SPW_OPT_SPILLWAY_GRAPHS, NULL, 0).word == SPW_GRAPH_MEMORY_STAY;
+    process->free_waits = spw_option_get(SPW_OPT_SPILLWAY_FREE_WAITS, NULL, 0).on;
+    if (process->mode == SPW_MODE_OBSERVE || process->check) {
+        atomic_store(&process->unusual, true);
+    }
+    if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
+        spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
+    }
+    /* For moves, and for blocks that other processes map. It also tells which call is inside
+     * another, and so whose uses are recorded. */
+    if (process->mode != SPW_MODE_OBSERVE ||
+        spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on) {
+        spw_migrate_barrier_arm();
+    }
+}
+
+void spw_setup_statistics(struct spw_process *process)
+{
+    struct spw_driver *driver = atomic_load(&process->driver);
+    struct spw_stats *stats;
+
+    stats = spw_process.stats = spw_stats_create();
+    stats->simulated = driver->simulated != NULL;
+    spw_setup_sites(process->device_count);
+    for (int i = 0; i < SPW_CALL_COUNT; i++) {
+        (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",
+                       spw_driver_call_name(i));
+    }
+    for (int i = 0; i < process->device_count; i++) {
+        process->devices[i].counters = &stats->devices[i].counters;
+        process->devices[i].refusal = &stats->devices[i].refusal;
+        process->devices[i].rules = stats->devices[i].rules;
+        process->devices[i].oom = &stats->oom;
+        spw_setup_sites_charge(&process->devices[i], i);
+        driver->calls[i] = stats->devices[i].driver_calls;
+    }
+}
+
+void spw_setup_outputs(struct spw_process *process)
+{
+    struct spw_driver *driver = atomic_load(&process->driver);
+    struct spw_stats *stats = process->stats;
+    char why[SPW_SETUP_MODE_WHY];
+    struct spw_setup_mode text = spw_setup_mode_of(process->mode, why, sizeof(why));
+
+    spw_stats_start(stats, text.name, text.why,
+                    spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
+                    (enum spw_summary)spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).word,
+                    process->device_count);
+    spw_setup_recording(driver);
+    spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
+            driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", process->device_count,
+            process->device_count == 1 ? "" : "s", text.name);
+    if (spw_driver_dl_behind() != NULL) {
+        spw_log(SPW_LOG_INFO,
+                "%s stands between spillway and the driver: what it bounds or counts, "
+                "it does for spillway too",
+                spw_driver_dl_behind());
+    }
+}
