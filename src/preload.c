@@ -4,14 +4,11 @@
 #include "device/open.h"
 #include "intercept/entry.h"
 #include "intercept/fork.h"
-#include "record/record.h"
 #include "serve/control.h"
 #include "serve/policy_file.h"
 #include "serve/share.h"
 #include "setup/mode.h"
-#include "setup/sites.h"
 #include "setup/start.h"
-#include "stats/file.h"
 #include "torch/torch.h"
 #include "track/process.h"
 
@@ -30,11 +27,6 @@ static void start(struct spw_process *process)
     spw_intercept_fork_watch();
 }
 
-static void report(void)
-{
-    (void)spw_stats_write(spw_process.stats);
-}
-
 static void opened(void)
 {
     spw_setup_mode_announce();
@@ -42,24 +34,13 @@ static void opened(void)
     spw_serve_share_join();
 }
 
-static bool forget(void)
-{
-    spw_serve_control_forget();
-    spw_serve_share_forget();
-    spw_record_forget();
-    return spw_stats_forget() && spw_setup_sites_forget();
-}
-
 void (*const *const spw_intercept_entries)(void) = spw_intercept_entry_table;
 
 const struct spw_track_ops spw_track_ops = {
     .prepare = prepare,
     .look = spw_torch_look,
-    .note_mode = spw_setup_mode_note,
     .start = start,
     .open = spw_device_open,
     .opened = opened,
     .ask_others = spw_serve_share_ask,
-    .report = report,
-    .forget = forget,
 };

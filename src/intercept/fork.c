@@ -6,7 +6,12 @@
 #include "common/thread_slots.h"
 #include "ipc/server.h"
 #include "migrate/barrier.h"
+#include "record/record.h"
+#include "serve/control.h"
 #include "serve/imports.h"
+#include "serve/share.h"
+#include "setup/sites.h"
+#include "stats/file.h"
 #include "track/access.h"
 #include "track/arguments.h"
 #include "track/capture.h"
@@ -45,6 +50,16 @@ static void parent(void)
     }
 }
 
+/* Detaches from the parent's statistics. False when the child has no memory for its own: it must
+ * not change a figure. */
+static bool forget_figures(void)
+{
+    spw_serve_control_forget();
+    spw_serve_share_forget();
+    spw_record_forget();
+    return spw_stats_forget() && spw_setup_sites_forget();
+}
+
 static void child(void)
 {
     if (is_drivers_own()) {
@@ -62,7 +77,7 @@ static void child(void)
     spw_migrate_barrier_reset();
     spw_track_lease_reset();
     /* Before the pools are closed, since closing changes counters: the parent's must not change. */
-    if (!spw_track_ops.forget()) {
+    if (!forget_figures()) {
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
     }
@@ -84,7 +99,7 @@ static void child(void)
     spw_track_mappings_reset();
     spw_ipc_server_forget();
     spw_serve_imports_reset();
-    (void)spw_track_ops.forget(); /* the counts of closing */
+    (void)forget_figures(); /* the counts of closing */
 }
 
 void spw_intercept_fork_watch(void)

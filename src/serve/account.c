@@ -7,6 +7,7 @@
 #include "record/record.h"
 #include "serve/oom.h"
 #include "serve/page_locked.h"
+#include "stats/file.h"
 #include "track/device.h"
 #include "track/indirect.h"
 #include "track/spill.h"
@@ -244,7 +245,7 @@ static void refuse(struct spw_oom *oom, enum spw_err err)
         if (new_site) {
             spw_serve_oom_report(oom);
         }
-        spw_track_ops.report();
+        (void)spw_stats_write(spw_process.stats);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "torch/place.h"
 
+#include "setup/mode.h"
 #include "track/process.h"
 
 #include <string.h>
@@ -40,5 +41,5 @@ void spw_torch_place_take_out(const struct spw_torch_library *library)
     put(library, library->table);
     spw_process.torch.why = "its allocator does not answer as this version's should";
     atomic_store(&spw_process.torch.state, SPW_TORCH_SEGMENTS);
-    spw_track_ops.note_mode();
+    spw_setup_mode_note();
 }

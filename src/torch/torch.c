@@ -1,5 +1,6 @@
 #include "torch/torch.h"
 
+#include "setup/mode.h"
 #include "torch/functions.h"
 #include "torch/place.h"
 #include "track/process.h"
@@ -67,7 +68,7 @@ static void decide(const struct spw_torch_library *library, enum spw_torch_found
             put_in_place(library, wanted);
         }
     }
-    spw_track_ops.note_mode();
+    spw_setup_mode_note();
 }
 
 void spw_torch_look(void)

@@ -30,13 +30,6 @@ struct spw_track_ops {
     bool (*ask_others)(struct spw_device *device, uint64_t bytes);
     /* CUDA was initialised, or PyTorch allocates: looks for its allocator. No lock. */
     void (*look)(void);
-    /* PyTorch's allocator was found, or given up: says the mode again if it is another one. */
-    void (*note_mode)(void);
-    /* Writes the statistics file. No lock. */
-    void (*report)(void);
-    /* In a child after fork: detaches from the parent's statistics. False when the child has no
-     * memory for its own: it must not change a figure. */
-    bool (*forget)(void);
 };
 
 extern const struct spw_track_ops spw_track_ops;

@@ -22,10 +22,10 @@ BELOW = {
     "backend": "common pool driver",
     "track": "common driver pool callsite policy stats record migrate backend",
     "device": "common driver pool callsite policy stats record migrate backend track",
-    "serve": "common driver pool callsite policy stats record migrate ipc track device",
-    "torch": "common driver pool callsite policy stats record migrate ipc track serve",
-    "intercept": "common driver callsite policy stats record migrate ipc track serve",
     "setup": "common driver callsite stats record migrate track",
+    "serve": "common driver pool callsite policy stats record migrate ipc track device",
+    "torch": "common driver pool callsite policy stats record migrate ipc track serve setup",
+    "intercept": "common driver callsite policy stats record migrate ipc track serve setup",
     "preload": "common driver pool callsite policy stats record migrate ipc backend track device "
                "serve torch intercept setup",
     "gpu": "common",
