@@ -145,6 +145,12 @@ bool spw_pool_owns(const struct spw_pool *pool, uint64_t address);
 /* Finds the live block that contains `address`; false when there is none. */
 bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block);
 
+/* Calls `visit` for each run of addresses that has memory and is under no block. It is called with
+ * the pool's lock, so it must not call the pool. */
+void spw_pool_each_free(struct spw_pool *pool,
+                        void (*visit)(uint64_t address, uint64_t bytes, void *context),
+                        void *context);
+
 /* Returns how many bytes from `address`, which is in memory of the pool, are in one tier; at most
  * `most`. True of memory that a block has as long as nothing moves. */
 uint64_t spw_pool_run(struct spw_pool *pool, uint64_t address, uint64_t most);

@@ -57,6 +57,23 @@ bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *re
     return found;
 }
 
+void spw_pool_each_free(struct spw_pool *pool,
+                        void (*visit)(uint64_t address, uint64_t bytes, void *context),
+                        void *context)
+{
+    spw_lock(&pool->lock);
+    for (int i = 0; i < SPW_HEAP_COUNT; i++) {
+        const struct spw_extent *extent = pool->space.heaps[i].first;
+
+        for (; extent != NULL; extent = extent->next) {
+            if (extent->kind == SPW_EXTENT_FREE) {
+                visit(extent->address, extent->bytes, context);
+            }
+        }
+    }
+    spw_unlock(&pool->lock);
+}
+
 enum spw_err spw_pool_refresh_access(struct spw_pool *pool)
 {
     enum spw_err err = SPW_OK;

@@ -137,6 +137,18 @@ void spw_serve_direct_reset_peak(int device)
     }
 }
 
+void spw_serve_direct_each_free(int device,
+                                void (*visit)(uint64_t address, uint64_t bytes, void *context),
+                                void *context)
+{
+    struct spw_pool *pool = enter(device);
+
+    if (pool != NULL) {
+        spw_pool_each_free(pool, visit, context);
+        spw_track_lease_leave();
+    }
+}
+
 bool spw_serve_direct_share(int device, uint64_t address, CUipcMemHandle *ret_handle)
 {
     CUresult result = CUDA_ERROR_INVALID_VALUE;

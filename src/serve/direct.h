@@ -41,5 +41,10 @@ void spw_serve_direct_make_room(int device, uint64_t bytes);
 /* Restarts the measurement of what a device's pool has reserved at most. */
 void spw_serve_direct_reset_peak(int device);
 
+/* spw_pool_each_free of a device's pool. */
+void spw_serve_direct_each_free(int device,
+                                void (*visit)(uint64_t address, uint64_t bytes, void *context),
+                                void *context);
+
 /* The handle by which another process can map a block; false when it cannot be shared. */
 bool spw_serve_direct_share(int device, uint64_t address, CUipcMemHandle *ret_handle);

@@ -1,44 +1,76 @@
 #include "torch/snapshot.h"
 
+#include "serve/direct.h"
 #include "torch/tensors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The tensors of one moment. */
-struct list {
-    struct spw_torch_tensor *tensors;
-    size_t count, capacity;
+/* Memory of the pool at one moment: tensors, and runs without one. */
+struct piece {
+    uint64_t address, bytes;
+    uint64_t asked; /* 0: it is free */
+    int device;
+    void *stream;
 };
 
-static void add(const struct spw_torch_tensor *tensor, void *context)
-{
-    struct list *list = context;
+struct list {
+    struct piece *pieces; /* NULL: they are counted only */
+    size_t count, capacity;
+    int device; /* whose free memory is added */
+};
 
-    if (list->count < list->capacity) {
-        list->tensors[list->count++] = *tensor;
+static void add(struct list *list, const struct piece *piece)
+{
+    if (list->pieces != NULL && list->count < list->capacity) {
+        list->pieces[list->count] = *piece;
+    }
+    list->count += list->pieces == NULL || list->count < list->capacity;
+}
+
+static void add_tensor(const struct spw_torch_tensor *tensor, void *context)
+{
+    add(context, &(struct piece){.address = tensor->address,
+                                 .bytes = tensor->bytes,
+                                 .asked = tensor->asked,
+                                 .device = tensor->device,
+                                 .stream = tensor->order.stream.handle});
+}
+
+static void add_free(uint64_t address, uint64_t bytes, void *context)
+{
+    const struct list *list = context;
+
+    add(context, &(struct piece){.address = address, .bytes = bytes, .device = list->device});
+}
+
+static void add_all(struct list *list)
+{
+    list->count = 0;
+    spw_torch_tensors_each(add_tensor, list);
+    for (list->device = 0; list->device < spw_process.device_count; list->device++) {
+        spw_serve_direct_each_free(list->device, add_free, list);
     }
 }
 
-static void describe(const struct spw_torch_library *library, const struct spw_torch_tensor *tensor,
+static void describe(const struct spw_torch_library *library, const struct piece *piece,
                      struct spw_torch_segment_info *ret_segment)
 {
     struct spw_torch_block_info *block = library->new_memory(sizeof(*block));
+    bool used = piece->asked > 0;
 
-    *block = (struct spw_torch_block_info){.bytes = tensor->bytes,
-                                           .requested_bytes = tensor->asked,
-                                           .allocated = true,
-                                           .active = true};
+    *block = (struct spw_torch_block_info){
+        .bytes = piece->bytes, .requested_bytes = piece->asked, .allocated = used, .active = used};
     *ret_segment = (struct spw_torch_segment_info){
-        .device = (int8_t)tensor->device,
+        .device = (int8_t)piece->device,
         .registrations = -1,
-        .address = tensor->address,
-        .total_bytes = tensor->bytes,
-        .requested_bytes = tensor->asked,
-        .allocated_bytes = tensor->bytes,
-        .active_bytes = tensor->bytes,
-        .stream = tensor->order.stream.handle,
-        .is_large = tensor->bytes > SPW_TORCH_SMALL_MOST,
+        .address = piece->address,
+        .total_bytes = piece->bytes,
+        .requested_bytes = piece->asked,
+        .allocated_bytes = used ? piece->bytes : 0,
+        .active_bytes = used ? piece->bytes : 0,
+        .stream = piece->stream,
+        .is_large = piece->bytes > SPW_TORCH_SMALL_MOST,
         .blocks = {block, block + 1, block + 1},
     };
 }
@@ -67,20 +99,19 @@ static struct spw_torch_segment_info *grow(const struct spw_torch_library *libra
 void spw_torch_snapshot_add(const struct spw_torch_library *library,
                             struct spw_torch_snapshot *snapshot)
 {
-    struct list list = {.capacity = spw_torch_tensors_count()};
     struct spw_torch_segment_info *segments;
+    struct list list = {0};
 
-    if (list.capacity == 0) {
+    add_all(&list);
+    list.capacity = list.count;
+    list.pieces = list.count > 0 ? malloc(list.count * sizeof(*list.pieces)) : NULL;
+    if (list.pieces == NULL) {
         return;
     }
-    list.tensors = malloc(list.capacity * sizeof(*list.tensors));
-    if (list.tensors == NULL) {
-        return;
-    }
-    spw_torch_tensors_each(add, &list);
+    add_all(&list); /* what came in between is left out where there is no room for it */
     segments = grow(library, &snapshot->segments, list.count);
     for (size_t i = 0; i < list.count; i++) {
-        describe(library, &list.tensors[i], &segments[i]);
+        describe(library, &list.pieces[i], &segments[i]);
     }
-    free(list.tensors);
+    free(list.pieces);
 }

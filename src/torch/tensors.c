@@ -116,16 +116,6 @@ void spw_torch_tensors_each(void (*visit)(const struct spw_torch_tensor *tensor,
     spw_unlock(&spw_locks.tensors);
 }
 
-size_t spw_torch_tensors_count(void)
-{
-    size_t count;
-
-    spw_lock(&spw_locks.tensors);
-    count = tensors.by_address.count;
-    spw_unlock(&spw_locks.tensors);
-    return count;
-}
-
 /* ---- other streams ---- */
 
 static bool is_used_on(const struct record *record, const struct spw_stream *stream)

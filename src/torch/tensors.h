@@ -42,6 +42,3 @@ bool spw_torch_tensors_settle(bool wait);
 /* Calls `visit` for each tensor, under the lock. */
 void spw_torch_tensors_each(void (*visit)(const struct spw_torch_tensor *tensor, void *context),
                             void *context);
-
-/* The number of tensors. */
-size_t spw_torch_tensors_count(void);

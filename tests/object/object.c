@@ -322,6 +322,7 @@ static int by_size(const void *a, const void *b)
     return (first->total_bytes > second->total_bytes) - (first->total_bytes < second->total_bytes);
 }
 
+/* Unused segments differ: the fake allocator has no cache. */
 static void show_segments(const char *which, uint64_t pool)
 {
     union {
@@ -329,6 +330,7 @@ static void show_segments(const char *which, uint64_t pool)
         char room[256];
     } all = {.room = {0}};
     struct spw_torch_segment_info *segments;
+    uint64_t unused = 0;
     size_t count;
 
     (void)SLOT(SNAPSHOT, void *, void *, void *, struct spw_torch_pool_id,
@@ -338,10 +340,16 @@ static void show_segments(const char *which, uint64_t pool)
     qsort(segments, count, sizeof(*segments), by_size);
     printf("%s:", which);
     for (size_t i = 0; i < count; i++) {
-        printf(" %" PRIu64 " (%" PRIu64 ")", segments[i].total_bytes, segments[i].requested_bytes);
+        if (segments[i].requested_bytes > 0) {
+            printf(" %" PRIu64 " (%" PRIu64 ")", segments[i].total_bytes,
+                   segments[i].requested_bytes);
+        } else {
+            unused += segments[i].total_bytes;
+        }
         fake_delete(segments[i].blocks.begin);
     }
     printf("\n");
+    fprintf(stderr, "unused in %s: %" PRIu64 "\n", which, unused);
     fake_delete(segments);
 }
 

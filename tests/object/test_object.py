@@ -65,7 +65,10 @@ class Object(fakes.Case):
         self.check_case("captured", tensors=2, segments=1)
 
     def test_snapshot(self):
-        self.check_case("snapshots", tensors=2, segments=1)
+        """With what is used, the pool's free memory makes two chunks full, until it is trimmed."""
+        err = self.check_case("snapshots", tensors=2, segments=1).stderr
+        self.assertIn(f"unused in all: {3 * MIB - 1024 - 3072}\n", err)
+        self.assertIn("unused in none: 0\n", err)
 
     def test_refusal(self):
         """One refusal for the program is one report, and one in the books unless spilling is off:

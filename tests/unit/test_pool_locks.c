@@ -144,6 +144,13 @@ static void record(struct world *w)
     (void)spw_pool_fence_record(w->pool, NULL, &fence);
 }
 
+static void visit_free(uint64_t address, uint64_t bytes, void *context)
+{
+    (void)address;
+    (void)bytes;
+    (void)context;
+}
+
 #define CALLS(X)                                                                                   \
     X(alloc, alloc(w))                                                                             \
     X(free, spw_pool_free(w->pool, w->block, &stream_a))                                           \
@@ -153,6 +160,7 @@ static void record(struct world *w)
     X(forget_context, spw_pool_forget_context(w->pool, w))                                         \
     X(find, find(w))                                                                               \
     X(run, spw_pool_run(w->pool, w->block, GRANULE))                                               \
+    X(each_free, spw_pool_each_free(w->pool, visit_free, NULL))                                    \
     X(usage, usage(w))                                                                             \
     X(reset_ordered_peak, spw_pool_reset_ordered_peak(w->pool))                                    \
     X(reset_reserved_peak, spw_pool_reset_reserved_peak(w->pool))                                  \

@@ -382,6 +382,36 @@ static void test_run(void **state)
     pool_close(&f);
 }
 
+static void add_up(uint64_t address, uint64_t bytes, void *context)
+{
+    uint64_t *sums = context;
+
+    sums[0] += address;
+    sums[1] += bytes;
+}
+
+/* Free memory is where a block was; addresses without memory are not. */
+static void test_each_free(void **state)
+{
+    uint64_t first, second, sums[2] = {0, 0};
+
+    open_tiers();
+    spw_pool_each_free(f.pool, add_up, sums);
+    assert_int_equal(sums[1], 0);
+    first = pool_alloc(&f, 4 * GRANULE, &stream_a);
+    second = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    pool_free(&f, first, &stream_a);
+    spw_pool_each_free(f.pool, add_up, sums);
+    assert_int_equal(sums[0], first);
+    assert_int_equal(sums[1], 4 * GRANULE);
+    pool_free(&f, second, &stream_a);
+    assert_int_equal(spw_pool_trim(f.pool, 0), 6 * GRANULE);
+    sums[1] = 0;
+    spw_pool_each_free(f.pool, add_up, sums);
+    assert_int_equal(sums[1], 0);
+    pool_close(&f);
+}
+
 /* ---- what lies on the host ---- */
 
 static struct spw_move_place places[SPW_MOVE_GRANULES];
@@ -488,7 +518,7 @@ int main(void)
         cmocka_unit_test(test_chunks),        cmocka_unit_test(test_placed_and_lazy),
         cmocka_unit_test(test_room),          cmocka_unit_test(test_numbered_heaps),
         cmocka_unit_test(test_each_large),    cmocka_unit_test(test_large_range),
-        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_run),           cmocka_unit_test(test_each_free),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

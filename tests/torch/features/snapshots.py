@@ -327,6 +327,18 @@ def snapshot_keys():
     return {"segment": sorted(segment), "block": sorted(segment["blocks"][0]), "kept": x.numel()}
 
 
+@feature("_snapshot with free memory")
+def snapshot_of_free_memory():
+    import torch
+    kept, freed = megabytes(8), megabytes(4)
+    del freed
+    segments = torch.cuda.memory._snapshot()["segments"]
+    states = {block["state"] for segment in segments for block in segment["blocks"]}
+    return {"states": sorted(states), "kept": kept.numel(),
+            "adds up": sum(segment["total_size"] for segment in segments) ==
+            torch.cuda.memory_reserved()}
+
+
 @feature("_snapshot with blocks that wait for another stream")
 def snapshot_of_waiting_blocks():
     import torch
