@@ -10,9 +10,9 @@
 #include "driver/driver.h"
 #include "track/call.h"
 
-#define SPW_DECLARE_HANDLER(symbol, ...)        __typeof__(symbol) spw_serve_##symbol;
-#define SPW_DECLARE_HANDLER_ALWAYS(symbol, ...) SPW_DECLARE_HANDLER(symbol)
-#define SPW_DECLARE_DRIVER(symbol, ...)         /* no handler */
+#define SPW_DECLARE_HANDLER(symbol, parameters)        __typeof__(symbol) spw_serve_##symbol;
+#define SPW_DECLARE_HANDLER_ALWAYS(symbol, parameters) SPW_DECLARE_HANDLER(symbol, parameters)
+#define SPW_DECLARE_DRIVER(symbol, parameters)         /* no handler */
 #define SPW_DECLARE_CALL(symbol, parameters)                                                       \
     CUresult spw_serve_##symbol(struct spw_call *call, SPW_BARE parameters);
 #define SPW_DECLARE_ON_STREAM(symbol, parameters)  SPW_DECLARE_CALL(symbol, parameters)
