@@ -1,6 +1,6 @@
 /* libspillway.so: the only file that knows every folder. It says what is called when CUDA is
- * initialised, a device is first used, and a child is forked. When the object is loaded it only
- * notes the folder (common/start.h). */
+ * initialised and a device is first used. When the object is loaded it only notes the folder
+ * (common/start.h). */
 #include "device/open.h"
 #include "intercept/entry.h"
 #include "intercept/fork.h"

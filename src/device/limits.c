@@ -3,11 +3,18 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/options.h"
 #include "common/size.h"
 #include "device/host_budget.h"
 
-static const uint64_t least_room = UINT64_C(512) << 20;
+/* What is left of `bytes` beside the room for memory outside the pool. */
+static uint64_t beside_room(uint64_t bytes)
+{
+    uint64_t room = spw_max(bytes / 50, UINT64_C(512) << 20);
+
+    return bytes > room ? bytes - room : bytes;
+}
 
 /* A size as the user wrote it; a plain number of bytes, as the launcher writes it, with a unit. */
 static const char *text_of(enum spw_option number, const struct spw_option_value *option,
@@ -23,17 +30,12 @@ uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_devi
 {
     static bool told[SPW_DEVICES_MAX]; /* by ordinal; under spw_locks.process */
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_LIMIT, NULL, 0);
-    uint64_t room = free / 50 > least_room ? free / 50 : least_room;
-    uint64_t most = free > room ? free - room : free;
+    /* What other processes hold does not reduce the limit of one that shares. */
+    bool shared = spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0).set;
+    uint64_t most = driver->simulated != NULL ? total : beside_room(shared ? total : free);
     uint64_t limit = spw_option_bytes(&option, total);
     char asked[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
 
-    if (driver->simulated != NULL) {
-        most = total;
-    } else if (spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0).set) {
-        room = total / 50 > least_room ? total / 50 : least_room;
-        most = total > room ? total - room : total;
-    }
     if (!option.set) {
         return most;
     }
@@ -43,7 +45,7 @@ uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_devi
                        text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
                        spw_size_text(most, taken));
     }
-    return limit < most ? limit : most;
+    return spw_min(limit, most);
 }
 
 static bool may_spill(void)

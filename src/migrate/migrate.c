@@ -442,9 +442,9 @@ void spw_migrate_give_up(struct spw_migrate *tier)
 
 /* ---- pauses ---- */
 
-/* Moves blocks until none is left that may move, as much has moved as there was, or one attempt
- * fails. A program that goes on makes new blocks meanwhile: without an end they would be moved as
- * long as it makes some. */
+/* Moves blocks until none is left that may move, or an attempt fails. It moves at most as many
+ * bytes as there were at the beginning: otherwise a program that goes on could keep it busy for
+ * ever with new blocks. */
 static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to,
                              const struct spw_block_filter *only, uint64_t wait_ns,
                              uint64_t *ret_bytes)

@@ -137,7 +137,7 @@ tell_tier(struct spw_migrate *tier, const struct spw_call *call, const struct sp
     }
 }
 
-/* Tells those who want to know of it. */
+/* A block was made: the tier and the recording learn of it. */
 static inline void announce(const struct spw_call *call, const struct spw_result *result)
 {
     struct spw_migrate *tier = spw_track_call_tier(call);
@@ -145,7 +145,7 @@ static inline void announce(const struct spw_call *call, const struct spw_result
     if (SPW_UNLIKELY(tier != NULL)) {
         tell_tier(tier, call, result);
     }
-    if (spw_track_call_is_recorded(call) && !result->uncounted) {
+    if (call->recorded && !result->uncounted) {
         record(call, result);
     }
     spw_stats_grant(call->device->refusal, call->asked.bytes);
@@ -315,64 +315,65 @@ static CUresult record_ordered(struct spw_call *call, CUresult result, const CUd
     return call->device != NULL ? record_result(call, result, address) : result;
 }
 
-CUresult spw_serve_cuMemAllocAsync(struct spw_call *call, CUdeviceptr *dptr, size_t bytesize,
-                                   CUstream hStream)
+/* `real` is the driver's function of the call. */
+static inline CUresult alloc_async(struct spw_call *call, CUdeviceptr *dptr, size_t bytes,
+                                   CUstream stream, __typeof__(cuMemAllocAsync) *real)
 {
     CUresult result;
 
-    if (SPW_LIKELY(serve_ordered(call, dptr, bytesize, NULL, &result))) {
+    if (SPW_LIKELY(serve_ordered(call, dptr, bytes, NULL, &result))) {
         return result;
     }
-    SPW_FORWARD(result, call->driver->cuMemAllocAsync(dptr, bytesize, hStream));
+    SPW_FORWARD(result, real(dptr, bytes, stream));
     return record_ordered(call, result, dptr);
+}
+
+CUresult spw_serve_cuMemAllocAsync(struct spw_call *call, CUdeviceptr *dptr, size_t bytesize,
+                                   CUstream hStream)
+{
+    return alloc_async(call, dptr, bytesize, hStream, call->driver->cuMemAllocAsync);
 }
 
 CUresult spw_serve_cuMemAllocAsync_ptsz(struct spw_call *call, CUdeviceptr *dptr, size_t bytesize,
                                         CUstream hStream)
 {
+    return alloc_async(call, dptr, bytesize, hStream, call->driver->cuMemAllocAsync_ptsz);
+}
+
+static CUresult alloc_from_pool(struct spw_call *call, CUdeviceptr *dptr, size_t bytes,
+                                CUmemoryPool pool, CUstream stream,
+                                __typeof__(cuMemAllocFromPoolAsync) *real)
+{
     CUresult result;
 
-    if (serve_ordered(call, dptr, bytesize, NULL, &result)) {
+    if (pool == NULL) {
+        return real(dptr, bytes, pool, stream);
+    }
+    if (serve_ordered(call, dptr, bytes, pool, &result)) {
         return result;
     }
-    SPW_FORWARD(result, call->driver->cuMemAllocAsync_ptsz(dptr, bytesize, hStream));
+    SPW_FORWARD(result, real(dptr, bytes, pool, stream));
     return record_ordered(call, result, dptr);
 }
 
 CUresult spw_serve_cuMemAllocFromPoolAsync(struct spw_call *call, CUdeviceptr *dptr,
                                            size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
-    CUresult result;
-
-    if (pool == NULL) {
-        return call->driver->cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
-    }
-    if (serve_ordered(call, dptr, bytesize, pool, &result)) {
-        return result;
-    }
-    SPW_FORWARD(result, call->driver->cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream));
-    return record_ordered(call, result, dptr);
+    return alloc_from_pool(call, dptr, bytesize, pool, hStream,
+                           call->driver->cuMemAllocFromPoolAsync);
 }
 
 CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(struct spw_call *call, CUdeviceptr *dptr,
                                                 size_t bytesize, CUmemoryPool pool,
                                                 CUstream hStream)
 {
-    CUresult result;
-
-    if (pool == NULL) {
-        return call->driver->cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
-    }
-    if (serve_ordered(call, dptr, bytesize, pool, &result)) {
-        return result;
-    }
-    SPW_FORWARD(result, call->driver->cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream));
-    return record_ordered(call, result, dptr);
+    return alloc_from_pool(call, dptr, bytesize, pool, hStream,
+                           call->driver->cuMemAllocFromPoolAsync_ptsz);
 }
 
 /* ---- free ---- */
 
-/* spw_serve_free_block. */
+/* spw_serve_free_block, inlined into the handlers. */
 static inline CUresult free_block(const struct spw_call *call, CUdeviceptr address)
 {
     const struct spw_stream *stream = call->asked.stream;
@@ -383,7 +384,7 @@ static inline CUresult free_block(const struct spw_call *call, CUdeviceptr addre
         spw_migrate_freed(tier, address);
         spw_track_indirect_freed(address);
     }
-    if (spw_track_call_is_recorded(call)) {
+    if (call->recorded) {
         spw_record_free(call->device->ordinal, stream != NULL ? stream->id : 0, address);
     }
     if (SPW_UNLIKELY(atomic_load_explicit(&spw_ipc_exports, memory_order_relaxed) > 0)) {
@@ -416,9 +417,16 @@ CUresult spw_serve_cuMemFree_v2(struct spw_call *call, CUdeviceptr dptr)
 }
 
 /* Frees a block of ours in the order of a stream; when the stream is unknown, in the order of the
- * whole device, which is later. */
-static inline CUresult free_ordered(const struct spw_call *call, CUdeviceptr address)
+ * whole device, which is later. `real` is the driver's function of the call, for other memory. */
+static inline CUresult free_async(const struct spw_call *call, CUdeviceptr address, CUstream stream,
+                                  __typeof__(cuMemFreeAsync) *real)
 {
+    struct spw_passed_free passed;
+
+    if (SPW_UNLIKELY(call->device == NULL)) {
+        spw_serve_account_free_begin(address, &passed);
+        return spw_serve_account_free_end(&passed, real(address, stream));
+    }
     if (SPW_UNLIKELY(call->unusable != CUDA_SUCCESS)) {
         return call->unusable;
     }
@@ -431,22 +439,10 @@ static inline CUresult free_ordered(const struct spw_call *call, CUdeviceptr add
 
 CUresult spw_serve_cuMemFreeAsync(struct spw_call *call, CUdeviceptr dptr, CUstream hStream)
 {
-    struct spw_passed_free passed;
-
-    if (call->device != NULL) {
-        return free_ordered(call, dptr);
-    }
-    spw_serve_account_free_begin(dptr, &passed);
-    return spw_serve_account_free_end(&passed, call->driver->cuMemFreeAsync(dptr, hStream));
+    return free_async(call, dptr, hStream, call->driver->cuMemFreeAsync);
 }
 
 CUresult spw_serve_cuMemFreeAsync_ptsz(struct spw_call *call, CUdeviceptr dptr, CUstream hStream)
 {
-    struct spw_passed_free passed;
-
-    if (call->device != NULL) {
-        return free_ordered(call, dptr);
-    }
-    spw_serve_account_free_begin(dptr, &passed);
-    return spw_serve_account_free_end(&passed, call->driver->cuMemFreeAsync_ptsz(dptr, hStream));
+    return free_async(call, dptr, hStream, call->driver->cuMemFreeAsync_ptsz);
 }

@@ -111,6 +111,7 @@ void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint
         (void)spw_serve_free_block(
             &(struct spw_call){.device = &spw_process.devices[device],
                                .pool = pool,
+                               .recorded = spw_record_active(),
                                .asked.stream = order != NULL ? present(device, order) : NULL},
             address);
         spw_track_lease_leave();

@@ -70,11 +70,6 @@ static struct share {
     _Atomic uint64_t besides_ns; /* when it was asked */
 } shares[SPW_DEVICES_MAX];
 
-bool spw_serve_share_is_on(void)
-{
-    return spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0).set;
-}
-
 /* ---- the file ---- */
 
 static bool is_name(const char *name)

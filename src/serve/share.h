@@ -23,9 +23,6 @@ void spw_serve_share_join(void);
 /* In a child after fork: it has joined nothing. */
 void spw_serve_share_forget(void);
 
-/* True with the option: the limit is not reduced by memory that others hold. */
-bool spw_serve_share_is_on(void);
-
 /* The device is full: asks the others for `bytes`, as far as this process has less than its share.
  * True when memory was freed. Waits at most a few seconds. No lock but a lease. */
 bool spw_serve_share_ask(struct spw_device *device, uint64_t bytes);

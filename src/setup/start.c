@@ -57,7 +57,7 @@ void spw_setup_settings(struct spw_process *process)
     if (process->mode == SPW_MODE_OBSERVE || process->check) {
         atomic_store(&process->unusual, true);
     }
-    if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
+    if (process->mode == SPW_MODE_OBSERVE && atomic_load(&process->policy.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
     }
     /* For moves, and for blocks that other processes map. It also tells which call is inside
@@ -73,7 +73,7 @@ void spw_setup_statistics(struct spw_process *process)
     struct spw_driver *driver = atomic_load(&process->driver);
     struct spw_stats *stats;
 
-    stats = spw_process.stats = spw_stats_create();
+    stats = process->stats = spw_stats_create();
     stats->simulated = driver->simulated != NULL;
     spw_setup_sites(process->device_count);
     for (int i = 0; i < SPW_CALL_COUNT; i++) {

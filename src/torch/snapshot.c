@@ -1,12 +1,13 @@
 #include "torch/snapshot.h"
 
+#include "common/minmax.h"
 #include "serve/direct.h"
 #include "torch/tensors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory of the pool at one moment: tensors, and runs without one. */
+/* Memory of the pool: a tensor, or a run that is free. */
 struct piece {
     uint64_t address, bytes;
     uint64_t asked; /* 0: it is free */
@@ -15,41 +16,86 @@ struct piece {
 };
 
 struct list {
-    struct piece *pieces; /* NULL: they are counted only */
+    struct piece *pieces; /* room for `capacity`; those that find none are counted only */
     size_t count, capacity;
-    int device; /* whose free memory is added */
+    int device; /* whose memory is added */
+    bool has_tensors;
 };
 
 static void add(struct list *list, const struct piece *piece)
 {
-    if (list->pieces != NULL && list->count < list->capacity) {
+    if (list->count < list->capacity) {
         list->pieces[list->count] = *piece;
     }
-    list->count += list->pieces == NULL || list->count < list->capacity;
+    list->count++;
 }
 
 static void add_tensor(const struct spw_torch_tensor *tensor, void *context)
 {
-    add(context, &(struct piece){.address = tensor->address,
-                                 .bytes = tensor->bytes,
-                                 .asked = tensor->asked,
-                                 .device = tensor->device,
-                                 .stream = tensor->order.stream.handle});
+    struct list *list = context;
+
+    if (tensor->device == list->device) {
+        add(list, &(struct piece){.address = tensor->address,
+                                  .bytes = tensor->bytes,
+                                  .asked = tensor->asked,
+                                  .device = tensor->device,
+                                  .stream = tensor->order.stream.handle});
+    }
 }
 
+static void add_tensors(struct list *list)
+{
+    if (!list->has_tensors) {
+        list->has_tensors = true;
+        spw_torch_tensors_each(add_tensor, list);
+    }
+}
+
+/* Tensors are added with the pool's lock, under which none of them becomes free memory: a tensor is
+ * taken out before its block is freed, and entered after it was made. */
 static void add_free(uint64_t address, uint64_t bytes, void *context)
 {
-    const struct list *list = context;
+    struct list *list = context;
 
-    add(context, &(struct piece){.address = address, .bytes = bytes, .device = list->device});
+    add_tensors(list);
+    add(list, &(struct piece){.address = address, .bytes = bytes, .device = list->device});
 }
 
 static void add_all(struct list *list)
 {
     list->count = 0;
-    spw_torch_tensors_each(add_tensor, list);
     for (list->device = 0; list->device < spw_process.device_count; list->device++) {
+        list->has_tensors = false;
         spw_serve_direct_each_free(list->device, add_free, list);
+        add_tensors(list);
+    }
+}
+
+/* True if the native allocator had a segment there when it was asked, and gave it back since. */
+static bool was_native(const struct spw_torch_vector *segments, const struct piece *piece)
+{
+    const struct spw_torch_segment_info *end = segments->end;
+
+    for (const struct spw_torch_segment_info *at = segments->begin; at < end; at++) {
+        if (at->address < piece->address + piece->bytes &&
+            piece->address < at->address + at->total_bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Leaves out memory that came since it was counted, and free runs that are in the list of native
+ * segments already. */
+static void leave_out(struct list *list, const struct spw_torch_vector *segments)
+{
+    size_t count = spw_min(list->count, list->capacity);
+
+    list->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (list->pieces[i].asked > 0 || !was_native(segments, &list->pieces[i])) {
+            list->pieces[list->count++] = list->pieces[i];
+        }
     }
 }
 
@@ -108,7 +154,8 @@ void spw_torch_snapshot_add(const struct spw_torch_library *library,
     if (list.pieces == NULL) {
         return;
     }
-    add_all(&list); /* what came in between is left out where there is no room for it */
+    add_all(&list);
+    leave_out(&list, &snapshot->segments);
     segments = grow(library, &snapshot->segments, list.count);
     for (size_t i = 0; i < list.count; i++) {
         describe(library, &list.pieces[i], &segments[i]);

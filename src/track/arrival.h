@@ -8,6 +8,7 @@
 #pragma once
 
 #include "migrate/barrier.h"
+#include "record/record.h"
 #include "track/arguments.h"
 #include "track/call.h"
 #include "track/capture.h"
@@ -20,7 +21,7 @@
 
 /* Begins a call at the entry of a driver function, which was called from `caller`. False when it is
  * one of our own, or CUDA is not in use: the real driver answers, and the call is not to be ended.
- * *ret_call is set by the next function. */
+ * One of the functions below it fills in the call. */
 static inline bool spw_track_call_begin(const void *caller)
 {
     if (!spw_track_enter(caller)) {
@@ -35,12 +36,13 @@ static inline void spw_track_call_end(void)
     spw_track_lease_leave();
 }
 
-/* Begins the facts of a call that allocates. Field by field: gcc clears a struct of this size with
- * an instruction that takes 15 ns. */
+/* Clears a call that allocates. It does so field by field, because gcc clears a struct of this size
+ * with an instruction that takes 15 ns. */
 static inline void spw_track_call_clear(struct spw_call *ret_call)
 {
     ret_call->driver = atomic_load_explicit(&spw_process.driver, memory_order_relaxed);
     ret_call->device = NULL;
+    ret_call->pool = NULL;
     ret_call->asked.stream = NULL;
     ret_call->asked.context = NULL;
     ret_call->asked.placement = NULL;
@@ -50,8 +52,8 @@ static inline void spw_track_call_clear(struct spw_call *ret_call)
     ret_call->rule = 0;
     ret_call->caller = SPW_CALLER_OTHER;
     ret_call->kind = SPW_LEDGER_PASSED;
-    ret_call->observed = ret_call->ruled = ret_call->capturing = ret_call->denied = false;
-    ret_call->stays_on_host = ret_call->repeated = false;
+    ret_call->observed = ret_call->ruled = ret_call->recorded = ret_call->capturing = false;
+    ret_call->denied = ret_call->stays_on_host = ret_call->repeated = false;
 }
 
 /* Enters the stream, unless a capture is open and the driver forbids to use it. */
@@ -82,7 +84,8 @@ static inline void spw_track_call_on_stream(struct spw_call *ret_call, CUstream 
 /* A call that allocates in the current context, in the order of no stream. */
 void spw_track_call_in_context(struct spw_call *ret_call);
 
-/* A call that frees the block at `address`, in the order of no stream. */
+/* A call that frees the block at `address`, in the order of no stream. Sets
+ * call->asked.stream, and nothing else of the request. */
 static inline void spw_track_call_of_block(struct spw_call *ret_call, CUdeviceptr address)
 {
     ret_call->driver = atomic_load_explicit(&spw_process.driver, memory_order_relaxed);
@@ -90,6 +93,7 @@ static inline void spw_track_call_of_block(struct spw_call *ret_call, CUdevicept
     ret_call->asked.stream = NULL;
     ret_call->unusable = CUDA_SUCCESS;
     ret_call->capturing = false;
+    ret_call->recorded = spw_record_active();
 }
 
 /* Likewise, on a stream. */
@@ -107,8 +111,8 @@ static inline void spw_track_call_of_block_on(struct spw_call *ret_call, CUdevic
     }
 }
 
-/* The stream of the call is unknown: it counts as one of the current device. False when that is
- * unknown, too. */
+/* The stream of the call is unknown: takes the current device for its device. False when there is
+ * no current device. */
 bool spw_track_call_take_context(struct spw_call *call);
 
 /* ---- the request ---- */
@@ -143,6 +147,7 @@ static inline bool spw_track_call_ask(struct spw_call *call)
         return false;
     }
     call->asked.site = spw_track_site(call->asked.api);
+    call->recorded = spw_record_active();
     if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.unusual, memory_order_acquire))) {
         call->observed = spw_process.mode == SPW_MODE_OBSERVE;
         call->ruled = atomic_load(&spw_process.policy.policy) != NULL;
@@ -160,13 +165,6 @@ const char *spw_track_call_api(const struct spw_call *call);
 static inline struct spw_migrate *spw_track_call_tier(const struct spw_call *call)
 {
     return SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&call->device->tier) : NULL;
-}
-
-/* True when a recording is to learn of blocks that come and go. */
-static inline bool spw_track_call_is_recorded(const struct spw_call *call)
-{
-    (void)call;
-    return spw_record_active();
 }
 
 /* The pool has changed: checks it if that was asked for (SPILLWAY_CHECK). */

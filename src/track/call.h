@@ -17,6 +17,7 @@ struct spw_call {
     enum spw_ledger_kind kind : 8; /* how the ledger records it if it passes to the driver */
     bool observed;                 /* the driver allocates in any case (SPILLWAY_MODE=observe) */
     bool ruled;                    /* a policy is in force */
+    bool recorded;                 /* the recording learns of blocks that come and go */
     /* A capture is open that the call would become a part of, or that forbids it: the driver
      * answers. */
     bool capturing;

@@ -231,8 +231,8 @@ struct spw_process {
      * nothing is torn down with a context. */
     _Atomic bool leaving;
     enum spw_mode mode;
-    /* The mode is observe, invariants are checked, or a policy is in force; else an allocation asks
-     * for none of them. */
+    /* The mode is observe, invariants are checked, or a policy is in force. An allocation asks for
+     * each of them only if this is true. */
     _Atomic bool unusual;
     bool check;      /* SPILLWAY_CHECK: check the invariants of pools */
     bool free_waits; /* SPILLWAY_FREE_WAITS: cuMemFree waits for the device */

@@ -73,6 +73,31 @@ static inline void empty_cache(void)
     (fake_allocator, (struct spw_torch_pool_id){0, 0});
 }
 
+/* The segments of a snapshot, of one private pool or (0) of all; fake_delete ends them and their
+ * blocks. */
+static inline struct spw_torch_segment_info *segments_new(uint64_t pool, size_t *ret_count)
+{
+    union {
+        struct spw_torch_snapshot snapshot;
+        char room[256];
+    } all = {.room = {0}};
+    struct spw_torch_segment_info *segments;
+
+    (void)SLOT(SNAPSHOT, void *, void *, void *, struct spw_torch_pool_id,
+               bool)(&all, fake_allocator, (struct spw_torch_pool_id){0, pool}, true);
+    segments = all.snapshot.segments.begin;
+    *ret_count = (size_t)((struct spw_torch_segment_info *)all.snapshot.segments.end - segments);
+    return segments;
+}
+
+static inline void segments_end(struct spw_torch_segment_info *segments, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fake_delete(segments[i].blocks.begin);
+    }
+    fake_delete(segments);
+}
+
 static inline void set_history(bool on)
 {
     SLOT(RECORD_HISTORY, void, void *, bool, void *, size_t, uint64_t, uint64_t, const void *)

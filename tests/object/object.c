@@ -325,18 +325,10 @@ static int by_size(const void *a, const void *b)
 /* Unused segments differ: the fake allocator has no cache. */
 static void show_segments(const char *which, uint64_t pool)
 {
-    union {
-        struct spw_torch_snapshot snapshot;
-        char room[256];
-    } all = {.room = {0}};
-    struct spw_torch_segment_info *segments;
-    uint64_t unused = 0;
     size_t count;
+    struct spw_torch_segment_info *segments = segments_new(pool, &count);
+    uint64_t unused = 0;
 
-    (void)SLOT(SNAPSHOT, void *, void *, void *, struct spw_torch_pool_id,
-               bool)(&all, fake_allocator, (struct spw_torch_pool_id){0, pool}, true);
-    segments = all.snapshot.segments.begin;
-    count = (size_t)((struct spw_torch_segment_info *)all.snapshot.segments.end - segments);
     qsort(segments, count, sizeof(*segments), by_size);
     printf("%s:", which);
     for (size_t i = 0; i < count; i++) {
@@ -346,11 +338,10 @@ static void show_segments(const char *which, uint64_t pool)
         } else {
             unused += segments[i].total_bytes;
         }
-        fake_delete(segments[i].blocks.begin);
     }
     printf("\n");
     fprintf(stderr, "unused in %s: %" PRIu64 "\n", which, unused);
-    fake_delete(segments);
+    segments_end(segments, count);
 }
 
 static void snapshots(void)

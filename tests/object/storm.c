@@ -124,6 +124,24 @@ static void capture(struct thread *thread, uint64_t pool)
     tensor_end(&inside);
 }
 
+/* No free memory of the pool lies on another segment. Segments of the fake allocator, which have no
+ * list of blocks, may: they were listed before, and may have ended. */
+static void check_segments(void)
+{
+    size_t count;
+    struct spw_torch_segment_info *segments = segments_new(0, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        bool is_free = segments[i].requested_bytes == 0 && segments[i].blocks.begin != NULL;
+
+        for (size_t j = 0; j < count && is_free; j++) {
+            HOLD(i == j || segments[i].address + segments[i].total_bytes <= segments[j].address ||
+                 segments[j].address + segments[j].total_bytes <= segments[i].address);
+        }
+    }
+    segments_end(segments, count);
+}
+
 static void act_rarely(struct thread *thread, uint64_t pool)
 {
     union stats stats;
@@ -153,6 +171,9 @@ static void act_rarely(struct thread *thread, uint64_t pool)
         break;
     case 4:
         SLOT(RESET_PEAK_STATS, void, void *, int8_t)(fake_allocator, 0);
+        break;
+    case 5:
+        check_segments();
         break;
     default:
         get_stats(&stats);

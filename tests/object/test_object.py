@@ -65,7 +65,7 @@ class Object(fakes.Case):
         self.check_case("captured", tensors=2, segments=1)
 
     def test_snapshot(self):
-        """With what is used, the pool's free memory makes two chunks full, until it is trimmed."""
+        """Used and free memory add up to two chunks of the pool. A trim leaves no free memory."""
         err = self.check_case("snapshots", tensors=2, segments=1).stderr
         self.assertIn(f"unused in all: {3 * MIB - 1024 - 3072}\n", err)
         self.assertIn("unused in none: 0\n", err)

@@ -91,13 +91,13 @@ static void test_pause_of_an_account(void **state)
     tier_close();
 }
 
-/* As a program does that goes on during a pause: for each move there is a new block. */
+/* Acts as a program that goes on during a pause: it makes a new block after each move. */
 static void make_another(int ordinal, const struct spw_migrate_switched *switched)
 {
     static const struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .account = 2};
     struct spw_result result;
 
-    if (tier.moved++ < DEVICE / 2) { /* a pause without an end fails, too */
+    if (tier.moved++ < DEVICE / 2) { /* so that a pause without an end fails, and does not hang */
         assert_int_equal(spw_pool_alloc(tier.pool.pool,
                                         &(struct spw_request){.bytes = GRANULE,
                                                               .stream = &stream_a,
@@ -107,7 +107,7 @@ static void make_another(int ordinal, const struct spw_migrate_switched *switche
     }
 }
 
-/* No more moves than was there. */
+/* A pause moves no more bytes than there were when it began. */
 static void test_pause_beside_new_blocks(void **state)
 {
     const struct spw_block_filter second = {.account = 2};
