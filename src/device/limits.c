@@ -8,7 +8,7 @@
 #include "common/size.h"
 #include "device/host_budget.h"
 
-/* What is left of `bytes` beside the room for memory outside the pool. */
+/* `bytes` without the room for memory outside the pool. */
 static uint64_t beside_room(uint64_t bytes)
 {
     uint64_t room = spw_max(bytes / 50, UINT64_C(512) << 20);
@@ -30,7 +30,7 @@ uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_devi
 {
     static bool told[SPW_DEVICES_MAX]; /* by ordinal; under spw_locks.process */
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_LIMIT, NULL, 0);
-    /* What other processes hold does not reduce the limit of one that shares. */
+    /* Memory that other processes hold does not reduce the limit of a process that shares. */
     bool shared = spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0).set;
     uint64_t most = driver->simulated != NULL ? total : beside_room(shared ? total : free);
     uint64_t limit = spw_option_bytes(&option, total);
