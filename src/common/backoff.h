@@ -8,10 +8,9 @@
  *         }
  *     }
  *
- * The clock is first read at the first pause: a question that is answered at once costs nothing.
- * The limit is on the time that the thread had: while other threads keep it from the processor it
- * cannot ask, so a pause that lasts longer than a millisecond counts as one millisecond.
- * No locking: each waiting thread has its own struct. */
+ * A condition that holds at once costs nothing: the clock is first read at the first pause. A pause
+ * counts as at most one millisecond of the limit, since a thread that waits for a processor cannot
+ * poll. No locking: each waiting thread has its own struct. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +25,7 @@ enum { SPW_BACKOFF_FIRST_NS = 2000, SPW_BACKOFF_MOST_NS = 100000, SPW_BACKOFF_CO
 struct spw_backoff {
     uint64_t limit_ns;  /* of the whole wait, from the first pause on */
     uint64_t last_ns;   /* when the last pause began; 0 before */
-    uint64_t waited_ns; /* that count */
+    uint64_t waited_ns; /* sum of the pauses, as they count */
     uint64_t pause_ns;  /* length of the last pause; 0 before */
 };
 

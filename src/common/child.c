@@ -25,7 +25,7 @@ static const uint64_t reap_ns = UINT64_C(200) * 1000 * 1000;
 
 /* ---- the environment ---- */
 
-/* Beginnings of the variables that a helper gets, and of those among them that it does not. */
+/* Prefixes of the variables that a helper gets, and of exceptions that it does not get. */
 static const char *const wanted[] = {
     "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH=", "HOME=", "PATH=", "SPILLWAY_SIM_"};
 static const char *const unwanted[] = {"CUDA_INJECTION", "SPILLWAY_SIM_LOG=", "SPILLWAY_SIM_FAIL="};
@@ -74,8 +74,8 @@ void spw_child_keep_environment(void)
 
 /* ---- the helper and its keeper ---- */
 
-/* ThreadSanitizer answers clone() as if it were fork(): it would begin anew in the memory that is
- * the program's too. It does not know the C library's other name of it. */
+/* ThreadSanitizer intercepts clone() and handles it like fork(): it would reset its state, in
+ * memory that the child shares with the program. It does not intercept __clone. */
 #ifdef __has_feature
 #    if __has_feature(thread_sanitizer)
 #        define SANITIZE_THREAD
@@ -86,11 +86,11 @@ extern int __clone(int (*function)(void *), void *stack, int flags, void *contex
 #    define clone __clone
 #endif
 
-/* The program has a child that never executes another program, the keeper: it starts the helper,
- * waits for it and kills it when it takes too long. An exit signal of 0 would be reset by execve,
- * so that the helper itself could not be hidden. Keeper and program share their memory, and the
- * calling thread stands still until the keeper ends. An emulator such as valgrind gives each of
- * them a copy instead: the result is in memory that is shared all the same. */
+/* The keeper is a child of the program that never calls execve: it starts the helper, waits for it,
+ * and kills it after the time limit. The helper itself could not be hidden, since execve would
+ * reset its exit signal of 0. Keeper and program share their memory, and the calling thread stands
+ * still until the keeper ends. An emulator such as valgrind gives each of them a copy instead, so
+ * the result is in a shared mapping. */
 struct keeper {
     const char *const *arguments;
     int output;
@@ -99,18 +99,17 @@ struct keeper {
     struct spw_child_result *result;
 };
 
-/* Gives a file another descriptor. Like all calls about descriptors here it is made without the C
- * library, whose functions would tell a sanitizer, in the program's memory, that the program's own
- * descriptors have changed. */
+/* Gives a file another descriptor. This and all other calls about descriptors here bypass the C
+ * library: a sanitizer intercepts its functions and would record, in the program's memory, that the
+ * program's own descriptors have changed. */
 static bool redirect(int from, int to)
 {
     return from == to || syscall(SYS_dup3, from, to, 0) >= 0;
 }
 
-/* The helper, in the memory of the program. Returns the exit code when it cannot be executed.
- *
- * Where it can, the function never returns. AddressSanitizer would go on to take the bounds of its
- * variables for bounds, in memory that is something else by then. */
+/* The helper, in the memory of the program. Returns the exit code if the helper cannot be executed;
+ * on success it never returns. AddressSanitizer's marks around its variables would thus stay
+ * behind, in memory that is used again. */
 __attribute__((no_sanitize("address"))) static int be_helper(void *context)
 {
     const struct keeper *keeper = context;
@@ -123,8 +122,8 @@ __attribute__((no_sanitize("address"))) static int be_helper(void *context)
         !redirect(null, STDERR_FILENO)) {
         return CANNOT_START;
     }
-    /* A relative path in a variable, such as LD_LIBRARY_PATH, is meant from there, and leads to
-     * nothing where that is gone or may not be entered any more. */
+    /* Relative paths in variables such as LD_LIBRARY_PATH start there. They lead to nothing if that
+     * folder is gone or may no longer be entered. */
     if ((spw_start_folder() == NULL || syscall(SYS_chdir, spw_start_folder()) != 0) &&
         syscall(SYS_chdir, "/") != 0) {
         return CANNOT_START;
@@ -172,8 +171,8 @@ static int be_keeper(void *context)
     struct keeper *keeper = context;
     pid_t pid;
 
-    /* The program's handlers must not run here. sigaction() would also tell a sanitizer, in the
-     * program's memory, that there are none. */
+    /* The program's handlers must not run here. A sanitizer intercepts sigaction() and would
+     * record, in the program's memory, that the program has no handlers. */
     for (int number = 1; number < NSIG; number++) {
         (void)syscall(SYS_rt_sigaction, number, ordinary, NULL, (NSIG - 1) / 8);
     }
@@ -185,8 +184,7 @@ static int be_keeper(void *context)
     return 0;
 }
 
-/* Runs the keeper to its end, with all signals blocked: they wait for the thread or go to others.
- */
+/* Runs the keeper to its end, with all signals of the calling thread blocked. */
 static void keep(struct keeper *keeper)
 {
     const size_t stacks_bytes = 2 * (size_t)STACK_BYTES;

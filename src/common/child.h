@@ -1,11 +1,12 @@
-/* Helper processes: spillway's own command, started from somebody else's process to try what may
- * crash or hang.
+/* Helper processes: spillway's own command, started from the program to try calls that may crash or
+ * hang.
  *
  * A helper is invisible to the program: no SIGCHLD comes, wait() in the program does not return it,
  * no fork handler runs, and it is a process group of its own, so that it does not get the
- * terminal's signals. Its standard input and error are /dev/null. Its environment holds only what
- * the driver and the simulated GPU read, as it was when spw_child_keep_environment was called: the
- * program may change its own at any time. It does not outlive the program.
+ * terminal's signals. Its standard input and error are /dev/null. Its environment holds only
+ * variables that the driver and the simulated GPU read. Their values are from the call of
+ * spw_child_keep_environment, since the program may change its environment at any time. It does not
+ * outlive the program.
  *
  * Locking: none. The environment is kept once, before the first helper runs. */
 #pragma once
@@ -24,7 +25,7 @@ enum spw_child_end {
 struct spw_child_result {
     enum spw_child_end end;
     int code;                  /* exit code, or number of the signal */
-    char said[SPW_CHILD_TEXT]; /* the first line of its output, or what became of it */
+    char said[SPW_CHILD_TEXT]; /* the first line of its output, or a text about its end */
 };
 
 /* Notes the variables for helpers. Later calls do nothing. */

@@ -14,14 +14,13 @@ static inline uint64_t spw_clock_read(clockid_t clock)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Time that passes, whatever the thread does. */
+/* Elapsed time, independent of the thread's work. */
 static inline uint64_t spw_clock_ns(void)
 {
     return spw_clock_read(CLOCK_MONOTONIC);
 }
 
-/* The clock of a simulated device, in whose time the program runs; NULL: there is none. To be set
- * once, before anything is measured. */
+/* The clock of a simulated device; NULL: there is none. Set once, before anything is measured. */
 typedef unsigned long long spw_clock_source(void);
 extern spw_clock_source *_Atomic spw_clock_simulated;
 
@@ -32,14 +31,15 @@ static inline uint64_t spw_clock_simulated_or(clockid_t clock)
     return source != NULL ? source() : spw_clock_read(clock);
 }
 
-/* Time as the program sees it, for what is reported and decided about its pace; not for waiting,
- * which takes no simulated time. As slow as a driver call where that is simulated. */
+/* The clock of the simulated device, or elapsed time without one. For reports and decisions about
+ * the program's pace; not for waiting, which takes no simulated time. With a simulated device a
+ * call takes as long as a driver call. */
 static inline uint64_t spw_clock_measured_ns(void)
 {
     return spw_clock_simulated_or(CLOCK_MONOTONIC);
 }
 
-/* CPU time of the calling thread, as a part of the same time: only calls of the driver take
+/* CPU time of the calling thread; with a simulated device its clock, since only driver calls take
  * simulated time. */
 static inline uint64_t spw_clock_worked_ns(void)
 {

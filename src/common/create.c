@@ -74,7 +74,7 @@ int spw_create_nameless(const char *path, mode_t mode)
     return open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
 }
 
-/* Before Linux 6.10, to link an open file needs a privilege, or /proc. */
+/* Before Linux 6.10, linking an open file needs a privilege or /proc. */
 int spw_create_link(int fd, const char *name)
 {
     char file[64];
@@ -101,7 +101,7 @@ int spw_create_name(int fd, const char *path, char *ret_name, size_t capacity)
 
 /* ---- links ---- */
 
-/* The links of /proc are the kernel's, and lead to what has no path: pipes, terminals. */
+/* The links of /proc belong to the kernel, and may lead to files without a path, such as pipes. */
 static bool is_proc(int fd)
 {
     enum { PROC = 0x9fa0 };
@@ -121,8 +121,8 @@ static bool is_trusted(int folder, int link)
            (in.st_mode & (S_ISVTX | S_IWOTH)) == 0;
 }
 
-/* Reads the link `name` of a folder if it is to be followed. It is opened first, so that the link
- * that is judged is the one that is read. */
+/* Reads the link `name` of a folder if it is trusted. The link is opened first, so that the link
+ * that is checked is the link that is read. */
 static bool read_link(int folder, const char *name, char ret_target[PATH_MAX])
 {
     int link = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

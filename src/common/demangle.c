@@ -31,8 +31,8 @@ bool spw_demangle_find(bool load)
     if (atomic_load(&known.demangle) != NULL) {
         return true;
     }
-    /* The global scope has other C++ libraries too, but not one that a plugin was linked with. The
-     * handle stays open: the demangler must not be unloaded. */
+    /* The global scope covers other C++ libraries, but not the libraries of a plugin. The handle
+     * stays open: the demangler must not be unloaded. */
     if (keep(dlopen(NULL, RTLD_LAZY | RTLD_LOCAL)) ||
         keep(dlopen(library, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD))) {
         return true;

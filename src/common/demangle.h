@@ -15,7 +15,7 @@
 bool spw_demangle_find(bool load);
 
 /* The readable form of a mangled name, to be freed by the caller. NULL if `name` is not mangled or
- * cannot be read, if no demangler was found by then, or without memory. */
+ * cannot be read, if no demangler has been found, or without memory. */
 char *spw_demangle(const char *name);
 
 /* True if a name is mangled by the rules of C++; then it has the types of the parameters in it. */

@@ -1,4 +1,4 @@
-/* The error type of all layers of spillway. 0 is success, everything else is negative.
+/* The error type of all layers of spillway. 0 is success, errors are negative.
  *
  * An error of the driver is kept without loss as SPW_E_DRIVER - CUresult, so that the program gets
  * exactly the driver's answer. No locking: values only. */
@@ -16,7 +16,7 @@ enum spw_err {
     SPW_E_AGAIN = -6,          /* not yet: an event is pending, a capture forbids the question */
     SPW_E_UNSUPPORTED = -7,
     SPW_E_QUOTA = -8,      /* the limit of a policy's rule refuses */
-    SPW_E_NOTHING = -9,    /* nothing is there for the call to work on */
+    SPW_E_NOTHING = -9,    /* the call has nothing to work on */
     SPW_E_RANGE = -10,     /* memory for all of a range that should never be filled */
     SPW_E_DRIVER = -10000, /* SPW_E_DRIVER - CUresult */
 };
@@ -30,7 +30,7 @@ static inline enum spw_err spw_err_from_driver(int result)
     return result == 2 ? SPW_E_NO_MEMORY : (enum spw_err)(SPW_E_DRIVER - result);
 }
 
-/* Converts back to a CUresult: the driver's own, or the nearest one for our own errors. */
+/* Converts back to a CUresult: the driver's own, or the nearest one for spillway's errors. */
 int spw_err_to_driver(enum spw_err err);
 
 /* A few words for logs; static storage. */

@@ -25,8 +25,8 @@ int spw_fd_park(int fd)
     return parked;
 }
 
-/* Opens by its path the regular file that `file` stands for: for machines without /proc. Another
- * file that was put in its place meanwhile is at most opened. */
+/* Opens the regular file `file` by its path: for machines without /proc. A file that replaced it
+ * since is opened, but not returned. */
 static int open_same(const char *path, const struct stat *file)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -52,7 +52,7 @@ int spw_fd_open_regular(const char *path)
     if (file < 0) {
         return -1;
     }
-    /* Opened anew by its number: nobody can put another file in its place in between. */
+    /* Opened again by its number, so that no other file can take its place. */
     if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
         snprintf(name, sizeof(name), "/proc/self/fd/%d", file);
         fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

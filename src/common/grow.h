@@ -1,4 +1,4 @@
-/* Arrays that grow. Without memory they stay as they are, and the answer is false. No locking. */
+/* Arrays that grow. Without memory they stay unchanged, and the answer is false. No locking. */
 #pragma once
 
 #include <stdbool.h>

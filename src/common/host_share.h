@@ -1,12 +1,12 @@
-/* Which part of a block a rule's `host_share` places on the host: what the pool does, and what the
- * command predicts. Pure. */
+/* The part of a block that a rule's `host_share` places on the host, for the pool and for the
+ * command's prediction. Pure. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The granules on the host, of a block of so many bytes: the nearest whole number. */
+/* The number of granules on the host of a block of so many bytes, rounded to the nearest. */
 static inline uint64_t spw_host_share_granules(uint64_t bytes, uint32_t permille,
                                                uint64_t granule_bytes)
 {
@@ -16,8 +16,8 @@ static inline uint64_t spw_host_share_granules(uint64_t bytes, uint32_t permille
     return share < all ? share : all;
 }
 
-/* True if a granule of a block is on the host, where `host` of its `count` are: they are spread
- * evenly, and the last one is among them. */
+/* True if a granule of a block is on the host, when `host` of its `count` granules are: these are
+ * spread evenly and include the last one. */
 static inline bool spw_host_share_takes(size_t index, size_t host, size_t count)
 {
     return (index + 1) * host / count > index * host / count;

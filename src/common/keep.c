@@ -5,7 +5,7 @@
 
 enum { REMEMBERED = 1024 };
 
-static void *volatile kept[REMEMBERED]; /* else the compiler leaves it out, as nobody reads it */
+static void *volatile kept[REMEMBERED]; /* volatile: never read */
 static _Atomic unsigned count;
 
 void spw_keep_for_ever(void *memory)

@@ -1,14 +1,13 @@
-/* Calls into the dynamic loader, and into libraries that call it, which no fork may cut in two.
+/* Keeps fork out of calls into the dynamic loader, and into libraries that call it.
  *
- * The C library does not take the loader's locks around fork. A child that is forked while another
- * thread is inside dl_iterate_phdr, dlopen or an unwinder finds them held for good, and hangs where
- * it loads a library or unwinds a stack. So the object's own calls stand between spw_loader_enter
- * and spw_loader_leave, and fork waits until none is under way.
+ * The C library does not take the loader's locks around fork. If another thread is inside
+ * dl_iterate_phdr, dlopen or an unwinder at a fork, the child finds these locks held for good, and
+ * hangs when it loads a library or unwinds a stack. So the object's own calls stand between
+ * spw_loader_enter and spw_loader_leave, and fork waits until none is under way.
  *
- * Any thread. Between enter and leave a thread takes no lock of lock.def but one that is not taken
- * around fork, and does not fork. No wait lasts longer than SPW_LOADER_FORK_MS for a thread that
- * forks, and SPW_LOADER_ENTER_MS for the others: either may hold a lock of the loader that the
- * other one needs. */
+ * Any thread. Between enter and leave a thread does not fork, and takes no lock of lock.def but
+ * those of SPW_LOCK_ALONE. No wait lasts longer than SPW_LOADER_FORK_MS for a thread that forks,
+ * and SPW_LOADER_ENTER_MS for the others: either may hold a loader lock that the other needs. */
 #pragma once
 
 #include <link.h>

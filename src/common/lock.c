@@ -32,8 +32,8 @@ static const char *const names[SPW_LOCK_COUNT] = {
 /* Locks to be taken around fork, by rank. An entry is set and cleared with compare and exchange. */
 static _Atomic(struct spw_lock *) instances[SPW_LOCK_COUNT][INSTANCES];
 
-/* The locks that the thread which forks holds, in the order in which it took them. Only that thread
- * uses the list, since it holds the first lock of all. */
+/* The locks that the forking thread holds, in the order of taking. Only that thread uses the list,
+ * since it holds the first lock of all. */
 static struct spw_lock *held[SPW_LOCK_COUNT * INSTANCES];
 static size_t held_count;
 
@@ -147,7 +147,7 @@ void spw_lock_release_all(bool child)
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
     }
-    /* With the first lock of all, which is released last, the list belongs to the next thread. */
+    /* The first lock guards the list and is released last. */
     count = held_count;
     held_count = 0;
     while (count > 0) {

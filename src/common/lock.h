@@ -1,11 +1,11 @@
 /* The mutexes of the preloaded object, each with its rank in lock.def.
  *
- * Taking and releasing cost what the mutex costs. In a build without NDEBUG, a lock that is taken
- * out of order is counted and reported on stderr: a thread may take a lock only while every lock
- * that it holds has a lower rank. So is one that is released by a thread that does not hold it. The
- * program goes on all the same.
+ * Taking and releasing cost no more than the mutex. A thread may take a lock only while every lock
+ * that it holds has a lower rank. A build without NDEBUG counts, and reports on stderr, locks that
+ * are taken out of order or released by a thread that does not hold them; the program goes on.
  *
- * Around fork all of them are held, so that the child finds every structure whole. */
+ * Around fork all locks but those of SPW_LOCK_ALONE are held, so that the child finds every
+ * structure whole. */
 #pragma once
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ struct spw_lock {
     enum spw_lock_rank rank;
 };
 
-/* The locks of which there is one, ready for use: spw_lock(&spw_locks.ledger). */
+/* The single locks, ready for use: spw_lock(&spw_locks.ledger). */
 struct spw_locks {
 #define SPW_LOCK(name, guards) struct spw_lock name;
 #define SPW_LOCK_EACH(name, guards)
@@ -42,12 +42,11 @@ struct spw_locks {
 
 extern struct spw_locks spw_locks;
 
-/* Makes and ends a lock of which there are several. Caller holds a lock of a lower rank, or is the
- * only thread. */
+/* Make and end a lock of SPW_LOCK_EACH, under a lock of a lower rank or by the only thread. */
 void spw_lock_init(struct spw_lock *lock, enum spw_lock_rank rank);
 void spw_lock_fini(struct spw_lock *lock);
 
-/* The order, as far as it is checked. Any thread. */
+/* The check of the order, in builds without NDEBUG. Any thread. */
 extern _Atomic uint64_t spw_lock_disorders; /* how often it was broken */
 void spw_lock_note_taken(const struct spw_lock *lock);
 void spw_lock_note_released(const struct spw_lock *lock);
@@ -68,11 +67,11 @@ static inline void spw_unlock(struct spw_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-/* Takes the lock if nobody holds it: in any order, since nobody waits. False when somebody does. */
+/* Takes the lock if it is free, in any order, since the caller does not wait. False if not. */
 bool spw_lock_try(struct spw_lock *lock);
 
-/* Waits for a condition. Caller holds the lock, which is free meanwhile. A thread is not cancelled
- * here, since it would keep the lock. */
+/* Waits for a condition. Caller holds the lock, which is free during the wait. A thread is not
+ * cancelled here, since it would keep the lock. */
 static inline void spw_lock_wait(struct spw_lock *lock, pthread_cond_t *condition)
 {
     int cancel;
@@ -82,10 +81,9 @@ static inline void spw_lock_wait(struct spw_lock *lock, pthread_cond_t *conditio
     (void)pthread_setcancelstate(cancel, NULL);
 }
 
-/* Before fork: takes all locks in the order of their ranks, but not those that belong inside the
- * loader's lock. */
+/* Before fork: takes all locks but those of SPW_LOCK_ALONE, in the order of their ranks. */
 void spw_lock_all(void);
 
 /* After fork: releases them, in the parent and in the child. In the child the locks that were not
- * taken are made anew, since their holder is gone. */
+ * taken are initialised again, since their holder is gone. */
 void spw_lock_release_all(bool child);

@@ -14,8 +14,8 @@
 
 enum { LINE_BYTES = 1024 };
 
-/* Where messages go. A program may close every descriptor it knows and open files of its own, so
- * the log file is recognised by device and inode before each line. */
+/* The target of messages. A program may close every descriptor it knows and open files of its own,
+ * so the log file is recognised by device and inode before each line. */
 static struct {
     _Atomic int level;
     _Atomic int file; /* 0: no log file, stderr */

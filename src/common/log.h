@@ -12,9 +12,9 @@
 
 enum spw_log_level { SPW_LOG_ERROR, SPW_LOG_INFO, SPW_LOG_DEBUG };
 
-/* Sets level and target from SPILLWAY_LOG, and reports a bad value of it itself. If the path cannot
- * be opened, one line says so and messages go to stderr. Once per process; a child after fork keeps
- * its parent's settings. */
+/* Sets level and target from SPILLWAY_LOG, and reports a bad value. If the path cannot be opened,
+ * one line reports it, and messages go to stderr. Once per process; a child after fork keeps its
+ * parent's settings. */
 void spw_log_init(void);
 
 /* Returns true when messages of this level are written. Ask before an expensive message. */
@@ -24,5 +24,5 @@ bool spw_log_enabled(enum spw_log_level level);
 void spw_log(enum spw_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Writes a line that the user must see: always to stderr, whatever the level. */
+/* Writes a line that the user must see: always to stderr, at every level. */
 void spw_log_always(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -11,7 +11,7 @@ static size_t home_of(const struct spw_map *map, uint64_t key)
     return (size_t)(spw_hash_word(key) >> 32) & (map->capacity - 1);
 }
 
-/* The slot of `key`, or the free one where it would go. There is always a free one. */
+/* The slot of `key`, or the free slot for it. There is always a free slot. */
 static size_t find(const struct spw_map *map, uint64_t key)
 {
     size_t slot = home_of(map, key);

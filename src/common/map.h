@@ -29,7 +29,7 @@ bool spw_map_put(struct spw_map *map, uint64_t key, void *value);
 void *spw_map_take(struct spw_map *map, uint64_t key);
 
 /* Iterates: returns the next value and advances *cursor, which starts at 0; NULL at the end. The
- * map must not change meanwhile. */
+ * map must not change between calls. */
 void *spw_map_next(const struct spw_map *map, size_t *cursor);
 
 /* Removes every key whose value `matches`, which is called with `arg` and must not use the map. */

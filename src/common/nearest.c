@@ -21,8 +21,8 @@ static bool same_letter(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Letters inserted, left out, replaced, or swapped with their neighbour, that turn one text into
- * the other; three rows of the table are kept. Texts longer than LONGEST are never near. */
+/* The number of letters to insert, leave out, replace, or swap with their neighbour to turn one
+ * text into the other. Keeps three rows of the table. Texts longer than LONGEST are never near. */
 static size_t edit_distance(const char *from, const char *to)
 {
     uint8_t rows[3][LONGEST + 1];
@@ -60,7 +60,7 @@ static const char *skip_prefix(const char *text, size_t prefix_length)
     return text + strnlen(text, prefix_length);
 }
 
-/* As the edit distance, but a beginning of the candidate, or a longer part of it, is near. */
+/* The edit distance, but 1 for a beginning of the candidate, and 2 for a longer part of it. */
 static size_t distance_to(const char *wanted, const char *candidate)
 {
     size_t length = strlen(wanted);

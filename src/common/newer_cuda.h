@@ -1,9 +1,8 @@
-/* What cuda.h of CUDA 13 declares and older ones, back to 12.4, lack, as far as spillway uses it.
- * So the preloaded object intercepts, and the simulated driver has, the functions of CUDA 13 with
- * any header: a program may run on a newer driver than its runtime.
+/* Declarations of CUDA 13's cuda.h that spillway uses and that older headers, back to 12.4, lack.
+ * With any header the preloaded object thus intercepts the functions of CUDA 13, and the simulated
+ * driver has them: a driver may be newer than the program's runtime.
  *
- * Nothing here is code. Versions, numbers and layouts are those of the driver's binary interface.
- */
+ * Nothing here is code. Versions, numbers and layouts are from the driver's binary interface. */
 #pragma once
 
 #include <cuda.h>
@@ -11,8 +10,8 @@
 /* The version of the driver's interface that is known with any header. */
 #define SPW_NEWEST_CUDA (CUDA_VERSION < 13000 ? 13000 : CUDA_VERSION)
 
-/* A function that CUDA `since` brought: the exported symbol, and the type of pointer that
- * cudaTypedefs.h names after base and version. _PAIR: also the per-thread-stream variant. */
+/* A function that CUDA `since` introduced: the exported symbol, and its pointer type as in
+ * cudaTypedefs.h, named after base and version. _PAIR: also the per-thread-stream variant. */
 #define SPW_NEWER(symbol, base, since, params)                                                     \
     CUresult CUDAAPI symbol params;                                                                \
     typedef CUresult(CUDAAPI *PFN_##base##_v##since) params;

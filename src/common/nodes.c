@@ -53,7 +53,7 @@ static uint64_t parse_list(const char *list)
     return bits;
 }
 
-/* The nodes that the process's cpuset allows; all, where the kernel does not say. */
+/* The nodes that the process's cpuset allows; all if the kernel does not list them. */
 static uint64_t allowed(const char *root, struct file *file)
 {
     static const char name[] = "\nMems_allowed_list:";

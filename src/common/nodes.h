@@ -1,8 +1,8 @@
 /* The NUMA nodes of the machine that can hold memory for devices.
  *
  * Source: /sys/devices/system/node and the process's cpuset in /proc/self/status. Drivers crash on
- * nodes without memory (nccl#2106) and refuse those without CPUs (nccl#2190), such as the memory of
- * a GPU that is a node. No locking, no allocation. */
+ * nodes without memory (nccl#2106), and refuse nodes without CPUs (nccl#2190), such as a GPU's
+ * memory. No locking, no allocation. */
 #pragma once
 
 #include <stdint.h>

@@ -122,7 +122,7 @@ static bool parse_switch(const char *text, struct spw_option_value *value)
     return false;
 }
 
-/* Finds the word that `text` is, over `length` bytes. */
+/* Finds the word that equals the first `length` bytes of `text`. */
 static bool parse_word(enum spw_option_type type, const char *text, size_t length,
                        struct spw_option_value *value)
 {
@@ -135,7 +135,8 @@ static bool parse_word(enum spw_option_type type, const char *text, size_t lengt
     return false;
 }
 
-/* Likewise; a list with `on` or `off` takes the other words of a switch for these. */
+/* Finds the word of a list. With `on` or `off` in the list, the other words of a switch are
+ * synonyms. */
 static bool parse_listed(enum spw_option_type type, const char *text,
                          struct spw_option_value *value)
 {

@@ -51,10 +51,9 @@ struct spw_option_row {
     const char *help;
 };
 
-/* A parsed value. The members that count follow from the type: SIZE: permille if `percent` is set,
- * else bytes; PERCENT: permille; COUNT: bytes, as a plain number; SWITCH: on; a list of words:
- * word, the index in the list; TEXT and PATH: text; LOG: word, and text for the path (NULL: none).
- */
+/* A parsed value. The type determines the valid members: SIZE: permille if `percent` is set, bytes
+ * otherwise; PERCENT: permille; COUNT: bytes, as a plain number; SWITCH: on; a list of words: word,
+ * the index in the list; TEXT and PATH: text; LOG: word, and text for the path (NULL: none). */
 struct spw_option_value {
     bool set; /* false: this is the default */
     bool percent;
@@ -69,24 +68,24 @@ struct spw_option_value {
 const struct spw_option_row *spw_option_row(enum spw_option option);
 
 /* Reads an option from the environment. Returns the default when the variable is not set or its
- * value cannot be used. In the latter case one sentence without newline (name, value, what was
- * expected) is written to `complaint`, which is otherwise set to "". `complaint` may be NULL. */
+ * value cannot be used. For a value that cannot be used, writes one sentence without newline (name,
+ * value, valid values) to `complaint`; otherwise sets it to "". `complaint` may be NULL. */
 struct spw_option_value spw_option_get(enum spw_option option, char *complaint, size_t capacity);
 
-/* The default of an option, parsed. All members are zero where it is decided at run time. */
+/* The default of an option, parsed. All members are zero if the default is decided at run time. */
 struct spw_option_value spw_option_default(enum spw_option option);
 
-/* Parses `text` as the option's type and checks its range. Returns false, with what is wrong and
- * what was expected in `complaint`, when it cannot be used; name and value are left for the caller
- * to add. `complaint` may be NULL; on success it is set to "". */
+/* Parses `text` as the option's type and checks its range. If the text cannot be used, returns
+ * false and writes the mistake and the valid values to `complaint`; the caller adds name and value.
+ * `complaint` may be NULL; on success it is set to "". */
 bool spw_option_parse(enum spw_option option, const char *text, struct spw_option_value *ret_value,
                       char *complaint, size_t capacity);
 
 /* A SIZE or PERCENT in bytes; a percentage is of `whole` bytes. */
 uint64_t spw_option_bytes(const struct spw_option_value *value, uint64_t whole);
 
-/* The words that an option of such a type takes, NULL at the end; NULL for other types. Those of
- * LOG may be followed by a path. */
+/* The words that an option of this type takes, NULL at the end; NULL for a type without words. A
+ * path may follow a word of LOG. */
 const char *const *spw_option_words(enum spw_option_type type);
 
 /* Finds an option by the name of its variable; SPW_OPT_COUNT when there is none. */
@@ -104,6 +103,6 @@ void spw_option_each_unknown(void (*visit)(const char *name, void *context), voi
 void spw_option_unknown(const char *name, char *complaint, size_t capacity);
 
 /* Reads any variable of the environment, for names that are not options (RANK); NULL when it is not
- * set. In a program that runs with more rights than its user has (AT_SECURE of getauxval(3)) none
- * is, as they would choose files that the program writes. */
+ * set. In a program that runs with more rights than its user has (AT_SECURE of getauxval(3)), every
+ * variable counts as not set: variables name files that the program writes. */
 const char *spw_option_environment(const char *name);

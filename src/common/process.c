@@ -17,7 +17,7 @@ static const char *skip_fields(const char *text, int count)
     return text;
 }
 
-/* Reads what the kernel says of a process, from its state on; NULL when there is none. */
+/* Reads /proc/PID/stat, from the process's state on; NULL when there is no such process. */
 static const char *read_state(int pid, char *text, size_t capacity)
 {
     char path[64];
@@ -94,8 +94,9 @@ static int64_t read_clock(clockid_t clock)
     return time.tv_sec * (int64_t)NANOSECONDS + time.tv_nsec;
 }
 
-/* When the machine was booted, by the wall clock. A thread that loses its processor between the two
- * clocks must not find a later time, by which files of this run would be older than the run. */
+/* The time of the boot by the wall clock, from the two readings that are closest together. A delay
+ * between them makes the result earlier, never later: with a later result, files of this run would
+ * seem older than the run. */
 static int64_t boot_time(void)
 {
     int64_t found = INT64_MAX, least = INT64_MAX;

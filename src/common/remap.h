@@ -1,12 +1,12 @@
-/* Zeroed memory of this process in place of a mapping that it shares with another one. */
+/* Replaces memory shared with another process by zeroed memory of this process. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* Replaces the pages at `address`, of which no other thread may be using any. False, and nothing
- * has changed, when the kernel refuses. Only async-signal-safe calls. */
+/* Replaces the pages at `address`. No other thread may use them. If the kernel refuses, returns
+ * false, and nothing has changed. Only async-signal-safe calls. */
 static inline bool spw_remap_zeroed(void *address, size_t bytes)
 {
     int flags = MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;

@@ -1,13 +1,13 @@
-/* Room for what is too large for a stack. A program may give its threads stacks of 16 KiB, and
- * spillway runs on them (CONTRIBUTING.md has the bound).
+/* Memory for objects that are larger than a stack allows. A program may give its threads stacks of
+ * 16 KiB, and spillway runs on them (CONTRIBUTING.md has the bound).
  *
- * It is a mapping of its own, so it is for rare paths only. No lock; malloc is not called. */
+ * Each room is a mapping of its own, so it is for rare paths only. No lock, no malloc. */
 #pragma once
 
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* In front of every room, so that what follows is aligned. */
+/* The header of every room, which keeps the room aligned. */
 struct spw_room_size {
     _Alignas(16) size_t mapped;
 };
@@ -22,8 +22,7 @@ static inline void spw_room_give(void *room)
     }
 }
 
-/* Returns room for so many bytes, which are 0; NULL with errno set when the process has no memory.
- */
+/* Returns so many zeroed bytes; NULL with errno set when the process has no memory. */
 static inline void *spw_room_take(size_t bytes)
 {
     size_t mapped = sizeof(struct spw_room_size) + bytes;
@@ -37,10 +36,9 @@ static inline void *spw_room_take(size_t bytes)
     return size + 1;
 }
 
-/* Behind the type of a pointer variable: the room is given back where its scope ends.
+/* Stands behind the type of a pointer variable: the room is given back at the end of its scope.
  *
- *     char SPW_ROOM *path = spw_room_take(PATH_MAX);
- */
+ *     char SPW_ROOM *path = spw_room_take(PATH_MAX); */
 static inline void spw_room_leave(void *variable)
 {
     spw_room_give(*(void **)variable);

@@ -55,7 +55,7 @@ static const char *read_decimal(const char *text, struct decimal *ret_number)
     return text;
 }
 
-/* The unit written at the end of a size; 0 when it is none. */
+/* The bytes of a unit written behind a number; 0 for an unknown unit. */
 static uint64_t unit_bytes(const char *unit)
 {
     static const char letters[] = "KMGT";
@@ -105,7 +105,7 @@ bool spw_size_parse(const char *text, uint64_t *ret_bytes, bool *ret_percent)
     return true;
 }
 
-/* Those of a unit. */
+/* The letters of a unit. */
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 const char *spw_size_meant(const char *text, char meant[SPW_SIZE_TEXT])

@@ -12,8 +12,7 @@ enum { SPW_SIZE_TEXT = 32 };
  * False when it is not a size, is negative, or does not fit 64 bits. */
 bool spw_size_parse(const char *text, uint64_t *ret_bytes, bool *ret_percent);
 
-/* Writes the size that was most likely meant by a text that is none: "24GiB" for "24GB". NULL when
- * there is no guess. */
+/* Writes the likely meaning of an invalid size: "24GiB" for "24GB". NULL when there is none. */
 const char *spw_size_meant(const char *text, char meant[SPW_SIZE_TEXT]);
 
 /* Writes "5.15 GiB", "512 MiB", "96 KiB" or "17 B" to `text` and returns it. */

@@ -1,5 +1,5 @@
-/* How much of its stack a thread has left, for what needs much of it: libunwind, and libraries that
- * are loaded. The bounds are asked for once in each thread, with a few calls of malloc. No lock. */
+/* The rest of a thread's stack, for calls that need much of it: libunwind, and the loading of
+ * libraries. Each thread finds its bounds once, with a few calls of malloc. No lock. */
 #pragma once
 
 #include <stddef.h>

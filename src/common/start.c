@@ -10,9 +10,9 @@
 
 static char folder[PATH_MAX]; /* "": not known */
 
-/* Another library's constructor may use CUDA before ours runs: then it is noted here at once. The C
- * library's getcwd would allocate memory. The kernel's also answers a folder that is out of reach,
- * not with an absolute path. */
+/* Another library's constructor may use CUDA before this one runs, so spw_start_folder calls it as
+ * well. The C library's getcwd would allocate memory. For a folder that is out of reach, the
+ * kernel's returns a path that is not absolute. */
 __attribute__((constructor)) static void note_folder(void)
 {
     static _Atomic bool noted;

@@ -1,11 +1,11 @@
-/* The folder in which the process started, and what was named in relation to it.
+/* The folder at the start of the process, and paths that are relative to it.
  *
- * A program may change its folder. What the user named by a relative path (a file in a variable,
- * this object in LD_PRELOAD) is still meant as it was at the start, and what lies in the folder of
- * later is nobody's choice. So nothing here is ever relative to that one.
+ * A program may change its folder. A relative path of the user (a file in a variable, this object
+ * in LD_PRELOAD) is still relative to the folder at the start. The user did not choose later
+ * folders, so no path here is ever relative to them.
  *
- * The folder is noted when the code is loaded, or at the first question before that: one system
- * call. No locking, no allocation. */
+ * The folder is read with one system call when the code is loaded, or by an earlier first call. No
+ * locking, no allocation. */
 #pragma once
 
 #include <limits.h>
@@ -15,8 +15,8 @@
 /* The folder, absolute; NULL if it is not known. */
 const char *spw_start_folder(void);
 
-/* Writes an absolute path as it is, and a relative one behind the folder. False, with "", if that
- * is not known or the path does not fit. */
+/* Writes an absolute path as it is, and a relative one behind the folder. False, with "", if the
+ * folder is not known or the path does not fit. */
 bool spw_start_path(const char *path, char *ret_path, size_t capacity);
 
 /* The path of the loaded object that contains `address`. False if it is not known. */

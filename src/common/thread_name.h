@@ -9,11 +9,11 @@
 
 enum { SPW_THREAD_NAME = 16 };
 
-/* A thread may be renamed at any time. To ask for its name is a system call, so who needs it often
- * asks every so many times. */
+/* A thread may be renamed at any time. Reading its name is a system call, so a frequent reader
+ * reads it once in so many times. */
 enum { SPW_THREAD_NAME_EVERY = 32 };
 
-/* Writes the name of the calling thread, which tells its role; zeros follow it. The first thread
+/* Writes the name of the calling thread, which shows its role; zeros follow it. The first thread
  * has the program's name, so it is called main. */
 static inline void spw_thread_name(char ret_name[SPW_THREAD_NAME])
 {
@@ -25,7 +25,7 @@ static inline void spw_thread_name(char ret_name[SPW_THREAD_NAME])
     }
 }
 
-/* True if the calling thread has another name now. */
+/* True if the name of the calling thread is no longer `name`. */
 static inline bool spw_thread_is_renamed(const char name[SPW_THREAD_NAME])
 {
     char now[SPW_THREAD_NAME];

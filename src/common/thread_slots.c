@@ -14,7 +14,7 @@ static pthread_key_t at_thread_exit;
 static pthread_once_t prepare_once = PTHREAD_ONCE_INIT;
 static bool has_key;
 
-/* A thread that ends inside a call is inside no longer. */
+/* Also ends the calls that the thread is in. */
 static void free_slot(void *cookie)
 {
     struct spw_thread_slot *slot = cookie;
@@ -37,7 +37,7 @@ static void prepare(void)
     register_membarrier();
 }
 
-/* Takes a free slot; NULL when there is none, or when nobody would give it back at thread exit. */
+/* Takes a free slot; NULL if none is free, or if the thread's exit would not give it back. */
 static struct spw_thread_slot *take_slot(void)
 {
     for (size_t i = 0; has_key && i < SPW_THREAD_SLOTS - 1; i++) {

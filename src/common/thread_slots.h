@@ -1,9 +1,9 @@
-/* Thread slots: what each thread shows to the others without taking a lock.
+/* Thread slots: records that each thread publishes for the others without taking a lock.
  *
- * A thread that enters a call writes to a slot of its own; another thread that must know who is
+ * A thread that enters a call writes to a slot of its own; a thread that must know which others are
  * inside reads all slots. Writers need no fence: the reader makes their stores visible with one
- * system call (membarrier). Where the kernel lacks it, or all slots are taken, a thread takes the
- * slow path of the callers below, with a fence or atomic counts.
+ * system call (membarrier). If the kernel lacks it, or all slots are taken, a thread takes the slow
+ * path of the users below, with a fence or atomic counts.
  *
  * Two users share a slot, and with it one cache line and one system call: leases (track/lease.h)
  * and the submit barrier (migrate/barrier.h). Each writes its own members only. Any thread, no
@@ -18,7 +18,7 @@ enum { SPW_THREAD_SLOTS = 1024 };
 
 struct spw_thread_slot {
     _Alignas(64) _Atomic uint64_t
-        lease_epoch;              /* in which the call began; 0: no call is under way */
+        lease_epoch;              /* of the call's beginning; 0: no call is under way */
     _Atomic uint64_t submissions; /* completed */
     _Atomic uint32_t leases;      /* of the shared slot: calls under way */
     _Atomic uint32_t submitting;  /* threads inside the barrier; at most 1 but in the shared slot */
@@ -32,7 +32,7 @@ struct spw_thread_slots {
 
 struct spw_thread_self {
     struct spw_thread_slot *slot;  /* NULL: none yet */
-    struct spw_thread_slot *quick; /* the same, if it is not shared and needs no fence; else NULL */
+    struct spw_thread_slot *quick; /* `slot`, if it is not shared and needs no fence, or NULL */
     uint32_t leases;               /* that the thread holds, one within the other */
 };
 
@@ -49,8 +49,8 @@ static inline bool spw_thread_slots_is_shared(const struct spw_thread_slot *slot
     return slot == &spw_thread_slots.slots[SPW_THREAD_SLOTS - 1];
 }
 
-/* Orders all threads: afterwards each has published what it wrote before, or sees what the caller
- * wrote before. False when the system call fails. */
+/* Orders the memory of all threads: for each other thread, the caller sees its earlier stores, or
+ * that thread's next loads see the caller's earlier stores. False when the system call fails. */
 bool spw_thread_slots_order(void);
 
 /* In a child after fork: the slots of the other threads are free. Their users clear their members

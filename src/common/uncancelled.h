@@ -1,8 +1,8 @@
-/* Parts in which a thread of the program is not cancelled. No locking.
+/* Scopes that a thread cannot be cancelled in. No locking.
  *
  * Most functions that work on files are cancellation points. A thread that ended in one would keep
- * the locks that it holds, and all others would wait for ever. What is no cancellation point in a
- * driver is none in spillway: the thread is cancelled at the next one of its own. */
+ * the locks that it holds, and all others would wait for ever. A driver function that is no
+ * cancellation point stays none: the thread is cancelled at the program's next point. */
 #pragma once
 
 #include <pthread.h>

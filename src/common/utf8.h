@@ -18,8 +18,8 @@ size_t spw_utf8_length(const char *text);
 /* The code point of a well-formed sequence of that length. */
 uint32_t spw_utf8_code(const char *text, size_t length);
 
-/* True for a sequence of that length which does more than to show a character: a terminal may take
- * it as a command (C0, DEL, C1), or it ends a line, or turns the direction of what follows. */
+/* True if a sequence of that length does more than show a character: a terminal may take it as a
+ * command (C0, DEL, C1), or it ends a line, or it changes the direction of later text. */
 bool spw_utf8_is_control(const char *text, size_t length);
 
 /* Makes a text fit for a terminal, in place: control characters, except those in `keep`, and bytes

@@ -1,6 +1,6 @@
 /* Writes JSON to a file descriptor, through a buffer in the caller's struct.
  *
- * Usable in somebody else's process, also at its end: no allocation, no lock, no floating point, no
+ * Usable in the program's process, also at its exit: no allocation, no lock, no floating point, no
  * locale. */
 #pragma once
 
