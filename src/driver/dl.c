@@ -11,7 +11,7 @@
 typedef void *dlsym_function(void *handle, const char *name);
 typedef void *dlvsym_function(void *handle, const char *name, const char *version);
 
-/* Looked up once. Threads that race find the same address. */
+/* Looks a function up once. Threads that race find the same address. */
 static void *real(_Atomic(void *) *known, const char *name)
 {
     void *found = atomic_load_explicit(known, memory_order_relaxed);
@@ -69,7 +69,7 @@ static void *symbol_of(const char *path, const char *name)
     return found;
 }
 
-/* ---- interposers behind us ---- */
+/* ---- interposers behind this object ---- */
 
 enum { BEHIND_MOST = 8 };
 
@@ -131,8 +131,8 @@ void *spw_driver_dl_hook(void)
     return atomic_load_explicit(&hook, memory_order_relaxed);
 }
 
-/* True if the program was linked with the driver: its functions are in the global order behind us.
- * Then the next function of an interposer is the driver's. */
+/* True if the program was linked with the driver: the driver is in the global scope behind this
+ * object, and an interposer's next function is the driver's. */
 static bool is_linked(const void *driver)
 {
     static const char *const names[] = {"cuInit",           "cuDriverGetVersion",
@@ -161,7 +161,7 @@ void *spw_driver_dl_symbol_behind(void *library, const char *name)
     if (hook != NULL) {
         found = hook(library, name);
     }
-    /* The name of an interposer's own function may lead to ours, which comes first. */
+    /* An interposer's own lookup may return the function of this object, which comes first. */
     if (found == NULL || found == own || object_of(found) == here) {
         next = spw_driver_dl_symbol(RTLD_NEXT, name);
         found = next != NULL && (hook != NULL || is_linked(object_of(own))) ? next : own;

@@ -8,31 +8,31 @@
 /* Calls the real dlsym. RTLD_NEXT searches the objects after the one that this code is part of. */
 void *spw_driver_dl_symbol(void *handle, const char *name);
 
-/* Calls the real dlvsym. It never finds our functions of CUDA, since they have no versions. */
+/* Calls the real dlvsym. It never finds spillway's CUDA functions, since they have no versions. */
 void *spw_driver_dl_symbol_version(void *handle, const char *name, const char *version);
 
 /* The function that a program without spillway would get for `name` of the driver, which is loaded
- * as `library`: its own, or that of an interposer that stands behind us. That is one which replaces
- * dlsym and answers so; or, if the program was linked with the driver, one which exports the name.
- * Runs the interposer's code. */
+ * as `library`. It is the driver's own function, or that of an interposer behind this object: one
+ * that replaces dlsym and returns it, or, if the program was linked with the driver, one that
+ * exports the name. Runs the interposer's code. */
 void *spw_driver_dl_symbol_behind(void *library, const char *name);
 
-/* The dlsym of an interposer behind us; NULL if there is none. */
+/* The dlsym of an interposer behind this object; NULL if there is none. */
 void *spw_driver_dl_hook(void);
 
-/* True for code of an interposer behind us that gave a function of the driver: what it looks up is
- * what it calls itself. */
+/* True for code of an interposer behind this object whose function replaced one of the driver: it
+ * looks up functions to call them itself. */
 bool spw_driver_dl_is_behind(const void *code);
 
-/* The file of such an interposer; NULL if there is none. */
+/* The file of an interposer behind this object; NULL if there is none. */
 const char *spw_driver_dl_behind(void);
 
 /* The function of the next object that has it, in its current version. dlsym with RTLD_NEXT returns
  * the oldest version with glibc before 2.36 (its bug 14932; seen with 2.31). */
 void *spw_driver_dl_symbol_next(const char *name);
 
-/* The function of the first object of the process that has it: for those of the C library that
- * older ones have in another library. NULL if there is none. */
+/* The function of the first object of the process that has it: for functions that older C libraries
+ * keep in another library. NULL if there is none. */
 void *spw_driver_dl_symbol_anywhere(const char *name);
 
 /* The addresses of the real dlsym and dlvsym, for a jump that keeps the caller's return address. */

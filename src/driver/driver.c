@@ -17,7 +17,7 @@ static_assert(SPW_FN_COUNT * 6 <= SPW_DRIVER_SLOTS, "three addresses per row, ha
 /* A function of struct spw_driver: its names, and the offset of its pointer. */
 struct row {
     const char *symbol;
-    const char *base; /* NULL: not asked of cuGetProcAddress */
+    const char *base; /* NULL: cuGetProcAddress does not look it up */
     int since;
     int flags;
     size_t offset;
@@ -38,7 +38,7 @@ static const struct row calls[SPW_CALL_COUNT] = {
 #include "driver/calls.def"
 };
 
-/* Called if there is no driver, or if it does not have the function. */
+/* Called if there is no driver, or if it lacks the function. */
 #define SPW_FN(symbol, base, since, flags, answer, retry, barrier, memory, params)                 \
     static CUresult CUDAAPI absent_##symbol params                                                 \
     {                                                                                              \
@@ -91,8 +91,8 @@ static void set_pointer(struct spw_driver *driver, const struct row *row, const 
     memcpy((char *)driver + row->offset, &address, sizeof(address));
 }
 
-/* Takes the functions that the library exports, as -lcuda and dlsym find them: their own addresses
- * are learnt, and called is what a program without spillway would call. */
+/* Takes the functions that the library exports, as -lcuda and dlsym find them. Learns their
+ * addresses, but takes pointers to the functions that a program without spillway would call. */
 static void take_exports(struct spw_driver *driver, void *library, bool *ret_found)
 {
     const void *address;
@@ -124,7 +124,7 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
     memcpy(&driver->simulated_block, &address, sizeof(address));
 }
 
-/* With a simulated driver that simulates time as well, that is what is measured. */
+/* Uses the clock of a simulated driver that simulates time. */
 static void take_clock(void *library)
 {
     const void *asked = spw_driver_dl_symbol(library, "spillway_sim_has_time");
@@ -140,8 +140,8 @@ static void take_clock(void *library)
 }
 
 /* Takes the functions that cuGetProcAddress returns, since their addresses may differ from the
- * exported ones. Called after take_exports: for a per-thread-stream variant that the driver does
- * not have it returns the plain function, which must be known by then. */
+ * exported ones. Called after take_exports: for a per-thread-stream variant that the driver lacks,
+ * cuGetProcAddress returns the plain function, which must already be known. */
 static void take_resolved(struct spw_driver *driver, const bool *found)
 {
     if (driver->own_resolver == NULL) {
@@ -246,8 +246,8 @@ const char *spw_driver_call_name(enum spw_own_call call)
     return calls[call].symbol;
 }
 
-/* Sets the thread's capture mode to *mode, which becomes the one before. A failure is tried again:
- * in the wrong mode, our calls would break a capture of the program. */
+/* Exchanges the thread's capture mode with *mode. A failure is tried again: in the wrong mode,
+ * spillway's calls would break a capture of the program. */
 static bool exchange_mode(struct spw_driver *driver, int ordinal, CUstreamCaptureMode *mode)
 {
     enum { TRIES = 2 };

@@ -1,5 +1,5 @@
 /* The real driver: typed pointers to the functions of functions.def and calls.def, taken from the
- * handle of libcuda.so.1, and the scope in which spillway calls them for itself.
+ * handle of libcuda.so.1, and the scope of spillway's own calls.
  *
  * Locking: none. A struct spw_driver is constant once it is open, except for its atomic members;
  * the scope belongs to the calling thread. */
@@ -20,7 +20,7 @@ enum spw_fn {
     SPW_FN_COUNT
 };
 
-/* The rows of calls.def: the index of a counter of our own calls. */
+/* The rows of calls.def: indices of the counters of spillway's own calls. */
 enum spw_own_call {
 #define SPW_CALL_EACH(symbol) SPW_CALL_##symbol,
 #include "driver/calls.def"
@@ -29,32 +29,30 @@ enum spw_own_call {
 
 enum { SPW_DRIVER_SLOTS = 2048 };
 
-/* The pointers of functions.def are never NULL: a function that this driver does not have is
- * replaced by one that returns CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND. The pointers of calls.def
- * may be NULL. */
+/* The pointers of functions.def are never NULL: a function that this driver lacks is replaced by
+ * one that returns CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND. Pointers of calls.def may be NULL. */
 struct spw_driver {
 #define SPW_FN(symbol, ...) __typeof__(symbol) *symbol;
 #include "driver/functions.def"
 #define SPW_CALL(symbol) __typeof__(symbol) *symbol;
 #include "driver/calls.def"
-    /* Functions of the simulated GPU; NULL on a real one. The first returns its version, the second
-     * the bytes of memory content that it keeps and those that it dropped
-     * (sim/driver/memory/payload.h). The third is told where a block of the program is, and that it
-     * is no more (0 bytes), for blocks that no call of the runtime tells of
-     * (sim/driver/memory/program_block.h). */
+    /* Functions of the simulated GPU; NULL on a real one. The first returns its version. The second
+     * returns the bytes of memory content that it keeps, and of content that it dropped
+     * (sim/driver/memory/payload.h). The third reports a block of the program, or its end (0
+     * bytes), if no call of the runtime does (sim/driver/memory/program_block.h). */
     int (*simulated)(void);
     unsigned long long (*simulated_payload)(unsigned long long *ret_dropped);
     void (*simulated_block)(unsigned long long address, unsigned long long bytes);
-    /* Number of stream captures in progress. While there are any, our own calls are made in relaxed
+    /* Number of stream captures in progress. During captures spillway's own calls use relaxed
      * capture mode. */
     _Atomic int captures_open;
-    /* Is told of each of our own calls, and how long it took; NULL: calls are not timed. */
+    /* Receives the duration of each of spillway's own calls; NULL: calls are not timed. */
     void (*called)(int ordinal, int call, uint64_t ns);
-    /* For each device SPW_CALL_COUNT counters of our own calls; NULL: not counted. Set before the
-     * device is first used. */
+    /* For each device SPW_CALL_COUNT counters of spillway's own calls; NULL: not counted. Set
+     * before the device is first used. */
     _Atomic uint64_t *calls[SPW_DEVICES_MAX];
-    /* The driver's own cuInit and cuGetProcAddress_v2. Those above, and all others, may be of an
-     * interposer that stands behind us (driver/dl.h), which calls the driver's. */
+    /* The driver's own cuInit and cuGetProcAddress_v2. All other pointers may belong to an
+     * interposer behind this object (driver/dl.h), which calls the driver. */
     __typeof__(cuInit) *own_init;
     __typeof__(cuGetProcAddress_v2) *own_resolver;
     /* Hash table from the addresses of the real functions to their rows. */
@@ -65,9 +63,9 @@ struct spw_driver {
 };
 
 /* Opens libcuda.so.1 if it is loaded, or if `load` is true and it can be loaded, and fills in the
- * pointers. NULL otherwise, without memory, or inside such a call: an interposer calls us. The
- * caller owns the result; the library is never unloaded. Calls the dynamic loader, so no lock may
- * be held. */
+ * pointers. NULL otherwise, without memory, or inside another such call, which an interposer can
+ * cause. The caller owns the result; the library is never unloaded. Calls the dynamic loader, so no
+ * lock may be held. */
 struct spw_driver *spw_driver_open(bool load);
 
 /* Frees a driver that is not used because another thread opened one at the same time. */
@@ -77,8 +75,8 @@ void spw_driver_discard(struct spw_driver *driver);
  * CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND. Static storage. */
 struct spw_driver *spw_driver_absent(void);
 
-/* The driver's own function that cuGetProcAddress finds, where `found` is the answer of an
- * interposer behind us; `found` itself if there is none, or the function has no row. */
+/* The driver's own function for cuGetProcAddress, instead of the answer `found` of an interposer.
+ * Returns `found` if there is no interposer behind this object, or if the function has no row. */
 const void *spw_driver_own(const struct spw_driver *driver, const char *base, int version,
                            cuuint64_t flags, const void *found);
 
@@ -95,19 +93,19 @@ enum spw_fn spw_driver_row(const char *symbol);
 /* True if any row has this name for cuGetProcAddress. */
 bool spw_driver_knows(const char *base);
 
-/* The exported name of one of our own calls; static storage. */
+/* The exported name of one of spillway's own calls; static storage. */
 const char *spw_driver_call_name(enum spw_own_call call);
 
-/* The scope of the calling thread's own driver calls. While it is open, our entries forward every
- * call, in case the driver reaches them, and calls that are unsafe during a stream capture do not
- * invalidate the captures of others. */
+/* The scope of the calling thread's own driver calls. While it is open, spillway's entries forward
+ * every call, in case the driver reaches them. Calls that are unsafe during a stream capture do not
+ * invalidate other threads' captures. */
 struct spw_driver_scope {
     int depth;
     bool opens; /* the thread is in spw_driver_open */
     bool relaxed;
     CUstreamCaptureMode mode; /* while relaxed: the mode to restore */
-    enum spw_own_call call;   /* that is timed */
-    uint64_t began;           /* when; 0: it is not timed */
+    enum spw_own_call call;   /* the timed call */
+    uint64_t began;           /* start of `call`; 0: it is not timed */
 };
 
 extern _Thread_local struct spw_driver_scope spw_driver_scope
@@ -119,7 +117,7 @@ static inline bool spw_driver_inside(void)
     return spw_driver_scope.depth != 0;
 }
 
-/* Counts one of our own calls for device `ordinal`; a negative ordinal counts for none. */
+/* Counts one of spillway's own calls for device `ordinal`; for no device if negative. */
 static inline void spw_driver_count(struct spw_driver *driver, int ordinal, enum spw_own_call call)
 {
     if (ordinal >= 0 && ordinal < SPW_DEVICES_MAX && driver->calls[ordinal] != NULL) {
@@ -148,7 +146,7 @@ static inline void spw_driver_end(struct spw_driver *driver, int ordinal)
     spw_driver_scope.depth--;
 }
 
-/* Before and after one call of our own: opens the scope and counts; closes it and returns
+/* Before and after one of spillway's own calls: opens the scope and counts; closes it and returns
  * `result`. */
 static inline void spw_driver_enter(struct spw_driver *driver, int ordinal, enum spw_own_call call)
 {
@@ -170,9 +168,10 @@ static inline CUresult spw_driver_leave(struct spw_driver *driver, int ordinal, 
     return result;
 }
 
-/* Makes one call of our own, counted, in a scope:
+/* Makes one of spillway's own calls, counted, in a scope:
  *     result = SPW_DRIVER_CALL(driver, ordinal, cuMemCreate, &handle, bytes, &properties, 0);
- * The function is a row of calls.def and not NULL. The arguments must not make such a call. */
+ * The function is a row of calls.def and not NULL. The arguments must not make another such call.
+ */
 #define SPW_DRIVER_CALL(driver, ordinal, fn, ...)                                                  \
     spw_driver_leave(                                                                              \
         (driver), (ordinal),                                                                       \

@@ -125,8 +125,8 @@ bool spw_driver_host_place_find(const struct spw_host_question *question, CUmemL
 
 const char *spw_driver_host_command(const char *folder, char *buffer, size_t capacity)
 {
-    /* In a build folder or a bundle beside the object; in an installation lib/ or a folder of it
-     * has the object and bin/ the command. */
+    /* In a build folder or a bundle the command is beside the object. In an installation the
+     * command is in bin/, and the object in lib/ or a folder below it. */
     static const char *const folders[] = {".", "../bin", "../../bin", "../../../bin"};
 
     for (size_t i = 0; folder != NULL && i < sizeof(folders) / sizeof(*folders); i++) {

@@ -21,11 +21,11 @@ enum spw_host_answer {
     SPW_HOST_REFUSED,  /* the driver does not make, map or use it */
     SPW_HOST_MADE,     /* made; there was no context to use it in, as on a full device */
     SPW_HOST_UNTRIED,  /* the process could not try */
-    SPW_HOST_CRASHED,  /* killed by a signal: not an exit code, as the next */
+    SPW_HOST_CRASHED,  /* killed by a signal: no exit code, like the next */
     SPW_HOST_NO_ANSWER /* not in time */
 };
 
-/* The device and how to ask for it. */
+/* The device, and the means to try its places. */
 struct spw_host_question {
     const char *command; /* path of the spillway command; NULL: there is none */
     const char *library; /* path of the driver */
@@ -33,18 +33,18 @@ struct spw_host_question {
     int own_node;        /* the NUMA node of the device; negative: unknown */
     bool nodes, plain;   /* the device's attributes allow NUMA nodes, and the host without one */
     bool simulated;
-    /* Is told of each place that was tried; may be NULL. */
+    /* Receives the result of each place that was tried; may be NULL. */
     void (*tell)(void *context, CUmemLocation place, enum spw_host_answer answer, const char *said);
     void *context;
 };
 
 /* Tries the places until one works. False when none does. *ret_certain: the next process will get
- * the same answer, so it may be kept. */
+ * the same answer, so the answer may be kept. */
 bool spw_driver_host_place_find(const struct spw_host_question *question, CUmemLocation *ret_place,
                                 bool *ret_certain);
 
-/* The folder below which the machine's files are, "" for the machine itself; NULL for a simulated
- * machine without files. */
+/* The folder above the machine's files: "" for the machine itself, NULL for a simulated machine
+ * without files. */
 const char *spw_driver_host_root(bool simulated);
 
 /* The path of the command that was installed with the object in `folder`; NULL, when there is none

@@ -116,7 +116,7 @@ static bool path_of(bool simulated, bool make, const char *key, char ret_path[PA
            snprintf(ret_path, PATH_MAX, "%s/host-%016" PRIx64, folder, hash_of(key)) < PATH_MAX;
 }
 
-/* Reads the file if it is the user's own and nobody else may write it. */
+/* Reads the file if it belongs to the user and no other user may write it. */
 static bool read_own(const char *path, char text[FILE_BYTES])
 {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -38,8 +38,8 @@ static bool is_file(const char *path, const char *file)
     return is_same(last, file);
 }
 
-/* The first of the loaded objects. The list may change meanwhile, but not the part with the objects
- * that the process started with, such as the C library. */
+/* The first of the loaded objects. Other threads may change the list, but not its part for the
+ * objects of the process's start, such as the C library. */
 static const struct link_map *first_object(void)
 {
     struct link_map *map = NULL;
@@ -55,8 +55,7 @@ static const struct link_map *first_object(void)
     return map;
 }
 
-/* The address that a dynamic entry tells. The loader may have relocated the entry or left the
- * offset in it. */
+/* The address in a dynamic entry, which the loader may have relocated, or left as an offset. */
 static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
 {
     ElfW(Addr) address = entry->d_un.d_ptr;

@@ -1,5 +1,5 @@
-/* Finds functions of the C library that spillway exports too, so that a look-up by name would find
- * ours: reads the symbol table of the loaded library.
+/* Finds functions of the C library that spillway also exports, in the symbol table of the loaded
+ * library. A look-up by name would find spillway's functions.
  *
  * No locks. May be called as soon as the process runs, and calls no function that a sanitizer
  * replaces. */

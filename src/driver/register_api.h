@@ -1,6 +1,6 @@
 /* Declarations of the functions that register device memory with another library: the rows
- * SPW_REGISTER of functions.def. They are declared here as far as a call needs it, since the
- * headers of those libraries may not be installed. */
+ * SPW_REGISTER of functions.def. These declarations are the minimum for a call, since the headers
+ * of those libraries may not be installed. */
 #pragma once
 
 #include <stddef.h>
@@ -30,7 +30,7 @@ struct ibv_mr_init_attr {
     void *addr;
 };
 
-/* The address that ibv_reg_mr_ex is given; NULL if it is given a file instead. */
+/* The address to be registered by ibv_reg_mr_ex; NULL if it registers a file. */
 static inline const void *spw_ibv_address(const struct ibv_mr_init_attr *attributes)
 {
     enum { HAS_ADDRESS = 1 << 1 };
