@@ -14,7 +14,7 @@
 
 enum { NS_PER_US = 1000, US_PER_S = 1000000 };
 
-/* Limits each wait on the socket to what is left of the time. False when nothing is left. */
+/* Limits each wait on the socket to the time left. False when no time is left. */
 static bool limit_waits(int socket, uint64_t end)
 {
     uint64_t now = spw_clock_ns();
@@ -88,7 +88,7 @@ static enum spw_ipc_reply ask(int socket, const struct spw_ipc_handle *handle, s
                : SPW_IPC_SILENT;
 }
 
-/* True if the sizes are such that their sum cannot overflow. */
+/* True if the sum of the sizes cannot overflow. */
 static bool are_sizes(const uint64_t *chunks, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* Asks another process for the chunks of a block that it exports.
  *
- * Locking: none, and none may be held: it waits for the other process, at most for
+ * No lock is taken, and none may be held: the call waits for the other process, at most for
  * SPW_IPC_WAIT_NS. */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* The handle of an exported block: the 64 bytes that a program gets from cuIpcGetMemHandle and
  * passes to another process.
  *
- * It names the process and the export, and has a random key without which the exporting process
- * gives nothing away. No locking: values only. */
+ * The handle names the process and the export. It has a random key that the exporting process
+ * demands. No locking: values only. */
 #pragma once
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long an interrupted answer is waited for again. */
+/* The longest wait for an answer that signals interrupt. */
 #define RETRY_NS (UINT64_C(5) * 1000 * 1000 * 1000)
 
 socklen_t spw_ipc_address(const struct spw_ipc_handle *handle, struct sockaddr_un *ret_address)
@@ -95,8 +95,7 @@ bool spw_ipc_receive(int socket, void *ret_data, size_t bytes, int *ret_fds, siz
     ssize_t received;
     size_t taken;
 
-    /* A socket with a time limit is interrupted by signals of the program, whatever they ask for.
-     */
+    /* Signals of the program interrupt a wait with a time limit, even those with SA_RESTART. */
     do {
         message = (struct msghdr){.msg_iov = &part,
                                   .msg_iovlen = 1,

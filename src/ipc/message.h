@@ -1,8 +1,8 @@
-/* What travels between two processes: a request, an answer, and the descriptors of chunks.
+/* The messages between two processes: a request, an answer, and the descriptors of chunks.
  *
- * The socket is abstract (it has no file, so that nothing is left behind by a process that is
- * killed) and of type SOCK_SEQPACKET (one send is one receive). Either side asks the kernel for the
- * other's user, and has nothing to do with another user's process. No locking. */
+ * The socket is abstract: it has no file that a killed process would leave behind. Its type is
+ * SOCK_SEQPACKET: one send is one receive. Each side asks the kernel for the other's user, and
+ * refuses another user's process. No locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,12 +13,12 @@
 
 #include "ipc/handle.h"
 
-/* Chunks in one message: the kernel passes at most 253 descriptors at a time. Chunks of a block. */
+/* Chunks in one message (the kernel passes at most 253 descriptors at a time), and in a block. */
 enum { SPW_IPC_BATCH = 250, SPW_IPC_CHUNKS = 1 << 16 };
 
 struct spw_ipc_request {
     uint32_t version;
-    uint32_t first; /* chunk that the answer begins with */
+    uint32_t first; /* first chunk of the answer */
     uint64_t export_id;
     uint8_t key[SPW_IPC_KEY_BYTES];
 };
@@ -31,7 +31,7 @@ struct spw_ipc_answer {
     uint32_t count;                 /* of all chunks */
     uint64_t offset;                /* of the block in the first chunk */
     uint64_t bytes;                 /* of the block */
-    uint64_t chunks[SPW_IPC_BATCH]; /* sizes of those that come with it */
+    uint64_t chunks[SPW_IPC_BATCH]; /* sizes of the chunks in this answer */
 };
 
 /* Writes the address of a process's socket. Returns its length. */

@@ -15,7 +15,7 @@
 enum {
     BACKLOG = 128,
     REQUESTS = SPW_IPC_CHUNKS / SPW_IPC_BATCH + 1, /* on one connection */
-    PATIENCE_S = 1,                                /* with a client that sends nothing */
+    PATIENCE_S = 1,                                /* for a client that sends nothing */
     PAUSE_US = 100 * 1000
 };
 
@@ -28,7 +28,8 @@ static struct {
     bool runs;
 } server = {.fd = -1};
 
-/* A program may close every descriptor it knows, and open files of its own under the number. */
+/* True if the number is still the socket. A program may close every descriptor it knows, and open
+ * files of its own under the number. */
 static bool is_ours(void)
 {
     struct stat now;

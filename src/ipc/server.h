@@ -1,9 +1,9 @@
-/* The thread that answers other processes which want to map exported blocks.
+/* The thread that answers requests of other processes to map exported blocks.
  *
- * It is started at the first export only. It blocks all signals, makes no CUDA call, and takes no
- * lock but that of the exports. It ends with the process; nobody waits for it. Its socket has no
- * file: the kernel removes it with the process, however that ends. A child after fork has no such
- * thread and no exports.
+ * The first export starts it. It blocks all signals, makes no CUDA call, and takes no lock but that
+ * of the exports. It ends with the process, and is never joined. Its socket has no file: the kernel
+ * removes the socket at any end of the process. A child after fork has no such thread and no
+ * exports.
  *
  * Locking: spw_locks.exporting is held by the caller of start. */
 #pragma once
@@ -12,7 +12,7 @@
 
 #include "ipc/handle.h"
 
-/* Starts a detached thread in which all signals are blocked. False when there can be none. */
+/* Starts a detached thread with all signals blocked. False when none can be started. */
 typedef bool spw_ipc_start_thread(void *(*run)(void *argument), void *argument);
 
 /* Starts the thread, unless it runs, and fills in the process and the socket's name in the handle.

@@ -10,7 +10,7 @@
 
 _Atomic size_t spw_ipc_exports;
 
-/* A descriptor, and the file that it stood for: a program may close every descriptor it knows, and
+/* A descriptor, and the identity of its file: a program may close every descriptor it knows, and
  * open files of its own under the number. */
 struct guarded_fd {
     int fd;
@@ -96,7 +96,7 @@ static void fill_in(const struct entry *entry, struct spw_ipc_handle *handle)
     memcpy(handle->key, entry->key, sizeof(handle->key));
 }
 
-/* False when the program has closed a descriptor. */
+/* False when the program has closed a descriptor of the export. */
 static bool is_whole(const struct entry *entry)
 {
     size_t i = 0;
@@ -156,12 +156,12 @@ void spw_ipc_table_remove(uint64_t address)
     entry = spw_map_take(&entries, address);
     atomic_store(&spw_ipc_exports, entries.count);
     if (entry != NULL) {
-        free_entry(entry, true); /* under the lock: it may be on its way to another process */
+        free_entry(entry, true); /* under the lock: an answer may be sending its descriptors */
     }
     spw_unlock(&spw_locks.exports);
 }
 
-/* Returns an entry of a context, NULL: of any; NULL when there is none. */
+/* Returns an entry of a context, or of any context if that is NULL; NULL when there is none. */
 static struct entry *find_of(const void *context)
 {
     struct entry *entry;
@@ -188,7 +188,7 @@ void spw_ipc_table_end_context(const void *context)
 
 /* ---- answers ---- */
 
-/* Takes the same time wherever the first difference is. */
+/* Takes the same time for every position of the first difference. */
 static bool same_key(const uint8_t *a, const uint8_t *b)
 {
     uint8_t difference = 0;
@@ -199,7 +199,7 @@ static bool same_key(const uint8_t *a, const uint8_t *b)
     return difference == 0;
 }
 
-/* Returns the entry that a request names, with the right key. */
+/* Returns the entry that a request names, if its key is right. */
 static const struct entry *find_requested(const struct spw_ipc_request *request)
 {
     const struct entry *entry;
@@ -213,7 +213,7 @@ static const struct entry *find_requested(const struct spw_ipc_request *request)
     return NULL;
 }
 
-/* Fills in the sizes and descriptors from chunk `first` on. Returns their number; 0, too, when the
+/* Fills in the sizes and descriptors from chunk `first` on. Returns their number, or 0 when the
  * program has closed one of them. */
 static size_t fill_batch(const struct entry *entry, size_t first, struct spw_ipc_answer *answer,
                          int *ret_fds)

@@ -1,6 +1,6 @@
 /* The exports of this process: blocks that others may map, with descriptors of their chunks.
  *
- * Locking: spw_locks.exports, inside; nothing waits under it. */
+ * Locking: takes spw_locks.exports inside; no function waits under it. */
 #pragma once
 
 #include <stdatomic.h>
@@ -11,16 +11,16 @@
 #include "ipc/handle.h"
 #include "ipc/message.h"
 
-/* Number of exports, so that a free costs nothing where there are none. No lock. */
+/* Number of exports: without any, a free costs nothing. No lock. */
 extern _Atomic size_t spw_ipc_exports;
 
-/* What is exported. */
+/* An export. */
 struct spw_ipc_export {
     uint64_t address; /* of the block, and its id */
     uint64_t block;
     uint64_t offset; /* of the block in the first chunk */
     uint64_t bytes;
-    const void *context;    /* in which it was allocated */
+    const void *context;    /* of the allocation */
     size_t count;           /* of chunks */
     const int *fds;         /* of each: owned by the table from spw_ipc_table_add on */
     const uint64_t *chunks; /* its size */
@@ -29,8 +29,8 @@ struct spw_ipc_export {
 /* Finds the export of a block: fills in `export_id` and `key` of the handle. */
 bool spw_ipc_table_find(uint64_t address, uint64_t block, struct spw_ipc_handle *handle);
 
-/* Adds an export, in place of an older one at that address, and fills in the same two. False
- * without memory; then the caller still owns the descriptors. */
+/* Adds an export, in place of an older one at that address, and fills in `export_id` and `key`.
+ * False without memory; then the caller still owns the descriptors. */
 bool spw_ipc_table_add(const struct spw_ipc_export *export, struct spw_ipc_handle *handle);
 
 /* Ends the export at an address, if there is one, and closes its descriptors. */
