@@ -1,5 +1,4 @@
-/* The device memory that NCCL takes for a communicator, which NCCL allocates itself. Constant, no
- * locking. */
+/* The device memory that NCCL allocates for a communicator. Constant, no locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,8 +6,7 @@
 
 #include "gpu/profile.h"
 
-/* What NCCL takes, and when. Since version 2.22 it connects ranks when a function first needs it.
- */
+/* The events that make NCCL allocate. Since 2.22 it connects ranks at the first need. */
 enum spw_gpu_connection {
     SPW_GPU_COMMUNICATOR, /* the communicator is created */
     SPW_GPU_RING,         /* its first collective */
@@ -17,20 +15,19 @@ enum spw_gpu_connection {
     SPW_GPU_CONNECTIONS,
 };
 
-/* As many GPUs are assumed to be in one machine. */
+/* The assumed number of GPUs in a machine. */
 enum { SPW_GPU_IN_MACHINE = 8 };
 
-/* Memory in MiB. */
+/* Memory in MiB. The creation has most of the bound: a communicator may connect at once. */
 struct spw_gpu_connection_need {
     uint32_t mib;      /* as an estimate */
-    uint32_t most_mib; /* what it adds to the upper bound: for a communicator, which may not connect
-                          lazily, nearly all of it */
+    uint32_t most_mib; /* its part of the upper bound */
 };
 
-/* The need of a part of a communicator of so many ranks on that GPU. */
+/* The memory for one such event, in a communicator of so many ranks on that GPU. */
 struct spw_gpu_connection_need spw_gpu_connection_need(const struct spw_gpu_profile *profile,
                                                        enum spw_gpu_connection connection,
                                                        int ranks);
 
-/* True if the number of channels is from a published log for this GPU. */
+/* True if the numbers of channels are from a published log for this GPU. */
 bool spw_gpu_channels_are_published(const struct spw_gpu_profile *profile);

@@ -48,7 +48,7 @@ static void copy_letters(char *to, size_t capacity, const char *from)
     to[length] = '\0';
 }
 
-/* The letters that the model of an id begins with, which may be left out: rtx of rtx4090-24g. */
+/* The length of an id's first letters that a name may leave out: rtx of rtx4090-24g. */
 static size_t family_length(const char *id)
 {
     return strncmp(id, "rtx", 3) == 0 || strncmp(id, "gtx", 3) == 0 ? 3 : 0;
@@ -64,7 +64,7 @@ static bool is_model(const char *letters, const char *id)
             (given == length - family && strncasecmp(letters, id + family, given) == 0));
 }
 
-/* Returns how many profiles are of that model, and the first of them. */
+/* Returns the number of profiles of that model, and the first one. */
 static size_t find_model(const char *name, const struct spw_gpu_profile **ret_first)
 {
     char letters[LONGEST_NAME];
@@ -127,9 +127,8 @@ void spw_gpu_profile_expected(const char *id, char *text, size_t capacity)
                    nearest != NULL ? nearest : "", nearest != NULL ? ", or " : "");
 }
 
-/* Fitted to the GPUs with published figures: what is held grows with the number of multiprocessors,
- * by 4.4 to 5.6 MiB for each on the large chips of a generation (x.0) and by 2.8 to 4.4 on others.
- */
+/* Fitted to the GPUs with published figures: the overhead grows with the number of multiprocessors,
+ * by 4.4 to 5.6 MiB for each on large chips of a generation (x.0), by 2.8 to 4.4 on others. */
 static struct spw_gpu_overhead estimate_by_size(const struct spw_gpu_profile *profile)
 {
     double each = profile->minor == 0 ? 4.7 : 3.7;

@@ -4,12 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The memory that a card holds besides what a program asks for: the CUDA context, the code of
- * kernels that are used, what libraries keep. */
+/* Memory on a card that a program does not allocate: the CUDA context, the code of kernels in use,
+ * the memory of libraries. */
 struct spw_gpu_overhead {
     uint32_t mib;      /* as an estimate */
     uint32_t most_mib; /* an upper bound */
-    uint32_t messages; /* published ones that the figures are from; 0: estimated from other GPUs */
+    uint32_t messages; /* number of published sources; 0: estimated from other GPUs */
 };
 
 /* The source of a GPU's total memory; see profiles.def. */
@@ -24,8 +24,8 @@ enum spw_gpu_source {
 /* Constants of one public GPU model. */
 struct spw_gpu_profile {
     const char *id;             /* h100-80g */
-    const char *name;           /* what cuDeviceGetName answers */
-    enum spw_gpu_source memory; /* the source of the next */
+    const char *name;           /* the answer of cuDeviceGetName */
+    enum spw_gpu_source memory; /* the source of memory_mib */
     size_t memory_mib;
     int major, minor; /* compute capability */
     int threads_per_multiprocessor, blocks_per_multiprocessor;
@@ -37,16 +37,15 @@ struct spw_gpu_profile {
     int pci_device; /* 16-bit device id; the vendor is NVIDIA's */
 };
 
-/* The profile of an id, or of a model that has one profile beside those of laptops, variants and
- * slices: rtx4090, 4090, "RTX 4090". NULL when there is none, or several. */
+/* The profile of an id, or of a model: rtx4090, 4090, "RTX 4090". Profiles of laptops, variants and
+ * slices do not count for a model. NULL when there is no profile, or when there are several. */
 const struct spw_gpu_profile *spw_gpu_profile_find(const char *id);
 
 /* The profiles in their order: `index` from 0; NULL behind the last. */
 const struct spw_gpu_profile *spw_gpu_profile_at(size_t index);
 
-/* Writes what was expected in place of an unknown id, for messages: the nearest id, and where all
- * are listed. */
+/* Writes a hint for a message about an unknown id: the nearest id, and the place of the list. */
 void spw_gpu_profile_expected(const char *id, char *text, size_t capacity);
 
-/* Returns the memory that a card of this model holds besides. */
+/* Returns the overhead of a card of this model. */
 struct spw_gpu_overhead spw_gpu_profile_overhead(const struct spw_gpu_profile *profile);
