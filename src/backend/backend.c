@@ -82,7 +82,7 @@ static enum spw_err create(struct spw_backend *backend, CUmemAllocationProp prop
 
     if (prop.allocFlags.gpuDirectRDMACapable && result != CUDA_SUCCESS &&
         result != CUDA_ERROR_OUT_OF_MEMORY) {
-        /* The device says that it can, but memory without the flag is better than none. */
+        /* The device claims support, but memory without the flag is better than none. */
         prop.allocFlags.gpuDirectRDMACapable = 0;
         result = CALL(backend, cuMemCreate, &handle, bytes, &prop, 0);
         backend->rdma = result != CUDA_SUCCESS;
@@ -159,7 +159,7 @@ static enum spw_err vm_set_access(struct spw_vm *vm, uint64_t address, uint64_t 
                            backend->access_count);
 }
 
-/* One entry only: the others' access, which is in use, is not touched. */
+/* Sets one entry only: the access of the other devices is in use and does not change. */
 static enum spw_err vm_share(struct spw_vm *vm, uint64_t address, uint64_t bytes,
                              uint64_t chunk_bytes)
 {
@@ -213,7 +213,7 @@ static enum spw_err vm_wait_soon(struct spw_vm *vm, void *fence)
 {
     struct spw_backend *backend = of(vm);
 
-    /* The driver's wait for a whole context cannot be limited. The pool asks for it last. */
+    /* The driver's wait for a whole context has no time limit. The pool asks for it last. */
     if (spw_backend_fence_is_deferred(&backend->fences, fence)) {
         return spw_backend_fence_wait(&backend->fences, fence);
     }
@@ -237,8 +237,7 @@ static void vm_drop(struct spw_vm *vm, void *fence)
 
 /* ---- the host ---- */
 
-/* Maps a host chunk of two granules, lets the device write to the first and copy it to the second.
- * */
+/* Maps a host chunk of two granules. The device writes the first and copies it to the second. */
 static enum spw_err probe_chunk(struct spw_backend *backend, uint64_t address, uint64_t chunk,
                                 bool *ret_busy)
 {
@@ -331,7 +330,7 @@ static enum spw_err vm_probe_host(struct spw_vm *vm, bool *ret_moves)
     return err;
 }
 
-/* The primary context if it is active; NULL, too, when a thread retains or releases it now. */
+/* The primary context if it is active; NULL if not, or while another thread changes that. */
 static CUcontext active_primary(struct spw_backend *backend)
 {
     const struct spw_driver *driver = backend->fences.driver;
@@ -352,9 +351,9 @@ static CUcontext active_primary(struct spw_backend *backend)
     return primary;
 }
 
-/* Page-locked memory is usable in all contexts, until the one that it was allocated in is gone. So
- * it is allocated in the primary context, which is likely to outlive the others; if that is not
- * active, in the one that asks. */
+/* Page-locked memory is usable in all contexts until the context of its allocation is gone. So it
+ * is allocated in the primary context, which is likely to outlive the others. If that is not
+ * active, the asking context is used. */
 static void choose_home(struct spw_backend *backend, CUcontext asking, struct spw_vm_pinned *pinned)
 {
     CUcontext primary = active_primary(backend);
@@ -420,8 +419,8 @@ static bool is_idle(struct spw_backend *backend)
     return idle;
 }
 
-/* Freeing page-locked memory waits for the device, which may itself wait for the caller. So it is
- * done only while the device is idle. */
+/* Frees only while the device is idle: the free waits for the device, which may wait for the
+ * caller. */
 static enum spw_err vm_unpin(struct spw_vm *vm, uint64_t memory)
 {
     struct spw_backend *backend = of(vm);
@@ -478,8 +477,7 @@ static enum spw_err vm_write(struct spw_vm *vm, uint64_t address, const void *fr
     return spw_backend_copier_write(&backend->copiers[SPW_TIER_DEVICE], address, from, bytes);
 }
 
-/* True when the simulated GPU has dropped content for lack of memory: contents prove nothing then.
- * */
+/* True when the simulated GPU has dropped content for lack of memory: contents prove nothing. */
 static bool drops_content(const struct spw_driver *driver)
 {
     unsigned long long dropped = 0;
@@ -531,8 +529,8 @@ static const struct spw_vm_ops vm_ops = {
 
 /* ---- life ---- */
 
-/* Maps two chunks side by side and tries one call for both. A successful unmap proves nothing, so
- * the second half is mapped again. */
+/* Maps two chunks side by side and tries one call for both. A successful unmap proves nothing: the
+ * second half must be mappable again. */
 static void probe_ranges_with(struct spw_backend *backend, uint64_t address,
                               const uint64_t chunks[2])
 {
@@ -554,8 +552,8 @@ static void probe_ranges_with(struct spw_backend *backend, uint64_t address,
     (void)CALL(backend, cuMemUnmap, address + g, g);
 }
 
-/* Probes if one call may cover several mappings. If the probe cannot be made, one call for each
- * chunk is always right. */
+/* Probes if one call may cover several mappings. Without a probe, each chunk gets its own call,
+ * which is always right. */
 static void probe_ranges(struct spw_backend *backend)
 {
     uint64_t address, chunks[2];

@@ -2,15 +2,15 @@
  *
  * Implements pool/vm_ops.h, the pool's interface to a device:
  *
- *     backend.c   reserve, create, map, set access; probes what the driver supports
+ *     backend.c   reserve, create, map, set access; probes the driver's abilities
  *     copy.c      copies between device and host, on streams of spillway's own
  *     fence.c     fences made of driver events
- *     host.c      where chunks of host memory can be
+ *     host.c      finds a place for chunks of host memory
  *
- * Locking: none of its own. The ops are called under the pool's lock, except wait_host, which
- * touches nothing that changes, and seek_host, before which there are no host chunks. grant,
- * note_context and forget_context are called under the device's lock. Every driver call is made in
- * a scope of driver/driver.h and counted for the device. */
+ * Locking: none of its own. The ops are called under the pool's lock, except wait_host and
+ * wait_soon, which use the lock of the fences, and seek_host, which is called before any host chunk
+ * exists. grant, note_context and forget_context are called under the device's lock. Every driver
+ * call is made in a scope of driver/driver.h and counted for the device. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,14 +22,14 @@
 
 struct spw_backend;
 
-/* Creates the backend of a device. Probes, with two granules that are released again, if one call
- * of unmap and of set-access may cover neighbouring mappings (cuda.h does not say for unmap). Fails
- * with UNSUPPORTED when the device has no virtual memory management. */
+/* Creates the backend of a device. Probes with two granules, which it releases again, if one call
+ * of unmap and of set-access may cover neighbouring mappings (cuda.h leaves this open for unmap).
+ * Fails with UNSUPPORTED when the device has no virtual memory management. */
 enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
                                 struct spw_backend **ret_backend);
 
-/* Frees the records. With `release`, events and streams are destroyed; without it, their context is
- * gone already. Takes NULL. */
+/* Frees the records. With `release`, destroys events and streams; without it, their context is
+ * already gone. Takes NULL. */
 void spw_backend_destroy(struct spw_backend *backend, bool release);
 
 /* The device to create a pool with; it belongs to the backend. */
@@ -49,12 +49,12 @@ void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns)
  * is full or nothing changed. */
 bool spw_backend_grant(struct spw_backend *backend, int accessor, bool readable, bool writable);
 
-/* Adds a context of this device, or of a peer that may reach its memory, so that fences of the
- * whole device cover its streams too. */
+/* Adds a context of this device, or of a peer that may reach its memory: fences of the whole device
+ * then cover its streams. */
 void spw_backend_note_context(struct spw_backend *backend, CUcontext context, bool peer);
 
-/* A context is about to be destroyed: no more copies are made in it. Those that were are complete
- * once its work is. */
+/* A context is about to be destroyed: no more copies are made in it. Its earlier copies are
+ * complete once its work is. */
 void spw_backend_end_context(struct spw_backend *backend, CUcontext context);
 
 /* Removes a context that is about to be destroyed, or is gone; its work is complete. */

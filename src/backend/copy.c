@@ -9,7 +9,7 @@
 enum { PIECE_BYTES = 1 << 20, PROBE_BYTES = 1 << 16, PROBE_WORDS = 4, PATTERN = 0x5b1a7e55 };
 
 /* A copy engine runs one copy after the other. Pieces of this size bound the time that a copy of
- * the program waits behind ours. */
+ * the program waits behind one of spillway's. */
 enum { COPY_BYTES = 8 << 20 };
 
 #define CALL(copier, fn, ...)                                                                      \
@@ -93,9 +93,9 @@ static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_
     return spw_err_from_driver((int)result);
 }
 
-/* Waits for a copy, and leaves its context. Also for one that was refused: an error may be that of
- * earlier work, or come after the copy was enqueued. *ret_pending: the wait failed, so the copy may
- * still use the host's memory; NULL where that does not matter. */
+/* Waits for a copy, and leaves its context. It waits even if the copy was refused: the error may be
+ * one of earlier work, or come after the copy was enqueued. *ret_pending (may be NULL): the wait
+ * failed, so the copy may still use the host's memory. */
 static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool pushed,
                        bool *ret_pending)
 {
@@ -108,9 +108,9 @@ static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool 
     return result != CUDA_SUCCESS ? result : waited;
 }
 
-/* Replaces the watch of the stream by an event behind the copies. Where none can be recorded the
- * watch stays: waiting here would hold the pool's lock as long as the program's work takes, and
- * that may itself wait for a thread that wants memory. */
+/* Replaces the watch of the stream by an event behind the copies. If no event can be recorded, the
+ * watch stays. Waiting here would hold the pool's lock while the program's work runs, and that work
+ * may wait for a thread that needs memory. */
 static void record(struct spw_backend_copier *copier, struct spw_backend_fence **fence)
 {
     const struct spw_stream own = own_stream(copier);
@@ -222,7 +222,7 @@ enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t
     return err;
 }
 
-/* Runs the probe in the stream's context, which is current. */
+/* Runs the probe. The stream's context is current. */
 static CUresult probe_copy(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
                            uint64_t bytes, uint32_t *words, size_t words_bytes)
 {
@@ -238,7 +238,7 @@ static CUresult probe_copy(struct spw_backend_copier *copier, uint64_t to, uint6
     return result;
 }
 
-/* The same, with the stream's context entered. *ret_busy: it may be under way still. */
+/* Enters the stream's context and runs the probe. *ret_busy: its work may still be under way. */
 static enum spw_err probe(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
                           uint64_t bytes, uint32_t *words, bool *ret_busy)
 {

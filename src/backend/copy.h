@@ -1,7 +1,7 @@
 /* Copier: copies between device and host memory on a stream of spillway's own.
  *
- * The stream is created at first use, in a context of the device, and again in another context when
- * that one is destroyed. No locking: the caller holds the pool's lock. */
+ * The stream is created at first use in a context of the device, and again in another context if
+ * the first is destroyed. No locking: the caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>

@@ -81,7 +81,7 @@ static void note_context(struct spw_backend_fences *fences, CUcontext context, b
         fences->missing = true;
         return;
     }
-    /* It does not matter to the deferred fences that were made before. */
+    /* Earlier deferred fences do not depend on it. */
     *known = (struct spw_backend_context){.next = fences->contexts,
                                           .context = context,
                                           .peer = peer,
@@ -127,7 +127,7 @@ static void strip(struct spw_backend_event **link, CUcontext context)
     }
 }
 
-/* The work of a context that is gone is complete. */
+/* Completes a watch in a context that is gone. */
 static void stop_watching(struct spw_backend_fence *fence, CUcontext context)
 {
     if (fence->watched_in == context) {
@@ -135,7 +135,7 @@ static void stop_watching(struct spw_backend_fence *fence, CUcontext context)
     }
 }
 
-/* Waits until no thread synchronises the context. Its work is complete, so the wait is short. */
+/* Waits until no thread synchronises the context: a short wait, since its work is complete. */
 static void await_visits(struct spw_backend_fences *fences, CUcontext context)
 {
     const struct spw_backend_fence_visit *visit = fences->visits;
@@ -320,13 +320,13 @@ static enum spw_err to_err(CUresult result)
         return SPW_E_AGAIN;
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_INVALID_CONTEXT:
-        return SPW_OK; /* and all its work with it */
+        return SPW_OK; /* its work is gone with it */
     default:
         return spw_err_from_driver((int)result);
     }
 }
 
-/* Records one event in each context, or makes the fence a deferred one. */
+/* Records one event in each context, or defers the fence. */
 static CUresult record_all(struct spw_backend_fences *fences, struct spw_backend_fence *fence,
                            const struct spw_stream *all)
 {
@@ -425,8 +425,8 @@ bool spw_backend_fence_is_deferred(struct spw_backend_fences *fences,
 
 /* ---- asking and waiting ---- */
 
-/* A thread without a context is answered INVALID_CONTEXT, which says nothing about the fence: it is
- * asked again in `context`. When that is gone, so is its work. */
+/* A thread without a context gets INVALID_CONTEXT for any fence, so the call is repeated in
+ * `context`. If that context is gone, its work is gone. */
 #define CALL_IN(result, fences, context, fn, ...)                                                  \
     do {                                                                                           \
         bool pushed;                                                                               \
@@ -484,7 +484,7 @@ enum spw_err spw_backend_fence_query(struct spw_backend_fences *fences,
     return err;
 }
 
-/* Waits for all work of a context. Releases the lock meanwhile. */
+/* Waits for all work of a context. Releases the lock during the wait. */
 static CUresult visit(struct spw_backend_fences *fences, CUcontext context)
 {
     struct spw_backend_fence_visit own = {.next = fences->visits, .context = context};
@@ -508,7 +508,7 @@ static CUresult visit(struct spw_backend_fences *fences, CUcontext context)
     return result;
 }
 
-/* Returns a context whose work may keep deferred fences up to `number` from being complete. */
+/* Returns a context whose work may delay deferred fences up to `number`; NULL if there is none. */
 static CUcontext find_behind(const struct spw_backend_fences *fences, uint64_t number)
 {
     const struct spw_backend_context *known = fences->contexts;
@@ -519,8 +519,8 @@ static CUcontext find_behind(const struct spw_backend_fences *fences, uint64_t n
     return known != NULL ? known->context : NULL;
 }
 
-/* Waits for all work of every context, which completes the deferred fences that were made before.
- * Releases the lock meanwhile. The work of contexts that are removed is complete. */
+/* Waits for all work of every context, which completes all earlier deferred fences. Releases the
+ * lock during the waits. The work of a removed context is complete. */
 static enum spw_err synchronize(struct spw_backend_fences *fences)
 {
     uint64_t covered = fences->last_deferred;
@@ -548,8 +548,7 @@ static enum spw_err synchronize(struct spw_backend_fences *fences)
     return SPW_OK;
 }
 
-/* Polls, because the driver's own wait for an event would go on while another thread destroys the
- * event's context. */
+/* Polls: the driver's wait for an event would continue while a thread destroys the context. */
 static enum spw_err wait_soon(struct spw_backend_fences *fences, struct spw_backend_fence *fence,
                               uint64_t patience_ns)
 {

@@ -1,16 +1,15 @@
 /* Fences made of driver events.
  *
  * A fence of a stream is one event. A fence of the device is one event for each known context of
- * the device and of the peers that may reach its memory, recorded with cuCtxRecordEvent
- * (CUDA 12.5), which covers every stream of the context. On a driver without that call a fence of
- * the device is deferred: it has a number instead of events, and is complete once all contexts were
- * synchronised after it was made (spw_backend_fence_wait does that). A watch has no event either:
- * it is complete while its stream is idle. Events are kept for later fences, by context, because an
- * event belongs to the context in which it was created.
+ * the device and of the peers that may reach its memory, recorded with cuCtxRecordEvent (CUDA
+ * 12.5), which covers every stream of the context. On a driver without that call a fence of the
+ * device is deferred: it has a number instead of events, and is complete once every context was
+ * synchronised after its creation (by spw_backend_fence_wait). A watch has no event either: it is
+ * complete while its stream is idle. Unused events are kept for later fences, by context: an event
+ * belongs to the context that it was created in.
  *
- * Locking: the caller holds the pool's lock, except where a function says "no lock". A mutex inside
- * protects every record, so that a context can be removed while another thread waits for a fence.
- */
+ * Locking: the caller holds the pool's lock, except for functions marked "No lock". An internal
+ * mutex protects every record: a context can be removed while a thread waits for a fence. */
 #pragma once
 
 #include <pthread.h>
@@ -28,7 +27,7 @@ struct spw_backend_context {
     struct spw_backend_context *next;
     CUcontext context;
     bool peer;             /* of another device, whose kernels may reach this device's memory */
-    bool ending;           /* about to be destroyed: nothing new is made in it */
+    bool ending;           /* about to be destroyed: nothing is created in it */
     uint64_t synchronized; /* deferred fences up to this number are complete in it */
 };
 
@@ -41,8 +40,8 @@ struct spw_backend_event {
 struct spw_backend_fence {
     struct spw_backend_fence *next;     /* in the list of unused ones */
     struct spw_backend_fence *all_next; /* in the list of all */
-    uint64_t deferred;                  /* the number of a deferred fence, else 0 */
-    CUcontext watched_in;               /* of the stream of a watch, else NULL */
+    uint64_t deferred;                  /* the number of a deferred fence; 0: not deferred */
+    CUcontext watched_in;               /* of a watch's stream; NULL: no watch */
     CUstream watched;
     struct spw_backend_event *events;
 };
@@ -63,24 +62,25 @@ struct spw_backend_fences {
     uint64_t last_deferred; /* number of the last deferred fence */
     uint64_t synchronized;  /* deferred fences up to this number are complete */
     struct spw_backend_context *contexts;
-    bool missing; /* no memory for the record of a context: no fence covers the device any more */
+    bool missing; /* a context could not be recorded: no fence covers the whole device */
     struct spw_backend_event *unused_events;
     struct spw_backend_fence *unused, *all;
 };
 
-/* Records a fence behind everything submitted so far to `stream`, or, with id SPW_STREAM_ALL, to
- * the device. AGAIN while the stream, or for the device any stream, is being captured. */
+/* Records a fence behind all work submitted so far to `stream`, or to the device if the id is
+ * SPW_STREAM_ALL. AGAIN while the stream, or any stream of the device, is being captured. */
 enum spw_err spw_backend_fence_record(struct spw_backend_fences *fences,
                                       const struct spw_stream *stream,
                                       struct spw_backend_fence **ret_fence);
 
-/* Makes a watch of a stream to which only the caller submits, without a call to the driver: for the
- * case that no event can be recorded behind what it submits next. METADATA_NOMEM without memory. */
+/* Makes a watch of a stream without a call to the driver, for the case that no event can be
+ * recorded behind the caller's next work. Only the caller submits to the stream. METADATA_NOMEM
+ * without memory. */
 enum spw_err spw_backend_fence_watch(struct spw_backend_fences *fences,
                                      const struct spw_stream *stream,
                                      struct spw_backend_fence **ret_fence);
 
-/* True when fences of the device are deferred, as far as is known. */
+/* True when fences of the device are known to be deferred. */
 bool spw_backend_fences_defer(struct spw_backend_fences *fences);
 
 /* True when the fence is deferred and not complete. No lock. */
@@ -95,18 +95,18 @@ enum spw_err spw_backend_fence_query(struct spw_backend_fences *fences,
 enum spw_err spw_backend_fence_wait(struct spw_backend_fences *fences,
                                     struct spw_backend_fence *fence);
 
-/* Blocks until complete, at most for `patience_ns`; then AGAIN. AGAIN at once for a deferred fence
- * that is not complete. No lock. */
+/* Blocks until complete; AGAIN after `patience_ns`. AGAIN at once for a deferred fence that is not
+ * complete. No lock. */
 enum spw_err spw_backend_fence_wait_soon(struct spw_backend_fences *fences,
                                          struct spw_backend_fence *fence, uint64_t patience_ns);
 
-/* Makes later work of `stream` wait for the fence. AGAIN when that is not possible now, as for a
+/* Makes later work of `stream` wait for the fence. AGAIN when that is not possible now, and for a
  * watch. */
 enum spw_err spw_backend_fence_wait_stream(struct spw_backend_fences *fences,
                                            const struct spw_stream *stream,
                                            struct spw_backend_fence *fence);
 
-/* Takes back a fence; it and its events are reused. */
+/* Takes a fence back; it and its events are reused. */
 void spw_backend_fence_drop(struct spw_backend_fences *fences, struct spw_backend_fence *fence);
 
 /* Makes `context` current unless it is. *ret_pushed goes to the matching leave. */
@@ -120,12 +120,12 @@ void spw_backend_fences_leave(struct spw_backend_fences *fences, bool pushed);
 void spw_backend_fences_init(struct spw_backend_fences *fences, struct spw_driver *driver,
                              int ordinal);
 
-/* Adds a context of this device, or of a peer, to those that fences of the device cover. */
+/* Adds a context of this device, or of a peer, to the contexts that fences of the device cover. */
 void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontext context,
                                      bool peer);
 
-/* Returns the oldest known context of this device, which is likely to outlive the others: what is
- * allocated in it is gone with it. NULL when none is known but such as are about to end. */
+/* Returns the oldest known context of this device, which is likely to outlive the others.
+ * Allocations in a context end with it. NULL if every known context is ending. */
 CUcontext spw_backend_fences_own_context(struct spw_backend_fences *fences);
 
 /* A context is about to be destroyed. */
@@ -137,6 +137,5 @@ void spw_backend_fences_forget_context(struct spw_backend_fences *fences, CUcont
 /* Removes all contexts and their events. */
 void spw_backend_fences_forget_contexts(struct spw_backend_fences *fences);
 
-/* Frees the records, which no thread uses any more; with `destroy_events`, destroys the events too.
- */
+/* Frees the records, and with `destroy_events` the events. No thread may use them any more. */
 void spw_backend_fences_fini(struct spw_backend_fences *fences, bool destroy_events);

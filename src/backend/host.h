@@ -1,6 +1,5 @@
-/* Where the driver can make chunks of host memory: asks helper processes (driver/host_place.h), or
- * the verdict of an earlier one (driver/host_verdict.h). Locking: none; no lock of a pool is held.
- */
+/* Finds a place for chunks of host memory, by helper processes (driver/host_place.h) or an earlier
+ * verdict (driver/host_verdict.h). Locking: none; no lock of a pool is held. */
 #pragma once
 
 #include <stdbool.h>
