@@ -11,7 +11,7 @@ _Atomic int spw_migrate_access_log_count;
 
 /* ---- opening and closing ---- */
 
-/* Enters a block that the predictor has numbered; 0: it has too many. */
+/* Enters a block under the predictor's number; 0: the predictor has no number left. */
 static void enter_block(struct spw_access_log *log, const char *event, uint32_t block,
                         uint64_t address, uint64_t bytes)
 {
@@ -56,8 +56,8 @@ bool spw_migrate_access_log_open(struct spw_access_log *log, struct spw_pool *po
         spw_migrate_access_log_close(log);
         return false;
     }
-    /* Recording starts before the live blocks are entered. A block freed in between is removed
-     * later, when a new block overlaps its range. */
+    /* Recording starts before the live blocks are entered. A block that is freed in between is
+     * removed when a later block overlaps its range. */
     atomic_store(&log->on, true);
     atomic_fetch_add(&spw_migrate_access_log_count, 1);
     spw_lock(&log->lock);
@@ -181,7 +181,7 @@ static void mark_access(struct spw_access_log *log, uint64_t address, uint64_t l
     }
 }
 
-/* The same of granules that are migrating. */
+/* Marks the migrating granules of an address range as accessed now. */
 static void mark_migrating(struct spw_access_log *log, uint64_t address, uint64_t last_address)
 {
     size_t last = spw_migrate_block_index_granule(&log->index, last_address);
@@ -193,7 +193,7 @@ static void mark_migrating(struct spw_access_log *log, uint64_t address, uint64_
     }
 }
 
-/* True if a block lies at an address or ends there. */
+/* True if a block is at an address or ends there. */
 static bool is_near_block(const struct spw_access_log *log, uint64_t address)
 {
     return spw_migrate_block_index_find(&log->index, address) != 0 ||
@@ -201,7 +201,7 @@ static bool is_near_block(const struct spw_access_log *log, uint64_t address)
             spw_migrate_block_index_find(&log->index, address - 1) != 0);
 }
 
-/* Records an access: to a block, or to the granule if the block is gone already. An address just
+/* Records an access to a block, or to the granule if no block is there any more. An address just
  * behind the end of a block may mean that block. */
 static void record_address(struct spw_access_log *log, uint64_t address)
 {
@@ -226,8 +226,8 @@ static void record_address(struct spw_access_log *log, uint64_t address)
     }
 }
 
-/* Records the addresses of one call; `what` tells in the debug log which. False if an address may
- * be that of a block which is not known: the call may touch all of it. */
+/* Records the addresses of one call; `what` is its kind in the debug log. False if an address may
+ * belong to an unknown block: the call may touch the whole block. */
 static bool record_addresses(struct spw_access_log *log, const char *what,
                              const uint64_t *addresses, size_t count)
 {
@@ -429,7 +429,7 @@ struct spw_predictor_status spw_migrate_access_log_predictor_status(struct spw_a
     return status;
 }
 
-/* Bytes of a block that lie on the host. */
+/* Bytes of a block on the host. */
 static int64_t host_bytes(const struct spw_access_log *log, uint32_t block)
 {
     const struct spw_block_range *candidate = &log->index.blocks[block];
@@ -449,7 +449,7 @@ static int64_t host_bytes(const struct spw_access_log *log, uint32_t block)
     return bytes;
 }
 
-/* Adds a predicted allocation or free. A free of memory on the host gives no room on the device. */
+/* Adds a predicted allocation or free. A free of host memory gives no room on the device. */
 static void add_need(void *cookie, const struct spw_prediction *prediction)
 {
     struct spw_access_log *log = cookie;
@@ -465,7 +465,7 @@ static void add_need(void *cookie, const struct spw_prediction *prediction)
     }
 }
 
-/* Merges the predictions for a block into those for a chunk it lies on. */
+/* Merges the predictions for a block into the predictions for a chunk under it. */
 static void include_block(const struct spw_access_log *log, struct spw_planner_chunk *chunk,
                           uint32_t block)
 {
@@ -487,7 +487,7 @@ static void include_block(const struct spw_access_log *log, struct spw_planner_c
     }
 }
 
-/* Merges the predictions for all blocks on granule `g` into those for its chunk. */
+/* Merges the predictions for all blocks on granule `g` into the predictions for its chunk. */
 static void include_granule(const struct spw_access_log *log, struct spw_planner_chunk *chunk,
                             size_t g)
 {

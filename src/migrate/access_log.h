@@ -1,33 +1,35 @@
 /* Access log: records which blocks of a pool the program uses, from the first memory shortage on.
  *
  * It has three users. The predictor (predictor.h) learns the repetition of accesses. The planner
- * (planner.h) chooses what to migrate. The migrator asks it for dirty tracking: has anything that
- * was submitted since a migration began named the granules being copied?
+ * (planner.h) chooses what to migrate. The migrator uses it for dirty tracking: has work submitted
+ * since the beginning of a migration named the granules being copied?
  *
  * There is one record for each submitted call. A record is complete when the addresses of all
- * arguments are known. Even so a kernel may reach other memory, through pointers that it loads or
- * through descriptors (pointer arrays, tensor maps); a copy or memset cannot. The log therefore
- * counts complete records, and among them those that are no kernels. Comparing these counts with
- * the number of submissions tells how much the log knows of a time span:
+ * arguments are known. Even with a complete record a kernel may reach other memory, through
+ * pointers that it loads or through descriptors (pointer arrays, tensor maps); a copy or memset
+ * cannot. The log therefore counts complete records, and separately the complete records of other
+ * calls than kernels. These counts and the number of submissions show the log's knowledge of a time
+ * span:
  *
- *     submitted 5, complete 5, no kernels 5   clean if none of them named the granule
+ *     submitted 5, complete 5, no kernels 5   clean if no argument named the granule
  *     submitted 5, complete 5, no kernels 2   presumed clean: kernels may use hidden pointers
- *     submitted 5, complete 4                 dirty: one call may have touched anything
+ *     submitted 5, complete 4                 dirty: one call may have touched any memory
  *
- * The debug log gets a line for everything that is recorded; the benchmarks `arguments` and
- * `predict` read them:
+ * The debug log gets a line for each event; the benchmarks `arguments` and `predict` read these
+ * lines:
  *
- *     access live ADDRESS+BYTES SITE   a block that was there when the log was opened
+ *     access live ADDRESS+BYTES SITE   a block entered without an event
+ *     access untracked ADDRESS+BYTES SITE
  *     access alloc ADDRESS+BYTES SITE
  *     access free ADDRESS
- *     access use ADDRESS               of a block, by the call whose line follows
- *     access kernel THREAD             a launch of which all addresses are known
+ *     access use ADDRESS               of a block; the line of its call follows
+ *     access kernel THREAD             a launch with all its addresses known
  *     access other THREAD              another such call
- *     access partial THREAD            a call of which only some addresses are known
+ *     access partial THREAD            a call with some of its addresses known
  *     access step                      the program marks a step
  *
  * Locking: a mutex of its own, taken inside the lock of struct spw_migrate and outside the pool's.
- * It is held while a few addresses are looked up, or, for planning, while all granules are read. */
+ * The log holds it while it looks up a few addresses, or reads all granules for a plan. */
 #pragma once
 
 #include <stdatomic.h>
@@ -42,14 +44,14 @@
 #include "migrate/predictor.h"
 #include "pool/pool.h"
 
-/* Open access logs in the process. While it is 0, callers need not look at their arguments. */
+/* Number of open logs in the process. While it is 0, callers need not look at their arguments. */
 extern _Atomic int spw_migrate_access_log_count;
 
 /* The log's counts at one point in time. */
 struct spw_access_log_snapshot {
     uint64_t submissions;         /* completed submissions of the whole process */
     uint64_t complete;            /* records with all addresses known */
-    uint64_t complete_non_kernel; /* the ones among them that are no kernels */
+    uint64_t complete_non_kernel; /* complete records of other calls than kernels */
     uint64_t clock;               /* all records */
     uint64_t events;              /* allocations, uses and frees (the predictor's unit of time) */
 };
@@ -58,7 +60,7 @@ struct spw_access_log_snapshot {
 struct spw_access_log_watch {
     struct spw_move_place places[SPW_MOVE_GRANULES];
     size_t count;
-    struct spw_access_log_snapshot since; /* accesses after this may race with the copies */
+    struct spw_access_log_snapshot since; /* later accesses may race with the copies */
 };
 
 struct spw_access_log {
@@ -70,7 +72,7 @@ struct spw_access_log {
     struct spw_predictor predictor;
     struct spw_block_index index;
     bool incomplete;       /* some live blocks are not in the index */
-    uint8_t *target_tier;  /* by granule: 1 + the tier it is migrating to; 0: it is not */
+    uint8_t *target_tier;  /* by granule: 1 + the target of its migration; 0: none */
     uint64_t *last_access; /* by granule: `clock` at its last access */
     uint64_t complete, complete_non_kernel, clock; /* as in the snapshot */
     /* Scratch memory for planning. */
@@ -94,21 +96,21 @@ void spw_migrate_access_log_alloc(struct spw_access_log *log, uint64_t address, 
                                   uint32_t site);
 void spw_migrate_access_log_free(struct spw_access_log *log, uint64_t address);
 
-/* Enters a new block without an event. With `untracked` its uses are no events either, and it does
- * not count as used, except by migrations under way. */
+/* Enters a new block without an event. Uses of an `untracked` block are no events; they count only
+ * for migrations under way. */
 void spw_migrate_access_log_enter(struct spw_access_log *log, uint64_t address, uint64_t bytes,
                                   uint32_t site, bool untracked);
 
-/* Records a submitted call with all addresses of its arguments; `kernel`: it may reach other memory
- * too. Once for each call, while the caller holds the submit barrier. */
+/* Records a submitted call with all addresses of its arguments; a `kernel` may also reach other
+ * memory. Once for each call, while the caller holds the submit barrier. */
 void spw_migrate_access_log_record(struct spw_access_log *log, const uint64_t *addresses,
                                    size_t count, bool kernel);
 
-/* Records a call of which only some addresses are known: it may touch anything besides. */
+/* Records a call with only some of its addresses: it may touch any other memory. */
 void spw_migrate_access_log_record_partial(struct spw_access_log *log, const uint64_t *addresses,
                                            size_t count);
 
-/* Records that the next call launches a kernel for the first time: validation starts anew. */
+/* Records that the next call is the first launch of a kernel: write validation starts again. */
 void spw_migrate_access_log_record_new_kernel(struct spw_access_log *log);
 
 /* Records that the program marks the beginning of a step. */
@@ -118,8 +120,8 @@ void spw_migrate_access_log_mark_step(struct spw_access_log *log);
 bool spw_migrate_access_log_is_incoming(struct spw_access_log *log, const uint64_t *addresses,
                                         size_t count);
 
-/* The counts now. `submissions` was read before the call, so that a call which is recorded but not
- * completed yet appears as an unknown one, never the other way round. */
+/* The counts now. The caller reads `submissions` before the call: a race can make a recorded call
+ * look unknown, but no unknown call look recorded. */
 struct spw_access_log_snapshot spw_migrate_access_log_snapshot(struct spw_access_log *log,
                                                                uint64_t submissions);
 
@@ -130,11 +132,11 @@ void spw_migrate_access_log_watch(struct spw_access_log *log,
 void spw_migrate_access_log_unwatch(struct spw_access_log *log,
                                     const struct spw_access_log_watch *watch);
 
-/* Dirty tracking: can the watched granules have been written to since the watch began? */
+/* Dirty tracking: may the watched granules have been written since the watch began? */
 enum spw_dirty_state {
-    SPW_DIRTY,          /* an argument names one, or an unknown call was submitted */
-    SPW_PRESUMED_CLEAN, /* no argument names one, but kernels may use hidden pointers */
-    SPW_CLEAN,          /* nothing can have written to them */
+    SPW_DIRTY,          /* an argument names a granule, or an unknown call was submitted */
+    SPW_PRESUMED_CLEAN, /* no argument names a granule, but kernels may use hidden pointers */
+    SPW_CLEAN,          /* no work can have written the granules */
 };
 
 /* `submitted` is the number of submissions now. Exact while the submit barrier is quiesced. */
@@ -168,18 +170,18 @@ struct spw_access_log_goal {
     uint64_t bytes;     /* room to make on the device now; 0: swap ahead of the predicted uses */
     uint64_t kept;      /* bytes of the device to leave free */
     size_t most;        /* granules to move in each direction; at most SPW_MOVE_GRANULES / 2 */
-    uint32_t least_age; /* without predictions: evict only what was not used in so many events */
+    uint32_t least_age; /* without predictions: evict only memory unused for so many events */
     /* Leave out granules that were accessed since this snapshot; NULL: consider all. */
     const struct spw_access_log_snapshot *completed;
-    bool hot; /* fetch only granules that were accessed since it: the device must idle for them */
+    bool hot; /* fetch only granules accessed since `completed`: the device must idle for them */
 };
 
 struct spw_access_log_plan {
     struct spw_move_place places[SPW_MOVE_GRANULES]; /* first granules of chunks */
     size_t count;
-    size_t granules; /* of all these chunks */
-    uint32_t at;     /* events until the first of them is needed */
-    size_t hot;      /* chunks on the host that were left out because of goal->completed */
+    size_t granules; /* in these chunks */
+    uint32_t at;     /* events until the first is needed */
+    size_t hot;      /* chunks on the host left out because of goal->completed */
 };
 
 /* Chooses the granules to migrate. ret_plan->count is 0 when there is nothing worth moving. */

@@ -7,14 +7,14 @@
 struct spw_migrate_barrier spw_migrate_barrier;
 _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initial-exec")));
 
-/* The calling thread holds the barrier for a pause; how often it has closed it again meanwhile. */
+/* The calling thread holds the barrier for a pause; the number of its closings during the pause. */
 static _Thread_local bool holds __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec")));
 
-/* The calling thread has borrowed it from a pause. */
+/* The calling thread has borrowed the barrier from a pause. */
 static _Thread_local bool borrows __attribute__((tls_model("initial-exec")));
 
-/* Is told of threads that begin to wait for the end of a pause; NULL: nobody. */
+/* Called by each thread that begins to wait for the end of a pause; may be NULL. */
 static void (*_Atomic on_arrival)(void);
 
 void spw_migrate_barrier_arm(void)
@@ -58,7 +58,7 @@ static void leave_slot(struct spw_thread_slot *slot)
     }
 }
 
-/* Tells of a thread that begins to wait. */
+/* Announces that this thread begins to wait. */
 static void announce_arrival(void)
 {
     void (*arrived)(void) = atomic_load(&on_arrival);
@@ -68,7 +68,7 @@ static void announce_arrival(void)
     }
 }
 
-/* Changes the loan from one value to the other. False when it has another one. */
+/* Changes the loan from `from` to `to`. False when it has another value. */
 static bool change_loan(uint32_t from, uint32_t to)
 {
     return atomic_compare_exchange_strong(&spw_migrate_barrier.loan, &from, to);
@@ -84,8 +84,8 @@ void spw_migrate_barrier_wait(struct spw_thread_slot *slot)
 {
     uint32_t closed;
 
-    /* A pause that begins to hold it meanwhile changes the value, and so hears of this thread. The
-     * slot is marked when the pass is taken, so that the pause does not miss a thread that has. */
+    /* A pause that begins now changes the value, so this thread wakes and announces itself. The
+     * slot is marked before a pass is taken, so that the pause sees a thread with a pass. */
     while ((closed = atomic_load(&spw_migrate_barrier.closed)) != 0 && !take_pass()) {
         leave_slot(slot);
         announce_arrival();
@@ -121,7 +121,7 @@ void spw_migrate_barrier_release_slowly(void)
     leave_slot(slot);
 }
 
-/* True when another thread is inside. `mine`: the slot of the calling thread if it is inside, else
+/* True when another thread is inside. `mine`: the slot of the calling thread if it is inside, or
  * NULL. */
 static bool has_submitters(const struct spw_thread_slot *mine)
 {
@@ -136,14 +136,14 @@ static bool has_submitters(const struct spw_thread_slot *mine)
     return false;
 }
 
-/* Threads may wait already, also when it was closed for a moment only. */
+/* Wakes the waiting threads: even a short closing may have some. */
 static void open_barrier(void)
 {
     atomic_store(&spw_migrate_barrier.closed, 0);
     spw_futex_wake(&spw_migrate_barrier.closed);
 }
 
-/* Waits until no other thread is inside, as long as `backoff` has patience. */
+/* Waits until no other thread is inside. False at the limit of `backoff`. */
 static bool await_submitters(const struct spw_thread_slot *mine, struct spw_backoff *backoff)
 {
     while (has_submitters(mine)) {
@@ -170,7 +170,7 @@ static bool close_barrier(uint32_t value)
     return true;
 }
 
-/* Takes over the barrier that a pause holds. Nobody passes from then on. */
+/* Borrows the barrier that a pause holds. No call passes from then on. */
 static bool borrow(void)
 {
     borrows = change_loan(SPW_BARRIER_LENT, SPW_BARRIER_BORROWED) ||
@@ -178,7 +178,7 @@ static bool borrow(void)
     return borrows;
 }
 
-/* Gives it back. If the pause has ended meanwhile, it is opened. */
+/* Gives the borrowed barrier back, or opens it if the pause has ended. */
 static void give_back(void)
 {
     borrows = false;
@@ -284,7 +284,7 @@ void spw_migrate_barrier_step(uint64_t most_ns)
     while (atomic_load(&spw_migrate_barrier.loan) == SPW_BARRIER_PASS &&
            spw_backoff_pause(&backoff)) {
     }
-    (void)take_pass(); /* nobody wanted it */
+    (void)take_pass(); /* no call took it */
 }
 
 void spw_migrate_barrier_release_hold(void)

@@ -1,19 +1,19 @@
-/* Submit barrier: every call that submits work to a device passes it, and a migration closes it for
- * a moment, so that nothing is submitted between the last look at the content and the new mapping.
+/* Submit barrier: every call that submits work to a device passes it. A migration closes it for a
+ * moment, so that no work is submitted between the last check of the content and the new mapping.
  *
  * There is one barrier for all devices, since finding out which devices a call concerns would cost
  * more than waiting for another device's migration. It is an asymmetric lock. Readers (submitters)
  * take no lock: a thread marks its slot (common/thread_slots.h) as inside and checks the flag
  * `closed`. The writer (a migration) sets `closed`, orders all readers with one membarrier system
- * call, and waits (bounded) until every slot is outside. A thread that is inside may enter again,
- * for example from a driver callback, and so may the writer.
+ * call, and waits (bounded) until every slot is outside. A thread inside may enter again, for
+ * example from a driver callback, and so may the writer.
  *
- * A pause of the program (serve/pause.h) holds it closed for as long as it lasts, and then requests
- * for memory wait as well. Before it moves anything it lets single calls pass, since work of the
- * device may wait for what this program, or another one, has not submitted yet; and it lends the
+ * A pause of the program (serve/pause.h) holds the barrier closed until its end; requests for
+ * memory then wait as well. Before it moves memory, the pause lets single calls pass, since work of
+ * the device may wait for later submissions of this program or another one. It also lends the
  * closed barrier to migrations, since such a call may need room.
  *
- * Each slot counts its submissions; the sum tells how much was submitted in a time span. */
+ * Each slot counts its submissions; the sum shows the number of submissions in a time span. */
 #pragma once
 
 #include <stdatomic.h>
@@ -24,17 +24,17 @@
 #include "common/likely.h"
 #include "common/thread_slots.h"
 
-/* What a pause lets others do that holds the barrier. */
+/* The use of the barrier that a pause allows to other threads while it holds the barrier. */
 enum spw_migrate_barrier_loan {
-    SPW_BARRIER_OWN,      /* nothing: no pause holds it, or one that moves memory */
-    SPW_BARRIER_LENT,     /* a migration may borrow it, which then has it alone */
-    SPW_BARRIER_PASS,     /* so it may; or one call that waits passes */
+    SPW_BARRIER_OWN,      /* none: no pause holds it, or the pause moves memory */
+    SPW_BARRIER_LENT,     /* a migration may borrow it, for itself alone */
+    SPW_BARRIER_PASS,     /* like LENT; or one waiting call may pass */
     SPW_BARRIER_BORROWED, /* a migration has it */
-    SPW_BARRIER_LEFT,     /* a migration has it, and opens it: the pause has ended */
+    SPW_BARRIER_LEFT,     /* a migration has it and will open it: the pause has ended */
 };
 
 struct spw_migrate_barrier {
-    _Atomic uint32_t closed; /* 1: submitters wait; more: for the end of a pause; a futex word */
+    _Atomic uint32_t closed; /* 1: submitters wait; more: they wait for a pause; a futex word */
     _Atomic bool armed;      /* in use; set once, before the first submission */
     _Atomic uint32_t held;   /* not 0: closed by a pause; a futex word */
     _Atomic uint32_t loan;   /* enum spw_migrate_barrier_loan */
@@ -45,11 +45,11 @@ extern struct spw_migrate_barrier spw_migrate_barrier;
 /* Calls under way in the calling thread, one inside the other. */
 extern _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initial-exec")));
 
-/* Arms the barrier. Called once before the first submission that matters, and again in a child
- * after fork. Until then acquire and release do nothing. */
+/* Arms the barrier. Called once before the first submission that counts, and again in a child after
+ * fork. Before, acquire and release do nothing. */
 void spw_migrate_barrier_arm(void);
 
-/* Resets it in a child after fork, where the other threads are gone. */
+/* Resets the barrier in a child after fork, where the other threads are gone. */
 void spw_migrate_barrier_reset(void);
 
 /* Slow paths of acquire and release: the first call of a thread, a shared slot, a system without
@@ -64,7 +64,7 @@ static inline bool spw_migrate_barrier_inside(void)
     return spw_migrate_barrier_depth > 0;
 }
 
-/* A submitting call is enclosed by acquire and release. They nest, and never fail. */
+/* Acquire and release enclose a submitting call. They nest, and never fail. */
 static inline void spw_migrate_barrier_acquire(void)
 {
     struct spw_thread_slot *slot = spw_thread_self.quick;
@@ -102,28 +102,28 @@ static inline void spw_migrate_barrier_release(void)
     atomic_store_explicit(&slot->submitting, 0, memory_order_release);
 }
 
-/* Closes the barrier and waits, at most `most_ns`, until no other thread is inside. False when one
- * stayed inside or another thread has closed it: then the barrier is as before. After success the
- * caller must call resume. A thread that holds it may close it besides. */
+/* Closes the barrier and waits, at most `most_ns`, until no other thread is inside. False when a
+ * thread stayed inside or another thread has closed it; then it is as before. After success the
+ * caller must call resume. A thread that holds the barrier for a pause may also close it. */
 bool spw_migrate_barrier_quiesce(uint64_t most_ns);
 void spw_migrate_barrier_resume(void);
 
-/* Closes the barrier for a pause. Others may be inside still: see await_quiet. False when another
- * thread has kept it closed for `most_ns`; then it is as before. `arrived` is called by each thread
- * that begins to wait, with no lock. Ended by release_hold, on the same thread. */
+/* Closes the barrier for a pause. Other threads may still be inside: see await_quiet. False when
+ * another thread has kept it closed for `most_ns`; then it is as before. Each thread that begins to
+ * wait calls `arrived`, without a lock. The calling thread ends the pause with release_hold. */
 bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void));
 void spw_migrate_barrier_release_hold(void);
 
-/* For the thread that holds it. Waits, at most `most_ns`, until no other thread is inside; false
- * when one is still. */
+/* For the thread that holds it. Waits, at most `most_ns`, until no other thread is inside; false if
+ * one stays inside. */
 bool spw_migrate_barrier_await_quiet(uint64_t most_ns);
 
-/* The same, and no call passes and no migration begins any more until release_hold. */
+/* Like await_quiet; in addition no call passes and no migration begins until release_hold. */
 bool spw_migrate_barrier_claim(uint64_t most_ns);
 
-/* For the thread that holds it, before it claims it. Lets one call that waits, or comes within
- * `most_ns`, pass: a submission or a request for memory. It may be under way afterwards:
- * await_quiet waits for a submission, and nothing does for a request for memory. */
+/* For the thread that holds it, before it claims it. Lets one call pass that waits or arrives
+ * within `most_ns`: a submission or a request for memory. The call may still be under way
+ * afterwards: await_quiet waits for a submission, but not for a request for memory. */
 void spw_migrate_barrier_step(uint64_t most_ns);
 
 /* True while a pause holds it, or is about to. */
@@ -132,11 +132,11 @@ static inline bool spw_migrate_barrier_is_held(void)
     return atomic_load(&spw_migrate_barrier.held) != 0;
 }
 
-/* Waits until no pause holds the barrier, or a step of it lets this call pass if it `may_pass`.
+/* Waits until no pause holds the barrier or, if this call `may_pass`, until a step lets it pass.
  * Returns at once if the calling thread is inside. */
 void spw_migrate_barrier_await_hold(bool may_pass);
 
-/* To be called before a request for memory takes a lock. */
+/* Called before a request for memory takes a lock. */
 static inline void spw_migrate_barrier_pass(void)
 {
     if (SPW_UNLIKELY(atomic_load_explicit(&spw_migrate_barrier.held, memory_order_relaxed) != 0)) {
@@ -144,14 +144,14 @@ static inline void spw_migrate_barrier_pass(void)
     }
 }
 
-/* True when a pause holds the barrier and the calling thread is outside: nothing moves then, so a
- * request that found no room for memory should be tried again when it may pass. */
+/* True when a pause holds the barrier and the calling thread is outside. A request that found no
+ * memory should then be tried again when it may pass. */
 static inline bool spw_migrate_barrier_holds_up(void)
 {
     return spw_migrate_barrier_is_held() && !spw_migrate_barrier_inside();
 }
 
-/* Waits for that, if it is so. False when it is not, and the request is to be refused. */
+/* Waits for such a pause. False when there is none, and the request must be refused. */
 static inline bool spw_migrate_barrier_pass_again(void)
 {
     if (!spw_migrate_barrier_holds_up()) {
@@ -161,7 +161,7 @@ static inline bool spw_migrate_barrier_pass_again(void)
     return true;
 }
 
-/* To be called before a call that must not be under way when a pause moves memory. */
+/* Called before a call that must not be under way while a pause moves memory. */
 static inline void spw_migrate_barrier_await_end(void)
 {
     if (spw_migrate_barrier_is_held()) {
@@ -170,5 +170,5 @@ static inline void spw_migrate_barrier_await_end(void)
 }
 
 /* Number of completed submissions. A submission under way during the call, or begun after it, has
- * changed the sum by the time the barrier is quiesced. */
+ * changed the sum when the barrier is quiesced. */
 uint64_t spw_migrate_barrier_submissions(void);

@@ -1,8 +1,9 @@
 /* Finds the block that contains an address, interior addresses included.
  *
  * A table with one entry for each granule of the arena: the block that covers the granule's first
- * byte, and a list of the blocks that begin inside it. Blocks are numbers chosen by the caller. The
- * tables are touched only where blocks are. No locking: the caller holds the access log's lock. */
+ * byte, and a list of the blocks that begin inside it. Blocks are numbers chosen by the caller.
+ * Only the parts of the tables for existing blocks are ever touched. No locking: the caller holds
+ * the access log's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,14 +30,14 @@ bool spw_migrate_block_index_init(struct spw_block_index *index, uint64_t base, 
                                   uint64_t granule_bytes, uint32_t most);
 void spw_migrate_block_index_fini(struct spw_block_index *index);
 
-/* Adds a block that lies in the arena and overlaps no other. */
+/* Adds a block, which must be in the arena and overlap no other. */
 void spw_migrate_block_index_put(struct spw_block_index *index, uint32_t block, uint64_t address,
                                  uint64_t bytes);
 
 /* Removes a block that was added. */
 void spw_migrate_block_index_remove(struct spw_block_index *index, uint32_t block);
 
-/* True when the address lies in the arena. */
+/* True when the address is in the arena. */
 static inline bool spw_migrate_block_index_contains(const struct spw_block_index *index,
                                                     uint64_t address)
 {

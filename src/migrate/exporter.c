@@ -49,7 +49,7 @@ static enum spw_err copy_and_switch(const struct spw_exporter *exporter)
     return err;
 }
 
-/* Makes the step that was begun, and ends it. */
+/* Makes and ends the step that spw_pool_export_begin began. */
 static enum spw_err make_step(const struct spw_exporter *exporter)
 {
     struct spw_pool *pool = exporter->pool;
@@ -72,7 +72,7 @@ static enum spw_err make_step(const struct spw_exporter *exporter)
     return err;
 }
 
-/* Makes one step, if one is needed. */
+/* Makes one step if needed. */
 static enum spw_err advance(const struct spw_exporter *exporter, uint64_t address, uint64_t id,
                             bool *ret_done)
 {
@@ -92,8 +92,8 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_NO_MEMORY || err == SPW_E_LIMIT;
 }
 
-/* Lets other blocks make room. An attempt may be given up, like any migration: there are several.
- * False when that is of no use. */
+/* Evicts other blocks to make room. Makes several attempts, since a migration may be abandoned.
+ * False when all failed. */
 static bool make_room(const struct spw_exporter *exporter, int *tries)
 {
     struct spw_backoff backoff = {.limit_ns = UINT64_MAX};

@@ -12,7 +12,7 @@
 
 enum {
     PATH_BYTES = 1024,
-    FILE_PATH_BYTES = PATH_BYTES + 64, /* of a file in such a folder */
+    FILE_PATH_BYTES = PATH_BYTES + 64, /* of a file in a folder */
     READ_BYTES = 8191,
     TEXT_BYTES = READ_BYTES + 1
 };
@@ -26,7 +26,7 @@ struct scratch {
     char groups[TEXT_BYTES];
 };
 
-/* Reads the beginning of a file as text. One that cannot be opened reads like an empty one. */
+/* Reads the beginning of a file as text; "" if the file cannot be opened. */
 static void read_text(const char *path, char text[TEXT_BYTES])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -105,7 +105,7 @@ static uint64_t subtract(uint64_t left, uint64_t right)
     return left > right ? left - right : 0;
 }
 
-/* Takes one group into account, whose folder is known. */
+/* Reads the group in `folder`, and keeps it if it has the least memory left. */
 static void read_group(struct scratch *scratch, const struct group_kind *kind,
                        struct spw_migrate_host_memory *memory)
 {
@@ -113,7 +113,7 @@ static void read_group(struct scratch *scratch, const struct group_kind *kind,
 
     if (!read_number(scratch, kind->limit, &limit) || !read_number(scratch, kind->usage, &usage) ||
         (memory->total != 0 && limit >= memory->total)) {
-        return; /* the older kind says "no limit" by a huge number */
+        return; /* the older kind writes a huge number for "no limit" */
     }
     (void)number_of(read_file(scratch, "memory.stat"), kind->reclaimable, &reclaimable);
     leaves = subtract(limit, subtract(usage, reclaimable));
@@ -124,8 +124,8 @@ static void read_group(struct scratch *scratch, const struct group_kind *kind,
     }
 }
 
-/* A group and all its ancestors, each of which limits. In a container the path may be one of the
- * host's that does not exist here; the root always counts. */
+/* Reads a group and its ancestors, since each may set a limit. In a container the path may be the
+ * host's, and may not exist here; the root is always read. */
 static void read_groups(const char *root, const struct group_kind *kind, const char *group,
                         struct scratch *scratch, struct spw_migrate_host_memory *memory)
 {

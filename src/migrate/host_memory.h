@@ -1,4 +1,4 @@
-/* Reads how much host memory the machine has, and how much the process's control groups allow.
+/* Reads the host memory of the machine, and the limits of the process's control groups.
  *
  * Reads /proc and /sys/fs/cgroup at every call. No locking, no allocation. */
 #pragma once
@@ -10,8 +10,8 @@ struct spw_migrate_host_memory {
     uint64_t total;        /* bytes of the machine; 0 when unknown */
     uint64_t available;    /* bytes of the machine, reclaimable caches included */
     bool limited;          /* a control group sets a limit */
-    uint64_t group_limit;  /* bytes: the limit of the group that leaves least */
-    uint64_t group_leaves; /* bytes left of it */
+    uint64_t group_limit;  /* bytes: the limit of the group with the least left */
+    uint64_t group_leaves; /* bytes left in that group */
 };
 
 /* Fills *ret_memory; values that cannot be read are 0. */
@@ -23,11 +23,11 @@ void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_mem
 /* The default budget for spilled memory, in bytes: half of the available host memory. */
 uint64_t spw_migrate_host_memory_share(const struct spw_migrate_host_memory *memory);
 
-/* Bytes that may be taken now. What stays free, of the machine and of the control group, is an
- * eighth of it and at most 1 GiB. UINT64_MAX when the machine's memory is unknown. */
+/* Bytes that may be taken now. An eighth of the machine's memory and of the group's limit, each at
+ * most 1 GiB, stays free. UINT64_MAX when the former is unknown and no group has a limit. */
 uint64_t spw_migrate_host_memory_room(const struct spw_migrate_host_memory *memory);
 
 /* The number of NVIDIA GPUs of the machine, visible to this process or not: the folders in
- * /proc/driver/nvidia/gpus below `root`. 0 when unknown. Eight processes with one visible GPU each
- * share the memory of one machine. */
+ * /proc/driver/nvidia/gpus below `root`. 0 when unknown. Processes with one visible GPU each share
+ * the memory of one machine. */
 int spw_migrate_host_memory_gpus(const char *root);

@@ -1,9 +1,9 @@
 /* The host tier of one device: is host memory usable as an extension of the device, and how?
  *
- * Nothing is asked of the driver before the first memory shortage, or before the first capture,
- * during which nothing can be probed. There are three outcomes: chunks of host memory can be mapped
- * and memory can migrate; only page-locked memory can be placed, which never migrates; or nothing.
- * The user is told once.
+ * The driver is probed at the first memory shortage, or before a capture if a shortage is near: a
+ * capture forbids probing. There are three outcomes: the device can map chunks of host memory,
+ * which migrate; it can use only page-locked memory, which never migrates; or it can use none. One
+ * message reports the outcome.
  *
  * No locking: the caller holds the lock of struct spw_migrate, except in announce. */
 #pragma once
@@ -23,31 +23,29 @@ struct spw_host_tier {
     int ordinal;
     uint64_t limit_bytes; /* most host memory to use */
     const struct spw_counters *counters;
-    uint64_t (*room)(void); /* how many more bytes may be taken now; NULL: any */
-    uint64_t asked_ns;      /* when it was asked last */
-    bool told_short;        /* the user was told that the machine is short of memory */
+    uint64_t (*room)(void); /* bytes that may be taken now; NULL: no limit */
+    uint64_t asked_ns;      /* time of the last call of room */
+    bool told_short;        /* the shortage of host memory was reported */
     enum spw_host_tier_state state;
-    bool can_migrate;      /* memory can move both ways, not only be placed */
-    bool pins;             /* only page-locked memory can be had */
+    bool can_migrate;      /* memory can move both ways after its allocation */
+    bool pins;             /* only page-locked memory is available */
     bool needed;           /* there was a memory shortage */
     enum spw_err refused;  /* why the host is unusable */
-    atomic_flag announced; /* the user was told of the first spill */
+    atomic_flag announced; /* the first spill was reported */
 };
 
-/* Finds out what the host is good for, unless that is known or a capture is open. */
+/* Probes the host, unless its state is known or a capture is open. */
 void spw_migrate_host_tier_probe(struct spw_host_tier *host);
 
-/* At a memory shortage: probes, and tells the user once what does not work. True when host memory
- * is usable. */
+/* Probes at a memory shortage, and reports once what fails. True when host memory is usable. */
 bool spw_migrate_host_tier_open(struct spw_host_tier *host);
 
-/* Adapts the pool's budget to the memory that the machine and its control groups have left now, if
- * the last time is a while ago: to be called before a batch of moves. The user is told once when
- * the machine has less than the budget. */
+/* Adapts the pool's budget to the memory left in the machine and its control groups, at most every
+ * 20 ms. Called before a batch of moves. Reports once that less than the budget is left. */
 void spw_migrate_host_tier_refresh(struct spw_host_tier *host);
 
-/* Tells the user, once in the process's life, that an allocation of `bytes` by `who` brought
- * `host_bytes` to the host: of older blocks if `moved`, else of its own. Any thread. */
+/* Reports, once for the device, that an allocation of `bytes` at `site` brought `host_bytes` to the
+ * host: bytes of older blocks if `moved`, otherwise of the new one. Any thread. */
 void spw_migrate_host_tier_announce(struct spw_host_tier *host, uint64_t bytes, uint64_t host_bytes,
                                     bool moved, uint32_t site,
                                     void (*describe)(uint32_t site, char *text, size_t capacity));

@@ -20,11 +20,11 @@ struct spw_migrate {
     struct spw_access_log log;
     struct spw_throttle throttle;
     struct spw_prefetch prefetch;
-    bool was_short;         /* of memory, with the host opened for that */
+    bool was_short;         /* a shortage of memory has opened the host */
     _Atomic bool recording; /* the access log is open */
-    _Atomic bool parked;    /* what was evicted stays on the host: the program is paused */
-    struct spw_swap swap;   /* what is in a file meanwhile */
-    /* Scratch, too large for a stack: for evictions, and for fetches, which evict. */
+    _Atomic bool parked;    /* evicted blocks stay on the host: the program is paused */
+    struct spw_swap swap;   /* memory in a file */
+    /* Scratch for evictions and fetches, larger than a stack allows. */
     struct spw_access_log_plan plan;
     struct spw_move_place wanted[SPW_MOVE_GRANULES];
 };
@@ -99,7 +99,7 @@ static bool open_host(struct spw_migrate *tier)
     return open;
 }
 
-/* The same at a shortage: the first one opens the access log. */
+/* Like open_host, at a shortage: the first one opens the access log. */
 static bool open_host_when_short(struct spw_migrate *tier)
 {
     bool open = open_host(tier);
@@ -161,7 +161,7 @@ void spw_migrate_announce(struct spw_migrate *tier, const struct spw_request *re
 
 /* ---- making room ---- */
 
-/* Allocates with the part that the device has no room for on the host. */
+/* Allocates; the part without room on the device goes to the host. */
 static enum spw_err place_on_host(struct spw_migrate *tier, const struct spw_request *request,
                                   struct spw_result *ret_result)
 {
@@ -178,8 +178,8 @@ static enum spw_err place_on_host(struct spw_migrate *tier, const struct spw_req
     return err;
 }
 
-/* Evicts blocks that will not be used for long or, without predictions, were not used for long. If
- * it must, recently used ones too. */
+/* Evicts blocks that will not be used for long or, without predictions, were not used for long.
+ * With `must` it also evicts recently used blocks. */
 static enum spw_err evict(struct spw_migrate *tier, uint64_t bytes, bool must, uint64_t *ret_bytes)
 {
     struct spw_move_request wish = {
@@ -202,8 +202,7 @@ static enum spw_err evict(struct spw_migrate *tier, uint64_t bytes, bool must, u
                                      tier->prefetch.patience_ns, ret_bytes);
 }
 
-/* True when the limits of the device and of the host tier could hold the request beside all blocks,
- * wherever these are. */
+/* True when the limits of device and host tier have room for all live blocks and the request. */
 static bool is_possible(const struct spw_migrate *tier, const struct spw_request *request)
 {
     uint64_t device = spw_counter_get(&tier->config.counters->limit_bytes);
@@ -224,9 +223,10 @@ static uint64_t missing_for(const struct spw_migrate *tier, uint64_t bytes)
     return lacks > 0 ? (uint64_t)lacks : 0;
 }
 
-/* Bytes to evict for a request. With predictions, a little more than is missing, since prefetching
- * makes room for the next requests. Without, as much as is requested, so that the next request of
- * that size finds room too; for a large request that would evict far more than is missing. */
+/* Bytes to evict for a request. With predictions it is a little more than the missing bytes, since
+ * prefetching makes room for later requests. Without predictions it is the requested size, so that
+ * the next request of that size finds room. A bound applies to large requests, which would evict
+ * far more than is missing. */
 static uint64_t bytes_to_evict(struct spw_migrate *tier, uint64_t bytes, uint64_t share)
 {
     uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
@@ -242,7 +242,7 @@ static uint64_t bytes_to_evict(struct spw_migrate *tier, uint64_t bytes, uint64_
     return bytes > share ? bytes : share;
 }
 
-/* Evicts until there should be room for the request. False when nothing was evicted. */
+/* Evicts until there should be room for the request. False when no block was evicted. */
 static bool make_room(struct spw_migrate *tier, const struct spw_request *request)
 {
     bool must = request->placement != NULL && request->placement->on_device;
@@ -267,9 +267,9 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
 }
 
-/* How often room is made for a request. Not all of it may be of use yet: it may lie on granules
- * that other blocks share, or wait for pending work. A block that belongs on the device is worth
- * more tries. */
+/* Number of tries to make room for a request. A part of the room may not be usable yet: it may be
+ * in granules that other blocks share, or wait for pending work. A block that must be on the device
+ * gets more tries. */
 static int tries_for(const struct spw_request *request)
 {
     bool must = request->placement != NULL && request->placement->on_device;
@@ -299,7 +299,7 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
     }
     spw_unlock(&tier->lock);
     if (!open && untried) {
-        /* There is no other way after all: now the pool waits for pending work. */
+        /* The host cannot help, so the pool now waits for pending work. */
         err = spw_pool_alloc(tier->config.pool, request, ret_result);
     }
     if (open && is_short(err) && (request->placement == NULL || !request->placement->on_device)) {
@@ -325,7 +325,7 @@ bool spw_migrate_evict_some(struct spw_migrate *tier)
 
 /* ---- launches of graphs ---- */
 
-/* Keeps the blocks at these addresses in their places, or ends that. */
+/* Fixes the blocks at these addresses in their places, or releases them. */
 static void hold_blocks(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
                         bool hold)
 {
@@ -337,7 +337,7 @@ static void hold_blocks(struct spw_migrate *tier, const uint64_t *addresses, siz
     }
 }
 
-/* Evicts blocks until there is room for so much, but none of these. */
+/* Evicts other blocks than these until there is room for `wanted` bytes. */
 static void make_room_beside(struct spw_migrate *tier, uint64_t wanted, const uint64_t *addresses,
                              size_t count)
 {
@@ -352,7 +352,7 @@ static void make_room_beside(struct spw_migrate *tier, uint64_t wanted, const ui
     hold_blocks(tier, addresses, count, /* hold */ false);
 }
 
-/* Brings back what lies on the host of these blocks, a batch at a time. False when not all came. */
+/* Brings back the host parts of these blocks, a batch at a time. False when a part stays. */
 static bool fetch_all(struct spw_migrate *tier, const uint64_t *addresses, size_t count)
 {
     struct spw_move_place *places = tier->wanted;
@@ -391,7 +391,7 @@ bool spw_migrate_fetch(struct spw_migrate *tier, const uint64_t *addresses, size
 
 /* ---- waiting for the device ---- */
 
-/* Waits until the device is idle, at most so long. */
+/* Waits, at most `wait_ns`, until the device is idle. */
 static enum spw_err await_idle(struct spw_pool *pool, uint64_t wait_ns)
 {
     struct spw_backoff backoff = {.limit_ns = wait_ns};
@@ -424,7 +424,7 @@ void spw_migrate_settle(struct spw_migrate *tier)
     struct spw_backoff backoff = {.limit_ns = tier->config.move_wait_ns};
 
     if (!spw_lock_try(&tier->lock)) {
-        return; /* another thread is at it */
+        return; /* another thread migrates */
     }
     while (tier->migrator.in_flight > 0 && await_copies(tier, &backoff) &&
            await_idle(tier->config.pool, SPW_BACKOFF_MOST_NS) == SPW_OK) {
@@ -442,9 +442,8 @@ void spw_migrate_give_up(struct spw_migrate *tier)
 
 /* ---- pauses ---- */
 
-/* Moves blocks until none is left that may move, or an attempt fails. It moves at most as many
- * bytes as there were at the beginning: otherwise a program that goes on could keep it busy for
- * ever with new blocks. */
+/* Moves blocks until no movable one is left, or an attempt fails. It moves at most as many bytes as
+ * there were at the beginning: new blocks of a running program could keep it busy for ever. */
 static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to,
                              const struct spw_block_filter *only, uint64_t wait_ns,
                              uint64_t *ret_bytes)
@@ -569,7 +568,7 @@ void spw_migrate_release_moves(struct spw_migrate *tier)
     }
 }
 
-/* True when prefetching brings blocks back, as far as they are worth it. */
+/* True when prefetching brings back the blocks that are worth it. */
 static bool is_prefetching(struct spw_migrate *tier)
 {
     uint64_t events, period;
@@ -579,7 +578,7 @@ static bool is_prefetching(struct spw_migrate *tier)
             spw_migrate_access_log_find_period(&tier->log, &events, &period));
 }
 
-/* Brings back as much as fits, and leaves some room free. */
+/* Brings back the blocks that fit, and leaves some room free. */
 static void bring_back(struct spw_migrate *tier)
 {
     struct spw_move_request wish = {.to = SPW_TIER_DEVICE};

@@ -25,7 +25,7 @@ static enum spw_err poll_until(enum spw_err (*ask)(struct spw_pool *pool, struct
     }
 }
 
-/* A mismatch is a bug of spillway's, so the message has all details. */
+/* A mismatch is a bug in spillway, so the message has all details. */
 static void report_mismatch(const struct spw_migrator *migrator,
                             const struct spw_migration *migration, bool recopied, uint64_t address)
 {
@@ -69,7 +69,7 @@ static void remap_or_report(struct spw_migrator *migrator)
 
 /* ---- dirty tracking and validation ---- */
 
-/* Dirty tracking of a migration: what can have touched it since its pre-copy began. */
+/* Dirty tracking of a migration since its pre-copy began. */
 static enum spw_dirty_state dirty_state(const struct spw_migrator *migrator,
                                         const struct spw_migration *migration)
 {
@@ -78,8 +78,8 @@ static enum spw_dirty_state dirty_state(const struct spw_migrator *migrator,
     if (submissions == migration->watched.since.submissions) {
         return SPW_CLEAN;
     }
-    /* A submission of this thread may be recorded and not counted as completed, so the counts say
-     * nothing. */
+    /* A submission of this thread may be recorded but not counted as completed, which makes the
+     * counts useless. */
     return migrator->log == NULL || migrator->in_submission
                ? SPW_DIRTY
                : spw_migrate_access_log_dirty_state(migrator->log, &migration->watched,
@@ -113,8 +113,7 @@ static void record_outcome(struct spw_migrator *migrator, const struct spw_migra
                                   outcome);
 }
 
-/* Before stopping: hashes a part of the pre-copy if it is to be audited. Without the hash there is
- * no audit. */
+/* Before the stop: hashes a part of the pre-copy for an audit, which needs the hash. */
 static void sample_precopy(struct spw_migrator *migrator, struct spw_migration *migration)
 {
     migration->sampled =
@@ -124,7 +123,7 @@ static void sample_precopy(struct spw_migrator *migrator, struct spw_migration *
             SPW_OK;
 }
 
-/* After stopping: true when the content must be copied again. *ret_audit: and compared. */
+/* After the stop: true when the content must be copied again; *ret_audit: and compared. */
 static bool needs_recopy(struct spw_migrator *migrator, const struct spw_migration *migration,
                          bool *ret_audit)
 {
@@ -166,7 +165,7 @@ static void audit(struct spw_migrator *migrator, struct spw_migration *migration
     migration->undeclared_write = granule;
 }
 
-/* Tells the user which block a failed audit concerns. */
+/* Reports the block of a failed audit. */
 static void report_undeclared_write(const struct spw_migrator *migrator,
                                     const struct spw_migration *migration)
 {
@@ -195,7 +194,7 @@ static void report_undeclared_write(const struct spw_migrator *migrator,
 
 /* ---- beginning and ending ---- */
 
-/* After an abandoned migration the next ones are refused, more of them each time. */
+/* Refuses a number of attempts after an abandoned migration, more each time. */
 static void update_backoff(struct spw_migrator *migrator, enum spw_err err)
 {
     if (err == SPW_OK) {
@@ -221,7 +220,7 @@ bool spw_migrate_migration_release(struct spw_migrator *migrator)
     return held != NULL;
 }
 
-/* Ends a migration, whatever its outcome. Its old memory is released later. */
+/* Ends a migration after any outcome. Its old memory is released later. */
 static void end_migration(struct spw_migrator *migrator, const struct spw_migration *migration,
                           enum spw_err err)
 {
@@ -249,7 +248,7 @@ static bool should_precopy(struct spw_migrator *migrator, const struct spw_migra
                                         migration->predicted ? &status : NULL);
 }
 
-/* Reads which granules the pool has chosen, and watches them. */
+/* Reads the granules that the pool has chosen, and watches them. */
 static void watch_granules(struct spw_migrator *migrator, struct spw_migration *migration)
 {
     struct spw_access_log_watch *watched = &migration->watched;
@@ -261,7 +260,7 @@ static void watch_granules(struct spw_migrator *migrator, struct spw_migration *
     }
 }
 
-/* Sets the snapshot from which on accesses make the pre-copy dirty. */
+/* Sets the snapshot: later accesses make the pre-copy dirty. */
 static void set_start(struct spw_migrator *migrator, struct spw_migration *migration,
                       const struct spw_access_log_snapshot *since)
 {
@@ -338,8 +337,8 @@ static enum spw_err recopy(struct spw_migrator *migrator, struct spw_migration *
                          : err;
 }
 
-/* Polls until a part is copied. The limit of `backoff` is on the waits for all parts together,
- * since submissions are held back meanwhile; the pauses begin short again. */
+/* Polls until a part is copied. Submissions are held back, so the limit of `backoff` covers the
+ * waits for all parts. The pauses start short for each part. */
 static enum spw_err await_part(struct spw_migrator *migrator, const struct spw_migration *migration,
                                size_t part, struct spw_backoff *backoff)
 {
@@ -352,7 +351,7 @@ static enum spw_err await_part(struct spw_migrator *migrator, const struct spw_m
     return err;
 }
 
-/* Copies again and switches, one part while the next ones are being copied. */
+/* Copies again and switches in parts: one part is switched while later ones are copied. */
 static enum spw_err recopy_and_switch(struct spw_migrator *migrator,
                                       struct spw_migration *migration, uint64_t *ret_bytes)
 {
@@ -368,7 +367,7 @@ static enum spw_err recopy_and_switch(struct spw_migrator *migrator,
             break;
         }
         if (part + 1 == parts) {
-            start_waiting(migrator, /* at_rest */ true);
+            start_waiting(migrator, /* device_idle */ true);
         }
         err = spw_pool_move_commit_part(migrator->pool, migration->move, part, &bytes);
         *ret_bytes += bytes;
@@ -379,7 +378,7 @@ static enum spw_err recopy_and_switch(struct spw_migrator *migrator,
     return err;
 }
 
-/* Switches what is copied. With `verify`, compares content hashes before and after. */
+/* Switches the copied granules. With `verify`, compares content hashes before and after. */
 static enum spw_err switch_copied(struct spw_migrator *migrator, struct spw_migration *migration,
                                   bool recopied, uint64_t *ret_bytes)
 {
@@ -390,7 +389,7 @@ static enum spw_err switch_copied(struct spw_migrator *migrator, struct spw_migr
     if (err != SPW_OK) {
         return err;
     }
-    start_waiting(migrator, /* at_rest */ true);
+    start_waiting(migrator, /* device_idle */ true);
     err = spw_pool_move_commit(migrator->pool, migration->move, ret_bytes);
     if (err != SPW_OK) {
         remap_or_report(migrator);
@@ -425,8 +424,8 @@ static enum spw_err stop_and_copy(struct spw_migrator *migrator, struct spw_migr
     return switch_copied(migrator, migration, again, ret_bytes);
 }
 
-/* True when the switch need not wait for an idle device: with `trust`, when the addresses of all
- * submissions since pre-copy began are known. Final only while submissions are held back. */
+/* True when the switch need not wait for an idle device: with `trust`, if the addresses of all
+ * submissions since the start of pre-copy are known. Final only while submissions are held back. */
 static bool can_skip_idle(const struct spw_migrator *migrator,
                           const struct spw_migration *migration)
 {
@@ -436,8 +435,8 @@ static bool can_skip_idle(const struct spw_migrator *migrator,
                                                     spw_migrate_barrier_submissions());
 }
 
-/* While submissions are held back and the device is busy: switches the granules that were not
- * accessed since pre-copy began, and leaves the others. */
+/* While submissions are held back and the device is busy: switches the granules without an access
+ * since pre-copy began, and leaves the others. */
 static enum spw_err remap_while_busy(struct spw_migrator *migrator,
                                      const struct spw_migration *migration, uint64_t *ret_bytes)
 {
@@ -518,7 +517,7 @@ bool spw_migrate_migration_is_copied(struct spw_migrator *migrator)
            SPW_E_AGAIN;
 }
 
-/* Waits before submissions are held back, to keep the downtime short. */
+/* Waits for an idle device before submissions are held back, to keep the downtime short. */
 static enum spw_err wait_until_idle(struct spw_migrator *migrator, struct spw_migration *migration,
                                     uint64_t patience_ns)
 {
@@ -530,7 +529,7 @@ static enum spw_err wait_until_idle(struct spw_migrator *migrator, struct spw_mi
                : err;
 }
 
-/* Tells of the granules that were switched, also when others were not. */
+/* Reports the switched granules, even if other granules were not switched. */
 static void report(struct spw_migrator *migrator, const struct spw_migration *migration,
                    uint64_t closed_ns)
 {
@@ -553,7 +552,7 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
     struct spw_migration *migration = &migrator->migrations[migrator->first];
     uint64_t begin = spw_clock_measured_ns(),
              closed = spw_counter_get(&migrator->counters->closed_ns);
-    /* While the driver refuses to remap lost memory it would refuse this switch too. */
+    /* A driver that refuses to remap lost memory would also refuse this switch. */
     enum spw_err err = spw_pool_move_remap_lost(migrator->pool);
 
     *ret_bytes = 0;
@@ -567,7 +566,7 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
     if (err == SPW_OK) {
         err = stop_and_switch(migrator, migration, ret_bytes);
     }
-    start_waiting(migrator, /* at_rest */ false);
+    start_waiting(migrator, /* device_idle */ false);
     migrator->first = (migrator->first + 1) % SPW_MOVES;
     migrator->in_flight--;
     if (migrator->moved != NULL) {

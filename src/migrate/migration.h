@@ -8,22 +8,22 @@
  *     switch         the new memory is mapped in place of the old; submissions resume
  *
  * The time from stop to switch is the downtime (counter closed_ns). Every wait is bounded, because
- * the device may itself wait for a submission that is held back: a migration that takes too long is
- * abandoned, and nothing has changed.
+ * the device may wait for a submission that is held back. A migration that takes longer is
+ * abandoned, without effect.
  *
- * Up to SPW_MOVES migrations are in flight, so that the link has work during a switch; they finish
- * in the order in which they began. If the device must idle for the switch, the second one delays
- * its pre-copy until then: the fences that report an idle device would otherwise wait for its
- * copies.
+ * Up to SPW_MOVES migrations are in flight, so that the link has work during a switch. They finish
+ * in the order of their beginnings. If the device must idle for the first switch, the second
+ * migration delays its pre-copy until then: the fences that report an idle device would otherwise
+ * wait for its copies.
  *
- * The access log tells which granules may have been written to since pre-copy (dirty tracking), and
+ * The access log finds granules that may have been written since pre-copy (dirty tracking), and
  * write validation (validation.h) decides if a second copy can be skipped. With `trust`, the user
- * vouches that kernels touch nothing but their arguments: then granules that were accessed since
- * pre-copy began stay where they are, the others are switched while the device is busy, and nothing
- * has to idle. Validation alone does not allow that, because audits detect writes and not reads.
+ * vouches that kernels touch only memory in their arguments. Then the device need not idle:
+ * granules that were accessed since pre-copy began stay in place, and the others are switched while
+ * the device is busy. Validation alone does not allow that, because audits detect writes but no
+ * reads.
  *
- * Locking: none. The caller lets one thread at a time use the migrator (the lock of struct
- * spw_migrate), and holds no pool's lock. */
+ * Locking: none. The caller holds the lock of struct spw_migrate, and no pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,18 +36,18 @@
 
 /* A migration in flight. */
 struct spw_migration {
-    struct spw_move *move;               /* the pool's record of it */
-    struct spw_access_log_watch watched; /* its granules, and since when accesses count */
+    struct spw_move *move;               /* the pool's record of the migration */
+    struct spw_access_log_watch watched; /* its granules, and the start of counted accesses */
     uint64_t bytes;
     bool predicted;            /* planned from predictions, ahead of use */
-    bool require_idle;         /* the device must idle for it, whatever the mode */
+    bool require_idle;         /* the device must idle for it in every mode */
     bool waits_for_first;      /* pre-copy is delayed until the migration before it has switched */
     bool precopied;            /* pre-copy was made */
     bool sampled;              /* pre-copy was hashed, for comparison with the second copy */
     uint64_t undeclared_write; /* granule that differed in an audit; 0: none */
 };
 
-/* The granules that a migration has switched, and how long submissions were held back. */
+/* The granules that a migration has switched, and the time that submissions were held back. */
 struct spw_migrate_switched {
     const struct spw_move_place *places; /* `block` is not set */
     size_t count;
@@ -55,7 +55,7 @@ struct spw_migrate_switched {
     bool predicted;
 };
 
-/* Is told of them, with the tier's lock held. */
+/* Called with the switched granules, with the tier's lock held. */
 typedef void spw_migrate_moved(int ordinal, const struct spw_migrate_switched *switched);
 
 /* Runs the migrations of one pool. */
@@ -67,18 +67,18 @@ struct spw_migrator {
     uint64_t wait_ns; /* longest time that submissions are held back for the device to idle */
     bool overlap;     /* pre-copy at all */
     bool verify;      /* compare content hashes before and after each switch */
-    bool trust;       /* kernels touch nothing but their arguments: the user says so */
-    bool audit;       /* without trust: find out by write validation; else assume nothing */
+    bool trust;       /* the user vouches that kernels touch only their arguments */
+    bool audit;       /* without trust: learn by write validation whether they do */
     struct spw_validation validation;
     /* Writes a short description of a call site, for messages. */
     void (*label)(uint32_t site, char *text, size_t capacity);
-    spw_migrate_moved *moved;                          /* NULL: nobody is told */
+    spw_migrate_moved *moved;                          /* may be NULL */
     struct spw_move_place switched[SPW_MOVE_GRANULES]; /* scratch */
     uint32_t skip;                              /* attempts to refuse, after abandoned migrations */
-    uint32_t last_skip;                         /* what `skip` began at last; 0 after a success */
+    uint32_t last_skip;                         /* last start value of `skip`; 0 after a success */
     struct spw_access_log *log;                 /* NULL: accesses are not recorded */
-    struct spw_migration migrations[SPW_MOVES]; /* ring of those in flight */
-    size_t first, in_flight;                    /* the oldest one, and their number */
+    struct spw_migration migrations[SPW_MOVES]; /* ring of migrations in flight */
+    size_t first, in_flight;                    /* index of the oldest, and their number */
     bool in_submission;          /* the calling thread is inside a submission of its own */
     bool device_busy;            /* the last switch was made while the device was busy */
     struct spw_move *to_release; /* finished, but its old memory is not released yet; or NULL */
@@ -86,8 +86,8 @@ struct spw_migrator {
 
 /* Runs a whole migration: begin, finish and release. None is in flight. Waits at most `patience_ns`
  * before the barrier is quiesced; `since` as below. *ret_bytes is the number of bytes migrated,
- * also on an error: SPW_E_NOTHING and SPW_E_NO_MEMORY as of spw_pool_move_begin, SPW_E_AGAIN when
- * it was abandoned or refused after abandoned ones. */
+ * also on an error. Errors: SPW_E_NOTHING and SPW_E_NO_MEMORY as of spw_pool_move_begin;
+ * SPW_E_AGAIN when it was abandoned, or refused after abandoned ones. */
 enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
                                        const struct spw_move_request *wish,
                                        const struct spw_access_log_snapshot *since,
@@ -95,9 +95,9 @@ enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
 
 /* Begins a migration and its pre-copy. SPW_E_AGAIN when SPW_MOVES are in flight or it is refused
  * after abandoned ones. `predicted`: it was planned ahead of use. `since`: the device has completed
- * all work up to that snapshot, and the granules were not accessed after it, so pre-copy need not
- * wait; NULL: pre-copy waits for all work submitted so far, or, without trust, for the migration
- * before it. */
+ * all work up to that snapshot, and the granules were not accessed later, so pre-copy need not
+ * wait. NULL: pre-copy waits for all work submitted so far, or, without trust, for an earlier
+ * migration in flight. */
 enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
                                          const struct spw_move_request *wish, bool predicted,
                                          const struct spw_access_log_snapshot *since);
@@ -109,13 +109,13 @@ void spw_migrate_migration_require_idle(struct spw_migrator *migrator);
 bool spw_migrate_migration_is_copied(struct spw_migrator *migrator);
 
 /* Finishes the oldest migration: waits for its pre-copy, then stop-and-copy and switch. Its old
- * memory is held until it is released, which takes driver calls that need not be part of the
+ * memory stays held until spw_migrate_migration_release: the driver calls need not be part of the
  * downtime. One is in flight. Results as of spw_migrate_migration_run. */
 enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_t patience_ns,
                                           uint64_t *ret_bytes);
 
-/* Gives up all that are in flight, and releases their new memory. */
+/* Gives up all migrations in flight, and releases their new memory. */
 void spw_migrate_migration_give_up(struct spw_migrator *migrator);
 
-/* Releases the old memory of the last finished migration. False when there is none. */
+/* Releases the old memory of the last finished migration. False if there is none. */
 bool spw_migrate_migration_release(struct spw_migrator *migrator);

@@ -2,9 +2,8 @@
 
 #include "migrate/tuning.h"
 
-/* The order of the two queues. On the host: the chunk that is used first comes first. On the
- * device: the best victim comes first, of low priority, used late, or, unpredicted, unused for
- * long. */
+/* The order of the two queues. On the host the chunk with the first use comes first. On the device
+ * the best victim comes first: by low priority, then by late use, then by age. */
 static bool is_before(const struct spw_planner_chunk *left, const struct spw_planner_chunk *right)
 {
     if (left->host) {
@@ -98,7 +97,7 @@ struct walk {
     size_t in, out; /* granules */
     size_t count;   /* of the moves */
     int64_t room;   /* free room at the time of the need */
-    int64_t lowest; /* minimum of the room until then; a chunk fetched now takes room all that
+    int64_t lowest; /* minimum of the room until then; a chunk fetched now takes room for all that
                      * time */
     struct spw_planner_move *moves;
 };
@@ -108,7 +107,7 @@ static int64_t bytes_of(const struct walk *walk, const struct spw_planner_chunk 
     return (int64_t)(chunk->count * walk->input->granule_bytes);
 }
 
-/* True if a chunk is not too large for the plan, in its direction; the first one never is. */
+/* True if the plan has room for a chunk in its direction. The first chunk always fits. */
 static bool is_within(const struct walk *walk, const struct spw_planner_chunk *chunk)
 {
     size_t before = chunk->host ? walk->in : walk->out;
@@ -128,8 +127,8 @@ static void choose(struct walk *walk, struct spw_planner_chunk *chunk)
     }
 }
 
-/* The input counts frees as if nothing had moved. When a chosen chunk is freed, corrects the room
- * for its having moved. */
+/* The input counts frees as if no chunk had moved. Corrects the room when a chosen chunk is freed,
+ * because it has moved. */
 static void undo_freed(struct walk *walk, const struct queue *queue, uint32_t at)
 {
     for (size_t i = queue->count; i < queue->count + queue->taken; i++) {
@@ -185,7 +184,7 @@ static bool make_room(struct walk *walk, uint32_t at)
     return true;
 }
 
-/* Time at which the next chunk on the host is used; UINT32_MAX: none is left to fetch. */
+/* Time of the next use of a chunk on the host; UINT32_MAX: none is left to fetch. */
 static uint32_t next_fetch(const struct walk *walk)
 {
     return walk->input->fetch && walk->hosts.count > 0 && is_within(walk, &walk->hosts.chunks[0])
@@ -253,8 +252,8 @@ static bool continues(const struct spw_planner_chunk *chunk)
            apart <= 1;
 }
 
-/* Each run of neighbouring chunks costs driver calls of its own, as long as copying several
- * chunks. So chunks in short runs rank as used sooner, and are evicted later. */
+/* Each run of neighbouring chunks costs driver calls of its own, which take as long as copying
+ * several chunks. So chunks in short runs rank as used sooner, and are evicted later. */
 static void keep_short_runs(const struct spw_planner_input *input)
 {
     for (size_t i = 0, end; i < input->chunk_count; i = end) {

@@ -1,15 +1,14 @@
 /* Plans which chunks to swap between device and host, given their predicted next uses.
  *
- * The planner walks through everything that will need room on the device, in order of time: chunks
- * on the host that will be used, and blocks that will be allocated. Predicted frees give room. A
- * need that finds no room evicts the chunk whose next use is farthest away (Belady's rule), if that
- * use is later than the need itself. So the link stays busy with what is needed next, and nothing
- * is fetched that would be evicted again before its use. A chunk that is freed before the need
- * gives its room without moving.
+ * The planner walks through all future needs of room on the device, in order of time: uses of
+ * chunks on the host, and allocations. Predicted frees give room. A need without room evicts the
+ * chunk whose next use is farthest away (Belady's rule), if that use is later than the need. So the
+ * link carries the chunks that are needed next, and no chunk is fetched that would be evicted
+ * before its use. A chunk that is freed before the need gives its room without moving.
  *
  * Example: a device of two chunks holds A (next use in 90 events) and B (in 10); C is on the host
  * and is used in 20. The plan is: A to the host, C to the device. If A were used in 15, there would
- * be no plan, because fetching C would only replace one missing chunk by another.
+ * be no plan, because fetching C would only make another chunk missing.
  *
  * Pure; no locking. */
 #pragma once
@@ -19,7 +18,7 @@
 #include <stdint.h>
 
 struct spw_planner_chunk {
-    uint32_t index; /* the caller's number of its first granule: neighbours have the next numbers */
+    uint32_t index; /* the caller's number of its first granule; neighbours follow */
     uint32_t count; /* of its granules */
     uint32_t next;  /* events until its next use; UINT32_MAX: none is predicted */
     uint32_t end;   /* events until it is freed; UINT32_MAX: not predicted */
@@ -45,10 +44,10 @@ struct spw_planner_input {
     uint64_t granule_bytes;
     size_t most;        /* granules to move at most, in each direction */
     bool fetch;         /* also plan moves to the device */
-    uint32_t least_gap; /* a victim must be used so many events after the need */
-    uint32_t least_age; /* a victim must not have been used in the last so many events */
-    /* Next uses within so many events count as equal: among equals, neighbouring chunks are
-     * evicted together, since a run of neighbours is remapped by one call. 0: no grouping. */
+    uint32_t least_gap; /* a victim's next use is at least so many events after the need */
+    uint32_t least_age; /* a victim's last use is at least so many events ago */
+    /* Next uses within so many events count as equal. Equal neighbouring chunks are evicted
+     * together, since one call remaps a run of neighbours. 0: no grouping. */
     uint32_t grain_events;
 };
 
@@ -58,6 +57,6 @@ struct spw_planner_move {
 };
 
 /* Writes at most 2 * most moves to ret_moves, the most urgent first, and returns their number.
- * *ret_at: events until the first need that they serve; UINT32_MAX when there is none. */
+ * *ret_at: events until the first need that the moves serve; UINT32_MAX without moves. */
 size_t spw_migrate_planner_run(const struct spw_planner_input *input,
                                struct spw_planner_move *ret_moves, uint32_t *ret_at);

@@ -44,7 +44,7 @@ static bool is_kept(const struct spw_predictor *predictor, uint64_t number)
 
 /* ---- following ---- */
 
-/* The period that is followed: events from the cursor to now. 0: none. */
+/* The period that the cursor follows: events from the cursor to now. 0: none. */
 static uint64_t repeat_distance(const struct spw_predictor *predictor)
 {
     return predictor->following ? predictor->count - predictor->cursor : 0;
@@ -66,7 +66,7 @@ static uint32_t successor_of(const struct spw_predictor *predictor, uint32_t blo
     return successor != 0 && predictor->blocks[successor].predecessor == block ? successor : 0;
 }
 
-/* Number of events before `number` that match the newest events one by one, at most `most`. */
+/* Number of events before `number`, at most `most`, that match the newest events one by one. */
 static uint64_t match_length(const struct spw_predictor *predictor, uint64_t number, uint64_t most)
 {
     uint64_t matched = 0;
@@ -79,8 +79,8 @@ static uint64_t match_length(const struct spw_predictor *predictor, uint64_t num
     return matched;
 }
 
-/* True when two events of one token use different blocks although the older block is still live. In
- * two training steps they would use the same one (a weight), in two layers they do not. */
+/* True when two events of one token use different blocks although the older block is still live.
+ * Two training steps would use the same block (a weight), two layers do not. */
 static bool uses_other_block(const struct spw_predictor *predictor,
                              const struct spw_predictor_event *then,
                              const struct spw_predictor_event *now)
@@ -88,8 +88,8 @@ static bool uses_other_block(const struct spw_predictor *predictor,
     return then->block != now->block && predictor->blocks[then->block].live;
 }
 
-/* Number of the newest events that match those one step earlier and, but for a few, use the same
- * blocks. */
+/* Number of the newest events that match the events one step earlier and use the same blocks, with
+ * a few exceptions. */
 static uint64_t count_repeated(const struct spw_predictor *predictor, uint64_t step)
 {
     uint64_t others = 0;
@@ -126,9 +126,9 @@ static uint64_t sum_bytes(struct spw_predictor *predictor, uint64_t events)
     return bytes;
 }
 
-/* An earlier point of the history that looks like the present. */
+/* An earlier point of the history that resembles the present. */
 struct candidate {
-    uint64_t number;  /* of the event that came next then */
+    uint64_t number;  /* of the event that followed then */
     uint64_t matched; /* length of the match with the present */
 };
 
@@ -156,7 +156,7 @@ static struct candidate find_newest_match(const struct spw_predictor *predictor)
     return candidate;
 }
 
-/* Sets the cursor to `number`. The `matched` events before it correspond to the newest ones, so
+/* Sets the cursor to `number`. The `matched` events before it correspond to the newest events, so
  * their blocks are linked. */
 static void follow_from(struct spw_predictor *predictor, uint64_t number, uint64_t matched)
 {
@@ -174,14 +174,14 @@ static void follow_from(struct spw_predictor *predictor, uint64_t number, uint64
 
 /* ---- steps that the program marks ---- */
 
-/* The event number at which the marked step `back` steps ago began; 0 is the present one. */
+/* The first event number of the marked step `back` steps ago; 0 is the present step. */
 static uint64_t mark_at(const struct spw_predictor *predictor, uint64_t back)
 {
     return predictor->marks[(predictor->mark_count - 1 - back) % SPW_PREDICTOR_MARKS];
 }
 
-/* Number of marked steps before the present one that can be followed. None when the present one is
- * far longer than the last: the program has stopped marking, and steps are detected again. */
+/* Number of earlier marked steps that can be followed. It is 0 when the present step is far longer
+ * than the last: the program has stopped marking, and steps are detected again. */
 static uint64_t marked_steps(const struct spw_predictor *predictor)
 {
     uint64_t most =
@@ -195,9 +195,8 @@ static uint64_t marked_steps(const struct spw_predictor *predictor)
     return most - 1;
 }
 
-/* The length of the marked step that contains the cursor; 0: it is in none. At the end of a step
- * the cursor may be in the present one already, which is not complete: the length of the last
- * counts. */
+/* The length of the marked step that contains the cursor; 0: none does. If the cursor is already in
+ * the present step, which is not complete, it is the length of the last step. */
 static uint64_t marked_period(const struct spw_predictor *predictor)
 {
     for (uint64_t back = 1; back <= marked_steps(predictor); back++) {
@@ -208,8 +207,8 @@ static uint64_t marked_period(const struct spw_predictor *predictor)
     return 0;
 }
 
-/* The earlier marked step that was equal up to the same place, and of several the one before which
- * the history matches for longest. matched 0: none. */
+/* The earlier marked step that was equal up to the same place. Of several, it is the step with the
+ * longest match of the history before it. matched 0: none. */
 static struct candidate find_marked_step(const struct spw_predictor *predictor)
 {
     uint64_t offset = predictor->count - mark_at(predictor, 0), compared = 0;
@@ -232,7 +231,7 @@ static struct candidate find_marked_step(const struct spw_predictor *predictor)
     return best;
 }
 
-/* Goes to the step that the history before this mark resembles most, or else to the last one. */
+/* Goes to the step with the longest match of the history before its mark, or to the last step. */
 void spw_migrate_predictor_mark_step(struct spw_predictor *predictor)
 {
     struct candidate candidate;
@@ -254,9 +253,9 @@ void spw_migrate_predictor_mark_step(struct spw_predictor *predictor)
 
 /* ---- steps that are detected ---- */
 
-/* Finds the length of the last step: a repetition within the period, whose two newest instances
- * match, use the same blocks, and most of the live memory. 0: none. The work is bounded by a few
- * periods, because it is repeated in each. */
+/* Finds the length of the last step; 0: none. A step is a repetition within the period. Its two
+ * newest instances match, and use the same blocks and most of the live memory. The work is bounded
+ * by a few periods, because every period repeats it. */
 static uint64_t find_step(struct spw_predictor *predictor)
 {
     struct candidate candidate = {.number = predictor->count};
@@ -280,8 +279,8 @@ static uint64_t find_step(struct spw_predictor *predictor)
     return 0;
 }
 
-/* True when the events of the whole period have occurred twice in a row. It stays true until the
- * next resync. */
+/* True when the events of the whole period have occurred twice in a row. The result stays true
+ * until the next resync. */
 static bool is_confirmed(struct spw_predictor *predictor)
 {
     uint64_t distance = repeat_distance(predictor);
@@ -291,8 +290,8 @@ static bool is_confirmed(struct spw_predictor *predictor)
     return predictor->confirmed;
 }
 
-/* Measures the step. A period that has not occurred twice yet is given up for the last step: for
- * example after the first evaluation, where the longest match would lead back to before it. */
+/* Measures the step. Follows the last step instead of a period that has not occurred twice: for
+ * example after the first evaluation, where the longest match leads to events before it. */
 static void measure_step(struct spw_predictor *predictor)
 {
     uint64_t step = marked_steps(predictor) > 0 ? 0 : find_step(predictor), period;
@@ -332,9 +331,9 @@ static void resync(struct spw_predictor *predictor)
     }
 }
 
-/* True when an event plays the role of a past one: it has the same token, or, in a marked step, it
- * concerns the block that corresponds to the one then. An allocation of another size by the same
- * call site corresponds to the one that is expected just now: dynamic shapes change sizes only. */
+/* True when an event has the role of a past one: it has the same token, or, in a marked step, names
+ * the successor of the past event's block. There an allocation of another size by the same call
+ * site also matches the event at the cursor (`is_next`): dynamic shapes change only sizes. */
 static bool is_same_role(const struct spw_predictor *predictor,
                          const struct spw_predictor_event *then,
                          const struct spw_predictor_event *now, bool is_next)
@@ -350,8 +349,8 @@ static bool is_same_role(const struct spw_predictor *predictor,
                                             : successor_of(predictor, then->block) == now->block;
 }
 
-/* Compares an event with the cursor and advances it, over a few missing events if need be. False
- * for a misprediction. */
+/* Compares an event with the event at the cursor, and advances the cursor, over a few missing
+ * events if needed. False for a misprediction. */
 static bool follow(struct spw_predictor *predictor, const struct spw_predictor_event *event)
 {
     for (uint64_t skipped = 0;
@@ -377,7 +376,7 @@ static bool follow(struct spw_predictor *predictor, const struct spw_predictor_e
 
 /* ---- recording ---- */
 
-/* Makes a block number available again when the history does not name it any more. */
+/* Frees a block number that the history no longer names. */
 static void recycle(struct spw_predictor *predictor, uint32_t block)
 {
     memset(&predictor->blocks[block], 0, sizeof(predictor->blocks[block]));
@@ -397,8 +396,8 @@ static uint64_t *ngram_slot(struct spw_predictor *predictor)
 }
 
 /* True when both periods belong to one repetition: they are about equal, or one is a small multiple
- * of the other, since following one of several equal steps is following them all. A period that is
- * a small part of the other is accepted less readily, because it may be a layer. */
+ * of the other, as with several equal steps. For a shorter new period the bound is lower, because
+ * it may be a layer. */
 static bool is_same_period(uint64_t period, uint64_t before)
 {
     uint64_t most = period > before ? period : before, least = period > before ? before : period;
@@ -411,7 +410,7 @@ static bool is_same_period(uint64_t period, uint64_t before)
 }
 
 /* Updates stable_since and last_mispredict. A short time on another period does not end stability:
- * after something new the predictor may follow a wrong repetition (one layer for another) until the
+ * after a new event the predictor may follow a wrong repetition (one layer for another) until the
  * next resync. */
 static void update_stability(struct spw_predictor *predictor)
 {
@@ -430,8 +429,8 @@ static void update_stability(struct spw_predictor *predictor)
     predictor->last_followed = predictor->count;
 }
 
-/* An event of the expected role and another size is followed, but counts as mispredicted for write
- * validation: a kernel may do other things for another shape. */
+/* An event of the expected role but another size is followed, and counts as mispredicted for write
+ * validation: a kernel may behave differently for another shape. */
 static void append_event(struct spw_predictor *predictor, enum spw_predictor_kind kind,
                          uint32_t block)
 {
@@ -448,8 +447,8 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
     if (predictor->following) {
         predicted = follow(predictor, &event);
         exact = predicted && event_at(predictor, predictor->cursor - 1)->token == event.token;
-        /* The program vouches for a marked step, so it is followed through many differences: with
-         * dynamic shapes, for example, only the weights have the same sizes in every step. */
+        /* The program vouches for a marked step, so it is followed despite many differences: with
+         * dynamic shapes, for example, only the weights keep their sizes. */
         predictor->following = (predictor->mispredict_score <= SPW_TUNE_MAX_MISPREDICT_SCORE ||
                                 marked_period(predictor) > 0) &&
                                is_kept(predictor, predictor->cursor);
@@ -520,7 +519,7 @@ uint32_t spw_migrate_predictor_add_untracked(struct spw_predictor *predictor, ui
     return block;
 }
 
-/* The history does not name it, so its number is free at once. */
+/* The history does not name the block, so its number is free at once. */
 void spw_migrate_predictor_end_untracked(struct spw_predictor *predictor, uint32_t block)
 {
     predictor->blocks[block].live = false;
@@ -552,7 +551,7 @@ void spw_migrate_predictor_restart_stability(struct spw_predictor *predictor)
 
 /* ---- forecasts ---- */
 
-/* A step that was last seen before the period began does not count. */
+/* A step that was last seen before the beginning of the period does not count. */
 uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor)
 {
     uint64_t distance = repeat_distance(predictor);
@@ -575,8 +574,7 @@ struct spw_predictor_status spw_migrate_predictor_status(const struct spw_predic
                                          .last_mispredict = predictor->last_mispredict};
 }
 
-/* The live block that a past event of `block` stands for in the next repetition; 0 when it is not
- * allocated yet. */
+/* The live block that has the role of `block` in the next repetition; 0 before its allocation. */
 static uint32_t live_block_for(const struct spw_predictor *predictor, uint32_t block)
 {
     uint32_t successor = successor_of(predictor, block);

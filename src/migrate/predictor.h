@@ -2,13 +2,13 @@
  *
  * Training programs repeat themselves. The predictor keeps a history of events. An event is an
  * allocation, a use or a free of a block, and has a token: a hash of its kind and of the block's
- * size and call site. Events of the same token are treated as alike.
+ * size and call site. Events with the same token count as equal.
  *
  * Prediction works like a text editor's completion. When the last events have occurred before, a
- * cursor points to the event that came next at that time, and predicts that it comes now. Each new
- * event is compared with the one at the cursor; the cursor steps on when they match, skips a few
- * events when something is missing, and is set anew ("resync") after a misprediction. Of several
- * earlier occurrences the newest is taken. Example, with one letter a token:
+ * cursor points to the event that followed them then, and predicts that event. Each new event is
+ * compared with the event at the cursor. If they match, the cursor advances. It skips a few missing
+ * events, and is set again ("resync") after a misprediction. Of several earlier occurrences the
+ * newest is taken. Example, with one letter a token:
  *
  *     history   A B C D  A B C D  A B
  *     cursor             ^ was here, now at the second C: predicts C, then D, then A, B
@@ -18,15 +18,14 @@
  * reported as a use of its successor.
  *
  * The distance from the cursor to the present is the period. It may hold several training steps,
- * for example all those between two evaluations; then the length of one step is the period. A step
- * differs from a layer in that it uses the same blocks as the step before it, and most of the live
- * memory.
+ * for example all steps between two evaluations; then the length of one step is the period. Unlike
+ * a layer, a step uses the same blocks as the step before, and most of the live memory.
  *
- * A program can also mark where its steps begin. Then nothing is detected: the period is the length
- * of the marked step that is followed. At a mark the cursor goes to the beginning of an earlier
- * step, and after a misprediction to an earlier step that was equal up to here. So a step is
- * recognised by its first events, without waiting for a long match, and a layer is never taken for
- * a step. Example with three kinds of steps, `|` for a mark:
+ * A program can also mark the beginnings of its steps. Then no step is detected: the period is the
+ * length of the marked step that the cursor follows. At a mark the cursor goes to the beginning of
+ * an earlier step. After a misprediction it goes to an earlier step that was equal up to the same
+ * place. So a step is recognised by its first events, without a long match, and never confused with
+ * a layer. Example with three kinds of steps, `|` for a mark:
  *
  *     history   |A B C D |A X Y |A B C D |A X
  *     cursor                ^ follows the second step: predicts Y
@@ -52,22 +51,22 @@ struct spw_predictor_block {
     int64_t last;   /* number of the last event of the block; may be negative */
     uint32_t token; /* hash of size and call site */
     uint32_t site;
-    uint32_t predecessor;    /* the block of the previous repetition whose role this one has */
-    uint32_t successor;      /* the block of the next repetition; both 0: none */
-    uint32_t next_use;       /* events from now until it is used ... */
+    uint32_t predecessor;    /* the block of the same role in the previous repetition */
+    uint32_t successor;      /* the block of the next repetition; 0 in both: none */
+    uint32_t next_use;       /* events until its next use ... */
     uint32_t next_use_pass;  /* ... according to this forecast */
-    uint32_t next_free;      /* events from now until it is freed ... */
+    uint32_t next_free;      /* events until its free ... */
     uint32_t next_free_pass; /* ... according to this forecast */
-    uint32_t realloc_pass;   /* the forecast that predicted a successor which is not there yet */
+    uint32_t realloc_pass;   /* the forecast that predicted a successor to be allocated */
     uint32_t sum_pass;       /* the last sum of live bytes that counted it */
     bool live;
-    bool untracked; /* no event tells of it */
+    bool untracked; /* no event names it */
 };
 
 struct spw_predictor_event {
     uint32_t token;
     uint32_t block;
-    uint32_t back; /* events back to the last one that ended the same n-gram; 0: none */
+    uint32_t back; /* distance to the last end of the same n-gram; 0: none */
     uint8_t kind;  /* enum spw_predictor_kind */
 };
 
@@ -77,22 +76,22 @@ struct spw_predictor {
     struct spw_predictor_block *blocks; /* by number; number 0 is never used */
     uint32_t *unused;                   /* stack of free block numbers */
     uint32_t block_count, unused_count;
-    uint64_t count;            /* events so far, which is the number of the next one */
-    uint64_t cursor;           /* the past event that is expected to come next */
-    bool following;            /* the cursor is valid */
-    bool confirmed;            /* the events from cursor to now are known to have come twice */
-    uint32_t mispredict_score; /* rises by 2 for a misprediction, falls by 1 for a hit */
-    uint32_t search_wait;      /* events until the next search while nothing is followed */
-    uint32_t forecast, sum;    /* number of the last forecast, and of the last sum */
-    uint64_t live_bytes;       /* of all live blocks */
-    uint64_t step, step_seen;  /* length of the newest step found, and the event it ended at */
-    uint64_t measure_at;       /* event number at which the step is measured again */
-    uint64_t hits, misses;     /* events that matched the cursor, and that did not */
-    uint64_t stable_period;    /* the period that stable_since is about */
+    uint64_t count;                         /* events so far, and the number of the next event */
+    uint64_t cursor;                        /* the past event that predicts the next one */
+    bool following;                         /* the cursor is valid */
+    bool confirmed;                         /* the events from the cursor to now have come twice */
+    uint32_t mispredict_score;              /* plus 2 for a misprediction, minus 1 for a hit */
+    uint32_t search_wait;                   /* events until the next search without a cursor */
+    uint32_t forecast, sum;                 /* number of the last forecast, and of the last sum */
+    uint64_t live_bytes;                    /* of all live blocks */
+    uint64_t step, step_seen;               /* length of the newest step found, and its end */
+    uint64_t measure_at;                    /* event number of the next measurement of the step */
+    uint64_t hits, misses;                  /* events that matched the cursor, and that did not */
+    uint64_t stable_period;                 /* the period of stable_since */
     uint64_t stable_since, last_mispredict; /* as in struct spw_predictor_status */
-    uint64_t marks[SPW_PREDICTOR_MARKS];    /* ring: event numbers at which marked steps begin */
+    uint64_t marks[SPW_PREDICTOR_MARKS];    /* ring: event numbers of the marks */
     uint64_t mark_count;                    /* marks so far */
-    uint64_t last_followed; /* 1 + the newest event at which stable_period was followed */
+    uint64_t last_followed;                 /* 1 + the newest event with stable_period followed */
 };
 
 /* Allocates about 24 MiB, touched only as it fills. False when the process has no memory. */
@@ -100,11 +99,11 @@ bool spw_migrate_predictor_init(struct spw_predictor *predictor);
 void spw_migrate_predictor_fini(struct spw_predictor *predictor);
 
 /* Appends an allocation of `bytes` by call site `site`. Returns the number of the new block, or 0
- * when there are too many. */
+ * without a free number. */
 uint32_t spw_migrate_predictor_alloc(struct spw_predictor *predictor, uint64_t bytes,
                                      uint32_t site);
 
-/* Adds a live block of which no event will tell, and takes it back. */
+/* Adds and removes a live block that no event will name. */
 uint32_t spw_migrate_predictor_add_untracked(struct spw_predictor *predictor, uint64_t bytes,
                                              uint32_t site);
 void spw_migrate_predictor_end_untracked(struct spw_predictor *predictor, uint32_t block);
@@ -112,18 +111,18 @@ void spw_migrate_predictor_end_untracked(struct spw_predictor *predictor, uint32
 /* Appends a use. Several uses of one block in a row count as one event. */
 void spw_migrate_predictor_use(struct spw_predictor *predictor, uint32_t block);
 
-/* Appends a free. The number stays reserved while the history still names it. */
+/* Appends a free. The number stays reserved while the history names it. */
 void spw_migrate_predictor_free(struct spw_predictor *predictor, uint32_t block);
 
-/* The program says that a step begins here. Two marks without an event between them are one. */
+/* Marks the beginning of a step. Two marks without an event between them are one. */
 void spw_migrate_predictor_mark_step(struct spw_predictor *predictor);
 
-/* Adds a live block that was allocated before recording began, without an event. Its last use is
- * taken to be `age` events ago. Returns its number, or 0 when there are too many. */
+/* Adds a live block that was allocated before recording began, without an event. Its last use
+ * counts as `age` events ago. Returns its number, or 0 without a free number. */
 uint32_t spw_migrate_predictor_add_block(struct spw_predictor *predictor, uint64_t bytes,
                                          uint32_t site, uint64_t age);
 
-/* Sets stable_since to now: the program did something new that its events do not show. */
+/* Sets stable_since to now: the program did new work that its events do not show. */
 void spw_migrate_predictor_restart_stability(struct spw_predictor *predictor);
 
 /* The length of a step in events; 0 while nothing is predicted. */
@@ -133,10 +132,10 @@ uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor);
 struct spw_predictor_status {
     uint64_t events;          /* number of events so far */
     uint64_t period;          /* events from the cursor to now; 0: nothing is predicted */
-    uint64_t stable_since;    /* event number since which about this period, or a small multiple or
-                               * part of it, is followed; short deviations do not count */
-    uint64_t last_mispredict; /* 1 + number of the newest mispredicted event, or of the newest one
-                               * within such a deviation; 0: none */
+    uint64_t stable_since;    /* since this event about this period, or a small multiple or part, is
+                               * followed; short deviations do not count */
+    uint64_t last_mispredict; /* 1 + number of the newest event mispredicted or in such a deviation;
+                               * 0: none */
 };
 
 /* The status now. */
@@ -146,12 +145,12 @@ struct spw_predictor_status spw_migrate_predictor_status(const struct spw_predic
 struct spw_prediction {
     enum spw_predictor_kind kind;
     uint32_t distance; /* events from now */
-    uint32_t block;    /* 0: a block that is not allocated yet */
+    uint32_t block;    /* 0: a block to be allocated */
     uint64_t bytes;
 };
 
 /* Predicts up to a few periods ahead. Calls `expect`, if not NULL, for each predicted allocation
- * and free in order. Afterwards the functions below answer for every live block. */
+ * and free, in order. Afterwards the functions below hold for every live block. */
 void spw_migrate_predictor_forecast(struct spw_predictor *predictor,
                                     void (*expect)(void *cookie,
                                                    const struct spw_prediction *prediction),

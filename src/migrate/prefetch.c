@@ -3,7 +3,7 @@
 #include "common/clock.h"
 #include "migrate/tuning.h"
 
-/* Finishes the oldest migration in flight, if any. */
+/* Finishes the oldest migration, if one is in flight. */
 static void finish(struct spw_prefetch *prefetch)
 {
     struct spw_migrator *migrator = prefetch->migrator;
@@ -43,7 +43,7 @@ static uint64_t batch_granules(const struct spw_migrator *migrator)
     return batch < SPW_TUNE_BATCH_MIN ? SPW_TUNE_BATCH_MIN : batch;
 }
 
-/* False when it could not begin. */
+/* False when the migration could not begin. */
 static bool begin_migration(struct spw_prefetch *prefetch, const struct spw_access_log_plan *plan,
                             const struct spw_access_log_snapshot *since)
 {
@@ -63,8 +63,8 @@ static uint64_t lead(const struct spw_prefetch *prefetch)
                                      prefetch->migrator->in_flight > 0);
 }
 
-/* A granule on the host that the submitted work uses all the time is never unused while the device
- * is busy, so without this it would be used over the link for ever. The device must idle for it. */
+/* Migrates granules on the host that submitted work uses all the time. They are never unused while
+ * the device is busy, and would be used over the link for ever. The device must idle for this. */
 static bool start_hot_migration(struct spw_prefetch *prefetch, struct spw_access_log_goal goal)
 {
     struct spw_access_log_plan *plan = &prefetch->hot_plan;
@@ -79,7 +79,7 @@ static bool start_hot_migration(struct spw_prefetch *prefetch, struct spw_access
     return true;
 }
 
-/* Begins a swap if one is planned that is large enough or urgent. */
+/* Begins a swap if the plan is large enough or urgent. */
 static bool start_predicted_migration(struct spw_prefetch *prefetch)
 {
     const struct spw_migrator *migrator = prefetch->migrator;
@@ -90,7 +90,7 @@ static bool start_predicted_migration(struct spw_prefetch *prefetch)
         .most = (size_t)batch,
         .completed = spw_migrate_throttle_completed(prefetch->throttle, prefetch->log)};
 
-    /* Room to fetch into while victims leave. More would be missing to the program. */
+    /* Room for fetches while victims leave. The program would lack any more. */
     goal.kept = batch / 2 * migrator->granule_bytes;
     spw_migrate_access_log_plan(prefetch->log, &goal, plan);
     if (plan->hot > 0 && start_hot_migration(prefetch, goal)) {
@@ -101,8 +101,8 @@ static bool start_predicted_migration(struct spw_prefetch *prefetch)
            begin_migration(prefetch, plan, goal.completed);
 }
 
-/* Makes a plan, if anything is predicted. Planning takes the program's time, and more on a device
- * with more memory, so after a useless plan there is a pause. */
+/* Makes a plan if there are predictions. Planning takes the program's time, and more on a device
+ * with more memory, so a useless plan is followed by a pause. */
 static void plan_next(struct spw_prefetch *prefetch)
 {
     uint64_t events, pause, worked;
@@ -127,8 +127,8 @@ static bool is_plan_due(const struct spw_prefetch *prefetch)
     return spw_migrate_access_log_events(prefetch->log) >= atomic_load(&prefetch->plan_at);
 }
 
-/* To keep the link busy, the next migration begins when the copies of the first are done, before
- * its switch. With `trust` and a busy device it begins while the first is still copying. */
+/* To keep the link busy, the next migration begins before the switch of the first, when the first
+ * is copied. With `trust` and a busy device it begins while the first is being copied. */
 void spw_migrate_prefetch_advance(struct spw_prefetch *prefetch, bool needed,
                                   const uint64_t *addresses, size_t count)
 {

@@ -1,9 +1,9 @@
-/* Prefetch: migrates ahead of use what the predictor expects, both ways at once.
+/* Prefetch: migrates blocks ahead of their predicted uses, in both directions at once.
  *
- * Every now and then (by events of the access log) a plan is made: granules on the host that will
- * be used soon are swapped with granules on the device that will be used late. A swap is begun when
- * it is large enough to be worth its fixed costs, or when its first granule is needed soon. Swaps
- * in flight are finished when their pre-copy is done, or at once when a call needs what they bring.
+ * Now and then (by events of the access log) a plan is made: granules on the host that will be used
+ * soon are swapped with granules on the device that will be used late. A swap begins when it is
+ * large enough for its fixed costs, or when its first granule is needed soon. It is finished when
+ * its pre-copy is done, or at once when a call needs its granules.
  *
  * Locking: the caller holds the lock of struct spw_migrate, except in
  * spw_migrate_prefetch_is_due. */
@@ -19,35 +19,35 @@
 #include "migrate/throttle.h"
 
 struct spw_prefetch {
-    struct spw_migrator *migrator; /* not owned, nor are log and throttle */
+    struct spw_migrator *migrator; /* borrowed, like log and throttle */
     struct spw_access_log *log;
     struct spw_throttle *throttle;
     uint64_t patience_ns;     /* wait for an idle device before submissions are held back */
-    uint64_t period;          /* the predicted one, in events; 0: none */
-    uint64_t quiet_until;     /* clock time before which no plan is made */
+    uint64_t period;          /* predicted, in events; 0: none */
+    uint64_t quiet_until;     /* no plan is made before this clock time */
     _Atomic uint32_t calls;   /* submissions since the last look at migrations in flight */
-    _Atomic uint64_t plan_at; /* event number at which the next plan is made */
-    struct spw_access_log_plan plan, hot_plan; /* scratch, too large for a stack */
+    _Atomic uint64_t plan_at; /* event number of the next plan */
+    struct spw_access_log_plan plan, hot_plan; /* scratch, larger than a stack allows */
 };
 
-/* True when the caller's next submission should look after prefetching. Any thread, no lock. */
+/* True when the caller's next submission should advance prefetching. Any thread, no lock. */
 bool spw_migrate_prefetch_is_due(const struct spw_prefetch *prefetch);
 
-/* Counts a submission and returns is_due as it was before. Any thread, no lock. */
+/* Counts a submission, and returns the earlier value of is_due. Any thread, no lock. */
 bool spw_migrate_prefetch_count(struct spw_prefetch *prefetch);
 
-/* Throttles the submitter to `stream` (NULL: unknown), then advances if there is something to do.
- * `needed`: one of the addresses is on its way to the device. */
+/* Throttles the submitter to `stream` (NULL: unknown), then advances if a migration is in flight or
+ * a plan is due. `needed`: a block at one of the addresses is migrating to the device. */
 void spw_migrate_prefetch_before_submit(struct spw_prefetch *prefetch, const uint64_t *addresses,
                                         size_t count, const struct spw_stream *stream, bool needed);
 
-/* Finishes what is copied, and begins the next migration if a plan says so. With `needed`, finishes
- * migrations until none of the addresses is on its way any more. */
+/* Finishes a copied migration, and begins the next one if a plan has moves. With `needed`, finishes
+ * migrations until no block at the addresses is migrating to the device. */
 void spw_migrate_prefetch_advance(struct spw_prefetch *prefetch, bool needed,
                                   const uint64_t *addresses, size_t count);
 
-/* Finishes the oldest migration, if any, and releases its old memory. False when that cannot have
- * given any room. */
+/* Finishes the oldest migration, if any, and releases old memory. False when there was none to
+ * release, so no room was gained. */
 bool spw_migrate_prefetch_finish_one(struct spw_prefetch *prefetch);
 
 /* Finishes all migrations in flight and releases their old memory. */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Returns how many of `bytes` go through the buffer at once. */
+/* The size of the next piece of `bytes` that fits the buffer. */
 static size_t piece_of(uint64_t bytes)
 {
     return bytes < SPW_SWAP_BUFFER_BYTES ? (size_t)bytes : SPW_SWAP_BUFFER_BYTES;
@@ -73,8 +73,8 @@ static enum spw_err map(struct spw_pool *pool, struct spw_swapped *out, bool hos
     return err;
 }
 
-/* Reads the content of a chunk from the file. Returns an error of errno; EBADMSG when it is not
- * what was written. */
+/* Reads the content of a chunk from the file. Returns an error of errno; EBADMSG: it has
+ * changed. */
 static int load(struct spw_pool *pool, struct spw_swap_file *file, const struct spw_swapped *out)
 {
     uint64_t hash = 0, piece;

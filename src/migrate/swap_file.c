@@ -15,7 +15,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* Creates a file that has lost its name, on a file system without nameless ones. */
+/* Creates a file and removes its name, on a file system without nameless files. */
 static int create_and_unlink(const char *path)
 {
     char SPW_ROOM *name = spw_room_take(PATH_BYTES);
@@ -92,14 +92,14 @@ void spw_migrate_swap_file_cut(struct spw_swap_file *file, uint64_t end)
 {
     file->end = end;
     if (ftruncate(file->fd, (off_t)end) != 0) {
-        return; /* it takes more room than it needs */
+        return; /* the file stays larger than needed */
     }
 }
 
 int spw_migrate_swap_file_read(struct spw_swap_file *file, uint64_t offset, size_t bytes,
                                uint64_t *hash)
 {
-    errno = EIO; /* a file that is too short sets none */
+    errno = EIO; /* a short file sets no errno */
     if (!spw_fd_read_at(file->fd, file->buffer, bytes, (off_t)offset)) {
         return errno;
     }

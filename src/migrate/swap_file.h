@@ -1,7 +1,7 @@
 /* The file that device memory is swapped out to while the program is paused.
  *
- * It has no name, so that nothing is left of it however the process ends. What is read back is
- * compared with a hash of what was written. Errors are those of errno. No locking: one thread at a
+ * It has no name, so that it is gone after any end of the process. Content that is read back is
+ * compared with the hash of its writing. Errors are those of errno. No locking: one thread at a
  * time. */
 #pragma once
 
@@ -14,8 +14,8 @@ enum { SPW_SWAP_BUFFER_BYTES = 4 << 20 };
 struct spw_swap_file {
     int fd;
     uint64_t end;          /* bytes written */
-    unsigned char *buffer; /* SPW_SWAP_BUFFER_BYTES, for what is written or was read */
-    bool keeps_buffer;     /* a copy that failed may use it still: it is never freed */
+    unsigned char *buffer; /* SPW_SWAP_BUFFER_BYTES, for writing and reading */
+    bool keeps_buffer;     /* a failed copy may still use it: it is never freed */
 };
 
 /* Creates the file in a folder. 0 or an error; then nothing is open. */
@@ -27,7 +27,7 @@ void spw_migrate_swap_file_close(struct spw_swap_file *file);
 /* Appends the first `bytes` of the buffer, and continues *hash with them. 0 or an error. */
 int spw_migrate_swap_file_append(struct spw_swap_file *file, size_t bytes, uint64_t *hash);
 
-/* Forgets what was written from `end` on. */
+/* Cuts the file to its first `end` bytes. */
 void spw_migrate_swap_file_cut(struct spw_swap_file *file, uint64_t end);
 
 /* Reads bytes into the buffer, and continues *hash with them. 0 or an error; EIO when the file is

@@ -26,7 +26,7 @@ spw_migrate_validation_recopy_policy(const struct spw_validation *validation,
     if (validation->violated || !validation->predicted || status->period == 0) {
         return SPW_RECOPY_ALWAYS;
     }
-    /* A migration that saw a misprediction was not planned for what then happened, and audits of
+    /* A misprediction since its beginning invalidates the plan of a migration, and audits of
      * another repetition do not count. */
     if (status->last_mispredict >= validation->began_at ||
         status->stable_since != validation->stable_since ||
