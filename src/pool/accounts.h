@@ -1,14 +1,13 @@
-/* Accounts: how much memory of one device each call site and each group of blocks holds.
+/* Accounts: the memory of one device that each call site and each group of blocks holds.
  *
- * A site is a number that the caller of the pool chooses, and so is a group. The pool writes these
- * figures with its lock held; anybody may read single values at any time without it. The tables lie
- * in memory of the caller, which the call-site table and the statistics share, so this header is
- * the one part of pool.h that other folders include by itself.
+ * Sites and groups are numbers that the caller of the pool chooses. The pool writes these figures
+ * with its lock held; any thread may read single values without it. The tables are in memory of the
+ * caller that the call-site table and the statistics share, so other folders include this part of
+ * pool.h by itself.
  *
- * Number 0 of the sites takes allocations without a site and those beyond the last entry (`most`
- * grows before a number is given out). Each site's share of the device's peak is known without
- * copying all sites at each new peak: a site that changes for the first time after a peak notes
- * what it held until then. */
+ * Site 0 takes allocations without a site, and allocations of sites beyond the last entry (`most`
+ * grows before a number is given out). A new peak copies no site: at its first change after a peak,
+ * a site records the bytes that it held at the peak. */
 #pragma once
 
 #include <stdatomic.h>
@@ -23,7 +22,7 @@
 struct spw_charge {
     _Atomic uint64_t live;
     _Atomic uint64_t peak;
-    _Atomic uint64_t at_peak; /* held at the device's peak; valid if `seen` is the newest peak */
+    _Atomic uint64_t at_peak; /* bytes at the device's peak; valid if `seen` is the newest peak */
     _Atomic uint64_t seen;    /* the number of peaks when at_peak was noted */
     _Atomic uint64_t total;   /* of all allocations, freed or not */
     _Atomic uint64_t allocs;
@@ -33,7 +32,7 @@ struct spw_charge {
 struct spw_charges {
     struct spw_charge *sites; /* by number, 0 to `most`; not owned */
     _Atomic uint32_t most;    /* only grows */
-    _Atomic uint64_t peaks;   /* how often the device reached a new peak */
+    _Atomic uint64_t peaks;   /* number of new peaks of the device */
 };
 
 /* Returns the entry of a site. No lock. */
@@ -75,7 +74,7 @@ static inline void spw_pool_charges_peak(struct spw_charges *charges)
 /* Groups that a pool can have; they are numbered from 1. */
 enum { SPW_ACCOUNTS = 64 };
 
-/* Figures of one group, in bytes unless they count. `refused` and `unmet` are the caller's. */
+/* Figures of one group, in bytes unless noted. The caller writes `refused` and `unmet`. */
 struct spw_account {
     _Atomic uint64_t allocs;  /* number of successful allocations */
     _Atomic uint64_t refused; /* number of allocations that the group's limit refused */

@@ -1,7 +1,7 @@
 /* A hash map from block address to extent.
  *
- * Open addressing with backward-shift deletion: there are no tombstones, so look-ups do not slow
- * down however many blocks come and go. Not thread-safe: the caller holds the pool's lock. */
+ * Open addressing with backward-shift deletion: there are no tombstones, so allocations and frees
+ * do not slow down look-ups. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@ static uint64_t size_of(const struct spw_aliases *aliases, unsigned order)
     return aliases->granule_bytes << order;
 }
 
-/* Finds free addresses for a chunk. 0: there are none. */
+/* Takes free addresses for a chunk; 0: none are left. */
 static uint64_t take_address(struct spw_aliases *aliases, unsigned order)
 {
     struct spw_free_aliases *freed = &aliases->freed[order];
@@ -25,7 +25,7 @@ static uint64_t take_address(struct spw_aliases *aliases, unsigned order)
     return address;
 }
 
-/* Gives addresses back. Without memory for the record they are not used again. */
+/* Gives addresses back. Without memory for the record they are lost. */
 static void put_address(struct spw_aliases *aliases, unsigned order, uint64_t address)
 {
     struct spw_free_aliases *freed = &aliases->freed[order];
@@ -60,7 +60,7 @@ static bool record(struct spw_aliases *aliases, uint64_t chunk, uint64_t address
     return spw_map_put(&aliases->addresses, chunk, (void *)(uintptr_t)address);
 }
 
-/* Maps a chunk and records that. */
+/* Maps a chunk and records its address. */
 static enum spw_err map(struct spw_aliases *aliases, uint64_t chunk, unsigned order)
 {
     uint64_t address = take_address(aliases, order);
@@ -97,7 +97,7 @@ enum spw_err spw_pool_alias_get(struct spw_aliases *aliases, uint64_t chunk, uns
             (void)spw_pool_alias_drop(aliases, chunk, order);
             return err;
         }
-        (void)record(aliases, chunk, address); /* needs no memory: it has a record */
+        (void)record(aliases, chunk, address); /* needs no memory: the chunk has a record */
     }
     *ret_address = address;
     return SPW_OK;
@@ -124,7 +124,7 @@ static bool always(const void *value, const void *arg)
 
 void spw_pool_alias_fini(struct spw_aliases *aliases)
 {
-    /* The values are no memory to be freed. */
+    /* The values are not allocated. */
     spw_map_remove_if(&aliases->addresses, always, NULL);
     spw_map_clear(&aliases->addresses);
     for (unsigned order = 0; order < SPW_CHUNK_ORDERS; order++) {

@@ -1,9 +1,9 @@
-/* Second mappings of chunks: addresses at which moves fill them, and which they keep.
+/* Second mappings of chunks, through which moves fill them.
  *
- * A move copies to its new chunks before it maps them in place. For that a chunk is mapped at an
- * address of its own, behind the arena, the first time, and stays mapped there until it is
- * released: what moved once is likely to move again. The addresses suffice for every chunk that the
- * device and the host can hold. The program never gets to know them.
+ * A move copies to its new chunks before it maps them in place. For its first move a chunk is
+ * mapped at an address of its own, behind the arena. It stays mapped there until it is released,
+ * since a moved chunk is likely to move again. The addresses suffice for all chunks of device and
+ * host. The program never sees them.
  *
  * The caller holds the pool's lock. */
 #pragma once
@@ -34,12 +34,12 @@ struct spw_aliases {
     struct spw_free_aliases freed[SPW_CHUNK_ORDERS];
 };
 
-/* Returns the second address of a chunk of an order, where it is mapped and accessible. */
+/* Returns the second address of a chunk of an order; the chunk is mapped and accessible there. */
 enum spw_err spw_pool_alias_get(struct spw_aliases *aliases, uint64_t chunk, unsigned order,
                                 uint64_t *ret_address);
 
-/* Unmaps a chunk there, if it is mapped. No copy may use it any more. False when the backend
- * refuses. */
+/* Unmaps a chunk from its second address, if it has one. No copy may use it any more. False when
+ * the backend refuses. */
 bool spw_pool_alias_drop(struct spw_aliases *aliases, uint64_t chunk, unsigned order);
 
 /* Frees the records. */

@@ -9,24 +9,24 @@
 #include "pool/state.h"
 #include "pool/usage.h"
 
-enum { SMALL_MOST_BYTES = 4096 }; /* larger blocks live in the heap of large ones */
+enum { SMALL_MOST_BYTES = 4096 }; /* larger blocks are in the heap of large blocks */
 
-/* One request, as it is being served. */
+/* One request, while it is served. */
 struct attempt {
     const struct spw_request *request;
     uint64_t bytes;                 /* rounded up */
-    struct spw_stream_queue *queue; /* of the stream; NULL without one */
+    struct spw_stream_queue *queue; /* of the stream; NULL: no stream */
     enum spw_heap_class heap;
     bool lazy;            /* gets its memory later */
-    bool uncounted;       /* and is not counted until then */
-    size_t host_granules; /* of the block that must be on the host, by its placement */
+    bool uncounted;       /* not counted until it has memory */
+    size_t host_granules; /* of the block that its placement puts on the host */
     struct spw_chunk_need need;
 };
 
 /* ---- finding a block ---- */
 
-/* Backs a claim, `host` of its granules on the host, and makes `bytes` of it at `address` a block.
- * On failure the claim is given back. */
+/* Backs a claim, `host` of its granules on the host, and turns `bytes` of it at `address` into a
+ * block. On failure the claim is given back. */
 static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, uint64_t address,
                                uint64_t bytes, size_t host, struct spw_extent **ret_block)
 {
@@ -49,19 +49,19 @@ static struct spw_extent *try_hit(struct spw_pool *pool, const struct attempt *a
     struct spw_extent *extent;
 
     if (attempt->lazy || (attempt->host_granules > 0 && attempt->heap != SPW_HEAP_HOST)) {
-        return NULL; /* free extents do not have the requested backing */
+        return NULL; /* no free extent has the requested backing */
     }
     if (attempt->queue == NULL) {
         /* Memory freed by cuMemFree is the best choice for cuMemAlloc, so its fences are polled
-         * every time. This costs an event and a query, against the hundreds of microseconds of a
-         * bare cuMemAlloc. */
+         * every time. This costs an event and a query; a bare cuMemAlloc takes hundreds of
+         * microseconds. */
         spw_pool_poll_queue(pool, spw_pool_stream_queue_all(&pool->queues), true);
     }
     extent = spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes, attempt->queue);
     return extent != NULL ? spw_pool_space_take(&pool->space, extent, attempt->bytes) : NULL;
 }
 
-/* Makes the request's stream wait for all that was freed on another one. */
+/* Makes the request's stream wait for all frees of another queue. */
 static bool wait_for_queue(struct spw_pool *pool, const struct attempt *attempt,
                            struct spw_stream_queue *queue)
 {
@@ -74,7 +74,7 @@ static bool wait_for_queue(struct spw_pool *pool, const struct attempt *attempt,
     return true;
 }
 
-/* Takes memory with pending work on another stream and makes the request's stream wait for it. */
+/* Takes memory with pending work on another stream, which the request's stream waits for. */
 static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct attempt *attempt)
 {
     enum { LOOKED_AT = 64 };
@@ -99,7 +99,7 @@ static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct a
                : NULL;
 }
 
-/* Returns how many granules beyond the block are to be backed with it. */
+/* Returns the number of granules behind the block to back with it. */
 static size_t ahead_of(const struct spw_pool *pool, const struct attempt *attempt)
 {
     size_t spare = spw_pool_backing_spare(&pool->backing);
@@ -135,8 +135,7 @@ static enum spw_err claim_ahead(struct spw_pool *pool, const struct attempt *att
 }
 
 /* Backs new addresses for the block with spare chunks or chunks created within the allowance; with
- * `reclaiming`, also by stealing and by growing up to the limit. SPW_E_AGAIN when another way is
- * left. */
+ * `reclaiming`, also by stealing and by growing up to the limit. SPW_E_AGAIN: try another way. */
 static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, bool reclaiming,
                              struct spw_extent **ret_block)
 {
@@ -167,7 +166,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, boo
     return back_claim(pool, claim, claim->address, attempt->bytes, /* host */ 0, ret_block);
 }
 
-/* Makes a lazy block of addresses that are not backed. */
+/* Makes a lazy block from unbacked addresses. */
 static enum spw_err take_addresses(struct spw_pool *pool, const struct attempt *attempt,
                                    struct spw_extent **ret_block)
 {
@@ -186,8 +185,8 @@ static size_t missing_of(const struct spw_pool *pool, const struct spw_extent *c
     return spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
 }
 
-/* Makes sure that enough granules of a claim have no backing for those of the host, and that the
- * last one, which may be used in part only, is one of them. False when that is not possible. */
+/* Makes sure that `host` granules of a claim have no backing, including the last one, which may be
+ * used only in part. False when that is not possible. */
 static bool make_holes(struct spw_pool *pool, const struct spw_extent *claim, size_t host)
 {
     uint64_t end = spw_pool_extent_end(claim);
@@ -196,8 +195,8 @@ static bool make_holes(struct spw_pool *pool, const struct spw_extent *claim, si
            !spw_pool_backing_has(&pool->backing, end - 1);
 }
 
-/* Claims whole granules for a block that is partly on the host. Memory that an equal block freed is
- * the best: its granules on the host have no backing any more. */
+/* Claims whole granules for a block that is partly on the host. Memory of an equal freed block is
+ * best: its granules on the host have lost their backing. */
 static enum spw_err claim_partly(struct spw_pool *pool, const struct attempt *attempt,
                                  struct spw_extent **ret_claim)
 {
@@ -244,8 +243,9 @@ static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attemp
     return back_claim(pool, claim, claim->address, attempt->bytes, host, ret_block);
 }
 
-/* No backed extent fits. In this order: polls fences and looks again, grows within the allowance,
- * takes memory of another stream in stream order, steals, grows up to the limit. */
+/* Serves a request without a fitting backed extent. In this order: polls fences and looks again,
+ * grows within the allowance, takes memory of another stream in stream order, steals, grows up to
+ * the limit. */
 static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
                          struct spw_extent **ret_block)
 {
@@ -280,8 +280,7 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
 
 /* ---- planned addresses ---- */
 
-/* The first free extent at planned addresses that waits for the work of another stream than the
- * request's; NULL: there is none. */
+/* The first free extent at planned addresses that waits for another stream; NULL: none does. */
 static struct spw_extent *first_of_other_queue(const struct spw_pool *pool,
                                                const struct attempt *attempt, uint64_t address)
 {
@@ -297,8 +296,8 @@ static struct spw_extent *first_of_other_queue(const struct spw_pool *pool,
     return NULL;
 }
 
-/* Makes free memory at planned addresses usable that waits for the work of other streams: it may be
- * complete by now, else the request's stream waits for it, too. */
+/* Makes free memory at planned addresses usable that waits for the work of other streams. That work
+ * may be complete by now. If not, the request's stream is made to wait for it. */
 static void order_behind_others(struct spw_pool *pool, const struct attempt *attempt,
                                 uint64_t address)
 {
@@ -319,7 +318,7 @@ static void order_behind_others(struct spw_pool *pool, const struct attempt *att
     }
 }
 
-/* Gets chunks for a claim at planned addresses: first those of free memory that no plan needs. */
+/* Gets chunks for a claim at planned addresses, first from free memory that no plan needs. */
 static enum spw_err provide_planned(struct spw_pool *pool, struct attempt *attempt, size_t missing)
 {
     size_t spare = spw_pool_backing_spare(&pool->backing);
@@ -353,7 +352,7 @@ static enum spw_err back_planned(struct spw_pool *pool, struct attempt *attempt,
     return back_claim(pool, claim, address, attempt->bytes, /* host */ 0, ret_block);
 }
 
-/* Makes the block at its planned address. NULL when it has none, or that is not possible. */
+/* Makes the block at its planned address. NULL when it has none, or the address cannot be used. */
 static struct spw_extent *try_planned(struct spw_pool *pool, struct attempt *attempt)
 {
     struct spw_extent *block = NULL;
@@ -381,8 +380,8 @@ static struct spw_extent *try_planned(struct spw_pool *pool, struct attempt *att
     return block;
 }
 
-/* Looks for memory that is there. AGAIN when there is none. Needed after each wait: other threads
- * may have used the room meanwhile. */
+/* Looks for existing memory; AGAIN when there is none. Also reserves room in the address map, which
+ * other threads may have used during a wait. */
 static enum spw_err look(struct spw_pool *pool, const struct attempt *attempt,
                          struct spw_extent **ret_block)
 {
@@ -396,7 +395,7 @@ static enum spw_err look(struct spw_pool *pool, const struct attempt *attempt,
     return *ret_block != NULL ? SPW_OK : SPW_E_AGAIN;
 }
 
-/* Gets memory, also by waiting without the lock. */
+/* Gets memory, if needed by waiting without the lock. */
 static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
                                 struct spw_extent **ret_block)
 {
@@ -411,8 +410,8 @@ static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
         if (attempt->need.wait_refused) {
             return attempt->need.device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
         }
-        /* With a host tier there is another way to get memory: the work may never be done, if it
-         * waits for what the program does next. */
+        /* With a host tier the wait is short, since there is another source of memory. The work may
+         * never complete, if it waits for the program's next step. */
         attempt->need.wait_refused =
             spw_pool_wait_for_fence(pool, pool->config.host_limit_bytes > 0 ||
                                               pool->config.host_untried) != SPW_OK;
@@ -431,7 +430,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
         return err;
     }
     if (attempt->queue != NULL) {
-        attempt->queue->users++; /* it stays this stream's during waits */
+        attempt->queue->users++; /* keeps the queue for this stream during waits */
     }
     err = find_slowly(pool, attempt, ret_block);
     if (attempt->queue != NULL) {
@@ -443,7 +442,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
 
 /* ---- allocating ---- */
 
-/* Refuses a block that the limits can never admit, before chunks are created for it. */
+/* Refuses a block that the limits cannot admit, before chunks are created for it. */
 static enum spw_err admit(const struct spw_pool *pool, const struct attempt *attempt)
 {
     uint64_t live = attempt->lazy ? 0 : spw_counter_get(&pool->counters->live_bytes);
@@ -460,16 +459,15 @@ static enum spw_err admit(const struct spw_pool *pool, const struct attempt *att
                : SPW_E_QUOTA;
 }
 
-/* Another thread may have used up the limit of a rule while this one waited for memory. A lazy
- * block waits for nothing. Of a request with a placement. */
+/* Checks the placement's limit again: another thread may have used it up while this one waited for
+ * memory. A lazy block does not wait. */
 static bool is_still_allowed(const struct spw_pool *pool, const struct attempt *attempt)
 {
     return attempt->lazy ||
            spw_pool_placement_allows(pool, attempt->request->placement, attempt->bytes);
 }
 
-/* Frees memory that was found for a block which never began. It may wait for earlier work of the
- * stream. */
+/* Frees memory of a block that never began. It may wait for earlier work of the stream. */
 static void give_back(struct spw_pool *pool, const struct attempt *attempt,
                       struct spw_extent *block)
 {
@@ -488,8 +486,8 @@ static void give_back(struct spw_pool *pool, const struct attempt *attempt,
     }
 }
 
-/* As find_block, and in page-locked memory if the host tier consists of that and the block may be
- * on the host. */
+/* Tries a planned address, then find_block. If the host tier is page-locked memory and the block
+ * may be on the host, tries that last. */
 static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt,
                                   struct spw_extent **ret_block)
 {
@@ -593,8 +591,8 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     return SPW_OK;
 }
 
-/* Decides on the heap and on the granules of the host for a placement. The host's share of a block
- * is rounded to whole granules; a block in the host's own heap shares its granules. */
+/* Chooses the heap and the granules on the host for a placement. The host's share of a block is
+ * rounded to whole granules; a block in the host's own heap shares its granules with others. */
 static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
 {
     const struct spw_pool_placement *placement = attempt->request->placement;
@@ -609,7 +607,7 @@ static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
         return; /* any tier will do */
     }
     attempt->host_granules = (size_t)(placement->on_host ? all : share);
-    /* Memory of the host is given at once: spw_pool_commit looks for blocks of the device. */
+    /* A block wholly on the host is never lazy: spw_pool_commit looks for blocks of the device. */
     attempt->lazy = placement->lazy && attempt->host_granules < all && attempt->bytes >= granule &&
                     pool->config.to_commit != NULL;
     attempt->uncounted = placement->uncounted && attempt->lazy;

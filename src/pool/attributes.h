@@ -1,7 +1,7 @@
 /* Attributes of live blocks: priority, and reasons why a block must not be moved.
  *
- * They belong to the block, not to its addresses, and end when the block is freed. A granule that a
- * fixed block shares with other blocks is not moved either. Part of pool.h. */
+ * Attributes belong to the block, not to its addresses, and end at its free. A granule that a fixed
+ * block shares with other blocks is not moved. Part of pool.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,11 +14,11 @@ struct spw_pool;
 /* Reasons why a block is never moved; several may hold at once. */
 enum spw_fixed_reason {
     SPW_FIXED_BY_PROGRAM = 1,   /* the program asked for it, and may undo it */
-    SPW_FIXED_BY_PLACEMENT = 2, /* the block was allocated so */
-    SPW_FIXED_SHARED = 4,       /* others use its physical memory: it is exported or registered */
+    SPW_FIXED_BY_PLACEMENT = 2, /* a placement fixed it */
+    SPW_FIXED_SHARED = 4,       /* its physical memory is exported or registered */
     SPW_FIXED_BY_GRAPH = 8,     /* copies or fills of an executable graph name it */
-    SPW_FIXED_FOR_LAUNCH = 16,  /* a graph that names it is about to be launched */
-    SPW_NAMED_BY_GRAPH = 32     /* keeps nothing in place: an executable graph names the block */
+    SPW_FIXED_FOR_LAUNCH = 16,  /* a graph launch that names it is about to begin */
+    SPW_NAMED_BY_GRAPH = 32     /* no reason to stay: an executable graph names the block */
 };
 
 struct spw_block_attributes {
@@ -28,12 +28,13 @@ struct spw_block_attributes {
 };
 
 /* Sets the attributes of every live block with a byte in [address, address + bytes). Moves under
- * way leave out blocks that become fixed; a block that has already moved stays where it is. Returns
- * the number of blocks. Takes the pool's lock. */
+ * way leave out blocks that become fixed; a block that has already moved stays in its new place.
+ * Returns the number of blocks. Takes the pool's lock. */
 size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t bytes,
                                const struct spw_block_attributes *attributes);
 
-/* Likewise of the block that begins at an address; false if there is none. */
+/* Sets the attributes of the block that begins at an address; false if none does. Takes the
+ * lock. */
 bool spw_pool_set_attributes_of(struct spw_pool *pool, uint64_t address,
                                 const struct spw_block_attributes *attributes);
 

@@ -12,8 +12,7 @@ static uint64_t address_of(const struct spw_backing *backing, size_t index)
     return backing->base + ((uint64_t)index << backing->granule_shift);
 }
 
-/* The table covers the whole arena. Most of it is never touched, and untouched pages cost nothing.
- */
+/* The table covers the whole arena. Most of it is never touched, and costs nothing. */
 static size_t table_bytes(const struct spw_backing *backing)
 {
     return (size_t)(backing->bytes >> backing->granule_shift) * sizeof(struct spw_granule);
@@ -87,8 +86,7 @@ static uint64_t chunk_bytes(const struct spw_backing *backing, size_t index)
     return backing->granule_bytes << backing->granules[index].order;
 }
 
-/* Makes the chunk that begins at a granule, and is mapped no longer, spare; releases an exported
- * one. */
+/* Makes the unmapped chunk that begins at a granule spare, or releases it if it is exported. */
 static void make_spare(struct spw_backing *backing, size_t index)
 {
     const struct spw_granule granule = backing->granules[index];
@@ -104,8 +102,8 @@ static void make_spare(struct spw_backing *backing, size_t index)
     memset(&backing->granules[index], 0, size * sizeof(backing->granules[0]));
 }
 
-/* Unmaps granules [first, last), whole chunks all of which are backed; these become spare. False
- * when the backend refused: the part that it did unmap is spare, the rest is as before. */
+/* Unmaps granules [first, last), whole chunks that are all backed, and makes the chunks spare.
+ * False when the backend refused: chunks that it did unmap are spare, the others are as before. */
 static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 {
     enum spw_err err = SPW_OK;
@@ -129,7 +127,7 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
     return err == SPW_OK;
 }
 
-/* True if a granule is recorded as backed, but a move has lost its mapping. */
+/* True if a granule has a chunk, but a move has lost its mapping. */
 static bool is_unmapped(const struct spw_backing *backing, size_t granule)
 {
     return backing->granules[granule].lost == SPW_LOST_MAPPING;
@@ -272,7 +270,7 @@ bool spw_pool_backing_on_host(const struct spw_backing *backing, uint64_t addres
 
     for (size_t i = spw_pool_backing_index(backing, address);
          spw_pool_backing_uses_host(backing) && i <= last; i++) {
-        if (backing->granules[i].tier == SPW_TIER_HOST) { /* so it has a chunk */
+        if (backing->granules[i].tier == SPW_TIER_HOST) { /* only with a chunk */
             return true;
         }
     }
@@ -328,8 +326,8 @@ void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, u
             granule->queue = queue->number;
             granule->seq = queue->seq;
         } else {
-            /* Two queues are pending in one granule. Both are covered only by a fence of the whole
-             * device, or by a wait for it, that is yet to begin. */
+            /* Two queues are pending in one granule. Only a later fence of the whole device, or a
+             * later wait for it, covers both. */
             struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->queues);
 
             spw_pool_stream_queue_stamp(backing->queues, all);
@@ -372,7 +370,7 @@ static bool can_steal_granule(const struct spw_backing *backing, enum spw_tier t
            spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq);
 }
 
-/* True if the chunk that backs a granule lies in [first, last) and can be stolen. */
+/* True if the chunk of a granule is within [first, last) and can be stolen. */
 static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, size_t index,
                       size_t first, size_t last)
 {
@@ -465,10 +463,10 @@ size_t spw_pool_backing_make_holes(struct spw_backing *backing, uint64_t address
                            : missing;
 }
 
-/* The granules of a range without a chunk, `host` of which are to be on the host. */
+/* The granules of a range without a chunk; `host` of them get chunks of the host. */
 struct spread {
-    size_t count, host; /* count: only where host is not 0 */
-    size_t first;       /* index - first: how many of them lie before the granule at index */
+    size_t count, host; /* count: set only if host is not 0 */
+    size_t first;       /* index - first: number of them before the granule at index */
 };
 
 /* Chooses the tier of a granule's new chunk. */
@@ -484,7 +482,7 @@ static enum spw_tier choose_tier(const struct spw_backing *backing, const struct
     return spw_pool_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
 }
 
-/* Returns how many granules from `index` on, below `last`, one chunk of a tier may back. */
+/* Returns the number of granules from `index` on, below `last`, for one chunk of a tier. */
 static size_t choose_length(const struct spw_backing *backing, const struct spread *spread,
                             enum spw_tier tier, size_t index, size_t last)
 {
@@ -499,7 +497,7 @@ static size_t choose_length(const struct spw_backing *backing, const struct spre
     return end - index < spare ? end - index : spare;
 }
 
-/* Maps a spare chunk at granule `index`, of at most `most` granules. */
+/* Maps a spare chunk of at most `most` granules at granule `index`. */
 static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, size_t index,
                               size_t most)
 {
@@ -528,7 +526,7 @@ static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, s
 }
 
 /* Gives access to granules [*first, last), whole chunks, by set_access or share. On failure *first
- * is the first one without it. */
+ * is the first granule without access. */
 static enum spw_err give_access(struct spw_backing *backing, size_t *first, size_t last,
                                 enum spw_err (*give)(struct spw_vm *vm, uint64_t address,
                                                      uint64_t bytes, uint64_t chunk_bytes))
@@ -547,7 +545,7 @@ static enum spw_err give_access(struct spw_backing *backing, size_t *first, size
     return err;
 }
 
-/* Maps spare chunks at granules [first, last) and gives access. On failure, unmaps them again. */
+/* Maps spare chunks at granules [first, last) and gives access. Unmaps them on failure. */
 static enum spw_err map_run(struct spw_backing *backing, const struct spread *spread, size_t first,
                             size_t last)
 {
@@ -563,7 +561,7 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
     err =
         err == SPW_OK ? give_access(backing, &accessible, last, backing->vm->ops->set_access) : err;
     if (err != SPW_OK && i > first && !unmap_run(backing, first, i)) {
-        /* Mapped without access, and the backend refuses to unmap: out of use. */
+        /* The backend gives no access and refuses to unmap: the granules are out of use. */
         for (size_t k = accessible; k < i; k++) {
             if (backing->granules[k].chunk != 0) {
                 spw_pool_backing_mark_broken(backing, k);
@@ -573,7 +571,7 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
     return err;
 }
 
-/* Gives access to the chunk of a granule that an attempt before has left without it. */
+/* Gives access to the chunk of a granule that an earlier attempt left without access. */
 static enum spw_err repair(struct spw_backing *backing, size_t granule)
 {
     size_t first = spw_pool_backing_chunk_begin(backing, granule), begin = first;

@@ -82,8 +82,8 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
     return "an extent is of no known kind";
 }
 
-/* True if an extent and the next one should be one: the granule that they may share could be
- * neither stolen nor evicted. */
+/* True if two neighbouring extents should be one. Otherwise a granule that they share could not be
+ * stolen or evicted. */
 static bool should_merge(const struct spw_extent *a, const struct spw_extent *b)
 {
     if (b == NULL || b->kind != a->kind) {
@@ -150,7 +150,7 @@ static const char *check_queue(const struct spw_pool *pool, const struct spw_str
     return in_bins == in_list ? NULL : "a queue's bins and its list hold different extents";
 }
 
-/* True if a granule is where its chunk has it. */
+/* True if a granule is a consistent part of its chunk. */
 static bool is_part_of_chunk(const struct spw_backing *backing, size_t index)
 {
     const struct spw_granule *granule = &backing->granules[index], *first = granule - granule->part;

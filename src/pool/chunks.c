@@ -5,16 +5,16 @@
 #include "pool/stock.h"
 
 enum {
-    PRESSURE_FREES = 256,       /* frees watched after a steal */
+    PRESSURE_FREES = 256,       /* frees after a steal with early fences */
     GROWTH_FLOOR_GRANULES = 16, /* of any growth allowance above zero */
-    GROWTH_FIRST_SHARE = 5,     /* such a part of the growth allowance may be used at once */
-    GROWTH_STEAL_SHARE = 2,     /* and more of it by such a part of what has been stolen */
-    SIZE_SHARE = 512, /* a chunk is at most such a part of the pool, and of the room left */
-    JOIN_SHARE = 128, /* while memory spills, a chunk is at most such a part of the limit */
+    GROWTH_FIRST_SHARE = 5,     /* 1/share of the growth allowance may be used at once */
+    GROWTH_STEAL_SHARE = 2,     /* and in addition 1/share of the stolen bytes */
+    SIZE_SHARE = 512,           /* a chunk is at most 1/share of the pool, and of the room left */
+    JOIN_SHARE = 128,           /* while memory spills, a chunk is at most 1/share of the limit */
 };
 
-/* Returns the largest order of a chunk to create in a tier when `count` granules are wanted, and
- * there is room for `room` more, which are not 0. */
+/* Returns the largest order of a chunk to create in a tier, if `count` granules are needed and
+ * `room` granules, not 0, may be created. */
 static unsigned order_for(const struct spw_pool *pool, enum spw_tier tier, size_t count,
                           size_t room)
 {
@@ -27,7 +27,7 @@ static unsigned order_for(const struct spw_pool *pool, enum spw_tier tier, size_
     return order < pool->largest_order ? order : pool->largest_order;
 }
 
-/* Returns how many granules may be created while at most `most_bytes` are committed. */
+/* Returns the number of granules that may be created with at most `most_bytes` committed. */
 static size_t room_for(const struct spw_pool *pool, uint64_t most_bytes)
 {
     uint64_t committed = spw_counter_get(&pool->counters->committed_bytes);
@@ -36,8 +36,8 @@ static size_t room_for(const struct spw_pool *pool, uint64_t most_bytes)
                                   : 0;
 }
 
-/* Creates chunks until `count` granules are spare, as long as at most `most_bytes` are committed.
- * Chunks that were created stay, whatever the result. */
+/* Creates chunks until `count` granules are spare, with at most `most_bytes` committed. Created
+ * chunks stay after any result. */
 static enum spw_err grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count,
                          uint64_t most_bytes)
 {
@@ -66,8 +66,8 @@ static enum spw_err grow(struct spw_pool *pool, struct spw_chunk_need *need, siz
     return SPW_OK;
 }
 
-/* How much free memory may be backed beyond a peak. A program that rarely needs free memory of
- * another place keeps little; one that steals again and again gets room for all its sizes. */
+/* The bytes of free memory that may be backed beyond a peak. A program that rarely steals keeps
+ * little; a program that steals repeatedly gets room for all its sizes. */
 static uint64_t growth_allowance(const struct spw_pool *pool, uint64_t peak)
 {
     uint64_t floor = GROWTH_FLOOR_GRANULES * pool->config.granule_bytes;
@@ -83,7 +83,7 @@ static uint64_t growth_allowance(const struct spw_pool *pool, uint64_t peak)
     return now < most ? now : most;
 }
 
-/* How much may be committed before free memory is taken from elsewhere. */
+/* The bytes that may be committed before free memory elsewhere is stolen. */
 static uint64_t growth_bound(const struct spw_pool *pool, const struct spw_chunk_need *need)
 {
     uint64_t peak = spw_counter_get(&pool->counters->live_peak_bytes);
@@ -141,9 +141,9 @@ enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_c
     if (spw_pool_backing_spare(&pool->backing) >= count) {
         return SPW_OK;
     }
-    /* On a bare driver cuMemFree may have waited for the device, so waiting here is no worse. It
-     * keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. It would be worse where
-     * only a wait for the whole device completes fences: work of the device may wait for this
+    /* On a bare driver cuMemFree may have waited for the device, so waiting here is no worse. The
+     * wait keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. It would be worse
+     * if only a wait for the whole device completed fences: work of the device may wait for this
      * thread. */
     if (need->any_stream && !need->wait_refused &&
         spw_pool_stream_queue_all(&pool->queues)->count > 0 && !pool->vm->ops->defers(pool->vm)) {

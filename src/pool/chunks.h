@@ -1,8 +1,8 @@
-/* Where chunks for new addresses come from: created within the growth allowance, stolen from free
- * memory elsewhere, created up to the limit, or created on the host; in this order.
+/* The sources of chunks for new addresses, in this order: creation within the growth allowance,
+ * stealing from free memory elsewhere, creation up to the limit, creation on the host.
  *
- * Memory that is free in a part of a chunk cannot be used elsewhere. So a chunk is at most a small
- * share of the memory that the pool has already, and of the room that is left on the device.
+ * Free memory in a part of a chunk cannot be used elsewhere. So a chunk is at most a small share of
+ * the pool's memory, and of the room left on the device.
  *
  * The caller holds the pool's lock. */
 #pragma once
@@ -16,41 +16,40 @@
 
 struct spw_pool;
 
-/* One need for chunks: its circumstances, and what was learnt from the attempts so far. */
+/* One need for chunks: its circumstances, and the results of the attempts so far. */
 struct spw_chunk_need {
-    uint64_t bytes;    /* of the block; 0: it is counted as live already */
-    bool any_stream;   /* the block must be usable on every stream at once */
-    bool device_full;  /* learnt: the driver refused to create more */
-    bool wait_refused; /* learnt: the host may not wait now */
+    uint64_t bytes;    /* of the block; 0: it already counts as live */
+    bool any_stream;   /* every stream may use the block at once */
+    bool device_full;  /* result: the driver refused to create more */
+    bool wait_refused; /* result: the host may not wait now */
 };
 
-/* Returns how many granules the limit of a tier allows to be created. */
+/* Returns the number of granules that the limit of a tier allows to create. */
 size_t spw_pool_chunks_room(const struct spw_pool *pool, enum spw_tier tier);
 
-/* Creates chunks until `count` granules are spare, within the growth allowance; there may be fewer
- * after SPW_OK. Else the driver's error. Like all counts below, it is in granules. */
+/* Creates chunks until `count` granules are spare, within the growth allowance; fewer may be spare
+ * after SPW_OK. Otherwise returns the driver's error. All counts below are in granules. */
 enum spw_err spw_pool_chunks_grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count);
 
 /* Steals, then creates chunks up to the limit, until `count` are spare. SPW_E_AGAIN when waiting
- * for the device may help; else SPW_E_NO_MEMORY or SPW_E_LIMIT. */
+ * for the device may help; otherwise SPW_E_NO_MEMORY or SPW_E_LIMIT. */
 enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_chunk_need *need,
                                              size_t count);
 
-/* Returns the order up to which small chunks are replaced by large ones while memory spills: a
- * small share of the device. */
+/* Returns the largest order for joining chunks while memory spills: a small share of the limit. */
 unsigned spw_pool_chunks_join_order(const struct spw_pool *pool);
 
-/* True if `err` says that the device has no memory and there is nothing left to wait for. */
+/* True if `err` means that the device has no memory and no wait can help. */
 bool spw_pool_chunks_exhausted(const struct spw_chunk_need *need, enum spw_err err);
 
 /* Creates chunks of the host until, with the spare ones of the device, `count` are spare. False
  * when the host's limit, or the host, refuses. */
 bool spw_pool_chunks_supplement(struct spw_pool *pool, size_t count);
 
-/* Gets `count` spare chunks of the host. SPW_E_AGAIN when waiting for the device may help, else
- * SPW_E_NO_MEMORY. */
+/* Gets `count` spare chunks of the host. SPW_E_AGAIN when waiting for the device may help,
+ * otherwise SPW_E_NO_MEMORY. */
 enum spw_err spw_pool_chunks_get_host(struct spw_pool *pool, size_t count);
 
-/* Gets `count` spare chunks by all these means and by waiting, those of the host among them when
- * `spilling`. The lock may be released meanwhile. */
+/* Gets `count` spare chunks by all these means and by waiting; when `spilling`, also chunks of the
+ * host. May release the lock while it waits. */
 enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool spilling);

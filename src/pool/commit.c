@@ -1,10 +1,10 @@
 /* The last step of a move: maps new chunks in place of the old ones, and undoes it on failure.
  *
- * Between unmapping the old chunks and mapping the new one, nothing is mapped at the addresses.
- * Both have the content then, so it cannot be lost, but the backend may refuse to map or to give
- * access. If it refuses that for the new chunk and for an old one, twice, the old one is marked
- * lost (lost.h): it stays with its granules, which serve no other block, even if its own block is
- * freed, until mapping it succeeds. */
+ * Between unmapping the old chunks and mapping the new one, the addresses have no mapping. Both
+ * have the content, so it cannot be lost, but the backend may refuse to map or to give access. If
+ * it refuses the new chunk, and an old one twice, the old one is marked lost (lost.h): it stays
+ * with its granules until mapping it succeeds. The granules serve no other block until then, even
+ * if their own block is freed. */
 #include "pool/move.h"
 
 #include "pool/heaps.h"
@@ -47,7 +47,7 @@ static void exchange(struct spw_pool *pool, struct spw_move_item *item)
                              spw_pool_move_bytes(pool, item), item->to);
 }
 
-/* Handles an item whose new chunk is mapped but was refused access. True if the new chunk stays. */
+/* Handles an item whose new chunk is mapped but got no access. True if the new chunk stays. */
 static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 {
     if (give_access(pool, item)) {
@@ -64,7 +64,7 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 }
 
 /* Maps the new chunks of items [first, last), a run of neighbours, in place of the old ones,
- * without access yet. */
+ * without access. */
 static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last)
 {
     size_t begin = move->items[first].granule;
@@ -86,8 +86,8 @@ static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t
 }
 
 /* Returns the end of the longest run of mapped neighbours of one size from item `first` on. One
- * call gives access to them, and to nothing else: what lies between moved granules may be in use,
- * and the driver may take access away before it gives it again (UVM maps external memory anew). */
+ * call gives access to such a run only: granules between moved ones may be in use, and the driver
+ * may remove access before it gives it again (UVM maps external memory again). */
 static size_t span_of(const struct spw_move *move, size_t first)
 {
     size_t end = first + 1;
@@ -100,7 +100,7 @@ static size_t span_of(const struct spw_move *move, size_t first)
     return end;
 }
 
-/* Gives access to the mapped ones of items [first, last) and records them as committed. */
+/* Gives access to the mapped items of [first, last) and records them as committed. */
 static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move *move,
                                           size_t first, size_t last, size_t *moved)
 {

@@ -36,7 +36,7 @@ static struct range granules_of(const struct spw_pool *pool, const struct spw_ex
                               1};
 }
 
-/* Returns the first granule of a range that is not exported; `last` when all are. */
+/* Returns the first granule of a range that is not exported, or the range's end. */
 static size_t first_private(const struct spw_pool *pool, struct range range)
 {
     while (range.first < range.last && pool->backing.granules[range.first].exported) {
@@ -45,8 +45,8 @@ static size_t first_private(const struct spw_pool *pool, struct range range)
     return range.first;
 }
 
-/* True if the chunks of granules [first, last) can be replaced: they are whole, no move uses them,
- * and nobody has registered physical memory of them. */
+/* SPW_OK if the chunks of granules [first, last) can be replaced: they are whole, no move uses
+ * them, and none is registered. */
 static enum spw_err check_range(const struct spw_pool *pool, size_t first, size_t last)
 {
     const struct spw_extent *e = spw_pool_space_find(&pool->space, address_of(pool, first));
@@ -110,8 +110,9 @@ static void add_pieces(struct spw_export *export, size_t first, size_t last, enu
     }
 }
 
-/* Divides the granules: those beside the block, and those under it. A granule that the block shares
- * is a piece of its own, so that the others do not wait for its neighbours' end. */
+/* Divides the granules into pieces beside the block and under it. A granule that the block shares
+ * is a piece of its own, so that the other chunks do not wait for the end of neighbouring
+ * blocks. */
 static void divide(struct spw_pool *pool, const struct spw_extent *block, struct range range)
 {
     struct spw_export *export = &pool->export;
@@ -150,7 +151,7 @@ static void make_room(struct spw_pool *pool, size_t wanted)
     }
 }
 
-/* Gets a chunk to export. When the device is full, free memory of the pool goes first. */
+/* Gets an exportable chunk. When the device is full, first gives free memory of the pool back. */
 static enum spw_err get_own(struct spw_pool *pool, struct spw_export_piece *piece)
 {
     unsigned order = spw_pool_stock_order(piece->count);
@@ -223,7 +224,7 @@ static enum spw_err prepare(struct spw_pool *pool, const struct spw_extent *bloc
         return SPW_E_METADATA_NOMEM;
     }
     divide(pool, block, range);
-    pin(pool, true); /* making room steals */
+    pin(pool, true); /* making room may steal */
     err = get_chunks(pool);
     if (err != SPW_OK) {
         pin(pool, false);
@@ -249,8 +250,8 @@ enum spw_err spw_pool_export_drain(struct spw_pool *pool)
     return err;
 }
 
-/* Adds the copies of a piece: each is of one tier, since the driver may choose its way by the first
- * byte. Returns their number. */
+/* Adds the copies of a piece. Each copies from one tier, since the driver may choose its way by the
+ * first byte. Returns their number. */
 static size_t list_copies(const struct spw_pool *pool, const struct spw_export_piece *piece,
                           struct spw_vm_copy *ret_copies)
 {
@@ -299,7 +300,7 @@ enum spw_err spw_pool_export_copy(struct spw_pool *pool)
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = query_copies(pool); /* those of an attempt before */
+    err = query_copies(pool); /* copies of an earlier attempt */
     for (int tier = 0; tier < SPW_TIER_COUNT && err == SPW_OK; tier++) {
         err = copy_to(pool, tier);
     }
@@ -319,7 +320,7 @@ enum spw_err spw_pool_export_poll(struct spw_pool *pool)
 
 /* ---- the switch ---- */
 
-/* Unmaps the pieces that are mapped, up to one that the backend refuses to unmap: then false. */
+/* Unmaps the mapped pieces. Stops, and returns false, when the backend refuses one. */
 static bool unmap_pieces(struct spw_pool *pool)
 {
     enum spw_err err = SPW_OK;
@@ -360,7 +361,7 @@ static enum spw_err map_pieces(struct spw_pool *pool)
     return err;
 }
 
-/* Counts what comes back from the host, before that is recorded. */
+/* Counts the bytes that return from the host, before the new chunks are recorded. */
 static void count_moved(struct spw_pool *pool, const struct spw_export_piece *piece)
 {
     uint64_t at = address_of(pool, piece->granule), end = at + bytes_of(pool, piece);
@@ -376,7 +377,7 @@ static void count_moved(struct spw_pool *pool, const struct spw_export_piece *pi
     }
 }
 
-/* Records that the new chunks are in place of the old ones, and what they lack there. */
+/* Records the new chunks in place of the old ones, and the parts of them that are lost. */
 static void record(struct spw_pool *pool)
 {
     struct spw_export *export = &pool->export;
@@ -398,8 +399,8 @@ static void record(struct spw_pool *pool)
     }
 }
 
-/* Returns a free extent of [address, end) on a granule that is broken, as exported and lost ones
- * are; NULL when there is none. */
+/* Returns a free extent of [address, end) on a broken granule, such as an exported or lost one;
+ * NULL when there is none. */
 static struct spw_extent *find_free(const struct spw_pool *pool, uint64_t address, uint64_t end)
 {
     struct spw_extent *e = spw_pool_space_find(&pool->space, address);
@@ -412,7 +413,7 @@ static struct spw_extent *find_free(const struct spw_pool *pool, uint64_t addres
     return e != NULL && e->address < end ? e : NULL;
 }
 
-/* Nothing is allocated there from now on. */
+/* Takes the free extents on exported or lost granules of [address, end) out of use. */
 static void retire_free(struct spw_pool *pool, uint64_t address, uint64_t end)
 {
     struct spw_extent *free;
@@ -432,7 +433,7 @@ static enum spw_err commit(struct spw_pool *pool)
     if (err != SPW_OK && unmap_pieces(pool)) {
         spw_pool_old_chunks_put_back(pool, export->first, unmapped);
     } else {
-        /* Where a new chunk stays, the old one cannot come back. The new ones have the content. */
+        /* The old chunks cannot return where a new chunk stays. The new chunks have the content. */
         pin(pool, false);
         record(pool);
         export->committed = true;
@@ -454,7 +455,7 @@ enum spw_err spw_pool_export_commit(struct spw_pool *pool)
 
 /* ---- the end ---- */
 
-/* Drops the second mapping of an exported chunk, which moves no more. */
+/* Drops the second mapping of an exported chunk, which never moves again. */
 static void drop_alias(struct spw_pool *pool, const struct spw_export_piece *piece)
 {
     if (piece->own) {
@@ -463,7 +464,7 @@ static void drop_alias(struct spw_pool *pool, const struct spw_export_piece *pie
     }
 }
 
-/* Gives back chunks and pins; the copies are done, or the device is gone. */
+/* Gives chunks and pins back. The copies are done, or the device is gone. */
 static void finish(struct spw_pool *pool)
 {
     struct spw_export *export = &pool->export;
@@ -489,7 +490,7 @@ static void finish(struct spw_pool *pool)
     memset(export, 0, sizeof(*export)); /* too large for a stack */
 }
 
-/* True if no step is under way; ends one that is over and whose copies are done now. */
+/* True if no step is under way. Ends a step that is over and whose copies are done. */
 static bool is_ready(struct spw_pool *pool)
 {
     if (pool->export.over && query_copies(pool) != SPW_E_AGAIN) {

@@ -9,7 +9,7 @@ bool spw_pool_exported_reserve(struct spw_exported *exported, size_t more)
     return SPW_GROW(&exported->granules, &exported->capacity, exported->count + more);
 }
 
-/* True if no block is left in [address, end): everything there is out of use. */
+/* True if no block is left in [address, end): all its extents are out of use. */
 static bool is_empty(const struct spw_pool *pool, uint64_t address, uint64_t end)
 {
     const struct spw_extent *e = spw_pool_space_find(&pool->space, address);
@@ -32,7 +32,7 @@ static bool is_complete(const struct spw_pool *pool, size_t first, size_t last)
     return first == last;
 }
 
-/* Releases the chunk at a granule, if nobody uses it. *waits: it is empty and cannot be released
+/* Releases the chunk at a granule if it is unused. *waits: it has no block, but cannot be released
  * yet. */
 static bool release(struct spw_pool *pool, size_t granule, bool *waits)
 {

@@ -12,14 +12,14 @@ struct spw_pool;
 struct spw_exported {
     size_t *granules;
     size_t count, capacity;
-    bool ending; /* blocks on some of them were freed */
+    bool ending; /* a block on one of them was freed */
 };
 
 /* Makes sure that `more` chunks can be added. False when the process has no memory. */
 bool spw_pool_exported_reserve(struct spw_exported *exported, size_t more);
 
-/* Ends a step of an export that is under way; all device work must be complete. */
+/* Ends the step of an export under way, if any; all device work must be complete. */
 void spw_pool_export_drop(struct spw_pool *pool);
 
-/* Releases those that no block is left on and whose work is complete. */
+/* Releases exported chunks without a block whose work is complete. */
 void spw_pool_exported_release(struct spw_pool *pool);

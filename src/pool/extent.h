@@ -1,10 +1,10 @@
 /* Extents: runs of addresses that tile an arena, and the lists that hold them.
  *
  * An extent is a block, a free extent (every byte backed), a hole (whole granules, none backed), or
- * a claim (a window taken out of the free space while it is being backed, or addresses on broken
- * granules). The extents of one heap form a doubly linked list in address order without gaps.
- * Records are allocated apart from the extents, since device memory cannot be read; they are kept
- * until the pool is destroyed. Not thread-safe: the caller holds the pool's lock. */
+ * a claim (a window of the free space that is being backed, or addresses on broken granules). The
+ * extents of one heap form a doubly linked list in address order without gaps. Records are in host
+ * memory, since device memory cannot be read, and stay allocated until the pool is destroyed. Not
+ * thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,9 +15,9 @@
 
 struct spw_stream_queue;
 
-/* Classes of heaps. Small blocks live apart from large ones, so that a long-lived small block does
- * not keep a granule backed in the middle of large ones. Blocks placed on the host have a heap of
- * their own, backed by chunks of the host, and so has each numbered heap. */
+/* Classes of heaps. Small blocks are apart from large ones, so that a long-lived small block does
+ * not keep a granule backed between large blocks. Blocks placed on the host have a heap of their
+ * own, backed by chunks of the host. Each numbered heap has its own addresses. */
 enum spw_heap_class {
     SPW_HEAP_SMALL,
     SPW_HEAP_LARGE,
@@ -45,8 +45,8 @@ struct spw_extent {
     uint32_t placed;                /* BLOCK: units allocated on the host by a placement */
     union {
         struct {                            /* FREE; HOLE uses age only */
-            struct spw_stream_queue *queue; /* its pending work may touch the extent */
-            uint64_t seq;                   /* newest free of that queue inside */
+            struct spw_stream_queue *queue; /* pending work of the queue may touch the extent */
+            uint64_t seq;                   /* newest free of the queue inside */
             struct spw_extent_link bin;     /* extents of similar size */
             struct spw_extent_link age;     /* oldest first */
         };
@@ -59,8 +59,8 @@ struct spw_extent {
             int32_t priority; /* blocks of higher priority stay on the device longer */
             uint8_t fixed;    /* enum spw_fixed_reason, as bits; 0: it may be moved */
             uint8_t account;  /* from 1; 0: none */
-            bool lazy;        /* it has no memory yet and takes whole granules */
-            bool uncounted;   /* lazy, and no part of what is live */
+            bool lazy;        /* has no memory yet and takes whole granules */
+            bool uncounted;   /* lazy, and not counted as live */
         };
     };
 };
@@ -70,8 +70,8 @@ static inline uint64_t spw_pool_extent_end(const struct spw_extent *extent)
     return extent->address + extent->bytes;
 }
 
-/* Returns the bytes that a block is counted with. A lazy block takes more addresses than that; an
- * uncounted one is counted with nothing. */
+/* Returns the bytes that a block counts for. A lazy block takes more addresses; an uncounted block
+ * counts for 0 bytes. */
 static inline uint64_t spw_pool_extent_held(const struct spw_extent *block)
 {
     if (block->lazy) {
@@ -117,8 +117,8 @@ static inline void spw_pool_age_remove(struct spw_age_list *list, struct spw_ext
     }
 }
 
-/* A heap: a range of the arena and the extents that tile it from `base` to `frontier`. No address
- * behind the frontier was ever used. */
+/* A heap: a range of the arena and the extents that tile it from `base` to `frontier`. Addresses
+ * behind the frontier were never used. */
 struct spw_heap {
     uint64_t base, end, frontier;
     struct spw_extent *first, *last;
@@ -131,14 +131,14 @@ struct spw_extent_store {
     struct spw_extent *unused;
     struct spw_extent_slab *slabs;
     size_t unused_count;
-    size_t held; /* unused ones reserved for an open claim */
+    size_t held; /* unused records reserved for an open claim */
 };
 
 /* The slow half of spw_pool_extent_reserve. */
 bool spw_pool_extent_store_grow(struct spw_extent_store *store, size_t count);
 
-/* Makes sure that `count` records besides the held ones can be taken. False when the process has no
- * memory. */
+/* Makes sure that `count` records can be taken in addition to the held ones. False when the process
+ * has no memory. */
 static inline bool spw_pool_extent_reserve(struct spw_extent_store *store, size_t count)
 {
     return count + store->held <= store->unused_count ||
@@ -155,7 +155,7 @@ static inline struct spw_extent *spw_pool_extent_take(struct spw_extent_store *s
     return extent;
 }
 
-/* Gives a record back. It has 0 bytes until it is taken again. */
+/* Gives a record back. Its `bytes` are 0 until it is taken again. */
 static inline void spw_pool_extent_give(struct spw_extent_store *store, struct spw_extent *extent)
 {
     extent->bytes = 0;

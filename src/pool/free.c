@@ -8,8 +8,7 @@
 
 enum { PRESSURE_FENCE_BYTES = 64 << 20 }; /* freed between two fences while memory is short */
 
-/* While memory is short, fences are recorded as memory is freed, so that some have completed when
- * the next steal looks for them. */
+/* Records fences early while memory is short, so that some are complete at the next steal. */
 static void watch_free(struct spw_pool *pool, struct spw_stream_queue *queue)
 {
     pool->pressure--;
@@ -18,8 +17,8 @@ static void watch_free(struct spw_pool *pool, struct spw_stream_queue *queue)
     }
 }
 
-/* Frees a block that was removed from the address map, in the order of a queue whose `seq` was
- * raised for it. */
+/* Frees a block that was removed from the address map, in the order of a queue. The caller has
+ * raised the queue's `seq`. */
 static void release_block(struct spw_pool *pool, struct spw_extent *block,
                           struct spw_stream_queue *queue)
 {
@@ -49,8 +48,8 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
     }
 }
 
-/* True if a block that is being freed may be the last one on an exported chunk. Apart, since it is
- * rarely asked. */
+/* True if a freed block may be the last one on an exported chunk. A cold function, since it is
+ * rarely called. */
 static __attribute__((noinline, cold)) bool is_exported(const struct spw_pool *pool,
                                                         const struct spw_extent *block)
 {
@@ -109,7 +108,7 @@ static void synchronized(struct spw_pool *pool, struct spw_stream_queue *queue, 
     }
 }
 
-/* For the streams of a context; NULL: for everything. */
+/* Applies a wait to the queues of a context's streams; NULL: to all queues. */
 static void synchronized_all(struct spw_pool *pool, const void *context, uint64_t clock)
 {
     struct spw_stream_queue *next;
@@ -150,8 +149,8 @@ void spw_pool_context_synchronized(struct spw_pool *pool, const void *context, u
     spw_unlock(&pool->lock);
 }
 
-/* Freeing may merge a block with its neighbours; its record stays in the list, so the walk goes on
- * from there. */
+/* Frees the blocks of a context in a list. A free may merge a block with its neighbours, but its
+ * record stays in the list, so the walk can continue. */
 static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, const void *context)
 {
     for (struct spw_extent *e = first; e != NULL; e = e->next) {

@@ -36,7 +36,7 @@ static void scan_block(const struct spw_pool *pool, const struct spw_extent *blo
     }
 }
 
-/* Counts granules of the device under blocks. */
+/* Counts device granules under large blocks. */
 static uint64_t count_used(const struct spw_pool *pool)
 {
     const struct spw_backing *backing = &pool->backing;
@@ -57,13 +57,13 @@ static uint64_t count_used(const struct spw_pool *pool)
     return used;
 }
 
-/* True if a granule of a move has not moved yet but will. */
+/* True if an item of a move is yet to be committed. */
 static bool is_pending(const struct spw_move *move, const struct spw_move_item *item)
 {
     return !move->over && !item->left_out && !item->committed;
 }
 
-/* Returns by how many granules the room grows when the moves under way are done. */
+/* Returns the number of granules that the moves under way will add to the room. */
 static int64_t find_growth(const struct spw_pool *pool)
 {
     int64_t growth = 0;
@@ -82,7 +82,7 @@ static int64_t find_growth(const struct spw_pool *pool)
     return growth;
 }
 
-/* Returns how much of the device is left besides the blocks, in chunks that exist or may be
+/* Returns the bytes of the device that blocks do not use, in chunks that exist or may be
  * created. */
 static int64_t find_room(const struct spw_pool *pool)
 {
@@ -120,7 +120,7 @@ static uint64_t find_end(const struct spw_pool *pool)
     return spw_pool_backing_up(&pool->backing, end);
 }
 
-/* Enters into the first granule of each chunk what is known of the others. */
+/* Merges the information on the other granules of a chunk into its first granule. */
 static void scan_chunks(const struct spw_pool *pool, struct spw_granule_info *infos, size_t first,
                         size_t count)
 {
@@ -146,7 +146,7 @@ static void scan_chunks(const struct spw_pool *pool, struct spw_granule_info *in
     }
 }
 
-/* Shows granules that are being moved at their target. */
+/* Gives granules that are being moved the tier of their target. */
 static void scan_move(const struct spw_move *move, struct spw_granule_info *infos, size_t first,
                       size_t count)
 {
@@ -188,15 +188,15 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
     return count;
 }
 
-/* ---- what lies on the host ---- */
+/* ---- chunks on the host ---- */
 
-/* Where spw_pool_find_on_host writes. */
+/* The output of spw_pool_find_on_host. */
 struct host_places {
     struct spw_move_place *places;
     size_t count, granules;
 };
 
-/* Lists the chunks of a block that lie on the host. False when no more find room in the list. */
+/* Lists the chunks of a block that are on the host. False when the list is full. */
 static bool list_block(const struct spw_pool *pool, const struct spw_extent *block,
                        struct host_places *list)
 {

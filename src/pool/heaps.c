@@ -1,8 +1,8 @@
 #include "pool/heaps.h"
 
-/* Returns an extent near `address`. The address's granule, or the next lower one that knows,
- * remembers the record of the block that began in it last. That record may serve another extent by
- * now; any extent that touches the granule will do. */
+/* Returns an extent near `address`, from the record in its granule or in the next lower granule
+ * with one. The record is that of the last block that began in the granule, and may now serve
+ * another extent. Any extent that touches the granule is near enough. */
 static struct spw_extent *find_near(const struct spw_heap *heap, const struct spw_backing *backing,
                                     uint64_t address)
 {
@@ -29,7 +29,7 @@ static const struct spw_heap *heap_at(const struct spw_heap heaps[SPW_HEAP_COUNT
     return NULL;
 }
 
-/* Returns the first extent of the first heap, from this one on, that has any. */
+/* Returns the first extent of the first heap, from `heap` on, that has one. */
 static struct spw_extent *first_from(const struct spw_heap heaps[SPW_HEAP_COUNT], int heap)
 {
     struct spw_extent *first = NULL;

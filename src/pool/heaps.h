@@ -7,13 +7,13 @@
 #include "pool/backing.h"
 #include "pool/extent.h"
 
-/* Returns the extent that contains `address`; NULL when there is none. `backing` is that of the
- * arena, whose granules remember where blocks begin. */
+/* Returns the extent that contains `address`; NULL when there is none. `backing` is the arena's;
+ * its granules record the beginnings of blocks. */
 struct spw_extent *spw_pool_heaps_find(const struct spw_heap heaps[SPW_HEAP_COUNT],
                                        const struct spw_backing *backing, uint64_t address);
 
-/* Iterate over the extents of movable blocks, by rising address: those of the heap of large blocks
- * and of the numbered heaps. Blocks in the host's own heap stay there. NULL at the end. */
+/* Iterate, by rising address, over the extents of the heaps whose blocks may move: the heap of
+ * large blocks and the numbered heaps. NULL at the end. */
 struct spw_extent *spw_pool_heaps_first_large(const struct spw_heap heaps[SPW_HEAP_COUNT]);
 struct spw_extent *spw_pool_heaps_next_large(const struct spw_heap heaps[SPW_HEAP_COUNT],
                                              const struct spw_extent *extent);

@@ -11,29 +11,29 @@
 
 enum {
     RECORDS_MASK = SPW_LAYOUT_RECORDS - 1,
-    PERIOD_LEAST = 8,      /* blocks: shorter repetitions are part of a longer one */
-    PERIOD_MOST = 1 << 15, /* blocks: packing takes time with the square of it */
+    PERIOD_LEAST = 8,      /* blocks: shorter repetitions belong to a longer one */
+    PERIOD_MOST = 1 << 15, /* blocks: packing time grows with its square */
     PAUSE_LEAST = 64,      /* blocks between two searches */
-    PAUSE_SHARE = 16,      /* and such a part of those that are searched */
-    AHEAD_MOST = 32,       /* planned blocks that may be missing at once */
-    STRAY_WEIGHT = 2,      /* fitting blocks that make good for one that does not fit */
-    SYNC_SYMBOLS = 8,      /* sizes in a row by which the place in the plan is found again */
-    SYNC_INTERVAL = 64,    /* of `strays`, between two searches for it */
-    SURE_PERIODS = 3,      /* so many in a row, and no longer period is looked for */
+    PAUSE_SHARE = 16,      /* and 1/share of the searched blocks */
+    AHEAD_MOST = 32,       /* planned blocks that may be missing in a row */
+    STRAY_WEIGHT = 2,      /* fitting blocks that balance one that does not fit */
+    SYNC_SYMBOLS = 8,      /* sizes in a row that identify a place in the plan */
+    SYNC_INTERVAL = 64,    /* of `strays`, between two searches for the place */
+    SURE_PERIODS = 3,      /* repetitions in a row that end the search for a longer period */
 };
 
 struct spw_layout_record {
     uint64_t bytes;
     uint64_t id;
-    uint64_t symbol;     /* of the size, and of what was freed since the block before */
-    int64_t live;        /* bytes of recorded blocks, less those freed, after the allocation */
-    uint32_t born, died; /* events; died 0: it is live */
+    uint64_t symbol;     /* of the size, and of the bytes freed since the previous block */
+    int64_t live;        /* bytes allocated less bytes freed, after this allocation */
+    uint32_t born, died; /* events; died 0: the block is live */
 };
 
 /* A block of the plan. */
 struct spw_layout_place {
     uint64_t bytes;
-    uint64_t address; /* 0: not planned, since its end is not known */
+    uint64_t address; /* 0: not planned, since its end is unknown */
 };
 
 /* ---- recording ---- */
@@ -102,16 +102,16 @@ void spw_pool_layout_record_free(struct spw_pool *pool, const struct spw_extent 
 
 /* ---- planning ---- */
 
-/* What one period of the record is planned from: that of the last blocks. */
+/* The period that a plan is made from: the last one of the record. */
 struct period {
     const struct spw_layout *layout;
     uint64_t first;  /* number of its first block */
     size_t count;    /* blocks */
-    uint32_t began;  /* event before it */
+    uint32_t began;  /* the event before its first block */
     uint32_t length; /* events */
 };
 
-/* Blocks that were recorded since the program was last seen to change. */
+/* The number of blocks recorded since the last change of the program. */
 static size_t known_blocks(const struct spw_layout *layout)
 {
     uint64_t count = layout->count - layout->since;
@@ -119,7 +119,7 @@ static size_t known_blocks(const struct spw_layout *layout)
     return count < SPW_LAYOUT_RECORDS ? (size_t)count : SPW_LAYOUT_RECORDS;
 }
 
-/* The most that was live after one of the last `count` allocations. */
+/* The most bytes live after one of the last `count` allocations. */
 static int64_t peak_of_last(const struct spw_layout *layout, size_t count)
 {
     int64_t peak = INT64_MIN;
@@ -139,8 +139,8 @@ struct searched {
     size_t count;
 };
 
-/* True if a period may be a whole step. As much is live as one period ago, else something grows, as
- * from layer to layer in the forward part of a step; and the peak is in it. */
+/* True if a period may be a whole step. Its ends must have equal live bytes, since memory grows
+ * from layer to layer in the forward part of a step. It must also contain the peak. */
 static bool is_step(const void *cookie, size_t period)
 {
     const struct searched *searched = cookie;
@@ -148,7 +148,7 @@ static bool is_step(const void *cookie, size_t period)
     size_t count = searched->count;
 
     if (layout->places != NULL &&
-        (period % layout->period == 0 || /* the plan that is there */
+        (period % layout->period == 0 || /* the existing plan */
          !spw_pool_repetition_recurs(searched->symbols, count, period, layout->period))) {
         return false;
     }
@@ -158,8 +158,8 @@ static bool is_step(const void *cookie, size_t period)
            peak_of_last(layout, period) == peak_of_last(layout, count);
 }
 
-/* True while the program does nothing but repeat the plan that is there. A longer period would be
- * one by chance: what was before a disturbance also agrees with what comes after it. */
+/* True while the program only repeats the existing plan. A longer period would be a coincidence:
+ * the blocks before a disturbance agree with the blocks after it. */
 static bool repeats_plan(const struct spw_layout *layout, const uint64_t *symbols, size_t count)
 {
     size_t last = SURE_PERIODS * layout->period;
@@ -171,7 +171,7 @@ static bool repeats_plan(const struct spw_layout *layout, const uint64_t *symbol
 static size_t find_period(const struct spw_layout *layout)
 {
     size_t count = known_blocks(layout);
-    /* A plan that is there has a period that was too short. */
+    /* An existing plan needs a longer period. */
     size_t least = layout->places != NULL ? layout->period + 1 : PERIOD_LEAST;
     uint64_t *symbols = malloc((count + 1) * sizeof(*symbols));
     struct searched searched = {layout, symbols, count};
@@ -183,8 +183,8 @@ static size_t find_period(const struct spw_layout *layout)
     if (symbols != NULL && !repeats_plan(layout, symbols, count)) {
         period = spw_pool_repetition_find(symbols, count, least, is_step, &searched);
     }
-    /* Where the plan's period is none of the program any more, the longer one may be several of its
-     * steps: the next search would find more of them, and so on. */
+    /* If the program has left the plan's period, the longer one may be several of its steps. Each
+     * later search would then find even more steps. */
     if (period > 0 && layout->places != NULL) {
         period = spw_pool_repetition_part(symbols, count, period, PERIOD_LEAST);
     }
@@ -192,8 +192,8 @@ static size_t find_period(const struct spw_layout *layout)
     return period;
 }
 
-/* How many events a block of the period lives; 0: not known. One that is live still will live as
- * long as its counterpart of the period before. */
+/* The lifetime of a block of the period, in events; 0: unknown. A block that is still live is
+ * expected to live as long as its predecessor one period earlier. */
 static uint32_t length_of(const struct period *period, size_t i)
 {
     const struct spw_layout *layout = period->layout;
@@ -213,7 +213,7 @@ static bool is_planned(const struct period *period, size_t i)
     return length > 0 && length < period->length;
 }
 
-/* True if the block belongs to the period, and its end is known. */
+/* True if the block belongs to the period and is planned. */
 static bool is_passing(const struct period *period, const struct spw_extent *block)
 {
     const struct spw_layout *layout = period->layout;
@@ -224,7 +224,7 @@ static bool is_passing(const struct period *period, const struct spw_extent *blo
            is_planned(period, (size_t)(number - period->first));
 }
 
-/* Adds the blocks that stay where they are, and what is out of use. */
+/* Adds the blocks that stay in place, and addresses out of use. Counts them if `items` is NULL. */
 static size_t add_fixed(const struct spw_pool *pool, const struct period *period,
                         struct spw_packing_item *items)
 {
@@ -261,7 +261,7 @@ static size_t add_planned(const struct period *period, struct spw_packing_item *
     return count;
 }
 
-/* Chunks of the device that are not in other heaps. */
+/* Bytes of device chunks outside the heap of small blocks. */
 static uint64_t memory_there(const struct spw_pool *pool)
 {
     uint64_t other = 0;
@@ -293,7 +293,7 @@ static void drop(struct spw_pool *pool)
     pool->layout.period = 0;
 }
 
-/* Takes the addresses of a packing, whose items follow the order of the period. */
+/* Takes over the addresses of a packing, whose items are in the order of the period. */
 static void adopt(struct spw_pool *pool, const struct period *period,
                   const struct spw_packing_item *items)
 {
@@ -339,7 +339,7 @@ static struct period last_period(const struct spw_layout *layout, size_t count)
                            .length = record_at(layout, layout->count - 1)->born - began};
 }
 
-/* True if the ends of all its blocks are known. */
+/* True if the lifetimes of all its blocks are known. */
 static bool is_known(const struct period *period)
 {
     size_t i = 0;
@@ -375,7 +375,7 @@ static void plan(struct spw_pool *pool, const struct period *period)
     free(packing.items);
 }
 
-/* Looks for a period, and plans it. */
+/* Searches for a period, and plans it. */
 static void search(struct spw_pool *pool)
 {
     struct spw_layout *layout = &pool->layout;
@@ -399,7 +399,7 @@ static void search(struct spw_pool *pool)
 
 /* ---- following ---- */
 
-/* Finds the place in the plan behind the sizes that were recorded last. */
+/* Finds the place in the plan behind the last recorded sizes. */
 static bool find_place(struct spw_layout *layout)
 {
     for (size_t i = 0; i < layout->period && layout->count >= SYNC_SYMBOLS; i++) {
@@ -418,7 +418,7 @@ static bool find_place(struct spw_layout *layout)
     return false;
 }
 
-/* Moves `next` to the place of a block of `bytes`, past some that are missing. */
+/* Moves `next` to the place of a block of `bytes`, over a few missing blocks. */
 static bool skip_to(struct spw_layout *layout, uint64_t bytes)
 {
     for (size_t i = 1; i <= AHEAD_MOST && i < layout->period; i++) {
@@ -432,8 +432,8 @@ static bool skip_to(struct spw_layout *layout, uint64_t bytes)
     return false;
 }
 
-/* True if the plan has a place for a block of `bytes`, which is `next`. Drops a plan that the
- * program follows no longer. */
+/* True if the plan has a place for a block of `bytes`; `next` is that place. Drops a plan that the
+ * program no longer follows. */
 static bool expect(struct spw_pool *pool, uint64_t bytes)
 {
     struct spw_layout *layout = &pool->layout;
@@ -462,7 +462,7 @@ bool spw_pool_layout_next(struct spw_pool *pool, uint64_t bytes, uint64_t *ret_a
         if (layout->places != NULL) {
             drop(pool);
         }
-        return false; /* migration places blocks, and plans do not know the tiers */
+        return false; /* migration chooses places, and plans do not know the tiers */
     }
     if (layout->wanted && layout->count >= layout->search_at) {
         search(pool);

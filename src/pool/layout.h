@@ -1,17 +1,17 @@
-/* Layout: addresses for the large blocks of a step that repeats, chosen so that they need no more
- * memory than there is.
+/* Layout: addresses for the large blocks of a step that repeats, chosen so that they fit the memory
+ * of the pool.
  *
- * A pool that has little memory moves chunks to where they are wanted (steals), and a program that
- * repeats itself causes the same steals in every step. Once memory had to be stolen, the large
- * blocks are recorded: sizes, and when they are allocated and freed. When the record repeats
- * (repetition.h), the blocks of one period are packed (packing.h) around those that stay, and each
- * allocation that follows the record gets its planned address, from the point on at which the
- * fewest blocks are live. The granules of the plan are stolen last, so that after a period in which
- * they get their chunks no memory call is made.
+ * A pool with little memory steals chunks from free addresses, and a program that repeats itself
+ * causes the same steals in every step. After the first steal the pool records the sizes,
+ * allocations and frees of large blocks. When the record repeats (repetition.h), the blocks of one
+ * period are packed (packing.h) around the blocks that stay. From the point with the fewest live
+ * bytes on, each allocation that follows the record gets its planned address. The granules of the
+ * plan are stolen last: they get their chunks in the first period, and later periods make no memory
+ * call.
  *
  * An allocation that does not fit the record, or whose addresses are taken, is served as without a
- * plan. A plan that the program has left is dropped. While memory is on the host there are no
- * plans.
+ * plan. A plan that the program no longer follows is dropped. While memory is on the host there are
+ * no plans.
  *
  * Locking: the caller holds the pool's lock. */
 #pragma once
@@ -31,21 +31,21 @@ enum { SPW_LAYOUT_RECORDS = 1 << 17 };
 
 struct spw_layout {
     struct spw_layout_record *records; /* a ring; NULL: nothing is recorded */
-    uint32_t *by_id;                   /* places in the ring, by the numbers of blocks */
+    uint32_t *by_id;                   /* places in the ring, by block id */
     uint64_t count;                    /* blocks recorded so far */
-    uint64_t since;                    /* blocks before it are of an earlier part of the program */
+    uint64_t since;                    /* earlier blocks belong to an earlier part of the program */
     uint32_t events;                   /* allocations and frees so far */
-    int64_t live;                      /* bytes of the recorded ones, less those of all frees */
+    int64_t live;                      /* bytes of recorded blocks, less bytes of all frees */
     bool wanted;                       /* memory was stolen since the last search */
-    uint64_t search_at;                /* count at which a plan is looked for again */
+    uint64_t search_at;                /* count at the next search for a plan */
     struct spw_layout_place *places;   /* the plan; NULL: none */
-    size_t period, next;               /* places, and the one that is expected next */
-    size_t begin;                      /* the place from which on the plan is followed first */
+    size_t period, next;               /* number of places, and the expected next one */
+    size_t begin;                      /* the first place that is followed */
     bool followed;                     /* that place was reached */
-    size_t strays;                     /* how badly the program follows it; 0: well */
+    size_t strays;                     /* deviations of the program from the plan; 0: none */
 };
 
-/* Memory had to be stolen: starts recording, and looks for a plan soon. */
+/* Called after a steal: starts recording, and lets a plan be searched soon. */
 void spw_pool_layout_want(struct spw_pool *pool);
 
 /* Frees the records and drops the plan. */
@@ -55,6 +55,6 @@ void spw_pool_layout_fini(struct spw_pool *pool);
 void spw_pool_layout_record(struct spw_pool *pool, const struct spw_extent *block);
 void spw_pool_layout_record_free(struct spw_pool *pool, const struct spw_extent *block);
 
-/* Before an allocation of a large block that may be anywhere on the device: makes a plan if it is
- * time. True with the address at which the block is to be. */
+/* Called before the allocation of a large block that may be anywhere on the device: searches for a
+ * plan if it is time. True with the planned address of the block. */
 bool spw_pool_layout_next(struct spw_pool *pool, uint64_t bytes, uint64_t *ret_address);

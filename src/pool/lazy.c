@@ -16,7 +16,7 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
     return block;
 }
 
-/* Counts a block that gets memory or is freed. */
+/* Subtracts a block that gets memory or is freed. */
 static void count_down(struct spw_pool *pool)
 {
     pool->lazy_count--;
@@ -53,7 +53,7 @@ static struct spw_extent *first_lazy(const struct spw_pool *pool)
     return e;
 }
 
-/* Counts an uncounted block as an ordinary lazy one from now on. */
+/* Makes an uncounted block a counted one. */
 static void count(struct spw_pool *pool, struct spw_extent *block)
 {
     uint64_t bytes;
@@ -114,8 +114,7 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
         size_t missing =
             spw_pool_backing_missing(&pool->backing, block->address, spw_pool_extent_end(block));
 
-        /* The lock may be released meanwhile and the block freed, so look for the first one again.
-         */
+        /* spw_pool_chunks_provide may release the lock, and the block may be freed. */
         err = has_chunks(pool, missing, spilling)
                   ? back(pool, block)
                   : spw_pool_chunks_provide(pool, missing, spilling);

@@ -1,17 +1,16 @@
-/* Lazy blocks: they get addresses at the allocation, and memory in spw_pool_commit, before the
- * device is first given work. They take whole granules of their own until then. An uncounted
- * lazy block is no part of what is live before that. The caller holds the pool's lock, or is the
- * only user of the pool. */
+/* Lazy blocks get addresses at the allocation, and memory in spw_pool_commit, before the next work
+ * is submitted. Until then they take whole granules of their own, and an uncounted one does not
+ * count as live. The caller holds the pool's lock, or is the only user of the pool. */
 #pragma once
 
 struct spw_extent;
 struct spw_pool;
 
-/* Makes a claim that is not backed a lazy block. */
+/* Turns an unbacked claim into a lazy block. */
 struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent *claim);
 
 /* Frees a lazy block. */
 void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block);
 
-/* Takes the lazy blocks of a pool that is being freed out of config.to_commit. */
+/* Subtracts the lazy blocks of a pool that is being freed from config.to_commit. */
 void spw_pool_lazy_abandon(struct spw_pool *pool);

@@ -12,7 +12,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
                              struct spw_counters *counters, struct spw_pool **ret_pool)
 {
     struct spw_pool *pool = calloc(1, sizeof(*pool));
-    /* The arena has at least four times the memory of device and host. */
+    /* The arena is at least four times the memory of device and host. */
     uint64_t alias_bytes =
         (config->arena_bytes / config->granule_bytes / 4 + 1) * config->granule_bytes;
     enum spw_err err;
@@ -59,7 +59,7 @@ err_pool:
     return err;
 }
 
-/* Takes the blocks that are still live out of the accounts, which outlive the pool. */
+/* Removes the live blocks from the accounts, which outlive the pool. */
 static void uncharge_all(struct spw_pool *pool)
 {
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
@@ -75,7 +75,7 @@ static void uncharge_all(struct spw_pool *pool)
     }
 }
 
-/* Takes the blocks that are still live out of the counters. */
+/* Removes the live blocks from the counters. */
 static void uncount_blocks(const struct spw_pool *pool, struct spw_counters *counters)
 {
     int64_t ordered = 0, count = 0;
@@ -93,8 +93,8 @@ static void uncount_blocks(const struct spw_pool *pool, struct spw_counters *cou
     spw_counter_shift(&counters->async_live_bytes, -ordered);
 }
 
-/* Takes all that the pool has out of the device's counters, and counts in its own from now on. They
- * begin with the device's, so that limits hold. */
+/* Removes the pool's figures from the device's counters, and counts in the pool's own from now on.
+ * The own counters begin with the device's values, so that limits hold. */
 static void leave_counters(struct spw_pool *pool)
 {
     struct spw_counters *counters = pool->device_counters;

@@ -5,7 +5,7 @@
 #include "pool/stock.h"
 #include "pool/usage.h"
 
-/* A fence recorded on an idle stream is complete at the second look. */
+/* A fence recorded on an idle stream is complete at the second poll. */
 enum { TRIM_LOOKS = 3 };
 
 /* Makes chunks spare and releases up to `count` granules of them. */
@@ -54,7 +54,7 @@ void spw_pool_fence_frees(struct spw_pool *pool)
     spw_unlock(&pool->lock);
 }
 
-/* Counts memory that is not the pool's with the device, also when the pool is shut. */
+/* Counts memory outside the pool for the device, even if the pool is shut. */
 static void count_device(struct spw_pool *pool, int64_t bytes, uint32_t site)
 {
     struct spw_counters *counters = pool->device_counters;

@@ -22,7 +22,7 @@ void spw_pool_lost_abandon(struct spw_pool *pool)
     }
 }
 
-/* Maps the chunk of granule `index`, its first, and gives access. */
+/* Maps the chunk that begins at granule `index`, and gives access. */
 static void remap_chunk(struct spw_pool *pool, size_t index)
 {
     const struct spw_granule *granule = &pool->backing.granules[index];

@@ -1,6 +1,6 @@
-/* Lost granules: a move has unmapped them and the backend refused to map them again or to give
- * access. The chunk keeps the content; mapping is retried before each piece of work and each move.
- * The caller holds the pool's lock, or is the only user of the pool. */
+/* Lost granules: a move has unmapped them, and the backend refused to map them again or to give
+ * access. The chunk keeps the content. Mapping is retried before each submission and each move. The
+ * caller holds the pool's lock, or is the only user of the pool. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 
 struct spw_pool;
 
-/* Counts the pool in config.to_commit as long as granules are lost, so that spw_pool_commit is
- * called before the next work. To be called after each change. */
+/* Counts the pool in config.to_commit while granules are lost, so that spw_pool_commit is called
+ * before the next work. Called after each change of lost granules. */
 void spw_pool_lost_announce(struct spw_pool *pool);
 
 /* Withdraws the announcement of a pool that is being freed. */
@@ -18,5 +18,5 @@ void spw_pool_lost_abandon(struct spw_pool *pool);
 /* Retries to map lost granules. True when none is lost any more. */
 bool spw_pool_lost_remap(struct spw_pool *pool);
 
-/* Returns the index of the first lost granule; there must be one. */
+/* Returns the index of the first lost granule, which must exist. */
 size_t spw_pool_lost_first(const struct spw_pool *pool);

@@ -2,14 +2,14 @@
 
 #include "pool/state.h"
 
-/* True if an extent allows a granule that it shares to be moved to a tier. */
+/* True if an extent lets its granules be moved to a tier. */
 static bool agrees(const struct spw_pool *pool, const struct spw_extent *extent, enum spw_tier to)
 {
     return spw_pool_can_move(pool, extent) &&
            (to == SPW_TIER_HOST || extent->kind != SPW_EXTENT_BLOCK || extent->placed == 0);
 }
 
-/* True if all extents in [address, end) allow it to be moved; `block` is one of them. */
+/* True if all extents in [address, end) let it be moved; `block` is one of them. */
 static bool all_agree(const struct spw_pool *pool, const struct spw_extent *block, uint64_t address,
                       uint64_t end, enum spw_tier to)
 {
@@ -24,7 +24,7 @@ static bool all_agree(const struct spw_pool *pool, const struct spw_extent *bloc
     return e == NULL || e->address >= end;
 }
 
-/* True if every granule of [first, last) is whole and not part of a move. */
+/* True if no granule of [first, last) is broken or part of a move. */
 static bool is_whole(const struct spw_pool *pool, size_t first, size_t last)
 {
     while (first < last && !pool->backing.granules[first].broken &&

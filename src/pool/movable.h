@@ -1,4 +1,4 @@
-/* Which chunks may be taken from under their blocks. The caller holds the pool's lock. */
+/* Checks if a chunk may be taken from under its blocks. The caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 struct spw_extent;
 struct spw_pool;
 
-/* True if the chunk of granules [first, last), on which `block` lies, may go to a tier: it is whole
- * and not part of a move, and everything that shares it may go there. */
+/* True if the chunk of granules [first, last), under `block`, may go to a tier: it is whole and not
+ * part of a move, and all extents that share it may go there. */
 bool spw_pool_movable_chunk(const struct spw_pool *pool, const struct spw_extent *block,
                             size_t first, size_t last, enum spw_tier to);

@@ -38,7 +38,7 @@ static int hottest_first(const void *a, const void *b)
     return -coldest_first(a, b);
 }
 
-/* While graphs' blocks may move, those come before any priority. */
+/* While graphs' blocks may move, they have the highest priority. */
 static int32_t priority_of(const struct spw_pool *pool, const struct spw_extent *block)
 {
     const unsigned by_graph = SPW_FIXED_BY_GRAPH | SPW_NAMED_BY_GRAPH;
@@ -54,8 +54,8 @@ static bool is_meant(const struct spw_block_filter *filter, const struct spw_ext
              (filter->sites[block->site / 64] >> block->site % 64 & 1) != 0));
 }
 
-/* Lists the blocks that qualify, in the order to move them. The caller frees *ret_candidates.
- * Returns 0 when there are none, or no memory for the list. */
+/* Lists the blocks that qualify, in the order of moving. The caller frees *ret_candidates. Returns
+ * 0 when no block qualifies, or without memory for the list. */
 static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_request *request,
                               struct candidate **ret_candidates)
 {
@@ -78,8 +78,8 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     return count;
 }
 
-/* Adds the chunk of a block at `at` to the move, if it may be moved, and pins it. Returns the end
- * of the chunk's addresses. */
+/* Adds the chunk of a block at `at` to the move, if the chunk may move, and pins it. Returns the
+ * end of the chunk's addresses. */
 static uint64_t take_chunk(struct spw_pool *pool, struct spw_move *move,
                            const struct spw_extent *block, uint64_t at, enum spw_tier to)
 {
@@ -129,8 +129,8 @@ static int by_urgency(const void *a, const void *b)
 
 /* ---- joining neighbours ---- */
 
-/* Returns how many items from `first` on, neighbours with one target, one chunk of at most `most`
- * granules can replace: as many as possible. */
+/* Returns the largest number of items from `first` on, neighbours with one target, that one chunk
+ * of at most `most` granules can replace. */
 static size_t joinable(const struct spw_move *move, size_t first, size_t most)
 {
     size_t granules = move->items[first].count, best = 1;
@@ -147,8 +147,8 @@ static size_t joinable(const struct spw_move *move, size_t first, size_t most)
     return best;
 }
 
-/* Lets neighbours move to one larger chunk. What moves once is likely to move again, and then as
- * one. Leaves the items in the order of their urgency. */
+/* Lets neighbours move to one larger chunk: they are likely to move again, then as one chunk.
+ * Leaves the items in the order of their urgency. */
 static void join_neighbours(const struct spw_pool *pool, struct spw_move *move)
 {
     size_t most = spw_pool_stock_size(spw_pool_chunks_join_order(pool)), joined = 0;
@@ -169,7 +169,7 @@ static void join_neighbours(const struct spw_pool *pool, struct spw_move *move)
     qsort(move->items, move->count, sizeof(move->items[0]), by_urgency);
 }
 
-/* True if a block lies on the chunk of the granule at `address`. */
+/* True if a block is on the chunk of the granule at `address`. */
 static bool covers(const struct spw_pool *pool, const struct spw_extent *block, uint64_t address)
 {
     size_t index = spw_pool_backing_index(&pool->backing, address);
@@ -216,7 +216,7 @@ static void choose(struct spw_pool *pool, struct spw_move *move,
 
 /* ---- beginning and ending ---- */
 
-/* Steals free memory of the device if there are not enough spare chunks. */
+/* Steals free memory of the device if not enough chunks are spare. */
 static void find_spare(struct spw_pool *pool, const struct spw_move *move)
 {
     size_t wanted = 0, spare = spw_pool_backing_spare(&pool->backing);
@@ -230,10 +230,10 @@ static void find_spare(struct spw_pool *pool, const struct spw_move *move)
     }
 }
 
-/* Gets new chunks for the old ones, and drops those that there is no memory for. */
+/* Gets a new chunk for each item, and drops items without memory. */
 static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 {
-    size_t full[SPW_TIER_COUNT] = {SIZE_MAX, SIZE_MAX}; /* size that could not be had */
+    size_t full[SPW_TIER_COUNT] = {SIZE_MAX, SIZE_MAX}; /* size that was not available */
     size_t had = 0;
 
     find_spare(pool, move);
@@ -295,7 +295,7 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
     spw_lock(&pool->lock);
     spw_pool_move_end_finished(pool);
     move = find_move(pool);
-    /* If lost granules cannot be mapped now, others would be lost as well. */
+    /* If lost granules cannot be mapped now, the move would lose others. */
     if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(pool))) {
         err = prepare(pool, move, request);
     }
@@ -480,7 +480,7 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
 
 /* ---- samples ---- */
 
-/* Returns how many of `count` items from `first` on lie in the same block or free extent. */
+/* Returns the number of items, of `count` from `first` on, in the same block or free extent. */
 static size_t stretch_of(const struct spw_pool *pool, const struct spw_move *move, size_t first,
                          size_t count)
 {
@@ -508,7 +508,7 @@ static void choose_sample(const struct spw_pool *pool, struct spw_move *move, ui
     }
 }
 
-/* Hashes the copy of an item. Takes the lock for each copy, so that the program can allocate in
+/* Hashes the copy of an item. Takes the lock for each item, so that the program can allocate in
  * between. */
 static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move, size_t item,
                               uint64_t *ret_hash)

@@ -5,18 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The circle of time is divided in parts. A block that lives in one part only, as most do, is
- * compared with the blocks of that part. */
+/* The circle of time is divided in parts. Most blocks live in one part only, and are compared only
+ * with the blocks of that part. */
 enum { PARTS = 16, ALL = PARTS, LISTS };
 
-/* Orders in which blocks are tried. */
+/* Orders of placing the blocks. */
 enum order { BY_SIZE, BY_PEAK, BY_LENGTH, ORDERS };
 
-/* Rounds of one order, in each of which blocks that got high addresses go before the others; fewer
- * where there are many blocks. */
+/* Rounds of one order. Each round moves blocks with high addresses forward in the order. With many
+ * blocks there are fewer rounds. */
 enum { ROUNDS = 128, ROUNDS_ITEMS = 1 << 17 };
 
-/* An item with its place in the order: higher ranks go first, of equal ones the earlier. */
+/* An item with its place in the order: higher ranks go first, and of equal ranks the earlier
+ * begin. */
 struct ranked {
     struct spw_packing_item *item;
     double rank;
@@ -30,7 +31,7 @@ struct list {
 
 struct attempt {
     const struct spw_packing *packing;
-    uint64_t base; /* items get no addresses below it */
+    uint64_t base; /* lowest address for items */
     struct list lists[LISTS];
 };
 
@@ -41,7 +42,7 @@ static bool lives_always(const struct spw_packing *packing, const struct spw_pac
     return item->fixed || item->length >= packing->period;
 }
 
-/* How long after `from` the point `to` comes. */
+/* The time from point `from` to point `to`. */
 static uint32_t distance(uint32_t period, uint32_t from, uint32_t to)
 {
     return to >= from ? to - from : to + period - from;
@@ -60,7 +61,8 @@ static size_t part_of(const struct spw_packing *packing, uint64_t point)
     return (size_t)(point % packing->period * PARTS / packing->period);
 }
 
-/* The parts in which an item lives: *ret_first and so many more behind it, round the circle. */
+/* The parts of an item's life: *ret_first, and the returned number of parts behind it, round the
+ * circle. */
 static size_t parts_of(const struct spw_packing *packing, const struct spw_packing_item *item,
                        size_t *ret_first)
 {
@@ -73,7 +75,7 @@ static size_t parts_of(const struct spw_packing *packing, const struct spw_packi
     *ret_first = part_of(packing, item->begin);
     last = part_of(packing, (uint64_t)item->begin + item->length - 1);
     if (last == *ret_first && item->length > packing->period / PARTS + 1) {
-        return PARTS - 1; /* round the circle to the part where it began */
+        return PARTS - 1; /* round the circle to the part of its begin */
     }
     return (last + PARTS - *ret_first) % PARTS;
 }
@@ -102,8 +104,7 @@ static bool insert(struct list *list, struct spw_packing_item *item)
     return true;
 }
 
-/* Adds an item that has its address to the lists of all times and of the parts in which it lives.
- */
+/* Adds a placed item to the list of all items and to the lists of its parts. */
 static bool add(struct attempt *attempt, struct spw_packing_item *item)
 {
     size_t first, more = parts_of(attempt->packing, item, &first);
@@ -117,8 +118,8 @@ static bool add(struct attempt *attempt, struct spw_packing_item *item)
 
 /* ---- placing ---- */
 
-/* Gives an item the smallest gap that is large enough between the items that live together with it,
- * else the addresses behind them. False when they end beyond the range. */
+/* Gives an item the smallest fitting gap between the items that live at the same time, or the
+ * addresses behind them if no gap fits. False when the item ends beyond the range. */
 static bool place(const struct attempt *attempt, struct spw_packing_item *item)
 {
     const struct spw_packing *packing = attempt->packing;
@@ -156,8 +157,7 @@ static int compare(const void *a, const void *b)
     return left->item->begin < right->item->begin ? -1 : left->item->begin > right->item->begin;
 }
 
-/* The memory that all placed items need; *ret_top: the address below which there is as much of it
- * as is good enough. */
+/* The memory of all placed items; *ret_top: the address with `enough_bytes` of it below. */
 static uint64_t memory_of(const struct attempt *attempt, uint64_t *ret_top)
 {
     const struct list *all = &attempt->lists[ALL];
@@ -218,7 +218,7 @@ static void keep(struct best *best, const struct spw_packing *packing, uint64_t 
     }
 }
 
-/* Finds the points in time at which the most and the fewest bytes are live. */
+/* Finds the points in time with the most and with the fewest live bytes. */
 static void find_extremes(const struct spw_packing *packing, int64_t *changes, uint32_t *ret_most,
                           uint32_t *ret_least)
 {
@@ -248,8 +248,8 @@ static void find_extremes(const struct spw_packing *packing, int64_t *changes, u
     }
 }
 
-/* Lets time begin at `begin`. Of blocks of one size the earlier goes first, which is a good order
- * only where few blocks live across the beginning. */
+/* Shifts time to begin at `begin`. Of blocks of one size the earlier goes first, which is a good
+ * order only if few blocks live across the beginning. */
 static void turn(const struct spw_packing *packing, uint32_t begin)
 {
     for (size_t i = 0; i < packing->count; i++) {
@@ -272,7 +272,7 @@ static double rank_of(const struct spw_packing *packing, const struct spw_packin
                 : 0);
 }
 
-/* Moves the items behind `top` forward in the order. False when there are none. */
+/* Moves the items that end above `top` forward in the order. False when there are none. */
 static bool promote(struct ranked *sorted, size_t count, uint64_t top)
 {
     bool any = false;

@@ -1,11 +1,11 @@
-/* Packing: addresses for blocks whose lifetimes are known, so that they need little memory.
+/* Packing: addresses for blocks with known lifetimes, so that they need little memory.
  *
  * Lifetimes repeat, as in a training step: they lie on a circle of `period` points in time. Two
- * blocks that live at the same time must not overlap. Finding the best packing is NP-hard (dynamic
- * storage allocation); this is best fit, one block after the other, in several orders of which the
- * best is kept: first behind all that is fixed, since addresses cost nothing and few blocks fit the
- * gaps, then also between. On the recorded traces it needs 0.3 to 3.3 % more than what is live at
- * once.
+ * blocks that live at the same time must not overlap. The best packing is NP-hard (dynamic storage
+ * allocation). This one places the blocks by best fit, one after the other, tries several orders,
+ * and keeps the best result. It first tries addresses behind all fixed blocks, since addresses cost
+ * nothing and few blocks fit the gaps, and then also the gaps. On the recorded traces it needs 0.3
+ * to 3.3 % more than the peak of live bytes.
  *
  * Pure; no locking. */
 #pragma once
@@ -16,10 +16,10 @@
 
 struct spw_packing_item {
     uint64_t bytes;
-    uint64_t address; /* the result; of a fixed item it is given */
+    uint64_t address; /* the result; given for a fixed item */
     uint32_t begin;   /* below the period */
-    uint32_t length;  /* at least 1; `period` or more: it lives always */
-    bool fixed;       /* stays where it is; lives always */
+    uint32_t length;  /* at least 1; `period` or more: always live */
+    bool fixed;       /* stays at `address`; always live */
 };
 
 struct spw_packing {
@@ -28,11 +28,10 @@ struct spw_packing {
     uint32_t period;
     uint64_t base, end;     /* the range of addresses */
     uint64_t granule_bytes; /* unit of memory, a power of two; base is a multiple */
-    uint64_t enough_bytes;  /* a packing that needs no more than this is good enough */
+    uint64_t enough_bytes;  /* a packing that needs no more is good enough */
 };
 
-/* Packs the items that are not fixed; lets time begin when the fewest bytes are
- * live. *ret_bytes: the memory that all items need, in whole
- * granules. False when they do not fit in the range, or the process has no memory; addresses are
- * undefined then. */
+/* Packs the items that are not fixed, and shifts time to begin with the fewest live bytes.
+ * *ret_bytes: the memory of all items, in whole granules. False when the items do not fit in the
+ * range, or the process has no memory; then their addresses are undefined. */
 bool spw_pool_packing_pack(struct spw_packing *packing, uint64_t *ret_bytes);

@@ -3,8 +3,7 @@
 #include "pool/move_end.h"
 #include "pool/state.h"
 
-/* The walk over queues ends at so many that still wait: where memory is short, and where it is not.
- */
+/* The most waiting queues of one walk: POLLED_MOST when memory is short. */
 enum { POLLED_MOST = 256, POLLED_SOME = 32 };
 
 void spw_pool_poll_queue(struct spw_pool *pool, struct spw_stream_queue *queue, bool record)
@@ -20,8 +19,8 @@ void spw_pool_poll_queue(struct spw_pool *pool, struct spw_stream_queue *queue, 
     }
 }
 
-/* Polls busy queues until `most` of them have answered that they still wait. The others were worth
- * the look: each has work that is complete now, and leaves the list. */
+/* Polls busy queues until `most` of them still wait. The others do not count: their work is
+ * complete, and they leave the list. */
 static void poll_queues(struct spw_pool *pool, const struct spw_stream_queue *except, bool record,
                         uint32_t most)
 {
@@ -53,8 +52,8 @@ void spw_pool_poll_some_queues(struct spw_pool *pool, const struct spw_stream_qu
     poll_queues(pool, except, /* record */ true, POLLED_SOME);
 }
 
-/* Before a request is refused: what is complete may be of any stream. A fence recorded on an idle
- * stream is complete at the second look. */
+/* Polls every queue, before a request is refused: any stream may have completed. A fence recorded
+ * on an idle stream is complete at the second poll. */
 static void poll_all_queues(struct spw_pool *pool)
 {
     for (int look = 0; look < 2; look++) {

@@ -1,5 +1,5 @@
-/* Placements applied to blocks: the limit of an account, and its figures as blocks begin, move and
- * end. The caller holds the pool's lock. */
+/* Placements applied to blocks: the limit of an account, and its figures at the begin, move and end
+ * of blocks. The caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +22,6 @@ void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
 /* Removes a block that has an account from it. */
 void spw_pool_placement_end(struct spw_pool *pool, const struct spw_extent *block);
 
-/* Counts, for blocks that have an account, the move of the chunk at `address` to a tier. */
+/* Counts the move of the chunk at `address` to a tier, for blocks that have an account. */
 void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, uint64_t bytes,
                               enum spw_tier to);

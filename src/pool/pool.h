@@ -1,20 +1,20 @@
-/* The pool of one device: blocks cut from an arena whose granules are backed as they are needed.
+/* The pool of one device: blocks cut from an arena whose granules are backed on demand.
  *
- * This header is the pool's whole interface, together with the parts that it includes; other
- * folders include only this header, vm_ops.h to implement or name the backend, and accounts.h to
- * share the accounts. The pool is pure: no CUDA, no environment, no clock; memory and time come
- * through struct spw_vm_ops.
+ * This header, with the parts that it includes, is the pool's whole interface. Other folders
+ * include only this header, vm_ops.h to implement or name the backend, and accounts.h to share the
+ * accounts. The pool is pure: no CUDA, no environment, no clock; memory and time come through
+ * struct spw_vm_ops.
  *
- * Locking: one mutex per pool, taken inside every function below that does not say "no lock".
- * Driver calls of an allocation are made under it; it is released during host waits. A function
- * that returns an error leaves the pool as it was, unless it says otherwise.
+ * Locking: one mutex per pool, taken inside every function below not marked "No lock". Driver calls
+ * of an allocation are made under it; it is released during host waits. A function that returns an
+ * error leaves the pool unchanged unless noted.
  *
- * Order: a block that was allocated on a stream (`stream` not NULL) is first used on that stream.
- * A block that was allocated without a stream (cuMemAlloc) may be used anywhere at once, so it is
- * cut only from memory with no pending work. A block freed on a stream may be reused on that stream
- * at once, and on another one when the fence after the free has completed or when that other stream
- * was made to wait for it. A block freed without a stream (cuMemFree) may be reused when everything
- * submitted to the device before the free has completed. */
+ * Order: a block that was allocated on a stream (`stream` not NULL) is first used on that stream. A
+ * block that was allocated without a stream (cuMemAlloc) may be used on every stream at once, so it
+ * is cut only from memory without pending work. A block freed on a stream may be reused on that
+ * stream at once. Another stream may reuse it when the fence after the free has completed, or after
+ * it was made to wait for that fence. A block freed without a stream (cuMemFree) may be reused when
+ * all work submitted to the device before the free has completed. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,10 +48,10 @@ struct spw_pool_config {
     struct spw_account *accounts; /* SPW_ACCOUNTS of them, likewise */
     bool host_heap;               /* reserve addresses for blocks that are placed on the host */
     uint32_t numbered_heaps;      /* heaps that placements may choose, at most SPW_POOL_HEAPS */
-    _Atomic uint64_t *to_commit;  /* counts what spw_pool_commit has to do, for several pools; not
-                                     owned; NULL: no block is lazy */
+    _Atomic uint64_t *to_commit;  /* counts the tasks of spw_pool_commit, for several pools; not
+                                   * owned; NULL: no block is lazy */
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks, for several pools; not
-                                      owned; NULL: they are not counted */
+                                    * owned; NULL: not counted */
 };
 
 /* One live block. */
@@ -73,7 +73,7 @@ struct spw_pool_usage {
     uint64_t committed;    /* in chunks, plus foreign charges */
     uint64_t placed;       /* part of live that was placed on the host */
     uint64_t lazy;         /* part of live that has no memory yet */
-    uint64_t uncounted;    /* blocks that are no part of live, as they have no memory yet */
+    uint64_t uncounted;    /* blocks not counted in live, since they have no memory yet */
     uint64_t host;         /* used host memory, foreign charges included */
     uint64_t host_limit;
     uint64_t spare;        /* committed, or on the host, but under no block */
@@ -86,7 +86,7 @@ struct spw_pool_usage {
 enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm *vm,
                              struct spw_counters *counters, struct spw_pool **ret_pool);
 
-/* Releases every chunk and the arena, whatever is still live. No device work may be pending, and no
+/* Releases every chunk and the arena, even under live blocks. No device work may be pending, and no
  * other thread may use the pool. Takes NULL. No lock. */
 void spw_pool_destroy(struct spw_pool *pool);
 
@@ -94,12 +94,12 @@ void spw_pool_destroy(struct spw_pool *pool);
  * gone). Takes NULL. No lock. */
 void spw_pool_abandon(struct spw_pool *pool);
 
-/* Says that the pool will be destroyed, while calls may still use it: it allocates, frees and trims
- * nothing any more. What it has is taken out of the device's counters, which another pool may have
- * from now on; calls that are still under way count elsewhere. */
+/* Shuts a pool that will be destroyed while calls may still use it: it no longer allocates, frees
+ * or trims. Its figures are removed from the device's counters, which another pool may then use.
+ * Calls under way count in the pool's own counters. */
 void spw_pool_shut(struct spw_pool *pool);
 
-/* Hold the lock across fork, so that the child finds the pool in a consistent state. */
+/* Take and release the lock around fork, so that the child finds the pool in a consistent state. */
 void spw_pool_lock(struct spw_pool *pool);
 void spw_pool_unlock(struct spw_pool *pool);
 
@@ -108,51 +108,51 @@ const char *spw_pool_check(struct spw_pool *pool);
 
 /* ---- allocation ---- */
 
-/* Allocates a block, aligned to 512 bytes, and charges it to its site and account as long as it
- * lives. May wait on the host for pending fences, but only when there is no other way to get the
- * memory; with a host tier that wait is short. Errors, with nothing held and *ret_result unchanged:
- * SPW_E_LIMIT when the limit refuses, SPW_E_NO_MEMORY when the device is full or there is no room
- * on the host for a block placed there, SPW_E_QUOTA when the placement's limit refuses,
- * SPW_E_METADATA_NOMEM when the process has no memory for records, or a driver error. */
+/* Allocates a block, aligned to 512 bytes, and charges it to its site and account until it is
+ * freed. May wait on the host for pending fences, but only without another source of memory; with a
+ * host tier the wait is short. Errors, with nothing held and *ret_result unchanged: SPW_E_LIMIT
+ * when the limit refuses, SPW_E_NO_MEMORY when the device is full or there is no room on the host
+ * for a block placed there, SPW_E_QUOTA when the placement's limit refuses, SPW_E_METADATA_NOMEM
+ * when the process has no memory for records, or a driver error. */
 enum spw_err spw_pool_alloc(struct spw_pool *pool, const struct spw_request *request,
                             struct spw_result *ret_result);
 
-/* Frees the block that starts exactly at `address`, in the order of `stream`; NULL: after
- * everything submitted to the device so far. SPW_E_NOT_OURS when no block starts there. Makes no
- * driver call in the common case. */
+/* Frees the block that starts exactly at `address`, in the order of `stream`; NULL: after all work
+ * submitted to the device so far. SPW_E_NOT_OURS when no block starts there. Makes no driver call
+ * in the common case. */
 enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address,
                            const struct spw_stream *stream);
 
-/* Backs every lazy block, with `spilling` on the host as far as the device has no room, and retries
- * to map granules that a move has lost; it is no error if that is refused again. On an error some
- * blocks are still without memory. May wait on the host for pending fences. */
+/* Backs every lazy block; with `spilling`, on the host if the device has no room. Also retries to
+ * map lost granules; another refusal is no error. On an error some blocks are still without memory.
+ * May wait on the host for pending fences. */
 enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling);
 
-/* Frees the blocks of a context that is being destroyed and whose work is complete, except blocks
- * of the default memory pool, which outlive contexts (cuda.h, cuCtxDestroy). */
+/* Frees the blocks of a context that is being destroyed. Its work must be complete. Blocks of the
+ * default memory pool stay, since they outlive contexts (cuda.h, cuCtxDestroy). */
 void spw_pool_free_context(struct spw_pool *pool, const void *context);
 
-/* For a pool that is shut: its page-locked memory in the context (NULL: in any) goes with that, and
- * is not to be released. Changes no counter. */
+/* For a pool that is shut: forgets its page-locked memory in the context (NULL: in all), which the
+ * driver frees with the context. Changes no counter. */
 void spw_pool_forget_context(struct spw_pool *pool, const void *context);
 
 /* ---- queries ---- */
 
-/* True if `address` lies in memory of the pool. For page-locked memory the answer is reliable only
+/* True if `address` is in memory of the pool. For page-locked memory the answer is reliable only
  * while the caller holds a block there. No lock. */
 bool spw_pool_owns(const struct spw_pool *pool, uint64_t address);
 
 /* Finds the live block that contains `address`; false when there is none. */
 bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block);
 
-/* Calls `visit` for each run of addresses that has memory and is under no block. It is called with
- * the pool's lock, so it must not call the pool. */
+/* Calls `visit` for each run of arena addresses that has memory and is under no block. The pool's
+ * lock is held, so `visit` must not call the pool. */
 void spw_pool_each_free(struct spw_pool *pool,
                         void (*visit)(uint64_t address, uint64_t bytes, void *context),
                         void *context);
 
-/* Returns how many bytes from `address`, which is in memory of the pool, are in one tier; at most
- * `most`. True of memory that a block has as long as nothing moves. */
+/* Returns the number of bytes from `address` on, at most `most`, that are in one tier. `address`
+ * must be in memory of the pool. The answer holds for memory of a block until it moves. */
 uint64_t spw_pool_run(struct spw_pool *pool, uint64_t address, uint64_t most);
 
 /* Reads the figures of one moment. */
@@ -164,22 +164,21 @@ void spw_pool_reset_reserved_peak(struct spw_pool *pool);
 
 /* ---- streams ---- */
 
-/* Learn from waits of the program, without a driver call: read the clock before the program waits
- * for the device, and after a successful wait report that everything freed by then on `stream`
- * (NULL: on every stream of the device, in every context) is complete. */
+/* Use waits of the program, without a driver call. The caller reads the clock before the program
+ * waits for the device. After a successful wait it reports that all frees up to that clock on
+ * `stream` (NULL: on every stream of the device, in every context) are complete. */
 uint64_t spw_pool_clock(struct spw_pool *pool);
 void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock);
 
-/* Likewise of what was freed on the streams of a context: work elsewhere, also that behind a free
- * without a stream, may not be complete. */
+/* Reports complete frees on the streams of a context. Other work, also behind a free without a
+ * stream, may not be complete. */
 void spw_pool_context_synchronized(struct spw_pool *pool, const void *context, uint64_t clock);
 
-/* Keeps the order of memory freed on a stream that is about to be destroyed. Must be called before
- * the handle becomes invalid. */
+/* Keeps the order of memory freed on a stream that is about to be destroyed. Called before the
+ * handle becomes invalid. */
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream);
 
-/* Applies the change that was made last to the device's access list, which the backend keeps, to
- * everything that is mapped. */
+/* Applies the last change of the device's access list, which the backend keeps, to all mappings. */
 enum spw_err spw_pool_refresh_access(struct spw_pool *pool);
 
 /* ---- limits ---- */
@@ -187,56 +186,56 @@ enum spw_err spw_pool_refresh_access(struct spw_pool *pool);
 /* Changes the limit. Memory committed beyond a lower limit stays until it is trimmed. */
 void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes);
 
-/* Changes the host's limit. 0 ends the host tier: blocks that are there stay until freed. */
+/* Changes the host's limit. 0 ends the host tier; blocks on the host stay until they are freed. */
 void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes);
 
-/* Releases free chunks as long as at least `keep_bytes` stay committed, as far as blocks and
- * pending work allow. Never waits. Returns the bytes released. */
+/* Releases free chunks while at least `keep_bytes` stay committed. Memory with blocks or pending
+ * work stays. Never waits. Returns the bytes released. */
 uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes);
 
-/* Trims everything, and waits for pending work as long as that releases nothing: a short time for
- * each fence. Returns the bytes released. */
+/* Waits a short time for each pending fence, and trims all free memory after each wait, until
+ * memory is released. Returns the bytes released. */
 uint64_t spw_pool_trim_pending(struct spw_pool *pool);
 
-/* Records fences behind all that was freed so far, as far as they can be recorded: for a time when
- * none can be. */
+/* Records fences behind all frees so far, except where that is not possible now. Called before a
+ * time without fences. */
 void spw_pool_fence_frees(struct spw_pool *pool);
 
-/* Releases every spare chunk of the host and page-locked memory without a block. Returns the bytes
+/* Releases every spare chunk of the host, and page-locked memory without a block. Returns the bytes
  * released. */
 uint64_t spw_pool_trim_host(struct spw_pool *pool);
 
 /* Tests whether the device can use host memory, and sets the host's limit if it can; *ret_moves:
- * blocks can be moved as well. SPW_E_AGAIN when this cannot be tested now. */
+ * blocks can also move. SPW_E_AGAIN when a test is not possible now. */
 enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes, bool *ret_moves);
 
-/* True if the device cannot map chunks of the host, so that new blocks there are page-locked, each
- * as a whole. */
+/* True if the device cannot map chunks of the host: each new block there is page-locked as a
+ * whole. */
 bool spw_pool_uses_pinned(struct spw_pool *pool);
 
-/* Sets how many granules are mapped behind a large block that needs new addresses, at most, as long
- * as chunks are spare: giving access takes long, but not longer for more granules. */
+/* Sets the most granules that are mapped behind a large block that needs new addresses, while
+ * chunks are spare: giving access takes long, but not longer for more granules. */
 void spw_pool_map_ahead(struct spw_pool *pool, size_t granules);
 
 /* ---- foreign memory ---- */
 
 /* Charges device memory that the program created itself (cuMemCreate) to the limit and to `site`
- * (0: none). SPW_E_LIMIT when it does not fit even after trimming; with `beyond` it is charged
- * whatever the limit. Discharge undoes it. */
+ * (0: none). SPW_E_LIMIT when the memory does not fit even after trimming; with `beyond` it is
+ * charged regardless of the limit. Discharge undoes a charge. */
 enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond);
 void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site);
 
-/* Likewise for such memory on the host, against the host's limit. Unless it is `wished` there, it
- * counts as spilled. */
+/* Charges such memory on the host to the host's limit. It counts as spilled unless `wished`: the
+ * program asked for host memory. */
 enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site,
                                   bool wished);
 void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site);
 
-/* Enters such memory in the account of a placement, or removes it; `host`: it is on the host.
- * SPW_E_QUOTA when the placement's limit refuses. The memory is not charged here. */
+/* Adds such memory to the account of a placement, or removes it; `host`: it is on the host.
+ * SPW_E_QUOTA when the placement's limit refuses. Does not charge the memory. */
 enum spw_err spw_pool_account_add(struct spw_pool *pool, const struct spw_pool_placement *placement,
                                   uint64_t bytes, bool host);
 void spw_pool_account_remove(struct spw_pool *pool, uint8_t account, uint64_t bytes, bool host);
 
-/* Corrects an entry from host to device, whatever the limit. */
+/* Changes an entry from host to device, regardless of the limit. */
 void spw_pool_account_to_device(struct spw_pool *pool, uint8_t account, uint64_t bytes);

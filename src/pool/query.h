@@ -6,6 +6,6 @@
 struct spw_extent;
 struct spw_pool;
 
-/* Returns the extent that contains `address`, which must lie in memory of the pool; NULL when none
+/* Returns the extent that contains `address`, which must be in memory of the pool; NULL when none
  * does. */
 struct spw_extent *spw_pool_extent(const struct spw_pool *pool, uint64_t address);

@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 
-/* The symbol so many from the end. */
+/* The symbol `i` places before the last. */
 static uint64_t from_end(const uint64_t *symbols, size_t count, size_t i)
 {
     return symbols[count - 1 - i];
 }
 
-/* For each shift, how many symbols at the end agree with those so many places before (the Z
- * function of the reversed sequence). */
+/* Computes for each shift the number of symbols at the end that agree with the shifted sequence
+ * (the Z function of the reversed sequence). */
 static void agree(const uint64_t *symbols, size_t count, uint32_t *ret_agreeing)
 {
     size_t left = 0, right = 0;
@@ -71,8 +71,8 @@ bool spw_pool_repetition_is_of(const uint64_t *symbols, size_t count, size_t las
     return i + part >= last;
 }
 
-/* True if a symbol, so many from the end, differs from the one `part` before, or that is not known.
- */
+/* True if the symbol `i` places before the last differs from the symbol `part` before it, or if
+ * that is unknown. */
 static bool differs(const uint64_t *symbols, size_t count, size_t i, size_t part)
 {
     return i + part >= count || from_end(symbols, count, i) != from_end(symbols, count, i + part);

@@ -1,4 +1,4 @@
-/* Repetition: with which period a sequence repeats at its end.
+/* Repetition: the period that a sequence repeats with at its end.
  *
  * Pure; no locking. */
 #pragma once
@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the shortest period, of at least `least`, with which the last symbols repeat: so many of
- * them as the period has, or an eighth of it and SPW_REPETITION_SYMBOLS at least. `accept` (with
- * `cookie`) has the last word on each candidate. 0 when there is none, or the process has no
- * memory. Takes time in proportion to `count`. */
+/* Returns the shortest period, of at least `least`, of the last symbols. An eighth of the period
+ * must repeat, and at least SPW_REPETITION_SYMBOLS or the whole of a shorter period. `accept` (with
+ * `cookie`) may reject a candidate. 0 when there is none, or the process has no memory. Takes time
+ * in proportion to `count`. */
 size_t spw_pool_repetition_find(const uint64_t *symbols, size_t count, size_t least,
                                 bool (*accept)(const void *cookie, size_t period),
                                 const void *cookie);
@@ -20,12 +20,12 @@ enum { SPW_REPETITION_SYMBOLS = 64 };
 /* True if the last `last` symbols, at most `count`, are copies of the last `part`. */
 bool spw_pool_repetition_is_of(const uint64_t *symbols, size_t count, size_t last, size_t part);
 
-/* True if what comes back with `period` is more than copies of parts of `part` symbols: the last
- * symbols, as far as they agree with those one period before, have a place that differs from the
- * one `part` before, and so has its counterpart of the period before, or it is not known. After a
- * single disturbance they have no such place. */
+/* True if the repetition with `period` is more than copies of a part of `part` symbols. Among the
+ * last symbols that agree with the period before, one must differ from the symbol `part` places
+ * before it. Its counterpart one period earlier must differ in the same way, or that symbol is
+ * unknown. After a single disturbance no symbol does. */
 bool spw_pool_repetition_recurs(const uint64_t *symbols, size_t count, size_t period, size_t part);
 
-/* Returns the shortest part, of at least `least` symbols, of which the last `period` symbols are
- * whole copies; `period` when there is none. */
+/* Returns the shortest part, of at least `least` symbols, such that the last `period` symbols are
+ * whole copies of it; `period` when there is none. */
 size_t spw_pool_repetition_part(const uint64_t *symbols, size_t count, size_t period, size_t least);

@@ -1,8 +1,8 @@
 /* Shelves: the free extents of one queue in one heap, for best fit.
  *
- * A few of them are a list, which is searched as a whole. When there are more they go into bins
- * (bins.h), which take 10 KiB; without memory for those the list grows. A zeroed shelf is empty and
- * ready for use. Not thread-safe: the caller holds the pool's lock. */
+ * A few extents are in a list, which is searched as a whole. More extents go into bins (bins.h),
+ * which take 10 KiB; without memory for bins the list grows. A zeroed shelf is empty and ready for
+ * use. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct spw_shelf {
     uint32_t count;          /* in the list */
 };
 
-/* The slow halves of the functions below: those of a list. */
+/* The slow halves of the functions below, for a list. */
 void spw_pool_shelf_insert_few(struct spw_shelf *shelf, struct spw_extent *extent);
 void spw_pool_shelf_remove_few(struct spw_shelf *shelf, struct spw_extent *extent);
 struct spw_extent *spw_pool_shelf_best_few(const struct spw_shelf *shelf, uint64_t bytes);

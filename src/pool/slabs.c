@@ -7,9 +7,9 @@
 
 enum {
     MOST_SLABS = 4096,
-    LEAST_BYTES = 64 << 20, /* least size of a slab for several blocks */
-    SHARE = 256,            /* such a slab has this part of the host's limit, if that is more */
-    ALONE = 4               /* a block of more than this part of such a slab has one for itself */
+    LEAST_BYTES = 64 << 20, /* least size of a shared slab, for several blocks */
+    SHARE = 256,            /* a shared slab has 1/SHARE of the host's limit, if that is more */
+    ALONE = 4               /* a block of more than 1/ALONE of a shared slab has its own */
 };
 
 /* ---- which slab ---- */
@@ -53,7 +53,7 @@ static bool is_idle(const struct spw_extent *extent)
            extent->queue->number == SPW_STREAM_QUEUE_IDLE;
 }
 
-/* The `host` of an extent in a slab says that it is in no bin. */
+/* `host` of an extent in a slab means that it is in no bin. */
 static void enter_idle(struct spw_pool *pool, struct spw_extent *extent)
 {
     if (!extent->host) {
@@ -68,7 +68,7 @@ static void leave_idle(struct spw_pool *pool, struct spw_extent *extent)
     }
 }
 
-/* Merges an idle neighbour into an extent that is in no index. The record of the extent stays. */
+/* Merges an idle neighbour into an extent that is in no index, and keeps the extent's record. */
 static void merge(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
 {
     leave_idle(pool, other);
@@ -128,7 +128,8 @@ static bool serves(const struct spw_slab *slab, const void *context)
     return !slab->gone && (slab->shared || slab->context == context);
 }
 
-/* Returns the smallest idle extent that fits among those in no bin, if it is better than `best`. */
+/* Returns the smallest fitting idle extent in no bin that serves the context, if it is better than
+ * `best`. */
 static struct spw_extent *best_of_context(const struct spw_slabs *slabs, uint64_t bytes,
                                           const void *context, struct spw_extent *best)
 {
@@ -143,7 +144,7 @@ static struct spw_extent *best_of_context(const struct spw_slabs *slabs, uint64_
     return best;
 }
 
-/* Takes the smallest extent that fits, idle or of the same queue, out of its index. */
+/* Takes the smallest fitting extent, idle or of the same queue, out of its index. */
 static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
                                     const struct spw_stream_queue *queue, const void *context)
 {
@@ -201,7 +202,7 @@ static void count(struct spw_pool *pool, struct spw_slab *slab, uint64_t bytes)
     spw_pool_backing_count_host(&pool->backing, (int64_t)(bytes - before), 0);
 }
 
-/* Releases a slab whose only extent is in no index. Another thread may look at the table. */
+/* Releases a slab whose only extent is in no index. Other threads may read the table. */
 static void drop(struct spw_pool *pool, struct spw_extent *extent)
 {
     struct spw_slab *slab = slab_of(&pool->slabs, extent->address);
@@ -273,8 +274,8 @@ static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
     return alone <= left ? alone : bytes <= left ? bytes : 0;
 }
 
-/* Makes a slab for a block and returns its only extent, which is in no index yet. NULL when there
- * is no memory. */
+/* Makes a slab for a block and returns its only extent, which is in no index. NULL when there is no
+ * memory. */
 static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes, void *context)
 {
     uint64_t size = size_for(pool, bytes);
@@ -347,8 +348,7 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
         extent = add_slab(pool, bytes, context);
     }
     if (extent == NULL && spw_pool_slabs_trim(pool) > 0) {
-        extent =
-            add_slab(pool, bytes, context); /* now that slabs which were too small are released */
+        extent = add_slab(pool, bytes, context); /* room of released small slabs */
     }
     if (extent == NULL) {
         return SPW_E_NO_MEMORY;
@@ -376,7 +376,7 @@ void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
 
 /* ---- the end, and the check ---- */
 
-/* Takes the free extents of a slab out of their indexes. No work will use them any more. */
+/* Takes the free extents of a slab out of their indexes. No work will use them again. */
 static void end_slab(struct spw_pool *pool, struct spw_slab *slab)
 {
     struct spw_stream_queue *idle = spw_pool_stream_queue_idle(&pool->queues);

@@ -3,9 +3,9 @@
  * A slab is one piece of such memory, at an address that the driver chooses. Blocks are cut from it
  * as from an arena, wait in the order of their queues when they are freed, and are never moved. A
  * slab without a block is kept until it is trimmed, because locking pages takes long. The driver
- * frees the memory with the context that it was allocated in: unless that is likely to outlive the
- * others, the slab is for blocks of that context only. The caller holds the pool's lock unless a
- * function says "no lock". */
+ * frees the memory with the context of its allocation. Unless that context is likely to outlive the
+ * others, the slab is only for blocks of that context. The caller holds the pool's lock except for
+ * functions marked "No lock". */
 #pragma once
 
 #include <stdatomic.h>
@@ -20,21 +20,21 @@
 struct spw_pool;
 struct spw_stream_queue;
 
-/* Value of an extent's `heap` when it lies in a slab. */
+/* Value of `heap` for an extent in a slab. */
 enum { SPW_HEAP_SLAB = 0xff };
 
 struct spw_slab {
     _Atomic uint64_t address, bytes; /* 0 bytes: none; read without the lock */
     uint64_t memory;                 /* the backend's handle */
-    const void *context;             /* that it goes with; NULL: none that ends */
-    bool shared;              /* for blocks of all contexts; else its extents are in no bin */
-    bool gone;                /* with its context: for no new block, and not released */
+    const void *context;             /* whose end frees the memory; NULL: unknown */
+    bool shared;              /* for blocks of all contexts; otherwise its extents are in no bin */
+    bool gone;                /* freed with its context: takes no new block, never released */
     struct spw_extent *first; /* by address, without gaps */
 };
 
 struct spw_slabs {
     bool open;                   /* blocks may be in slabs */
-    struct spw_slab *table;      /* stays until the pool ends; read without the lock */
+    struct spw_slab *table;      /* kept until the pool ends; read without the lock */
     _Atomic size_t count;        /* entries ever used; read without the lock */
     uint64_t bytes;              /* of all */
     uint64_t live_bytes;         /* of the blocks in them */
@@ -42,11 +42,11 @@ struct spw_slabs {
     struct spw_age_list pending; /* the others */
 };
 
-/* Allocates a first slab and tests whether the device can use it; if so, blocks may be in slabs
- * from now on. */
+/* Allocates a first slab and tests whether the device can use it. After success blocks may be in
+ * slabs. */
 enum spw_err spw_pool_slabs_open(struct spw_pool *pool);
 
-/* True if `address` lies in a slab. Reliable only while the caller holds a block there. No lock. */
+/* True if `address` is in a slab. Reliable only while the caller holds a block there. No lock. */
 bool spw_pool_slabs_own(const struct spw_slabs *slabs, uint64_t address);
 
 /* Allocates a block of `bytes` for `queue` (NULL: usable anywhere at once) and `context`, in a new
@@ -59,9 +59,9 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
 void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
                          struct spw_stream_queue *queue);
 
-/* The driver is about to free, or has freed, what was allocated in a context (NULL: in any). The
- * blocks of the context were freed before; those of others that lie in its memory have lost their
- * content. With `release`, slabs without a block are let go, which changes the counters. */
+/* Called when the driver is about to free, or has freed, the allocations of a context (NULL: of
+ * all). The blocks of the context were freed before. Blocks of other contexts in its memory have
+ * lost their content. With `release`, gives up slabs without a block, and counts them. */
 void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context, bool release);
 
 /* Returns the extent in a slab that contains `address`; NULL when there is none. */

@@ -42,7 +42,7 @@ static void unlink_extent(struct spw_heap *heap, struct spw_extent *extent)
     }
 }
 
-/* Removes a free extent or a hole from the indexes; it stays in the address order. */
+/* Removes a free extent or a hole from the indexes, but not from the address order. */
 static void unindex(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
@@ -65,7 +65,7 @@ static bool is_on_host(const struct spw_space *space, const struct spw_extent *e
            spw_pool_backing_on_host(space->backing, extent->address, spw_pool_extent_end(extent));
 }
 
-/* Adds a free extent, whose `host` is known, or a hole to the indexes. */
+/* Adds a free extent, whose `host` is set, or a hole to the indexes. */
 static void index_extent(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
@@ -80,7 +80,7 @@ static void index_extent(struct spw_space *space, struct spw_extent *extent)
     spw_pool_age_append(&extent->queue->extents, extent);
 }
 
-/* Adds a part that was cut off to the indexes. */
+/* Sets `host` of a cut part and adds it to the indexes. */
 static void index_part(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
@@ -118,8 +118,8 @@ static bool is_stream(const struct spw_stream_queue *queue)
 }
 
 /* True if `extent`, just freed or turned into a hole, may absorb its neighbour `other`. If the
- * process has one stream, idle memory joins that stream's own, since no other stream could use it.
- */
+ * process has one stream, idle memory joins that stream's memory, since no other stream needs
+ * it. */
 static bool can_merge(const struct spw_space *space, const struct spw_extent *extent,
                       const struct spw_extent *other)
 {
@@ -147,8 +147,8 @@ static void merge(struct spw_space *space, struct spw_extent *extent, struct spw
     remove_extent(space, other);
 }
 
-/* Merges a free extent or hole, linked but not indexed, with its neighbours, and indexes it. There
- * can be several on each side: idle ones, and behind them those of the queue. */
+/* Merges a free extent or hole, linked but not indexed, with its neighbours, and indexes it. Each
+ * side can have several: idle extents, and behind them extents of the queue. */
 static void coalesce(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
@@ -175,7 +175,7 @@ void spw_pool_space_join(struct spw_space *space, struct spw_extent *extent)
 
 /* ---- cutting ---- */
 
-/* Cuts an extent in two at `address`. The record keeps the lower part; returns the upper part,
+/* Cuts an extent in two at `address`. The record keeps the lower part. Returns the upper part,
  * which has the same kind and order and follows it. Neither is indexed. */
 static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent, uint64_t address)
 {
@@ -189,14 +189,15 @@ static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent
     return upper;
 }
 
-/* True if two granules are in the same state as far as extents are concerned. */
+/* True if two granules may be in one extent. */
 static bool alike(const struct spw_granule *a, const struct spw_granule *b)
 {
     return (a->chunk != 0) == (b->chunk != 0) && a->broken == b->broken && a->tier == b->tier;
 }
 
-/* Turns a claim into free extents and holes, granule by granule, by what is backed now. It is
- * linked but not indexed; its `queue` and `seq` are those of its free parts. */
+/* Turns each granule of a claim into a part of a free extent if it is backed, of a hole if not, and
+ * of a claim if it is broken. The claim is linked but not indexed; its `queue` and `seq` are those
+ * of its free parts. */
 static void rebuild(struct spw_space *space, struct spw_extent *extent)
 {
     const struct spw_backing *backing = space->backing;
@@ -222,14 +223,14 @@ static void rebuild(struct spw_space *space, struct spw_extent *extent)
     }
 }
 
-/* Returns the most pieces that rebuilding `bytes` of addresses can give. */
+/* Returns the most pieces from rebuilding `bytes` of addresses. */
 static size_t most_pieces(const struct spw_space *space, uint64_t bytes)
 {
     return (size_t)(bytes / space->backing->granule_bytes) + 4;
 }
 
-/* Takes the broken granules of a free extent, linked but not indexed, out of use; all of it when
- * the process has no memory for records. */
+/* Takes the broken granules of a free extent, linked but not indexed, out of use; the whole extent
+ * when the process has no memory for records. */
 static void retire_broken(struct spw_space *space, struct spw_extent *extent)
 {
     extent->kind = SPW_EXTENT_CLAIM;
@@ -261,7 +262,7 @@ void spw_pool_space_reinstate_range(struct spw_space *space, uint64_t address, u
     struct spw_extent *e = spw_pool_space_find(space, address);
 
     while (e != NULL && e->address < end) {
-        /* A part of it may join the extent before, which then begins earlier. */
+        /* A part of `e` may join the extent before, so `e` may begin earlier. */
         uint64_t next = spw_pool_extent_end(e);
 
         if (e->kind == SPW_EXTENT_CLAIM) {
@@ -282,7 +283,7 @@ static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
 void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queues,
                          struct spw_backing *backing, bool host, uint32_t numbered)
 {
-    /* One part of eight for small blocks is far more than they ever need. */
+    /* One part of eight or more is far more than small blocks need. */
     enum { PARTS = 8 };
     uint32_t more = (host ? 1 : 0) + numbered;
     uint64_t part = spw_pool_backing_up(backing, backing->bytes / (PARTS + more));
@@ -335,7 +336,7 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
         return NULL;
     }
     if (extent->bytes > bytes) {
-        /* The rest keeps its position in the list by age; only its bin changes. */
+        /* The rest keeps its position in the age list; only its bin changes. */
         struct spw_extent *block = spw_pool_extent_take(&space->store);
         bool high = spw_pool_window_goes_high(space->backing, bytes);
 
@@ -412,7 +413,7 @@ void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *bl
 
     if (spw_pool_backing_missing(space->backing, block->address, end) <
         spw_pool_backing_granules(space->backing, block->address, end)) {
-        /* A failed attempt to back it has left something. */
+        /* A failed attempt to back the block has left chunks. */
         block->queue = spw_pool_stream_queue_idle(space->queues);
         block->seq = block->queue->seq;
         retire_broken(space, block);
@@ -461,7 +462,7 @@ struct spw_extent *spw_pool_space_find(const struct spw_space *space, uint64_t a
 
 /* ---- claims ---- */
 
-/* Moves the frontier to `end`, so that a hole reaches it. Returns that hole. */
+/* Moves the frontier to `end`, with a hole up to it. Returns the hole. */
 static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap, uint64_t end)
 {
     struct spw_extent *hole = spw_pool_extent_take(&space->store);
@@ -476,7 +477,8 @@ static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap
     return hole;
 }
 
-/* Turns [address, end), all of it usable, into one claim. `extent` is at or before its start. */
+/* Turns [address, end), which must be usable, into one claim. `extent` is at or before its
+ * start. */
 static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent *extent,
                                       uint64_t address, uint64_t end)
 {
@@ -513,14 +515,14 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
     claim->kind = SPW_EXTENT_CLAIM;
     claim->queue = queue;
     claim->seq = queue->seq;
-    /* Without their parts on the host, the rests may be like their neighbours. */
+    /* Without their parts on the host, the rests may match their neighbours. */
     spw_pool_space_join(space, claim->prev);
     spw_pool_space_join(space, claim->next);
     return claim;
 }
 
-/* Claims [address, end), which is usable. `first` is at or before its start, NULL: everything is
- * behind the frontier. */
+/* Claims [address, end), which must be usable. `first` is at or before its start; NULL: all
+ * addresses are behind the frontier. */
 static enum spw_err claim_window(struct spw_space *space, struct spw_heap *heap,
                                  struct spw_extent *first, uint64_t address, uint64_t end,
                                  struct spw_extent **ret_claim)
@@ -532,7 +534,7 @@ static enum spw_err claim_window(struct spw_space *space, struct spw_heap *heap,
         return SPW_E_METADATA_NOMEM;
     }
     space->store.held = pieces;
-    /* If it ends in a hole, that whole granule is claimed and backed. */
+    /* If the window ends in a hole, the whole last granule is claimed and backed. */
     if (!spw_pool_backing_has(backing, end - 1)) {
         end = spw_pool_backing_up(backing, end);
     }
@@ -563,7 +565,7 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, const struct spw_wind
     if (window.bytes == 0) {
         return SPW_E_NO_MEMORY;
     }
-    /* If a window begins in a hole, that whole granule is claimed and backed. */
+    /* If the window begins in a hole, the whole first granule is claimed and backed. */
     if (!spw_pool_backing_has(backing, window.address)) {
         window.address = spw_pool_backing_down(backing, window.address);
     }
@@ -571,8 +573,8 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, const struct spw_wind
                         ret_claim);
 }
 
-/* True if [address, end) below the frontier is free for `queue`, on the device. `first` is the
- * extent at its beginning. */
+/* True if the addresses below the frontier, from `first` to `end`, are free for `queue`, on the
+ * device. */
 static bool is_free_for(const struct spw_extent *first, uint64_t end,
                         const struct spw_stream_queue *queue)
 {
@@ -642,20 +644,20 @@ static size_t steal_from(struct spw_space *space, enum spw_tier tier, struct spw
                                    spw_pool_extent_end(extent), count);
     if (taken > 0) {
         unindex(space, extent);
-        extent->kind = SPW_EXTENT_CLAIM; /* keeps pieces from merging with the rest too early */
+        extent->kind = SPW_EXTENT_CLAIM; /* the pieces must not merge with the rest yet */
         rebuild(space, extent);
     }
     return taken;
 }
 
-/* True if an extent with `has` chunks is a better choice than one with `best`, to take `count`: the
- * smallest that has enough, else the largest. This breaks up few extents. */
+/* True if an extent with `has` granules is a better choice than one with `best`, to take `count`:
+ * the smallest with enough granules, or the largest if none has enough. So few extents break up. */
 static bool is_better(size_t has, size_t best, size_t count)
 {
     return best < count ? has > best : has >= count && has < best;
 }
 
-/* What the best victim is, so far. */
+/* The best victim so far. */
 struct victim {
     struct spw_extent *extent;
     size_t stealable;
@@ -671,7 +673,7 @@ static void consider_queue(const struct spw_space *space, const struct spw_strea
         size_t most = (size_t)(e->bytes >> backing->granule_shift), has, best = victim->stealable;
 
         if (e->heap != class || (most < count ? most <= best : best == count)) {
-            continue; /* cannot be better: skip the count */
+            continue; /* cannot be better: no need to count */
         }
         has = spw_pool_backing_stealable(backing, e->address, spw_pool_extent_end(e));
         if (is_better(has, best, count)) {
@@ -680,8 +682,8 @@ static void consider_queue(const struct spw_space *space, const struct spw_strea
     }
 }
 
-/* Idle memory, or else parts of what streams still use, of some streams: what is complete becomes
- * idle. */
+/* The free extent to steal from: among idle memory, and among memory that waits for some streams,
+ * whose work may be complete in parts. */
 static struct spw_extent *best_victim(const struct spw_space *space, enum spw_heap_class class,
                                       size_t count)
 {
@@ -752,7 +754,7 @@ static void evict_heap(struct spw_space *space, struct spw_heap *heap)
         if (e->kind == SPW_EXTENT_FREE && (e->host || e->heap == SPW_HEAP_HOST)) {
             (void)steal_from(space, SPW_TIER_HOST, e, SIZE_MAX);
         }
-        /* The rest may have merged with the extent below, which is then the next one to look at. */
+        /* The rest may have merged with the extent below, which is then looked at next. */
         if (e->address == address) {
             e = e->prev;
         }

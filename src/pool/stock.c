@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-/* Chunks of so many orders below the wanted one are merged: four or more of them cost more to map
- * than to replace. */
+/* Chunks of so many orders below the wanted one are merged: mapping four or more of them costs more
+ * than replacing them. */
 enum { MERGED_ORDERS = 2 };
 
-/* Updates the peak of reserved memory, as programs are told it: spare chunks of the host do not
+/* Updates the peak of reserved memory that programs can query: spare chunks of the host do not
  * count. */
 void spw_pool_stock_note_reserved(struct spw_counters *counters)
 {
@@ -58,8 +58,8 @@ uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsign
     return spare->chunks[--spare->count];
 }
 
-/* Makes room for the records of `more` chunks: one for each, so that unmapping never has to
- * allocate. False when the process has no memory. */
+/* Makes room for the records of `more` chunks, so that unmapping never allocates. False when the
+ * process has no memory. */
 static bool reserve_records(struct spw_spare_chunks *spare, size_t more)
 {
     return SPW_GROW(&spare->chunks, &spare->capacity, spare->existing + more);
@@ -105,8 +105,7 @@ static bool release_spare(struct spw_stock *stock, enum spw_tier tier, unsigned 
     return true;
 }
 
-/* Returns the smallest order above `order` of which there is a spare chunk; SPW_CHUNK_ORDERS: none.
- */
+/* Returns the smallest order above `order` with a spare chunk; SPW_CHUNK_ORDERS: none. */
 static unsigned next_larger(const struct spw_stock_tier *store, unsigned order)
 {
     do {
@@ -115,7 +114,7 @@ static unsigned next_larger(const struct spw_stock_tier *store, unsigned order)
     return order;
 }
 
-/* Replaces a spare chunk of order `from` by smaller ones, two of order `to` among them. */
+/* Replaces a spare chunk of order `from` by smaller ones, including two of order `to`. */
 static enum spw_err split(struct spw_stock *stock, enum spw_tier tier, unsigned from, unsigned to)
 {
     enum spw_err err = SPW_OK;
@@ -130,8 +129,8 @@ static enum spw_err split(struct spw_stock *stock, enum spw_tier tier, unsigned 
     return err;
 }
 
-/* Finds the order of a spare chunk of at most `most` granules, the largest there is. When all are
- * larger, splits one. */
+/* Finds the largest order of a spare chunk of at most `most` granules. When all are larger, splits
+ * one. */
 static enum spw_err find_largest(struct spw_stock *stock, enum spw_tier tier, size_t most,
                                  unsigned *ret_order)
 {
@@ -162,7 +161,7 @@ static enum spw_err merge(struct spw_stock *stock, enum spw_tier tier, unsigned 
     if (smaller < size || !reserve_records(&store->orders[order], 1)) {
         return SPW_E_NO_MEMORY;
     }
-    /* From the largest down, their sizes add up to the size exactly. */
+    /* From the largest down, their sizes add up to `size` exactly. */
     for (unsigned i = order; i-- > 0;) {
         while (store->orders[i].count > 0 && most > 0) {
             if (!release_spare(stock, tier, i)) {
@@ -205,7 +204,7 @@ size_t spw_pool_stock_release(struct spw_stock *stock, enum spw_tier tier, size_
     return released;
 }
 
-/* Makes a spare chunk of an order, of which there is none. */
+/* Makes a spare chunk of an order without one. */
 static enum spw_err make_spare(struct spw_stock *stock, enum spw_tier tier, unsigned order,
                                size_t may_add)
 {
@@ -255,7 +254,8 @@ enum spw_err spw_pool_stock_hold_exportable(struct spw_stock *stock, unsigned or
     add(stock, SPW_TIER_DEVICE, order, chunk + 1);
     err = spw_pool_alias_get(&stock->aliases, chunk + 1, order, ret_alias);
     if (err != SPW_OK) {
-        /* If the backend refuses, it serves as any other, since nobody has a handle of it. */
+        /* If the backend refuses, the chunk serves as any other: no other process has a handle of
+         * it. */
         (void)release_spare(stock, SPW_TIER_DEVICE, order);
         return err;
     }
@@ -286,7 +286,7 @@ void spw_pool_stock_unhold(struct spw_stock *stock, enum spw_tier tier, unsigned
 
 void spw_pool_stock_fini(struct spw_stock *stock, enum spw_tier tier)
 {
-    /* Some chunks may have failed to be released. */
+    /* The release of some chunks may have failed. */
     count_chunks(stock, tier, -(int64_t)stock->tiers[tier].total);
     for (int order = 0; order < SPW_CHUNK_ORDERS; order++) {
         free(stock->tiers[tier].orders[order].chunks);

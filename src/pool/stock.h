@@ -1,11 +1,11 @@
-/* The stock of chunks: physical memory, and which of it is mapped nowhere. Creates and releases it.
+/* The stock of chunks: creates and releases physical memory, and keeps the unmapped chunks.
  *
  * A chunk is a piece of physical memory, on the device or on the host, of 1, 2, 4 ... granules: 2
  * to the power of its order. A driver call costs about as much for a large chunk as for a small
- * one, but a chunk is mapped, unmapped and moved as a whole. It is mapped in the arena (backing.h),
- * or held by a move, or else spare.
+ * one, but a chunk is mapped, unmapped and moved as a whole. A chunk is mapped in the arena
+ * (backing.h), held by a move, or spare.
  *
- * Amounts are granules unless they say "bytes". The caller holds the pool's lock. */
+ * Amounts are granules unless named "bytes". The caller holds the pool's lock. */
 #pragma once
 
 #include <stddef.h>
@@ -20,7 +20,7 @@
 struct spw_spare_chunks {
     uint64_t *chunks;
     size_t count, capacity;
-    size_t existing; /* of that order: mapped, spare or held */
+    size_t existing; /* chunks of that order: mapped, spare or held */
 };
 
 /* The chunks of one tier. */
@@ -42,7 +42,7 @@ struct spw_stock {
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
 };
 
-/* Returns how many granules a chunk of an order has. */
+/* Returns the number of granules of a chunk of an order. */
 static inline size_t spw_pool_stock_size(unsigned order)
 {
     return (size_t)1 << order;
@@ -59,8 +59,8 @@ static inline unsigned spw_pool_stock_order(size_t granules)
 /* Creates one spare chunk. */
 enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order);
 
-/* Releases spare chunks of a tier, together at most `most` granules. Returns how many granules.
- * When a chunk is larger, smaller ones are created for what is to stay of it. */
+/* Releases spare chunks of a tier, together at most `most` granules, and returns the number of
+ * granules. If only larger chunks are spare, smaller ones are created for the rest. */
 size_t spw_pool_stock_release(struct spw_stock *stock, enum spw_tier tier, size_t most);
 
 /* Forgets the chunks of a tier, and frees the records. */
@@ -68,14 +68,15 @@ void spw_pool_stock_fini(struct spw_stock *stock, enum spw_tier tier);
 
 /* ---- for mapping chunks in the arena ---- */
 
-/* Makes a chunk spare that was mapped; and takes one, of an order that has some. */
+/* The first makes a chunk spare that was mapped. The second takes a spare chunk of an order that
+ * has one. */
 void spw_pool_stock_put(struct spw_stock *stock, enum spw_tier tier, unsigned order,
                         uint64_t chunk);
 uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsigned order);
 
-/* Finds the order of a spare chunk of at most `most` granules, the largest there is. When all are
- * larger, one is released, and smaller ones are created instead. When all are much smaller, and
- * merging is allowed up to that order, some are released, and one is created instead. */
+/* Finds the largest order of a spare chunk of at most `most` granules. When all spare chunks are
+ * larger, one is replaced by smaller ones. When all are much smaller, and `merge_order` allows it,
+ * some are replaced by a larger one. */
 enum spw_err spw_pool_stock_find(struct spw_stock *stock, enum spw_tier tier, size_t most,
                                  unsigned *ret_order);
 
@@ -84,20 +85,19 @@ void spw_pool_stock_note_reserved(struct spw_counters *counters);
 
 /* ---- for moves, which map chunks themselves ---- */
 
-/* Holds a spare chunk of a tier and an order; *ret_alias is an address at which it is mapped. When
- * there is none, a larger one is released and
- * smaller ones are created instead, or one is created if at most `may_add` granules are added, or
- * smaller ones are released for it. */
+/* Holds a spare chunk of a tier and an order; *ret_alias is the chunk's second address. Without
+ * such a chunk, replaces a larger one by smaller ones, or creates one if `may_add` granules suffice
+ * for it, or replaces smaller ones by it. */
 enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
                                  size_t may_add, uint64_t *ret_chunk, uint64_t *ret_alias);
 
-/* Creates a chunk of the device that can be exported, and holds it; *ret_alias as above. It never
+/* Creates an exportable chunk of the device and holds it; *ret_alias as above. The chunk never
  * becomes spare: no other block gets it. */
 enum spw_err spw_pool_stock_hold_exportable(struct spw_stock *stock, unsigned order,
                                             uint64_t *ret_chunk, uint64_t *ret_alias);
 
-/* Releases such a chunk, which is mapped no longer, except at its alias. When the backend refuses,
- * it stays held for good. */
+/* Releases an exportable chunk, which must be mapped nowhere but at its alias. When the backend
+ * refuses, the chunk stays held for good. */
 void spw_pool_stock_discard(struct spw_stock *stock, unsigned order, uint64_t chunk);
 
 /* Gives a held chunk back. */

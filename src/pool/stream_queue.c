@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number for the calling thread, which no later thread has: pthread_self is used again. */
+/* A number for the calling thread that no later thread gets, unlike pthread_self. */
 static uint64_t thread_number(void)
 {
     static _Atomic uint64_t last;
@@ -56,7 +56,7 @@ static void unlist(struct spw_stream_queues *queues, struct spw_stream_queue *qu
     queue->listed &= (uint8_t) ~(1u << kind);
 }
 
-/* Puts a queue into a list or takes it out. */
+/* Adds a queue to a list or removes it. */
 static void set_listed(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
                        enum spw_queue_list_kind kind, bool listed)
 {
@@ -76,7 +76,7 @@ void spw_pool_stream_queue_rotate(struct spw_stream_queues *queues, struct spw_s
     spw_pool_stream_queue_list(queues, queue, kind);
 }
 
-/* After a change of a queue's fences, or of what is complete. */
+/* Updates the lists after a change of a queue's fences, `seq` or `done`. */
 static void update_lists(struct spw_stream_queues *queues, struct spw_stream_queue *queue)
 {
     set_listed(queues, queue, SPW_QUEUES_BUSY, queue->count > 0 || queue->seq > queue->done);
@@ -163,7 +163,7 @@ struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_que
     return spw_map_get(&queues->by_stream, stream_id);
 }
 
-/* True when nothing waits for a queue's work any more. */
+/* True when no memory, fence or request waits for a queue's work. */
 static bool is_quiet(const struct spw_stream_queue *queue)
 {
     return queue->count == 0 && queue->done >= queue->seq && queue->extents.oldest == NULL &&
@@ -180,8 +180,8 @@ static void leave_cache(struct spw_stream_queues *queues, const struct spw_strea
 }
 
 /* A queue that may serve another stream: a vacant one, or a quiet one of a thread's own stream.
- * Nobody tells when such a stream ends, with its thread; if it goes on, it gets a queue again. Only
- * some of the latter are looked at, each time others. */
+ * Such a stream ends unreported with its thread; a live one gets a queue again. Each call checks
+ * some of these queues, and the next call others. */
 static struct spw_stream_queue *find_reusable(struct spw_stream_queues *queues)
 {
     enum { LOOKED_AT = 16 };
@@ -278,7 +278,7 @@ enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,
         return err;
     }
     if (queue->count == SPW_STREAM_QUEUE_FENCES) {
-        /* The ring is full: the new fence covers everything that the newest one does. */
+        /* The ring is full: the new fence covers all frees of the newest one. */
         queues->vm->ops->drop(queues->vm, newest(queue)->fence);
         queue->count--;
     }
@@ -330,7 +330,7 @@ struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_qu
     struct spw_stream_queue *chosen = spw_pool_stream_queue_all(queues);
 
     /* The queue with most freed memory behind its oldest fence would be best, but finding it takes
-     * a walk over all of them, and near the limit every queue is waited for in turn anyway. */
+     * a walk over all queues, and near the limit every queue gets a wait in turn. */
     if (chosen->count == 0) {
         chosen = queues->lists[SPW_QUEUES_FENCED].first;
     }
@@ -357,7 +357,7 @@ void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_s
         update_lists(queues, queue);
     }
     queues->vm->ops->drop(queues->vm,
-                          record.fence); /* if it is incomplete, a newer one covers it */
+                          record.fence); /* a newer fence covers it if it is incomplete */
 }
 
 void spw_pool_stream_queue_retire(struct spw_stream_queues *queues, struct spw_stream_queue *queue)

@@ -41,7 +41,7 @@ static bool find_in_block(const struct spw_pool *pool, const struct spw_extent *
     return false;
 }
 
-/* The rank of a chunk, by all blocks on it. `block`: the first of them. */
+/* The rank of a chunk, from all blocks on it; `block` is the first. */
 static enum spw_swap_rank rank_of(const struct spw_extent *block, uint64_t end)
 {
     enum spw_swap_rank rank = SPW_SWAP_OTHER;
@@ -87,8 +87,8 @@ bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap
 
 /* ---- out ---- */
 
-/* Marks the granules [first, last) of a chunk as swapped out or not. Pinned, they stay as they are.
- */
+/* Marks the granules [first, last) of a chunk as swapped out or not. The pin keeps them from being
+ * stolen or moved. */
 static void mark(struct spw_pool *pool, size_t first, size_t last, bool out)
 {
     for (size_t i = first; i < last; i++) {
@@ -130,7 +130,7 @@ static void let_go(struct spw_pool *pool, struct spw_swap_chunk *chunk)
     chunk->held = 0;
 }
 
-/* Gets a chunk and maps it, without access yet. */
+/* Gets a chunk and maps it without access. */
 static enum spw_err map(struct spw_pool *pool, struct spw_swap_chunk *chunk, enum spw_tier tier)
 {
     uint64_t alias;
@@ -147,7 +147,7 @@ static enum spw_err map(struct spw_pool *pool, struct spw_swap_chunk *chunk, enu
     return err;
 }
 
-/* Gives access to the chunk that is mapped. On failure unmaps it. */
+/* Gives access to the mapped chunk, or unmaps it on failure. */
 static enum spw_err give_access(struct spw_pool *pool, struct spw_swap_chunk *chunk)
 {
     enum spw_err err =
@@ -161,7 +161,7 @@ static enum spw_err give_access(struct spw_pool *pool, struct spw_swap_chunk *ch
     return err;
 }
 
-/* Accounts for memory that comes back to another tier. */
+/* Accounts for memory that returns to another tier. */
 static void note_tier(struct spw_pool *pool, const struct spw_swap_chunk *chunk, enum spw_tier tier)
 {
     uint64_t end = chunk->address + chunk->bytes;

@@ -1,10 +1,9 @@
 /* The interface that the pool needs from a device.
  *
  * src/backend implements it over the CUDA driver, the unit tests over plain memory. The pool calls
- * it with its own lock held, except wait_host, wait_soon and seek_host, which are called without.
- * Members may be called from any thread and must not call back into the pool. Addresses and sizes
- * are multiples of the pool's granule. Where a range is made of whole mappings, all of them have
- * `chunk_bytes`. */
+ * it with its own lock held, except wait_host, wait_soon and seek_host. Members may be called from
+ * any thread and must not call back into the pool. Addresses and sizes are multiples of the pool's
+ * granule. If a range consists of whole mappings, each has `chunk_bytes`. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,12 +12,12 @@
 
 #include "common/err.h"
 
-/* The tier of a chunk: where its physical memory is. */
+/* The tier of a chunk: the place of its physical memory. */
 enum spw_tier { SPW_TIER_DEVICE, SPW_TIER_HOST, SPW_TIER_COUNT };
 
 /* A stream as the pool sees it. `id` is unique for the life of the process (cuStreamGetId). The
- * handle is for the backend and may be reused once the stream is gone. `id` 0 stands for
- * "everything submitted to the device so far, on any stream". */
+ * handle is for the backend and may be reused once the stream is gone. `id` 0 stands for all work
+ * submitted to the device so far, on any stream. */
 struct spw_stream {
     uint64_t id;
     void *handle;
@@ -35,10 +34,10 @@ struct spw_vm_copy {
 
 /* Page-locked memory of the host. */
 struct spw_vm_pinned {
-    uint64_t address; /* where the device has it */
+    uint64_t address; /* of the memory on the device */
     uint64_t memory;  /* the backend's handle */
     void *context;    /* the driver frees the memory with this context; NULL: not known */
-    bool lasting;     /* that context is likely to outlive the others */
+    bool lasting;     /* the context is likely to outlive the others */
 };
 
 /* A device as the pool uses it: the first member of the struct that implements it. */
@@ -47,7 +46,7 @@ struct spw_vm {
 };
 
 struct spw_vm_ops {
-    /* Reserve and release address space; nothing is backed. */
+    /* Reserve and release address space without backing. */
     enum spw_err (*reserve)(struct spw_vm *vm, uint64_t bytes, uint64_t *ret_address);
     void (*unreserve)(struct spw_vm *vm, uint64_t address, uint64_t bytes);
 
@@ -56,65 +55,66 @@ struct spw_vm_ops {
                            uint64_t *ret_chunk);
     enum spw_err (*release)(struct spw_vm *vm, uint64_t chunk);
     /* Creates a chunk of the device that can be exported to other processes. UNSUPPORTED or the
-     * driver's error when there are no such chunks. */
+     * driver's error if that is not possible. */
     enum spw_err (*create_exportable)(struct spw_vm *vm, uint64_t bytes, uint64_t *ret_chunk);
 
-    /* Maps a whole chunk, without access. set_access takes a range of one or more whole mappings
-     * that nobody has access to, and applies the device's present access list; share takes mappings
-     * that may be in use, and applies what changed last in the list and nothing else. */
+    /* map maps a whole chunk, without access. set_access applies the device's present access list
+     * to a range of one or more whole mappings that no device has access to. share applies only the
+     * last change of the list, to mappings that may be in use. */
     enum spw_err (*map)(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t chunk);
     enum spw_err (*set_access)(struct spw_vm *vm, uint64_t address, uint64_t bytes,
                                uint64_t chunk_bytes);
     enum spw_err (*share)(struct spw_vm *vm, uint64_t address, uint64_t bytes,
                           uint64_t chunk_bytes);
     /* Unmaps a range of whole mappings, at once on the host: the pool calls it only when all device
-     * work that may touch the range is complete. On failure *ret_done is how many bytes from the
-     * start are unmapped nevertheless. */
+     * work that may touch the range is complete. On failure *ret_done is the number of bytes from
+     * the start that are unmapped. */
     enum spw_err (*unmap)(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
                           uint64_t *ret_done);
 
-    /* Records a new fence that completes when everything submitted to `stream` so far has. AGAIN
-     * when that is impossible now (a capture is open). The pool gives the fence back with drop. */
+    /* Records a new fence that completes when all work submitted to `stream` so far has completed.
+     * AGAIN when no fence can be recorded now (a capture is open). The pool gives the fence back
+     * with drop. */
     enum spw_err (*fence)(struct spw_vm *vm, const struct spw_stream *stream, void **ret_fence);
-    /* OK when complete, AGAIN when not or when it may not be queried now. Never blocks. */
+    /* OK when complete, AGAIN when not or when no query is allowed now. Never blocks. */
     enum spw_err (*query)(struct spw_vm *vm, void *fence);
-    /* Blocks the calling thread until the fence completes. AGAIN when that is not allowed now. */
+    /* Blocks the calling thread until the fence completes. AGAIN when no wait is allowed now. */
     enum spw_err (*wait_host)(struct spw_vm *vm, void *fence);
-    /* As wait_host, but AGAIN also when it takes longer than the backend's limit for waits. */
+    /* Like wait_host, but also AGAIN after the backend's limit for waits. */
     enum spw_err (*wait_soon)(struct spw_vm *vm, void *fence);
     /* Makes later work of `stream` wait for the fence. Does not block the calling thread. */
     enum spw_err (*wait_stream)(struct spw_vm *vm, const struct spw_stream *stream, void *fence);
     void (*drop)(struct spw_vm *vm, void *fence);
     /* True when a fence of SPW_STREAM_ALL completes only in a call of wait_host or wait_soon, which
-     * waits for the whole device, as long as that takes. */
+     * then waits for the whole device without a limit. */
     bool (*defers)(struct spw_vm *vm);
 
-    /* Finds out where chunks of the host can be, for probe_host. May take seconds, and is called
-     * without the pool's lock, by one thread at a time. */
+    /* Finds a place for chunks of the host, for probe_host. May take seconds. Called without the
+     * pool's lock, by one thread at a time. */
     void (*seek_host)(struct spw_vm *vm);
-    /* Tests, by doing it, whether chunks can be on the host and be used by the device: UNSUPPORTED
-     * when not. *ret_moves: `copy` can be used as well. Called after seek_host, and before the
-     * first chunk of the host is created. */
+    /* Tests with a real chunk whether the device can use chunks on the host: UNSUPPORTED when it
+     * cannot. *ret_moves: `copy` can also be used. Called after seek_host, and before the first
+     * chunk of the host is created. */
     enum spw_err (*probe_host)(struct spw_vm *vm, bool *ret_moves);
     /* For devices that cannot use chunks on the host. pin allocates page-locked memory that the
-     * device can use, at an address that the backend chooses: NO_MEMORY if there is none. It goes
-     * with `context` (NULL: any) unless there is a lasting one. unpin releases it: AGAIN, at once,
-     * while the device is busy or if it is impossible now. */
+     * device can use, at an address that the backend chooses: NO_MEMORY if there is none. The
+     * driver frees it with a lasting context or, without one, with `context` (NULL: any). unpin
+     * releases it; AGAIN while the device is busy or forbids it. */
     enum spw_err (*pin)(struct spw_vm *vm, void *context, uint64_t bytes,
                         struct spw_vm_pinned *ret_pinned);
     enum spw_err (*unpin)(struct spw_vm *vm, uint64_t memory);
-    /* Tests, by doing it, whether the device can use such memory. */
+    /* Tests with a copy whether the device can use page-locked memory. */
     enum spw_err (*probe_pinned)(struct spw_vm *vm, uint64_t address, uint64_t bytes);
-    /* Enqueues copies to a tier on a stream of the backend, one per tier; with `after_all` behind
-     * everything submitted to the device so far. *ret_fence completes with the last copy. AGAIN
-     * when it is impossible now. On failure *ret_fence is not NULL if some copies were enqueued. */
+    /* Enqueues copies to a tier on the backend's stream for that tier; with `after_all` behind all
+     * work submitted to the device so far. *ret_fence completes with the last copy. AGAIN when no
+     * copy is possible now. On failure *ret_fence is not NULL if some copies were enqueued. */
     enum spw_err (*copy)(struct spw_vm *vm, enum spw_tier to, const struct spw_vm_copy *copies,
                          size_t count, bool after_all, void **ret_fence);
-    /* Copy between a range and the process's memory. Block until the copy is done; after an error
-     * it may still be under way, so the process's memory must stay. */
+    /* Copy between a range and the process's memory. Block until the copy is done. After an error
+     * the copy may still be under way, so the process's memory must stay allocated. */
     enum spw_err (*read)(struct spw_vm *vm, void *to, uint64_t address, uint64_t bytes);
     enum spw_err (*write)(struct spw_vm *vm, uint64_t address, const void *from, uint64_t bytes);
-    /* Hashes the content of a range; 0 if the device does not keep content, as a simulated one may.
+    /* Hashes the content of a range; 0 if the device keeps no content, such as a simulated one.
      * Blocks until earlier work is done. */
     enum spw_err (*hash)(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash);
 };

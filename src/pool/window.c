@@ -5,7 +5,7 @@ static bool usable(const struct spw_extent *extent, const struct spw_window_sear
     return spw_pool_window_usable(extent, search->kind, search->queue);
 }
 
-/* Returns how many granules of a window have to be backed on the device, or to lose that. */
+/* Returns the number of granules of a window to back on the device, or to unmap. */
 static size_t work_of(const struct spw_window_search *search, const struct spw_window *window)
 {
     return window->missing > search->wanted ? window->missing - search->wanted

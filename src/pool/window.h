@@ -1,5 +1,5 @@
-/* The choice of a window: the addresses that a claim is made of. Changes nothing. Not thread-safe:
- * the caller holds the pool's lock. */
+/* The choice of a window: the addresses of a claim. Read-only. Not thread-safe: the caller holds
+ * the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,12 +10,12 @@
 #include "pool/extent.h"
 #include "pool/stream_queue.h"
 
-/* The extents that a window may be made of. */
+/* The extents that a window may use. */
 enum spw_window_kind {
     SPW_WINDOW_DEVICE, /* backed on the device, or not at all */
     SPW_WINDOW_ANY,    /* also backed on the host */
     SPW_WINDOW_WHOLE,  /* as DEVICE, but only whole granules */
-    SPW_WINDOW_FRESH   /* whole granules of which none is backed */
+    SPW_WINDOW_FRESH   /* only whole granules without backing */
 };
 
 static inline bool spw_pool_window_is_whole(enum spw_window_kind kind)
@@ -27,22 +27,22 @@ struct spw_window_search {
     const struct spw_heap *heap;
     enum spw_heap_class class; /* of the heap */
     uint64_t bytes;
-    const struct spw_stream_queue *queue; /* its free memory may be used besides idle memory; NULL:
-                                             idle memory only */
+    const struct spw_stream_queue *queue; /* whose free memory may be used, like idle memory; NULL:
+                                           * idle memory only */
     enum spw_window_kind kind;
-    size_t wanted; /* granules that should have no backing, as they get that of the host */
+    size_t wanted; /* granules that should have no backing: they get chunks of the host */
 };
 
 struct spw_window {
     uint64_t address, bytes;  /* bytes 0: no run is long enough */
-    uint64_t slack;           /* left over of the run that it is cut from */
+    uint64_t slack;           /* unused bytes of its run */
     size_t missing;           /* granules to back */
-    struct spw_extent *first; /* of the run; NULL: everything is behind the frontier */
+    struct spw_extent *first; /* of the run; NULL: the window is behind the frontier */
 };
 
 /* Blocks of at least this many granules are cut from the high end of free extents, smaller ones
- * from the low end. Small blocks so gather and seldom keep a granule each between large ones. On
- * the recorded traces the capacity with no growth allowance rose from 96.6 to 98.0 % and nothing
+ * from the low end. So small blocks gather, and seldom keep single granules between large ones. On
+ * the recorded traces the capacity without growth allowance rose from 96.6 to 98.0 %, and no figure
  * got worse; 8 was the best of 2 to 16. Separate heaps for medium sizes pack even better, but then
  * the heaps take granules from each other hundreds of times a step. */
 enum { SPW_WINDOW_HIGH_GRANULES = 8 };
@@ -53,7 +53,7 @@ static inline bool spw_pool_window_goes_high(const struct spw_backing *backing, 
     return bytes >= SPW_WINDOW_HIGH_GRANULES * backing->granule_bytes;
 }
 
-/* True if a claim of this kind may take the extent, for `queue` (NULL: idle memory only). */
+/* True if a claim of this kind, for `queue` (NULL: idle memory only), may take the extent. */
 static inline bool spw_pool_window_usable(const struct spw_extent *extent,
                                           enum spw_window_kind kind,
                                           const struct spw_stream_queue *queue)
@@ -64,7 +64,7 @@ static inline bool spw_pool_window_usable(const struct spw_extent *extent,
             (extent->queue->number == SPW_STREAM_QUEUE_IDLE || extent->queue == queue));
 }
 
-/* Returns the window in which the number of granules without backing is nearest to the wanted one;
- * of those, the one with the fewest, and that leaves the least of its run. */
+/* Returns the window whose number of granules without backing is nearest to the wanted one. Among
+ * equals it has the fewest such granules, and among these it leaves the least of its run. */
 struct spw_window spw_pool_window_best(const struct spw_backing *backing,
                                        const struct spw_window_search *search);
