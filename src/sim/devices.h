@@ -1,11 +1,11 @@
 /* The memory of the simulated devices that all processes of a run share, in a file called "devices"
  * of the folder that the launcher names in SPILLWAY_RUN_DIR. Each process that initialises CUDA has
- * a slot and says there how much it holds of each device; what a device holds is the sum over the
- * slots of processes that are alive.
+ * a slot and writes there how many bytes of each device it holds; the used bytes of a device are
+ * the sum over the slots of processes that are alive.
  *
  * This header belongs to the simulated driver and to the launcher, as record.h does. A change of
- * layout raises the version; readers refuse other versions. Devices are counted as the machine
- * counts them, whatever a process sees (CUDA_VISIBLE_DEVICES).
+ * layout raises the version; readers refuse other versions. Devices have their indices on the
+ * machine, independent of CUDA_VISIBLE_DEVICES.
  *
  * Written under `mutex`, which is robust: a process may be killed at any time. */
 #pragma once
@@ -21,7 +21,7 @@ struct sim_devices_process {
     int32_t pid;                       /* 0: the slot was never used */
     uint64_t start;                    /* of the process, in clock ticks since boot; 0: not known */
     uint64_t used[SPW_DEVICES_MAX];    /* bytes now */
-    uint64_t at_peak[SPW_DEVICES_MAX]; /* bytes when the device held most */
+    uint64_t at_peak[SPW_DEVICES_MAX]; /* bytes at that peak */
 };
 
 struct sim_devices {
@@ -29,7 +29,7 @@ struct sim_devices {
     uint32_t version;
     uint64_t bytes; /* sizeof(struct sim_devices) of the writer */
     pthread_mutex_t mutex;
-    uint64_t peak[SPW_DEVICES_MAX]; /* most that the processes held of a device at a time */
+    uint64_t peak[SPW_DEVICES_MAX]; /* the most bytes of a device that were held at a time */
     uint32_t process_count;         /* slots that are or were in use */
     struct sim_devices_process processes[SIM_DEVICES_PROCESSES];
 };

@@ -25,7 +25,7 @@
 
 struct fault_rule {
     enum sim_fn fn;
-    unsigned long long at; /* the count at which it fails first */
+    unsigned long long at; /* the first call that fails */
     bool onwards;          /* and every later call too */
     CUresult code;
 };
@@ -36,7 +36,7 @@ static struct {
 } covered[SIM_FN_COUNT];
 static struct fault_rule rules[SIM_MAX_RULES];
 static unsigned int rule_count;
-static bool rule_exists[SIM_FN_COUNT]; /* keeps the usual call free of a search */
+static bool rule_exists[SIM_FN_COUNT]; /* spares most calls a search */
 
 static const char prefix[] = "spillway sim: ";
 static int log_fd = -1;
@@ -47,7 +47,7 @@ static bool started;
  * be shared. */
 static _Thread_local char note_text[768];
 
-/* When it began, in virtual time. */
+/* The start of that call, in virtual time. */
 static _Thread_local uint64_t call_began;
 
 static bool find_function(const char *name, size_t length, enum sim_fn *ret_fn)

@@ -1,5 +1,5 @@
-/* For the simulated NCCL: what NCCL would hold on a card for its communicators, which is recorded
- * for the verdict, and the ranks that do not run. */
+/* For the simulated NCCL: records, for the verdict, the memory that NCCL's communicators would take
+ * on a card, and returns the number of ranks (SPILLWAY_SIM_WORLD). */
 #include "gpu/communicator.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/device.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Deeper than any program that pops what it pushes. */
+/* No program that pops its contexts pushes so many. */
 #define SIM_STACK_DEPTH 256
 
 static CUcontext contexts;

@@ -35,7 +35,7 @@ struct CUctx_st {
     struct sim_work_context *work; /* set by sim_work_create() */
 };
 
-/* The calling thread's current context, or NULL. It may have been destroyed by another thread. */
+/* The calling thread's current context, or NULL. Another thread may have destroyed it. */
 CUcontext sim_ctx_current(void);
 
 /* The current context of a thread that needs one: CUDA_ERROR_INVALID_CONTEXT without,
@@ -46,7 +46,7 @@ CUresult sim_ctx_require(CUcontext *ret_ctx);
 bool sim_ctx_is_live(CUcontext ctx);
 
 /* Makes `code` the sticky error of the context, unless it has one, as a fault on a real device
- * does. The scheduler drops the context's queued work. */
+ * does. The scheduler then drops the context's queued work. */
 void sim_ctx_fail(CUcontext ctx, CUresult code);
 
 /* Makes `code` the sticky error of every live context on the devices of a set, a bit per
@@ -63,12 +63,12 @@ CUcontext sim_ctx_new(struct sim_device *device);
 /* Makes the context live, with a new id and the defaults of a fresh one. */
 void sim_ctx_reset(CUcontext ctx, unsigned int flags);
 
-/* The calling thread's stack. Push: CUDA_ERROR_OUT_OF_MEMORY when it is too deep. Pop gives NULL
- * when it is empty. Set replaces the top; NULL pops. */
+/* The calling thread's stack. Push returns CUDA_ERROR_OUT_OF_MEMORY if the stack is full. Pop
+ * returns NULL if it is empty. Set replaces the top, and pops for NULL. */
 CUresult sim_ctx_push(CUcontext ctx);
 CUcontext sim_ctx_pop(void);
 CUresult sim_ctx_set(CUcontext ctx);
 
-/* A number for the calling thread that no other thread ever has, not even after it has ended. For
- * per-thread streams and thread capture modes. May be called without the lock. */
+/* A number of the calling thread, for per-thread streams and thread capture modes. It is never used
+ * for another thread, even after this thread has ended. May be called without the lock. */
 uint64_t sim_thread_id(void);

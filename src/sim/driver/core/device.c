@@ -25,7 +25,7 @@ static size_t total_bytes(const struct spw_gpu_profile *profile, const struct si
     return wanted != 0 ? wanted : own;
 }
 
-/* The machine's device of that index, whether the process sees it or not; NULL if it has none. */
+/* The machine's device of that index, visible to the process or not; NULL if there is none. */
 static struct sim_device *machine_device(int index)
 {
     const struct sim_options *options = sim_options();
@@ -43,7 +43,7 @@ static struct sim_device *machine_device(int index)
     return device;
 }
 
-/* Says so if torchrun has started more ranks here than there are devices. */
+/* Warns if torchrun has started more ranks here than there are devices. */
 static void compare_with_ranks(void)
 {
     static bool said;

@@ -1,4 +1,4 @@
-/* Simulated devices: which there are and their state. Memory is charged to them through budget.h.
+/* The simulated devices and their state. Memory is charged to them through budget.h.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -18,20 +18,20 @@ struct sim_device {
     int ordinal; /* as the process counts devices: CUDA_VISIBLE_DEVICES */
     int index;   /* as the machine does */
     const struct spw_gpu_profile *profile;
-    size_t total_bytes;    /* what cuMemGetInfo and cuDeviceTotalMem report */
+    size_t total_bytes;    /* as cuMemGetInfo and cuDeviceTotalMem report it */
     size_t used_bytes;     /* charged so far; free = total - used */
-    size_t own_bytes;      /* by the driver itself; of used_bytes, what goes beyond the overhead */
+    size_t own_bytes;      /* charged as SIM_USE_OWN; used_bytes has the part beyond the overhead */
     size_t overhead_bytes; /* SPILLWAY_SIM_OVERHEAD: charged while there is a context */
     unsigned int contexts;
-    CUcontext primary; /* NULL until it was retained once, then always the same */
+    CUcontext primary; /* NULL before the first retain, then always the same */
     unsigned int primary_refs;
     unsigned int primary_flags; /* cuDevicePrimaryCtxSetFlags; survives the context */
     CUmemoryPool default_pool;  /* created at first use, lives as long as the process */
     CUmemoryPool current_pool;  /* cuDeviceSetMemPool; NULL: the default one */
 };
 
-/* Number of devices that the process sees: SPILLWAY_SIM_DEVICES, less what CUDA_VISIBLE_DEVICES
- * hides when this is asked first. */
+/* Number of devices that the process sees: SPILLWAY_SIM_DEVICES without the devices that
+ * CUDA_VISIBLE_DEVICES hides at the first call. */
 int sim_device_count(void);
 
 /* The device of an ordinal, or NULL if there is none. */

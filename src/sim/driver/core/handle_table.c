@@ -8,7 +8,7 @@
 #define FIRST_SLAB_SLOTS 64
 #define SLABS_MAX        24
 
-/* One handle. Aligned like anything malloc returns, so it cannot be taken for a small constant such
+/* One handle. Its address is aligned like that of malloc, so it never equals a small constant such
  * as CU_STREAM_LEGACY. */
 struct slot {
     void *object;      /* NULL: free */

@@ -1,8 +1,8 @@
 /* Handles of streams, events, modules, graphs: opaque, checked, and recycled.
  *
- * A handle is the address of a slot that never goes away, so that any value a program passes can be
- * looked up safely. The slot destroyed last is given out first: a program that keeps using a dead
- * handle soon talks to somebody else's object, as happens with a real driver.
+ * A handle is the address of a slot that is never freed, so the lookup of any value is safe. The
+ * slot destroyed last is reused first: a program that uses a destroyed handle soon reaches another
+ * object, as with a real driver.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

@@ -107,7 +107,7 @@ struct sim_segment *sim_heap_give(struct sim_heap *heap, uint64_t start, uint64_
     if (below == NULL) {
         below = new_range(0, 0);
         if (below == NULL) {
-            return segment; /* out of host memory: the piece is free but not to be had again */
+            return segment; /* out of host memory: the piece is lost */
         }
     }
     below->start = start;

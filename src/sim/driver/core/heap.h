@@ -1,8 +1,8 @@
 /* A heap of addresses: cuts pieces from segments and takes them back.
  *
- * Free space is one map of disjoint ranges that merge with free neighbours, but never across the
- * border of a segment, so that a segment that is all free can be given back. Nothing is known of
- * what the addresses are for.
+ * Free space is one map of disjoint ranges. Free neighbours merge, but never across the border of a
+ * segment, so that an unused segment can be given back. The purpose of the addresses does not
+ * matter.
  *
  * Locking: none of its own; the simulator's lock is held by all users. */
 #pragma once
@@ -22,14 +22,14 @@ struct sim_segment {
 struct sim_heap {
     struct sim_rangemap segments;
     struct sim_rangemap free;
-    bool next_fit; /* look behind the last piece first, so that addresses are reused late */
+    bool next_fit; /* search first behind the last piece: addresses are reused late */
     uint64_t cursor;
 };
 
 /* Adds free space, a segment of its own. NULL if host memory is out. */
 struct sim_segment *sim_heap_add(struct sim_heap *heap, uint64_t start, uint64_t size, void *owner);
 
-/* Removes a segment of which nothing is used. */
+/* Removes an unused segment. */
 void sim_heap_remove(struct sim_heap *heap, struct sim_segment *segment);
 
 /* Takes `size` bytes; 0 if no free range has as many. */

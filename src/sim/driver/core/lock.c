@@ -2,8 +2,9 @@
 
 #include <pthread.h>
 
-/* A thread that waits for the lock holds the gate, so one that has just released the lock cannot
- * take it again before. Without it a thread that calls the driver in a loop starves the others. */
+/* A thread that waits for the lock holds the gate, so a thread that has just released the lock
+ * cannot overtake it. Without the gate, a thread that calls the driver in a loop starves the
+ * others. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;

@@ -1,8 +1,8 @@
 /* The simulator's lock: one mutex for everything.
  *
- * Every exported function takes it on entry (api/entry.h), so internal functions run with it held
- * unless their declaration says otherwise. A function that has to wait for another thread calls
- * sim_wait_progress(), which releases the lock while it waits. */
+ * Every exported function takes it on entry (api/entry.h). Internal functions run with the lock
+ * held unless their declaration states otherwise. A function that has to wait for another thread
+ * calls sim_wait_progress(), which releases the lock while it waits. */
 #pragma once
 
 /* Takes and releases the lock. Entry points do this; the simulator's own threads and the functions

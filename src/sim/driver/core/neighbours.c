@@ -19,7 +19,7 @@
 enum { WAIT_S = 2 };
 
 static struct sim_devices *file;         /* NULL: this process is alone */
-static struct sim_devices_process *mine; /* NULL: no slot, as it only looks, or there was none */
+static struct sim_devices_process *mine; /* NULL: it only reads, or no slot was free */
 static bool tried;
 
 /* ---- the file ---- */
@@ -38,8 +38,9 @@ static void begin(struct sim_devices *devices)
     devices->magic = SIM_DEVICES_MAGIC;
 }
 
-/* The first process makes the file: the others wait for it at the lock, which ends with a process.
- * All of it is allocated at once: a full file system must show here, not as SIGBUS later. */
+/* The first process initialises the file under a file lock, which ends with the process; the others
+ * wait for that lock. The whole file is allocated at once: a full file system must show here, not
+ * as SIGBUS later. */
 static struct sim_devices *map(int fd)
 {
     struct sim_devices *devices = MAP_FAILED;
@@ -83,7 +84,7 @@ static void attach(void)
     }
 }
 
-/* True when the lock is held now, else its holder does not give it back. */
+/* True if the lock is held now. False if its holder does not release it. */
 static bool lock(void)
 {
     struct timespec until;
@@ -119,7 +120,7 @@ static bool is_alive(const struct sim_devices_process *process)
            (process->start == 0 || start == process->start);
 }
 
-/* A program that was started with exec gets the slot of the one before it. */
+/* A program after exec gets the slot of its predecessor: pid and start time are the same. */
 static struct sim_devices_process *slot_of(int32_t pid, uint64_t start)
 {
     for (uint32_t i = 0; i < file->process_count; i++) {
@@ -169,7 +170,8 @@ void sim_neighbours_forget(void)
 
 /* ---- sums ---- */
 
-/* Bytes of the others. With `check`, what those that have ended held is taken away first. */
+/* Bytes of the other processes. `check`: the slots of processes that have ended are emptied first.
+ */
 static uint64_t sum_of_others(int index, bool check)
 {
     uint64_t bytes = 0;

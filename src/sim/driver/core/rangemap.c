@@ -28,7 +28,7 @@ static uint32_t priority_of(uint64_t start)
     return (uint32_t)(x >> 32);
 }
 
-/* Splits a tree into the ranges that start below `start` and the others. */
+/* Splits a tree into the ranges that start below `start` and the rest. */
 static void split(struct sim_range *tree, uint64_t start, struct sim_range **ret_below,
                   struct sim_range **ret_rest)
 {
@@ -47,7 +47,7 @@ static void split(struct sim_range *tree, uint64_t start, struct sim_range **ret
     update(tree);
 }
 
-/* Joins two trees of which all ranges of `below` come before those of `above`. */
+/* Joins two trees; all ranges of `below` must precede those of `above`. */
 static struct sim_range *join(struct sim_range *below, struct sim_range *above)
 {
     if (below == NULL) {

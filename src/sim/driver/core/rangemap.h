@@ -1,8 +1,8 @@
 /* Sorted map of disjoint address ranges, O(log n): find by address, walk in order, first fit.
  *
- * The nodes are embedded in what they describe; the map allocates nothing and owns nothing. It is a
- * treap whose nodes also know the largest range below them, which makes "the lowest range of at
- * least this size" a descent.
+ * The nodes are embedded in the caller's objects; the map allocates nothing and owns nothing. It is
+ * a treap whose nodes also have the largest size of their subtree, so that the lowest range of at
+ * least a given size is found in one descent.
  *
  * Locking: none of its own; the simulator's lock is held by all users. */
 #pragma once
@@ -16,7 +16,7 @@ struct sim_range {
     struct sim_range *left;
     struct sim_range *right;
     uint64_t largest;  /* of this node and all below */
-    uint32_t priority; /* heap order: no child's is higher */
+    uint32_t priority; /* heap order: no child has a higher one */
 };
 
 struct sim_rangemap {

@@ -25,9 +25,9 @@
 
 /* Facts about the call in progress. */
 struct call {
-    int asked_of; /* ordinal, or NOBODY or THE_HOST */
+    int asked_of; /* device ordinal, NOBODY or THE_HOST */
     size_t asked_bytes;
-    int lacking; /* the same of what was lacking, of the last attempt */
+    int lacking; /* of the last attempt: lacking memory, values as above */
     size_t lacking_bytes;
     size_t missing_bytes;
 };
@@ -52,7 +52,7 @@ static void raise_peak(uint64_t *peak, uint64_t value)
 
 /* ---- the mapping ---- */
 
-static char path[PATH_MAX]; /* of its file; "": there is none */
+static char path[PATH_MAX]; /* of the record's file; "": there is none */
 
 static int open_record(const char *folder)
 {
@@ -69,7 +69,7 @@ static int open_record(const char *folder)
     return -1;
 }
 
-/* Allocated at once: a full file system must show here, not as SIGBUS later. */
+/* The whole file is allocated at once: a full file system must show here, not as SIGBUS later. */
 static struct sim_record *map_record(int fd)
 {
     void *address = MAP_FAILED;
@@ -93,7 +93,7 @@ static void read_command(void)
     record->command_bytes = length > 0 ? (uint32_t)length : 0;
 }
 
-/* A link has room for the reason where a file has none. */
+/* The reason is a link, because a full file system may have room for a link but not for a file. */
 void sim_run_record_fail(const char *why)
 {
     char link[PATH_MAX + 16];
@@ -131,7 +131,7 @@ void sim_run_record_start(void)
         close(fd);
     }
     if (mapped == NULL) {
-        if (err != ENOENT) { /* else the run has ended, and nobody waits for its verdict */
+        if (err != ENOENT) { /* ENOENT: the run has ended, without a verdict */
             fail(err);
         }
         return;
@@ -147,7 +147,7 @@ void sim_run_record_start(void)
         record->devices[i].total_bytes = sim_device_get(i)->total_bytes;
     }
     read_command();
-    record->magic = SIM_RECORD_MAGIC; /* last: now it can be read */
+    record->magic = SIM_RECORD_MAGIC; /* last: the record is now valid */
 }
 
 void sim_run_record_runtime(const char *file)
@@ -187,7 +187,7 @@ void sim_run_record_lacked(const struct sim_device *device, size_t bytes, size_t
     call.missing_bytes = missing;
 }
 
-/* The device in whose record a refusal goes. */
+/* The device whose record gets a refusal. */
 static int refusing_device(void)
 {
     CUcontext ctx = sim_ctx_current();
@@ -211,7 +211,7 @@ static int thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
-/* Counts a refusal; one of the same request as the last is its repetition. */
+/* Counts a refusal. It is a repetition if the last refusal was of the same request. */
 static void count_refusal(struct sim_record_device *device, enum sim_record_kind kind,
                           const struct sim_record_refusal *refusal)
 {
@@ -250,8 +250,8 @@ static void note_refusal(enum sim_fn fn)
     count_refusal(device, kind_of(fn), &refusal);
 }
 
-/* True if the call in progress, which succeeds, repeats the refused one: it asks for as much memory
- * or, if its size is not known, is the next such call of the same thread. */
+/* True if the successful call in progress repeats the refused call: the same function, with at
+ * least as many bytes. Without a size, it is the next such call of the same thread. */
 static bool overcomes(const struct sim_record_refusal *refusal, enum sim_fn fn)
 {
     if (refusal->overcome || strcmp(refusal->api, sim_fn_names[fn]) != 0) {

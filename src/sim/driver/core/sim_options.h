@@ -14,13 +14,12 @@
 /* Sizes that are kept as struct spw_option_value may be shares: spw_option_bytes() resolves them.
  */
 struct sim_options {
-    struct spw_option_value memory; /* SPILLWAY_SIM_MEMORY of each device, or a share of what the
-                                     * profile says; 0: that */
+    struct spw_option_value memory; /* SPILLWAY_SIM_MEMORY of each device, or a share of the
+                                     * profile's memory; 0: all of it */
     const char *profile;            /* SPILLWAY_SIM_PROFILE */
-    bool overhead;                  /* SPILLWAY_SIM_OVERHEAD: devices hold what a card does */
+    bool overhead;                  /* SPILLWAY_SIM_OVERHEAD: charge the overhead of a card */
     unsigned int devices;           /* SPILLWAY_SIM_DEVICES */
-    unsigned int world; /* SPILLWAY_SIM_WORLD: ranks of the job, of which only this one runs; 0: all
-                         * run */
+    unsigned int world; /* SPILLWAY_SIM_WORLD: ranks of a job that runs only this one; 0: all run */
     struct spw_option_value host_memory; /* SPILLWAY_SIM_HOST_MEMORY: limit of page-locked and
                                           * host-located memory, or a share of the machine's */
     unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */
@@ -36,11 +35,10 @@ struct sim_options {
                                           * adjacent whole mappings; CHUNK, exactly one */
     enum spw_per set_access;             /* SPILLWAY_SIM_SETACCESS */
     bool unmap_waits;           /* SPILLWAY_SIM_UNMAP_WAITS: cuMemUnmap waits for queued work */
-    bool free_syncs;            /* SPILLWAY_SIM_FREE_SYNC: cuMemFree does */
+    bool free_syncs;            /* SPILLWAY_SIM_FREE_SYNC: cuMemFree waits for it */
     bool vmm_unsafe;            /* SPILLWAY_SIM_CAPTURE_VMM=unsafe: VMM calls break another
                                  * thread's global-mode capture, as cuMemAlloc does */
-    bool regrant_unsafe;        /* SPILLWAY_SIM_REGRANT: access that is given again faults work in
-                                 * the queue */
+    bool regrant_unsafe;        /* SPILLWAY_SIM_REGRANT: setting access again faults queued work */
     enum spw_crossing crossing; /* SPILLWAY_SIM_CROSSING: copies and memsets that cross from device
                                  * to host memory */
     enum spw_reach reach;       /* SPILLWAY_SIM_REACH: memory that copies between devices reach */
@@ -54,10 +52,10 @@ struct sim_options {
     uint64_t va_max_bytes;      /* SPILLWAY_SIM_VA_MAX: limit of the address space that is
                                  * reserved in the process; mappings beyond it are in the
                                  * tables only; 0: none */
-    uint64_t map_max;           /* SPILLWAY_SIM_MAP_MAX: limit of kernel mappings; 0: from
-                                 * vm.max_map_count, less a reserve for the program */
+    uint64_t map_max; /* SPILLWAY_SIM_MAP_MAX: limit of kernel mappings; 0: vm.max_map_count less a
+                       * reserve for the program */
     struct spw_option_value payload; /* SPILLWAY_SIM_PAYLOAD: limit of host memory for the content
-                                      * of simulated memory, or a share of what is available */
+                                      * of simulated memory, or a share of the available memory */
 };
 
 /* The options. Never NULL. Needs no lock. */

@@ -5,9 +5,9 @@
 #include "sim/driver/core/calls.h"
 #include "sim/driver/core/sim_options.h"
 
-static uint64_t launches; /* since the last read */
-static uint64_t distance; /* that many before it */
-static uint64_t reads;    /* in a row */
+static uint64_t launches; /* launches since the last read */
+static uint64_t distance; /* launches between the last two reads */
+static uint64_t reads;    /* reads in a row with equal distances */
 
 void sim_spin_launched(void)
 {

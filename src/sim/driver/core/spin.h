@@ -1,8 +1,8 @@
 /* Finds a program that waits without end for a result that the simulator does not compute.
  *
- * Such a loop launches the same kernels each time, reads a result, and brings nothing new to the
- * device: SPILLWAY_SIM_SPIN reads in a row, with as many launches between them and without a copy
- * to the device, are taken for one.
+ * Such a loop launches the same kernels each time, reads a result, and copies nothing to the
+ * device. It is detected by SPILLWAY_SIM_SPIN reads in a row, with equal numbers of launches in
+ * between and no copy to the device.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -15,5 +15,5 @@ void sim_spin_launched(void);
 void sim_spin_fed(void);
 void sim_spin_read(void);
 
-/* True if the program waits without end; says so once. */
+/* True if the program waits without end. Warns once. */
 bool sim_spin_is_endless(void);

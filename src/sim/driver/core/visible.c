@@ -9,7 +9,7 @@
 
 enum { NO_DEVICE = -1 };
 
-/* The first byte tells devices apart, so that short forms work. */
+/* Devices differ in the first byte, so that short forms of a UUID work. */
 void sim_uuid_of(int index, unsigned char ret_uuid[16])
 {
     memcpy(ret_uuid, "?spillway-sim-gp", 16);
@@ -29,7 +29,7 @@ void sim_uuid_text(int index, char ret_text[SIM_UUID_TEXT])
     }
 }
 
-/* The device whose UUID begins with `length` bytes of text, if it is the only one. */
+/* The only device whose UUID begins with `length` bytes of text; NO_DEVICE for none or several. */
 static int find_uuid(const char *text, size_t length, int count)
 {
     char uuid[SIM_UUID_TEXT];

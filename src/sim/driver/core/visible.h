@@ -1,10 +1,10 @@
-/* CUDA_VISIBLE_DEVICES: which of the machine's devices a process sees, and in which order.
+/* CUDA_VISIBLE_DEVICES: the machine's devices that a process sees, and their order.
  *
- * As the CUDA programming guide describes it: indices, or UUIDs (GPU-a0737069-..., or enough of one
- * to tell the device from the others), separated by commas; the list ends before the first entry
- * that is no device. Where the guide is silent, this follows what PyTorch expects of the driver: an
- * index is the number an entry begins with, indices and UUIDs do not mix, and a device that is
- * named twice makes the list empty. No locking, no allocation. */
+ * The format follows the CUDA programming guide: indices, or UUIDs (GPU-a0737069-..., or a unique
+ * beginning of one), separated by commas; the list ends before the first entry that is no device.
+ * Where the guide is silent, this follows what PyTorch expects of the driver: an index is the
+ * number an entry begins with, indices and UUIDs do not mix, and a device that is named twice makes
+ * the list empty. No locking, no allocation. */
 #pragma once
 
 #include <stddef.h>
@@ -16,6 +16,7 @@
 void sim_uuid_of(int index, unsigned char ret_uuid[16]);
 void sim_uuid_text(int index, char ret_text[SIM_UUID_TEXT]);
 
-/* The indices of the devices that `list` (NULL: not set) makes visible of `count`, in order; how
- * many there are. `ret_indices` has room for `count`. */
+/* Writes the indices of the devices that `list` makes visible, in order, and returns their number.
+ * NULL: the variable is not set, and all `count` devices are visible. `ret_indices` has room for
+ * `count`. */
 int sim_visible_devices(const char *list, int count, int *ret_indices);
