@@ -1,8 +1,8 @@
 /* Allocation of blocks of device memory outside of pools.
  *
- * From 2 MiB on, a block is a region of its own; smaller ones are cut, in multiples of 512 bytes,
- * from slabs of one granule, as the real driver packs small allocations into 2 MiB pages. A slab is
- * given back when it is empty.
+ * A block of 2 MiB or more is a region of its own. Smaller blocks are cut, in multiples of 512
+ * bytes, from slabs of one granule, as the real driver packs small allocations into 2 MiB pages. An
+ * empty slab is given back.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -37,7 +37,7 @@ void sim_alloc_destroy(struct sim_block *block);
 /* Frees a block of kind HOST with its memory, or forgets one of kind REGISTERED. */
 void sim_alloc_destroy_pinned(struct sim_block *block);
 
-/* Unmaps and forgets a block of kind IPC, however often it was opened. */
+/* Unmaps and forgets a block of kind IPC, regardless of its number of opens. */
 void sim_alloc_destroy_ipc(struct sim_block *block);
 
 /* Device memory that belongs to the driver itself: modules' globals and the allocations of a
@@ -46,6 +46,7 @@ void sim_alloc_destroy_ipc(struct sim_block *block);
 CUresult sim_mem_driver_alloc(struct sim_device *device, size_t size, CUdeviceptr *ret_address);
 void sim_mem_driver_free(CUdeviceptr address);
 
-/* Frees the memory that goes with a context (cuda.h, cuCtxDestroy): blocks of cuMemAlloc,
- * cuMemAllocHost, cuMemAllocManaged and their like. Memory of cuMemCreate and of pools stays. */
+/* Frees the memory that a context owns (cuda.h, cuCtxDestroy): blocks of cuMemAlloc,
+ * cuMemAllocHost, cuMemAllocManaged and similar functions. Memory of cuMemCreate and of pools
+ * stays. */
 void sim_mem_ctx_release(CUcontext ctx);

@@ -14,17 +14,17 @@
 #include "sim/driver/core/device.h"
 #include "sim/driver/core/run_record.h"
 
-/* The file is as long as tmpfs allows with room to spare: only offsets, not bytes, are used up. */
+/* The size of the file, within the limit of tmpfs. It uses up offsets, not bytes. */
 #define FILE_BYTES (UINT64_C(1) << 62)
 #define FRESH_FIRST                                                                                \
-    (UINT64_C(1) << 61) /* above it, offsets for extents that cannot lie as wanted */
+    (UINT64_C(1) << 61) /* offsets from here on: for extents whose wanted place is taken */
 
 #define PAGE             ((size_t)4096)
 #define WINDOW_BYTES     ((size_t)64 << 20)
 #define WINDOW_COUNT     512
 #define ISOLATED_WINDOWS 16
 
-/* From this size on it pays to ask the file where its holes are, and to look for zeros. */
+/* From this size on, the file's holes are looked up, and zeros are searched for. */
 #define SPARSE_BYTES ((size_t)64 << 10)
 
 struct window {
@@ -39,7 +39,7 @@ struct sim_backing {
     uint64_t fresh;            /* the next offset never used */
     unsigned int window_count; /* a power of two */
     struct window *windows;    /* direct-mapped by offset */
-    struct sim_backing *next;  /* of all */
+    struct sim_backing *next;  /* list of all */
 };
 
 static struct sim_backing *backings;
@@ -179,7 +179,8 @@ int sim_extent_fd(const struct sim_extent *extent)
     return extent->backing->fd;
 }
 
-/* The address of a byte of the file, and how many follow it there; NULL if it cannot be mapped. */
+/* The address of a byte of the file, and the number of bytes mapped from there on; NULL if it
+ * cannot be mapped. */
 static char *window_at(const struct sim_backing *backing, uint64_t offset, size_t *ret_size)
 {
     uint64_t number = offset / WINDOW_BYTES;
@@ -204,7 +205,7 @@ static char *window_at(const struct sim_backing *backing, uint64_t offset, size_
     return window->address + (offset - start);
 }
 
-/* Reads every byte. Not through a window: there a hole that is only read takes memory too. */
+/* Reads every byte, with pread: reading a hole through a window would allocate memory. */
 static void read_bytes(const struct sim_backing *backing, uint64_t offset, char *dst, size_t size)
 {
     while (size > 0) {
@@ -254,7 +255,7 @@ static bool next_data(const struct sim_backing *backing, uint64_t offset, uint64
     off_t stop;
 
     if (start < 0 && errno != ENXIO) {
-        *ret_start = offset; /* holes cannot be told: all of it counts as data */
+        *ret_start = offset; /* no holes are reported: the whole range counts as data */
         *ret_end = end;
         return true;
     }
@@ -328,7 +329,7 @@ static void zero_bytes(const struct sim_backing *backing, uint64_t offset, size_
     }
 }
 
-/* Makes pages zero: a hole, or zeros where the system refuses to make one. */
+/* Makes pages zero: punches a hole, or writes zeros if the system refuses. */
 static void clear(const struct sim_backing *backing, uint64_t offset, uint64_t size)
 {
     if (fallocate(backing->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
@@ -427,7 +428,7 @@ void sim_extent_fill(struct sim_extent *extent, uint64_t at, uint32_t pattern, u
     }
 }
 
-/* Copies bytes that are data, through a buffer. */
+/* Copies bytes of data through a buffer. */
 static void copy_bytes(const struct sim_backing *dst, uint64_t to, const struct sim_backing *src,
                        uint64_t from, size_t size)
 {

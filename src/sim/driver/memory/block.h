@@ -32,36 +32,36 @@ enum sim_block_kind {
 struct sim_block {
     struct sim_range range; /* of device kinds rounded up to SIM_BLOCK_ALIGN */
     enum sim_block_kind kind;
-    uint64_t size;         /* what was asked for */
+    uint64_t size;         /* as requested */
     uint64_t span;         /* bytes taken from a region or a heap; of host kinds: charged */
     unsigned long long id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
     struct sim_device *device;
-    CUcontext ctx;                  /* it was allocated in; NULL: belongs to no context */
+    CUcontext ctx;                  /* owner; NULL: no context owns it */
     struct sim_mapping *region;     /* ALLOC and DRIVER: its own region, NULL if in a slab; IPC: its
                                      * mapping */
     CUmemoryPool pool;              /* POOL */
-    struct sim_queued_free *queued; /* POOL: its free is queued: valid for earlier work only */
+    struct sim_queued_free *queued; /* POOL: its queued free; valid for earlier work only */
     bool freeing;                   /* ALLOC, MANAGED: a stream-ordered free is queued */
     unsigned int flags; /* host kinds: as given to cuMemHostAlloc or cuMemHostRegister */
-    unsigned int opens; /* IPC: how often it was opened */
-    int ipc_pid;        /* IPC: the process it is of, and its id there */
+    unsigned int opens; /* IPC: number of opens */
+    int ipc_pid;        /* IPC: the exporting process, and its id there */
     uint64_t ipc_id;
     bool sync_memops; /* cuPointerSetAttribute */
 };
 
-/* Adds a block of which `range` bytes are valid and `size` were asked for; nothing else may be
- * there. NULL if host memory is out. */
+/* Adds a block of `range` valid bytes, for a request of `size`; the range must be free. NULL if
+ * host memory is out. */
 struct sim_block *sim_block_new(enum sim_block_kind kind, uint64_t start, uint64_t range,
                                 uint64_t size);
 
-/* Takes it out and frees it. */
+/* Removes the block and frees it. */
 void sim_block_delete(struct sim_block *block);
 
 /* Moves the start of the block up by `bytes`, less than its range. */
 void sim_block_shrink(struct sim_block *block, uint64_t bytes);
 
-/* The block that contains the address, or NULL; that or the next one above. Blocks whose free is
- * queued are found too. */
+/* The block that contains the address, or NULL. sim_block_from(): that block or the next one above.
+ * Both also find blocks whose free is queued. */
 struct sim_block *sim_block_find(uint64_t address);
 struct sim_block *sim_block_from(uint64_t address);
 

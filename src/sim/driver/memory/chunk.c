@@ -18,7 +18,7 @@ struct label {
 
 struct slot {
     struct sim_chunk *chunk;
-    uint32_t generation; /* makes a stale handle recognisable */
+    uint32_t generation; /* detects stale handles */
     uint32_t next_free;
 };
 
@@ -249,7 +249,7 @@ static bool label_is_valid(const struct label *label)
            sim_device_of_index(label->location_id) != NULL;
 }
 
-/* A chunk of another process: charged there, not here. */
+/* A chunk of another process, which was charged for it. */
 static CUresult adopt(int fd, struct sim_chunk **ret_chunk)
 {
     CUmemAllocationProp prop = {

@@ -1,7 +1,7 @@
-/* Chunks: physical allocations, and the handles of those made by cuMemCreate.
+/* Chunks: physical allocations, and their handles if cuMemCreate made them.
  *
  * A chunk lives while a handle reference or a mapping is left (cuda.h, cuMemRelease). Memory of
- * cuMemAlloc and of pools is chunks too, without handles.
+ * cuMemAlloc and of pools also consists of chunks, without handles.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -26,7 +26,7 @@ struct sim_chunk {
     uint64_t handle;       /* 0: none */
     unsigned int handle_refs;
     bool imported; /* charged where it was created */
-    bool is_held;  /* counted as held by the program: cuMemCreate on a device */
+    bool is_held;  /* counted in held_bytes of the record: cuMemCreate on a device */
     struct sim_mapping *mappings;
     struct sim_extent extent; /* placed at the first mapping */
 };
@@ -35,7 +35,7 @@ struct sim_chunk {
 unsigned long long sim_buffer_id(void);
 
 /* A new chunk, charged to the budget of its location: with one handle reference, or without a
- * handle (then it goes with its last mapping). CUDA_ERROR_OUT_OF_MEMORY. */
+ * handle (its last mapping then frees it). CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_chunk_create(const CUmemAllocationProp *prop, size_t size, bool with_handle,
                           struct sim_chunk **ret_chunk);
 
@@ -43,12 +43,12 @@ CUresult sim_chunk_create(const CUmemAllocationProp *prop, size_t size, bool wit
  * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_chunk_create_on(struct sim_device *device, size_t size, struct sim_chunk **ret_chunk);
 
-/* The chunk behind a descriptor that this driver exported, here or in another process, with one
- * more handle reference; the descriptor stays the caller's. CUDA_ERROR_INVALID_VALUE if it is
- * another. */
+/* The chunk of a descriptor that sim_chunk_export() made in this or another process, with one more
+ * handle reference; the descriptor stays the caller's. CUDA_ERROR_INVALID_VALUE for any other
+ * descriptor. */
 CUresult sim_chunk_import(int fd, struct sim_chunk **ret_chunk);
 
-/* Gives the chunk its place in its backing, if it has none: at offset `wanted` if that is free.
+/* Places the chunk in its backing, if it is not placed yet: at offset `wanted` if that is free.
  * False if the system has no memory file for it. */
 bool sim_chunk_place(struct sim_chunk *chunk, uint64_t wanted);
 
@@ -65,5 +65,6 @@ void sim_chunk_release(struct sim_chunk *chunk);
 /* Frees the chunk if no reference and no mapping is left. */
 void sim_chunk_settle(struct sim_chunk *chunk);
 
-/* A descriptor for another process, or -1. The first time, the content moves to its own file. */
+/* A descriptor for another process, or -1. The first export moves the content to a file of its own.
+ */
 int sim_chunk_export(struct sim_chunk *chunk);

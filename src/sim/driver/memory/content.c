@@ -12,7 +12,7 @@
 #include "sim/driver/memory/payload.h"
 #include "sim/driver/memory/space.h"
 
-/* From this size on it pays to give content back page by page. */
+/* From this size on, zeroed pages are given back to the system. */
 #define DISCARD_BYTES ((size_t)64 << 10)
 #define PAGE          ((uintptr_t)4096)
 
@@ -79,8 +79,8 @@ CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write)
     return CUDA_SUCCESS;
 }
 
-/* Where a stretch of memory is that begins at the address: whether on the host, and its end; false
- * if nothing is there. */
+/* The location (host or device) and the end of the memory that begins at the address; false if
+ * nothing is there. */
 static bool locate(CUdeviceptr address, bool *ret_host, uint64_t *ret_end)
 {
     const struct sim_block *block = sim_block_find(address);
@@ -120,7 +120,7 @@ void sim_mem_locate(CUdeviceptr address, size_t size, uint64_t *ret_device_bytes
 struct piece {
     struct sim_extent *extent; /* NULL: direct */
     uint64_t at;               /* in the extent */
-    char *direct;              /* NULL too: a hole */
+    char *direct;              /* NULL, as `extent`: a hole */
     size_t size;
 };
 
@@ -259,7 +259,7 @@ void sim_mem_discard(CUdeviceptr address, size_t size)
     }
 }
 
-/* True if data may be written. If not, the destination, device memory, was cleared. */
+/* True if data may be written. If not, the destination was cleared. */
 static bool admit(CUdeviceptr dst, size_t size)
 {
     if (sim_space_find(dst) == NULL || sim_payload_admits(dst, size)) {
@@ -291,8 +291,8 @@ void sim_mem_write(CUdeviceptr dst, const void *src, size_t size)
     }
 }
 
-/* True if all of [address, address + size) is host memory that the simulator has mapped itself,
- * private and anonymous. */
+/* True if the simulator mapped all of [address, address + size), as private anonymous host memory.
+ */
 static bool is_own_host(const char *address, size_t size)
 {
     const struct sim_block *block = sim_block_find((uintptr_t)address);
@@ -301,7 +301,7 @@ static bool is_own_host(const char *address, size_t size)
            (uintptr_t)address + size <= sim_range_end(&block->range);
 }
 
-/* Zeros host memory of the simulator's own: whole pages are given back to the system. */
+/* Zeros host memory that the simulator owns: whole pages are given back to the system. */
 static void zero_own_host(char *address, size_t size)
 {
     char *first = address + (-(uintptr_t)address & (PAGE - 1));
@@ -315,8 +315,8 @@ static void zero_own_host(char *address, size_t size)
     memset(last, 0, (size_t)(address + size - last));
 }
 
-/* Memory that no kernel has written takes no host memory, also when it is copied to the host: the
- * page-locked destination stays as empty as the source. */
+/* Holes of the source become zero pages of the destination if the simulator owns it, so untouched
+ * memory takes no host memory when it is copied to the host. */
 static void read_to_host(char *dst, const struct piece *src, size_t size)
 {
     uint64_t at = src->at;

@@ -19,7 +19,7 @@ static void drop(struct sim_known *known, struct sim_range *range)
     free(range);
 }
 
-/* Takes out [start, end), and returns the bounds of what was left or right of it without a gap. */
+/* Removes all known ranges that overlap or touch [start, end), and returns their bounds. */
 static void take_out(struct sim_known *known, uint64_t start, uint64_t end, uint64_t *ret_first,
                      uint64_t *ret_last)
 {

@@ -1,9 +1,8 @@
-/* Which content of simulated memory is known: what the same program would have there on a GPU.
+/* Known content of simulated memory: the same program would have it there on a GPU.
  *
- * Content is known that a copy from the host, a memset or a computed kernel wrote. Content is not
- * known that a kernel would have written which is not computed, nor that of untouched memory.
- * Copies within and between devices carry this along. Data that the host copies to a device count
- * as known, wherever the host has them from.
+ * Copies from the host, memsets and computed kernels write known content. The results of other
+ * kernels, and untouched memory, are unknown. Copies within and between devices keep the state of
+ * their source. Data that the host copies to a device always count as known.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -27,7 +26,7 @@ bool sim_known_all(const struct sim_known *known, uint64_t at, uint64_t size);
 /* The end of the known stretch that `at` is in; `at` if it is in none. */
 uint64_t sim_known_end(const struct sim_known *known, uint64_t at);
 
-/* Makes a range as known as one of another chunk is. */
+/* Copies the state of a range, known or unknown, from another chunk. */
 void sim_known_copy(struct sim_known *to, uint64_t to_at, const struct sim_known *from,
                     uint64_t from_at, uint64_t size);
 

@@ -10,14 +10,14 @@
 
 static struct sim_rangemap mappings;
 
-/* Kernel mappings that ours cost: see cost_of(). */
+/* Kernel mappings in use: see cost_of(). */
 static size_t kernel_used;
 
-/* Space without mappings in which the kernel's go on: a hole there would be too much. Between two
- * mappings, right above the one and right below the other. */
+/* A range without mappings in the table, but still mapped in the kernel: a hole there would exceed
+ * the limit. It fills the space between two mappings. */
 struct remains {
     struct sim_range range;
-    bool merged; /* the kernel's mapping includes the one above */
+    bool merged; /* the kernel has one mapping for it and the one above */
 };
 
 static struct sim_rangemap all_remains;
@@ -115,7 +115,7 @@ static bool merge(const struct sim_mapping *below, const struct sim_mapping *abo
 }
 
 /* The number of kernel mappings that one mapping adds: one for itself, unless it continues the one
- * below, and one for the unmapped rest of the reservation behind it. */
+ * below, and one for unmapped space of the reservation right behind it. */
 static size_t cost_of(const struct sim_mapping *mapping)
 {
     const struct remains *space = remains_find(mapping->range.start - 1);
@@ -138,7 +138,7 @@ static size_t cost_of(const struct sim_mapping *mapping)
     return cost;
 }
 
-/* The cost of all mappings in a range and of those that touch it. */
+/* The cost of all mappings that overlap or touch a range. */
 static size_t cost_around(uint64_t start, uint64_t end)
 {
     size_t cost = 0;
@@ -171,8 +171,8 @@ static bool kernel_map(uint64_t start, uint64_t end, int prot, const struct sim_
                 (off_t)extent->range.start) != MAP_FAILED;
 }
 
-/* Back to what a reservation is. If the kernel refuses, being out of mappings, the old content
- * stays visible to the process. */
+/* Makes a range inaccessible again, as after the reservation. If the kernel is out of mappings, the
+ * old content stays visible to the process. */
 static void kernel_unmap(uint64_t start, uint64_t end)
 {
     (void)mmap((void *)(uintptr_t)start, (size_t)(end - start), PROT_NONE,
@@ -193,7 +193,8 @@ static bool is_too_much(size_t before, size_t after)
     return after > before && kernel_used - before + after > kernel_limit();
 }
 
-/* The cost of the range is as it was `before`, when all of it was mapped. */
+/* Records a range that stays mapped in the kernel. `before`: its cost when all of it was in the
+ * table. */
 static bool remains_keep(uint64_t start, uint64_t end, size_t before)
 {
     struct remains *space = calloc(1, sizeof(*space));
@@ -208,10 +209,10 @@ static bool remains_keep(uint64_t start, uint64_t end, size_t before)
     return true;
 }
 
-/* Takes a range from the kernel in which the table has nothing mapped any more, with the remains
- * in it. A hole in one kernel mapping makes two of it: at the limit nothing is taken, and the old
- * content stays visible until a mapping beside it goes. False then. `before`: the cost of the range
- * when the kernel's mappings were made. */
+/* Unmaps a range, with the remains in it, from the kernel; it has no mapping in the table any more.
+ * A hole splits a kernel mapping in two. At the limit it therefore unmaps nothing and returns
+ * false: the old content stays visible until a neighbouring mapping is removed. `before`: the cost
+ * of the range when the kernel's mappings were made. */
 static bool withdraw(uint64_t start, uint64_t end, size_t before)
 {
     size_t after;
@@ -226,8 +227,8 @@ static bool withdraw(uint64_t start, uint64_t end, size_t before)
     return true;
 }
 
-/* Takes the remains that stick out of a range, or begin or end beside it, from the kernel. False if
- * not all can be taken. */
+/* Unmaps from the kernel the remains that touch a range or extend beyond it. False if some stay
+ * mapped. */
 static bool withdraw_remains(uint64_t start, uint64_t end)
 {
     const uint64_t beside[] = {start - 1, end};
@@ -246,7 +247,8 @@ static bool withdraw_remains(uint64_t start, uint64_t end)
     return true;
 }
 
-/* One run of neighbours that the kernel can map in one call; `first` is the lowest. */
+/* Applies the access of a run of neighbours that the kernel can map in one call; `first` is the
+ * lowest. */
 static void apply_run(const struct sim_mapping *first, uint64_t end, int prot, bool was_mapped)
 {
     static bool said;
@@ -258,7 +260,7 @@ static void apply_run(const struct sim_mapping *first, uint64_t end, int prot, b
     before = cost_around(from, to);
     set_prot(start, end, prot);
     if (is_free) {
-        remains_forget(start, end); /* what is mapped now takes their place */
+        remains_forget(start, end); /* replaced by the new mapping */
         after = cost_around(from, to);
         if (!is_too_much(before, after) && kernel_map(start, end, prot, &first->chunk->extent)) {
             kernel_used = kernel_used - before + after;

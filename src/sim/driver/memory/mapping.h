@@ -1,10 +1,11 @@
-/* Mappings: which chunk is at which address, and who may access it.
+/* Mappings of chunks at addresses, and the devices that may access them.
  *
- * The table is the truth; the kernel's mappings follow it where they can. A mapping somebody has
- * access to is mmap'ed into the process, so that tests and host-located chunks can be touched; one
- * without access is as unreachable as unmapped space and needs nothing. Neighbours merge in the
- * kernel because their file offsets are neighbours. Near the kernel's limit on mappings, further
- * ones stay in the table only, which is said once, and so do holes that would split one.
+ * The table is authoritative; the kernel's mappings follow it where they can. A mapping with access
+ * for the host or a device is mmap'ed into the process, so that tests, and programs with
+ * host-located chunks, can touch it. A mapping without access is as unreachable as unmapped space
+ * and is not mmap'ed. Neighbours merge in the kernel because their file offsets are neighbours.
+ * Near the kernel's limit on mappings, new mappings, and holes that would split a mapping, stay in
+ * the table only; a warning is printed once.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -34,7 +35,7 @@ struct sim_mapping {
     struct sim_mapping *next; /* of the chunk */
     uint64_t readers;         /* bit per device ordinal */
     uint64_t writers;
-    int host_prot; /* PROT_ bits the host was given by cuMemSetAccess */
+    int host_prot; /* PROT_ bits that cuMemSetAccess gave the host */
     int prot;      /* PROT_ bits of the kernel mapping, 0: there is none */
 };
 
@@ -44,23 +45,24 @@ CUresult sim_mapping_create(struct sim_reservation *reservation, uint64_t addres
                             struct sim_chunk *chunk, enum sim_mapping_kind kind,
                             struct sim_mapping **ret_mapping);
 
-/* Unmaps all mappings that lie in [start, end); none sticks out. Chunks without further reference
+/* Unmaps all mappings in [start, end); none may extend beyond it. Chunks without further reference
  * are freed. */
 void sim_mapping_remove(uint64_t start, uint64_t end);
 
-/* The mapping that contains the address, or NULL; that or the next one above; the one after. */
+/* find: the mapping that contains the address, or NULL. from: that mapping or the next one above.
+ * next: the following mapping. */
 struct sim_mapping *sim_mapping_find(uint64_t address);
 struct sim_mapping *sim_mapping_from(uint64_t address);
 struct sim_mapping *sim_mapping_next(const struct sim_mapping *mapping);
 
-/* True if mappings cover [start, end) completely and none sticks out of it. */
+/* True if whole mappings cover exactly [start, end). */
 bool sim_mapping_fills(uint64_t start, uint64_t end);
 
 /* Makes the kernel's mappings of [start, end) agree with the access in the table. */
 void sim_mapping_apply(uint64_t start, uint64_t end);
 
-/* Before a chunk's backing moves: its mappings do not count any more, since what they cost depends
- * on the backing. Afterwards: makes them anew. */
+/* To be called before, and after, a chunk's content moves to another backing. discount: subtracts
+ * the cost of its mappings, which depends on the backing. refresh: maps them anew. */
 void sim_mapping_discount(struct sim_chunk *chunk);
 void sim_mapping_refresh(struct sim_chunk *chunk);
 

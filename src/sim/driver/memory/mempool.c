@@ -7,14 +7,14 @@
 #include "sim/driver/memory/content.h"
 #include "sim/driver/memory/region.h"
 
-/* Pools of current drivers reserve this much at a time, by observation; cuda.h leaves it open. */
+/* Observed: pools of current drivers reserve memory in multiples of this; cuda.h leaves it open. */
 #define SEGMENT_BYTES ((size_t)32 << 20)
 
 /* A free that its stream has not reached yet. */
 struct sim_queued_free {
     struct sim_queued_free *next;
     struct sim_queued_free **link;
-    struct sim_block *block; /* NULL: reused on the same stream meanwhile */
+    struct sim_block *block; /* NULL: already reused on the same stream */
     CUmemoryPool pool;
     unsigned long long stream; /* its id */
 };
@@ -95,7 +95,7 @@ void sim_mempool_trim(CUmemoryPool pool, uint64_t keep)
     }
 }
 
-/* A destroyed pool is freed with its last block. */
+/* Frees a destroyed pool without blocks. */
 static void settle(CUmemoryPool pool)
 {
     CUmemoryPool *link = &pools;
@@ -146,8 +146,8 @@ static CUresult add_segment(CUmemoryPool pool, size_t size)
     return CUDA_SUCCESS;
 }
 
-/* More memory for the pool: a whole segment or, if that does not fit, just what is needed; then
- * what the pool itself holds without use is given up for it. */
+/* Adds a segment to the pool, rounded up to SEGMENT_BYTES or, if that does not fit, to granules. If
+ * neither fits, gives unused segments back and tries again. */
 static CUresult grow(CUmemoryPool pool, size_t span)
 {
     size_t needed = (span + SIM_GRANULE - 1) & ~(SIM_GRANULE - 1);
@@ -183,8 +183,8 @@ static struct sim_block *new_block(CUmemoryPool pool, uint64_t address, size_t s
     return block;
 }
 
-/* Memory whose free is queued on the same stream is safe to use there at once. The block that was
- * freed keeps what is not needed. Returns the address, or 0. */
+/* Takes memory whose free is queued on the same stream: it is safe to use there at once. The freed
+ * block keeps the rest. Returns the address, or 0. */
 static uint64_t reuse_queued(CUmemoryPool pool, size_t span, unsigned long long stream)
 {
     struct sim_queued_free *queued = pool->queued;
@@ -245,7 +245,7 @@ bool sim_mempool_has_queued_frees(CUmemoryPool pool)
     return pool->queued != NULL;
 }
 
-/* The memory of a block can be had again. */
+/* Returns the memory of a block to the pool. */
 static void give(struct sim_block *block)
 {
     CUmemoryPool pool = block->pool;

@@ -1,8 +1,8 @@
 /* Memory pools: stream-ordered allocation.
  *
- * A pool takes regions of at least 32 MiB from the device and cuts blocks from them. A block freed
- * on a stream may be handed out again on that stream at once, and on any other when the free has
- * been executed; until then it stays valid for the work queued before.
+ * A pool takes regions, of 32 MiB at least if they fit, from the device and cuts blocks from them.
+ * A block freed on a stream may be reused on that stream at once, and on any other stream when the
+ * free has been executed. Until then it stays valid for work that was queued before the free.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -24,13 +24,13 @@ struct CUmemPoolHandle_st {
     struct sim_device *device;
     CUmemPoolProps props;
     bool is_default;
-    bool destroyed; /* goes when its last block does */
-    int reuse[3];   /* CU_MEMPOOL_ATTR_REUSE_*: kept; only what needs no dependency is reused */
+    bool destroyed; /* freed with its last block */
+    int reuse[3];   /* CU_MEMPOOL_ATTR_REUSE_*: stored, without effect */
     uint64_t threshold;
     uint64_t reserved, reserved_high; /* bytes in regions */
     uint64_t used, used_high;         /* bytes in live blocks, in multiples of SIM_BLOCK_ALIGN */
     uint64_t readers, writers;        /* bit per device ordinal */
-    size_t blocks;                    /* live ones and those whose free is queued */
+    size_t blocks;                    /* including blocks whose free is queued */
     struct sim_heap heap;
     struct sim_queued_free *queued; /* frees not yet executed, oldest first */
     struct sim_queued_free **queued_end;
@@ -45,14 +45,14 @@ CUmemoryPool sim_mempool_current(struct sim_device *device);
 /* A new pool with the default attributes; NULL if host memory is out. */
 CUmemoryPool sim_mempool_create(struct sim_device *device, const CUmemPoolProps *props);
 
-/* Takes the pool out of use; its memory goes when nothing of it is used any more. */
+/* Marks the pool as destroyed; it is freed with its last block. */
 void sim_mempool_destroy(CUmemoryPool pool);
 
 /* True if `pool` is the handle of a pool that is not destroyed. */
 bool sim_mempool_is_live(CUmemoryPool pool);
 
-/* A block for use on a stream, which is named by its id. CUDA_ERROR_OUT_OF_MEMORY; queued frees may
- * make room later. */
+/* A block for use on the stream of that id. CUDA_ERROR_OUT_OF_MEMORY; queued frees may make room
+ * later. */
 CUresult sim_mempool_alloc(CUmemoryPool pool, size_t size, unsigned long long stream,
                            struct sim_block **ret_block);
 
@@ -62,8 +62,8 @@ bool sim_mempool_has_queued_frees(CUmemoryPool pool);
 /* Frees a block of a pool at once. */
 void sim_mempool_free_now(struct sim_block *block);
 
-/* Frees a block in stream order: from now on only the stream of that id may reuse it, everybody
- * once the free is executed. The caller queues sim_queued_free_execute() on the stream, or cancels.
+/* Frees a block in stream order: the stream of that id may reuse it now, other streams when the
+ * free is executed. The caller queues sim_queued_free_execute() on the stream, or cancels the free.
  * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_mempool_queue_free(struct sim_block *block, unsigned long long stream,
                                 struct sim_queued_free **ret_queued);
@@ -71,17 +71,16 @@ CUresult sim_mempool_queue_free(struct sim_block *block, unsigned long long stre
 /* The stream has reached the free; `queued` is a struct sim_queued_free and is freed. */
 void sim_queued_free_execute(void *queued);
 
-/* Takes the free back: the block is live as before. Only directly after sim_mempool_queue_free().
- */
+/* Cancels the free: the block is live as before. Only directly after sim_mempool_queue_free(). */
 void sim_queued_free_cancel(struct sim_queued_free *queued);
 
 /* Gives unused regions back while at least `keep` bytes remain reserved. */
 void sim_mempool_trim(CUmemoryPool pool, uint64_t keep);
 
-/* Sets who may access the pool's memory, that it has and that it will have. */
+/* Sets the devices that may access the pool's present and future memory. */
 void sim_mempool_set_access(CUmemoryPool pool, uint64_t readers, uint64_t writers);
 
 /* To be called when the host has waited for a stream, an event or a context of the device: pools
- * give back what they hold above their release threshold (cuda.h,
+ * give back unused memory above their release threshold (cuda.h,
  * CU_MEMPOOL_ATTR_RELEASE_THRESHOLD). */
 void sim_mempool_synchronized(struct sim_device *device);

@@ -13,7 +13,7 @@
 #include "sim/driver/memory/backing.h"
 #include "sim/driver/memory/content.h"
 
-/* Smaller ones are never left out. */
+/* Smaller copies and fills always move data. */
 #define LARGE_BYTES ((size_t)1 << 20)
 
 static unsigned long long dropped_bytes;
@@ -40,7 +40,7 @@ static uint64_t read_field(const char *path, const char *field)
 }
 
 /* Bytes that the process's control group (version 2) may still use; UINT64_MAX if it has no limit.
- * Its parents are not looked at. */
+ * Limits of parent groups are ignored. */
 static uint64_t group_available(void)
 {
     FILE *file = fopen("/proc/self/cgroup", "re");

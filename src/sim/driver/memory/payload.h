@@ -1,9 +1,9 @@
 /* The limit on host memory for the content of simulated memory (SPILLWAY_SIM_PAYLOAD).
  *
- * Kernels compute nothing, so nearly all content comes from copies from the host. At the limit,
- * copies and fills of 1 MiB and more move no data: their destination reads as zeros. Smaller ones
- * always move data, so flags, losses and sizes stay right, and copies to the host are never
- * skipped. Data that the host writes directly into mapped memory count too.
+ * Most kernels compute nothing, so nearly all content comes from copies from the host. At the
+ * limit, copies and fills of 1 MiB and more move no data: their destination reads as zeros. Smaller
+ * ones always move data, so flags, losses and sizes stay right. Copies to the host are never
+ * skipped. Data that the host writes directly into mapped memory also count.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

@@ -16,7 +16,7 @@ static void forget(struct sim_range *block)
     free(block);
 }
 
-/* A block that overlaps others has taken their place. */
+/* Adds a block. Blocks that it overlaps are dropped: they must have been freed. */
 static void remember(CUdeviceptr address, size_t bytes)
 {
     struct sim_range *old = sim_rangemap_from(&blocks, address);

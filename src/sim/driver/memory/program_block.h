@@ -1,6 +1,6 @@
-/* The blocks that the program holds, as far as the simulated runtime tells them: those it was given
- * by cudaMalloc() and the like. The driver itself may know chunks only, from which something in
- * front of it cuts the blocks.
+/* Blocks that the program got from cudaMalloc() and similar functions, as the simulated runtime
+ * reports them. The driver may have only larger chunks, which a pool in front of it divides into
+ * blocks.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -10,11 +10,11 @@
 
 #include <cuda.h>
 
-/* The bytes from an address in a block to the end of that block; 0: it is in none. */
+/* The bytes from an address to the end of its block; 0: it is in no block. */
 size_t sim_program_block_rest(CUdeviceptr address);
 
-/* The bytes of the block that an address is in; 0: it is in none. */
+/* The bytes of the block that contains an address; 0: it is in no block. */
 size_t sim_program_block_bytes(CUdeviceptr address);
 
-/* True if the runtime has ever told of a block. */
+/* True if the runtime has ever reported a block. */
 bool sim_program_block_any(void);

@@ -3,8 +3,8 @@
 #include "common/bounds.h"
 #include "sim/driver/core/heap.h"
 
-/* Arenas are larger than the device so that addresses are not reused at once and are not used up by
- * fragmentation. */
+/* Arenas are larger than the device, so that addresses are reused late and fragmentation does not
+ * use them up. */
 #define ARENA_SHARE 4
 #define ARENA_LEAST ((size_t)16 << 30)
 #define ARENA_MOST  ((size_t)4 << 40)

@@ -1,8 +1,7 @@
-/* Regions: mapped device memory of the driver's own, in whole granules.
+/* Regions: mapped device memory that the driver allocates itself, in whole granules.
  *
- * cuMemAlloc and memory pools cut their blocks from regions. Addresses come from arenas, large
- * reservations per device; each region is one chunk in one mapping, so that everything said of
- * mappings holds for it too.
+ * cuMemAlloc and memory pools cut their blocks from regions. Addresses come from arenas, which are
+ * large reservations, at least one for each device. Each region is one chunk in one mapping.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

@@ -19,7 +19,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) & ~(unit - 1);
 }
 
-/* At exactly the hint, if it is free. */
+/* Reserves exactly the range at the hint, if it is free. */
 static uint64_t reserve_at(uint64_t hint, size_t size, size_t alignment)
 {
     void *address;
@@ -39,7 +39,8 @@ static uint64_t reserve_at(uint64_t hint, size_t size, size_t alignment)
     return hint;
 }
 
-/* Anywhere: takes more than needed and gives back what sticks out of the alignment. */
+/* Reserves a range anywhere: takes more than needed and gives back the bytes around the aligned
+ * range. */
 static uint64_t reserve_anywhere(size_t size, size_t alignment)
 {
     size_t total = size + alignment;

@@ -1,9 +1,10 @@
 /* The device address space: reservations.
  *
- * A reservation is address space of the process taken with mmap(PROT_NONE), so that nothing else
- * can be there and every touch faults. Where the system refuses (valgrind, TSan and RLIMIT_AS limit
- * address space; SPILLWAY_SIM_VA_MAX does on request), the addresses are made up above what a
- * process can have: everything works but access by the process itself, which faults in any case.
+ * A reservation is address space of the process, taken with mmap(PROT_NONE): no other mapping can
+ * be there, and every access faults. If the system refuses (valgrind, TSan, RLIMIT_AS and
+ * SPILLWAY_SIM_VA_MAX limit address space), the reservation gets invented addresses beyond the
+ * address space of a process. Everything then works except access by the process itself, which
+ * always faults.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -18,20 +19,20 @@ struct sim_heap;
 
 struct sim_reservation {
     struct sim_range range;
-    uint64_t file_base;     /* backing offset of its first byte, so that neighbours in the one are
-                             * neighbours in the other and their kernel mappings merge */
+    uint64_t file_base;     /* backing offset of its first byte: adjacent addresses have adjacent
+                             * offsets, so that kernel mappings merge */
     bool real;              /* mmap'ed */
-    bool internal;          /* the driver's own, for cuMemAlloc and pools: not cuMemAddressFree's */
-    struct sim_heap *arena; /* internal: the addresses not in use */
+    bool internal;          /* for cuMemAlloc and pools; cuMemAddressFree refuses it */
+    struct sim_heap *arena; /* internal: heap of the free addresses */
     size_t mappings;        /* live mappings inside */
 };
 
 /* Reserves `size` bytes (a multiple of the page size) at a multiple of `alignment` (a power of
- * two), at `hint` if that is possible. NULL if host memory is out. */
+ * two), at `hint` if possible. NULL if host memory is out. */
 struct sim_reservation *sim_space_reserve(size_t size, size_t alignment, uint64_t hint,
                                           bool internal);
 
-/* Ends a reservation in which nothing is mapped. */
+/* Ends a reservation without mappings. */
 void sim_space_free(struct sim_reservation *reservation);
 
 /* The reservation that contains the address, or NULL. */
