@@ -6,12 +6,12 @@
 #include "sim/driver/code/unpack.h"
 
 struct sim_code {
-    struct sim_packed packed; /* to be read still; no data: was read */
-    unsigned char *copy;      /* of what is packed, if it is not the program's */
+    struct sim_packed packed; /* not yet read; no data: already read */
+    unsigned char *copy;      /* of the packed data, if the program may free it */
     struct sim_layouts *layouts;
 };
 
-/* Nothing is left to be read. */
+/* Frees the packed data. */
 static void drop_packed(struct sim_code *code)
 {
     free(code->copy);

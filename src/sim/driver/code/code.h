@@ -1,7 +1,7 @@
 /* The parameters of the kernels of an image, read from its code.
  *
- * A fat binary is read when the first kernel is looked up: one of its cubins is unpacked, the
- * layouts of all its kernels are noted, and the rest is given back.
+ * The first lookup of a kernel reads the fat binary: it unpacks one cubin, stores the layouts of
+ * all its kernels, and frees the rest.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -15,16 +15,16 @@
 
 struct sim_code;
 
-/* The code of a fat binary, as chosen for a device (fatbin.h). Unless it is `kept` until the code
- * is freed, what is needed of it is copied. NULL when there is nothing to read, or host memory is
- * out. */
+/* The code of a fat binary, as chosen for a device (fatbin.h). `kept`: the fat binary stays until
+ * the code is freed; otherwise the chosen cubin is copied. NULL when there is nothing to read, or
+ * host memory is out. */
 struct sim_code *sim_code_of_fatbin(const struct sim_fatbin_choice *choice, bool kept);
 
 /* The code of a cubin, which is read at once. NULL when host memory is out. */
 struct sim_code *sim_code_of_cubin(const struct sim_cubin *cubin);
 
-/* The parameters of a kernel in their order; they stay where they are until the code is freed.
- * NULL: not known. `code` may be NULL. */
+/* The parameters of a kernel, in order; valid until the code is freed. NULL: not known. `code` may
+ * be NULL. */
 const struct sim_param_place *sim_code_params(struct sim_code *code, const char *name,
                                               size_t *ret_count);
 

@@ -7,7 +7,8 @@ static bool is_within(size_t offset, size_t size, size_t whole)
     return offset <= whole && size <= whole - offset;
 }
 
-/* The head of a file that is long enough for one. */
+/* Reads the head of a file, which must be long enough for one. False if it is not that of a cubin.
+ */
 static bool read_head(const void *data, Elf64_Ehdr *ret_head)
 {
     memcpy(ret_head, data, sizeof(*ret_head));
@@ -24,7 +25,7 @@ static Elf64_Shdr section_at(const unsigned char *table, size_t index)
     return section;
 }
 
-/* Raises the size of a file to the end of a part of it; false if there is no such end. */
+/* Raises the size of a file to the end of one part; false if that end overflows. */
 static bool cover(size_t *size, size_t offset, size_t part)
 {
     if (part > SIZE_MAX - offset) {

@@ -18,8 +18,8 @@ struct sim_cubin {
     Elf64_Shdr names;
 };
 
-/* The size of a cubin by what it says itself, for one that comes without a size; 0: it is none.
- * Reads its head and its table of sections. */
+/* The size of a cubin, computed from its head and its table of sections, for a cubin of unknown
+ * size; 0: it is no cubin. */
 size_t sim_cubin_size(const void *data);
 
 /* False if the data are no cubin. */
@@ -28,10 +28,11 @@ bool sim_cubin_open(const void *data, size_t size, struct sim_cubin *ret_cubin);
 /* The head of a section; index < section_count. */
 Elf64_Shdr sim_cubin_section(const struct sim_cubin *cubin, size_t index);
 
-/* The content of a section, which may be unaligned; NULL where it has none, or leaves the file. */
+/* The content of a section, which may be unaligned; NULL if it has none, or lies outside the file.
+ */
 const unsigned char *sim_cubin_content(const struct sim_cubin *cubin, const Elf64_Shdr *section);
 
-/* The text that begins there in a table of texts, or "" where none does. */
+/* The text at an offset of a table of texts, or "" if there is none. */
 const char *sim_cubin_text(const struct sim_cubin *cubin, const Elf64_Shdr *table, size_t offset);
 
 /* The name of a section. */

@@ -7,16 +7,16 @@ enum { KIND_PTX = 1, KIND_CUBIN = 2 };
 enum {
     FLAG_LZ4 = 0x2000,
     FLAG_ZSTD = 0x8000,
-    FLAG_EXACT = 0x100000, /* for this architecture and no later one: sm_90a */
+    FLAG_EXACT = 0x100000, /* for this architecture only: sm_90a */
 };
 
-/* The head of an entry as far as it is known; what follows up to head_bytes is skipped. */
+/* The known part of an entry's head. Its further bytes, up to head_bytes, are skipped. */
 struct entry_head {
     uint16_t kind;
     uint16_t version;
     uint32_t head_bytes;
     uint64_t payload_bytes; /* with padding */
-    uint32_t packed_bytes;  /* without; 0: not compressed */
+    uint32_t packed_bytes;  /* without padding; 0: not compressed */
     uint32_t unknown;
     uint16_t minor;
     uint16_t major;
@@ -41,7 +41,7 @@ static bool is_exact(const struct entry_head *head)
     return (head->flags & FLAG_EXACT) != 0;
 }
 
-/* How well a cubin suits a device; 0: it would not run there. */
+/* The rank of a cubin for a device: higher is better; 0: it cannot run there. */
 static unsigned int rank_of_cubin(const struct entry_head *head, unsigned int arch)
 {
     if (head->arch / 10 != arch / 10 || head->arch > arch ||
@@ -75,7 +75,8 @@ static bool read_packed(const unsigned char *payload, const struct entry_head *h
     return ret_packed->bytes > 0;
 }
 
-/* The entries' part of a container; false if it is none, or longer than what is there. */
+/* The entries of a container; false if the data are no container, or are shorter than its head
+ * requires. */
 static bool find_entries(const void *data, size_t size, const unsigned char **ret_begin,
                          size_t *ret_bytes)
 {
@@ -94,7 +95,7 @@ static bool find_entries(const void *data, size_t size, const unsigned char **re
     return true;
 }
 
-/* What was found so far. */
+/* The state of a search for code. */
 struct search {
     struct sim_fatbin_choice choice;
     unsigned int arch, best; /* of the device; rank of the best cubin */

@@ -1,9 +1,8 @@
-/* Fat binaries: the containers in which nvcc puts the code of a program, once for each
- * architecture.
+/* Fat binaries: nvcc's containers for the code of a program, compiled for several architectures.
  *
- * A container is a head and entries one behind the other, each with a head of its own, of 64 bytes
- * or more, and padded to a multiple of 8 bytes. The layout is taken from public projects that read
- * such containers and was compared with the output of nvcc 13.0. NVIDIA documents only the wrapper
+ * A container is a head and a sequence of entries. Each entry has a head of 64 bytes or more, and
+ * is padded to a multiple of 8 bytes. The layout is taken from public projects that read such
+ * containers and was compared with the output of nvcc 13.0. NVIDIA documents only the wrapper
  * around them (fatbinary_section.h of the toolkit).
  *
  * Offsets and sizes in a container are checked against its size before they are used.
@@ -46,19 +45,20 @@ struct sim_packed {
     enum sim_packing packing;
 };
 
-/* The code of a container for a device. The rules are those of the CUDA programming guide, binary
- * and PTX compatibility: a cubin runs on its own compute capability and on later ones of the same
- * major number, one for a single architecture (sm_90a) nowhere else; PTX is compiled for any later
- * compute capability. A cubin that runs goes before PTX, and the latest of each before the others.
- * Architectures are numbers such as 90 for compute capability 9.0. */
+/* The code of a container for a device, chosen by the CUDA programming guide's rules of binary and
+ * PTX compatibility. A cubin runs on its own compute capability and on later ones of the same major
+ * number; a cubin for a single architecture (sm_90a) runs only there. PTX is compiled for its own
+ * or any later compute capability. A cubin that runs is preferred to PTX, and a later one to an
+ * earlier one. Architectures are numbers such as 90 for compute capability 9.0. */
 struct sim_fatbin_choice {
-    struct sim_packed
-        cubin;           /* to read parameters from: the one that runs, else any; no data: none */
-    bool runs;           /* some code suits the device, or the container's code is unknown */
-    unsigned int binary; /* architecture of the code that runs; 0: unknown */
-    unsigned int ptx;    /* architecture that it was compiled from; 0: unknown */
+    struct sim_packed cubin; /* to read parameters from: it runs, if any cubin does; no data: there
+                              * is no cubin */
+    bool runs;               /* the device can run some code, or the container's code is unknown */
+    unsigned int binary;     /* architecture of the code that runs; 0: unknown */
+    unsigned int ptx;        /* architecture that it was compiled from; 0: unknown */
 };
 
-/* Chooses the code of a container for a device of an architecture. `size`: of the container and
- * what follows; SIZE_MAX if it is not known, then the container's own figure counts. */
+/* Chooses the code of a container for a device of an architecture. `size`: the bytes of the
+ * container and of any data behind it; SIZE_MAX: not known, so the size in the container's head is
+ * used. */
 struct sim_fatbin_choice sim_fatbin_choose(const void *data, size_t size, unsigned int arch);

@@ -5,11 +5,11 @@
 
 #define PREFIX ".nv.info."
 
-/* The first byte of a record is the format of its value: up to two bytes in the record's head, or
- * bytes behind the head, whose number the head has. */
+/* The first byte of a record is the format of its value. The value has up to two bytes in the
+ * record's head; or it follows the head, which has its size. */
 enum format { FORMAT_NONE = 1, FORMAT_BYTE = 2, FORMAT_HALF = 3, FORMAT_SIZED = 4 };
 
-/* The second byte. Parameters of more than 4 KiB in all have the later form. */
+/* The second byte of a record. KPARAM_INFO_V2 is for more than 4 KiB of parameters. */
 enum attribute { KPARAM_INFO = 0x17, KPARAM_INFO_V2 = 0x45 };
 
 struct record_head {
@@ -27,7 +27,7 @@ struct param_record {
 
 enum { SIZE_SHIFT = 18, SIZE_MASK_V2 = 0xffff };
 
-/* Names are told apart by their hashes. */
+/* The layout of one kernel, identified by the hash of its name. */
 struct layout {
     uint64_t hash; /* 0: a free place */
     uint32_t first;
@@ -52,7 +52,7 @@ static uint64_t hash_of(const char *name)
     return hash == 0 ? 1 : hash;
 }
 
-/* The place of a hash: where it is, or a free one. */
+/* The place in the table that has the hash, or a free one for it. */
 static struct layout *place_of(const struct sim_layouts *layouts, uint64_t hash)
 {
     size_t at = hash & (layouts->capacity - 1);
@@ -69,8 +69,8 @@ struct records {
     size_t left;
 };
 
-/* The next parameter's record. False behind the last one; `left` is 0 then, unless there is
- * something that is no record. */
+/* Reads the next parameter's record. False behind the last one; `left` is then 0 unless malformed
+ * data follow. */
 static bool next_param(struct records *records, struct param_record *ret_param,
                        size_t *ret_param_bytes)
 {
@@ -112,7 +112,7 @@ static bool count_params(struct records records, size_t *ret_count)
     return records.left == 0;
 }
 
-/* Each parameter once; false otherwise. */
+/* Reads all parameters; false if one is missing or there twice. */
 static bool read_params(struct records records, struct sim_param_place *places, size_t count)
 {
     struct param_record param;
@@ -128,7 +128,7 @@ static bool read_params(struct records records, struct sim_param_place *places, 
     return true;
 }
 
-/* The records of the kernel that a section is about. */
+/* The records of a section, and the name of its kernel; false if it has none. */
 static bool find_records(const struct sim_cubin *cubin, size_t index, const char **ret_kernel,
                          struct records *ret_records)
 {
@@ -143,7 +143,7 @@ static bool find_records(const struct sim_cubin *cubin, size_t index, const char
     return ret_records->at != NULL;
 }
 
-/* Room for all kernels and parameters of the cubin. */
+/* Allocates room for all kernels and parameters of the cubin. */
 static bool make_room(struct sim_layouts *layouts, const struct sim_cubin *cubin)
 {
     size_t kernels = 0, params = 0;

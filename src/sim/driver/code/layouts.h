@@ -13,7 +13,7 @@
 
 #include "sim/driver/code/cubin.h"
 
-/* Where one parameter is, in bytes. */
+/* Offset and size of one parameter, in bytes. */
 struct sim_param_place {
     uint16_t offset;
     uint16_t size;
@@ -21,11 +21,11 @@ struct sim_param_place {
 
 struct sim_layouts;
 
-/* The layouts of all kernels that tell a complete one, to be freed by sim_layouts_free. NULL when
+/* The layouts of all kernels with complete records, to be freed by sim_layouts_free(). NULL when
  * host memory is out. */
 struct sim_layouts *sim_layouts_read(const struct sim_cubin *cubin);
 
-/* The kernel's parameters in their order, which stay where they are; NULL: not known. */
+/* The kernel's parameters, in order, valid until the layouts are freed; NULL: not known. */
 const struct sim_param_place *sim_layouts_find(const struct sim_layouts *layouts, const char *name,
                                                size_t *ret_count);
 

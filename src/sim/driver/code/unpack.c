@@ -15,14 +15,14 @@ typedef size_t zstd_decompress_function(void *dst, size_t dst_bytes, const void 
 typedef unsigned int zstd_is_error_function(size_t code);
 typedef int lz4_decompress_function(const char *src, char *dst, int src_bytes, int dst_bytes);
 
-/* NULL: not there. Written once, before anything is unpacked. */
+/* NULL: not found. Set once, before the first cubin is unpacked. */
 static struct {
     zstd_decompress_function *zstd;
     zstd_is_error_function *zstd_is_error;
     lz4_decompress_function *lz4;
 } libraries;
 
-/* Stores the address of a function, which C has no cast for, in `ret_function`. */
+/* Stores the address of a function in `ret_function`: ISO C has no cast from an object pointer. */
 static void find(void *library, const char *name, void *ret_function)
 {
     void *found = dlsym(library, name);
@@ -51,7 +51,7 @@ void sim_unpack_start(void)
     pthread_once(&once, open_libraries);
 }
 
-/* Unpacks into `cubin`; the bytes written, 0 if that is not possible. */
+/* Unpacks into `cubin`; returns the bytes written, 0 on failure. */
 static size_t unpack(const struct sim_packed *packed, unsigned char *cubin)
 {
     if (packed->packing == SIM_PACKING_NONE) {
@@ -73,8 +73,8 @@ static size_t unpack(const struct sim_packed *packed, unsigned char *cubin)
     return 0;
 }
 
-/* The memory is mapped for this one use: so much, freed by free(), would change what the program's
- * malloc() keeps. */
+/* The memory comes from mmap(): a free() of a block of this size would change how much freed memory
+ * the program's malloc() keeps. */
 unsigned char *sim_unpack(const struct sim_packed *packed, size_t *ret_size)
 {
     void *cubin = MAP_FAILED;

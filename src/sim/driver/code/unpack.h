@@ -1,10 +1,9 @@
-/* Compressed code: opens the libraries that can read it, zstd's and LZ4's, as far as they are
- * installed, and reads it.
+/* Unpacks compressed code with the libraries of zstd and LZ4, if they are installed.
  *
- * They are opened, not linked, so that nothing of theirs is added to what the program sees.
+ * They are opened with dlopen(), not linked, so that the program does not see their symbols.
  *
- * Locking: none, but must start without the simulator's lock, which is never to be held while the
- * dynamic linker's is taken. */
+ * Locking: none, but sim_unpack_start() must be called without the simulator's lock: nobody may
+ * take the dynamic linker's lock while holding it. */
 #pragma once
 
 #include <stddef.h>
@@ -14,8 +13,8 @@
 /* Opens the libraries, once. */
 void sim_unpack_start(void);
 
-/* The cubin, and its size. NULL if the data are damaged, the library is missing, the cubin would be
- * larger than any, or host memory is out. */
+/* The cubin, and its size. NULL if the data are damaged, the library is missing, the cubin is
+ * implausibly large, or host memory is out. */
 unsigned char *sim_unpack(const struct sim_packed *packed, size_t *ret_size);
 
 /* Gives back what sim_unpack() returned for `packed`. */

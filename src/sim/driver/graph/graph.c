@@ -200,7 +200,8 @@ void sim_node_set_op(struct sim_node *node, struct sim_op *op)
     node->op = op;
 }
 
-/* Marks a node and everything it depends on. `stack` has room for all nodes of the graph. */
+/* Marks a node and all nodes that it depends on, directly or not. `stack` has room for all nodes of
+ * the graph. */
 static void mark_ancestors(struct sim_node *node, unsigned int mark, struct sim_node **stack)
 {
     size_t depth = 0;
@@ -326,7 +327,8 @@ size_t sim_graph_node_count(const struct sim_graph *graph)
     return count;
 }
 
-/* The operation of a clone's node: the same one, but for child graphs, which are copied. */
+/* The operation for the node of a clone: the same operation, except that child graphs are copied.
+ */
 static CUresult clone_op(struct sim_op *op, bool with_memory, struct sim_op **ret_op)
 {
     struct sim_graph *child;

@@ -18,7 +18,7 @@ struct sim_node {
     struct sim_graph *graph;
     size_t place;              /* in the graph's array */
     unsigned long long id;     /* never used twice */
-    unsigned long long origin; /* of a clone: the id of the node it was cloned from */
+    unsigned long long origin; /* of a clone: the id of the original node */
     struct sim_op *op;         /* a reference */
     struct sim_node **after;   /* the nodes it depends on */
     size_t after_count;
@@ -49,23 +49,23 @@ struct sim_graph *sim_graph_new(void);
 struct sim_graph *sim_graph_ref(struct sim_graph *graph);
 void sim_graph_unref(struct sim_graph *graph);
 
-/* A copy with a handle of its own; child graphs are copied too. Each node's origin is the id of the
- * one it was copied from; the order of the nodes is the same. `with_memory` copies also allocation
- * and free nodes, which stand for the same memory (for executable graphs).
- * CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_OUT_OF_MEMORY. */
+/* A copy of the graph and its child graphs, with a new handle. Each node's origin is the id of its
+ * original; the order of the nodes is the same. `with_memory`, for executable graphs: also copies
+ * allocation and free nodes, which share the memory of the originals. CUDA_ERROR_NOT_SUPPORTED,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_graph_clone(const struct sim_graph *graph, bool with_memory,
                          struct sim_graph **ret_graph);
 
-/* Adds a node for the operation (taking a reference of its own) that depends on `after`, nodes of
- * the same graph. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Adds a node that depends on `after`, nodes of the same graph. It takes its own reference to the
+ * operation. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_graph_add(struct sim_graph *graph, struct sim_op *op, struct sim_node *const *after,
                        size_t after_count, struct sim_node **ret_node);
 
-/* Takes the node out of its graph and frees it; its edges go with it. */
+/* Removes the node, with its edges, from its graph and frees it. */
 void sim_graph_remove(struct sim_node *node);
 
-/* Adds or removes one edge. CUDA_ERROR_INVALID_VALUE if it exists already or would make a node
- * depend on itself; or if there is none to remove. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Add or remove one edge. CUDA_ERROR_INVALID_VALUE if a new edge exists already or would make a
+ * node depend on itself, or if there is no edge to remove. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_node_depend(struct sim_node *node, struct sim_node *on);
 CUresult sim_node_undepend(struct sim_node *node, struct sim_node *on);
 
@@ -76,26 +76,27 @@ void sim_node_set_op(struct sim_node *node, struct sim_op *op);
 bool sim_graph_reaches(struct sim_node *const *from, size_t from_count,
                        struct sim_node *const *nodes, size_t count);
 
-/* The nodes in an order in which each comes after those it depends on; to be freed by the caller.
+/* The nodes in topological order: each node follows its dependencies. The caller frees the array.
  * CUDA_ERROR_INVALID_VALUE if there is a cycle, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_graph_order(const struct sim_graph *graph, struct sim_node ***ret_nodes);
 
-/* Gives all nodes' operations to the stream, which is not capturing, one after the other. */
+/* Submits the operations of all nodes to the stream, in order. The stream must not be capturing. */
 CUresult sim_graph_launch_nodes(const struct sim_graph *graph, struct sim_stream *stream);
 
-/* Number of nodes, with those of child graphs. */
+/* Number of nodes, including the nodes of child graphs. */
 size_t sim_graph_node_count(const struct sim_graph *graph);
 
 /* The objects of handles; NULL if there is none. */
 struct sim_graph *sim_graph_of(CUgraph handle);
 struct sim_node *sim_node_of(CUgraphNode handle);
 
-/* The nodes of handles, all of one graph and none twice; to be freed by the caller.
- * CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY. */
+/* The nodes of handles; the caller frees the array. CUDA_ERROR_INVALID_VALUE unless all are
+ * distinct nodes of `graph`. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_nodes_of(const CUgraphNode *handles, size_t count, const struct sim_graph *graph,
                       struct sim_node ***ret_nodes);
 
-/* An operation that launches a graph's nodes (taking a reference of its own), and that graph. */
+/* An operation that launches a graph's nodes, with its own reference to the graph; and its graph.
+ */
 struct sim_op *sim_child_op_new(struct sim_graph *graph);
 struct sim_graph *sim_child_op_graph(const struct sim_op *op);
 bool sim_op_is_child(const struct sim_op *op);

@@ -9,8 +9,8 @@
 #include "sim/driver/graph/submit.h"
 #include "sim/driver/memory/alloc.h"
 
-/* One allocation, shared by its two nodes in all graphs. While it is live it is a reference of its
- * own: the programming guide says that memory outlives its graph until it is freed, whatever the
+/* One allocation, shared by its two nodes in all graphs. While it is live, it holds a reference to
+ * itself: by the programming guide, memory outlives its graph until it is freed, regardless of the
  * flags of instantiation. */
 struct graph_memory {
     struct graph_memory *next;
@@ -22,7 +22,7 @@ struct graph_memory {
     bool live; /* allocated by a launch and not freed since */
 };
 
-static struct graph_memory *memories; /* all that exist */
+static struct graph_memory *memories; /* list of all */
 static struct sim_graph_usage usages[SPW_DEVICES_MAX];
 
 static void usage_add(cuuint64_t *current, cuuint64_t *high, size_t size)
@@ -103,7 +103,7 @@ static void alloc_fini(struct sim_op *op)
     memory_unref(memory_of(op));
 }
 
-/* The node of the free may go before that of the allocation: a capture that failed. */
+/* After a failed capture, the free node may end before the allocation node. */
 static void free_fini(struct sim_op *op)
 {
     memory_of(op)->has_free_node = false;

@@ -10,9 +10,9 @@ struct sim_capture {
     struct sim_capture *next;
     unsigned long long id; /* never used twice */
     CUstreamCaptureMode mode;
-    uint64_t thread; /* which began it */
+    uint64_t thread; /* the thread that began it */
     bool invalidated;
-    bool owns_graph;         /* made by cuStreamBeginCapture: gone if the capture fails */
+    bool owns_graph;         /* cuStreamBeginCapture made it: freed if the capture fails */
     struct sim_graph *graph; /* a reference */
     struct sim_stream *origin;
     struct sim_stream **members; /* with the origin */
@@ -177,7 +177,7 @@ CUresult sim_capture_begin(struct sim_stream *stream, struct sim_graph *graph,
     return CUDA_SUCCESS;
 }
 
-/* True if every stream that joined was joined back. */
+/* True if every stream that joined the capture was joined back. */
 static bool is_joined(const struct sim_capture *capture)
 {
     const struct sim_stream *origin = capture->origin;
@@ -248,8 +248,8 @@ void sim_capture_leave(struct sim_stream *stream)
     release_member(stream);
 }
 
-/* Invalidates all captures that a legacy stream of the context would have to wait for; whether
- * there are any. With `look_only` they are left alone. */
+/* Finds the captures that the legacy stream of the context would have to wait for; returns true if
+ * there are any. Invalidates them unless `look_only`. */
 static bool conflicts_with_legacy(CUcontext ctx, bool look_only)
 {
     bool any = false;

@@ -30,7 +30,7 @@ CUresult sim_submit_new(struct sim_stream *stream, struct sim_op *op)
     return result;
 }
 
-/* All that a synchronisation with the stream waits for. */
+/* The fences that a synchronisation with the stream waits for. */
 static CUresult fences_of(struct sim_stream *stream, struct sim_fences *fences)
 {
     CUresult result = sim_fences_add(fences, stream, stream->submitted);
@@ -56,7 +56,7 @@ CUresult sim_submit_wait(struct sim_stream *stream)
     if (result == CUDA_SUCCESS) {
         sim_schedule_wait_all(&fences);
         sim_mempool_synchronized(ctx->device);
-        /* A primary context may have ended and begun anew meanwhile. */
+        /* In between, a primary context may have ended and begun anew. */
         result = stream->ctx == ctx ? ctx->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     sim_fences_fini(&fences);

@@ -1,4 +1,5 @@
-/* Giving work to a stream: it is queued, or, while the stream is capturing, becomes a graph node.
+/* Submission of work to a stream: it is queued or, while the stream is capturing, becomes a graph
+ * node.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -8,24 +9,24 @@
 #include "sim/driver/exec/op.h"
 #include "sim/driver/exec/stream.h"
 
-/* Gives the operation to the stream; the caller keeps its reference. CUDA_SUCCESS,
+/* Submits the operation to the stream; the caller keeps its reference. CUDA_SUCCESS,
  * CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture that does not allow it. */
 CUresult sim_submit(struct sim_stream *stream, struct sim_op *op);
 
-/* As sim_submit(), but takes over the caller's reference, whatever the result. `op` may be NULL,
- * when making it ran out of host memory: CUDA_ERROR_OUT_OF_MEMORY. */
+/* As sim_submit(), but takes over the caller's reference, even on an error. `op` is NULL if its
+ * creation ran out of host memory: CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_submit_new(struct sim_stream *stream, struct sim_op *op);
 
-/* Waits until all that was submitted to the stream so far is complete, for the legacy stream also
- * the streams it waits for; the context's sticky error, if any. The lock may be released. */
+/* Waits for all work submitted to the stream so far and, for the legacy stream, to the streams that
+ * it waits for. Returns the context's sticky error, if any. The lock may be released. */
 CUresult sim_submit_wait(struct sim_stream *stream);
 
-/* Lets the clock run until that is complete, unless it waits for something that is not on its way.
- */
+/* Lets the clock run until the same work is complete, or waits for the host. */
 void sim_submit_expect(struct sim_stream *stream);
 
-/* Queues `run(arg)` behind the work submitted to the stream so far, which is not capturing. It runs
- * exactly once, with the lock held, possibly before this returns, also when the context has failed
- * or ends, so that it can free what `arg` owns. On an error it does not run.
- * CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture that does not allow it. */
+/* Queues `run(arg)` behind the work submitted to the stream so far; the stream must not be
+ * capturing. It runs exactly once, with the lock held, possibly before this function returns. It
+ * also runs if the context has failed or ends, so that it can free the memory that `arg` owns. On
+ * an error it does not run. CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture that does not allow
+ * it. */
 CUresult sim_submit_call(struct sim_stream *stream, void (*run)(void *arg), void *arg);

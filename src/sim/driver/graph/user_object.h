@@ -1,4 +1,5 @@
-/* User objects: a destructor of the program, called when nobody refers to the object any more.
+/* User objects: a destructor of the program, called when the last reference to the object is
+ * dropped.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -14,10 +15,11 @@ struct sim_user_object {
     void *data;
 };
 
-/* Drops references; with the last one the destructor is called on the callback thread. */
+/* Drops references. After the last one, the callback thread calls the destructor. */
 void sim_user_object_release(struct sim_user_object *object, unsigned int count);
 
-/* Gives the graph references of its own, which it drops when it goes. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Gives the graph its own references; it drops them when it is destroyed. CUDA_ERROR_OUT_OF_MEMORY.
+ */
 CUresult sim_graph_own_object(struct sim_graph *graph, struct sim_user_object *object,
                               unsigned int count);
 
