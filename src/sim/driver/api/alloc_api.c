@@ -11,7 +11,7 @@
 #include "sim/driver/memory/block.h"
 #include "sim/driver/memory/mempool.h"
 
-/* The pitch alignment current GPUs choose; cuda.h leaves it to the driver. */
+/* The pitch alignment of current GPUs; cuda.h leaves it to the driver. */
 #define PITCH_ALIGN ((size_t)512)
 
 static CUresult allocate(CUdeviceptr *dptr, size_t size)
@@ -103,13 +103,13 @@ static struct sim_block *freeable_block(CUdeviceptr address)
     case SIM_BLOCK_POOL:
         return block;
     case SIM_BLOCK_MANAGED:
-        return block->ctx != NULL ? block : NULL; /* a library's goes with the library */
+        return block->ctx != NULL ? block : NULL; /* a library frees its own */
     default:
         return NULL;
     }
 }
 
-/* cuda.h: no implicit synchronisation for memory of a pool; for other memory there may be one
+/* cuda.h: memory of a pool is freed without implicit synchronisation; other memory possibly with it
  * (SPILLWAY_SIM_FREE_SYNC). */
 SIM_API(cuMemFree_v2, SIM_CONTEXT, (CUdeviceptr dptr), (dptr))
 {
@@ -118,7 +118,7 @@ SIM_API(cuMemFree_v2, SIM_CONTEXT, (CUdeviceptr dptr), (dptr))
 
     sim_note("%#llx", (unsigned long long)dptr);
     if (dptr == 0) {
-        return CUDA_SUCCESS; /* as cudaFree; cuda.h does not say */
+        return CUDA_SUCCESS; /* as cudaFree; cuda.h leaves it open */
     }
     result = sim_capture_unsafe();
     if (result != CUDA_SUCCESS) {
@@ -160,8 +160,7 @@ SIM_API(cuMemGetInfo_v2, SIM_CONTEXT, (size_t * free, size_t *total), (free, tot
     return CUDA_SUCCESS;
 }
 
-/* cuda.h: of the allocation that contains the address; of memory mapped by cuMemMap, the mapping.
- */
+/* cuda.h: the range of the allocation, or of the cuMemMap mapping, that contains the address. */
 SIM_API(cuMemGetAddressRange_v2, SIM_HEALTHY,
         (CUdeviceptr * pbase, size_t *psize, CUdeviceptr dptr), (pbase, psize, dptr))
 {
@@ -187,7 +186,7 @@ SIM_API(cuMemGetAddressRange_v2, SIM_HEALTHY,
     return CUDA_SUCCESS;
 }
 
-/* Advice is taken note of by nothing: managed memory has no place here. */
+/* Advice is checked and has no effect: managed memory has no location here. */
 static CUresult advise(CUdeviceptr address, size_t size)
 {
     const struct sim_block *block = sim_block_find(address);

@@ -90,7 +90,7 @@ SIM_API_PTSZ(cuStreamIsCapturing, SIM_HEALTHY,
     return sim_capture_status(stream, captureStatus);
 }
 
-/* Makes an array of the handles a capturing stream's next node depends on. */
+/* Makes the array of handles of the nodes that the capturing stream's next node depends on. */
 static CUresult tail_handles(struct sim_stream *stream)
 {
     CUgraphNode *handles = malloc((stream->tail_count + 1) * sizeof(CUgraphNode));
@@ -160,7 +160,7 @@ SIM_API_PTSZ(cuStreamGetCaptureInfo_v2, SIM_HEALTHY,
                     numDependencies_out);
 }
 
-/* Edge data is not kept: all edges are plain ones, which NULL stands for. */
+/* Edge data is not stored: all edges are plain, so NULL is returned. */
 SIM_API_PTSZ(cuStreamGetCaptureInfo_v3, SIM_HEALTHY,
              (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
               CUgraph *graph_out, const CUgraphNode **dependencies_out,

@@ -7,7 +7,7 @@
 #include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/memory/mempool.h"
 
-/* cuCtxGetApiVersion: what contexts made by cuCtxCreate_v2 and later have reported since 2010. */
+/* cuCtxGetApiVersion: contexts of cuCtxCreate_v2 and later have reported this since 2010. */
 #define SIM_CONTEXT_API_VERSION 3020
 
 static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev)
@@ -73,7 +73,8 @@ SIM_API(cuCtxCreate_v4, SIM_INITIALIZED,
     return create(pctx, flags, dev);
 }
 
-/* cuda.h: also popped if current to the calling thread; a primary context is not ended this way. */
+/* cuda.h: also pops the context if it is current to the calling thread; refuses primary contexts.
+ */
 static CUresult destroy(CUcontext ctx)
 {
     if (!sim_ctx_is_live(ctx) || ctx->is_primary) {
@@ -172,7 +173,7 @@ SIM_API(cuCtxGetCurrent, SIM_INITIALIZED, (CUcontext * pctx), (pctx))
     return CUDA_SUCCESS;
 }
 
-/* A context given by handle, or the current one for NULL; its health is not looked at. */
+/* The context of the handle, or the current one for NULL; its sticky error is ignored. */
 static CUresult given_or_current(CUcontext handle, CUcontext *ret_ctx)
 {
     CUcontext ctx = handle != NULL ? handle : sim_ctx_current();
@@ -227,7 +228,7 @@ SIM_API(cuCtxGetId, SIM_INITIALIZED, (CUcontext handle, unsigned long long *ctxI
     return result;
 }
 
-/* Waits for the context's work; its pools then let go of what is above their threshold. */
+/* Waits for the context's work; the device's pools then release memory above their thresholds. */
 static CUresult synchronize(CUcontext handle)
 {
     CUcontext ctx;
@@ -339,7 +340,7 @@ SIM_API(cuCtxGetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig * pConfig), (pConf
     return CUDA_SUCCESS;
 }
 
-/* cuda.h: without effect on devices whose bank size is fixed, which all profiles are. */
+/* cuda.h: no effect on devices with a fixed bank size; all profiles have one. */
 SIM_API(cuCtxSetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig config), (config))
 {
     return CUDA_SUCCESS;
@@ -385,7 +386,7 @@ SIM_API(cuCtxGetExecAffinity, SIM_CONTEXT,
     return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }
 
-/* The peer access functions: the codes are those of cuda.h. */
+/* The peer access functions, with cuda.h's error codes. */
 SIM_API(cuCtxEnablePeerAccess, SIM_CONTEXT, (CUcontext peerContext, unsigned int Flags),
         (peerContext, Flags))
 {

@@ -6,7 +6,7 @@
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/memory/content.h"
 
-/* The kind of an address, as the function's name says: device memory, or memory of any kind. */
+/* The kind of an address, by the function's name: device memory, or memory of any kind. */
 enum { DEVICE = false, ANY = true };
 
 static CUresult linear(bool ptsz, CUstream hStream, struct sim_copy copy, enum sim_copy_mode mode)
@@ -83,8 +83,8 @@ SIM_API_PTSZ(cuMemcpyDtoDAsync_v2, SIM_CONTEXT,
                   SIM_COPY_ASYNC);
 }
 
-/* Whether a context is one of the device that an address belongs to. Nobody says that a driver
- * checks it. */
+/* True if the context is on the device that the address belongs to. It is not documented if a
+ * driver checks this. */
 static bool is_owner(CUcontext ctx, CUdeviceptr address)
 {
     return sim_options()->reach == SPW_REACH_ANY || sim_mem_device(address) == ctx->device->ordinal;
@@ -121,8 +121,8 @@ SIM_API_PTSZ(cuMemcpyPeerAsync, SIM_CONTEXT,
                 dstContext, srcContext, SIM_COPY_ASYNC);
 }
 
-/* Each copy is an operation of its own; the index of the first that is refused is told by the first
- * version of the function. The attributes are hints. */
+/* Each copy is a separate operation. *ret_failed: index of the first refused copy, which only the
+ * first version of the function returns. The attributes are hints. */
 static CUresult batch(bool ptsz, CUstream hStream, const CUdeviceptr *dsts, const CUdeviceptr *srcs,
                       const size_t *sizes, size_t count, size_t *ret_failed)
 {

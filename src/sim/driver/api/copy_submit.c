@@ -22,9 +22,9 @@ static bool is_read_by_host(const struct sim_copy *copy)
     return is_device_side(&copy->src) && !is_device_side(&copy->dst);
 }
 
-/* True if the call returns only when the copy is done. Asynchronous copies wait for nothing but a
- * pageable destination; synchronous ones do not wait within device memory, nor for the second half
- * of a copy from pageable memory, which is staged. */
+/* True if the call waits until the copy is done. Asynchronous copies wait only if the destination
+ * is pageable. Synchronous copies do not wait within device memory, nor from pageable to device
+ * memory, where the source is staged. */
 static bool must_wait(const struct sim_copy *copy, enum sim_copy_mode mode)
 {
     if (mode == SIM_COPY_ASYNC) {
@@ -36,8 +36,8 @@ static bool must_wait(const struct sim_copy *copy, enum sim_copy_mode mode)
     return true;
 }
 
-/* Gives the copy to the stream. Where the source is pageable and the copy did not run at once, the
- * source is kept; the node of a graph reads it at each launch. */
+/* Submits the copy to the stream. If it did not run at once, a pageable source is staged; a graph
+ * node reads the source at each launch instead. */
 static CUresult submit_staged(struct sim_stream *stream, struct sim_op *op)
 {
     CUresult result = sim_submit(stream, op);

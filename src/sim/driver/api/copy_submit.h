@@ -1,4 +1,4 @@
-/* Giving copies to streams, with the waiting that cuda.h asks of each kind.
+/* Submission of copies to streams, with the waits that cuda.h requires of each kind.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -6,7 +6,7 @@
 #include "sim/driver/exec/copy.h"
 #include "sim/driver/exec/stream.h"
 
-/* When an asynchronous or synchronous copy returns to the host. */
+/* The rules for when a copy returns to the host. */
 enum sim_copy_mode {
     SIM_COPY_ASYNC,
     SIM_COPY_SYNC, /* as cuMemcpy: see the section on synchronous behaviour in cuda.h's guide */

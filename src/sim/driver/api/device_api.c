@@ -218,7 +218,7 @@ SIM_API(cuDeviceGetP2PAttribute, SIM_INITIALIZED,
     if (value == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* cuda.h: INVALID_DEVICE also when both are the same. */
+    /* cuda.h: INVALID_DEVICE also if both are the same device. */
     if (sim_device_get(srcDevice) == NULL || sim_device_get(dstDevice) == NULL ||
         srcDevice == dstDevice) {
         return CUDA_ERROR_INVALID_DEVICE;

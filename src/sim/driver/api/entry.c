@@ -17,10 +17,10 @@
 #include "sim/driver/exec/timing.h"
 
 static bool initialized; /* cuInit succeeded */
-static bool forked;      /* and this process is a fork of the one that called it */
+static bool forked;      /* this process is a fork of an initialised one */
 
-/* A thread's questions about its own context take no step of the scheduler: runtimes ask dozens of
- * times between two launches, and what is queued would always be done by the second. */
+/* Queries of a thread about its own context take no step of the scheduler: runtimes make dozens of
+ * them between two launches, so queued work would always be done by the second launch. */
 static bool takes_step(enum sim_fn fn)
 {
     switch ((int)fn) {
@@ -97,8 +97,8 @@ CUresult sim_unmodelled(enum sim_fn fn)
     return sim_leave(fn, injected != CUDA_SUCCESS ? injected : CUDA_ERROR_NOT_SUPPORTED);
 }
 
-/* cuda.h does not say what a fork of an initialised process may do; on a real driver every call
- * there returns CUDA_ERROR_NOT_INITIALIZED, and so does cuInit. */
+/* cuda.h does not cover the fork of an initialised process; on a real driver every call there, even
+ * cuInit, returns CUDA_ERROR_NOT_INITIALIZED. */
 static void forget_in_child(void)
 {
     sim_lock_reset_in_child();

@@ -1,4 +1,4 @@
-/* Entry points of the simulated driver: how every exported cu* function begins and ends.
+/* Entry points of the simulated driver: the beginning and end of every exported cu* function.
  *
  * A function is written once:
  *
@@ -7,9 +7,9 @@
  *         body, returns CUresult
  *     }
  *
- * The entry takes the lock, counts and logs the call, applies SPILLWAY_SIM_FAIL, checks what the
- * function needs, lets the scheduler take a step, runs the body and releases the lock. A function
- * of cuda.h that is written nowhere gets a weak stub from gen_functions.py.
+ * The entry takes the lock, counts and logs the call, applies SPILLWAY_SIM_FAIL, checks the
+ * function's requirements, lets the scheduler take a step, runs the body and releases the lock. All
+ * other functions of cuda.h get weak stubs from gen_functions.py.
  *
  * Locking: the body runs with the simulator's lock held (core/lock.h) and must not call an exported
  * function, which would take the lock again. */
@@ -28,26 +28,27 @@
 
 /* Requirements of a function, checked before its body runs. */
 enum sim_need {
-    SIM_NOTHING,     /* runs before cuInit too; takes no scheduler step */
-    SIM_INITIALIZED, /* cuInit was called, else CUDA_ERROR_NOT_INITIALIZED */
-    SIM_HEALTHY,     /* and the thread's current context, if it has a live one, no sticky error */
-    SIM_CONTEXT,     /* and there is a current context, else CUDA_ERROR_INVALID_CONTEXT */
+    SIM_NOTHING,     /* may run before cuInit; takes no scheduler step */
+    SIM_INITIALIZED, /* cuInit was called; or CUDA_ERROR_NOT_INITIALIZED */
+    SIM_HEALTHY,     /* and the current context, if live, has no sticky error */
+    SIM_CONTEXT,     /* and there is a current context; or CUDA_ERROR_INVALID_CONTEXT */
 };
 
-/* Begins a call: takes the lock and returns CUDA_SUCCESS if the body is to run, else the result of
- * the call. Must be followed by sim_leave() on the same thread in either case. */
+/* Begins a call: takes the lock and returns CUDA_SUCCESS if the body is to run; any other result is
+ * that of the call. Must be followed by sim_leave() on the same thread in either case. */
 CUresult sim_enter(enum sim_fn fn, enum sim_need need);
 
 /* Ends a call: logs its result, releases the lock, returns `result`. */
 CUresult sim_leave(enum sim_fn fn, CUresult result);
 
-/* The whole of a function that is not modelled: counts, names it once in the call log, returns
- * CUDA_ERROR_NOT_SUPPORTED. Takes the lock itself. */
+/* The complete entry of a function that is not modelled: counts the call, names it once in the call
+ * log, returns CUDA_ERROR_NOT_SUPPORTED. Takes the lock itself. */
 CUresult sim_unmodelled(enum sim_fn fn);
 
 #define SIM_ARGS(...) __VA_ARGS__
 
-/* One function, see above. `params` and `args` are lists in parentheses; `args` has the names. */
+/* Defines one function, see above. `params` and `args` are lists in parentheses; `args` has the
+ * names. */
 #define SIM_API(name, need, params, args)                                                          \
     static CUresult name##_body params;                                                            \
     SIM_EXPORT CUresult name params                                                                \
@@ -60,8 +61,8 @@ CUresult sim_unmodelled(enum sim_fn fn);
     }                                                                                              \
     static CUresult name##_body params
 
-/* One exported name of a pair with one body; the body's first parameter, `bool ptsz`, says whether
- * it was the per-thread-stream one (cuda.h: NULL then means CU_STREAM_PER_THREAD). */
+/* One of two exported names that share a body. The body's first parameter, `bool ptsz`, is true for
+ * the per-thread-stream variant (cuda.h: NULL then means CU_STREAM_PER_THREAD). */
 #define SIM_TWIN_ENTRY(export_name, body, is_ptsz, need, params, args)                             \
     SIM_EXPORT CUresult export_name params                                                         \
     {                                                                                              \

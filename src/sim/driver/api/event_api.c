@@ -192,8 +192,8 @@ SIM_API(cuEventElapsedTime_v2, SIM_CONTEXT, (float *pMilliseconds, CUevent hStar
     return elapsed(pMilliseconds, hStart, hEnd);
 }
 
-/* Finds the event of a call that records a context or makes it wait. The context must be live and
- * without an open capture. */
+/* Finds the event of a call that records it for a whole context, or makes the context wait for it.
+ * The context must be live and without an open capture. */
 static CUresult resolve_with_context(CUcontext ctx, CUevent hEvent, struct sim_event **ret_event)
 {
     CUresult result;

@@ -10,7 +10,7 @@
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/exec/work_context.h"
 
-/* Checks a value for an attribute that can be set. */
+/* Checks a new value of an attribute. */
 static CUresult check_setting(const struct sim_kernel_info *info, const struct sim_device *device,
                               CUfunction_attribute attrib, int value)
 {
@@ -73,7 +73,8 @@ SIM_API(cuFuncSetAttribute, SIM_CONTEXT, (CUfunction hfunc, CUfunction_attribute
     return result;
 }
 
-/* Also on the kernel's functions of that device, but where cuFuncSetAttribute has been before. */
+/* Also sets the attribute on the kernel's functions of that device, unless cuFuncSetAttribute has
+ * set it. */
 static void set_on_functions(const struct sim_kernel *kernel, const struct sim_device *device,
                              CUfunction_attribute attrib, int value)
 {
@@ -192,7 +193,7 @@ SIM_API(cuFuncGetName, SIM_CONTEXT, (const char **name, CUfunction hfunc), (name
     return CUDA_SUCCESS;
 }
 
-/* Where the size of one parameter is not known, nor are the offsets: nothing is told of any. A real
+/* Fails for all parameters if the size of one is unknown, because offsets depend on it. A real
  * driver knows all kernels. */
 static CUresult param_info(const struct sim_kernel_info *info, size_t index, size_t *ret_offset,
                            size_t *ret_size)
@@ -233,7 +234,7 @@ SIM_API(cuKernelGetParamInfo, SIM_INITIALIZED,
     const struct sim_kernel *found = sim_handle_object(SIM_HANDLE_KERNEL, kernel);
 
     if (found == NULL && sim_options()->handles == SPW_HANDLES_UNCHECKED) {
-        (void)raise(SIGSEGV); /* a driver that takes any handle for an address of its own */
+        (void)raise(SIGSEGV); /* this kind of driver dereferences any handle */
     }
     return found == NULL ? CUDA_ERROR_INVALID_HANDLE
                          : param_info(found->info, paramIndex, paramOffset, paramSize);

@@ -83,13 +83,13 @@ SIM_API(cuGraphNodeGetType, SIM_INITIALIZED, (CUgraphNode hNode, CUgraphNodeType
     return CUDA_SUCCESS;
 }
 
-/* A list that is given out into the program's array: how much it takes, and how much is given. */
+/* A list written to the program's array: the array's capacity, and the length of the list. */
 struct listing {
-    size_t capacity; /* 0: only counted */
+    size_t capacity; /* 0: only count */
     size_t count;
 };
 
-/* Ends a listing: cuda.h asks for the number, and for NULL in the rest of the array. */
+/* Ends a listing: cuda.h requires the number, and NULL in the rest of the array. */
 static CUresult end_listing(const struct listing *listing, CUgraphNode *nodes, size_t *ret_count)
 {
     size_t filled = listing->count < listing->capacity ? listing->count : listing->capacity;
@@ -300,7 +300,7 @@ SIM_API(cuGraphAddDependencies_v2, SIM_INITIALIZED,
     return change_edges(hGraph, from, to, numDependencies, sim_node_depend);
 }
 
-/* cuda.h: edges of a graph with allocation or free nodes stay. */
+/* cuda.h: edges cannot be removed from a graph with allocation or free nodes. */
 static CUresult remove_edges(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
                              size_t count)
 {

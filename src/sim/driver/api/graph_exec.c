@@ -14,7 +14,8 @@
 #include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/graph/submit.h"
 
-/* Device memory of an executable graph: so much a node, in pieces. cuda.h does not say. */
+/* Device memory of an executable graph: bytes of a node, rounded up to pieces. cuda.h leaves it
+ * open. */
 #define NODE_BYTES ((size_t)4 << 10)
 #define EXEC_PIECE ((size_t)64 << 10)
 
@@ -23,15 +24,15 @@
      CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
 
 struct sim_exec {
-    struct sim_exec *next; /* of all that exist */
+    struct sim_exec *next; /* list of all */
     CUgraphExec handle;
-    unsigned int refs; /* the handle's, and one per launch under way */
+    unsigned int refs; /* the handle, and each launch in progress */
     struct sim_graph *graph;
-    unsigned long long source; /* id of the graph it was made from */
+    unsigned long long source; /* id of the original graph */
     unsigned long long flags;
     struct sim_device *device;
-    size_t bytes;           /* charged */
-    struct sim_fences last; /* the latest launch */
+    size_t bytes;           /* of device memory, charged */
+    struct sim_fences last; /* of the latest launch */
 };
 
 static struct sim_exec *execs;
@@ -58,7 +59,7 @@ static struct sim_exec *exec_of(CUgraphExec handle)
     return sim_handle_object(SIM_HANDLE_EXEC, handle);
 }
 
-/* The copy of the graph has no handle of its own for the program. */
+/* Checks the graph for cycles and copies it. The program does not get the copy's handle. */
 static CUresult clone_graph(const struct sim_graph *graph, struct sim_graph **ret_clone)
 {
     struct sim_node **order;
@@ -71,7 +72,7 @@ static CUresult clone_graph(const struct sim_graph *graph, struct sim_graph **re
     return sim_graph_clone(graph, true, ret_clone);
 }
 
-/* cuda.h: of a graph with allocation or free nodes there is at most one executable graph. */
+/* cuda.h: a graph with allocation or free nodes has at most one executable graph. */
 static bool may_be_instantiated(const struct sim_graph *graph)
 {
     if (graph->is_captured_into) {
@@ -130,7 +131,7 @@ err_free:
     return result;
 }
 
-/* A graph that kernels may launch cannot free its memory by itself (cuda.h). */
+/* cuda.h: device launch and automatic free exclude each other. */
 static bool are_valid(unsigned long long flags)
 {
     const unsigned long long opposed =
@@ -196,7 +197,7 @@ SIM_API(cuGraphInstantiateWithFlags, SIM_CONTEXT,
     return instantiate(phGraphExec, hGraph, flags);
 }
 
-/* An upload changes nothing; it is ordered like a launch. */
+/* An upload has no effect, but is ordered like a launch. */
 static CUresult upload(bool ptsz, struct sim_exec *exec, CUstream hStream)
 {
     struct sim_stream *stream;
@@ -250,7 +251,7 @@ SIM_API_PTSZ(cuGraphUpload, SIM_CONTEXT, (CUgraphExec hGraphExec, CUstream hStre
     return exec == NULL ? CUDA_ERROR_INVALID_VALUE : upload(ptsz, exec, hStream);
 }
 
-/* In a capture a launch becomes a node that holds a copy of the graph. */
+/* A captured launch becomes a node with a copy of the graph. */
 static CUresult capture_launch(struct sim_stream *stream, const struct sim_exec *exec)
 {
     struct sim_graph *clone;
@@ -269,7 +270,7 @@ static void launch_done(void *arg)
     exec_unref(arg);
 }
 
-/* An operation, and what it waits for. */
+/* Submits an operation that waits for the fences; drops the caller's reference to it. */
 static CUresult submit_op(struct sim_stream *stream, struct sim_op *op,
                           const struct sim_fences *after)
 {
@@ -282,8 +283,8 @@ static CUresult submit_op(struct sim_stream *stream, struct sim_op *op,
     return result;
 }
 
-/* Launches of one executable graph come one after the other. Until the last node is done the graph
- * may be destroyed without harm. */
+/* Launches of one executable graph run one after the other. Each holds a reference until its last
+ * node is done, so the program may destroy the graph before. */
 static CUresult launch_nodes(struct sim_stream *stream, struct sim_exec *exec)
 {
     int device = exec->device->ordinal;
@@ -360,7 +361,7 @@ SIM_API(cuGraphExecGetFlags, SIM_INITIALIZED, (CUgraphExec hGraphExec, cuuint64_
     return CUDA_SUCCESS;
 }
 
-/* The node of the executable graph that was copied from a node. */
+/* The executable graph's copy of a node. */
 static struct sim_node *counterpart(CUgraphExec hGraphExec, CUgraphNode hNode)
 {
     const struct sim_exec *exec = exec_of(hGraphExec);
@@ -514,7 +515,7 @@ SIM_API(cuGraphNodeGetEnabled, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-/* True if the dependencies of two nodes are at the same places of their graphs. */
+/* True if the dependencies of both nodes have equal places in their graphs. */
 static bool has_same_edges(const struct sim_node *a, const struct sim_node *b)
 {
     if (a->after_count != b->after_count) {

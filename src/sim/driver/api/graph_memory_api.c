@@ -37,7 +37,7 @@ SIM_API(cuDeviceGetGraphMemAttribute, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-/* Only the high watermarks may be set, and only to zero, which means to the present value. */
+/* Only the high watermarks may be set, and only to zero, which resets them to the present value. */
 SIM_API(cuDeviceSetGraphMemAttribute, SIM_INITIALIZED,
         (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value))
 {
@@ -60,7 +60,7 @@ SIM_API(cuDeviceSetGraphMemAttribute, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-/* Nothing is kept beyond the graphs themselves. */
+/* There is nothing to trim: destroyed graphs keep no memory. */
 SIM_API(cuDeviceGraphMemTrim, SIM_INITIALIZED, (CUdevice device), (device))
 {
     return sim_device_get(device) == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;

@@ -13,7 +13,7 @@
 #include "sim/driver/exec/memset.h"
 #include "sim/driver/graph/graph_memory.h"
 
-/* The context a node is for: the one given, or the current one. */
+/* The context of a node: `given`, or the current one for NULL. */
 static CUresult node_context(CUcontext given, CUcontext *ret_ctx)
 {
     if (given == NULL) {
@@ -112,7 +112,7 @@ static CUresult alloc_op(CUgraphNodeParams *params, struct sim_op **ret_op)
     return sim_graph_alloc_op_new(device, params->alloc.bytesize, ret_op, &params->alloc.dptr);
 }
 
-/* Kinds that need a context. */
+/* The operations of kinds that need a context. */
 static CUresult context_op(CUgraphNodeParams *params, struct sim_op **ret_op)
 {
     CUcontext given = NULL;
@@ -259,7 +259,7 @@ SIM_API(cuGraphAddKernelNode, SIM_HEALTHY,
     if (nodeParams == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* The later versions only have more at their end. */
+    /* Later versions only add members at the end. */
     memcpy(&params.kernel, nodeParams, sizeof(*nodeParams));
     return add_node(PLACE, &params);
 }

@@ -73,7 +73,7 @@ SIM_API(cuGraphKernelNodeSetParams_v2, SIM_HEALTHY,
     return set_params(hNode, &params);
 }
 
-/* A side of a box copy as unified addresses describe it. */
+/* Returns any copy as a box copy between unified addresses. */
 SIM_API(cuGraphMemcpyNodeGetParams, SIM_HEALTHY, (CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams),
         (hNode, nodeParams))
 {

@@ -1,8 +1,8 @@
 /* Green contexts: shares of a device's multiprocessors.
  *
- * Kernels take no time here, so a share is only a number. cuda.h: a green context converts into the
- * primary context with other resources; here it converts into the primary context itself, whose
- * default stream it has, and retains it as long as it lives. */
+ * A share is only a number: it does not change the time of kernels. By cuda.h, a green context
+ * converts into the primary context with other resources. Here it converts into the primary context
+ * itself, uses its default stream, and retains it while the green context exists. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 /* Data that the driver keeps in the padding of a resource. */
 struct origin {
     int device;
-    unsigned long long split; /* which split it came from; 0: a whole device's */
+    unsigned long long split; /* the split that made it; 0: a whole device */
 };
 
 struct green {
@@ -40,8 +40,7 @@ static struct origin origin_of(const CUdevResource *resource)
     return origin;
 }
 
-/* The fewest SMs of a part, and what their number is a multiple of; cuda.h has these figures for
- * each architecture. */
+/* The fewest SMs of a part, and the unit of their number, from cuda.h for each architecture. */
 static unsigned int least_part(struct origin origin)
 {
     const struct spw_gpu_profile *profile = sim_device_get(origin.device)->profile;

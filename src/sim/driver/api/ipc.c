@@ -1,6 +1,7 @@
-/* A handle names the exporting process and the descriptor, in it, of the chunk's own file; the
- * other process opens that through /proc. So IPC works between processes of one user on one machine
- * that may look into each other (ptrace scope), which a parent and its children normally may. */
+/* A handle has the pid of the exporting process and its descriptor of the chunk's own file; the
+ * other process opens that descriptor through /proc. Both must be processes of one user on one
+ * machine, and the ptrace scope must allow the access, as it normally does for a parent and its
+ * children. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 struct handle {
     uint64_t magic;
     uint64_t block_id; /* of the exporting process */
-    uint64_t offset;   /* of the block in the file */
+    uint64_t offset;   /* of the block in its chunk's file */
     uint64_t size;
     int32_t pid;
     int32_t fd;
@@ -59,7 +60,7 @@ SIM_API(cuIpcGetMemHandle, SIM_CONTEXT, (CUipcMemHandle * pHandle, CUdeviceptr d
     return CUDA_SUCCESS;
 }
 
-/* The block that was opened from this handle before in this context. */
+/* The block that this context has already opened from the handle, or NULL. */
 static struct sim_block *opened_before(const struct handle *handle, CUcontext ctx)
 {
     struct sim_block *block = sim_block_from(0);

@@ -1,6 +1,6 @@
-/* Events between processes. Each process has a virtual time of its own, so an event that is shared
- * completes in the call that records it, or that shares it: the other process always finds it
- * complete, and has nothing to wait for. */
+/* Events between processes. Each process has its own virtual time, so a shared event completes in
+ * the call that records or shares it. The other process always finds it complete and never waits.
+ */
 #include <string.h>
 #include <unistd.h>
 

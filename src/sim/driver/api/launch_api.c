@@ -41,7 +41,7 @@ SIM_EXPORT void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches)
     sim_unlock();
 }
 
-/* Words that go into the log, in as many lines as it takes. */
+/* Words for the log, split over several lines if needed. */
 struct uses {
     char head[64];
     char line[800];
@@ -58,7 +58,7 @@ static void log_uses(struct uses *uses)
 
 static void add_use(struct uses *uses, char kind, CUdeviceptr address, size_t size)
 {
-    const size_t most = 48; /* of one word */
+    const size_t most = 48; /* the longest word */
 
     if (sizeof(uses->line) - uses->length <= most) {
         log_uses(uses);
@@ -70,8 +70,8 @@ static void add_use(struct uses *uses, char kind, CUdeviceptr address, size_t si
                                      " %c%#llx+%zu", kind, (unsigned long long)address, size);
 }
 
-/* With simulated time: what the log needs to tell who uses which memory when. The uses are in lines
- * before that of the call. */
+/* With simulated time, logs the memory that the operation uses, in lines before the line of the
+ * call. */
 static void note_uses(const struct sim_stream *stream, const struct sim_op *op)
 {
     unsigned long long number = stream->submitted + 1;
@@ -93,8 +93,8 @@ static void note_uses(const struct sim_stream *stream, const struct sim_op *op)
     log_uses(&uses);
 }
 
-/* A launch on the stream. Like a real device it reports a bad address not by itself, but by the
- * context's sticky error. */
+/* Launches on the stream. As on a real device, a bad address is not an error of the launch but sets
+ * the context's sticky error. */
 static CUresult launch(struct sim_stream *stream, const CUDA_KERNEL_NODE_PARAMS *params,
                        bool cooperative)
 {
@@ -163,7 +163,7 @@ SIM_API_PTSZ(cuLaunchCooperativeKernel, SIM_CONTEXT, (LAUNCH_PARAMS), (LAUNCH_AR
 #undef LAUNCH_PARAMS
 #undef LAUNCH_ARGS
 
-/* The attributes that ask for an event to be recorded with the launch. */
+/* Records the event of a launch attribute. */
 static CUresult record_event(struct sim_stream *stream, CUevent handle)
 {
     struct sim_event *event;

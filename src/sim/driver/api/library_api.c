@@ -1,4 +1,4 @@
-/* Libraries and their kernels: code that is in no particular context. */
+/* Libraries and their kernels: code that belongs to no context. */
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/module.h"
 
@@ -10,7 +10,7 @@
 #include "sim/driver/exec/work_context.h"
 #include "sim/driver/memory/alloc.h"
 
-/* A managed variable: one for all contexts, and the host's as well. */
+/* A managed variable: the host and all contexts share it. */
 struct sim_managed {
     struct sim_managed *next; /* of its library */
     char *name;
@@ -44,7 +44,7 @@ static CUresult load(CUlibrary *ret_library, const void *code, size_t size, bool
     return CUDA_SUCCESS;
 }
 
-/* True if the caller promises that the code stays in place until the library is unloaded. */
+/* True if the caller guarantees that the code stays in place until the library is unloaded. */
 static bool is_kept(const CUlibraryOption *options, unsigned int count)
 {
     for (unsigned int i = 0; options != NULL && i < count; i++) {
@@ -132,8 +132,8 @@ SIM_API(cuLibraryUnload, SIM_INITIALIZED, (CUlibrary library), (library))
     return CUDA_SUCCESS;
 }
 
-/* The kernel of that name, created when it is first asked for. CUDA_ERROR_NOT_FOUND for an empty
- * name, CUDA_ERROR_OUT_OF_MEMORY. */
+/* The kernel of that name, created at the first lookup. CUDA_ERROR_NOT_FOUND for an empty name,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 static CUresult library_kernel(struct sim_library *library, const char *name,
                                struct sim_kernel **ret_kernel)
 {
@@ -304,8 +304,8 @@ static CUresult create_managed(struct sim_library *library, const char *name, si
     return CUDA_SUCCESS;
 }
 
-/* Images do not say of a variable whether it is managed, as far as they are read: any is that is
- * asked for as one. */
+/* The parts of images that are read do not mark managed variables: any global counts as one here.
+ */
 static CUresult find_managed(struct sim_library *library, const char *name,
                              struct sim_managed **ret_variable)
 {

@@ -15,6 +15,6 @@ CUresult sim_ctx_create(struct sim_device *device, unsigned int flags, CUcontext
  * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_ctx_revive_primary(struct sim_device *device);
 
-/* Ends a live context with all that it holds. Does nothing if another thread is ending it. The lock
- * may be released meanwhile. */
+/* Ends a live context and frees all that it owns. Does nothing if another thread is ending it. May
+ * release the lock in between. */
 void sim_ctx_end(CUcontext ctx);

@@ -1,5 +1,5 @@
-/* The linker: its inputs are joined to one text, which loads like any image. Binary inputs have no
- * text to join: they leave a remark. */
+/* The linker: it concatenates its PTX inputs to one text, which loads like any image. A binary
+ * input becomes a remark in that text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 struct link {
     CUlinkState handle;
-    char *text; /* what cuLinkComplete hands out; ends with a zero that is not counted */
+    char *text; /* the result of cuLinkComplete; its terminator is not in `size` */
     size_t size;
 };
 

@@ -20,11 +20,11 @@
 
 #define CUDA_MAJOR (CUDA_VERSION / 1000)
 
-static pid_t own_pid;          /* of the process that loaded the driver, not of its forks */
+static pid_t own_pid;          /* the process that loaded the driver, not its forks */
 static _Atomic(bool) was_used; /* cuInit was called */
 
-/* The major version of a file called libcudart.so.N or, in wheels, libcudart-HASH.so.N.M; 0 for any
- * other. */
+/* The major version of a file named libcudart.so.N or, in wheels, libcudart-HASH.so.N.M; 0 for
+ * other files. */
 static int runtime_version(const char *path)
 {
     const char *name = spw_path_name(path);
@@ -51,7 +51,7 @@ void sim_loaded_libs_check(enum sim_fn fn)
     static _Atomic(bool) looked, said;
     char path[FILENAME_MAX];
 
-    /* A runtime looks up functions before it calls cuInit, and may stop there. */
+    /* A runtime looks up functions before it calls cuInit, and may give up in between. */
     if (fn == SIM_FN_cuGetProcAddress || fn == SIM_FN_cuGetProcAddress_v2) {
         if (atomic_exchange(&looked, true)) {
             return;
@@ -114,7 +114,7 @@ __attribute__((constructor)) static void note_process(void)
     own_pid = getpid();
 }
 
-/* A PyTorch without CUDA runs to its end on the host; without this line the user would not know. */
+/* A PyTorch without CUDA runs on the host to the end; only this line informs the user. */
 __attribute__((destructor)) static void look_back(void)
 {
     struct torch torch = {.cpu = ""};

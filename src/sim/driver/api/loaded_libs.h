@@ -1,15 +1,14 @@
-/* Other libraries that the process has loaded: warns in one line about those that cannot work with
- * the simulated GPU.
+/* Warns in one line about loaded libraries that cannot work with the simulated GPU.
  *
- * Locking: none; must be called without the simulator's lock, which is never to be held while the
- * dynamic linker's is taken. */
+ * Locking: none; must be called without the simulator's lock: nobody may take the dynamic linker's
+ * lock while holding it. */
 #pragma once
 
 #include "sim/driver/core/functions.h"
 
-/* Before every call: when CUDA comes to life, looks for a runtime of another CUDA, and for the
- * libraries that declaration.h and unpack.h need. */
+/* To be called before every call. At the first function lookup and at cuInit, looks for a runtime
+ * of another CUDA version; at cuInit, also opens the libraries of declaration.h and unpack.h. */
 void sim_loaded_libs_check(enum sim_fn fn);
 
-/* NVIDIA's runtime, linked in where `caller` is, was refused. */
+/* Reports that NVIDIA's runtime, linked into the file that contains `caller`, was refused. */
 void sim_loaded_libs_refused(const void *caller);

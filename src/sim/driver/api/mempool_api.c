@@ -12,11 +12,10 @@
 
 #include <string.h>
 
-/* How far the virtual clock is moved, at most, for queued frees to come to pass when memory is out.
- */
+/* The most steps of the virtual clock while an allocation without memory waits for queued frees. */
 #define QUEUED_FREE_STEPS 4096
 
-/* Real drivers make the stream wait for queued frees when memory is out; here the clock advances.
+/* Without free memory, real drivers make the stream wait for queued frees; here the clock advances.
  */
 static CUresult allocate_block(CUmemoryPool pool, size_t size, const struct sim_stream *stream,
                                struct sim_block **ret_block)
@@ -73,7 +72,7 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size, CUmemoryPool pool, CUst
         }
     }
     sim_run_record_asked(pool->device, size);
-    result = sim_capture_unsafe(); /* as an H100 answers; cuda.h does not say */
+    result = sim_capture_unsafe(); /* as on an H100; cuda.h leaves it open */
     if (result == CUDA_SUCCESS) {
         result = allocate_block(pool, size, stream, &block);
     }
@@ -103,7 +102,7 @@ SIM_API_PTSZ(cuMemAllocFromPoolAsync, SIM_HEALTHY,
     return allocate(dptr, bytesize, pool, hStream, ptsz);
 }
 
-/* Memory of cuMemAlloc freed in stream order. */
+/* Executes the stream-ordered free of a block of cuMemAlloc. */
 static void execute_free(void *arg)
 {
     struct sim_block *block = sim_block_find((uintptr_t)arg);
@@ -144,8 +143,8 @@ SIM_API_PTSZ(cuMemFreeAsync, SIM_HEALTHY, (CUdeviceptr dptr, CUstream hStream), 
     }
 }
 
-/* The device of a location that pools can be at; CUDA_ERROR_NOT_SUPPORTED for host locations, which
- * CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED and its like say there are none at. */
+/* The device of a location of pools. CUDA_ERROR_NOT_SUPPORTED for host locations:
+ * CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED and similar attributes are 0. */
 static CUresult device_at(const CUmemLocation *location, CUmemAllocationType type,
                           struct sim_device **ret_device)
 {
@@ -239,7 +238,7 @@ SIM_API(cuMemPoolSetAttribute, SIM_INITIALIZED,
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
     case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        /* cuda.h: it is illegal to set them to anything but 0; the watermark starts anew. */
+        /* cuda.h: they can only be set to 0, which restarts the watermark. */
         if (*(const cuuint64_t *)value != 0) {
             return CUDA_ERROR_INVALID_VALUE;
         }

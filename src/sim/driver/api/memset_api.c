@@ -20,7 +20,7 @@ static CUresult submit(bool ptsz, CUstream hStream, CUDA_MEMSET_NODE_PARAMS para
     return result == CUDA_SUCCESS ? sim_submit_new(stream, op) : result;
 }
 
-/* Synchronous memsets run ahead of the host all the same, but for page-locked host memory. */
+/* A synchronous memset also returns before it is done, except on page-locked host memory. */
 static CUresult submit_sync(bool ptds, CUDA_MEMSET_NODE_PARAMS params)
 {
     struct sim_stream *stream;

@@ -75,7 +75,7 @@ SIM_API(cuModuleUnload, SIM_CONTEXT, (CUmodule hmod), (hmod))
     if (module == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    /* That of a library goes with the library. */
+    /* A library unloads its own modules. */
     if (module->library != NULL) {
         return CUDA_ERROR_NOT_PERMITTED;
     }
@@ -170,7 +170,7 @@ SIM_API(cuModuleGetGlobal_v2, SIM_CONTEXT,
     return result;
 }
 
-/* The environment variable is the real driver's; its default is lazy loading. */
+/* Follows the real driver's environment variable; the default is lazy loading. */
 SIM_API(cuModuleGetLoadingMode, SIM_INITIALIZED, (CUmoduleLoadingMode * mode), (mode))
 {
     const char *text = getenv("CUDA_MODULE_LOADING");

@@ -59,7 +59,8 @@ static struct sim_block *block_at(const void *p, enum sim_block_kind kind)
                                                                                       : NULL;
 }
 
-/* Takes memory away from the device: after the queued work where cuMemFree waits for it too. */
+/* Frees or unregisters memory: after queued work, if SPILLWAY_SIM_FREE_SYNC makes cuMemFree wait
+ * for it. */
 static CUresult let_go(void *p, enum sim_block_kind kind, CUresult unknown, const char *function)
 {
     struct sim_block *block = block_at(p, kind);
@@ -145,8 +146,8 @@ SIM_API(cuMemHostUnregister, SIM_CONTEXT, (void *p), (p))
                   "cuMemHostUnregister");
 }
 
-/* The device uses the host's address, see
- * CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM. */
+/* The device uses the host's address: CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
+ * is 1. */
 SIM_API(cuMemHostGetDevicePointer_v2, SIM_CONTEXT,
         (CUdeviceptr * pdptr, void *p, unsigned int Flags), (pdptr, p, Flags))
 {

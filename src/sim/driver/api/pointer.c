@@ -7,7 +7,7 @@
 #include "sim/driver/memory/mapping.h"
 #include "sim/driver/memory/space.h"
 
-/* Objects at an address. Block and mapping are both set for blocks of device memory. */
+/* The objects at an address. A block of device memory has both a block and a mapping. */
 struct place {
     uint64_t address;
     const struct sim_block *block;
@@ -15,7 +15,7 @@ struct place {
     const struct sim_reservation *reservation; /* of the application */
 };
 
-/* False if the address is not the simulator's, or is free. */
+/* False if the address is free, or not one of the simulator's. */
 static bool find_place(uint64_t address, struct place *ret_place)
 {
     struct place place = {.address = address};
@@ -73,7 +73,7 @@ static CUresult put_int(void *data, unsigned int value)
 
 static CUresult put_bool(void *data, bool value)
 {
-    return put_int(data, value); /* cuda.h says boolean; callers pass an int or a bool */
+    return put_int(data, value); /* cuda.h has a boolean here; callers pass an int or a bool */
 }
 
 static CUresult put_long(void *data, uint64_t value)
@@ -122,7 +122,7 @@ static CUresult access_flags(void *data, const struct place *place)
     return put_int(data, flags);
 }
 
-/* cuda.h: of memory in a reservation, the reservation; else the allocation. */
+/* cuda.h: the range of the allocation; for memory in a reservation, of the reservation. */
 static const struct sim_range *range_of(const struct place *place)
 {
     return place->block != NULL ? &place->block->range : &place->reservation->range;
@@ -216,7 +216,7 @@ SIM_API(cuPointerGetAttribute, SIM_HEALTHY,
     return get(data, attribute, &place);
 }
 
-/* The "default NULL value" of an attribute; a device ordinal has CU_DEVICE_INVALID for it. */
+/* The "default NULL value" of an attribute; CU_DEVICE_INVALID for a device ordinal. */
 static CUresult put_default(void *data, CUpointer_attribute attribute)
 {
     switch ((int)attribute) {
@@ -248,7 +248,7 @@ static CUresult put_default(void *data, CUpointer_attribute attribute)
     }
 }
 
-/* cuda.h: an address that is not CUDA's is no error here. */
+/* cuda.h: an address unknown to CUDA is no error here. */
 SIM_API(cuPointerGetAttributes, SIM_HEALTHY,
         (unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr),
         (numAttributes, attributes, data, ptr))
@@ -264,7 +264,7 @@ SIM_API(cuPointerGetAttributes, SIM_HEALTHY,
             return CUDA_ERROR_INVALID_VALUE;
         }
         if (known) {
-            (void)get(data[i], attributes[i], &place); /* else the default stays */
+            (void)get(data[i], attributes[i], &place); /* on failure the default stays */
         }
     }
     return CUDA_SUCCESS;

@@ -1,4 +1,4 @@
-/* Hints about managed memory in stream order: checked, without effect. */
+/* Stream-ordered hints about managed memory: checked, but without effect. */
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/device.h"
 #include "sim/driver/graph/submit.h"
@@ -18,7 +18,7 @@ static CUresult check_location(const CUmemLocation *location)
     }
 }
 
-/* An operation that names managed memory. */
+/* Submits an operation without effect on managed memory. */
 static CUresult hint(struct sim_stream *stream, CUdeviceptr address, size_t size)
 {
     struct sim_op *op;
@@ -92,7 +92,7 @@ static CUresult batch(bool ptsz, CUstream hStream, const CUdeviceptr *addresses,
     return result;
 }
 
-/* The destinations of a batch: `indices` are the first ranges of each. */
+/* The destinations of a batch: `indices` has the first range of each destination. */
 struct destinations {
     const CUmemLocation *locations;
     const size_t *indices;

@@ -5,7 +5,7 @@
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/lock.h"
 
-/* Of the three scheduling bits at most one may be set; the others are those of CUctx_flags. */
+/* True if all bits are in CUctx_flags, with at most one of the three scheduling bits. */
 static bool flags_are_valid(unsigned int flags)
 {
     unsigned int schedule = flags & CU_CTX_SCHED_MASK;
@@ -18,7 +18,7 @@ CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx)
     CUresult result;
 
     while (device->primary != NULL && device->primary->ending) {
-        sim_wait_progress(); /* its last user has just released it, on another thread */
+        sim_wait_progress(); /* another thread is ending it */
     }
     if (device->primary == NULL || !device->primary->live) {
         result = sim_ctx_revive_primary(device);
@@ -70,7 +70,7 @@ SIM_API(cuDevicePrimaryCtxRelease_v2, SIM_INITIALIZED, (CUdevice dev), (dev))
     return release(dev);
 }
 
-/* cuda.h: resetting does not release; who retained it still has to. */
+/* cuda.h: a reset is no release; every retain still needs one. */
 static CUresult reset(CUdevice dev)
 {
     struct sim_device *device = sim_device_get(dev);

@@ -1,4 +1,4 @@
-/* Primary contexts: one for each device, alive while somebody retains it.
+/* Primary contexts: one for each device, alive while it is retained.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -7,9 +7,9 @@
 
 #include "sim/driver/core/device.h"
 
-/* cuDevicePrimaryCtxRetain. The lock may be released meanwhile. CUDA_ERROR_OUT_OF_MEMORY. */
+/* cuDevicePrimaryCtxRetain. May release the lock in between. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx);
 
-/* cuDevicePrimaryCtxRelease: ends the context with the last. The lock may be released meanwhile.
- * CUDA_ERROR_INVALID_CONTEXT if nobody retains it. */
+/* cuDevicePrimaryCtxRelease: the last release ends the context. May release the lock in between.
+ * CUDA_ERROR_INVALID_CONTEXT if it is not retained. */
 CUresult sim_primary_release(struct sim_device *device);

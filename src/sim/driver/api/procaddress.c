@@ -7,7 +7,7 @@
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/errors.h"
 
-/* The release whose cuda.h this driver was written from. */
+/* The CUDA release whose cuda.h this driver follows. */
 #define SIM_DRIVER_VERSION SPW_NEWEST_CUDA
 
 SIM_API(cuDriverGetVersion, SIM_NOTHING, (int *driverVersion), (driverVersion))
@@ -36,9 +36,9 @@ static const struct sim_abi *first_abi(const char *base)
     return low < sim_abi_count && strcmp(sim_abis[low].base, base) == 0 ? &sim_abis[low] : NULL;
 }
 
-/* As NVIDIA's driver answers (docs/driver.md): the newest ABI not newer than the version, which may
- * be above the driver's own. With the per-thread flag only per-thread variants count, if there is
- * one. */
+/* Chooses as NVIDIA's driver does (docs/driver.md): the newest ABI that is not newer than the
+ * version, which may be above the driver's own. With the per-thread flag only per-thread variants
+ * count, if there are any. */
 static const struct sim_abi *choose_abi(const struct sim_abi *first, unsigned int version,
                                         bool per_thread)
 {
@@ -70,8 +70,8 @@ SIM_EXPORT void *spillway_sim_hidden(const char *name)
     return abi != NULL ? (void *)(uintptr_t)abi->address : NULL;
 }
 
-/* Writes the outputs on success; *ret_abi is NULL for what is not found. NVIDIA's driver crashes
- * without a name or a place for the result; here that is an error. */
+/* Writes the outputs on success; *ret_abi is NULL if the function is not found. Without a name or a
+ * place for the result, NVIDIA's driver crashes; here that is an error. */
 static CUresult look_up(const char *symbol, void **pfn, int version, cuuint64_t flags,
                         const struct sim_abi **ret_abi, CUdriverProcAddressQueryResult *ret_status)
 {
@@ -96,7 +96,7 @@ static CUresult look_up(const char *symbol, void **pfn, int version, cuuint64_t 
     return CUDA_SUCCESS;
 }
 
-/* The first version has no status: what is not found is an error, and the output stays. */
+/* The first version has no status: an unknown function is an error, and the output stays. */
 SIM_API(cuGetProcAddress, SIM_NOTHING,
         (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags),
         (symbol, pfn, cudaVersion, flags))
@@ -134,7 +134,7 @@ SIM_API(cuGetProcAddress_v2, SIM_NOTHING,
     return CUDA_SUCCESS;
 }
 
-/* Private tables are not modelled and none is ever handed out. NVIDIA's runtime asks for them. */
+/* Private tables, which NVIDIA's runtime requests, are not modelled: none is ever returned. */
 SIM_EXPORT CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
     CUresult result;
@@ -145,7 +145,7 @@ SIM_EXPORT CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *p
                      result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result);
 }
 
-/* cuda.h: an unknown code gives INVALID_VALUE and a NULL string. */
+/* cuda.h: for an unknown code, INVALID_VALUE and a NULL string. */
 static CUresult describe(const struct sim_error *error, const char *text, const char **ret_text)
 {
     if (ret_text == NULL) {

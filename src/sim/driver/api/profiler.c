@@ -1,7 +1,7 @@
-/* Profiling: there is no profiler, and to start and stop none is what happens without one. */
+/* Profiling: there is no profiler, so both functions do nothing. */
 #include "sim/driver/api/entry.h"
 
-/* As in cudaProfiler.h, which the wheel of the runtime's headers does not hold. */
+/* As in cudaProfiler.h, which the wheel of the runtime's headers does not contain. */
 CUresult CUDAAPI cuProfilerStart(void);
 CUresult CUDAAPI cuProfilerStop(void);
 

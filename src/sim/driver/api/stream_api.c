@@ -1,4 +1,4 @@
-/* Exported functions on streams, but for submission and capture. */
+/* Exported functions on streams, except submission and capture. */
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/stream.h"
 

@@ -1,4 +1,4 @@
-/* Stream memory operations: a stream writes a word, or waits until a word fulfils a condition. */
+/* Stream memory operations: a stream writes a word, or waits until a word meets a condition. */
 #include "sim/driver/api/entry.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/graph/submit.h"
@@ -112,7 +112,7 @@ static CUresult wait_value(struct sim_stream *stream, CUdeviceptr address, uint6
     return result == CUDA_SUCCESS ? sim_submit_new(stream, op) : result;
 }
 
-/* The two ABIs of each function do the same. */
+/* Both ABIs of each function do the same. */
 #define VALUE_FUNCTION(name, type, what, size)                                                     \
     SIM_API_PTSZ(name, SIM_CONTEXT,                                                                \
                  (CUstream hStream, CUdeviceptr addr, type value, unsigned int flags),             \
@@ -151,7 +151,7 @@ static CUresult one_of_batch(struct sim_stream *stream, const CUstreamBatchMemOp
                            params->writeValue.flags);
     case CU_STREAM_MEM_OP_BARRIER:
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-        return CUDA_SUCCESS; /* all is ordered already */
+        return CUDA_SUCCESS; /* writes are always ordered here */
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }

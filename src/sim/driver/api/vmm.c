@@ -1,6 +1,5 @@
-/* Virtual memory management: reservations, chunks, mappings and access. The rules and the error
- * codes are those of cuda.h ("Virtual Memory Management"); where it leaves a choice, the options
- * say which is taken. */
+/* Virtual memory management: reservations, chunks, mappings and access. Rules and error codes
+ * follow cuda.h ("Virtual Memory Management"); where it leaves a choice, options decide. */
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/run_record.h"
@@ -19,8 +18,8 @@
 
 #define HOST_PAGE ((size_t)4096)
 
-/* Counts the chunks that a call has covered, and lets their time pass. The lock may be released
- * meanwhile. */
+/* Counts the chunks that a call has covered, and lets their time pass. May release the lock in
+ * between. */
 static void charge(enum sim_fn fn, const struct sim_covered *covered)
 {
     uint64_t ns = sim_timing_of_chunks(fn, covered);
@@ -47,7 +46,7 @@ static bool is_granular(uint64_t value)
 }
 
 /* It is not documented if VMM functions count as unsafe during capture. PyTorch's expandable
- * segments call them while they capture in the global mode, without leaving it. */
+ * segments call them during a capture in global mode, without a change of the thread's mode. */
 static CUresult check_capture(void)
 {
     return sim_options()->vmm_unsafe ? sim_capture_unsafe() : CUDA_SUCCESS;
@@ -77,7 +76,7 @@ SIM_API(cuMemAddressReserve, SIM_HEALTHY,
     return CUDA_SUCCESS;
 }
 
-/* cuda.h does not say what becomes of a reservation with mappings; it is refused. */
+/* A reservation with mappings is refused; cuda.h leaves it open. */
 SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
 {
     struct sim_reservation *reservation = sim_space_find(ptr);
@@ -91,8 +90,8 @@ SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, siz
     return CUDA_SUCCESS;
 }
 
-/* True if a driver of this kind is killed by an access to memory that it does not have, as some are
- * where a node has no memory (nccl#2106). */
+/* True if the simulated kind of driver crashes for a node without memory, as some drivers do
+ * (nccl#2106). */
 static bool dies_at_node(int node)
 {
     enum spw_hosts hosts = sim_options()->hosts;
@@ -136,7 +135,7 @@ static CUresult check_properties(const CUmemAllocationProp *prop)
         prop->win32HandleMetaData != NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* The handle types that CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_* report. */
+    /* The handle types of CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_*. */
     if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
         prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -183,7 +182,8 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
         sim_note("size=%zu", size);
         return result;
     }
-    chunk->prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE; /* asked for, not got */
+    chunk->prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE; /* requested, not
+                                                                           * granted */
     *handle = chunk->handle;
     sim_note("size=%zu location=%d:%d rdma=%d -> %#llx", size, (int)prop->location.type,
              prop->location.id, prop->allocFlags.gpuDirectRDMACapable, (unsigned long long)*handle);
@@ -214,7 +214,7 @@ SIM_API(cuMemRelease, SIM_HEALTHY, (CUmemGenericAllocationHandle handle), (handl
     return result;
 }
 
-/* cuda.h: offset 0; that a handle maps whole is what current drivers ask for. */
+/* cuda.h: offset must be 0. Current drivers also require that a handle is mapped as a whole. */
 SIM_API(cuMemMap, SIM_HEALTHY,
         (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
          unsigned long long flags),
@@ -249,7 +249,8 @@ SIM_API(cuMemMap, SIM_HEALTHY,
     return result;
 }
 
-/* A range that consists of whole mappings of the application; of one if `per` says so. */
+/* True if the range consists of whole mappings of the application; of exactly one with
+ * SPW_PER_CHUNK. */
 static bool is_mapped_range(CUdeviceptr ptr, size_t size, enum spw_per per)
 {
     const struct sim_mapping *first = sim_mapping_find(ptr);
@@ -300,8 +301,8 @@ static CUresult wait_for_devices(uint64_t devices)
     return result;
 }
 
-/* cuda.h: not part of a mapping. Options decide if one call may take several mappings, and if it
- * waits for queued work. */
+/* cuda.h: a mapping cannot be unmapped in part. Options decide if one call may unmap several
+ * mappings, and if it waits for queued work. */
 SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
 {
     enum spw_per per = sim_options()->unmap;
@@ -322,7 +323,7 @@ SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
             return result;
         }
         if (!is_mapped_range(ptr, size, per)) {
-            return CUDA_ERROR_INVALID_VALUE; /* the lock was released meanwhile */
+            return CUDA_ERROR_INVALID_VALUE; /* changed while the lock was released */
         }
     }
     sim_work_check_unused(ptr, size, devices_of(ptr, size), "cuMemUnmap");
@@ -344,8 +345,8 @@ static bool is_access(CUmemAccess_flags flags)
            flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 }
 
-/* True if the access may be granted on every mapping of the range. cuda.h: host access to device
- * memory is not. */
+/* Checks that the access may be granted on every mapping of the range. cuda.h: host access to
+ * device memory may not. */
 static CUresult check_access(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc)
 {
     const struct sim_device *device = NULL;
@@ -391,7 +392,7 @@ static void grant(struct sim_mapping *mapping, const CUmemAccessDesc *desc)
     mapping->writers = write ? mapping->writers | bit : mapping->writers & ~bit;
 }
 
-/* The devices that are given access again to a mapping. */
+/* The devices that have access to a mapping and are given it again. */
 static uint64_t regranted(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
                           size_t count)
 {
@@ -406,8 +407,8 @@ static uint64_t regranted(const struct sim_mapping *mapping, const CUmemAccessDe
     return devices & mapping->readers;
 }
 
-/* It is not documented if access that a device has already stays valid while it is given again. The
- * open kernel module takes a range away before it maps it anew (uvm_map_external.c). */
+/* It is not documented if a device's access stays valid while it is granted again. The open kernel
+ * module unmaps a range before it maps it anew (uvm_map_external.c). */
 static void check_regrant(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
                           size_t count)
 {
@@ -512,7 +513,7 @@ SIM_API(cuMemGetAllocationPropertiesFromHandle, SIM_HEALTHY,
     return CUDA_SUCCESS;
 }
 
-/* cuda.h: any address in the mapping will do; owes a release. */
+/* cuda.h: `addr` is any address in the mapping; the caller must release the handle. */
 SIM_API(cuMemRetainAllocationHandle, SIM_HEALTHY,
         (CUmemGenericAllocationHandle * handle, void *addr), (handle, addr))
 {
@@ -549,7 +550,7 @@ SIM_API(cuMemExportToShareableHandle, SIM_HEALTHY,
     return CUDA_SUCCESS;
 }
 
-/* For a file descriptor the handle is the number itself as a pointer; it stays the caller's. */
+/* A file descriptor is passed as a number cast to a pointer; it stays the caller's. */
 SIM_API(cuMemImportFromShareableHandle, SIM_HEALTHY,
         (CUmemGenericAllocationHandle * handle, void *osHandle,
          CUmemAllocationHandleType shHandleType),
