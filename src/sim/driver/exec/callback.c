@@ -8,8 +8,8 @@
 #include "sim/driver/core/lock.h"
 #include "sim/driver/exec/schedule.h"
 
-/* How long an API call waits for functions on their way; one that takes longer is not waited for
- * again. */
+/* The longest wait of an API call for pending functions. After a timeout, later calls do not wait
+ * until all have returned. */
 #define SETTLE_NS 100000000L
 
 struct sim_call {
@@ -23,7 +23,8 @@ struct sim_call {
     void *data;
 };
 
-/* `pending` and `slow` belong to the simulator's lock, the rest to `lock`, which is taken last. */
+/* The simulator's lock protects `pending` and `slow`; `lock`, which is taken last, protects the
+ * rest. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t posted;
@@ -33,7 +34,7 @@ static struct {
     bool idle; /* nothing is queued or running */
     bool started;
     unsigned int pending;
-    bool slow; /* a settle timed out; until nothing is pending */
+    bool slow; /* a wait timed out; false again when nothing is pending */
 } thread_state = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .posted = PTHREAD_COND_INITIALIZER,
@@ -97,7 +98,7 @@ CUresult sim_callback_start(void)
     if (thread_state.started) {
         return CUDA_SUCCESS;
     }
-    /* The program's signals are not for this thread. */
+    /* This thread must not get the program's signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     error = pthread_create(&thread, NULL, callback_main, NULL);

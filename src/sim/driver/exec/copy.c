@@ -13,7 +13,7 @@
 struct copy_op {
     struct sim_op op;
     struct sim_copy copy;
-    unsigned char *staged; /* a pageable source's bytes, without gaps; NULL: read when it runs */
+    unsigned char *staged; /* bytes of a pageable source, without gaps; NULL: read at run */
 };
 
 struct sim_copy sim_copy_linear(CUdeviceptr dst, CUdeviceptr src, size_t size, bool pageable_dst,
@@ -33,7 +33,7 @@ static CUdeviceptr row_address(const struct sim_place *place, size_t y, size_t z
     return place->address + z * place->slice + y * place->pitch;
 }
 
-/* Bytes from the first to behind the last. */
+/* Bytes from the first to the last one, including gaps. */
 static size_t extent(const struct sim_place *place, const struct sim_copy *copy)
 {
     return (copy->depth - 1) * place->slice + (copy->height - 1) * place->pitch + copy->width;
@@ -46,7 +46,7 @@ static bool is_device_side(const struct sim_place *place)
     return kind == SIM_MEM_DEVICE || kind == SIM_MEM_MANAGED;
 }
 
-/* Counts a copy to the host or from it. */
+/* Records a copy to or from the host. */
 static void note_transfer(const struct sim_copy *copy, int device)
 {
     size_t bytes = copy->width * copy->height * copy->depth;
@@ -123,9 +123,8 @@ static bool is_well_formed(const struct sim_copy *copy)
     return true;
 }
 
-/* True if the device that owns the memory of a side may do the copy, whether or not the one that is
- * asked to may access it. Of a copy between devices that is true of memory of cuMemAlloc, and of
- * all memory if it is a peer copy. */
+/* True if it suffices that the device that owns the memory of a side has access to it. In a copy
+ * between devices, that holds for memory of cuMemAlloc and, in a peer copy, for all memory. */
 static bool owner_may_do(const struct sim_copy *copy, const struct sim_place *side)
 {
     const struct sim_mapping *mapping = sim_mapping_find(side->address);

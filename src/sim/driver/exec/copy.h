@@ -10,8 +10,8 @@
 
 #include "sim/driver/exec/op.h"
 
-/* One side of a copy: where the first byte is, and the bytes from one row and one slice to the next
- * (of no meaning for a single row or slice). */
+/* One side of a copy: the address of the first byte, and the distances between rows and between
+ * slices in bytes (unused for a single row or slice). */
 struct sim_place {
     CUdeviceptr address;
     size_t pitch;
@@ -19,7 +19,7 @@ struct sim_place {
     bool may_be_pageable; /* ordinary host memory is allowed here */
 };
 
-/* `width` bytes, `height` rows, `depth` slices; all at least 1 except in a copy of nothing. */
+/* `width` bytes, `height` rows, `depth` slices; all at least 1 unless the copy is empty. */
 struct sim_copy {
     struct sim_place dst;
     struct sim_place src;
@@ -33,19 +33,18 @@ struct sim_copy {
 struct sim_copy sim_copy_linear(CUdeviceptr dst, CUdeviceptr src, size_t size, bool pageable_dst,
                                 bool pageable_src);
 
-/* The operation of a copy; both sides are checked. CUDA_ERROR_INVALID_VALUE for an address or
- * extent that is not valid, CUDA_ERROR_OUT_OF_MEMORY. */
+/* The operation of a copy; both sides are checked. CUDA_ERROR_INVALID_VALUE for an invalid address
+ * or extent, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_copy_op_new(const struct sim_copy *copy, int device, struct sim_op **ret_op);
 
-/* The copy such an operation was made from. */
+/* The copy of such an operation. */
 const struct sim_copy *sim_copy_of_op(const struct sim_op *op);
 
-/* Reads the source of a queued copy into a buffer of the operation, which is what it copies then.
- * For pageable sources, which the program may change. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Reads the source of a queued copy into a buffer of the operation, which then copies from that
+ * buffer. For pageable sources, which the program may change. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_copy_stage(struct sim_op *op);
 
 /* Translates three-dimensional descriptions (copy_shape.c). CUDA_ERROR_NOT_SUPPORTED for arrays,
- * CUDA_ERROR_INVALID_VALUE. The second one's `params` is not NULL; its contexts are not looked at.
- */
+ * CUDA_ERROR_INVALID_VALUE. `params` of a peer copy must not be NULL; its contexts are ignored. */
 CUresult sim_copy_from_3d(const CUDA_MEMCPY3D *params, struct sim_copy *ret_copy);
 CUresult sim_copy_from_3d_peer(const CUDA_MEMCPY3D_PEER *params, struct sim_copy *ret_copy);

@@ -1,6 +1,6 @@
 #include "sim/driver/exec/copy.h"
 
-/* One side as cuda.h describes it, the same for all its structures. */
+/* One side of a copy, with the members common to cuda.h's structures. */
 struct side {
     CUmemorytype type;
     const void *host;
@@ -53,7 +53,7 @@ static CUresult copy_from(const struct side *dst, const struct side *src, size_t
     return result;
 }
 
-/* The struct side of one end, `dst` or `src`, of the parameters of a 3D copy. */
+/* The struct side for the end `dst` or `src` of the parameters of a 3D copy. */
 #define SIDE(params, end)                                                                          \
     ((struct side){(params)->end##MemoryType, (params)->end##Host, (params)->end##Device,          \
                    (params)->end##Pitch, (params)->end##Height, (params)->end##XInBytes,           \

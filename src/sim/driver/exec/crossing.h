@@ -1,5 +1,5 @@
-/* Copies and memsets that cross from memory of a device to memory of the host, at neighbouring
- * device addresses. What a driver does with one is not documented: SPILLWAY_SIM_CROSSING.
+/* Copies and memsets that cross from memory of a device to memory of the host at adjacent device
+ * addresses. The behaviour of drivers is not documented: SPILLWAY_SIM_CROSSING.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -8,10 +8,10 @@
 
 #include "sim/driver/exec/op.h"
 
-/* Checks an operation that is about to be submitted, or run: CUDA_ERROR_INVALID_VALUE if memory
- * that it names crosses and that is refused. */
+/* To be called before an operation is submitted or run. CUDA_ERROR_INVALID_VALUE if memory that it
+ * names crosses, and the option refuses that. */
 CUresult sim_crossing_check(const struct sim_op *op);
 
-/* An operation has run: if its memory crosses and the bytes are to be wrong, the byte at `last`,
- * which it has written, is changed. */
+/* To be called after an operation has run. If its memory crosses, and the option asks for wrong
+ * bytes, changes the byte at `last`, which the operation has written. */
 void sim_crossing_spoil(const struct sim_op *op, CUdeviceptr last);

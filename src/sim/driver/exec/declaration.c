@@ -8,7 +8,7 @@
 
 #define MOST_WORDS 64 /* in one array */
 
-/* A stretch of a declaration. */
+/* A part of a declaration. */
 struct text {
     const char *at;
     size_t length;
@@ -43,7 +43,7 @@ static bool find_params(const char *declaration, struct text *ret_params)
     return depth == 0;
 }
 
-/* Cuts the next parameter off; false behind the last, or if the brackets do not match. */
+/* Splits off the next parameter; false behind the last, or if the brackets do not match. */
 static bool next_param(struct text *params, struct text *ret_param)
 {
     size_t length = 0;
@@ -68,7 +68,7 @@ static bool next_param(struct text *params, struct text *ret_param)
     return length > 0 && depth == 0;
 }
 
-/* The types of one value, which holds no address; each is aligned to its size. */
+/* The types of a single value other than an address; each is aligned to its size. */
 static const struct value_type {
     const char *name;
     size_t bytes;
@@ -95,7 +95,7 @@ static const struct value_type {
     {"c10::complex<double>", 16},
 };
 
-/* A pointer or a single value. All are unknown of any other type. */
+/* Reads a pointer or a single value. Nothing is known of any other type. */
 static struct sim_declared read_single(const struct text *type)
 {
     if (type->length > 0 && type->at[type->length - 1] == '*') {
@@ -109,7 +109,7 @@ static struct sim_declared read_single(const struct text *type)
     return (struct sim_declared){0, 0, 0};
 }
 
-/* A std::array<char*, 3ul> or its like; any other type is taken for a single one. */
+/* Reads a std::array<char*, 3ul> or similar; any other type is read as a single value. */
 static struct sim_declared read_type(const struct text *type)
 {
     const char *begin = memchr(type->at, '<', type->length);

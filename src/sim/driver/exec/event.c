@@ -12,7 +12,7 @@
 struct sim_record {
     unsigned int refs;
     struct sim_fence fence;
-    uint64_t time; /* when it was reached */
+    uint64_t time; /* when the stream reached it */
 };
 
 static void record_unref(struct sim_record *record)
@@ -88,7 +88,7 @@ void sim_event_retire(struct sim_event *event)
     sim_event_unref(event);
 }
 
-/* The item behind a recorded event. */
+/* The operation that a stream reaches at a recorded event. */
 struct mark_op {
     struct sim_op op;
     struct sim_record *record;

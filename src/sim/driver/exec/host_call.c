@@ -8,7 +8,7 @@ struct host_op {
     struct sim_op op;
     CUhostFn fn;
     CUstreamCallback stream_fn; /* instead of fn */
-    CUstream stream;            /* what the program called the stream */
+    CUstream stream;            /* the handle that the program used */
     void *data;
 };
 
@@ -37,7 +37,7 @@ static const struct sim_op_class host_class = {
     .release = host_release,
 };
 
-/* Called even when the context has failed, with the error. */
+/* Runs even if the context has failed; the callback then gets the error. */
 static const struct sim_op_class callback_class = {
     .name = "callback",
     .node_type = CU_GRAPH_NODE_TYPE_HOST,

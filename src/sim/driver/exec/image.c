@@ -12,7 +12,7 @@
 #include "sim/driver/core/device.h"
 #include "sim/driver/exec/ptx.h"
 
-/* Limits of a block where nothing else is known. */
+/* The most threads of a block, unless the kernel declares a limit. */
 #define MAX_THREADS 1024
 
 struct sim_image *sim_image_ref(struct sim_image *image)
@@ -61,8 +61,8 @@ static struct sim_image_kernel *find_kernel(const struct sim_image *image, const
     return kernel;
 }
 
-/* Places the parameters one after the other, each at the next multiple of its alignment, if the
- * name tells the sizes of all. */
+/* Places the parameters one after the other, each at the next multiple of its alignment, if all
+ * sizes are known from the name. */
 static void place_declared(struct sim_kernel_info *info)
 {
     struct sim_param *params = calloc(info->declared_count + 1, sizeof(*params));
@@ -100,7 +100,7 @@ static bool name_agrees(const struct sim_kernel_info *info, const struct sim_par
     return info->declared_count == count;
 }
 
-/* True if some words may hold addresses, but none is known to. */
+/* True if some words may be addresses, but no parameter is known to be one. */
 static bool is_structs_only(const struct sim_kernel_info *info)
 {
     bool any = false;
@@ -116,8 +116,8 @@ static bool is_structs_only(const struct sim_kernel_info *info)
     return any;
 }
 
-/* Takes the parameters from the code. Without types in the name, one of 64 bits may be an address.
- */
+/* Takes the parameters from the code. If the name has no types, a parameter of 64 bits may be an
+ * address. */
 static bool place_by_code(struct sim_kernel_info *info, struct sim_code *code)
 {
     size_t count = 0;
@@ -151,7 +151,7 @@ static bool place_by_code(struct sim_kernel_info *info, struct sim_code *code)
     return true;
 }
 
-/* Finds out what there is to know of a kernel that is none of the simulator's own. */
+/* Collects the known facts about a kernel that is not built in. */
 static void learn(struct sim_kernel_info *info, struct sim_code *code)
 {
     bool is_named = sim_declaration_read(info->name, &info->declared, &info->declared_count);
@@ -241,8 +241,8 @@ const struct sim_global *sim_image_global(const struct sim_image *image, const c
     return global;
 }
 
-/* True if the data begin with these bytes. Stops at the first difference: short data of another
- * kind are not read beyond their end. */
+/* True if the data begin with these bytes. Stops at the first difference, so that short data of
+ * another format are not read beyond their end. */
 static bool begins_with(const void *data, const void *magic, size_t size)
 {
     const volatile unsigned char *bytes = data;
@@ -261,8 +261,8 @@ static bool has_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* One symbol of a cubin: a variable in a data section, or a kernel, whose code is in a section that
- * bears its name. */
+/* Reads one symbol of a cubin: a variable in a data section, or a kernel with its code in a section
+ * of its name. */
 static CUresult read_symbol(struct sim_image *image, const Elf64_Sym *symbol, const char *name,
                             const char *section)
 {
@@ -339,7 +339,7 @@ static unsigned int device_arch(void)
     return (unsigned int)(profile->major * 10 + profile->minor);
 }
 
-/* The parts of a fat binary may be compressed; all of them are taken for loaded. */
+/* Entries of a fat binary may be compressed; the memory of all of them is charged. */
 static CUresult read_fatbin(struct sim_image *image, const void *data, size_t size, bool kept)
 {
     struct sim_fatbin_choice choice = sim_fatbin_choose(data, size, device_arch());
@@ -351,7 +351,7 @@ static CUresult read_fatbin(struct sim_image *image, const void *data, size_t si
     return choice.runs ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* Text that is not PTX stands for its length in code. */
+/* The code size of text that is not PTX is its length; 0 for other data. */
 static size_t text_length(const char *text)
 {
     unsigned char first = (unsigned char)text[0];
@@ -365,7 +365,7 @@ static CUresult read_format(struct sim_image *image, const void *data, size_t si
     const uint32_t wrapper_magic = SIM_FATBIN_WRAPPER_MAGIC;
     const uint32_t fatbin_magic = SIM_FATBIN_MAGIC;
 
-    /* Not in a file: its pointer is one of this process. */
+    /* A wrapper is never in a file: its pointer is an address of this process. */
     if (size == SIM_IMAGE_ANY_SIZE && begins_with(data, &wrapper_magic, sizeof(wrapper_magic))) {
         data = ((const struct sim_fatbin_wrapper *)data)->data;
     }

@@ -1,7 +1,7 @@
-/* Module images: the memory that loading one takes, and the names in it.
+/* Module images: their memory when loaded, and the names in them.
  *
- * Known formats are PTX text, cubins (ELF) and fat binaries; of others only what the caller says is
- * known, and any name is accepted.
+ * Known formats are PTX text, cubins (ELF) and fat binaries. An image of another format accepts any
+ * name.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -23,7 +23,7 @@ struct sim_global {
     size_t offset; /* in the module's data */
 };
 
-/* A kernel of an image; the info stays where it is. */
+/* A kernel of an image; the address of the info never changes. */
 struct sim_image_kernel {
     struct sim_image_kernel *next;
     struct sim_kernel_info info;
@@ -32,21 +32,21 @@ struct sim_image_kernel {
 struct sim_image {
     unsigned int refs;
     size_t code_bytes;           /* device memory that the code takes */
-    size_t data_bytes;           /* and its global variables */
+    size_t data_bytes;           /* and that its global variables take */
     unsigned int binary_version; /* architecture of the code, 86 for 8.6; 0: that of the device */
     unsigned int ptx_version;    /* architecture that it was compiled from; 0: likewise */
-    bool globals_known;          /* no others than these exist */
+    bool globals_known;          /* `globals` is complete */
     struct sim_global *globals;
-    struct sim_image_kernel *kernels; /* declared ones first, in their order */
+    struct sim_image_kernel *kernels; /* declared ones first, in order */
     size_t declared_count;
-    struct sim_code *code; /* knows the parameters of kernels; NULL: of none */
+    struct sim_code *code; /* to read parameters of kernels from; NULL: none */
 };
 
-/* The size of an image that comes without one. */
+/* The size of an image of unknown size. */
 #define SIM_IMAGE_ANY_SIZE SIZE_MAX
 
-/* Reads an image; a reference. If the data are `kept` for as long as it lives, they are read when
- * that is needed, else what may be needed is copied. CUDA_ERROR_INVALID_VALUE for NULL,
+/* Reads an image and returns a reference. `kept`: the data outlive the image, so they can be read
+ * later; otherwise the required part is copied. CUDA_ERROR_INVALID_VALUE for NULL,
  * CUDA_ERROR_INVALID_IMAGE for a damaged cubin, CUDA_ERROR_NO_BINARY_FOR_GPU for code that runs on
  * other devices only, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_image_read(const void *data, size_t size, bool kept, struct sim_image **ret_image);
@@ -54,12 +54,12 @@ CUresult sim_image_read(const void *data, size_t size, bool kept, struct sim_ima
 /* The content of a file, to be freed by the caller. CUDA_ERROR_FILE_NOT_FOUND. */
 CUresult sim_image_read_file(const char *path, void **ret_data, size_t *ret_size);
 
-/* Takes a reference; drops one, and frees the image with the last. */
+/* Take and drop a reference; the last one frees the image. */
 struct sim_image *sim_image_ref(struct sim_image *image);
 void sim_image_unref(struct sim_image *image);
 
-/* Facts about the kernel of that name. Every name that is not empty exists. NULL for an empty one,
- * or when host memory is out. */
+/* Facts about the kernel of that name. Every name exists except the empty one. NULL for the empty
+ * name, or when host memory is out. */
 const struct sim_kernel_info *sim_image_kernel(struct sim_image *image, const char *name);
 
 /* The declared global variable of that name, or NULL. */

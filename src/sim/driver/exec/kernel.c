@@ -6,16 +6,16 @@
  *     spw_copy(uint32_t *dst, const uint32_t *src, size_t n_words)
  *     spw_add(uint32_t *p, size_t n_words, uint32_t value)
  *     spw_add_through_NAME(uint32_t *const *p, size_t n_words, uint32_t value)
- *         any NAME, or spw_add_through: the same at *p, which it finds in memory when it runs
+ *         any NAME, or spw_add_through: adds at *p, which it reads when it runs
  *     spw_add_by_map(CUtensorMap map, size_t n_words, uint32_t value)
- *         the same at the address that a tensor map stands for
+ *         adds at the address in a tensor map
  *     spw_spin(const uint32_t *flag)
  *         runs until *flag is not 0
  *     spw_touch_NAME(struct { void *address; size_t bytes; } ranges[8], uint64_t written,
  *                    uint64_t nanoseconds)
- *         any NAME; changes nothing, but reads the ranges, and writes those whose bit is set: what
- *         the libraries above the runtime launch. With SPILLWAY_SIM_TIME it takes so long; 0: as
- *         long as its bytes. Each word of it is a parameter */
+ *         any NAME; for the simulated libraries: counts as reading the ranges and as writing
+ *         ranges with a set bit in `written`, without changing memory. With SPILLWAY_SIM_TIME it
+ *         takes `nanoseconds`; 0: the time of its bytes. Each word is a parameter */
 #include "sim/driver/exec/kernel.h"
 
 #include <stdint.h>
@@ -37,7 +37,7 @@
             sizeof(((struct type *)0)->field) == 8                                                 \
     }
 
-/* Names memory that a kernel uses. Pageable memory, or no memory at all, is out of its reach. */
+/* Names memory that a kernel uses. A kernel cannot access pageable memory or unmapped addresses. */
 static CUresult name_bytes(struct sim_op *op, CUdeviceptr address, size_t bytes, bool write)
 {
     if (bytes > 0 && (bytes > SIZE_MAX - address || sim_mem_kind(address) == SIM_MEM_PAGEABLE)) {
@@ -180,7 +180,7 @@ static enum sim_outcome add_run(const void *args, struct sim_item *item)
     return SIM_DONE;
 }
 
-/* With simulated time: says in the log what memory a kernel writes that it found when it ran. */
+/* With simulated time, logs the memory that a kernel writes at an address found when it ran. */
 static void log_found(CUdeviceptr p, size_t n_words, const struct sim_item *item)
 {
     char line[128];
@@ -242,7 +242,7 @@ struct add_by_map_args {
 static const struct sim_param add_by_map_params[] = {
     PARAM(add_by_map_args, map), PARAM(add_by_map_args, n_words), PARAM(add_by_map_args, value)};
 
-/* It is found out when it runs. */
+/* The address is known only when the kernel runs. */
 static CUresult add_by_map_memory(struct sim_op *op, const void *args)
 {
     return CUDA_SUCCESS;
@@ -318,7 +318,7 @@ static CUresult touch_memory(struct sim_op *op, const void *args)
     return result;
 }
 
-/* What it writes stays as it was, but that is known no more. */
+/* Written ranges keep their content, which becomes unknown. */
 static enum sim_outcome touch_run(const void *args, struct sim_item *item)
 {
     const struct touch_args *a = args;

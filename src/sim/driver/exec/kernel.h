@@ -1,9 +1,8 @@
 /* Facts about kernels, and the built-in kernels, which have real effects.
  *
- * Instructions are never read: a kernel does nothing, unless it has the name of a built-in one, or
- * is one that is known from libraries (compute/).
- * Declarations of PTX are read (PTX ISA: parameters, local and shared memory), and the parameters
- * that a cubin lists (layouts.h).
+ * Instructions are never read: a kernel has no effect, unless it is built in or a known kernel of a
+ * library (compute/). Declarations in PTX are read (PTX ISA: parameters, local and shared memory),
+ * and the parameters that a cubin lists (layouts.h).
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -25,8 +24,8 @@ struct sim_builtin {
     const struct sim_param *params;
     size_t param_count;
     size_t param_bytes;
-    /* Names the memory it reads and writes. CUDA_ERROR_ILLEGAL_ADDRESS for an extent beyond the end
-     * of addresses and for pageable memory, CUDA_ERROR_OUT_OF_MEMORY. */
+    /* Names the memory that the kernel reads and writes. CUDA_ERROR_ILLEGAL_ADDRESS for pageable
+     * memory and for an extent beyond the end of the address space, CUDA_ERROR_OUT_OF_MEMORY. */
     CUresult (*name_memory)(struct sim_op *op, const void *args);
     enum sim_outcome (*run)(const void *args, struct sim_item *item);
 };
@@ -34,23 +33,22 @@ struct sim_builtin {
 /* The built-in kernel of that name, or NULL. */
 const struct sim_builtin *sim_builtin_find(const char *name);
 
-/* True if the built-in writes results as a real kernel of its name would. False for NULL (no
- * built-in) and for the one that stands for the kernels of libraries. */
+/* True if the built-in kernel computes its results. False for NULL (no built-in) and for
+ * spw_touch_NAME, which replaces the kernels of libraries. */
 bool sim_builtin_computes(const struct sim_builtin *builtin);
 
 /* Facts about one kernel. */
 struct sim_kernel_info {
     char *name;
     const struct sim_builtin *builtin;   /* NULL: none */
-    struct sim_computation *computation; /* NULL: none; without both it does nothing */
+    struct sim_computation *computation; /* NULL: none; without both it has no effect */
     enum spw_layout layout;
-    bool params_known; /* all of them: always but for SPW_LAYOUT_NAME with a struct, and
-                          UNKNOWN */
+    bool params_known; /* all of them; false for UNKNOWN, and for NAME with a struct */
     struct sim_param *params;
     size_t param_count;
     size_t param_bytes;            /* of the parameter buffer */
-    uint64_t constant_params;      /* a bit for each that leads to memory that is only read */
-    struct sim_declared *declared; /* NAME, CODE, STRUCTS: what the name says of each parameter */
+    uint64_t constant_params;      /* a bit for each parameter to memory that is only read */
+    struct sim_declared *declared; /* NAME, CODE, STRUCTS: each parameter, by the name */
     size_t declared_count;
     size_t local_bytes;       /* per thread */
     size_t shared_bytes;      /* static, per block */

@@ -18,28 +18,28 @@
 #define MAX_GRID_X        2147483647U
 #define MAX_GRID_YZ       65535
 
-/* Bytes that a thread of a kernel is assumed to use behind an address whose block is not known. */
+/* Bytes that each thread is assumed to use at an address outside of all known blocks. */
 #define BYTES_A_THREAD 16
 
-/* A block of the program from this size on may be a segment of PyTorch's own cache, which cuts
- * tensors from it at multiples of the other number (c10/cuda/CUDACachingAllocator.cpp). */
+/* A block of SEGMENT_BYTES or more may be a segment of PyTorch's own cache, which cuts tensors from
+ * it at multiples of TENSOR_ALIGN (c10/cuda/CUDACachingAllocator.cpp). */
 #define SEGMENT_BYTES ((size_t)2 << 20)
 #define TENSOR_ALIGN  ((size_t)512)
 
 struct launch_op {
     struct sim_op op;
     CUDA_KERNEL_NODE_PARAMS params;
-    const struct sim_builtin *builtin; /* NULL: no effect */
+    const struct sim_builtin *builtin; /* NULL: not built in */
     const struct sim_kernel_info *info;
-    struct sim_image *image; /* that has the info; a reference, NULL: none yet */
+    struct sim_image *image; /* owner of the info; a reference; NULL: not yet set */
     unsigned char *args;     /* the parameter buffer; NULL: not known */
-    void **arg_pointers;     /* to each parameter in it */
+    void **arg_pointers;     /* to the parameters in the buffer */
     char *name;
-    enum spw_layout layout; /* by which its addresses were found */
+    enum spw_layout layout; /* source of its addresses */
     size_t threads;
 };
 
-/* Says in the log what became of a kernel. */
+/* Logs if a kernel was computed. */
 static void log_outcome(const struct launch_op *self, enum sim_outcome_of_call outcome)
 {
     static const char *const words[] = {
@@ -52,14 +52,15 @@ static void log_outcome(const struct launch_op *self, enum sim_outcome_of_call o
     }
 }
 
-/* True if a kernel may write to what a parameter points to. */
+/* True if a kernel may write through a parameter. */
 static bool may_be_written(const struct sim_kernel_info *info, size_t param)
 {
     return param >= 64 || (info->constant_params >> param & 1) == 0;
 }
 
-/* Something unknown was written to the tensor at an address. Memory that was used before may be
- * known in parts, so the first of it says nothing of the rest. */
+/* Marks the content of the tensor at an address as unknown. A block smaller than a segment is
+ * marked to its end: reused memory may have known content in parts, so the first gap is not the end
+ * of the tensor. */
 static void lose_tensor(CUdeviceptr address)
 {
     size_t bytes = sim_program_block_bytes(address);
@@ -71,8 +72,8 @@ static void lose_tensor(CUdeviceptr address)
     }
 }
 
-/* A kernel that is not computed leaves what was there, but that is known no more. Any word may be
- * an address. */
+/* A kernel that is not computed changes no content, but its results become unknown. Any word of the
+ * parameters may be an address. */
 static void lose_results(const struct launch_op *self)
 {
     const struct sim_kernel_info *info = self->info;
@@ -179,7 +180,7 @@ static CUresult check_cooperative(const CUDA_KERNEL_NODE_PARAMS *params,
                : CUDA_SUCCESS;
 }
 
-/* Local memory is taken for all threads a device can hold, and kept for later launches. */
+/* Local memory is charged for all threads that a device can hold, and kept for later launches. */
 static CUresult take_local_memory(const struct sim_function *function)
 {
     CUcontext ctx = function->module->ctx;
@@ -199,7 +200,7 @@ static CUresult take_local_memory(const struct sim_function *function)
     return result;
 }
 
-/* Finds the parameter buffer among the extra options. */
+/* Finds the parameter buffer in the extra options. */
 static CUresult find_buffer(void **extra, const void **ret_buffer, size_t *ret_size)
 {
     *ret_buffer = NULL;
@@ -229,7 +230,7 @@ static CUresult copy_from_buffer(struct launch_op *self, const struct sim_kernel
     return CUDA_SUCCESS;
 }
 
-/* Zeros, aligned as a parameter may have to be: a CUtensorMap to 128 bytes. */
+/* A zeroed buffer with the largest alignment of a parameter: 128 bytes for a CUtensorMap. */
 static void *new_args(size_t bytes)
 {
     void *args;
@@ -277,9 +278,10 @@ static CUresult copy_params(struct launch_op *self, const struct sim_kernel_info
     return CUDA_SUCCESS;
 }
 
-/* Notes what the kernel is taken to use behind an address, for simulated time: all the rest of the
- * program's block, or without one 16 bytes a thread, as kernels do that go through an array once.
- * An address that is only guessed counts in a block, if any is known. */
+/* For simulated time, adds the memory that the kernel is assumed to use from an address on: the
+ * rest of the program's block. Outside of all blocks it is 16 bytes a thread, as in kernels that
+ * pass over an array once. A guessed address outside of all blocks does not count, unless no block
+ * is known. */
 static CUresult add_reach(struct launch_op *self, CUdeviceptr address, bool guessed)
 {
     size_t size = sim_program_block_rest(address);
@@ -291,8 +293,8 @@ static CUresult add_reach(struct launch_op *self, CUdeviceptr address, bool gues
     return sim_op_add_reach(&self->op, (struct sim_reach){address, size});
 }
 
-/* Names what words point to in device memory. The end of an array is no address that a kernel would
- * use. */
+/* Names the device memory that words point to. An address right behind mapped memory is left out:
+ * it is the end of an array, which no kernel accesses. */
 static CUresult name_pointers(struct launch_op *self, const void *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -316,7 +318,7 @@ static CUresult name_pointers(struct launch_op *self, const void *words, size_t 
     return CUDA_SUCCESS;
 }
 
-/* Words inside a struct that may be addresses. Any of them may be a number or stale, so they count
+/* Finds words of a struct that may be addresses. They may also be numbers or stale, so they count
  * for simulated time only. */
 static CUresult guess_pointers(struct launch_op *self, const unsigned char *param, size_t size)
 {
@@ -337,13 +339,13 @@ static CUresult guess_pointers(struct launch_op *self, const unsigned char *para
     return CUDA_SUCCESS;
 }
 
-/* The addresses that a parameter is known to consist of. */
+/* The number of addresses that a parameter is known to consist of. */
 static size_t words_of(const struct sim_kernel_info *info, size_t index)
 {
     return index < info->declared_count ? info->declared[index].words : info->params[index].is_word;
 }
 
-/* True if a parameter is known to be a struct. */
+/* True if a parameter may be a struct: its place is known, but not its type. */
 static bool may_be_struct(const struct sim_kernel_info *info, size_t index)
 {
     return info->params_known && words_of(info, index) == 0 &&

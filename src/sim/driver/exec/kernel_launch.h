@@ -10,20 +10,20 @@
 #include "sim/driver/exec/module.h"
 #include "sim/driver/exec/op.h"
 
-/* The operation of a launch of params->func (a CUfunction, or a CUkernel passed as one), or else of
- * params->kern, on the device of `ctx`. Known parameters are copied; unknown ones are not touched.
- * Charges the device for local memory. CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE,
- * CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
- * CUDA_ERROR_OUT_OF_MEMORY. */
+/* The operation of a launch on the device of `ctx`. The kernel is params->func (a CUfunction, or a
+ * CUkernel passed as one) or, if that is NULL, params->kern. Known parameters are copied; unknown
+ * ones are not read. Charges the device for local memory. CUDA_ERROR_INVALID_HANDLE,
+ * CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+ * CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_launch_op_new(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext ctx, bool cooperative,
                            struct sim_op **ret_op);
 
-/* The parameters that such an operation was made from. kernelParams points into the operation; NULL
- * if the kernel's parameters are not known. */
+/* The parameters of such an operation. kernelParams points into the operation; NULL if the kernel's
+ * parameters are not known. */
 const CUDA_KERNEL_NODE_PARAMS *sim_launch_of_op(const struct sim_op *op);
 
-/* How the layout of its arguments was known. */
+/* The source of the layout of its arguments. */
 enum spw_layout sim_launch_layout(const struct sim_op *op);
 
-/* True if the kernel writes what a real one of its name would (sim_builtin_computes()). */
+/* True if the results of the kernel are computed (sim_builtin_computes()). */
 bool sim_launch_computes(const struct sim_op *op);

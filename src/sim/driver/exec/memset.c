@@ -9,7 +9,7 @@ struct memset_op {
     CUDA_MEMSET_NODE_PARAMS params;
 };
 
-/* Bytes from the first to behind the last. */
+/* Bytes from the first to the last one, including gaps. */
 static size_t span_of(const CUDA_MEMSET_NODE_PARAMS *params)
 {
     return (params->height - 1) * params->pitch + params->width * params->elementSize;

@@ -8,10 +8,10 @@
 #include "sim/driver/exec/op.h"
 
 /* The operation of a memset: `height` rows of `width` elements of 1, 2 or 4 bytes.
- * CUDA_ERROR_INVALID_VALUE for an address, extent or alignment that is not valid,
- * CUDA_ERROR_OUT_OF_MEMORY. */
+ * CUDA_ERROR_INVALID_VALUE for an invalid address, extent or alignment, CUDA_ERROR_OUT_OF_MEMORY.
+ */
 CUresult sim_memset_op_new(const CUDA_MEMSET_NODE_PARAMS *params, int device,
                            struct sim_op **ret_op);
 
-/* The parameters that such an operation was made from. */
+/* The parameters of such an operation. */
 const CUDA_MEMSET_NODE_PARAMS *sim_memset_of_op(const struct sim_op *op);

@@ -10,10 +10,10 @@
 #include "sim/driver/memory/alloc.h"
 #include "sim/driver/memory/content.h"
 
-/* The shared memory a block gets without cuFuncSetAttribute. */
+/* The most shared memory of a block without cuFuncSetAttribute. */
 #define SHARED_PER_BLOCK 49152
 
-/* A compiler would choose about as many for an ordinary kernel. */
+/* About the number that a compiler chooses for an ordinary kernel. */
 #define REGISTERS_PER_THREAD 32
 
 void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_image *image,
@@ -38,7 +38,7 @@ void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_im
         CU_SHAREDMEM_CARVEOUT_DEFAULT;
 }
 
-/* Code memory is taken in pieces of this size. cuda.h does not say; drivers differ. */
+/* Code memory is charged in multiples of this. cuda.h leaves it open; drivers differ. */
 #define CODE_PIECE ((size_t)64 << 10)
 
 struct module_global {
@@ -134,7 +134,8 @@ void sim_module_unload(struct sim_module *module)
     free(module);
 }
 
-/* Those of the kernel, if the program has asked for it by cuLibraryGetKernel. */
+/* Sets the attributes of the kernel, if the program got it from cuLibraryGetKernel, or the
+ * defaults. */
 static void set_initial_attributes(struct sim_function *function)
 {
     const struct sim_module *module = function->module;

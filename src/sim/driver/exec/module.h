@@ -16,17 +16,17 @@
 
 struct sim_library;
 
-/* A global variable of which nothing is known. 64 KiB is as large as constant memory gets. */
+/* The size of an unknown global variable: 64 KiB is the most constant memory. */
 #define SIM_UNKNOWN_GLOBAL_BYTES ((size_t)64 << 10)
 
-/* A kernel in a context: what a CUfunction is. */
+/* A CUfunction: a kernel in a context. */
 struct sim_function {
     struct sim_function *next; /* of its module */
     CUfunction handle;
     struct sim_module *module;
     const struct sim_kernel_info *info;
     int attributes[CU_FUNC_ATTRIBUTE_MAX]; /* CUfunction_attribute */
-    unsigned int own;                      /* bit per attribute set by cuFuncSetAttribute */
+    unsigned int own;                      /* bit per attribute that cuFuncSetAttribute set */
 };
 
 struct sim_module {
@@ -36,12 +36,12 @@ struct sim_module {
     struct sim_library *library; /* NULL: loaded on its own */
     struct sim_image *image;     /* a reference */
     struct sim_function *functions;
-    size_t code_bytes;             /* charged */
+    size_t code_bytes;             /* of device memory, charged */
     CUdeviceptr data;              /* global variables that the image declares; 0: none */
-    struct module_global *globals; /* made-up ones */
+    struct module_global *globals; /* variables that the image does not declare */
 };
 
-/* A kernel of a library, in no context: what a CUkernel is. */
+/* A CUkernel: a kernel of a library, in no context. */
 struct sim_kernel {
     struct sim_kernel *next; /* of its library */
     CUkernel handle;
@@ -54,7 +54,7 @@ struct sim_library {
     CUlibrary handle;
     struct sim_image *image; /* a reference */
     struct sim_kernel *kernels;
-    struct sim_managed *managed; /* managed variables that were asked for (library.c) */
+    struct sim_managed *managed; /* variables that were looked up (library_api.c) */
 };
 
 /* Loads an image into a context: charges its code (rounded up to 64 KiB) and takes memory for its
@@ -62,19 +62,20 @@ struct sim_library {
 CUresult sim_module_load(CUcontext ctx, struct sim_image *image, struct sim_library *library,
                          struct sim_module **ret_module);
 
-/* Gives everything back; functions of it that are queued still run. */
+/* Frees the module; its queued functions still run. */
 void sim_module_unload(struct sim_module *module);
 
-/* The function of that name, created at first sight. CUDA_ERROR_NOT_FOUND for an empty name. */
+/* The function of that name, created at the first lookup. CUDA_ERROR_NOT_FOUND for an empty name.
+ */
 CUresult sim_module_function(struct sim_module *module, const char *name,
                              struct sim_function **ret_function);
 
-/* Address and size of a global variable. CUDA_ERROR_NOT_FOUND if the image declares its variables
- * and not this one; otherwise one of 64 KiB is made up. */
+/* Address and size of a global variable. CUDA_ERROR_NOT_FOUND if the image declares its variables,
+ * but not this one. If the variables are unknown, an undeclared one is created with 64 KiB. */
 CUresult sim_module_global(struct sim_module *module, const char *name, CUdeviceptr *ret_address,
                            size_t *ret_size);
 
-/* The attributes of a kernel of an image on a device before any was set. */
+/* The initial attributes of a kernel of an image on a device. */
 void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_image *image,
                          const struct sim_device *device, int *ret_attributes);
 
@@ -91,9 +92,10 @@ enum { SIM_WARP_SIZE = 32 };
 /* Bytes of shared memory that the system takes of each block (occupancy.c). */
 size_t sim_reserved_shared(const struct spw_gpu_profile *profile);
 
-/* How many blocks of that size a multiprocessor holds at once; 0: none fits (occupancy.c). */
+/* The number of blocks of that size that a multiprocessor holds at once; 0: none fits
+ * (occupancy.c). */
 int sim_occupancy(const struct sim_function *function, int block_size, size_t dynamic_shared);
 
-/* Replaces *ctx by the context of the function, if `handle` is a CUfunction; leaves it for a
- * CUkernel or NULL. CUDA_ERROR_INVALID_HANDLE for anything else. */
+/* If `handle` is a CUfunction, replaces *ctx by its context. Leaves *ctx for a CUkernel or NULL.
+ * CUDA_ERROR_INVALID_HANDLE for other handles. */
 CUresult sim_function_ctx(CUfunction handle, CUcontext *ctx);

@@ -1,9 +1,9 @@
-/* How many blocks of a kernel a multiprocessor can hold, from the limits of the profile: threads,
- * blocks and shared memory. Registers are not modelled. */
+/* The number of blocks of a kernel that a multiprocessor can hold, from the limits of the profile:
+ * threads, blocks and shared memory. Registers are not modelled. */
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/module.h"
 
-/* Shared memory the system takes of each block on GPUs since compute capability 8.0. */
+/* Shared memory of each block that the system reserves since compute capability 8.0. */
 #define RESERVED_SHARED_PER_BLOCK 1024
 
 static int smaller(int a, int b)

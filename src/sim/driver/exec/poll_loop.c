@@ -5,12 +5,12 @@
 #include "sim/driver/core/clock.h"
 #include "sim/driver/exec/timing.h"
 
-/* So many questions in a row are no wait yet. */
+/* The most queries in a row that are no loop yet. */
 #define PATIENCE 3
 
 static _Thread_local struct {
-    const void *object; /* what was asked last */
-    unsigned int times; /* in a row */
+    const void *object; /* the last one queried */
+    unsigned int times; /* queries of it in a row */
 } asked;
 
 void sim_poll_loop_note(enum sim_fn fn)

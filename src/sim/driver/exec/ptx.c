@@ -7,7 +7,7 @@
 #include "common/grow.h"
 #include "sim/driver/exec/image.h"
 
-/* A word, number or single mark of the text; length 0 at its end. */
+/* A word, number or single mark of the text; length 0 at the end of the text. */
 struct token {
     const char *at;
     size_t length;
@@ -15,7 +15,7 @@ struct token {
 
 struct reader {
     const char *rest;
-    struct token token; /* the one looked at */
+    struct token token; /* the current one */
     struct sim_image *image;
 };
 
@@ -116,7 +116,7 @@ struct variable {
     bool is_array;
 };
 
-/* Steps over a parenthesised list, standing at its opening mark. */
+/* Skips a parenthesised list; the current token is its opening parenthesis. */
 static void skip_parentheses(struct reader *reader)
 {
     while (!at_end(reader) && !is(reader, ")")) {
@@ -125,11 +125,11 @@ static void skip_parentheses(struct reader *reader)
     next(reader);
 }
 
-/* Reads the variable behind the word of its state space; stands behind it. */
+/* Reads a variable behind the word of its state space, up to the token that follows. */
 static struct variable read_variable(struct reader *reader)
 {
     struct variable variable = {0};
-    bool is_pointer = false; /* then .align is that of what it points to */
+    bool is_pointer = false; /* then .align is that of the target */
 
     while (reader->token.length > 0 && reader->token.at[0] == '.') {
         if (is(reader, ".align")) {
@@ -183,7 +183,7 @@ static CUresult add_param(struct sim_kernel_info *info, const struct variable *v
     return CUDA_SUCCESS;
 }
 
-/* The parameters of an entry, standing at the opening parenthesis. */
+/* Reads the parameters of an entry, from the opening parenthesis on. */
 static CUresult read_params(struct reader *reader, struct sim_kernel_info *info)
 {
     while (!at_end(reader) && !is(reader, ")")) {
@@ -205,7 +205,7 @@ static CUresult read_params(struct reader *reader, struct sim_kernel_info *info)
     return CUDA_SUCCESS;
 }
 
-/* The directives between the parameters of an entry and its body. */
+/* Reads the directives between the parameters of an entry and its body. */
 static void read_directives(struct reader *reader, struct sim_kernel_info *info)
 {
     while (!at_end(reader) && !is(reader, "{") && !is(reader, ";")) {
@@ -224,7 +224,7 @@ static void read_directives(struct reader *reader, struct sim_kernel_info *info)
     }
 }
 
-/* A body in braces; `info` is NULL for that of a device function. */
+/* Reads a body in braces; `info` is NULL for a device function. */
 static void read_body(struct reader *reader, struct sim_kernel_info *info)
 {
     size_t depth = 0;
@@ -248,7 +248,7 @@ static void read_body(struct reader *reader, struct sim_kernel_info *info)
     } while (depth > 0 && !at_end(reader));
 }
 
-/* A kernel, standing at .entry. */
+/* Reads a kernel, from .entry on. */
 static CUresult read_entry(struct reader *reader)
 {
     struct sim_kernel_info *info;
@@ -261,7 +261,7 @@ static CUresult read_entry(struct reader *reader)
     }
     reader->image->declared_count++;
     next(reader);
-    if (info->builtin == NULL) { /* whatever the name says */
+    if (info->builtin == NULL) { /* replaces the facts from the name */
         free(info->declared);
         info->declared = NULL;
         info->declared_count = info->param_count = info->param_bytes = 0;
@@ -278,7 +278,7 @@ static CUresult read_entry(struct reader *reader)
     return result;
 }
 
-/* A device function, standing at .func. */
+/* Skips a device function, from .func on. */
 static void skip_function(struct reader *reader)
 {
     while (!at_end(reader) && !is(reader, "{") && !is(reader, ";")) {
@@ -289,7 +289,7 @@ static void skip_function(struct reader *reader)
     }
 }
 
-/* A global variable, standing at its state space; up to its semicolon. */
+/* Reads a global variable, from its state space to its semicolon. */
 static CUresult read_global(struct reader *reader)
 {
     struct variable variable;

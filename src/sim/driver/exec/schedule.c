@@ -14,11 +14,11 @@
 #include "sim/driver/exec/callback.h"
 #include "sim/driver/exec/work_context.h"
 
-/* A stream that holds more pending items than this lets the clock run ahead: a real device takes
- * about a thousand launches before the host has to wait. */
+/* With more pending items in a stream, a submission lets the clock run ahead. On a real device the
+ * host waits after about a thousand launches. */
 #define STREAM_DEPTH 256
 
-/* How often memory that work waits for is looked at while the host waits too. */
+/* The interval between reads of memory that work waits for, while the host also waits. */
 #define POLL_NS 200000L
 
 static struct {
@@ -44,8 +44,8 @@ static uint64_t draw(void)
     return x ^ (x >> 31);
 }
 
-/* Half of all items run at once, most others within eight steps, a few within sixty-four;
- * nanoseconds. */
+/* A delay in nanoseconds: none for half of all items, up to eight steps for most others, up to
+ * sixty-four for a few. */
 static uint64_t draw_delay(void)
 {
     uint64_t x;
@@ -123,7 +123,7 @@ static void log_item(const struct sim_item *item, const char *remark)
     sim_calls_log(line);
 }
 
-/* Tells the launcher when work ended, and what it used of the host's memory. */
+/* Records, for the launcher, the end of work and its use of host memory. */
 static void note_time(const struct sim_item *item)
 {
     const struct sim_traffic *traffic = &item->timing.traffic;
@@ -135,7 +135,7 @@ static void note_time(const struct sim_item *item)
     }
 }
 
-/* Takes the first item out: it is complete. */
+/* Removes the first item, which is complete. */
 static void complete_first(struct sim_stream *stream)
 {
     struct sim_item *item = stream->first;
@@ -160,7 +160,7 @@ static bool item_is_due(struct sim_item *item, bool failed)
     return failed || sim_clock_now() >= item->timing.end;
 }
 
-/* Runs the first item of a stream if it may run; whether it is complete. */
+/* Runs the first item of a stream if it may run. True if it is complete. */
 static bool run_first(struct sim_stream *stream)
 {
     struct sim_item *item = stream->first;
@@ -192,7 +192,7 @@ static bool run_first(struct sim_stream *stream)
     return true;
 }
 
-/* Runs until nothing more can run at this time; whether anything ran. */
+/* Runs items until no more can run at this time. True if any ran. */
 static bool run(void)
 {
     bool any = false;
@@ -219,7 +219,7 @@ void sim_schedule_run(void)
     (void)run();
 }
 
-/* When the next item becomes due; UINT64_MAX if none does by time alone. */
+/* The time when the next item becomes due; UINT64_MAX if none does by time alone. */
 static uint64_t next_due(void)
 {
     uint64_t next = UINT64_MAX;
@@ -234,8 +234,9 @@ static uint64_t next_due(void)
     return next;
 }
 
-/* Runs what can run, letting the clock jump to the next item that becomes due if nothing can. False
- * if everything that is pending waits for a host function, another thread, or memory to change. */
+/* Runs items that can run; if there are none, lets the clock jump to the next item that becomes
+ * due. False if all pending items wait for a host function, another thread, or a change of memory.
+ */
 static bool advance(void)
 {
     uint64_t next;
@@ -262,8 +263,8 @@ static bool any_polls(void)
     return false;
 }
 
-/* One round of waiting. Page-locked memory that is polled may be written by a thread that makes no
- * call. */
+/* One round of a wait. Polled page-locked memory is read again after a pause, because a thread may
+ * write it without a call. */
 static void wait_round(void)
 {
     if (advance()) {
@@ -297,7 +298,7 @@ void sim_schedule_expect(const struct sim_fence *fence)
     }
 }
 
-/* Items that become due on the way run at their time, so that items waiting for them begin then. */
+/* Items that become due in between run at their own times, so that dependent items begin then. */
 void sim_schedule_step(uint64_t ns)
 {
     uint64_t target = sim_clock_now() + ns;
@@ -309,14 +310,14 @@ void sim_schedule_step(uint64_t ns)
         sim_clock_set(next);
         (void)run();
     }
-    /* The lock may have been released, and another thread have let the clock run further. */
+    /* The lock may have been released, and another thread may have advanced the clock further. */
     if (sim_clock_now() < target) {
         sim_clock_set(target);
     }
     (void)run();
 }
 
-/* Adds the fences that a new item of the stream waits for by the rules of the legacy stream, and by
+/* Adds the fences of a new item of the stream from the rules of the legacy stream and
  * cuCtxWaitEvent. */
 static CUresult add_implicit_fences(struct sim_stream *stream, struct sim_fences *fences)
 {
@@ -411,7 +412,7 @@ static bool is_pending_in(const struct sim_stream *stream, CUcontext ctx,
     return ctx != NULL ? stream->ctx == ctx : stream->ctx->device == device;
 }
 
-/* Pending work of one context, or of a device if that is NULL. */
+/* Adds the fences of the pending work of a context or, if that is NULL, of a device. */
 static CUresult add_pending(CUcontext ctx, const struct sim_device *device,
                             struct sim_fences *fences)
 {
@@ -462,7 +463,7 @@ void sim_schedule_drop_context(CUcontext ctx)
         }
         wait_round();
     }
-    /* The items that are left wait for something that cannot happen any more. */
+    /* The remaining items wait for events that can no longer happen. */
     while ((stream = first_active_of(ctx)) != NULL) {
         while (stream->first != NULL) {
             const struct sim_op_class *class = stream->first->op->class;

@@ -1,13 +1,15 @@
-/* The scheduler: when pending items run, in virtual time.
+/* The scheduler: runs pending items in virtual time.
  *
- * The clock advances with every API call but a thread's questions about its own context (entry.c),
- * and where the host waits. An item may begin when the item before it in its stream and all its
- * fences are complete; it begins a delay later, drawn from SPILLWAY_SIM_SEED when it is submitted,
- * takes the time that the cost model says (timing.h), and has its effect and is complete at the end
- * of that. Seed 0 means no delays; without SPILLWAY_SIM_TIME nothing takes time either: what can
- * run, runs before the submitting call returns. Nothing here looks at real time, so for a
- * single-threaded program seed and call sequence fix the order in which everything happens; host
- * functions, which run on a thread, are given a moment to return at the next call (callback.h).
+ * The clock advances with every API call, except a thread's queries about its own context
+ * (entry.c), and while the host waits. An item is ready when its predecessor in the stream and all
+ * its fences are complete. It begins after a delay, drawn from SPILLWAY_SIM_SEED at submission, and
+ * takes the time of the cost model (timing.h). Its effect and its completion are at the end of that
+ * time. Seed 0 means no delays. Without SPILLWAY_SIM_TIME items also take no time: an item that can
+ * run does so before the submitting call returns.
+ *
+ * Real time has no influence, so seed and call sequence determine the order of all events of a
+ * single-threaded program. Host functions run on a thread; the next call waits a moment for their
+ * return (callback.h).
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -22,13 +24,13 @@
 #include "sim/driver/exec/stream.h"
 #include "sim/driver/exec/timing.h"
 
-/* A point in a stream: complete when that many of its items are. */
+/* A point in a stream: complete when `number` of its items are complete. */
 struct sim_fence {
     struct sim_stream *stream; /* a reference */
     uint64_t number;
 };
 
-/* A set of fences; zeroed it is empty. */
+/* A set of fences; empty if zeroed. */
 struct sim_fences {
     struct sim_fence *list;
     size_t count;
@@ -39,20 +41,20 @@ struct sim_item {
     struct sim_item *next;
     struct sim_stream *stream;
     struct sim_op *op;        /* a reference */
-    struct sim_fences after;  /* what it waits for besides its stream */
+    struct sim_fences after;  /* fences it waits for */
     uint64_t number;          /* its position in the stream, from 1 */
     uint64_t delay;           /* nanoseconds before it begins */
-    struct sim_timing timing; /* set when it has become first and its fences are done */
+    struct sim_timing timing; /* set when it is first and its fences are complete */
     bool started;             /* timing is set */
-    bool polls;               /* blocked until memory changes, which nobody announces */
-    void *state;              /* the operation's own, see struct sim_op_class */
+    bool polls;               /* blocked until memory changes, without notification */
+    void *state;              /* owned by the operation, see struct sim_op_class */
 };
 
-/* True if the point was reached. */
+/* True if the fence is complete. */
 bool sim_fence_is_done(const struct sim_fence *fence);
 
-/* Adds everything submitted to the stream so far, up to item `number`; nothing if that is complete.
- * CUDA_ERROR_OUT_OF_MEMORY. */
+/* Add the fence of item `number` of the stream, or all fences of a set; complete fences are left
+ * out. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_fences_add(struct sim_fences *fences, struct sim_stream *stream, uint64_t number);
 CUresult sim_fences_add_all(struct sim_fences *fences, const struct sim_fences *more);
 
@@ -60,33 +62,32 @@ CUresult sim_fences_add_all(struct sim_fences *fences, const struct sim_fences *
 bool sim_fences_prune(struct sim_fences *fences);
 void sim_fences_fini(struct sim_fences *fences);
 
-/* Queues the operation (taking a reference of its own) behind what the stream holds, what the rules
- * of the legacy stream ask for, and `after` (may be NULL); then runs what can run. The stream is
- * not capturing. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Queues the operation, with its own reference, behind the stream's items, the fences from the
+ * rules of the legacy stream, and `after` (may be NULL). Then runs items that can run. The stream
+ * must not be capturing. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_schedule_submit(struct sim_stream *stream, struct sim_op *op,
                              const struct sim_fences *after);
 
-/* Runs the scheduler until the fence is complete. The lock may be released meanwhile. */
+/* Run the scheduler until the fences are complete. May release the lock in between. */
 void sim_schedule_wait(const struct sim_fence *fence);
 void sim_schedule_wait_all(const struct sim_fences *fences);
 
-/* Lets the clock run until the fence is complete, or nothing is left that time alone completes. */
+/* Lets the clock run until the fence is complete, or until all pending items wait for the host. */
 void sim_schedule_expect(const struct sim_fence *fence);
 
-/* Runs what can run now, without advancing the clock. */
+/* Runs items that can run now, without advancing the clock. */
 void sim_schedule_run(void);
 
-/* Runs or drops everything that is pending in the context's streams. The lock may be released
- * meanwhile. */
+/* Runs or drops all pending items of the context's streams. May release the lock in between. */
 void sim_schedule_drop_context(CUcontext ctx);
 
 /* The fences of all pending work of a context; of all contexts of a device. */
 CUresult sim_schedule_pending_of_context(CUcontext ctx, struct sim_fences *fences);
 CUresult sim_schedule_pending_of_device(const struct sim_device *device, struct sim_fences *fences);
 
-/* Advances the clock by `ns` and runs what becomes due on the way. Every call after cuInit begins
- * with it. The lock may be released meanwhile. */
+/* Advances the clock by `ns` and runs items that become due in between. Nearly every call begins
+ * with it (entry.c). May release the lock in between. */
 void sim_schedule_step(uint64_t ns);
 
-/* Unfinished work that names part of [address, address + size), or NULL. */
+/* An unfinished operation that names part of [address, address + size), or NULL. */
 const struct sim_op *sim_schedule_user(CUdeviceptr address, size_t size);

@@ -1,6 +1,6 @@
-/* Tensor maps: opaque descriptors of memory, which kernels are given in place of its address. Their
- * format is not documented. The simulated ones keep only the address, in a form that is not an
- * address itself.
+/* Tensor maps: opaque descriptors of memory that kernels get in place of its address. Their format
+ * is not documented. The simulated ones contain only the address, encoded so that no word of the
+ * map is a valid address.
  *
  * No locking. */
 #pragma once
@@ -10,5 +10,5 @@
 /* Writes the address into a map. */
 void sim_tensor_map_seal(CUtensorMap *map, const void *address);
 
-/* The address that a map stands for; a meaningless number if the words are no map. */
+/* The address in a map; a meaningless number if the words are no map. */
 CUdeviceptr sim_tensor_map_address(const CUtensorMap *map);

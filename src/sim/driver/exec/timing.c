@@ -7,7 +7,7 @@
 #include "sim/driver/exec/copy.h"
 #include "sim/driver/memory/content.h"
 
-/* Bytes a microsecond, those of the link for each of the 50 GB/s that it has by default. */
+/* Bytes per microsecond; LINK_*: for each GB/s of the link's rate, 50 by default. */
 #define LINK_RATE       1000    /* a copy engine */
 #define LINK_READ_RATE  700     /* a kernel that reads the host's memory */
 #define LINK_WRITE_RATE 1056    /* or writes it */
@@ -18,7 +18,7 @@
 
 enum direction { TO_DEVICE, FROM_DEVICE, DIRECTIONS };
 
-/* When each copy engine of each device is free. */
+/* The time when each copy engine of each device becomes free. */
 static uint64_t engines[SPW_DEVICES_MAX][DIRECTIONS];
 
 static const struct cost {
@@ -46,7 +46,7 @@ static const struct tier_cost {
 #undef SIM_COST_TIERS
 };
 
-/* True for a call whose time is that of the chunks that it covers, each by its tier. */
+/* True if the time of a call depends on the tiers of the chunks that it covers. */
 static bool is_by_tier(enum sim_fn fn)
 {
     return sim_options()->costs == SPW_COSTS_H100 && tier_costs[fn][0].ns > 0;
@@ -96,7 +96,7 @@ static uint64_t duration(uint64_t bytes, uint64_t rate)
 
 uint64_t sim_timing_of_pinning(uint64_t bytes)
 {
-    /* Where costs are by tier, that of cuMemCreate has it. */
+    /* Costs by tier include it in cuMemCreate. */
     return sim_clock_is_on() && !is_by_tier(SIM_FN_cuMemCreate) ? duration(bytes, PINNING_RATE) : 0;
 }
 
@@ -109,7 +109,7 @@ static void add_use(struct sim_traffic *traffic, CUdeviceptr address, size_t siz
     *(write ? &traffic->out_bytes : &traffic->in_bytes) += host_bytes;
 }
 
-/* The traffic of an operation by the memory that it names, or is assumed to use. */
+/* The traffic of an operation, from the memory that it names or is assumed to use. */
 static struct sim_traffic traffic_of(const struct sim_op *op)
 {
     struct sim_traffic traffic = {0};
@@ -123,7 +123,7 @@ static struct sim_traffic traffic_of(const struct sim_op *op)
     return traffic;
 }
 
-/* A copy names no pageable memory, and the gaps between rows with them. */
+/* The spans of a copy lack pageable memory and include the gaps between rows. */
 static struct sim_traffic traffic_of_copy(const struct sim_op *op)
 {
     const struct sim_copy *copy = sim_copy_of_op(op);
@@ -141,7 +141,7 @@ static struct sim_traffic traffic_of_copy(const struct sim_op *op)
     return traffic;
 }
 
-/* How long a copy takes once it has its engines: its slower side. */
+/* The duration of a copy, without the wait for its engines: that of its slower side. */
 static uint64_t copy_ns(const struct sim_traffic *traffic)
 {
     uint64_t link_bytes =

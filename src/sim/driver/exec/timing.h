@@ -1,21 +1,21 @@
-/* The cost model of SPILLWAY_SIM_TIME: how long calls and work take.
+/* The cost model of SPILLWAY_SIM_TIME: the duration of calls and work.
  *
- * Off, every call takes a step of one microsecond and work takes none. On, a call takes the host
- * what costs.def says, and work takes the device:
- *   copies     the bytes that cross the link, at 50 GB/s in each direction, or what
- *              SPILLWAY_SIM_LINK says, on which the next figures depend as well; each direction of
- *              a device is one engine, which does one copy after the other, in the order in which
- *              they become ready. Within the device: 4.3 TB/s for what is read and written
- *   kernels    the time they name themselves (spw_touch_NAME), else the bytes they touch at
- *              4.3 TB/s and 2 us at least; and on top the bytes that they touch on the host, over
- *              the link, at 35 GB/s read and 52.8 GB/s written
- *   fills      as kernels, without the least
+ * Without it, every call takes a step of one microsecond and work takes no time. With it, a call
+ * takes the host the time in costs.def, and work takes the device:
+ *   copies     the bytes that cross the link, at 50 GB/s in each direction; SPILLWAY_SIM_LINK
+ *              scales this and the other rates of the link. Each direction of a device is one
+ *              engine, which executes copies one by one, in the order of their readiness. Within
+ *              the device, bytes read and written, at 4.3 TB/s
+ *   kernels    the time in their arguments (spw_touch_NAME). Without one, the bytes in device
+ *              memory that they touch, at 4.3 TB/s, and at least 2 us. To that are added the bytes
+ *              in host memory, over the link: 35 GB/s for reads, 52.8 GB/s for writes
+ *   fills      as kernels, without the minimum
  *   the rest   nothing
- * A kernel whose arguments are addresses without extents is taken to read all that follows in their
- * blocks, as far as these are known (program_block.h), else 16 bytes a thread; of the words in
- * structs, those count that are addresses in blocks. Kernels of different streams do not slow each
- * other down, nor do copies slow kernels that use the link. The rates are published measurements on
- * PCIe 5 x16 and of an H200's memory.
+ * The extents of most kernels' arguments are unknown. Such a kernel is assumed to read from each
+ * address to the end of its block (program_block.h), or 16 bytes a thread outside of all blocks; a
+ * word in a struct counts if it is an address in a block. Kernels of different streams do not slow
+ * each other down, and copies do not slow kernels that use the link. The rates are published
+ * measurements of PCIe 5 x16 and of an H200's memory.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -37,7 +37,7 @@ struct sim_traffic {
     uint64_t out_bytes;    /* and from it */
 };
 
-/* When an operation runs, in virtual nanoseconds, and what it moves. */
+/* The run of an operation, in virtual nanoseconds, and its traffic. */
 struct sim_timing {
     uint64_t begin;
     uint64_t end;
@@ -51,7 +51,7 @@ uint64_t sim_timing_of_call(enum sim_fn fn);
 struct sim_covered {
     uint64_t chunks; /* of both tiers */
     uint64_t bytes;
-    uint64_t host_chunks; /* those of the host among them */
+    uint64_t host_chunks; /* of them, in host memory */
     uint64_t host_bytes;
 };
 
@@ -61,10 +61,9 @@ uint64_t sim_timing_of_chunks(enum sim_fn fn, const struct sim_covered *covered)
 /* True if a call costs nothing and so does not end a polling loop, see costs.def. */
 bool sim_timing_is_free(enum sim_fn fn);
 
-/* The time that creating a chunk of page-locked host memory takes beside the call, in
- * nanoseconds. */
+/* The time to create a chunk of page-locked host memory beyond sim_timing_of_call, in nanoseconds.
+ */
 uint64_t sim_timing_of_pinning(uint64_t bytes);
 
-/* The operation is ready at `now`: takes the engines that it needs from the time when they are
- * free. */
+/* Starts an operation that is ready at `now`: it occupies its engines as soon as they are free. */
 struct sim_timing sim_timing_start(const struct sim_op *op, uint64_t now);

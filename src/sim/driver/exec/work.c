@@ -51,7 +51,7 @@ void sim_work_destroy(CUcontext ctx)
     free(work);
 }
 
-/* Waits for the fences and gives them up. */
+/* Waits for the fences and frees them. */
 static void wait_and_drop(struct sim_fences *fences, struct sim_device *device)
 {
     sim_schedule_wait_all(fences);

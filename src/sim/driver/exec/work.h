@@ -15,9 +15,10 @@ CUresult sim_work_create(CUcontext ctx);
 /* Frees ctx->work, after its streams, events and modules are gone, and sets it to NULL. */
 void sim_work_destroy(CUcontext ctx);
 
-/* Runs the scheduler until all work submitted so far is done: of all contexts of a device, or of
- * one context. The lock may be released meanwhile. Returns the error of the current context, or of
- * that context; CUDA_ERROR_CONTEXT_IS_DESTROYED if it ended meanwhile; CUDA_ERROR_OUT_OF_MEMORY. */
+/* Run the scheduler until all work submitted so far is done, in all contexts of a device or in one
+ * context. May release the lock in between. Return the error of the current context or, for one
+ * context, its error or CUDA_ERROR_CONTEXT_IS_DESTROYED if it has ended; CUDA_ERROR_OUT_OF_MEMORY.
+ */
 CUresult sim_work_drain_device(struct sim_device *device);
 CUresult sim_work_drain_context(CUcontext ctx);
 

@@ -12,17 +12,17 @@ struct sim_event;
 struct sim_module;
 
 struct sim_work_context {
-    struct sim_work_context *next; /* of all that live */
+    struct sim_work_context *next; /* list of all */
     CUcontext ctx;
-    struct sim_stream *streams; /* all that have not ended or hold pending work; a reference each */
-    struct sim_stream **end;    /* where the next one goes; NULL: to `streams` */
-    struct sim_stream *legacy;  /* created with the context */
+    struct sim_stream *streams;  /* not ended, or with pending work; a reference each */
+    struct sim_stream **end;     /* end of that list; NULL: `streams` */
+    struct sim_stream *legacy;   /* created with the context */
     struct sim_stream *internal; /* created at the first cuCtxRecordEvent */
-    struct sim_fences waits;     /* cuCtxWaitEvent: what all later work waits for */
+    struct sim_fences waits;     /* cuCtxWaitEvent: all later work waits for them */
     struct sim_event *events;    /* live handles */
     struct sim_module *modules;  /* loaded */
     size_t local_bytes;          /* charged for the local memory of launches */
 };
 
-/* The first of all live contexts' work, or NULL. */
+/* The first in the list of live contexts' work, or NULL. */
 struct sim_work_context *sim_work_first(void);
