@@ -5,10 +5,10 @@
 
 #include "sim/driver/memory/content.h"
 
-/* A divisor, with the two numbers by which PyTorch divides faster. */
+/* A divisor, with PyTorch's two numbers for a faster division. */
 #define DIVIDER_BYTES (3 * sizeof(uint32_t))
 
-/* Elements of one launch that are computed. */
+/* The most elements of a launch that is computed, with known and with unknown inputs. */
 #define KNOWN_ELEMENTS   ((uint64_t)1 << 20)
 #define UNKNOWN_ELEMENTS ((uint64_t)4096)
 
@@ -158,7 +158,7 @@ uint64_t sim_offsets_last(const struct sim_offsets *offsets, uint64_t count, siz
     return last;
 }
 
-/* The address, the sizes, the strides, and their number. */
+/* The address, the sizes, the strides, and the number of dimensions. */
 static size_t info_bytes(size_t width)
 {
     return sizeof(CUdeviceptr) + (2 * SIM_OFFSET_DIMENSIONS + 1) * width;

@@ -22,7 +22,7 @@ static const struct sim_kernel_kind *find_kind(struct sim_cxx_text name)
     return NULL;
 }
 
-/* Demangled names of function templates begin with the type of the result. */
+/* Removes the result type from the beginning of a function template's demangled name. */
 static struct sim_cxx_text without_result(const char *name)
 {
     static const char result[] = "void ";

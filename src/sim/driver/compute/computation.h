@@ -1,9 +1,9 @@
-/* Kernels of PyTorch and CUB that are really computed.
+/* Kernels of PyTorch and CUB whose results are computed.
  *
- * A kernel is known by its name, in which its types and functors stand, and by the layout of its
- * arguments; no instruction is read. Small ones are computed, so that a program's decisions are
- * those of a real run: how many elements a mask has, if a sequence has ended. A launch whose
- * arguments do not look as they should does nothing.
+ * A kernel is identified by its name, which contains its types and functors, and by the layout of
+ * its arguments; no instruction is read. Small launches are computed, so that the program decides
+ * as in a real run: the number of elements of a mask, the end of a sequence. A launch with
+ * unexpected arguments is not computed.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -12,7 +12,7 @@
 
 struct sim_computation;
 
-/* The computation of a kernel by its mangled name, to be freed by the caller. NULL if it is not
+/* The computation of a kernel by its mangled name; the caller frees it. NULL if the kernel is not
  * known. */
 struct sim_computation *sim_computation_read(const char *name);
 

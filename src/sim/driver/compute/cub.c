@@ -1,5 +1,5 @@
 /* Kernels of the CUB library that PyTorch uses (cub/device/dispatch): sums, selections and sorts of
- * one array. A kernel of several that work together computes all of it, the others nothing. */
+ * one array. If several kernels work together, one of them computes the whole result here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +9,11 @@
 /* The elements of an argument. */
 struct source {
     struct sim_source_type type;
-    int64_t first;            /* of a counter */
-    struct sim_window window; /* of the others */
+    int64_t first;            /* of a counter: its first value */
+    struct sim_window window; /* of the other kinds */
 };
 
-/* The type that a pointer's text points to, without "const". */
+/* The type that a pointer type points to, without "const". */
 static enum sim_type pointed_to(struct sim_cxx_text text)
 {
     static const char constant[] = " const";
@@ -113,7 +113,7 @@ static bool read_count(const struct sim_call *call, size_t argument, uint64_t *r
     return true;
 }
 
-/* Opens the array that an argument points to, to be written. */
+/* Opens the array that an argument points to for writing. */
 static bool open_result(const struct sim_call *call, size_t argument, enum sim_type type,
                         uint64_t count, struct sim_window *ret_window)
 {
@@ -125,9 +125,9 @@ static bool open_result(const struct sim_call *call, size_t argument, enum sim_t
 
 /* ---- sums ---- */
 
-/* DeviceReduceSingleTileKernel(source, result, count, plus, first value, ...), and
- * DeviceReduceKernel(source, result, count, ...), after which the other one adds up the results of
- * its blocks: here that of the first is the sum, and the others are 0. */
+/* DeviceReduceSingleTileKernel(source, result, count, plus, first value, ...) and
+ * DeviceReduceKernel(source, result, count, ...). The former adds up the results of the latter's
+ * blocks. Here the first block's result is the sum, and the others are 0. */
 static enum sim_outcome_of_call run_sum(const struct sim_computation *computation,
                                         const struct sim_call *call)
 {
@@ -146,7 +146,7 @@ static enum sim_outcome_of_call run_sum(const struct sim_computation *computatio
     for (uint64_t i = 0; computes && i < count; i++) {
         sum = sim_functor_combine(SIM_ADD, sum, get(&source, i));
     }
-    /* A sum of tests is a number of elements. */
+    /* A sum of tests counts elements. */
     if (computation->sources[0].kind == SIM_SOURCE_TEST && !(computes && source.window.is_known) &&
         sim_choice_selected(call->device, count, 0, &chosen)) {
         sum = sim_value_of(type, (double)chosen);
@@ -185,16 +185,16 @@ static bool is_selected(const struct source *elements, const struct source *flag
     return number == 0 || sim_value_compare(get(elements, number), get(elements, number - 1)) != 0;
 }
 
-/* What a kernel selects: the elements whose flag is set, or those that differ from the one before;
- * or, as the user chose, the first ones (choice.h). */
+/* The selection of a kernel: elements with a set flag or, without flags, elements that differ from
+ * their predecessor. If the user chooses the number (choice.h), the first elements. */
 struct selection {
     const struct source *elements, *flags;
-    uint64_t count;    /* of all elements */
-    uint64_t selected; /* of them */
+    uint64_t count;    /* all elements */
+    uint64_t selected; /* selected elements */
     bool is_chosen;
 };
 
-/* Writes what is selected to the result: elements, or what stands beside them. */
+/* Writes the items of `beside` at the places of the selected elements to the result. */
 static void select_elements(const struct selection *selection, const struct source *beside,
                             unsigned char *result, enum sim_type type)
 {
@@ -208,10 +208,10 @@ static void select_elements(const struct selection *selection, const struct sour
     }
 }
 
-/* Counts what is selected. `computes`: all sources are open; `is_known`: and known. */
+/* Counts the selected elements. `computes`: all sources are open; `is_known`: and known. */
 static void count_selected(struct selection *selection, int device, bool computes, bool is_known)
 {
-    uint64_t least = selection->flags == NULL; /* the first one differs */
+    uint64_t least = selection->flags == NULL; /* the first element is always selected */
 
     if (!is_known && sim_choice_selected(device, selection->count, least, &selection->selected)) {
         selection->is_chosen = true;
@@ -223,13 +223,13 @@ static void count_selected(struct selection *selection, int device, bool compute
 }
 
 /* DeviceSelectSweepKernel(source, flags, result, number selected, state, test, equality, count,
- * ...): the elements whose flag is set, or those that differ from the one before. */
+ * ...): selects as in struct selection. */
 static enum sim_outcome_of_call run_select(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {
     const struct sim_source_type *flagged = &computation->sources[1];
     struct source elements = {.window.bytes = NULL}, flags = {.window.is_known = true};
-    struct sim_window windows[2] = {{.bytes = NULL}}; /* what is selected, and how many */
+    struct sim_window windows[2] = {{.bytes = NULL}}; /* selected elements, their number */
     struct selection selection = {&elements, .flags = NULL};
     bool has_elements, computes, is_known;
 
@@ -274,14 +274,14 @@ static bool read_select(const struct sim_cxx_entity *kernel, struct sim_computat
 }
 
 /* DeviceUniqueByKeySweepKernel(keys, values, keys selected, values selected, number selected,
- * state, equality, count, ...): the keys that differ from the one before, with their values. Their
- * number is not larger than that of all keys, even where these are not known. */
+ * state, equality, count, ...): the keys that differ from their predecessor, with their values.
+ * Their number is at most that of all keys, even if the keys are unknown. */
 static enum sim_outcome_of_call run_unique(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {
     const struct sim_source_type *types = computation->sources;
     struct source keys = {.window.bytes = NULL}, values = {.window.bytes = NULL};
-    struct sim_window windows[3] = {{.bytes = NULL}}; /* keys, values, how many */
+    struct sim_window windows[3] = {{.bytes = NULL}}; /* keys, values, their number */
     struct selection selection = {&keys, .flags = NULL};
     bool computes, is_known;
 
@@ -324,7 +324,7 @@ static bool read_unique(const struct sim_cxx_entity *kernel, struct sim_computat
     }
     computation->output = pointed_to(arguments[5]);
     if (sim_cxx_is(arguments[5], "unsigned int*")) {
-        computation->output = SIM_TYPE_I32; /* counts are smaller */
+        computation->output = SIM_TYPE_I32; /* counts are small enough */
     }
     return sources[0].kind == SIM_SOURCE_POINTER && sources[1].kind == SIM_SOURCE_POINTER &&
            pointed_to(arguments[3]) == sources[0].type &&
@@ -334,7 +334,8 @@ static bool read_unique(const struct sim_cxx_entity *kernel, struct sim_computat
 
 /* ---- runs ---- */
 
-/* Writes the first element of each run of equal ones, and how many they are. */
+/* Writes the first element and the length of each run of equal elements; returns the number of
+ * runs. */
 static uint64_t encode_runs(const struct source *keys, uint64_t count, unsigned char *firsts,
                             unsigned char *lengths, enum sim_type type)
 {
@@ -354,8 +355,8 @@ static uint64_t encode_runs(const struct source *keys, uint64_t count, unsigned 
 }
 
 /* DeviceReduceByKeyKernel(keys, first keys, ones, lengths, number of runs, state, first tile,
- * equality, operation, count). Their number is not larger than that of all keys, even where these
- * are not known. */
+ * equality, operation, count). The number of runs is at most that of all keys, even if the keys are
+ * unknown. */
 static enum sim_outcome_of_call run_runs(const struct sim_computation *computation,
                                          const struct sim_call *call)
 {
@@ -406,7 +407,7 @@ static bool read_runs(const struct sim_cxx_entity *kernel, struct sim_computatio
 
 /* ---- running sums ---- */
 
-/* Writes the sums of the elements up to each. */
+/* Writes, for each element, the sum of all elements up to it. */
 static void add_up(const struct source *source, uint64_t count, enum sim_type type,
                    struct sim_window *result)
 {
@@ -458,8 +459,8 @@ static bool read_scan(const struct sim_cxx_entity *kernel, struct sim_computatio
 
 /* ---- preparations ---- */
 
-/* DeviceScanInitKernel and DeviceCompactInitKernel write to temporary memory, which nothing that is
- * computed reads. */
+/* DeviceScanInitKernel and DeviceCompactInitKernel write only to temporary memory, which no
+ * computed kernel reads. */
 static enum sim_outcome_of_call run_nothing(const struct sim_computation *computation,
                                             const struct sim_call *call)
 {

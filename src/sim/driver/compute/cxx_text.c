@@ -48,7 +48,7 @@ static bool closes(char c)
     return c == '>' || c == ')' || c == '}' || c == ']';
 }
 
-/* The place of the bracket that closes the one at `at`; the length if there is none. */
+/* The index of the bracket that closes the one at `at`; the length if there is none. */
 static size_t closing(struct sim_cxx_text text, size_t at)
 {
     size_t depth = 0;
@@ -92,7 +92,7 @@ static struct sim_cxx_list split_at(struct sim_cxx_text text, size_t at)
     return split((struct sim_cxx_text){text.start + at + 1, closing(text, at) - at - 1});
 }
 
-/* The place of the first bracket that does not belong to a name; the length if there is none. */
+/* The index of the first bracket outside of names; the length if there is none. */
 static size_t first_bracket(struct sim_cxx_text text)
 {
     size_t at = 0;
@@ -117,7 +117,7 @@ static struct sim_cxx_text last_part(struct sim_cxx_text text, size_t end)
     return (struct sim_cxx_text){text.start + first, end - first};
 }
 
-/* The place of the last lambda that is not inside brackets; the length if there is none. */
+/* The index of the last lambda outside of brackets; the length if there is none. */
 static size_t last_lambda(struct sim_cxx_text text)
 {
     size_t found = text.length;

@@ -1,4 +1,4 @@
-/* Parts of C++ names, as the demangler writes them. Pure. */
+/* Parts of demangled C++ names. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,12 +15,12 @@ enum { SIM_CXX_ARGUMENTS = 16 };
 /* A list in brackets, split at its commas. */
 struct sim_cxx_list {
     struct sim_cxx_text items[SIM_CXX_ARGUMENTS];
-    size_t count; /* more than there is room for are left out */
+    size_t count; /* items without room are left out */
 };
 
-/* A name with its lists: of `void at::native::f<int, X>(long)` the name is f, the arguments are int
- * and X, and the parameters are long. Of a lambda, the name and the arguments are those of the
- * function that it is written in, and the parameters its own. */
+/* A name with its lists. In `void at::native::f<int, X>(long)`, the name is f, the arguments are
+ * int and X, and the parameter is long. A lambda has the name and arguments of the function around
+ * it, and its own parameters. */
 struct sim_cxx_entity {
     struct sim_cxx_text name;
     struct sim_cxx_list arguments;  /* of the template */
@@ -31,9 +31,9 @@ struct sim_cxx_entity {
 /* A whole string. */
 struct sim_cxx_text sim_cxx_text(const char *text);
 
-/* True if a text is, or begins with, this one. */
+/* True if a text is equal to, or begins with, a string. */
 bool sim_cxx_is(struct sim_cxx_text text, const char *other);
 bool sim_cxx_begins(struct sim_cxx_text text, const char *prefix);
 
-/* Reads a text. False if it names nothing. */
+/* Reads a text. False if it has no name. */
 bool sim_cxx_read(struct sim_cxx_text text, struct sim_cxx_entity *ret_entity);

@@ -14,7 +14,7 @@ struct loop {
     CUdeviceptr data[TENSORS]; /* the result first */
     enum sim_type types[TENSORS];
     struct sim_offsets offsets;
-    const unsigned char *kept; /* by the functor */
+    const unsigned char *kept; /* numbers that the functor keeps */
 };
 
 static uint64_t bytes_of(const struct loop *loop, size_t tensor)
@@ -52,7 +52,7 @@ static void compute(const struct loop *loop, const struct sim_functor *functor,
     }
 }
 
-/* Fills a tensor without gaps, of any size if all bytes of it are alike. */
+/* Fills a tensor without gaps with a constant; zeros at any size. */
 static bool fill(const struct loop *loop, const struct sim_functor *functor, int device)
 {
     struct sim_value value = sim_functor_apply(functor, loop->kept, NULL);
@@ -112,7 +112,7 @@ static enum sim_outcome_of_call run_loop(const struct loop *loop, const struct s
     return !opened ? SIM_LEFT : admitted ? SIM_COMPUTED : SIM_CLEARED;
 }
 
-/* The number of elements, and the types by the functor. */
+/* Reads the number of elements, and sets the types from the functor. */
 static bool begin(const struct sim_computation *computation, const struct sim_call *call,
                   struct loop *ret_loop)
 {
@@ -149,7 +149,7 @@ static void set_contiguous(struct loop *loop)
     loop->offsets = sim_offsets_contiguous(loop->tensors, sizes);
 }
 
-/* Reads the types that the arguments have in place of the functor's. */
+/* Replaces the functor's types by the types in the arguments. */
 static bool read_types(struct loop *loop, size_t first, const unsigned char *numbers, size_t count)
 {
     for (size_t t = 0; t < count; t++) {
@@ -199,8 +199,9 @@ static size_t round_up(size_t size, size_t align)
     return (size + align - 1) / align * align;
 }
 
-/* Where the types stand in the lambda of gpu_kernel_impl, which has `size` bytes and ends with a
- * pointer that the compiler adds: behind the functor, which may have one too. 0: nowhere. */
+/* The offset of the types in the lambda of gpu_kernel_impl: behind the functor. The lambda has
+ * `size` bytes and ends with a pointer that the compiler adds; the functor may also have such a
+ * pointer. 0: not found. */
 static size_t find_types(const struct sim_functor *functor, size_t kept, size_t size)
 {
     for (int has_pointer = 0; has_pointer <= functor->is_lambda; has_pointer++) {
@@ -214,7 +215,7 @@ static size_t find_types(const struct sim_functor *functor, size_t kept, size_t 
 }
 
 /* elementwise_kernel<int, int, lambda>(int, lambda): the lambda of gpu_kernel_impl_nocast has the
- * offsets, the addresses and the functor; that of gpu_kernel_impl the types too. */
+ * offsets, the addresses and the functor; that of gpu_kernel_impl also has the types. */
 static enum sim_outcome_of_call run_strided(const struct sim_computation *computation,
                                             const struct sim_call *call)
 {
@@ -240,12 +241,12 @@ static enum sim_outcome_of_call run_strided(const struct sim_computation *comput
 static bool read_vectorized(const struct sim_cxx_entity *kernel,
                             struct sim_computation *computation)
 {
-    /* PyTorch 2.15 has a fourth, which says how many elements a thread computes. */
+    /* PyTorch 2.15 has a fourth: the number of elements of a thread. */
     return (kernel->arguments.count == 3 || kernel->arguments.count == 4) &&
            sim_functor_read(kernel->arguments.items[1], &computation->functor);
 }
 
-/* The type of a result by the number of a lambda, as AT_DISPATCH_ALL_TYPES numbers them. */
+/* The type of a result, from the number that AT_DISPATCH_ALL_TYPES gives its lambda. */
 static enum sim_type numbered_type(struct sim_cxx_text lambda)
 {
     static const enum sim_type types[] = {SIM_TYPE_NONE, SIM_TYPE_U8,  SIM_TYPE_I8,  SIM_TYPE_I32,
@@ -270,7 +271,7 @@ static bool read_arange(const struct sim_cxx_entity *kernel, struct sim_computat
     return computation->output != SIM_TYPE_NONE;
 }
 
-/* The lambda keeps the start and the step, integers as long ones. */
+/* The lambda keeps the start and the step; integers have 64 bits. */
 static enum sim_outcome_of_call run_arange(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {

@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-/* The numbers that a functor keeps. A factor is of the type that PyTorch computes in. */
+/* The numbers that a functor keeps. A factor has the type in PyTorch's computation. */
 enum state {
     NONE,
     VALUE,
     FACTOR,
     VALUE_AND_FACTOR,       /* the value is the second operand */
-    VALUE_FIRST_AND_FACTOR, /* it is the first */
+    VALUE_FIRST_AND_FACTOR, /* the value is the first operand */
     CHOICE,
     CHOICE_AND_VALUE,
     CHOICE_AND_LIMITS,
@@ -52,7 +52,7 @@ static void add_input(struct sim_functor *functor, enum sim_type type)
     functor->inputs[functor->input_count++] = type;
 }
 
-/* Adds an operand that is kept behind what is known to be kept. */
+/* Adds a kept operand behind those added before. */
 static void add_kept(struct sim_functor *functor, enum sim_type type)
 {
     size_t size = sim_type_size(type);
@@ -64,7 +64,7 @@ static void add_kept(struct sim_functor *functor, enum sim_type type)
     functor->align = size > functor->align ? size : functor->align;
 }
 
-/* The type of a choice between elements, which may be of any type of that size. */
+/* The type of elements that are only chosen: any type of that size will do. */
 static enum sim_type chosen_type(struct sim_cxx_text name)
 {
     return sim_cxx_is(name, "unsigned short")  ? SIM_TYPE_I16
@@ -78,7 +78,7 @@ static enum sim_type listed_type(const struct sim_cxx_list *list, size_t item)
     return item < list->count ? sim_type_named(list->items[item]) : SIM_TYPE_NONE;
 }
 
-/* The type of an input: of a lambda in its parameters, of a class its first argument. */
+/* The type of an input: that of a lambda's parameter, or the first template argument of a class. */
 static enum sim_type input_type(const struct known *row, const struct sim_cxx_entity *entity,
                                 size_t input)
 {
@@ -149,8 +149,8 @@ static bool is_complete(const struct sim_functor *functor)
     return functor->result != SIM_TYPE_NONE;
 }
 
-/* Powers of two, three and minus two have lambdas of their own, numbered from 1; the others keep
- * the exponent, and are left out. */
+/* The exponents two, three and minus two have separate lambdas, numbered from 1. Other lambdas keep
+ * the exponent and are not supported. */
 static bool number_power(struct sim_cxx_text type, struct sim_functor *functor)
 {
     const char *last = type.length < 2 ? "" : type.start + type.length - 2;
@@ -175,7 +175,7 @@ static bool read_plain(const struct sim_cxx_entity *entity, struct sim_functor *
     return is_complete(functor);
 }
 
-/* Replaces operand `operand` of a functor of two inputs by one that is kept. */
+/* Replaces an operand of a functor of two inputs by a kept one. */
 static void bind(struct sim_functor *functor, size_t operand, enum sim_type type)
 {
     struct sim_operand kept;
@@ -189,7 +189,7 @@ static void bind(struct sim_functor *functor, size_t operand, enum sim_type type
     functor->bytes = round_up(functor->bytes, functor->align);
 }
 
-/* BinaryFunctor<A, B, R, F>, and those with A or B kept. */
+/* BinaryFunctor<A, B, R, F>; AUnaryFunctor and BUnaryFunctor, which keep A or B. */
 static bool read_around(const struct sim_cxx_entity *entity, struct sim_functor *functor)
 {
     const struct sim_cxx_list *arguments = &entity->arguments;
@@ -236,8 +236,8 @@ static bool keeps_nothing(const struct sim_functor *functor)
     return !functor->has_choice;
 }
 
-/* Compilers add a pointer to lambdas of host and device, in some files also to those that keep
- * nothing. */
+/* Compilers add a pointer to lambdas for host and device; in some files, even if they keep nothing.
+ */
 size_t sim_functor_bytes(const struct sim_functor *functor, bool has_pointer)
 {
     if (!has_pointer) {
@@ -261,7 +261,7 @@ static int64_t divide_down(int64_t a, int64_t b)
     return quotient - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* A shift by as many bits as there are, or more, leaves the sign, or nothing. */
+/* A shift by 64 bits or more leaves the sign to the right, and 0 to the left. */
 static int64_t shift(enum sim_operation operation, int64_t a, int64_t b)
 {
     if (operation == SIM_SHIFT_RIGHT) {
@@ -303,11 +303,11 @@ static int64_t on_two_integers(enum sim_operation operation, int64_t a, int64_t 
     case SIM_SIGN:
         return (a > 0) - (a < 0);
     default:
-        return a; /* roundings */
+        return a; /* rounding functions */
     }
 }
 
-/* Integers wrap around, as on a GPU. A division by zero, and the one that overflows, give 0. */
+/* Integers wrap around, as on a GPU. A division by zero or with overflow gives 0. */
 static int64_t on_integers(enum sim_operation operation, int64_t a, int64_t b)
 {
     bool divides = b != 0 && !(a == INT64_MIN && b == -1);
@@ -442,7 +442,7 @@ static bool compare(enum sim_operation operation, struct sim_value a, struct sim
     }
 }
 
-/* A value that is not a number is the greatest and the least. */
+/* NaN is both the greatest and the least value. */
 static struct sim_value extreme(enum sim_operation operation, struct sim_value a,
                                 struct sim_value b)
 {
@@ -454,7 +454,7 @@ static struct sim_value extreme(enum sim_operation operation, struct sim_value a
     return (order >= 0) == (operation == SIM_GREATEST) ? a : b;
 }
 
-/* One operand is brought to the type of the others, that of the first if it computes. */
+/* Converts both operands to one type: that of `a`, unless only `b` is a floating type. */
 static struct sim_value arithmetic(enum sim_operation operation, struct sim_value a,
                                    struct sim_value b)
 {

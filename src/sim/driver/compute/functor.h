@@ -1,9 +1,8 @@
-/* Functions of elements: the functors that PyTorch's kernels are made with.
+/* Functions of elements: the functors of PyTorch's kernels.
  *
- * A functor is read from its type, as it stands in a kernel's name. Those of operation.def are
- * known, and BinaryFunctor, AUnaryFunctor and BUnaryFunctor around them
- * (ATen/native/cuda/Loops.cuh). The numbers that it keeps are read from the kernel's arguments. No
- * locking. */
+ * A functor is read from its type in a kernel's name. Known are the functors of operation.def, and
+ * BinaryFunctor, AUnaryFunctor and BUnaryFunctor around them (ATen/native/cuda/Loops.cuh). The
+ * numbers that a functor keeps are read from the kernel's arguments. No locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +12,7 @@
 
 enum sim_operation {
     SIM_COPY,
-    SIM_ADD, /* the second one times the third, if there is one */
+    SIM_ADD, /* the second is first multiplied by the third, if any */
     SIM_MULTIPLY,
     SIM_DIVIDE,
     SIM_DIVIDE_DOWN,
@@ -28,15 +27,15 @@ enum sim_operation {
     SIM_LOGICAL_OR,
     SIM_LOGICAL_XOR,
     SIM_LOGICAL_NOT,
-    SIM_GREATER_OR_EQUAL, /* these four and the two behind in PyTorch's order */
+    SIM_GREATER_OR_EQUAL, /* six comparisons, in PyTorch's order: four and two */
     SIM_GREATER,
     SIM_LESS_OR_EQUAL,
     SIM_LESS,
     SIM_EQUAL,
     SIM_NOT_EQUAL,
-    SIM_SELECT,    /* the second if the first is true, else the third */
-    SIM_REPLACE,   /* the third if the second is true, else the first */
-    SIM_CLAMP_LOW, /* these three in PyTorch's order */
+    SIM_SELECT,    /* the second if the first is true, or the third */
+    SIM_REPLACE,   /* the third if the second is true, or the first */
+    SIM_CLAMP_LOW, /* three clamps, in PyTorch's order */
     SIM_CLAMP_HIGH,
     SIM_CLAMP,
     SIM_ABSOLUTE,
@@ -54,10 +53,10 @@ enum sim_operation {
     SIM_EXPONENTIAL,
     SIM_LOGARITHM,
     SIM_POWER,
-    SIM_SQUARE, /* the power of two; in these kernels that of a lambda's number */
+    SIM_SQUARE, /* three powers, in the order of lambdas (number_power()) */
     SIM_CUBE,
     SIM_SQUARE_RECIPROCAL,
-    SIM_TRUNCATED_REMAINDER, /* with the sign of the first */
+    SIM_TRUNCATED_REMAINDER, /* with the sign of the first operand */
     SIM_ANGLE,
     SIM_SHIFT_LEFT,
     SIM_SHIFT_RIGHT,
@@ -77,12 +76,12 @@ enum { SIM_FUNCTOR_OPERANDS = 3, SIM_FUNCTOR_INPUTS = 3 };
 struct sim_operand {
     bool is_kept;
     enum sim_type type;
-    size_t at; /* the number of the input, or the offset of what is kept */
+    size_t at; /* the number of the input, or the offset of the kept number */
 };
 
 struct sim_functor {
     enum sim_operation operation;
-    bool has_choice; /* what is kept begins with an int: how far the operation is behind that */
+    bool has_choice; /* an int is kept first, to be added to `operation` */
     struct sim_operand operands[SIM_FUNCTOR_OPERANDS];
     size_t operand_count;
     enum sim_type inputs[SIM_FUNCTOR_INPUTS];
@@ -93,19 +92,19 @@ struct sim_functor {
     bool is_lambda;
 };
 
-/* Reads the type of a functor. False if it is none that is known. */
+/* Reads the type of a functor. False if it is not known. */
 bool sim_functor_read(struct sim_cxx_text type, struct sim_functor *ret_functor);
 
-/* Bytes of the functor, as a lambda to which the compiler added a pointer or without one. */
+/* Bytes of the functor. `has_pointer`: it is a lambda with a pointer that the compiler added. */
 size_t sim_functor_bytes(const struct sim_functor *functor, bool has_pointer);
 
 /* True if an argument of `size` bytes may be the functor. */
 bool sim_functor_fits(const struct sim_functor *functor, size_t size);
 
-/* The result of a functor, which is kept at `kept`, for inputs of its types. */
+/* The result of a functor for inputs of its types. `kept`: the numbers that it keeps. */
 struct sim_value sim_functor_apply(const struct sim_functor *functor, const void *kept,
                                    const struct sim_value *inputs);
 
-/* The result of an operation on two values, in the type of the first. */
+/* The result of an operation on two values, in the type of `a`. */
 struct sim_value sim_functor_combine(enum sim_operation operation, struct sim_value a,
                                      struct sim_value b);

@@ -1,4 +1,4 @@
-/* Kernels that pick elements by indices, and those that place elements in other tensors
+/* Kernels that read or write elements at given indices of other tensors
  * (ATen/native/cuda/IndexKernel.cu, ScatterGatherKernel.cu, Shape.cu, Nonzero.cu). */
 #include <stdlib.h>
 #include <string.h>
@@ -29,22 +29,22 @@ static size_t opaque_bytes(struct sim_cxx_text type)
 
 enum { MAX_INDICES = SIM_OFFSET_DIMENSIONS };
 
-/* The lambda of gpu_index_kernel: offsets of the result, the source and the indices, then these. */
+/* The lambda of gpu_index_kernel, behind the offsets of the result, the source and the indices. */
 struct index_lambda {
     uint64_t result, source, count;
     uint64_t indices[MAX_INDICES];
     int64_t sizes[MAX_INDICES], strides[MAX_INDICES]; /* in bytes */
 };
 
-/* One launch. With `is_put` the indices say where in the result to write, else where in the source
- * to read; that tensor has `extent` bytes from its first element on. */
+/* One launch. The indices are places in the source to read or, with `is_put`, in the result to
+ * write. `extent` is the range of the indexed dimensions in bytes. */
 struct index_run {
     struct index_lambda lambda;
     struct sim_offsets offsets;
     uint64_t elements, extent;
     size_t bytes; /* of an element */
     bool is_put;
-    enum sim_type sum; /* of elements that are added to what is there; NONE: they replace it */
+    enum sim_type sum; /* type of elements that are added; NONE: they are replaced */
     struct sim_window result, source, indices[MAX_INDICES];
 };
 
@@ -62,7 +62,7 @@ static bool read_index_lambda(const struct sim_call *call, struct index_run *run
     return run->lambda.count <= MAX_INDICES;
 }
 
-/* Finds how far the indexed dimensions reach. False if a size or a stride makes no sense. */
+/* Sets `extent`. False if a size or a stride is invalid. */
 static bool find_extent(struct index_run *run)
 {
     uint64_t most = SIM_WINDOW_BYTES;
@@ -96,7 +96,7 @@ static bool open_index_windows(struct index_run *run, int device)
            sim_window_open(&run->source, run->lambda.source, source, device, false);
 }
 
-/* The offset that the indices of an element give. False if one is out of range. */
+/* The offset from the indices of an element. False if one is out of range. */
 static bool indexed(const struct index_run *run, uint64_t element, uint64_t *ret_offset)
 {
     uint64_t at = sim_offsets_get(&run->offsets, element, 2);
@@ -200,7 +200,7 @@ static bool read_index(const struct sim_cxx_entity *kernel, struct sim_computati
 /* ---- rows ---- */
 
 /* vectorized_gather_kernel<int, long>(result, source, indices, count, bytes of a row, rows of the
- * source, distance of its rows, of those of the result, whether indices may be negative). */
+ * source, stride of its rows, stride of the result's rows, whether indices may be negative). */
 struct rows {
     CUdeviceptr result, source, indices;
     uint64_t count;
@@ -292,8 +292,8 @@ struct gather_lambda {
     uint64_t elements, source;
 };
 
-/* _scatter_gather_elementwise_kernel<int, int, lambda>(int, lambda): one index for each element, of
- * the result's place if it scatters, else of the source's. */
+/* _scatter_gather_elementwise_kernel<int, int, lambda>(int, lambda): one index for each element: of
+ * the source or, if it scatters, of the result. */
 static enum sim_outcome_of_call run_gather(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {
@@ -352,7 +352,7 @@ static bool fill_indexed(struct index_run *run, const unsigned char *value)
     return sim_call_admits(run->elements, indices->is_known);
 }
 
-/* The same with one value for all places. */
+/* As run_gather(), but scatters one value to all places. */
 static enum sim_outcome_of_call run_fill(const struct sim_computation *computation,
                                          const struct sim_call *call)
 {
@@ -403,7 +403,7 @@ static enum sim_outcome_of_call run_gather_or_fill(const struct sim_computation 
     return computation->unit != 0 ? run_fill(computation, call) : run_gather(computation, call);
 }
 
-/* <whether it scatters, type, index> of elements that are moved or added, <type, index> of a
+/* <whether it scatters, type, index> for elements that are moved or added, <type, index> for a
  * value. */
 static bool read_gather(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
@@ -442,15 +442,15 @@ struct shape {
     uint32_t sizes[CAT_DIMENSIONS], strides[CAT_DIMENSIONS];
 };
 
-/* CatArrInputTensorMetadata<type, unsigned int, most, shapes>: addresses, offsets in the dimension
- * of the concatenation, sizes in it, numbers of elements, whether without gaps, and shapes. The
- * vectorized kernel counts in units of some elements, and takes the dimensions behind that of the
- * concatenation, `trailing` elements, for a part of it. */
+/* CatArrInputTensorMetadata<type, unsigned int, most, shapes>: addresses, offsets and sizes in the
+ * dimension of the concatenation, numbers of elements, flags for tensors without gaps, and shapes.
+ * The vectorized kernel counts in units of several elements, and merges the later dimensions, of
+ * `trailing` elements, with that of the concatenation. */
 struct cat {
     const unsigned char *metadata;
-    size_t most;        /* tensors that there is room for */
-    size_t shape_count; /* and shapes */
-    size_t unit;        /* elements */
+    size_t most;        /* capacity for tensors */
+    size_t shape_count; /* capacity for shapes */
+    size_t unit;        /* elements in a unit */
     size_t bytes;       /* of a unit */
     size_t dimensions, dimension;
     uint32_t trailing;
@@ -475,7 +475,7 @@ static size_t cat_metadata_bytes(const struct cat *cat)
            cat->shape_count * sizeof(struct shape);
 }
 
-/* The shape of an input with gaps; false if it has none. */
+/* The shape of an input with gaps; false for one without gaps. */
 static bool has_gaps(const struct cat *cat, size_t input, struct shape *ret_shape)
 {
     size_t flags = cat->most * (sizeof(CUdeviceptr) + CAT_ARRAYS * sizeof(uint32_t));
@@ -488,8 +488,8 @@ static bool has_gaps(const struct cat *cat, size_t input, struct shape *ret_shap
     return true;
 }
 
-/* The offset of a unit in a tensor of a shape, in units; in the dimension of the concatenation it
- * has so many. */
+/* The offset of a unit in a tensor of a shape, in units; `size` is that of the dimension of the
+ * concatenation. */
 static uint64_t unit_offset(const struct cat *cat, const struct shape *shape, uint64_t size,
                             uint64_t unit)
 {
@@ -560,7 +560,7 @@ static bool open_cat_result(struct cat *cat, const struct sim_call *call)
 }
 
 /* CatArrayBatchedCopy...(result, metadata, shape, dimension, stride or trailing): a row of blocks
- * for each input. */
+ * of the grid for each input. */
 static enum sim_outcome_of_call run_cat(const struct sim_computation *computation,
                                         const struct sim_call *call)
 {
@@ -601,8 +601,8 @@ static size_t number(struct sim_cxx_text text)
     return (size_t)strtoul(text.start, NULL, 10);
 }
 
-/* <type, unsigned int, dimensions, tensors, shapes, alignment, elements in a unit>, of which the
- * last two may be missing. */
+/* <type, unsigned int, dimensions, tensors, shapes, alignment, elements in a unit>; the last two
+ * may be missing. */
 static bool read_cat(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     const struct sim_cxx_text *arguments = kernel->arguments.items;
@@ -627,8 +627,8 @@ static bool read_cat(const struct sim_cxx_entity *kernel, struct sim_computation
 
 enum { NONZERO_DIMENSIONS = 16 };
 
-/* write_indices<long>(indices, sizes, dimensions, count, ...): the indices in a tensor without gaps
- * become one row for each dimension. */
+/* write_indices<long>(indices, sizes, dimensions, count, ...): replaces linear indices in a tensor
+ * without gaps by one row for each dimension. */
 static enum sim_outcome_of_call run_write_indices(const struct sim_computation *computation,
                                                   const struct sim_call *call)
 {

@@ -1,5 +1,5 @@
-/* Kinds of kernels that are computed (computation.h), and what is read from the name of one. Each
- * group of kinds is in a file of its own. */
+/* Kinds of computed kernels (computation.h), and the facts from a kernel's name. Each group of
+ * kinds is in a separate file. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@ struct sim_kernel_kind {
                                     const struct sim_call *call);
 };
 
-/* An argument from which elements are read: a pointer, a counter, or a pointer and a test of what
- * it points to. */
+/* An argument that is a source of elements: a pointer, a counter, or a pointer with a test of its
+ * elements. */
 enum sim_source_kind { SIM_SOURCE_NONE, SIM_SOURCE_POINTER, SIM_SOURCE_COUNTER, SIM_SOURCE_TEST };
 
 struct sim_source_type {
@@ -28,19 +28,19 @@ struct sim_source_type {
     enum sim_type type;
 };
 
-/* A kernel as its name describes it. */
+/* A kernel, described by its name. */
 struct sim_computation {
     const struct sim_kernel_kind *kind;
     struct sim_functor functor;
     struct sim_source_type sources[2];
-    enum sim_type input, output; /* where no functor has them */
+    enum sim_type input, output; /* if no functor has them */
     size_t element_bytes;        /* of elements that are only moved */
-    size_t batch, shapes;        /* tensors and shapes that the arguments have room for */
+    size_t batch, shapes;        /* capacity of the arguments for tensors and shapes */
     size_t unit;                 /* elements that are moved together */
-    int way;                     /* a kind may have several */
+    int way;                     /* variant, defined by the kind */
     bool casts;                  /* the types of elements are in the arguments */
 };
 
-/* The kinds, each group by its end: one without a name. */
+/* The groups of kinds; each group ends with a kind without a name. */
 extern const struct sim_kernel_kind sim_elementwise_kinds[], sim_reduce_kinds[], sim_cub_kinds[],
     sim_indexing_kinds[], sim_sorting_kinds[], sim_tensor_kinds[];

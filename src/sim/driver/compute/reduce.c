@@ -5,12 +5,11 @@
 #include "sim/driver/compute/kind.h"
 #include "sim/driver/memory/content.h"
 
-/* The configuration in a ReduceOp: ints, of which the number of inputs for each output and that of
- * outputs matter here. */
+/* The configuration in a ReduceOp: ints. Used here are the number of inputs for each output, and
+ * the number of outputs. */
 enum { CONFIG_BYTES = 64, CONFIG_INPUTS = 1, CONFIG_OUTPUTS = 2 };
 
-/* How a kernel reduces: values with a functor, to the place and value of an extreme one, or to both
- * extreme ones. */
+/* The reductions: values with a functor, place and value of an extreme, or both extremes. */
 enum way {
     VALUES,
     MEAN,
@@ -59,10 +58,10 @@ static size_t config_offset(const struct sim_computation *computation)
     case MEAN:
         end = 2 * size;
         break;
-    case LEAST_AND_GREATEST: /* behind the operation, which is empty, a pair of values */
+    case LEAST_AND_GREATEST: /* an empty operation, a pair of values */
         end = 3 * sim_type_size(computation->output);
         break;
-    default: /* behind the operation a pair of the value and its place */
+    default: /* the operation, a pair of value and place */
         return 3 * sizeof(int64_t);
     }
     return round_up(end, sizeof(int));
@@ -79,7 +78,7 @@ static bool read_reduction(const struct sim_computation *computation, const stru
     const unsigned char *op = sim_call_argument(call, 0, size);
     enum sim_type type = computation->functor.result;
 
-    /* Results that are accumulated, or not final, are parts of a larger reduction. */
+    /* A launch that accumulates, or is not final, is a part of a larger reduction. */
     if (op == NULL || call->params[0].size != size || op[flags] != 0 || op[flags + 1] == 0 ||
         !sim_offsets_read(op + input, 1, &ret_reduction->input) ||
         !sim_offsets_read(op + output, 2, &ret_reduction->output)) {
@@ -109,7 +108,8 @@ static size_t second_bytes(const struct sim_computation *computation)
     }
 }
 
-/* Where the second result of an output is, by the offset of the first; NULL if there is none. */
+/* The address of the second result of an output, from the offset of the first; NULL if there is
+ * none. */
 static unsigned char *second_at(const struct sim_computation *computation,
                                 const struct reduction *r, uint64_t offset)
 {
@@ -159,7 +159,7 @@ static struct sim_value reduce_values(const struct sim_computation *computation,
     return pair[0];
 }
 
-/* The place of the first extreme value; what is not a number is one. */
+/* The place of the first extreme value; a NaN is extreme. */
 static uint64_t find_place(const struct sim_computation *computation, const struct reduction *r,
                            uint64_t output, bool greatest, struct sim_value *ret_value)
 {
@@ -236,7 +236,7 @@ static void clear_output(const struct sim_computation *computation, struct reduc
     }
 }
 
-/* True if the input is known and not too large, or small. */
+/* True if the input is small, or known and below a higher limit. */
 static bool is_worth_while(const struct sim_computation *computation, const struct reduction *r)
 {
     return sim_call_admits(r->inputs * r->outputs, false) ||
@@ -272,7 +272,7 @@ static enum sim_outcome_of_call run(const struct sim_computation *computation,
     return !opened ? SIM_LEFT : computes ? SIM_COMPUTED : SIM_CLEARED;
 }
 
-/* The sum of a mean: MeanOps<scalar, accumulated, factor, result>. */
+/* Reads the sum of a mean: MeanOps<scalar, accumulated, factor, result>. */
 static bool read_mean(const struct sim_cxx_entity *ops, struct sim_computation *computation)
 {
     enum sim_type type = sim_type_named(ops->arguments.items[1]);

@@ -1,15 +1,15 @@
-/* Kernels that sort (ATen/native/cuda/SortUtils.cuh, Sort.cu, TensorTopK.cu; the radix sort of
- * CUB), and those that pick the greatest of some elements.
+/* Kernels that sort, or pick the greatest elements (ATen/native/cuda/SortUtils.cuh, Sort.cu,
+ * TensorTopK.cu; the radix sort of CUB).
  *
- * All sorts are computed as stable ones. Where a kernel does not promise that, the places of equal
- * elements are not known. */
+ * All sorts are computed as stable ones. If a kernel is not stable and some keys are equal, the
+ * values beside the keys are unknown. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/driver/compute/kind.h"
 
-/* An element to sort: in place of its value a number that has the same order. */
+/* An element to sort: its value is replaced by a rank of the same order. */
 struct item {
     uint64_t rank;
     uint64_t place;
@@ -25,8 +25,7 @@ static int compare_items(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* The rank of an element by its bits, as CUB finds it: a value that is not a number is the greatest
- * unless its sign is set. */
+/* The rank of an element by its bits, as in CUB: a NaN is the greatest unless its sign is set. */
 static uint64_t rank_of(const unsigned char *element, enum sim_type type)
 {
     size_t size = sim_type_size(type);
@@ -40,7 +39,7 @@ static uint64_t rank_of(const unsigned char *element, enum sim_type type)
     return type == SIM_TYPE_BOOL || type == SIM_TYPE_U8 ? bits : bits ^ sign;
 }
 
-/* The same, where all that is not a number is the greatest, and one like the other. */
+/* As rank_of(), but all NaNs are equal and the greatest. */
 static uint64_t rank_of_number(const unsigned char *element, enum sim_type type)
 {
     struct sim_value value = sim_value_load(element, type);
@@ -55,10 +54,10 @@ static uint64_t low_bits(size_t count)
 
 /* ---- the radix sort of CUB ---- */
 
-/* Which arguments a kernel has. */
+/* The numbers of a kernel's arguments. */
 struct radix_layout {
     size_t keys_in, keys_out, values_in, values_out, count, first_bit, last_bit;
-    bool last_is_count; /* the last of the bits is their number */
+    bool last_is_count; /* last_bit is the number of bits */
 };
 
 /* DeviceRadixSortSingleTileKernel(keys, sorted keys, values, sorted values, count, first bit, last
@@ -70,7 +69,7 @@ static const struct radix_layout one_tile = {0, 1, 2, 3, 4, 5, 6, false};
 static const struct radix_layout one_sweep = {5, 4, 7, 6, 8, 9, 10, true};
 
 struct radix_sort {
-    uint64_t count, keep; /* bits of a rank that matter, shifted down */
+    uint64_t count, keep; /* number of elements; mask of the used bits of a rank, shifted down */
     size_t shift;
     struct sim_window keys, sorted, values, moved;
 };
@@ -198,7 +197,8 @@ static bool read_radix_kernel(const struct sim_cxx_entity *kernel,
            (computation->element_bytes > 0 || sim_cxx_is(value.name, "NullType"));
 }
 
-/* The others of a radix sort write to temporary memory, which nothing that is computed reads. */
+/* The other kernels of a radix sort write only to temporary memory, which no computed kernel reads.
+ */
 static enum sim_outcome_of_call run_nothing(const struct sim_computation *computation,
                                             const struct sim_call *call)
 {
@@ -212,10 +212,10 @@ static bool read_nothing(const struct sim_cxx_entity *kernel, struct sim_computa
 
 /* ---- sorts of rows ---- */
 
-/* Rows of keys, and values beside them, in two tensors. */
+/* Rows of keys, and of their values, in two tensors. */
 struct rows {
     struct sim_info keys, values;
-    uint64_t count, length, key_step, value_step; /* rows, elements of a row, and between them */
+    uint64_t count, length, key_step, value_step; /* rows, elements of a row, their strides */
     struct sim_window key_window, value_window;
 };
 
@@ -243,8 +243,8 @@ static bool read_rows(const struct sim_call *call, struct rows *ret_rows)
            ret_rows->key_step <= SIM_WINDOW_BYTES && ret_rows->value_step <= SIM_WINDOW_BYTES;
 }
 
-/* How many elements there are from the first to behind the last, of rows that begin at the elements
- * of `info`. */
+/* The number of elements from the first to the last one, including gaps, of rows that begin at the
+ * elements of `info`. */
 static uint64_t reach(const struct sim_info *info, uint64_t length, uint64_t step)
 {
     return sim_info_last(info) + (length - 1) * step + 1;
@@ -262,7 +262,7 @@ static bool open_rows(const struct sim_computation *computation, const struct si
                            values * sim_type_size(computation->output), call->device, true);
 }
 
-/* Sorts one row in place. True in *ret_ties if some keys of it are alike. */
+/* Sorts one row in place. Sets *ret_ties if some of its keys are equal. */
 static void sort_row(const struct sim_computation *computation, struct rows *rows, uint64_t row,
                      struct item *items, unsigned char *copy, bool *ret_ties)
 {
@@ -301,11 +301,11 @@ static bool sort_rows(const struct sim_computation *computation, struct rows *ro
     return done;
 }
 
-/* Which of several orders a kernel has: in its name, or in its last argument. */
+/* The order of a kernel: from its name, or in its last argument. */
 enum order { ASCENDING, DESCENDING, IN_ARGUMENT };
 
-/* bitonicSortKVInPlace(keys, rows, length, distance of keys, values, distance of values, order),
- * warpMergeSortKVInPlace and radixSortKVInPlace likewise; the first one is not stable. */
+/* bitonicSortKVInPlace(keys, rows, length, stride of keys, values, stride of values, order);
+ * likewise warpMergeSortKVInPlace and radixSortKVInPlace. Only the first one is not stable. */
 static enum sim_outcome_of_call run_sort(const struct sim_computation *computation,
                                          const struct sim_call *call)
 {
@@ -331,8 +331,8 @@ static enum sim_outcome_of_call run_sort(const struct sim_computation *computati
     return done ? SIM_COMPUTED : SIM_LEFT;
 }
 
-/* <dimensions of keys, those of values, int, int, key, value, order, ...>; the order of a radix
- * sort is no type. */
+/* <dimensions of keys, dimensions of values, int, int, key, value, order, ...>; the order of a
+ * radix sort is no type. */
 static bool read_sort(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     const struct sim_cxx_text *arguments = kernel->arguments.items;
@@ -352,9 +352,9 @@ static bool read_sort(const struct sim_cxx_entity *kernel, struct sim_computatio
 
 /* ---- the greatest ---- */
 
-/* gatherTopK(source, length, number to pick, whether the greatest, rows, distance in the source,
- * picked, distance, places, distance, ...): those beyond the last one picked in their order, then
- * those like it. */
+/* gatherTopK(source, length, number to pick, whether the greatest, rows, stride in the source,
+ * picked, its stride, places, their stride, ...): elements beyond the last picked one in their
+ * order, then elements equal to it. */
 struct pick {
     struct sim_info source, values, places;
     uint64_t length, number, rows, step, value_step, place_step;

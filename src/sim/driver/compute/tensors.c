@@ -1,6 +1,6 @@
-/* Kernels on whole tensors: running sums of rows, triangles, rows by their numbers, counts,
- * searches (ATen/native/cuda/ScanUtils.cuh, TriangularOps.cu, TensorTransformations.cu,
- * Indexing.cu, SummaryOps.cu, Bucketization.cu, Repeat.cu, UniqueCub.cu). */
+/* Kernels on whole tensors: running sums of rows, triangles, selected slices, counts, searches
+ * (ATen/native/cuda/ScanUtils.cuh, TriangularOps.cu, TensorTransformations.cu, Indexing.cu,
+ * SummaryOps.cu, Bucketization.cu, Repeat.cu, UniqueCub.cu). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 
 enum { MOST_ARRAYS = 4 };
 
-/* Arrays that a kernel's arguments point to, and numbers beside them. */
+/* Arrays that a kernel's arguments point to. */
 struct arrays {
     struct sim_window windows[MOST_ARRAYS];
     size_t count;
 };
 
-/* Reads numbers of the arguments from `first` on, of 4 or 8 bytes as they are. False if one is
- * missing or negative. */
+/* Reads numbers of 4 or 8 bytes from the arguments from `first` on. False if one is missing or
+ * negative. */
 static bool read_numbers(const struct sim_call *call, size_t first, size_t count,
                          uint64_t *ret_numbers)
 {
@@ -54,7 +54,7 @@ static bool open_tensor(struct arrays *arrays, const struct sim_info *info, size
                            (sim_info_last(info) + 1) * bytes, call->device, is_written);
 }
 
-/* Closes all. The results are known if all inputs are. */
+/* Closes all arrays. The results are known if all inputs are known. */
 static enum sim_outcome_of_call finish(struct arrays *arrays, bool done)
 {
     bool is_known = true;
@@ -71,7 +71,8 @@ static enum sim_outcome_of_call finish(struct arrays *arrays, bool done)
     return done ? SIM_COMPUTED : SIM_LEFT;
 }
 
-/* Closes all. The result, the first one, keeps elements that the launch did not write. */
+/* As finish(), but the launch has written only `bytes` of the first array, the result. If less than
+ * the whole, the result is known only if the rest of it was known. */
 static enum sim_outcome_of_call finish_partly(struct arrays *arrays, bool done, uint64_t bytes)
 {
     bool all = arrays->windows[0].is_known || bytes >= arrays->windows[0].size;
@@ -144,7 +145,8 @@ static bool read_scan(const struct sim_cxx_entity *kernel, struct sim_computatio
 
 /* ---- triangles ---- */
 
-/* triu_tril_kernel(result, source, diagonal, ...): the elements above or below it, else 0. */
+/* triu_tril_kernel(result, source, diagonal, ...): the elements above or below the diagonal; others
+ * are 0. */
 static enum sim_outcome_of_call run_triangle(const struct sim_computation *computation,
                                              const struct sim_call *call)
 {
@@ -178,7 +180,7 @@ static enum sim_outcome_of_call run_triangle(const struct sim_computation *compu
     return finish_partly(&arrays, done, count * size);
 }
 
-/* <type, int, whether the upper one, ...> */
+/* <type, int, whether the upper triangle, ...> */
 static bool read_triangle(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     if (kernel->arguments.count < 3 || !sim_cxx_is(kernel->arguments.items[1], "int")) {
@@ -226,8 +228,8 @@ static bool read_element(const struct sim_cxx_entity *kernel, struct sim_computa
 
 /* ---- slices by their numbers ---- */
 
-/* One launch of indexSelectSmallIndex(result, source, indices, dimension of the result, that of the
- * source, ...) or indexSelectLargeIndex: in both tensors that dimension has the size 1. */
+/* One launch of indexSelectSmallIndex(result, source, indices, dimension of the result, dimension
+ * of the source, ...) or indexSelectLargeIndex. Both tensors have the size 1 in that dimension. */
 struct selection {
     struct sim_info result, source, indices;
     uint64_t to_step, from_step, most, slices, elements;
@@ -316,7 +318,7 @@ static bool read_selection_kernel(const struct sim_cxx_entity *kernel,
 
 /* ---- searches ---- */
 
-/* The number of bounds that are below a value, or not above it. */
+/* The number of bounds below a value or, with `right`, not above it. */
 static uint64_t search(const unsigned char *bounds, uint64_t count, enum sim_type type,
                        struct sim_value value, bool right)
 {
@@ -337,7 +339,8 @@ static uint64_t search(const unsigned char *bounds, uint64_t count, enum sim_typ
 }
 
 /* searchsorted_cuda_kernel(result, values, bounds, order of the bounds, values of a row, bounds of
- * a row, count, whether bounds like a value are below it, whether there is one row of bounds). */
+ * a row, count, whether bounds equal to a value are below it, whether there is one row of bounds).
+ */
 static enum sim_outcome_of_call run_search(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {
@@ -404,7 +407,8 @@ static uint64_t bin_of(struct sim_value value, struct sim_value least, struct si
     return bin.i == (int64_t)count ? count - 1 : (uint64_t)bin.i;
 }
 
-/* kernelHistogram1D(counts, parts of them, values, number of bins, least, most, how many, ...). */
+/* kernelHistogram1D(counts, partial counts, values, number of bins, least, most, number of values,
+ * ...). */
 static enum sim_outcome_of_call run_histogram(const struct sim_computation *computation,
                                               const struct sim_call *call)
 {
@@ -438,8 +442,8 @@ static enum sim_outcome_of_call run_histogram(const struct sim_computation *comp
     return finish_partly(&arrays, done, 0);
 }
 
-/* <type of counts, of values, long, ..., lambda>, the second of CUDA_tensor_histogram if each value
- * counts as one. */
+/* <type of counts, type of values, long, ..., lambda>; the second lambda of CUDA_tensor_histogram
+ * if each value counts as one. */
 static bool read_histogram(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     static const char counts_one[] = "{lambda(long)#2}";
@@ -481,8 +485,8 @@ static bool read_places(const struct sim_cxx_entity *kernel, struct sim_computat
 
 /* ---- repetitions ---- */
 
-/* compute_cuda_kernel(numbers, their running sums, result, how many, size of the result): each
- * index as often as its number says. */
+/* compute_cuda_kernel(repeats, their running sums, result, number of repeats, size of the result):
+ * writes each index as often as its entry in `repeats`. */
 static enum sim_outcome_of_call run_repeat(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {
@@ -514,8 +518,8 @@ static bool read_repeat(const struct sim_cxx_entity *kernel, struct sim_computat
 
 /* ---- parts of unique ---- */
 
-/* adjacent_difference_kernel(count, sorted elements, result): 1 where one differs from that before
- * it. */
+/* adjacent_difference_kernel(count, sorted elements, result): 1 for an element that differs from
+ * its predecessor. */
 static enum sim_outcome_of_call run_difference(const struct sim_computation *computation,
                                                const struct sim_call *call)
 {
@@ -555,7 +559,7 @@ static bool read_difference(const struct sim_cxx_entity *kernel,
     return computation->input != SIM_TYPE_NONE;
 }
 
-/* scatter_kernel(count, elements, places, result), with as many places as elements. */
+/* scatter_kernel(count, elements, places, result): writes each element to its place. */
 static enum sim_outcome_of_call run_scatter(const struct sim_computation *computation,
                                             const struct sim_call *call)
 {

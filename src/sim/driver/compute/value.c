@@ -83,7 +83,7 @@ static double half_to_double(uint16_t bits)
     return bits >> 15 ? -number : number;
 }
 
-/* Rounds to the nearest, to even at a tie. */
+/* Rounds to nearest, ties to even. */
 static uint16_t double_to_half(double number)
 {
     uint16_t sign = signbit(number) ? 0x8000 : 0;
@@ -100,7 +100,7 @@ static uint16_t double_to_half(double number)
         return sign | 0x7c00;
     }
     (void)frexp(size, &exponent);
-    /* A fraction that is rounded up to 2 carries into the exponent, as it should. */
+    /* A fraction that is rounded up to 2 correctly carries into the exponent. */
     return (uint16_t)(sign + ((unsigned int)(exponent + 14) << 10) +
                       (unsigned int)nearbyint(ldexp(size, 11 - exponent)) - 1024);
 }
@@ -176,7 +176,7 @@ void sim_value_store(void *to, struct sim_value value)
     memcpy(to, &raw, types[value.type].size);
 }
 
-/* As a GPU converts: to the nearest that there is. */
+/* Converts as a GPU does: to the nearest representable integer. */
 static int64_t integer_of(double number)
 {
     if (isnan(number)) {

@@ -21,7 +21,7 @@ enum sim_type {
     SIM_TYPE_F64,
 };
 
-/* A value of a type: of a floating one in f, of another one in i. */
+/* A value: in f for a floating type, in i for other types. */
 struct sim_value {
     enum sim_type type;
     int64_t i;
@@ -31,14 +31,14 @@ struct sim_value {
 /* The type of that name in C++: "float", "c10::Half". NONE for any other text. */
 enum sim_type sim_type_named(struct sim_cxx_text name);
 
-/* The type that PyTorch numbers so (c10/core/ScalarType.h); NONE for those not supported. */
+/* The type with that number in PyTorch (c10/core/ScalarType.h); NONE if it is not supported. */
 enum sim_type sim_type_numbered(unsigned int number);
 
-/* Bytes of an element; of NONE 0. */
+/* Bytes of an element; 0 for NONE. */
 size_t sim_type_size(enum sim_type type);
 bool sim_type_is_float(enum sim_type type);
 
-/* The type in which PyTorch computes with a type: float for the half ones
+/* The type that PyTorch converts a type to for computation: float for the half types
  * (ATen/OpMathType.h). */
 enum sim_type sim_type_to_compute(enum sim_type type);
 
@@ -46,16 +46,16 @@ enum sim_type sim_type_to_compute(enum sim_type type);
 struct sim_value sim_value_load(const void *from, enum sim_type type);
 void sim_value_store(void *to, struct sim_value value);
 
-/* The same value in another type, rounded as C does. */
+/* Converts a value to another type, rounded as C does. */
 struct sim_value sim_value_cast(struct sim_value value, enum sim_type type);
 
 /* A value of a type from a number. */
 struct sim_value sim_value_of(enum sim_type type, double number);
 
-/* The number, as a double; exact but for integers beyond 2^53. */
+/* The number as a double; exact except for integers beyond 2^53. */
 double sim_value_number(struct sim_value value);
 bool sim_value_is_true(struct sim_value value);
 
-/* -1, 0 or 1 as a is less than, equal to or greater than b, of the same type; 2 if one is not a
- * number. */
+/* Compares values of the same type: -1, 0 or 1 if a is less than, equal to or greater than b; 2 if
+ * one is a NaN. */
 int sim_value_compare(struct sim_value a, struct sim_value b);
