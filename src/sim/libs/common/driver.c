@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Any text will do: the simulated driver accepts every kernel name in an image that it does not
- * know. */
+/* Any image will do: the simulated driver finds a kernel of every name. */
 static const char image[] = ".version 8.0\n.target sm_75\n.address_size 64\n";
 
 static struct sim_shim_driver driver;

@@ -1,6 +1,6 @@
-/* The driver functions that shims call, in a table of typed pointers. The table is filled through
- * cuGetProcAddress_v2 at the first call, as NVIDIA's libraries do, so that a preloaded library that
- * intercepts this function sees every call.
+/* The driver functions that shims call, in a table of typed pointers. The first call fills the
+ * table through cuGetProcAddress_v2, as NVIDIA's libraries do: a preloaded library that intercepts
+ * this function then sees every call.
  *
  * Locking: thread-safe. */
 #pragma once

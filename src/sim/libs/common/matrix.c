@@ -50,7 +50,7 @@ size_t sim_shim_type_bits(cudaDataType_t type)
     }
 }
 
-/* Per nanosecond, measured on an H200. */
+/* Rates per nanosecond, measured on an H200. */
 #define OPERATIONS_16 790000.0
 #define MEMORY_BYTES  4300.0
 

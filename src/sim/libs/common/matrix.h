@@ -1,4 +1,4 @@
-/* The memory that a matrix of a linear algebra library takes.
+/* The memory of a matrix of a linear algebra library.
  *
  * Locking: none; a struct sim_shim_work belongs to one thread. */
 #pragma once
@@ -11,8 +11,8 @@
 
 #include "sim/libs/common/shim.h"
 
-/* A batch of matrices in column-major order. Columns begin `ld` elements apart, matrices `stride`
- * elements. */
+/* A batch of matrices in column-major order. `ld` and `stride`: elements from the start of a
+ * column, or of a matrix, to that of the next. */
 struct sim_shim_matrix {
     const void *data;
     size_t element_bits;

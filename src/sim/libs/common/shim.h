@@ -1,7 +1,7 @@
 /* Common parts of the shims: stand-ins for the libraries above the runtime (cuBLAS, cuDNN, ...). A
  * shim computes nothing.
  *
- * It launches a kernel that lists the memory that the real one would read and write and changes
+ * It launches a kernel that lists the memory that the real kernel would read and write, and changes
  * none of it. The simulated driver checks these ranges, and a preloaded library that intercepts the
  * driver sees a launch.
  *
@@ -16,7 +16,7 @@
 
 #define SIM_SHIM_EXPORT __attribute__((visibility("default")))
 
-/* The most ranges that one piece of work can list; further ones are left out. */
+/* The most ranges in one struct sim_shim_work; further ones are left out. */
 #define SIM_SHIM_RANGES 24
 
 struct sim_shim_range {
@@ -51,7 +51,7 @@ CUresult sim_shim_context(void);
 /* The major compute capability of the current device; 0 if it cannot be read. */
 int sim_shim_capability(void);
 
-/* Allocates device memory for the library itself, also while a stream captures. Free it with
+/* Allocates device memory for the library itself, even during a capture. Free it with
  * sim_shim_free(). Errors are those of cuMemAlloc. */
 CUresult sim_shim_alloc(size_t bytes, void **ret_address);
 void sim_shim_free(void *address);

@@ -1,7 +1,7 @@
 /* Matrix products: all the gemm functions. */
 #include "sim/libs/cublas/handle.h"
 
-/* A matrix as the caller describes it. */
+/* A matrix of a product, without its size. */
 struct operand {
     const void *data;
     size_t element_bits;
@@ -59,7 +59,7 @@ static cublasStatus_t multiply(cublasHandle_t handle, const struct product *p)
 }
 
 /* Batches by arrays of addresses. The addresses are in device memory and not read here, so only the
- * arrays themselves are added. */
+ * arrays are added. */
 static cublasStatus_t multiply_arrays(cublasHandle_t handle, const void *a, const void *b,
                                       const void *c, int64_t batch)
 {
@@ -93,7 +93,7 @@ static size_t scale_bytes(cublasComputeType_t compute, cudaDataType_t c)
 
 #define BITS(type) (sizeof(type) * 8)
 
-/* The product that the parameters of a function describe, by the names that cuBLAS gives them. */
+/* The product from the parameters of a function, by cuBLAS's names of them. */
 #define PRODUCT(a_bits, b_bits, c_bits, a_stride, b_stride, c_stride, matrices, bytes)             \
     &(struct product)                                                                              \
     {                                                                                              \
@@ -138,7 +138,7 @@ SIM_CUBLAS_ALL_TYPES(GEMM)
 SIM_CUBLAS_ALL_TYPES(GEMM_STRIDED)
 SIM_CUBLAS_ALL_TYPES(GEMM_BATCHED)
 
-/* cublasSgemmEx and cublasCgemmEx: elements of any type, scalars of one. */
+/* cublasSgemmEx and cublasCgemmEx: elements of any type, scalars of type `type`. */
 #define GEMM_TYPED(suffix, integer, letter, type)                                                  \
     SIM_SHIM_EXPORT cublasStatus_t cublas##letter##gemmEx##suffix(                                 \
         cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, integer m,      \

@@ -1,4 +1,4 @@
-/* Handles of the simulated cuBLAS, and how its functions name memory and launch.
+/* Handles of the simulated cuBLAS, and the common steps of its functions.
  *
  * Locking: as the library documents, a handle is used by one thread at a time. */
 #pragma once
@@ -19,17 +19,17 @@ struct cublasContext {
     size_t workspace_bytes;
 };
 
-/* Adds a scalar that is read (alpha, beta) to the work if the pointer mode says that it is in
- * device memory. */
+/* Adds a scalar that is read (alpha, beta) to the work if it is in device memory by the pointer
+ * mode. */
 void sim_cublas_add_scalar(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
                            size_t bytes);
 
-/* Adds a result that is written to the work. In host memory the result is set to 0 at once
- * instead. */
+/* Adds a result that is written to the work. A result in host memory is set to 0 at once instead.
+ */
 void sim_cublas_add_result(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
                            size_t bytes);
 
-/* Adds a vector of n elements that are `increment` elements apart. */
+/* Adds a vector of n elements with a stride of `increment` elements. */
 void sim_cublas_add_vector(struct sim_shim_work *work, const void *data, size_t element_bytes,
                            int64_t n, int64_t increment, bool written);
 

@@ -22,8 +22,8 @@ static cublasStatus_t solve(cublasHandle_t handle, cublasSideMode_t side, int64_
     return sim_cublas_launch(handle, "trsm", &work);
 }
 
-/* The memory that a batched function is known to touch: arrays of matrix addresses and arrays of
- * int. The addresses are in device memory and not read here. */
+/* The known memory of a batched function: arrays of matrix addresses and arrays of int. The
+ * addresses are in device memory and not read here. */
 struct arrays {
     const void *addresses[2];
     const int *pivots;

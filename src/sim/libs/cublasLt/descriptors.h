@@ -5,7 +5,7 @@
 
 #include <cublasLt.h>
 
-/* Attributes that headers of CUDA 12 may lack, by their numbers. */
+/* Numbers of attributes that headers of CUDA 12 may lack. */
 #if CUBLAS_VER_MAJOR < 13
 #    define CUBLASLT_MATRIX_LAYOUT_BATCH_MODE            8
 #    define CUBLASLT_MATMUL_DESC_A_SCALE_MODE            31
@@ -17,7 +17,7 @@
 #    define CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE        37
 #endif
 
-/* They are stored in the caller's cublasLt...Opaque_t and must not be larger. */
+/* The structs below are stored in the caller's cublasLt...Opaque_t and must not be larger. */
 struct sim_cublaslt_layout {
 #define SIM_CUBLASLT_LAYOUT(name, type, field, initial) type field;
 #include "sim/libs/cublasLt/attributes.def"

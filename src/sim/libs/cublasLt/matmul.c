@@ -1,6 +1,6 @@
 /* cublasLtMatmul() and the heuristics that choose its algorithm. There is one algorithm, and it
- * needs no workspace. The workspace of the real algorithms is undocumented but at most the caller's
- * preference, and PyTorch allocates that much whatever the heuristics return. */
+ * needs no workspace. The workspace of the real algorithms is undocumented, but at most the
+ * caller's preference; PyTorch always allocates that much. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +78,7 @@ static bool shapes_fit(const struct sim_cublaslt_matmul *desc, const struct sim_
            (a_turned ? a->rows : a->columns) == (b_turned ? b->columns : b->rows);
 }
 
-/* Adds the bias or its gradient. Its length is that of a side of D. */
+/* Adds the bias or its gradient; both are as long as a side of D. */
 static void add_bias(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc,
                      const struct sim_cublaslt_layout *d)
 {
@@ -116,7 +116,7 @@ static void add_auxiliary(struct sim_shim_work *work, const struct sim_cublaslt_
     }
 }
 
-/* Adds one element per scale, whatever the scaling mode. */
+/* Adds one byte per scale, for every scaling mode. */
 static void add_scales(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc)
 {
     const void *read[] = {desc->a_scale, desc->b_scale, desc->c_scale, desc->d_scale,
@@ -238,7 +238,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle)
     if (sim_shim_context() != CUDA_SUCCESS) {
         return CUBLAS_STATUS_NOT_INITIALIZED;
     }
-    /* A handle has no contents, only an address of its own. */
+    /* A handle has no content, only a unique address. */
     *lightHandle = malloc(1);
     return *lightHandle != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }

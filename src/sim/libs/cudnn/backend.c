@@ -155,7 +155,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc
     return status;
 }
 
-/* Copies descriptors into those that the caller created. */
+/* Copies descriptors into descriptors that the caller created. */
 static cudnnStatus_t hand_out(const struct sim_cudnn_attribute *attribute, int64_t count,
                               struct sim_cudnn_descriptor *const *to)
 {

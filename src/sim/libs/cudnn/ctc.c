@@ -47,8 +47,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetCTCLossDescriptor_v9(cudnnCTCLossDescripto
     return set(ctcLossDesc, compType, maxLabelLength);
 }
 
-/* An estimate: cuDNN does not document the size. It is the forward and backward variables of the
- * recursion, for each step, each sequence, and each label with the blanks between them. */
+/* An estimate: cuDNN does not document the size. It consists of the forward and backward variables
+ * of the recursion for each step, each sequence, and each label and blank. */
 static size_t workspace_bytes(const struct cudnnTensorStruct *probabilities, size_t max_label)
 {
     return 2 * (size_t)probabilities->extents[0] * (size_t)probabilities->extents[1] *

@@ -3,7 +3,7 @@
  * Descriptors are reference-counted: an attribute that holds a descriptor has a reference, so the
  * caller may destroy a descriptor that others use.
  *
- * Locking: the counts are atomic; a descriptor that is being changed belongs to one thread, as the
+ * Locking: the counts are atomic; only one thread may use a descriptor while it changes, as the
  * library documents. */
 #pragma once
 

@@ -65,7 +65,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescript
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Unlike restoring, this seeds the states. */
+/* Unlike cudnnRestoreDropoutDescriptor(), this seeds the states. */
 SIM_SHIM_EXPORT cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc,
                                                         cudnnHandle_t handle, float dropout,
                                                         void *states, size_t stateSizeInBytes,

@@ -45,8 +45,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t 
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The version: of the headers, or that of PyTorch 2.15 if they are older. A program refuses one
- * with a lower minor number than its own headers had, but takes a higher one. */
+/* The version of the headers, or of PyTorch 2.15 if they are older. A program refuses a lower minor
+ * number than that of its own headers, but accepts a higher one. */
 enum { VERSION = CUDNN_VERSION > 92600 ? CUDNN_VERSION : 92600 };
 
 SIM_SHIM_EXPORT size_t cudnnGetVersion(void)

@@ -1,6 +1,5 @@
 /* Batch normalisation in the older interface. Its sizes are estimates, because cuDNN documents
- * none: no workspace, and where an activation follows, one bit per element kept for the backward
- * pass. */
+ * none: no workspace, and one bit per element for the backward pass if an activation follows. */
 #include "sim/libs/cudnn/tensor.h"
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(

@@ -107,8 +107,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetRNNDataDescriptor(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The shape of a weight matrix. In a layer, the matrices for the input come first, then those for
- * the state, then the projection. Matrices that do not exist have no rows. */
+/* The shape of a weight matrix. The order in a layer is: matrices for the input, matrices for the
+ * state, projection. A missing matrix has 0 rows. */
 struct shape {
     int32_t rows;
     int32_t columns;

@@ -31,7 +31,7 @@ struct cudnnRNNDataStruct {
 /* The number of directions: 1, or 2 for bidirectional networks. */
 int32_t sim_cudnn_rnn_directions(const struct cudnnRNNStruct *rnn);
 
-/* The number of matrices that a cell applies to its input; as many are applied to its state. */
+/* The number of matrices that a cell applies to its input, and also to its state. */
 int32_t sim_cudnn_rnn_gates(const struct cudnnRNNStruct *rnn);
 
 /* Bytes of the tensor that a data descriptor describes; 0 for NULL. */

@@ -12,7 +12,7 @@
 #define AREA_LEAST 1
 #define AREA_MOST  8
 
-/* The memory layout that the caller asks for; embed is NULL for packed elements. */
+/* The requested memory layout; embed is NULL for packed elements. */
 struct layout {
     long long *embed;
     long long stride;

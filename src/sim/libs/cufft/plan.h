@@ -23,7 +23,7 @@ struct sim_cufft_side {
 struct sim_cufft_plan {
     CUstream stream;
     bool is_made;
-    bool allocates; /* makes its own work area; else the caller sets one */
+    bool allocates; /* true: allocates its own work area; false: the caller sets one */
     void *own_area; /* NULL: none */
     void *area;
     size_t area_bytes;

@@ -60,7 +60,7 @@ static cusolverStatus_t solve(const char *kernel, const struct system *p)
 }
 
 /* Batches by arrays of addresses. The addresses are in device memory and not read here, so only the
- * arrays themselves are added. */
+ * arrays are added. */
 static cusolverStatus_t run_batched(cusolverDnHandle_t handle, const char *kernel, const void *a,
                                     const void *b, int64_t batch, int *info, int64_t results)
 {

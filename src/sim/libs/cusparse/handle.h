@@ -14,7 +14,7 @@ struct cusparseContext {
     cusparsePointerMode_t pointer_mode;
 };
 
-/* Adds a scalar (alpha, beta) to the work if the pointer mode says that it is in device memory. */
+/* Adds a scalar (alpha, beta) to the work if it is in device memory by the pointer mode. */
 void sim_cusparse_add_scalar(cusparseHandle_t handle, struct sim_shim_work *work,
                              const void *scalar, cudaDataType type);
 

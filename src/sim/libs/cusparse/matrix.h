@@ -31,7 +31,7 @@ struct cusparseDnVecDescr {
     cudaDataType type;
 };
 
-/* Add the memory of a matrix or vector to the work. Of a sparse matrix, `written` concerns the
+/* Add the memory of a matrix or vector to the work. For a sparse matrix, `written` applies to the
  * values only. */
 void sim_cusparse_add_sparse(struct sim_shim_work *work, const struct cusparseSpMatDescr *matrix,
                              bool written);

@@ -1,9 +1,9 @@
-/* A job of which one rank runs and the others are absent (SPILLWAY_SIM_WORLD).
+/* A job that runs one rank without the others, which are absent (SPILLWAY_SIM_WORLD).
  *
- * Communicators have no board then: no rank waits for another. What other ranks would send is this
- * rank's own data: its own piece of a collective, and of a message the last one that was sent to
- * the same rank, if it is as long. Their content therefore says nothing; shapes and memory are
- * right.
+ * Communicators then have no board, and the rank waits for no other. Its own data replace the data
+ * of other ranks. In a collective it receives its own piece. As a message it receives the last one
+ * that it sent to the same rank, if that has the same size. The content of results is therefore
+ * meaningless; shapes and memory are right.
  *
  * Locking: thread-safe. */
 #pragma once
@@ -13,17 +13,17 @@
 
 #include "sim/libs/common/shim.h"
 
-/* The most bytes that are copied for one operation in the place of absent ranks. Larger data is not
- * moved. */
+/* The most bytes that one operation copies to replace data of absent ranks. Larger data is not
+ * copied. */
 #define SIM_NCCL_ABSENT_BYTES ((size_t)16 << 20)
 
 /* True in such a job. */
 bool sim_nccl_others_are_absent(void);
 
-/* Sets the number of ranks of each communicator that the calling thread splits off next. NCCL is
- * not told it: each rank passes a color, and learns from the others how many chose the same. Called
- * by the module that prepares Python for such a job (src/sim/single_rank), which knows the group.
- * Exported. */
+/* Sets the number of ranks of each communicator that the calling thread splits off next. The
+ * arguments of NCCL do not contain it: each rank passes a color, and the ranks exchange these
+ * colors. The caller is the module that prepares Python for such a job (src/sim/single_rank); it
+ * knows the group. Exported. */
 SIM_SHIM_EXPORT void spillway_sim_nccl_split(int ranks);
 
 /* That number; 0: not set. */

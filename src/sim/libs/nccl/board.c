@@ -37,7 +37,7 @@ struct shared {
     uint64_t nonce;
     uint32_t used;
     struct slot slots[CAPACITY];
-    uint64_t owners[COMMUNICATORS]; /* of each row of boxes: communicator + 1, 0: free */
+    uint64_t owners[COMMUNICATORS]; /* owner of each row of boxes: communicator + 1; 0: free */
     struct sim_nccl_board_box boxes[COMMUNICATORS][RANKS];
 };
 
@@ -82,8 +82,8 @@ bool sim_nccl_board_create(ncclUniqueId *ret_id)
     return true;
 }
 
-/* Maps the memory of an id. NULL if the process is gone; the nonce tells if a later process has its
- * pid. */
+/* Maps the memory of an id. NULL if its process has ended; the nonce detects that a later process
+ * has the same pid. */
 static struct shared *find(const struct id_content *id)
 {
     char path[64];

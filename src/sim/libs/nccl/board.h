@@ -1,12 +1,12 @@
-/* The board: shared memory in which the ranks of a communicator find each other. The process that
+/* The board: shared memory through which the ranks of a communicator communicate. The process that
  * made the unique id keeps the memory's file descriptor open; other processes on the machine open
- * it through /proc. No file is left behind, however the processes end.
+ * it through /proc. No file is left behind, even if processes are killed.
  *
- * Splitting a communicator needs the board, because no rank knows how many ranks chose its color.
- * Short data is also exchanged through it: each rank has a box in each communicator.
+ * A split of a communicator needs the board, because no rank knows how many ranks chose its color.
+ * Ranks also exchange short data through the board: each rank has a box in each communicator.
  *
- * Locking: thread-safe; entries are published one by one and never change. Boxes are used by the
- * streams of their communicators, in an order that their counters enforce (exchange.h). */
+ * Locking: thread-safe; entries are published one by one and never change. Streams of the
+ * communicators use the boxes, in an order that the boxes' counters enforce (exchange.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -26,17 +26,17 @@ struct sim_nccl_board_entry {
     int key;
 };
 
-/* Creates a board for the life of this process and the id that leads to it. False without memory or
- * file descriptors. */
+/* Creates a board for the life of this process, and its id. False without memory or file
+ * descriptors. */
 bool sim_nccl_board_create(ncclUniqueId *ret_id);
 
 /* Opens the board of an id, with one reference. NULL if its creator has ended or is on another
- * machine. sim_nccl_board_ref() takes one more; it accepts NULL. */
+ * machine. sim_nccl_board_ref() takes another reference; it accepts NULL. */
 struct sim_nccl_board *sim_nccl_board_open(const ncclUniqueId *id);
 struct sim_nccl_board *sim_nccl_board_ref(struct sim_nccl_board *board);
-/* Drops a reference; the last one unmaps the board. Takes NULL. */
+/* Drops a reference; the last one unmaps the board. Accepts NULL. */
 void sim_nccl_board_unref(struct sim_nccl_board *board);
-/* Leaves the board mapped when the last reference goes. */
+/* Keeps the board mapped after the last reference is dropped. */
 void sim_nccl_board_keep(struct sim_nccl_board *board);
 
 /* Publishes a copy of the entry. False when the board is full. */
@@ -44,7 +44,7 @@ bool sim_nccl_board_post(struct sim_nccl_board *board, const struct sim_nccl_boa
 
 /* Waits, for a minute at most, until `count` ranks have published an entry for that communicator
  * and split. Returns copies of the entries, in no particular order, which the caller frees; NULL
- * after the minute or without host memory. */
+ * after a minute or without host memory. */
 struct sim_nccl_board_entry *sim_nccl_board_collect(struct sim_nccl_board *board,
                                                     uint64_t communicator, uint32_t split,
                                                     size_t count);
@@ -54,12 +54,12 @@ struct sim_nccl_board_entry *sim_nccl_board_collect(struct sim_nccl_board *board
 
 /* The box of a rank in a communicator: the data that it shows to the other ranks. */
 struct sim_nccl_board_box {
-    uint32_t published; /* exchanges for which the rank has filled its box */
-    uint32_t consumed;  /* exchanges in which it has read all others' boxes */
+    uint32_t published; /* last exchange whose data are in the box */
+    uint32_t consumed;  /* last exchange whose boxes the rank has read */
     char data[SIM_NCCL_BOARD_BOX_BYTES];
 };
 
-/* The boxes of a communicator's ranks, in order. NULL with too many ranks or communicators. Never
+/* The boxes of a communicator's ranks, in order. NULL if the board has no room for them. Never
  * freed. */
 struct sim_nccl_board_box *sim_nccl_board_boxes(struct sim_nccl_board *board, uint64_t communicator,
                                                 int ranks);

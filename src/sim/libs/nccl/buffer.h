@@ -1,6 +1,6 @@
-/* A buffer of a communicator that the other ranks would open. As in NCCL,
- * NCCL_CUMEM_ENABLE=0 means memory of cuMemAlloc with a handle of cuIpcGetMemHandle, and anything
- * else memory of cuMemCreate with a handle that can be exported. Nobody opens it.
+/* A buffer of a communicator for the other ranks, which never open it here. As in NCCL,
+ * NCCL_CUMEM_ENABLE=0 means memory of cuMemAlloc with a handle of cuIpcGetMemHandle. Otherwise it
+ * is memory of cuMemCreate with an exportable handle.
  *
  * Locking: a communicator is used by one thread at a time. */
 #pragma once
@@ -13,12 +13,12 @@ struct sim_nccl_buffer {
     CUmemGenericAllocationHandle chunk; /* 0: not of cuMemCreate */
 };
 
-/* The least size, in bytes; other sizes are multiples of it. */
+/* Sizes, in bytes, are multiples of this. */
 enum { SIM_NCCL_BUFFER_GRANULE = 2 << 20 };
 
-/* Makes it on a device, which is current. An error of the driver when it cannot be made or shared;
- * nothing is left then. */
+/* Allocates and exports a buffer on the device, which must be current. On an error of the driver,
+ * frees it again. */
 CUresult sim_nccl_buffer_open(struct sim_nccl_buffer *ret_buffer, CUdevice device, size_t bytes);
 
-/* Frees it; a buffer of zeros is left alone. */
+/* Frees a buffer; does nothing for a zeroed one. */
 void sim_nccl_buffer_close(struct sim_nccl_buffer *buffer);

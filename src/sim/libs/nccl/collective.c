@@ -1,8 +1,8 @@
 /* Collectives and messages: launches on the caller's stream that list the memory they read and
  * write.
  *
- * Short data that is only moved is really exchanged between ranks. Where a result is computed from
- * the data of all ranks (a reduction), each rank gets its own data instead, as it does when its
+ * Ranks really exchange short data that is only moved. In a reduction, which would compute a result
+ * from the data of all ranks, each rank gets its own data instead. It also gets its own data if its
  * peers cannot be reached or do not run (absent.h). */
 #include "sim/libs/common/driver.h"
 #include "sim/libs/nccl/absent.h"
@@ -11,7 +11,7 @@
 /* Connections that an operation needs. */
 enum kind {
     RING,      /* a collective */
-    REDUCTION, /* one whose result goes to all ranks */
+    REDUCTION, /* a reduction with its result on all ranks */
     MESSAGE,   /* from or to one rank, `peer` */
     MESSAGES,  /* from and to all */
 };
@@ -23,7 +23,7 @@ struct transfer {
     ncclComm_t comm;
     ncclDataType_t type;
     cudaStream_t stream;
-    int peer; /* the root or the other rank; this rank if there is none */
+    int peer; /* the root or the other rank; this rank without one */
     const void *read;
     size_t read_count;
     void *written;
@@ -31,8 +31,8 @@ struct transfer {
     /* the data to exchange if it is short: pieces of `piece` elements, from `from` in the source */
     size_t piece;
     size_t from;
-    size_t longest; /* the most that any rank reads; 0: no exchange */
-    int source;     /* the rank that all pieces come from, or ALL: one from each */
+    size_t longest; /* the most elements that any rank reads; 0: no exchange */
+    int source;     /* the rank that sends all pieces, or ALL: one piece from each */
     bool receives;
 };
 
@@ -49,7 +49,7 @@ static size_t type_bytes(ncclDataType_t type)
     return (unsigned int)type < sizeof(bytes) ? bytes[type] : 0;
 }
 
-/* Copies this rank's own data to where the others' data would arrive. */
+/* Copies this rank's own data to the places of the other ranks' data. */
 static CUresult copy_own(const struct transfer *t, size_t element_bytes)
 {
     size_t bytes = t->piece * element_bytes;
@@ -70,7 +70,7 @@ static CUresult copy_own(const struct transfer *t, size_t element_bytes)
     return result;
 }
 
-/* Copies a message of this group to the same rank to where that rank's message would arrive. */
+/* Replaces a message from a rank by this rank's last message to the same rank in the same group. */
 static CUresult copy_message(const struct transfer *t, size_t element_bytes)
 {
     struct sim_nccl_message *last = &t->comm->last_message;
@@ -102,7 +102,7 @@ static bool is_short(const struct transfer *t, size_t element_bytes)
                                         : longest * element_bytes <= SIM_NCCL_BOARD_BOX_BYTES;
 }
 
-/* Exchanges short data. Longer data is not moved: it would take host memory and has no use. */
+/* Exchanges short data. Longer data is not moved: it would take host memory without a use. */
 static CUresult carry(const struct transfer *t, size_t element_bytes)
 {
     if (t->kind == MESSAGE) {
@@ -126,7 +126,7 @@ static CUresult carry(const struct transfer *t, size_t element_bytes)
     return t->receives ? copy_own(t, element_bytes) : CUDA_SUCCESS;
 }
 
-/* Takes the memory that NCCL takes when an operation is the first of its kind. */
+/* Takes the memory that NCCL takes at the first operation of a kind. */
 static CUresult connect_ranks(const struct transfer *t)
 {
     CUresult result = CUDA_SUCCESS;
@@ -300,8 +300,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, s
                                   count * (size_t)rank_of(comm), all, root, true});
 }
 
-/* Messages between two ranks are not delivered: the other ranks take no part in them. With absent
- * ranks, this rank's own message takes the place of theirs. */
+/* Messages between two ranks are not delivered. If the other ranks are absent, this rank's own
+ * message replaces theirs. */
 SIM_SHIM_EXPORT ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype,
                                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
@@ -328,8 +328,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType
                                   .written_count = count});
 }
 
-/* The operator's scalar is not used, since collectives compute nothing. Only its handle must differ
- * from the built-in operators. */
+/* The operator's scalar is not used, since collectives compute nothing. The handle only has to
+ * differ from the built-in operators. */
 SIM_SHIM_EXPORT ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
                                                       ncclDataType_t datatype,
                                                       ncclScalarResidence_t residence,

@@ -2,11 +2,10 @@
 
 #include "sim/libs/common/driver.h"
 
-/* Larger than any exchange number, in the comparison of stream memory operations. */
+/* Larger than any exchange number by the comparison of stream memory operations. */
 #define ENDED INT32_MAX
 
-/* Finds the communicator's boxes and registers them with the driver, so that streams can use
- * them. */
+/* Finds the communicator's boxes and registers them with the driver for use by streams. */
 static bool find_boxes(ncclComm_t comm)
 {
     struct sim_nccl_board_box *boxes;

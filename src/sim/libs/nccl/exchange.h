@@ -1,10 +1,11 @@
 /* Exchange of short data between the ranks of a communicator, in the order of their streams.
  *
  * Each exchange queues four steps on each rank's stream: wait until all ranks have read the boxes
- * of the previous exchange; fill this rank's box and publish it; wait for the other boxes and copy
- * from them; mark them read. A missing rank therefore blocks the streams of the others, as on GPUs.
+ * of the previous exchange; fill and publish this rank's box; wait for the other boxes and copy
+ * from them; mark them as read. A missing rank therefore blocks the streams of the others, as on
+ * GPUs.
  *
- * Locking: that of a communicator. */
+ * Locking: as for a communicator. */
 #pragma once
 
 #include "sim/libs/nccl/comm.h"
@@ -25,10 +26,10 @@ struct sim_nccl_exchange {
  * cannot: each launch of the graph would use the same exchange numbers. */
 bool sim_nccl_exchange_is_possible(ncclComm_t comm, CUstream stream);
 
-/* Queues the four steps; call it on every rank, and only where it is possible. Errors are the
- * driver's. */
+/* Queues the four steps; to be called on every rank, and only if sim_nccl_exchange_is_possible().
+ * Errors are the driver's. */
 CUresult sim_nccl_exchange_run(ncclComm_t comm, const struct sim_nccl_exchange *exchange);
 
-/* Releases the streams that still wait for this rank, because the communicator is being
- * destroyed. */
+/* To be called when the communicator is destroyed: releases the streams that still wait for this
+ * rank. */
 void sim_nccl_exchange_end(ncclComm_t comm);

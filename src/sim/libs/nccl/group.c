@@ -1,4 +1,4 @@
-/* Groups of calls, and splits, which are complete only when all ranks have called. */
+/* Groups of calls, and splits, which complete when all ranks have called. */
 #include <stdlib.h>
 
 #include "sim/libs/nccl/absent.h"
@@ -96,7 +96,7 @@ static bool comes_before(const struct sim_nccl_board_entry *a, int key, int rank
     return a->key < key || (a->key == key && a->rank < rank);
 }
 
-/* A number for the new communicator that all its ranks compute alike. */
+/* The number of the new communicator; all its ranks compute the same one. */
 static uint64_t mix(uint64_t communicator, uint32_t split, int color)
 {
     uint64_t words[] = {communicator, split, (uint64_t)color + 1};
@@ -109,8 +109,8 @@ static uint64_t mix(uint64_t communicator, uint32_t split, int color)
     return hash;
 }
 
-/* Learns from the other ranks how many chose the same color, and this one's place among them.
- * Both are added to what they are. */
+/* Counts the ranks with the same color in *ret_ranks, and those before this rank in *ret_rank; both
+ * start at 0. */
 static ncclResult_t count_ranks(const struct split *split, int *ret_ranks, int *ret_rank)
 {
     struct ncclComm *parent = split->parent;
@@ -130,7 +130,8 @@ static ncclResult_t count_ranks(const struct split *split, int *ret_ranks, int *
     return ncclSuccess;
 }
 
-/* The same without the other ranks. PyTorch's key is the rank in the new communicator. */
+/* As count_ranks(), but without the other ranks. PyTorch's key is the rank in the new communicator.
+ */
 static ncclResult_t assume_ranks(const struct split *split, int *ret_ranks, int *ret_rank)
 {
     *ret_ranks = sim_nccl_absent_split();
@@ -194,7 +195,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, 
     return defer(finish_split, split);
 }
 
-/* The remaining ranks follow from the arguments, so no rank waits for another. */
+/* The arguments determine the remaining ranks, so no rank waits for another. */
 SIM_SHIM_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList,
                                             int excludeRanksCount, ncclComm_t *newcomm,
                                             ncclConfig_t *config, int shrinkFlags)

@@ -1,4 +1,4 @@
-/* Creation and destruction of communicators, and the functions that describe one. */
+/* Creation, destruction and properties of communicators. */
 #include <stdlib.h>
 
 #include "sim/libs/common/driver.h"

@@ -1,6 +1,6 @@
 /* A device of the simulated NVML.
  *
- * Locking: as nvml.c says. */
+ * Locking: see nvml.c. */
 #pragma once
 
 #include <nvml.h>
@@ -14,6 +14,6 @@ struct nvmlDevice_st {
     struct spillway_sim_device facts;
 };
 
-/* NVML_SUCCESS for a handle of this library and a place for the answer; else the error of a call
- * with them. */
+/* Checks the arguments of a call: NVML_SUCCESS for a handle of this library and a place for the
+ * answer, or the error of the call. */
 nvmlReturn_t sim_nvml_check(nvmlDevice_t device, const void *answer);

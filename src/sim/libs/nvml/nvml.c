@@ -1,9 +1,9 @@
 /* The simulated NVML: identity and memory of the simulated devices.
  *
- * The devices are read from the simulated driver without initialising CUDA, as programs expect of
- * NVML.
+ * The devices are read from the simulated driver. As programs expect of NVML, this does not
+ * initialise CUDA.
  *
- * Locking: the table of devices is filled once; everything else is read-only. */
+ * Locking: the table of devices is filled once and then read-only. */
 #include <nvml.h>
 
 #include <dlfcn.h>
@@ -76,7 +76,7 @@ EXPORT nvmlReturn_t nvmlShutdown(void)
     return before > 0 ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
 }
 
-/* The same for a call without a handle. */
+/* As sim_nvml_check(), for a call without a handle. */
 static nvmlReturn_t check(const void *answer)
 {
     return atomic_load(&users) == 0 ? NVML_ERROR_UNINITIALIZED
@@ -337,8 +337,7 @@ static nvmlReturn_t running(nvmlDevice_t device, unsigned int *infoCount,
     return room < *infoCount ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-/* The first version of the function, which PyTorch calls when it reports that memory has run
- * out. */
+/* The first version of the function. PyTorch calls it to report an out-of-memory error. */
 EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
                                                          unsigned int *infoCount,
                                                          nvmlProcessInfo_v1_t *infos)
@@ -394,8 +393,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t de
     return NVML_SUCCESS;
 }
 
-/* Programs call these as a matter of course. "Not supported" is a valid answer, so nothing is
- * reported. */
+/* Programs call these routinely. "Not supported" is a valid answer, so nothing is reported. */
 EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link,
                                                         nvmlIntNvLinkDeviceType_t *type)
 {
@@ -413,8 +411,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, uns
 }
 
 /* A device without a fabric. Before compute capability 9 the function is not supported. Versions of
- * the structure differ in what comes after the members that are set here; the size of the caller's
- * is in the low bits of its version. */
+ * the structure differ behind the members that are set here; the low bits of the version are the
+ * size of the caller's structure. */
 EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
                                                 nvmlGpuFabricInfoV_t *gpuFabricInfo)
 {

@@ -1,5 +1,5 @@
-/* What sensors of a device tell: the clocks of the profile, and a device at rest. Work takes no
- * time by default, so use, temperature and power do not change; their figures are constants. */
+/* The sensors of a device: the clocks of the profile, and constants of an idle device for use,
+ * temperature and power. Work takes no time by default, so these figures do not change. */
 #include <stddef.h>
 
 #include "sim/libs/nvml/device.h"
