@@ -1,6 +1,6 @@
-/* Which binary form the names in these sources mean. CUDA 13 gave some names the form that CUDA 12
- * calls <name>_v2 or _v3: a source defines that form under CUDA 13's name, and with headers of CUDA
- * 12 the exported symbol gets CUDA 12's name. abi12.c has the older forms. */
+/* The ABI of the names in these sources. In CUDA 13 some names have the ABI that CUDA 12 calls
+ * <name>_v2 or _v3. A source defines that ABI under CUDA 13's name; with headers of CUDA 12 the
+ * exported symbol has CUDA 12's name. abi12.c has the older ABIs. */
 #pragma once
 
 #include <cuda_runtime_api.h>

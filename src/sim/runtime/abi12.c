@@ -1,4 +1,4 @@
-/* The forms of functions that CUDA 12 still has under the plain name (abi.h). */
+/* The ABIs of functions that CUDA 12 still has under the plain name (abi.h). */
 #include <stdint.h>
 
 #include "sim/runtime/entry.h"
@@ -115,7 +115,7 @@ SIMRT_API_PTSZ(cudaMemPrefetchAsync, SIMRT_CONTEXT,
 /* ---- batches that tell which copy failed ---- */
 
 #if CUDART_VERSION >= 12080
-/* Copies are checked when they run, so no one of them is known to have failed. */
+/* Copies are checked when they run, so the failed one is unknown: SIZE_MAX. */
 static cudaError_t batch_error(CUresult result, size_t *ret_failed)
 {
     if (result != CUDA_SUCCESS && ret_failed != NULL) {

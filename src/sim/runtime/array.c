@@ -1,4 +1,4 @@
-/* Channel descriptors. Arrays and textures themselves are not simulated. */
+/* Channel descriptors. Arrays and textures are not simulated. */
 #include <cuda_runtime_api.h>
 
 __attribute__((visibility("default"))) struct cudaChannelFormatDesc CUDARTAPI

@@ -94,7 +94,7 @@ cudaError_t simrt_device_current(int *ret_ordinal)
 {
     CUdevice handle;
 
-    /* No context is current, or one that another thread has reset, whose device is unknown. */
+    /* No context is current, or another thread has reset it, so that its device is unknown. */
     if (simrt_driver.cuCtxGetDevice(&handle) != CUDA_SUCCESS) {
         *ret_ordinal = chosen_device();
         return cudaSuccess;

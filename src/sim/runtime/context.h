@@ -1,8 +1,8 @@
 /* Devices and contexts of the simulated runtime: the current device of a thread, and the primary
  * context of each device, which the process retains once, at its first use.
  *
- * Locking: a mutex in context.c guards the table of devices; the functions need and hold no lock of
- * the caller. The current device belongs to the calling thread. */
+ * Locking: a mutex in context.c guards the table of devices; callers need no lock. The current
+ * device belongs to the calling thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +20,8 @@ int simrt_device_count(void);
 /* The driver's handle of the device `ordinal`. cudaErrorInvalidDevice. */
 cudaError_t simrt_device_handle(int ordinal, CUdevice *ret_device);
 
-/* The current device of the calling thread: that of its current context, else the one it selected,
- * else the default. Creates no context. */
+/* The current device of the calling thread: the device of its current context; without one, the
+ * device it selected or the default. Creates no context. */
 cudaError_t simrt_device_current(int *ret_ordinal);
 
 /* Selects a device for the calling thread and makes its primary context current. */
@@ -34,8 +34,8 @@ void simrt_device_set_default(int ordinal);
  * another thread has reset counts as none. */
 cudaError_t simrt_context_ensure(void);
 
-/* The primary context of a device, retained if necessary, not made current. The process keeps it;
- * do not release it. */
+/* The primary context of a device, retained if necessary, but not made current. The process keeps
+ * it; do not release it. */
 cudaError_t simrt_context_primary(int ordinal, CUcontext *ret_context);
 
 /* Resets the primary context of the thread's device, which destroys everything in it. */

@@ -1,4 +1,4 @@
-/* Copies, and their descriptions for the driver, which graph nodes use too.
+/* Copies, and their descriptions for the driver, also for graph nodes.
  *
  * Locking: none; the functions keep no state. */
 #pragma once
@@ -10,16 +10,16 @@
 #include <cuda_runtime_api.h>
 
 /* Copies `size` bytes with the driver's function for that direction, on the default stream or on
- * `stream`. `ptsz` selects the driver's per-thread-default-stream variant. Copying 0 bytes does
+ * `stream`. `ptsz` selects the driver's per-thread-default-stream variant. A copy of 0 bytes does
  * nothing. Errors: cudaErrorInvalidMemcpyDirection, or the driver's. */
 cudaError_t simrt_copy(bool ptsz, void *target, const void *source, size_t size,
                        enum cudaMemcpyKind kind);
 cudaError_t simrt_copy_async(bool ptsz, void *target, const void *source, size_t size,
                              enum cudaMemcpyKind kind, cudaStream_t stream);
 
-/* Converts a three-dimensional copy to the driver's description. Errors: cudaErrorInvalidValue when
- * a side has no memory or two, cudaErrorInvalidMemcpyDirection, cudaErrorInvalidPitchValue for rows
- * longer than their pitch, cudaErrorNotSupported for arrays, which are not simulated. */
+/* Converts a three-dimensional copy to the driver's description. Errors: cudaErrorInvalidValue if a
+ * side has no memory or more than one, cudaErrorInvalidMemcpyDirection, cudaErrorInvalidPitchValue
+ * for rows longer than their pitch, cudaErrorNotSupported for arrays, which are not simulated. */
 cudaError_t simrt_copy_3d(const struct cudaMemcpy3DParms *parms, CUDA_MEMCPY3D *ret_copy);
 
 /* Converts the driver's description back. */

@@ -9,7 +9,7 @@ SIMRT_API(cudaGetDeviceCount, SIMRT_NOTHING, (int *ret_count), (ret_count))
     if (ret_count == NULL) {
         return cudaErrorInvalidValue;
     }
-    /* Without a driver the count is written too: some callers read it before the error. */
+    /* The count is written even without a driver: some callers read it before the error. */
     cudaError_t error = simrt_init();
     *ret_count = simrt_device_count();
     return error;

@@ -1,6 +1,6 @@
-/* The driver functions that the runtime calls, in a table of typed pointers. The table is filled
- * once through cuGetProcAddress_v2, as NVIDIA's runtime does, so that a preloaded library that
- * intercepts this function sees every call.
+/* The driver functions that the runtime calls, in a table of typed pointers. It is filled once
+ * through cuGetProcAddress_v2, as NVIDIA's runtime does: a preloaded library that intercepts this
+ * function then sees every call.
  *
  * Locking: simrt_init() calls simrt_driver_load() once; then the table is read-only. */
 #pragma once
@@ -16,8 +16,8 @@
 /* The type of spillway_sim_block() in sim/driver/core/control.h. */
 typedef void simrt_report_block(unsigned long long address, unsigned long long bytes);
 
-/* One pointer per row of driver.def. A pair is indexed by `bool ptsz`: false is the function whose
- * default stream is the context's, true the one whose default stream is the calling thread's. */
+/* One pointer per row of driver.def. A pair is indexed by `bool ptsz`: false is the variant with
+ * the context's default stream, true that with the calling thread's. */
 struct simrt_driver {
     PFN_cuGetProcAddress_v12000 resolve;
     simrt_report_block *report_block; /* of the simulated driver; NULL with another one */

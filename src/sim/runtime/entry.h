@@ -7,8 +7,8 @@
  *         body, returns cudaError_t
  *     }
  *
- * The entry prepares what the function needs, runs the body, and records a failure as the thread's
- * last error. gen_stubs.py makes a weak stub for each function that is not written here.
+ * The entry prepares the state that the function needs, runs the body, and records a failure as the
+ * thread's last error. All other functions get weak stubs from gen_stubs.py.
  *
  * Locking: none; the runtime holds no lock around calls. Bodies call the driver through
  * simrt_driver, and no exported function of this library. */
@@ -42,8 +42,8 @@ cudaError_t simrt_not_simulated(const char *name, bool *reported);
 /* A function's parameters or arguments without their parentheses. */
 #define SIMRT_LIST(...) __VA_ARGS__
 
-/* Defines one exported name whose body is the expression `call`. NVIDIA's headers declare only half
- * of the names, so it is declared here too. */
+/* Defines one exported name whose body is the expression `call`. It also declares the name, because
+ * NVIDIA's headers declare only half of the names. */
 #define SIMRT_ENTRY(export_name, need, params, call)                                               \
     __attribute__((visibility("default"))) cudaError_t CUDARTAPI export_name params;               \
     cudaError_t CUDARTAPI export_name params                                                       \
@@ -58,8 +58,8 @@ cudaError_t simrt_not_simulated(const char *name, bool *reported);
     static cudaError_t name##_body params
 
 /* Defines a function that takes a stream, and its variant <name>_ptsz for programs whose default
- * stream is per thread. The body's parameter `bool ptsz` tells them apart and selects the driver's
- * variant. */
+ * stream is per thread. The body's parameter `bool ptsz` is true for that variant and selects the
+ * driver's variant. */
 #define SIMRT_API_PTSZ(name, need, params, args)                                                   \
     SIMRT_API_PTSZ_OF(name, need, SIMRT_LIST(params), SIMRT_LIST(args))
 #define SIMRT_API_PTSZ_OF(name, need, params, args)                                                \

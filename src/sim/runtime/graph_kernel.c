@@ -7,7 +7,7 @@
 #include "sim/runtime/graph_node.h"
 #include "sim/runtime/library.h"
 
-/* The driver's description of a kernel node. Both versions of it have these fields. */
+/* The driver's description of a kernel node, in either version. */
 #define DRIVER_KERNEL(params, function)                                                            \
     {                                                                                              \
         .func = function, .gridDimX = params->gridDim.x, .gridDimY = params->gridDim.y,            \

@@ -1,5 +1,4 @@
-/* Graph nodes: their place in the graph, and the kinds whose parameters are laid out as the
- * driver's. */
+/* Graph nodes: their place in the graph, and the kinds with the driver's layout of parameters. */
 #include "sim/runtime/graph_node.h"
 
 #include <stddef.h>

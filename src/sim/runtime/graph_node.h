@@ -6,5 +6,5 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-/* The calling thread's current context, in which copy and fill nodes run. */
+/* The context of copy and fill nodes: the calling thread's current one. */
 cudaError_t simrt_node_context(CUcontext *ret_context);

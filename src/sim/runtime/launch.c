@@ -5,8 +5,8 @@
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-/* Tells bad dimensions, which the driver reports as an invalid value and the runtime as an invalid
- * configuration. */
+/* True if dimensions are zero or over a limit. The driver reports that as an invalid value, the
+ * runtime as an invalid configuration. */
 static bool dimensions_are_bad(dim3 grid, dim3 block)
 {
     static const CUdevice_attribute limits[] = {
@@ -146,7 +146,7 @@ SIMRT_API_PTSZ(cudaLaunchKernelExC, SIMRT_CONTEXT,
     return launch_error(result, config->gridDim, config->blockDim);
 }
 
-/* A question about clusters of a launch by configuration. */
+/* A query about clusters of a launch by configuration. */
 #define CLUSTER_QUERY(name)                                                                        \
     SIMRT_API(cuda##name, SIMRT_CONTEXT,                                                           \
               (int *ret_count, const void *kernel, const cudaLaunchConfig_t *config),              \

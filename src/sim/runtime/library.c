@@ -54,7 +54,7 @@ struct simrt_fatbin *simrt_fatbin_register(const void *image)
     return fatbin;
 }
 
-/* Removes a stub or shadow, unless another image has registered the same address since. */
+/* Removes a stub or shadow, unless another image has since registered the same address. */
 static void remove_shadow(struct spw_map *map, const void *host, const void *value)
 {
     if (spw_map_get(map, key_of(host)) == value) {
@@ -258,7 +258,7 @@ cudaError_t simrt_function_find(const void *key, CUfunction *ret_function)
     if (error == cudaSuccess) {
         error = simrt_error(simrt_driver.cuKernelGetFunction(&function, kernel->handle));
     }
-    /* Each context has its own CUfunction of a kernel; all of them are entered. */
+    /* Each context has its own CUfunction of a kernel; `handles` has all of them. */
     if (error == cudaSuccess && spw_map_get(&handles, key_of(function)) != kernel &&
         !spw_map_put(&handles, key_of(function), kernel)) {
         error = cudaErrorMemoryAllocation;

@@ -1,9 +1,9 @@
-/* The device code of a compiled program. Programs register images, kernels and variables when they
- * are loaded; they are found again by the host address of a kernel's stub or a variable's shadow,
- * and loaded into the driver at their first use.
+/* The device code of a compiled program. A program registers images, kernels and variables when it
+ * is loaded. A kernel is found by the host address of its stub, a variable by that of its shadow;
+ * both are loaded into the driver at their first use.
  *
- * Locking: a mutex in library.c, taken inside every function; code is loaded under it, so that it
- * is loaded once. */
+ * Locking: every function takes a mutex in library.c, which also covers the loading of code, so
+ * that it happens once. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,8 +22,8 @@ struct simrt_fatbin *simrt_fatbin_register(const void *image);
 void simrt_fatbin_unregister(struct simrt_fatbin *fatbin);
 
 /* Registers a kernel or a variable of the image: `host` is the address of its stub or shadow,
- * `name` (not copied) its name in the image, `size` its bytes. Without memory nothing is registered
- * and it is not found later. */
+ * `name` (not copied) its name in the image, `size` its bytes. Without memory it is not registered,
+ * so it is not found later. */
 void simrt_kernel_register(struct simrt_fatbin *fatbin, const void *host, const char *name);
 void simrt_variable_register(struct simrt_fatbin *fatbin, const void *host, const char *name,
                              size_t size);
@@ -48,7 +48,7 @@ cudaError_t simrt_function_find(const void *kernel, CUfunction *ret_function);
  * stub. */
 const void *simrt_function_host(const void *handle);
 
-/* Makes a kernel of a library that the program loaded itself known by its handle. */
+/* Registers the handle of a kernel of a library that the program loaded itself. */
 void simrt_kernel_adopt(CUkernel kernel, CUlibrary library);
 
 /* Removes the kernels of a library that the program unloads. */
@@ -59,5 +59,5 @@ void simrt_library_drop_kernels(CUlibrary library);
 cudaError_t simrt_variable_find(const void *symbol, void **ret_address, size_t *ret_size);
 
 /* The address of `size` bytes at `offset` in a device variable. cudaErrorInvalidSymbol, or
- * cudaErrorInvalidValue when the range is not inside. */
+ * cudaErrorInvalidValue for a range outside of the variable. */
 cudaError_t simrt_variable_part(const void *symbol, size_t offset, size_t size, char **ret_address);

@@ -4,7 +4,7 @@
 
 #include "sim/runtime/entry.h"
 
-/* The element size for pitched memory, to which the driver aligns rows. */
+/* The element size for the driver's allocation of pitched memory. */
 enum { PITCH_ELEMENT_BYTES = 4 };
 
 SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **ret_address, size_t size), (ret_address, size))

@@ -47,7 +47,7 @@ SIMRT_API_PTSZ(cudaMemset2DAsync, SIMRT_CONTEXT,
         (CUdeviceptr)address, pitch, (unsigned char)value, width, height, stream));
 }
 
-/* The driver fills planes: one with all rows if no rows are skipped, else one per slice. */
+/* The planes that the driver fills: one with all rows if no rows are skipped, or one per slice. */
 struct simrt_planes {
     size_t count;
     size_t rows;

@@ -75,8 +75,8 @@ char __cudaInitModule(void **fatbin)
     return simrt_error_record(error) == cudaSuccess;
 }
 
-/* Launch configurations of the calling thread that no stub has taken yet. There is more than one
- * when the arguments of a launch contain a launch. */
+/* Launch configurations of the calling thread that no stub has taken yet: several if the arguments
+ * of a launch contain a launch. */
 struct simrt_configuration {
     dim3 grid;
     dim3 block;
@@ -93,7 +93,7 @@ unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
                                          struct CUstream_st *stream)
 {
     if (configuration_count == MAX_CONFIGURATIONS) {
-        /* The oldest belong to launches that were not made because their arguments threw. */
+        /* The oldest ones are of abandoned launches: their arguments threw an exception. */
         configuration_count--;
         memmove(&configurations[0], &configurations[1],
                 configuration_count * sizeof(configurations[0]));
@@ -118,9 +118,9 @@ SIMRT_API(__cudaPopCallConfiguration, SIMRT_NOTHING,
     return cudaSuccess;
 }
 
-/* A compiled launch calls this once, ignores the result and keeps the handle for all devices. Where
- * the code cannot be loaded, the host function stands for the kernel: each launch then tries again
- * and reports why it failed. */
+/* A compiled launch calls this once, ignores the result and keeps the handle for all devices. If
+ * the code cannot be loaded, the handle is the host function: each launch then tries again and
+ * reports the reason of a failure. */
 SIMRT_API(__cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host),
           (ret_kernel, host))
 {
