@@ -21,7 +21,7 @@ struct sim_devices_process {
     int32_t pid;                       /* 0: the slot was never used */
     uint64_t start;                    /* of the process, in clock ticks since boot; 0: not known */
     uint64_t used[SPW_DEVICES_MAX];    /* bytes now */
-    uint64_t at_peak[SPW_DEVICES_MAX]; /* bytes at that peak */
+    uint64_t at_peak[SPW_DEVICES_MAX]; /* bytes at the time of `peak` */
 };
 
 struct sim_devices {

@@ -84,7 +84,7 @@ struct sim_record_device {
     uint64_t kernels;                       /* that ended */
     uint64_t mark_every;                    /* number of kernels from one mark to the next */
     uint64_t mark_count;
-    uint64_t marks_ns[SIM_RECORD_MARKS]; /* when kernel mark_every ended, 2 * mark_every, ... */
+    uint64_t marks_ns[SIM_RECORD_MARKS]; /* end of kernels mark_every, 2 * mark_every, ... */
 };
 
 /* The program may branch on a read of at most so many bytes: a size, a condition. */

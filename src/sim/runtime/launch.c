@@ -146,7 +146,6 @@ SIMRT_API_PTSZ(cudaLaunchKernelExC, SIMRT_CONTEXT,
     return launch_error(result, config->gridDim, config->blockDim);
 }
 
-/* A query about clusters of a launch by configuration. */
 #define CLUSTER_QUERY(name)                                                                        \
     SIMRT_API(cuda##name, SIMRT_CONTEXT,                                                           \
               (int *ret_count, const void *kernel, const cudaLaunchConfig_t *config),              \

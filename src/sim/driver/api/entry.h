@@ -29,9 +29,9 @@
 /* Requirements of a function, checked before its body runs. */
 enum sim_need {
     SIM_NOTHING,     /* may run before cuInit; takes no scheduler step */
-    SIM_INITIALIZED, /* cuInit was called; or CUDA_ERROR_NOT_INITIALIZED */
+    SIM_INITIALIZED, /* cuInit was called; otherwise CUDA_ERROR_NOT_INITIALIZED */
     SIM_HEALTHY,     /* and the current context, if live, has no sticky error */
-    SIM_CONTEXT,     /* and there is a current context; or CUDA_ERROR_INVALID_CONTEXT */
+    SIM_CONTEXT,     /* and there is a current context; otherwise CUDA_ERROR_INVALID_CONTEXT */
 };
 
 /* Begins a call: takes the lock and returns CUDA_SUCCESS if the body is to run; any other result is

@@ -5,8 +5,8 @@
 
 #define PREFIX ".nv.info."
 
-/* The first byte of a record is the format of its value. The value has up to two bytes in the
- * record's head; or it follows the head, which has its size. */
+/* The first byte of a record is the format of its value. The value is in the record's head (up to
+ * two bytes) or behind it (with its size in the head). */
 enum format { FORMAT_NONE = 1, FORMAT_BYTE = 2, FORMAT_HALF = 3, FORMAT_SIZED = 4 };
 
 /* The second byte of a record. KPARAM_INFO_V2 is for more than 4 KiB of parameters. */

@@ -33,8 +33,8 @@ enum sim_operation {
     SIM_LESS,
     SIM_EQUAL,
     SIM_NOT_EQUAL,
-    SIM_SELECT,    /* the second if the first is true, or the third */
-    SIM_REPLACE,   /* the third if the second is true, or the first */
+    SIM_SELECT,    /* the second if the first is true, otherwise the third */
+    SIM_REPLACE,   /* the third if the second is true, otherwise the first */
     SIM_CLAMP_LOW, /* three clamps, in PyTorch's order */
     SIM_CLAMP_HIGH,
     SIM_CLAMP,

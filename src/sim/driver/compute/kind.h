@@ -1,5 +1,4 @@
-/* Kinds of computed kernels (computation.h), and the facts from a kernel's name. Each group of
- * kinds is in a separate file. */
+/* Kinds of computed kernels (computation.h), and the facts from a kernel's name. */
 #pragma once
 
 #include <stdbool.h>

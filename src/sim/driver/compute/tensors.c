@@ -46,7 +46,6 @@ static bool open_array(struct arrays *arrays, const struct sim_call *call, size_
                            call->device, is_written);
 }
 
-/* Opens a tensor. */
 static bool open_tensor(struct arrays *arrays, const struct sim_info *info, size_t bytes,
                         const struct sim_call *call, bool is_written)
 {

@@ -38,7 +38,7 @@ struct CUctx_st {
 /* The calling thread's current context, or NULL. Another thread may have destroyed it. */
 CUcontext sim_ctx_current(void);
 
-/* The current context of a thread that needs one: CUDA_ERROR_INVALID_CONTEXT without,
+/* The calling thread's current context. CUDA_ERROR_INVALID_CONTEXT without one,
  * CUDA_ERROR_CONTEXT_IS_DESTROYED, or its sticky error. */
 CUresult sim_ctx_require(CUcontext *ret_ctx);
 

@@ -67,8 +67,7 @@ unsigned long long spillway_sim_reads(unsigned long long *ret_known);
  * Queued work is not considered, so callers wait for their streams first. */
 int spillway_sim_known(unsigned long long address, unsigned long long bytes);
 
-/* SPILLWAY_SIM_WORLD: the number of ranks of a job that runs only this one; 0: there is no such
- * job. */
+/* SPILLWAY_SIM_WORLD: the number of ranks of a job if only this process of it runs; otherwise 0. */
 unsigned int spillway_sim_world(void);
 
 /* A device as the machine's monitoring shows it, independent of CUDA_VISIBLE_DEVICES. */

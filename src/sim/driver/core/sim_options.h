@@ -19,7 +19,7 @@ struct sim_options {
     const char *profile;            /* SPILLWAY_SIM_PROFILE */
     bool overhead;                  /* SPILLWAY_SIM_OVERHEAD: charge the overhead of a card */
     unsigned int devices;           /* SPILLWAY_SIM_DEVICES */
-    unsigned int world; /* SPILLWAY_SIM_WORLD: ranks of a job that runs only this one; 0: all run */
+    unsigned int world; /* SPILLWAY_SIM_WORLD: ranks of a job if only this one runs; 0: all run */
     struct spw_option_value host_memory; /* SPILLWAY_SIM_HOST_MEMORY: limit of page-locked and
                                           * host-located memory, or a share of the machine's */
     unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */

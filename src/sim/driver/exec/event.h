@@ -54,7 +54,7 @@ CUresult sim_event_record_after(struct sim_event *event, struct sim_stream *stre
 bool sim_event_is_recorded(const struct sim_event *event);
 bool sim_event_is_done(const struct sim_event *event);
 
-/* The virtual time at which the stream reached a recorded event, in nanoseconds. */
+/* The virtual time when the stream reached a recorded event, in nanoseconds. */
 uint64_t sim_event_time(const struct sim_event *event);
 
 /* Waits until the event is complete. May release the lock in between, so the event may be

@@ -48,7 +48,7 @@ struct sim_kernel_info {
     size_t param_count;
     size_t param_bytes;            /* of the parameter buffer */
     uint64_t constant_params;      /* a bit for each parameter to memory that is only read */
-    struct sim_declared *declared; /* NAME, CODE, STRUCTS: each parameter, by the name */
+    struct sim_declared *declared; /* NAME, CODE, STRUCTS: parameters, from the name */
     size_t declared_count;
     size_t local_bytes;       /* per thread */
     size_t shared_bytes;      /* static, per block */

@@ -2,10 +2,10 @@
  *
  * Without it, every call takes a step of one microsecond and work takes no time. With it, a call
  * takes the host the time in costs.def, and work takes the device:
- *   copies     the bytes that cross the link, at 50 GB/s in each direction; SPILLWAY_SIM_LINK
- *              scales this and the other rates of the link. Each direction of a device is one
- *              engine, which executes copies one by one, in the order of their readiness. Within
- *              the device, bytes read and written, at 4.3 TB/s
+ *   copies     the bytes that cross the link, at 50 GB/s in each direction. SPILLWAY_SIM_LINK
+ *              sets this rate, and changes the link's other rates in proportion. Each direction
+ *              of a device is one engine, which executes copies one by one, in the order of their
+ *              readiness. Within the device, bytes read and written, at 4.3 TB/s
  *   kernels    the time in their arguments (spw_touch_NAME). Without one, the bytes in device
  *              memory that they touch, at 4.3 TB/s, and at least 2 us. To that are added the bytes
  *              in host memory, over the link: 35 GB/s for reads, 52.8 GB/s for writes

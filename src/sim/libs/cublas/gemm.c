@@ -93,7 +93,7 @@ static size_t scale_bytes(cublasComputeType_t compute, cudaDataType_t c)
 
 #define BITS(type) (sizeof(type) * 8)
 
-/* The product from the parameters of a function, by cuBLAS's names of them. */
+/* The product from a function's parameters, which have cuBLAS's names. */
 #define PRODUCT(a_bits, b_bits, c_bits, a_stride, b_stride, c_stride, matrices, bytes)             \
     &(struct product)                                                                              \
     {                                                                                              \

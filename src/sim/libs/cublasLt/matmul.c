@@ -238,7 +238,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle)
     if (sim_shim_context() != CUDA_SUCCESS) {
         return CUBLAS_STATUS_NOT_INITIALIZED;
     }
-    /* A handle has no content, only a unique address. */
+    /* A handle is only a unique address. */
     *lightHandle = malloc(1);
     return *lightHandle != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }

@@ -43,7 +43,7 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle,
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-/* Parameter objects have no effect and no content, only a unique address. */
+/* Parameter objects have no effect; each is only a unique address. */
 #define PARAMETERS(name, type)                                                                     \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDnCreate##name(type *info)                            \
     {                                                                                              \

@@ -19,7 +19,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclMemFree(void *ptr)
     return ncclSuccess;
 }
 
-/* A handle has no content, only a unique address. */
+/* A handle is only a unique address. */
 static ncclResult_t register_buffer(ncclComm_t comm, const void *buffer, size_t size,
                                     void **ret_handle)
 {
