@@ -60,7 +60,7 @@ struct spillway_stats {
 /* Fills in *stats for the device `ordinal` of the process, up to stats->size bytes, and sets
  * stats->size to the number of bytes that are filled in. CUDA_ERROR_INVALID_DEVICE (101) if there
  * is no such device, CUDA is not initialised, or spillway is off; CUDA_ERROR_INVALID_VALUE (1) if
- * stats is NULL or its size is too small. */
+ * stats is NULL or stats->size is less than sizeof(size_t). */
 int spillway_stats(int ordinal, struct spillway_stats *stats);
 
 /* Gives free device memory of the pool back to the driver, until at most `keep_bytes` bytes of it
@@ -77,7 +77,7 @@ int spillway_trim(int ordinal, size_t keep_bytes);
 const char *spillway_counter_name(size_t number);
 
 /* Writes the first `count` counters of the device `ordinal` to `values`, in the order of their
- * names; those that do not exist are 0. CUDA_ERROR_INVALID_DEVICE (101) as above;
+ * names; values behind the last counter are 0. CUDA_ERROR_INVALID_DEVICE (101) as above;
  * CUDA_ERROR_INVALID_VALUE (1) if `values` is NULL. */
 int spillway_counters(int ordinal, uint64_t *values, size_t count);
 
@@ -88,7 +88,7 @@ int spillway_counters(int ordinal, uint64_t *values, size_t count);
 const char *spillway_about(const char *name);
 
 /* Mark the beginning and the end of a part of the program, for example of an evaluation. The
- * recording, if there is one, tells how often a part ran, how long, and how much memory was live.
+ * recording, if there is one, shows how often a part ran, how long, and how much memory was live.
  * Parts may overlap, on any thread; a part that begins again before its end counts once. Marks have
  * at most 1/8 of the recording; those beyond are lost, and counted. `name` is UTF-8 of at most 1024
  * bytes. CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off;
@@ -101,30 +101,30 @@ int spillway_mark_end(const char *name);
  * For programs that do not need the device for a while, and lend it to another program or to
  * another part of themselves. */
 
-/* Moves the device memory of this process to the host, as far as it can move, and gives what is
- * free to the driver. Addresses stay valid and content stays: what is used meanwhile is read from
- * the host. Waits up to 30 seconds for the devices. CUDA_ERROR_NOT_SUPPORTED (801) if memory cannot
+/* Moves all movable device memory of this process to the host, and gives free memory to the driver.
+ * Addresses stay valid and content stays: memory that is used during the pause is read from the
+ * host. Waits up to 30 seconds for the devices. CUDA_ERROR_NOT_SUPPORTED (801) if memory cannot
  * move to the host; CUDA_ERROR_NOT_READY (600) if a graph is being captured or a device did not
  * become idle; CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off. */
 int spillway_pause(void);
 
-/* Likewise the memory of one rule of the policy (the first of that name), which may be there for no
- * other purpose, or of a tag. CUDA_ERROR_INVALID_VALUE (1) if there is no such rule, or no memory
- * was ever asked for under that tag. */
+/* Likewise only the memory of a rule of the policy (the first rule of that name), which may exist
+ * for this purpose alone, or of a tag. CUDA_ERROR_INVALID_VALUE (1) if there is no such rule, or no
+ * memory was ever asked for under that tag. */
 int spillway_pause_rule(const char *name);
 int spillway_pause_tag(const char *name);
 
-/* Moves all memory back, as far as the devices have room; the rest comes back later. */
+/* Moves all memory back while the devices have room; the rest comes back later. */
 int spillway_resume(void);
 
-/* Likewise only the memory of a rule or a tag; what else is paused stays on the host. */
+/* Likewise only the memory of a rule or a tag; other paused memory stays on the host. */
 int spillway_resume_rule(const char *name);
 int spillway_resume_tag(const char *name);
 
 /* ---- Tags, since version 0.3 ----
  *
- * A tag says in the program's own words what memory is for. Pauses, reports and policies (the key
- * tag) go by it. */
+ * A tag names, in the program's own words, the purpose of memory. Pauses, reports and policies (the
+ * key tag) use it. */
 
 /* Tags all memory that the calling thread asks for from now on, until it sets another tag, or none:
  * NULL or "". `name` is UTF-8 of at most 63 bytes without control characters. May be called before
@@ -147,8 +147,8 @@ int spillway_tag(const char *name);
 /* Marks the beginning of a step, for example of a training iteration. Spillway learns from earlier
  * steps which memory is used when. Without marks it detects steps that allocate the same sizes in
  * the same order. In programs whose steps differ (dynamic shapes, several kinds of steps) marks
- * reduce what crosses the link. The key nth_in_step of a policy counts from here. Call it from one
- * thread, at the same place in every step. */
+ * reduce the traffic on the link. The key nth_in_step of a policy counts from here. Call it from
+ * one thread, at the same place in every step. */
 int spillway_mark_step(void);
 
 /* Pins blocks if `on` is not 0: they stay where they are now, on the device or on the host. New
