@@ -1,5 +1,5 @@
-/* libspillway.so: the only file that knows every folder. It says what is called when CUDA is
- * initialised and a device is first used. When the object is loaded it only notes the folder
+/* libspillway.so: the only file that knows every folder. It lists the calls at the initialisation
+ * of CUDA and at the first use of a device. Loading the object only notes the current folder
  * (common/start.h). */
 #include "device/open.h"
 #include "intercept/entry.h"

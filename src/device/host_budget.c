@@ -7,7 +7,7 @@
 #include "stats/path.h"
 #include "track/process.h"
 
-/* The folder below which the machine's files are; NULL: a simulated machine without files. */
+/* The root folder of the machine's files; NULL for a simulated machine without files. */
 static const char *root_of_machine(void)
 {
     return spw_driver_host_root(spw_track_driver()->simulated != NULL);
@@ -50,7 +50,7 @@ uint64_t spw_device_host_room(void)
     const char *root = root_of_machine();
 
     if (root == NULL) {
-        return UINT64_MAX; /* the simulated driver refuses what the machine has not */
+        return UINT64_MAX; /* the simulated driver itself has a limit */
     }
     spw_migrate_host_memory_below(root, &memory);
     return spw_migrate_host_memory_room(&memory);

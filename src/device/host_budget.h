@@ -9,9 +9,10 @@
  */
 void spw_device_host_memory(struct spw_migrate_host_memory *ret_memory);
 
-/* The default budget of one device: its share of half of the available memory. It is divided by the
- * ranks of the job on this machine, each of which uses one device. Without a job all GPUs of the
- * machine count, because other processes may use those that this one does not see. */
+/* The default budget of one device: its share of half of the available memory. The divisor is the
+ * number of the job's ranks on this machine, as each rank uses one device. Without a job it is the
+ * number of all GPUs of the machine, because other processes may use GPUs that are not visible
+ * here. */
 uint64_t spw_device_host_share(const struct spw_migrate_host_memory *memory);
 
 /* Reads the memory again. Returns how many more bytes may be taken now, UINT64_MAX when unknown. */

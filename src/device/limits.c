@@ -16,7 +16,7 @@ static uint64_t beside_room(uint64_t bytes)
     return bytes > room ? bytes - room : bytes;
 }
 
-/* A size as the user wrote it; a plain number of bytes, as the launcher writes it, with a unit. */
+/* The size as the user wrote it. A number of bytes, which the launcher writes, gets a unit. */
 static const char *text_of(enum spw_option number, const struct spw_option_value *option,
                            char text[SPW_SIZE_TEXT])
 {

@@ -5,9 +5,9 @@
 
 #include "track/process.h"
 
-/* The limit of a device with `total` bytes of which `free` are free: the user's, reduced to leave
- * room for memory outside the pool, such as code, local memory and graphs. The simulated GPU needs
- * no such room. */
+/* The most bytes that the pool of a device may use: the user's limit, reduced to leave room for
+ * memory outside the pool, such as code, local memory and graphs. The device has `total` bytes, and
+ * `free` of them are free. The simulated GPU needs no such room. */
 uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_device *device,
                           uint64_t total, uint64_t free);
 

@@ -1,7 +1,7 @@
-/* Moves in the recording. */
+/* Writes moves to the recording. */
 #pragma once
 
 #include "migrate/migrate.h"
 
-/* Writes a migration, and the ranges of neighbouring granules. Called with the tier's lock held. */
+/* Records a migration and its ranges of neighbouring granules. The caller holds the tier's lock. */
 void spw_device_record_move(int ordinal, const struct spw_migrate_switched *switched);

@@ -7,7 +7,7 @@
 #include "device/moves.h"
 #include "track/spill.h"
 
-enum { ARENA_FACTOR = 8, FREES_BITS = 40 /* of what one pool may number */ };
+enum { ARENA_FACTOR = 8, FREES_BITS = 40 /* bits of the numbers of one pool's frees */ };
 
 /* Asks the driver for the device's total and free memory. */
 static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_device *device,
@@ -60,7 +60,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
     config.numbered_heaps = spw_process.policy.region_count;
     config.host_heap = spw_process.policy.hosts;
     factors += config.numbered_heaps + (config.host_heap ? 1 : 0);
-    /* Where addresses are scarce, a smaller arena is tried. */
+    /* If addresses are scarce, tries a smaller arena. */
     for (uint64_t factor = factors; factor > 0 && err != SPW_OK; factor /= 2) {
         config.arena_bytes = (most * factor + granule - 1) / granule * granule;
         err = spw_pool_create(&config, spw_backend_vm(backend), device->counters, ret_pool);
@@ -80,7 +80,7 @@ static uint64_t move_wait_ns(void)
     return spw_option_get(SPW_OPT_SPILLWAY_MOVE_WAIT, NULL, 0).bytes * MILLION;
 }
 
-/* NULL: spilling is off. */
+/* NULL: spilling is off, or there is no memory for the tier. */
 static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *backend,
                                      struct spw_pool *pool, uint64_t limit)
 {

@@ -60,8 +60,8 @@ void spw_setup_settings(struct spw_process *process)
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&process->policy.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
     }
-    /* For moves, and for blocks that other processes map. It also tells which call is inside
-     * another, and so whose uses are recorded. */
+    /* The barrier is for moves and for blocks that other processes map. Its depth also shows calls
+     * inside other calls, whose uses are not recorded. */
     if (process->mode != SPW_MODE_OBSERVE ||
         spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on) {
         spw_migrate_barrier_arm();

@@ -5,7 +5,7 @@
 
 #include "track/process.h"
 
-/* Reads the options, and reports those that are wrong. */
+/* Reads the options, and reports invalid ones. */
 void spw_setup_settings(struct spw_process *process);
 
 /* Opens the statistics, with the figures of each device. */
