@@ -21,7 +21,7 @@
 void *spw_intercept_dlsym_route(void *handle, const char *name);
 void *spw_intercept_dlvsym_route(void *handle, const char *name);
 
-/* The C library's functions have two versions: the present one, the default, and this one. */
+/* glibc has two versions of these functions: the default one, and this one. */
 #if defined(__x86_64__)
 #    define SPW_OLD_VERSION "GLIBC_2.2.5"
 #else
@@ -95,8 +95,8 @@ SPW_JUMP("dlvsym", "spw_intercept_dlvsym_route");
 #undef SPW_FUNCTION_END
 /* clang-format on */
 
-/* False for names that cannot be in the list, by the first letters: those of cuMemAlloc,
- * cudaMalloc, ncclCommRegister, ibv_reg_mr and gdr_pin_buffer can. */
+/* False for names that cannot be in the list, by the first letters. Names in the list begin like
+ * cuMemAlloc, cudaMalloc, ncclCommRegister, ibv_reg_mr or gdr_pin_buffer. */
 static bool may_be_listed(const char *name)
 {
     switch (name == NULL ? '\0' : name[0]) {
@@ -127,8 +127,8 @@ static bool is_nvidia(const char *name)
     }
 }
 
-/* The real function of a name for which the caller found our own entry, which comes before those of
- * all libraries. NULL if there is none; then dlerror has the message. */
+/* The real function `name`, for a caller whose look-up found our entry, which precedes all
+ * libraries. NULL if there is none; then dlerror has the message. */
 static void *behind_us(const char *name, const void *caller)
 {
     void *found = spw_driver_dl_symbol_next(name);
@@ -149,8 +149,8 @@ static void *substitute(void *found, const char *name)
                : spw_intercept_resolve(found, name);
 }
 
-/* The answer of an interposer behind us, which the program would have asked, where ours is
- * `found`. */
+/* Asks the dlsym of an interposer behind us, which the program would call without us. Returns
+ * `found` if that dlsym has no answer. */
 static void *by_hook(void *handle, const char *name, void *found)
 {
     void *(*hook)(void *, const char *) =
@@ -174,7 +174,7 @@ static void *substituting_dlsym(void *handle, const char *name)
         return next == NULL || spw_track_off() || spw_driver_dl_is_behind(caller) ? next : found;
     }
     replaced = found == NULL || spw_track_off() ? found : substitute(found, name);
-    /* An interposer behind us calls what it finds. (Who that is, is known once the driver is.) */
+    /* An interposer behind us calls the real function. (It is known once the driver is loaded.) */
     if (spw_driver_dl_is_behind(caller)) {
         return found;
     }
@@ -192,7 +192,7 @@ static void *substituting_dlvsym(void *handle, const char *name, const char *ver
     if (current != NULL && spw_intercept_entry_find(current) != SPW_FN_COUNT) {
         current = behind_us(name, caller);
     }
-    /* The last look-up, so that dlerror tells about this one. */
+    /* This look-up is the last one, so that dlerror has its error. */
     found = spw_driver_dl_symbol_version(handle, name, version);
     return found == NULL || found != current || spw_track_off() ? found : substitute(found, name);
 }
@@ -203,8 +203,8 @@ static bool passes(void *handle, const char *name)
     return SPW_LIKELY(!may_be_listed(name)) || handle == RTLD_NEXT || spw_driver_inside();
 }
 
-/* Names that are not in the list and are looked up in the default scope are passed on too: the real
- * function searches the caller's own scope only if it sees the caller's return address. */
+/* A name that is not in the list also goes to the real function if it is looked up in the default
+ * scope: the real one searches the caller's scope only if it sees the caller's return address. */
 void *spw_intercept_dlsym_route(void *handle, const char *name)
 {
     void *hook = NULL;
@@ -218,7 +218,7 @@ void *spw_intercept_dlsym_route(void *handle, const char *name)
     return hook != NULL ? hook : spw_driver_dl_symbol_address();
 }
 
-/* With the default scope every name is passed on, since our entries have no versions. */
+/* In the default scope every name goes to the real function, since our entries have no versions. */
 void *spw_intercept_dlvsym_route(void *handle, const char *name)
 {
     return passes(handle, name) || handle == RTLD_DEFAULT ? spw_driver_dl_symbol_version_address()

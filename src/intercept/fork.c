@@ -50,8 +50,8 @@ static void parent(void)
     }
 }
 
-/* Detaches from the parent's statistics. False when the child has no memory for its own: it must
- * not change a figure. */
+/* Detaches from the parent's statistics. False when there is no memory for the child's own; the
+ * child must then change no figure. */
 static bool forget_figures(void)
 {
     spw_serve_control_forget();
@@ -76,7 +76,7 @@ static void child(void)
     spw_callsite_python_reset();
     spw_migrate_barrier_reset();
     spw_track_lease_reset();
-    /* Before the pools are closed, since closing changes counters: the parent's must not change. */
+    /* Before the pools are closed, which changes counters: the parent's must not change. */
     if (!forget_figures()) {
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
@@ -99,7 +99,7 @@ static void child(void)
     spw_track_mappings_reset();
     spw_ipc_server_forget();
     spw_serve_imports_reset();
-    (void)forget_figures(); /* the counts of closing */
+    (void)forget_figures(); /* clears the counts of closing */
 }
 
 void spw_intercept_fork_watch(void)

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For each row, the beginning of the file name of the library that has the function; NULL: it is
- * the driver's. */
+/* For each row, the beginning of the function's library's file name; NULL: the driver's
+ * function. */
 static const char *const libraries[] = {
 #define SPW_FN(symbol, ...)                NULL,
 #define SPW_RUNTIME(symbol, ...)           "libcudart.so",
@@ -35,8 +35,8 @@ struct site {
 enum { BUCKETS = 256 };
 
 /* The real functions that were found, in a hash table by call site; sites are never removed. For
- * each row, `given` is the function for which dlsym first returned our entry: the real function of
- * callers that have no such library in their scope. */
+ * each row, `given` is the first function that dlsym replaced by our entry. Callers without such a
+ * library in their scope get it. */
 static struct {
     _Atomic(const struct site *) buckets[BUCKETS];
     _Atomic(void *) given[SPW_FN_COUNT];

@@ -23,8 +23,8 @@ struct spw_library_call {
 extern _Thread_local struct spw_library_call spw_intercept_library_call
     __attribute__((tls_model("initial-exec")));
 
-/* Notes that the function `real` of row `fn` is called, until spw_intercept_library_end is given
- * the result. */
+/* Notes a call of `real`, the function of row `fn`. Its result goes to
+ * spw_intercept_library_end. */
 static inline struct spw_library_call spw_intercept_library_begin(enum spw_fn fn, const void *real)
 {
     struct spw_library_call outer = spw_intercept_library_call;

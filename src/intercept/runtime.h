@@ -1,8 +1,8 @@
 /* Calls of the CUDA runtime while they are under way.
  *
  * An entry of the runtime notes its call for the thread, so that the driver's handlers know the
- * function of the program that allocates, and forwards it. The runtime keeps what it manages: lazy
- * contexts, the last error, the current device. No locks: the notes are the thread's. */
+ * function of the program that allocates, and forwards it. The runtime still manages lazy contexts,
+ * the last error and the current device. No locks: the notes are the thread's. */
 #pragma once
 
 #include "intercept/library.h"
@@ -38,6 +38,6 @@ static inline bool spw_intercept_runtime_end(const struct spw_runtime_call *call
     return entered != NULL;
 }
 
-/* Counts an allocation for which the runtime called no entry of the driver (runtime_missed of the
- * current device): this runtime reaches the driver in a way that spillway does not intercept. */
+/* Counts an allocation of the runtime that called no entry of the driver (runtime_missed of the
+ * current device). Such a runtime reaches the driver in a way that spillway does not intercept. */
 void spw_intercept_runtime_count_missed(void);

@@ -1,4 +1,4 @@
-/* A step of the entries that enqueue work on the device.
+/* The first step of every entry that enqueues work on the device.
  *
  * No lock is held by the caller; spw_serve_placement_commit takes those of the pools. */
 #pragma once
@@ -6,8 +6,8 @@
 #include "serve/placement.h"
 #include "track/process.h"
 
-/* Gives memory to the blocks that were to get it at the first work on their device. False when
- * there is too little, which is logged under `symbol`: the call must fail with
+/* Commits the lazy blocks, which get their memory at the first work on their device. False when
+ * memory is short, which is logged under `symbol`; the call must then fail with
  * CUDA_ERROR_OUT_OF_MEMORY. */
 static inline bool spw_intercept_commit(const char *symbol)
 {
