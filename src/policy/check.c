@@ -5,7 +5,7 @@
 
 #define SEEN(name) ((uint64_t)1 << SPW_POLICY_KEY_##name)
 
-/* At least one key that says something must be there. */
+/* Complains if the object has none of the keys in `wanted`. */
 static void check_some(struct spw_policy_reader *reader, struct spw_policy_node node, uint64_t seen,
                        uint64_t wanted, const char *title, const char *keys)
 {
@@ -60,7 +60,7 @@ void spw_policy_check_object(struct spw_policy_reader *reader, enum spw_policy_o
     }
 }
 
-/* Returns true for a rule without any condition, not even an invalid one. */
+/* True for a rule without any condition, valid or not. */
 static bool matches_all(const cJSON *rule)
 {
     const cJSON *match;

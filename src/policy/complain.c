@@ -71,7 +71,7 @@ void spw_policy_memory_free(struct spw_policy_memory *memory)
     free(memory);
 }
 
-/* Keeps complaints in the order of the file; those about one place stay in the order they came. */
+/* Inserts a complaint in the order of the file, behind earlier complaints about the same place. */
 static void add_complaint(struct spw_policy_reader *reader, size_t offset, char *text)
 {
     struct spw_policy_complaints *complaints = reader->complaints;
@@ -105,7 +105,7 @@ void spw_policy_complain(struct spw_policy_reader *reader, size_t offset, const 
     add_complaint(reader, offset, text);
 }
 
-/* A place and a child of the tree must be there together. */
+/* A child of the tree and its place must both exist, or neither. */
 static struct spw_policy_node pair(struct spw_policy_reader *reader, const cJSON *json,
                                    size_t place, size_t end)
 {
@@ -133,7 +133,7 @@ size_t spw_policy_place(const struct spw_policy_reader *reader, struct spw_polic
     return reader->scan->places[node.place].value;
 }
 
-/* How many bytes the number, word or string at `text` has in the file. */
+/* The length in bytes of the number, word or string at `text`. */
 static size_t source_length(const char *text, size_t length)
 {
     size_t at = 1;
@@ -165,7 +165,7 @@ const char *spw_policy_source(const struct spw_policy_reader *reader, size_t off
     return text;
 }
 
-/* A value as the file spells it; for a group, the kind of group. */
+/* A value as the file spells it. For a group only its kind. */
 static const char *show_value(const struct spw_policy_reader *reader, struct spw_policy_node node,
                               char text[SPW_POLICY_SHOWN])
 {

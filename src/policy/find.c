@@ -14,7 +14,7 @@
 
 enum { MOST_SHIPPED = 32 };
 
-/* The command lies in bin, the object in lib or a folder of it. */
+/* An installation has the command in bin, and the object in lib or a folder of lib. */
 static const char *const folders[] = {"policies", "../share/spillway/policies",
                                       "../../share/spillway/policies"};
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The character at *text, which moves past it. A byte that begins no UTF-8 sequence stands for
- * itself, out of the way of real characters. */
+/* The character at *text, which moves past it. A byte that begins no UTF-8 sequence gets a number
+ * of its own, above all characters. */
 static uint32_t next_character(const char **text)
 {
     const unsigned char *bytes = (const unsigned char *)*text;
@@ -53,7 +53,8 @@ static bool read_character(struct compiler *compiler, uint32_t *ret_character)
     return true;
 }
 
-/* Behind the opening bracket. A closing bracket that comes first is one of the set. */
+/* Compiles a set, from behind its opening bracket. A closing bracket in first place is in the
+ * set. */
 static bool compile_set(struct compiler *compiler)
 {
     size_t head = compiler->count;
@@ -142,7 +143,7 @@ size_t spw_policy_glob_compile(const char *text, struct spw_glob_token *tokens,
     return compiler.count;
 }
 
-/* --- matching: all places in the pattern at which the name may be, advanced by character --- */
+/* --- matching: a set of places in the pattern, advanced character by character --- */
 
 enum { WORD_BITS = 64, WORDS = SPW_GLOB_MAX / WORD_BITS + 1 };
 
@@ -156,7 +157,7 @@ static bool has(const struct places *places, size_t place)
     return (places->bits[place / WORD_BITS] >> place % WORD_BITS & 1) != 0;
 }
 
-/* How many tokens the step at `token` takes. */
+/* The number of tokens of the step at `token`. */
 static size_t width(const struct spw_glob_token *token)
 {
     return token->op == SPW_GLOB_SET ? 1 + token->first : 1;
@@ -167,7 +168,7 @@ static bool is_run(const struct spw_glob_token *token)
     return token->op == SPW_GLOB_RUN || token->op == SPW_GLOB_LONG_RUN;
 }
 
-/* Adds a place, and those behind runs, which may match nothing. */
+/* Adds a place. If it has a run, adds the next place as well, since a run may match nothing. */
 static void reach(const struct spw_glob *glob, struct places *places, size_t place)
 {
     for (;; place++) {
@@ -208,7 +209,7 @@ static bool takes(const struct spw_glob *glob, const struct spw_glob_token *toke
     }
 }
 
-/* Goes on from every place with this character; false when that leads nowhere. */
+/* Advances every place by this character. False when no place is left. */
 static bool step(const struct spw_glob *glob, const struct places *from, uint32_t character,
                  struct places *to)
 {
@@ -231,8 +232,8 @@ static bool step(const struct spw_glob *glob, const struct places *from, uint32_
     return any != 0;
 }
 
-/* Where a symbol's parameter list begins: the parenthesis that the last one closes. The symbol's
- * end when it has none. */
+/* The start of a symbol's parameter list: the parenthesis that the last one closes. The symbol's
+ * end when it has no parameter list. */
 static const char *parameters(const char *symbol)
 {
     const char *at = strrchr(symbol, ')');
@@ -250,7 +251,7 @@ static const char *parameters(const char *symbol)
     return symbol + strlen(symbol);
 }
 
-/* Returns true when `at` is the start of an end that a pattern may match. */
+/* True when a pattern may match the end of `name` that starts at `at`. */
 static bool may_cut(enum spw_glob_kind kind, const char *name, const char *at)
 {
     switch (kind) {
@@ -265,7 +266,7 @@ static bool may_cut(enum spw_glob_kind kind, const char *name, const char *at)
     }
 }
 
-/* Behind the next separator of `name` at which its end may begin, beyond `at`; NULL when there is
+/* The start of the next end of `name` that a pattern may match, behind `at`; NULL when there is
  * none. */
 static const char *next_cut(enum spw_glob_kind kind, const char *name, const char *at)
 {

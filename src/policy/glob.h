@@ -1,6 +1,5 @@
-/* Patterns for names. `*` matches any run of characters, `?` one character, `[a-c]` one of a set
- * and
- * `[!a-c]` one outside of it; a backslash quotes the next character. Case matters.
+/* Patterns for names. `*` matches any run of characters, `?` one character, `[a-c]` one character
+ * of a set, and `[!a-c]` one outside of it. A backslash quotes the next character. Case matters.
  *
  * A pattern matches a whole name, or an end of it that starts behind a separator. The separator is
  * a slash for PATH (where `*` and `?` do not match a slash, but `**` does), a dot for DOTTED, and

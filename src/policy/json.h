@@ -14,8 +14,8 @@ struct spw_json {
     void *handle; /* of the library; NULL when it is linked */
 };
 
-/* Returns true when a value is of this type (cJSON_Object, ...); NULL is of none. Replaces
- * functions of cJSON, which are in the library. */
+/* True when `node` has this type (cJSON_Object, ...); false for NULL. Replaces cJSON_IsObject and
+ * the like, which are in the library. */
 static inline bool spw_policy_json_is(const cJSON *node, int type)
 {
     return node != NULL && (node->type & 0xFF) == type;
@@ -27,7 +27,7 @@ size_t spw_policy_json_count(const cJSON *group);
 /* The value of the first member named `key`; NULL when there is none. */
 const cJSON *spw_policy_json_find(const cJSON *object, const char *key);
 
-/* Opens libcjson.so.1: from `folder` and its lib/, if that is not NULL, else from the system.
+/* Opens libcjson.so.1 from `folder`, if that is not NULL, from its lib/, or from the system.
  * Returns false, with *ret_json empty, when there is none. Calls the dynamic loader: no lock may be
  * held. */
 bool spw_policy_json_open(const char *folder, struct spw_json *ret_json);

@@ -1,4 +1,4 @@
-/* A policy from a file, and its end. */
+/* Reads a policy from a file, and destroys policies. */
 #include "policy/reader.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
      BIT(process) | BIT(rank))
 #define REQUEST_KEYS (BIT(size) | BIT(device) | BIT(api) | BIT(nth) | BIT(nth_in_step))
 
-/* Every key of `match`: one that neither set has would be read and never asked. */
+/* The number of keys of `match`. A key in neither set would be read but never checked. */
 enum {
     MATCH_KEYS = 0
 #define SPW_POLICY_KEY(object, member, ...) +(SPW_POLICY_OBJECT_##object == SPW_POLICY_OBJECT_match)

@@ -1,4 +1,4 @@
-/* Objects, by the table of keys; and a whole text: scan, cJSON, objects, checks. */
+/* Reads objects by the table of keys, and a whole text: scan, cJSON, objects, checks. */
 #include "policy/reader.h"
 
 #include "common/nearest.h"
@@ -53,7 +53,7 @@ static uint64_t complain_unknown(struct spw_policy_reader *reader, enum spw_poli
     return nearest != NULL ? bit_of(find_row(kind, nearest)) : 0;
 }
 
-/* Required keys that are neither there nor probably meant by one that is. */
+/* Complains about required keys that are neither there nor the nearest key of a misspelt one. */
 static void complain_missing(struct spw_policy_reader *reader, enum spw_policy_object kind,
                              struct spw_policy_node node, uint64_t seen)
 {
@@ -69,8 +69,8 @@ static void complain_missing(struct spw_policy_reader *reader, enum spw_policy_o
     }
 }
 
-/* A rule, bad or good, has been read: the checks between rules, and the line that explanations
- * name. */
+/* Ends a rule, valid or not: checks it against earlier rules, and notes its line for
+ * explanations. */
 static void end_rule(struct spw_policy_reader *reader, struct spw_policy_node node,
                      struct spw_policy_rule *rules, size_t number)
 {
@@ -79,7 +79,7 @@ static void end_rule(struct spw_policy_reader *reader, struct spw_policy_node no
     rules[number].line = reader->cursor.line;
 }
 
-/* A list of objects; each item that is none is complained about on its own. */
+/* Reads a list of objects. Each item that is no object gets a complaint of its own. */
 static void read_items(struct spw_policy_reader *reader, const struct spw_policy_row *row,
                        struct spw_policy_node node, size_t count, void *member)
 {
@@ -161,7 +161,8 @@ void spw_policy_read_object(struct spw_policy_reader *reader, enum spw_policy_ob
     spw_policy_check_object(reader, kind, node, object, seen | meant);
 }
 
-/* A file of another version is not read any further, since everything else may have changed. */
+/* True, after a complaint, for a file of another version. Such a file is not read further, since
+ * all of its keys may have changed. */
 static bool is_other_version(struct spw_policy_reader *reader, struct spw_policy_node root)
 {
     const struct spw_policy_row *row = &spw_policy_rows[SPW_POLICY_KEY_file_version];

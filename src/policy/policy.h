@@ -139,8 +139,8 @@ struct spw_policy {
     const struct spw_policy_rule *rules;
     size_t rule_count;
     uint64_t certain; /* bit i: rule i has no condition on single allocations */
-    bool uses_python; /* some rule has a condition on Python frames, or modules, which they tell */
-    bool uses_native; /* or on native frames, or the node, which they tell */
+    bool uses_python; /* a rule has a condition on Python frames or on modules, which they show */
+    bool uses_native; /* or on native frames or on the node, which they show */
     bool uses_tags;   /* or on tags */
     struct spw_policy_memory *memory;
 };
@@ -180,8 +180,8 @@ void spw_policy_complaints_fini(struct spw_policy_complaints *complaints);
 uint64_t spw_policy_candidates(const struct spw_policy *policy,
                                const struct spw_callsite_facts *site);
 
-/* Returns true when the candidates depend on native frames or the node. `site` need not have them:
- * so the caller can avoid looking up symbols. */
+/* Returns true when the candidates depend on native frames or the node. `site` may lack them, so
+ * that the caller can avoid looking up symbols. */
 bool spw_policy_needs_native(const struct spw_policy *policy,
                              const struct spw_callsite_facts *site);
 

@@ -1,9 +1,9 @@
 /* The parser's parts: reading objects and values, checking, complaining. They share one struct
  * while a file is read.
  *
- * Two things are known of every value: cJSON's tree has its content, and the scan of the text has
- * its positions, in the order of the text. The tree is walked once, in that order, with an index
- * into the positions at its side (struct spw_policy_node). One thread. */
+ * cJSON's tree has the content of every value, and the scan of the text has its position. The tree
+ * is walked once, in the order of the text, together with the positions (struct spw_policy_node).
+ * One thread. */
 #pragma once
 
 #include "policy/policy.h"
@@ -16,7 +16,7 @@ struct spw_policy_reader {
     size_t length;
     const struct spw_scan *scan;
     struct spw_scan_cursor cursor;    /* at the last rule that was read */
-    size_t first_all;                 /* first rule that matches every allocation; or none */
+    size_t first_all;                 /* first rule that matches all; SPW_POLICY_RULES: none */
     struct spw_policy_memory *memory; /* the policy's */
     struct spw_policy_complaints *complaints;
     bool no_memory;
@@ -52,8 +52,8 @@ void spw_policy_memory_free(struct spw_policy_memory *memory);
 void spw_policy_complain(struct spw_policy_reader *reader, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Copies the string, number or word at `offset` as the file spells it, cut if it is long. It is one
- * line, whatever the file contains. Returns `text`. */
+/* Copies the string, number or word at `offset` as the file spells it, cut if it is long. The copy
+ * is always one line. Returns `text`. */
 const char *spw_policy_source(const struct spw_policy_reader *reader, size_t offset,
                               char text[SPW_POLICY_SHOWN]);
 

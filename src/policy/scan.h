@@ -1,7 +1,7 @@
 /* A strict syntax check of a JSON text, which also records the position of every value.
  *
- * cJSON parses the text afterwards, but gives no positions and accepts too much. The scan accepts
- * RFC 8259 in UTF-8, without byte order mark and NUL characters, with numbers of at most 63
+ * cJSON parses the text afterwards, but gives no positions and accepts invalid texts. The scan
+ * accepts RFC 8259 in UTF-8, without byte order mark and NUL characters, with numbers of at most 63
  * characters and a nesting of at most SPW_SCAN_DEPTH. cJSON reads such a text in the same way: the
  * values of its tree, in document order, correspond one by one to the places recorded here. No
  * locking; the caller frees the places. */

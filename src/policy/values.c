@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whole numbers that JSON's double holds exactly. */
+/* A double, which cJSON uses for numbers, holds whole numbers exactly up to this one. */
 #define MOST_NUMBER 9007199254740992.0
 
 enum { NUMBER_DIGITS = 18 };
 
-/* Types whose values are plain; lists of them are read item by item. */
 static bool wrong(struct spw_policy_reader *reader, const struct spw_policy_row *row,
                   struct spw_policy_node node, const char *why)
 {
@@ -195,7 +194,8 @@ static bool read_glob(struct spw_policy_reader *reader, const struct spw_policy_
     return true;
 }
 
-/* Digits at *text, which moves behind them; false when there are none, or too many. */
+/* Reads the digits at *text, and moves *text behind them. False when there are none, or over
+ * NUMBER_DIGITS. */
 static bool take_digits(const char **text, int64_t *ret_number)
 {
     size_t digits = strspn(*text, "0123456789");
@@ -247,7 +247,7 @@ static bool read_range(struct spw_policy_reader *reader, const struct spw_policy
     return true;
 }
 
-/* One item or a list of them; the member is a struct spw_policy_list in any dress. */
+/* Reads one item or a list of items. The member has the layout of a struct spw_policy_list. */
 static bool read_any_of(struct spw_policy_reader *reader, const struct spw_policy_row *row,
                         struct spw_policy_node node, void *member, size_t item_bytes,
                         bool (*read_item)(struct spw_policy_reader *, const struct spw_policy_row *,
