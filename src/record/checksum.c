@@ -4,7 +4,7 @@
 
 enum { SLICES = 8 };
 
-/* By Sarwate for one byte, and by Intel's "slicing by 8" for eight at once. */
+/* Sarwate's table for one byte, and those of Intel's "slicing by 8" for eight bytes at once. */
 static uint32_t tables[SLICES][256];
 
 void spw_record_checksum_init(void)

@@ -39,8 +39,8 @@ static bool is_earlier(int fd, uint64_t start_ticks, struct stat *ret_status)
            (spw_fd_read_at(fd, &magic, sizeof(magic), 0) && magic == SPW_RECORD_MAGIC);
 }
 
-/* Gives the file `nameless` the name, or makes an empty file of that name when it is -1. Never in
- * place of another file. Returns the descriptor. */
+/* Links the file `nameless` at `path` or, if it is -1, makes an empty file there. Fails if there is
+ * a file. Returns the descriptor. */
 static int make(const char *path, int nameless)
 {
     if (nameless >= 0) {
@@ -49,8 +49,8 @@ static int make(const char *path, int nameless)
     return spw_create_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, MODE);
 }
 
-/* Makes a new file in place of a recording of an earlier run, which nobody writes any more: its
- * lock is held until the new file is there, so that only one process does this. */
+/* Replaces the recording of an earlier run, which no process writes any more, by a new file. The
+ * old file is locked until the new one exists, so that only one process does this. */
 static int replace(const char *path, int nameless, uint64_t start_ticks)
 {
     int old = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -68,7 +68,8 @@ static int replace(const char *path, int nameless, uint64_t start_ticks)
     return fd;
 }
 
-/* Makes a new file at `path`; -1, with errno set, when something else is there. */
+/* Makes a new file at `path`, if at most an earlier recording is there. -1, with errno set, if
+ * not. */
 static int make_or_replace(const char *path, int nameless, uint64_t start_ticks)
 {
     int fd = make(path, nameless);
@@ -80,7 +81,7 @@ static int make_or_replace(const char *path, int nameless, uint64_t start_ticks)
     return fd;
 }
 
-/* The same at the file's path, or at PATH.PID, which is its path then. */
+/* Makes the file at its path or, if another file is there, at PATH.PID, which becomes its path. */
 static int make_somewhere(struct spw_record_file *file, int nameless, uint64_t start_ticks)
 {
     int fd = make_or_replace(file->path, nameless, start_ticks);
@@ -112,7 +113,7 @@ static uint64_t choose_size(const char *path, uint64_t limit, bool permille)
     return SPW_RECORD_HEADER + (limit - SPW_RECORD_HEADER) / SPW_RECORD_BLOCK * SPW_RECORD_BLOCK;
 }
 
-/* Takes addresses for the whole file, and memory for its first bytes only. */
+/* Reserves addresses for the whole file, and memory for its first bytes only. */
 static void *take_memory(size_t bytes, size_t first)
 {
     void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -142,8 +143,8 @@ bool spw_record_file_begin(struct spw_record_file *file, const char *path, uint6
     return true;
 }
 
-/* Writes the file's beginning, and makes room for what may be touched. Errors are negative errno
- * codes. */
+/* Allocates the file's `backed` bytes on the disk, and writes the first `used` ones. Returns 0 or a
+ * negative errno code. */
 static int fill(const struct spw_record_file *file, int fd, size_t used)
 {
     ssize_t written;
@@ -222,7 +223,8 @@ bool spw_record_file_publish(struct spw_record_file *file, uint64_t start_ticks,
 
 /* ---- its growth and its end ---- */
 
-/* A program may close every descriptor it knows, and open files of its own under the number. */
+/* True if the descriptor is still the recording's. A program may close all descriptors, and open
+ * files of its own under their numbers. */
 static bool is_ours(const struct spw_record_file *file)
 {
     struct stat now;

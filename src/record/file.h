@@ -1,14 +1,14 @@
 /* The file of a recording: its name, its memory, its growth.
  *
  * The file is made anew, never followed through a link, and mapped as a whole; it grows while it is
- * written, so that a full file system shows as an error here and not as SIGBUS in somebody's
- * program. Nobody may shorten it while the program runs. A lock (flock(2)) on it says that its
- * process lives.
+ * written, so that a full file system is an error here and not a SIGBUS in the program. Nobody may
+ * shorten it while the program runs. The process holds a lock (flock(2)) on the file while it
+ * lives.
  *
- * What the file begins with is written into memory first (spw_record_file_begin) and into a file
- * that has no name yet (spw_record_file_publish), so that a file of that name is a recording
- * whenever the process is killed. Where a file needs a name from the start, because the file system
- * cannot do otherwise or /proc is missing, it is empty for a moment.
+ * The first bytes are written to memory (spw_record_file_begin), then to a file without a name,
+ * which gets its name last (spw_record_file_publish). So a file of that name is a valid recording
+ * whenever the process is killed. If the file system has no nameless files, or /proc is missing,
+ * the file has its name from the start and is empty for a moment.
  *
  * Locking: the caller serialises. No allocation by malloc. */
 #pragma once
@@ -29,17 +29,16 @@ struct spw_record_file {
     char path[SPW_RECORD_PATH];
 };
 
-/* Makes room in memory for what the file begins with, at the addresses that the file will have;
- * `first` bytes of it may be touched. `path` is absolute. `limit` is the most bytes of the file;
- * with `permille`, the share of the file system's free space. False, after one line of log, when
- * that fails. */
+/* Reserves the addresses that the file will have, with memory for its first `first` bytes. `path`
+ * is absolute. `limit` is the most bytes of the file; with `permille`, the share of the file
+ * system's free space. False, after one line of log, on failure. */
 bool spw_record_file_begin(struct spw_record_file *file, const char *path, uint64_t limit,
                            bool permille, size_t first);
 
-/* Makes the file, with the first `used` bytes of that memory, and maps it in its place. A recording
- * of an earlier run is replaced; if anything else is there, a recording of another process of this
- * run included, the name is PATH.PID. False, after one line of log, when that fails: the memory is
- * gone then. */
+/* Makes the file, writes the first `used` bytes of that memory to it, and maps it at the same
+ * addresses. Replaces a recording of an earlier run. If another file is there, or the recording of
+ * another process of this run, the name is PATH.PID. False, after one line of log, on failure; the
+ * memory is unmapped then. */
 bool spw_record_file_publish(struct spw_record_file *file, uint64_t start_ticks, size_t used);
 
 /* Makes the first `bytes` of the mapping usable; false when the file system has no room. */

@@ -1,5 +1,5 @@
-/* The recording file, as docs/recording.md describes it: what the process that writes it and the
- * command that reads it must agree on. Everything is little-endian. No code. */
+/* The format of the recording file (docs/recording.md), for the process that writes it and the
+ * command that reads it. Everything is little-endian. No code. */
 #pragma once
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 
 enum {
     SPW_RECORD_VERSION = 2,
-    SPW_RECORD_VERSION_LEAST = 1,        /* that can be read: without the bytes on the host */
+    SPW_RECORD_VERSION_LEAST = 1,        /* oldest readable one; no bytes on the host */
     SPW_RECORD_BLOCK_MAGIC = 0x4b425753, /* "SWBK" */
     SPW_RECORD_HEADER = 4096,            /* bytes before the first block */
     SPW_RECORD_BLOCK = 64 << 10,         /* bytes of a block as a process writes it */
@@ -74,14 +74,14 @@ struct spw_record_block {
     uint32_t content;      /* bytes after decompression; equal to `used` in a plain block */
     uint16_t codec;        /* enum spw_record_codec */
     uint16_t closed;       /* 1: `crc` is valid; 0: the process was writing to the block */
-    uint64_t time;         /* that the first event's time is relative to, in units */
+    uint64_t time;         /* base of the first event's time, in units */
     uint32_t crc;          /* CRC-32 of this header, with 0 here, and of the content as stored */
     uint32_t padding;
 };
 
-/* An event begins with a byte: its kind, and which of the following members it has. Members that
- * are left out are those of the event before it in the block; at the beginning of a block all are
- * 0. Numbers are LEB128; signed ones are mapped to unsigned ones first (zigzag). */
+/* An event begins with a byte: its kind, and which of the following members it has. A member that
+ * is left out has the value of the event before it in the block; at the beginning of a block all
+ * are 0. Numbers are LEB128; signed ones are mapped to unsigned ones first (zigzag). */
 enum {
     SPW_RECORD_KIND = 0x0f,
     SPW_RECORD_HAS_DEVICE = 0x10,
@@ -90,8 +90,8 @@ enum {
     SPW_RECORD_HAS_MORE = 0x80, /* depends on the kind */
 };
 
-/* The kinds, with what follows the time and the members above. "address" is the signed difference
- * to the event before, in units of 256 bytes. */
+/* The kinds, with the values that follow the time and the members above. "address" is the signed
+ * difference to the previous address, in units of 256 bytes. */
 enum spw_record_kind {
     SPW_RECORD_END,    /* of the block; a byte of zero without a time */
     SPW_RECORD_ALLOC,  /* address, bytes, site; more: flags, low byte of the address, and the

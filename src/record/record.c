@@ -34,23 +34,23 @@ static struct {
     _Atomic uint64_t driver_calls, driver_ns;
 } own[SPW_DEVICES_MAX];
 
-/* What the file will begin with; without a path there is none to be made. Under the lock. */
+/* The arguments for a file that is to be made; no path: none is to be made. Under the lock. */
 static struct spw_record_start due;
 static char due_path[SPW_RECORD_PATH];
 
 static uint32_t recording; /* the number of the recording in this process, from 1 */
-static uint32_t threads;   /* that were seen */
+static uint32_t threads;   /* number of threads seen */
 static uint32_t steps;
 
 /* The marks and steps of the program, which may make any number of them. */
 static struct {
-    uint64_t bytes;     /* that they may have used, with the ends of the marks that are open */
-    uint64_t open;      /* marks that began, and whose end has its place */
+    uint64_t bytes;     /* taken by them, the ends of open marks included */
+    uint64_t open;      /* marks that began; their ends have a place */
     uint64_t lost_open; /* marks whose beginning was lost */
 } marks;
 
 static _Thread_local struct {
-    uint32_t recording; /* that the number is of */
+    uint32_t recording; /* the recording that `number` is for */
     uint32_t number;
     uint32_t events;
     char name[SPW_THREAD_NAME];
@@ -199,7 +199,7 @@ static __attribute__((noinline)) void put_gauges(int device)
     spw_record_end(at);
 }
 
-/* Follows the figures that change with allocations. */
+/* Records the figures of a device if one that changes with allocations has changed. */
 static inline void follow(int device)
 {
     const struct spw_counters *now = counters[device];
@@ -300,7 +300,8 @@ void spw_record_use(int device, const uint64_t *addresses, size_t count, bool ke
     spw_unlock(&spw_locks.record);
 }
 
-/* Takes `bytes` of what marks and steps may have of the file; else counts one that is lost. */
+/* Takes `bytes` of the file's share for marks and steps. When it is used up, counts a lost mark or
+ * step and returns false. */
 static bool take_share(uint64_t bytes)
 {
     struct spw_record_header *header = spw_record_writer.header;
@@ -316,9 +317,8 @@ static bool take_share(uint64_t bytes)
     return true;
 }
 
-/* True if a mark has a place in the file. A beginning takes the place of its end as well. The end
- * of a mark whose beginning was lost is lost, too; marks that overlap without nesting may be
- * mistaken for each other there. */
+/* True if a mark has a place in the file. A beginning also takes the place of its end. If a
+ * beginning was lost, an end is lost as well. Overlapping marks may then be confused. */
 static bool takes_mark(const char *name, bool begin)
 {
     uint64_t bytes = strnlen(name, SPW_RECORD_TEXT) + MARK_BYTES;

@@ -1,8 +1,8 @@
-/* The recording of a process: what happened to its device memory, in a file (docs/recording.md).
+/* The recording of a process: the events of its device memory, in a file (docs/recording.md).
  *
  * The functions below may be called on any thread and with any lock of the preloaded object held
  * but those behind `record` in common/lock.def. They cost a lock and a few dozen nanoseconds; to be
- * called only while spw_record_active() is true. They do not fail: what does not fit is counted. */
+ * called only while spw_record_active() is true. They never fail: lost events are counted. */
 #pragma once
 
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ static inline bool spw_record_active(void)
     return SPW_UNLIKELY(atomic_load_explicit(&spw_record_on, memory_order_relaxed));
 }
 
-/* True while the recording also says which blocks calls use. */
+/* True while the recording also has the blocks that calls use. */
 extern _Atomic bool spw_record_uses_on;
 
 static inline bool spw_record_uses(void)
@@ -44,13 +44,12 @@ struct spw_record_start {
 };
 
 /* Begins a recording, and registers the exit handler that ends it. The file is made at the first
- * allocation, mark or step, so that a process that only asks for devices leaves none; if it cannot
- * be made then, one line of log says so. What `start` points to must stay, but for the path. The
+ * allocation, mark or step, so that a process that only asks for devices leaves none; a failure is
+ * one line of log. Data that members of `start` point to must stay valid, except the path. The
  * caller serialises. */
 void spw_record_start(const struct spw_record_start *start);
 
-/* In a child after fork: the parent's recording is not the child's. Only async-signal-safe calls.
- */
+/* In a child after fork: detaches from the parent's recording. Only async-signal-safe calls. */
 void spw_record_forget(void);
 
 /* ---- events ---- */
@@ -66,23 +65,24 @@ struct spw_record_alloc {
     unsigned rule;       /* from 1; 0: none */
 };
 
-/* After an allocation, before the program gets its address. */
+/* Records an allocation. Called before the program gets its address. */
 void spw_record_alloc(const struct spw_record_alloc *alloc);
 
-/* Before a block is freed, as its address may be another block's at once. */
+/* Records a free. Called before the block is freed, as its address may be used again at once. */
 void spw_record_free(int device, uint64_t stream, uint64_t address);
 
-/* A call is about to be submitted that names these addresses in the device's pool, at most
- * SPW_RECORD_USED; `kernel`: it launches one. To be called while spw_record_uses() is true. */
+/* Records a call that is about to be submitted, with the addresses in the device's pool that it
+ * names, at most SPW_RECORD_USED. `kernel`: it launches a kernel. Called only while
+ * spw_record_uses() is true. */
 void spw_record_use(int device, const uint64_t *addresses, size_t count, bool kernel);
 
 /* Steps and marks have at most a share of the file (SPW_RECORD_MARK_SHARE), as the program may make
- * any number of them; what is beyond is counted. */
+ * any number of them. Those beyond it are lost, and counted. */
 
-/* The program marked the beginning of a step. */
+/* Records the beginning of a step, which the program marked. */
 void spw_record_step(void);
 
-/* A part of the program, as the program names it, begins or ends. */
+/* Records the beginning or the end of a part of the program, which the program named. */
 void spw_record_mark(const char *name, bool begin);
 
 struct spw_record_oom {
@@ -92,13 +92,13 @@ struct spw_record_oom {
     uint64_t live_bytes, committed_bytes, limit_bytes;
 };
 
-/* An allocation is about to be answered with out of memory. */
+/* Records an allocation that is about to fail with out of memory. */
 void spw_record_oom(const struct spw_record_oom *oom);
 
-/* A move has ended; `ns` is how long submissions were held back. Its ranges follow. */
+/* Records a move that has ended. `ns` is how long submissions were held back. Its ranges follow. */
 void spw_record_move(int device, uint64_t to_host_bytes, uint64_t to_device_bytes, uint64_t ns,
                      bool predicted);
 void spw_record_range(int device, uint64_t address, uint64_t bytes, bool to_host);
 
-/* A call of the driver by spillway has taken `ns`. Short ones are only summed up. */
+/* Records a driver call of spillway's own that took `ns`. Short calls are only summed up. */
 void spw_record_call(int device, int call, uint64_t ns);

@@ -10,10 +10,10 @@
 
 extern uint8_t spw_record_sites_known[SPW_CALLSITE_MOST + 1];
 
-/* Writes the site with its texts and modules, if it can be. */
+/* Writes the site with its texts and modules, if the file has room. */
 void spw_record_sites_define(uint32_t site);
 
-/* The site may be named by an event. */
+/* Writes a site that no event has named yet. */
 static inline void spw_record_sites_use(uint32_t site)
 {
     if (SPW_UNLIKELY(site <= SPW_CALLSITE_MOST && spw_record_sites_known[site] == 0)) {
@@ -21,5 +21,5 @@ static inline void spw_record_sites_use(uint32_t site)
     }
 }
 
-/* A new file knows no sites. */
+/* Forgets the written sites, for a new file. */
 void spw_record_sites_reset(void);

@@ -1,5 +1,5 @@
-/* The processor's own clock: a read takes a few nanoseconds, less than half of what the system's
- * clock takes. Its unit is not known; the writer compares it with the system's clock. */
+/* The processor's own clock. A read takes a few nanoseconds, less than half as long as a read of
+ * the system's clock. Its unit is not known; the writer compares it with the system's clock. */
 #pragma once
 
 #include <stdbool.h>

@@ -12,8 +12,8 @@ void spw_record_timeline_begin(struct spw_record_timeline *timeline, uint64_t ti
                                              .units_per_second = units_per_second};
 }
 
-/* True if both clocks went on by the same since the last comparison, but for a thousandth and a
- * millisecond: the thread may lose its processor between the two readings. */
+/* True if both clocks advanced equally since the last comparison. A thousandth of that time and a
+ * millisecond are tolerated, as the thread may lose its processor between the two readings. */
 static bool agree(const struct spw_record_timeline *timeline, uint64_t ticks, uint64_t time)
 {
     uint64_t passed = ticks - timeline->anchor_ticks, waited = time - timeline->anchor_time;
@@ -31,7 +31,7 @@ void spw_record_timeline_compare(struct spw_record_timeline *timeline, uint64_t 
         timeline->first_ticks = ticks;
         timeline->first_time = time;
     }
-    /* Over too short a time the rate would be less exact than the one before. */
+    /* Over a shorter time the rate would be less exact than the previous one. */
     if (ticks > timeline->first_ticks &&
         time - timeline->first_time >= timeline->units_per_second / RATED_PER_SECOND) {
         timeline->rate = (uint64_t)(((spw_record_wide)(time - timeline->first_time) << 32) /

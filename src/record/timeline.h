@@ -1,8 +1,8 @@
 /* Time from the processor's clock, which is compared with the system's again and again.
  *
- * The two come apart when the machine is suspended: the system's clock (CLOCK_MONOTONIC) stands
- * still then, and the processor's goes on, or begins anew. The system's counts. Pure; the caller
- * holds the lock. Times are in units of the caller's. */
+ * The clocks differ after the machine was suspended: the system's clock (CLOCK_MONOTONIC) stood
+ * still, and the processor's went on or began anew. The system's clock is the one that counts.
+ * Pure; the caller holds the lock. Times are in units of the caller's. */
 #pragma once
 
 #include "common/likely.h"
@@ -16,8 +16,8 @@ __extension__ typedef unsigned __int128 spw_record_wide;
 struct spw_record_timeline {
     uint64_t rate; /* units in a tick, times 2 to the power of 32; 0: not known */
     uint64_t anchor_ticks, anchor_time; /* at the last comparison */
-    uint64_t most_ticks;                /* after it: then the next one is due */
-    uint64_t first_ticks, first_time;   /* since then the clocks have not come apart */
+    uint64_t most_ticks;                /* from it to the next comparison */
+    uint64_t first_ticks, first_time;   /* since then the clocks agree */
     uint64_t units_per_second;
 };
 
@@ -25,13 +25,13 @@ struct spw_record_timeline {
 void spw_record_timeline_begin(struct spw_record_timeline *timeline, uint64_t ticks, uint64_t time,
                                uint64_t units_per_second);
 
-/* Compares the clocks. The longer they go together, the more exact is the rate. */
+/* Compares the clocks. The longer they agree, the more exact is the rate. */
 void spw_record_timeline_compare(struct spw_record_timeline *timeline, uint64_t ticks,
                                  uint64_t time);
 
-/* Converts a reading of the processor's clock. False when the clocks are to be compared first: the
- * rate is not known, or the last comparison is a tenth of a second ago, so that a suspended machine
- * moves no event by more than that; or the clock is behind, as that of another processor may be. */
+/* Converts a reading of the processor's clock. False when the clocks must be compared first: the
+ * rate is not known, or the reading is before the last comparison (another processor's clock may be
+ * behind), or more than a tenth of a second after it. So a suspension moves no event by more. */
 static inline bool spw_record_timeline_now(const struct spw_record_timeline *timeline,
                                            uint64_t ticks, uint64_t *ret_time)
 {

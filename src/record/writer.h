@@ -1,6 +1,6 @@
 /* Events on their way into the blocks of the file (format.h).
  *
- * Locking: the caller holds spw_locks.record, except where a comment says otherwise. Between two
+ * Locking: the caller holds spw_locks.record, except for functions with "No lock". Between two
  * blocks an append makes no system call and allocates nothing. */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 enum { SPW_RECORD_ROOM = 320 }; /* most bytes of an event without texts and frames */
 
-/* The values that the next event of the block is relative to. */
+/* The last values of the block. The next event is stored relative to them. */
 struct spw_record_context {
     int device;
     uint64_t stream;
@@ -29,7 +29,7 @@ struct spw_record_writer {
     uint8_t *at, *end; /* in the block that is written; NULL when the file is full */
     uint64_t time;     /* of the last event, in units */
     struct spw_record_timeline timeline;
-    bool ticks; /* the processor's clock is used, else the system's */
+    bool ticks; /* true: the processor's clock is used; false: the system's */
     struct spw_record_context last;
     struct spw_record_header *header;
     struct spw_record_block *block;
@@ -47,7 +47,7 @@ bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t lim
 /* Closes the block and cuts the file behind it. */
 void spw_record_writer_close(void);
 
-/* In a child after fork: lets go of the parent's file. No lock. */
+/* In a child after fork: closes the parent's file. No lock. */
 void spw_record_writer_forget(void);
 
 /* Closes the block and begins the next one. False when the file is full. */
