@@ -25,7 +25,7 @@ void spw_stats_finish(struct spw_stats *stats)
     spw_stats_write(stats);
 }
 
-/* The pid tells a child that was made without the fork handlers: it writes nothing. */
+/* A child that was made without the fork handlers has another pid, and writes nothing. */
 static void at_exit(void)
 {
     struct spw_stats *stats = spw_stats_mine();

@@ -48,7 +48,7 @@ static void put_driver_calls(struct spw_writer *writer, const struct spw_stats *
 }
 
 /* Writes the key of a record that threads share, and claims the record. Writes null and returns
- * false where there is none yet, or where another thread keeps it. */
+ * false if there is none yet, or if another thread keeps it. */
 static bool claim_record(struct spw_writer *writer, const char *key, atomic_flag *busy,
                          const _Atomic uint64_t *count)
 {
@@ -197,7 +197,7 @@ static void put_rules(struct spw_writer *writer, const struct spw_stats *stats)
     spw_write(writer, "\n]");
 }
 
-/* The first bytes are what spw_stats_path_owner recognises. */
+/* spw_stats_path_owner recognises the first bytes. */
 static void put_stats(struct spw_writer *writer, struct spw_stats *stats)
 {
     void (*put_extension)(struct spw_writer *);
@@ -225,7 +225,7 @@ static void put_stats(struct spw_writer *writer, struct spw_stats *stats)
     spw_write(writer, "}\n");
 }
 
-/* False with errno set when it went wrong. */
+/* False, with errno set, on an error. */
 static bool write_all(int fd, struct spw_stats *stats)
 {
     struct spw_writer SPW_ROOM *writer = spw_room_take(sizeof(*writer));
@@ -239,7 +239,7 @@ static bool write_all(int fd, struct spw_stats *stats)
     return !writer->failed;
 }
 
-/* Writes and closes, likewise. */
+/* Like write_all; also closes the file. */
 static bool write_to(int fd, struct spw_stats *stats)
 {
     bool written = write_all(fd, stats);
@@ -252,9 +252,9 @@ static bool write_to(int fd, struct spw_stats *stats)
     return closed && written;
 }
 
-/* Writes a file that has no name before it is complete, so that nothing is left when the process is
- * killed meanwhile; then it gets the name `ret_temporary`, of FILE_PATH bytes. False, with nothing
- * left, where files need a name from the start, or when it went wrong. */
+/* Writes a nameless file, so that nothing is left if the process is killed, and then gives it the
+ * name `ret_temporary`, of FILE_PATH bytes. False, with nothing left, on an error, or if the file
+ * system has no nameless files. */
 static bool write_nameless(struct spw_stats *stats, const char *path, char *ret_temporary)
 {
     int fd = spw_create_nameless(path, 0644);
@@ -269,8 +269,8 @@ static bool write_nameless(struct spw_stats *stats, const char *path, char *ret_
 }
 
 /* Gives the finished `temporary` its name: a new one by link, which only one process can do, or by
- * rename when it is this process that has it already. A file system without links takes the plain
- * name: nobody can claim it there. */
+ * rename if this process has it already. A file system without links gets the plain name: no
+ * process can claim it there. */
 static bool publish(const struct spw_stats *stats, const char *path, const char *temporary)
 {
     char SPW_ROOM *with_pid = spw_room_take(FILE_PATH);
@@ -324,8 +324,8 @@ static bool write_regular(struct spw_stats *stats, const char *path)
     return false;
 }
 
-/* To a device or pipe in place, otherwise by a temporary file. A link that somebody else placed is
- * not followed: it counts as a file of somebody else's. */
+/* Writes to a device or pipe in place, otherwise by a temporary file. A link of another user is not
+ * followed: it counts as that user's file. */
 static bool write_anywhere(struct spw_stats *stats, const char *path)
 {
     int fd;

@@ -1,9 +1,9 @@
-/* The files in which a process leaves its results: the statistics and the recording.
+/* The result files of a process: the statistics and the recording.
  *
- * Their paths are not part of the memory that it shares (stats.h). A process that has given up its
- * rights can still write there, while the launcher, which has kept them, writes the statistics file
- * of a process that was killed. The launcher finds the paths in symbolic links beside that memory,
- * in its folder, where only a process with its rights can make them. No lock, no allocation. */
+ * Their paths are not in the shared memory (stats.h). A process that has given up its rights can
+ * still write there, and the launcher, which has kept its rights, writes the statistics file of a
+ * process that was killed. The launcher finds the paths in symbolic links beside that memory, in
+ * its folder, where only a process with its rights can make them. No lock, no allocation. */
 #pragma once
 
 /* Bytes of a path in the statistics, with its end. */
@@ -11,7 +11,7 @@ enum { SPW_STATS_PATH = 1024 };
 
 enum spw_stats_output { SPW_STATS_FILE, SPW_STATS_RECORDING, SPW_STATS_OUTPUTS };
 
-/* Forgets all paths. `shared` is the path of the file of the shared memory; "": it has none. */
+/* Forgets all paths. `shared` is the path of the file of the shared memory; "": there is none. */
 void spw_stats_output_begin(const char *shared);
 
 /* Sets a path, which is absolute and shorter than SPW_STATS_PATH; "": no file. The launcher will

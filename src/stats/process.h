@@ -12,6 +12,6 @@ void spw_stats_process_name_of(const char *command, size_t bytes, char *name, si
 /* Names the calling program in the same way. */
 void spw_stats_process_name(char *name, size_t capacity);
 
-/* Names the script or module that the calling program runs, if it is a Python interpreter or the
- * argument is a Python script, else the program. */
+/* Names the script or module that the calling program runs if the program is a Python interpreter
+ * or the script ends in .py. Otherwise names the program. */
 void spw_stats_process_program(char *name, size_t capacity);

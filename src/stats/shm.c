@@ -20,7 +20,7 @@ enum { MOST_IMAGES = 16, PAGE = 4096 };
 static struct {
     char *address; /* NULL: not created yet */
     size_t bytes;
-    int fd; /* of the file in the launcher's folder, which has to be backed; -1: nothing has */
+    int fd; /* of the file in the launcher's folder, which must be backed; -1: none */
     dev_t device;
     ino_t inode;
 } room = {.fd = -1};
@@ -41,7 +41,7 @@ static int open_in_run_dir(char path[SPW_STATS_PATH])
     return -1;
 }
 
-/* Over the previous mapping, or anywhere at the first time. */
+/* Maps over the previous mapping, or anywhere at the first time. */
 static void *map(size_t bytes, int fd)
 {
     int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE |
@@ -54,7 +54,7 @@ static void *map(size_t bytes, int fd)
     return address != MAP_FAILED ? address : NULL;
 }
 
-/* The descriptor stays open: it backs the file, or is how others find the memory. */
+/* Keeps the descriptor open, to back the file or to let others find the memory. */
 static void keep(int fd, bool backs)
 {
     struct stat status;
@@ -97,7 +97,8 @@ void *spw_stats_shm_create(size_t bytes, char ret_path[SPW_STATS_PATH])
     return address;
 }
 
-/* A program may close every descriptor it knows, and open files of its own under the number. */
+/* True if the descriptor is still ours. A program may close all descriptors, and open files of its
+ * own under their numbers. */
 static bool is_ours(void)
 {
     struct stat now;

@@ -24,7 +24,7 @@
 enum { CLAIM_NS = 5000000 };
 enum { MOST_IMAGES = 16 }; /* a process may execute one program after the other */
 
-/* The mapping of this process; at the same address from the first creation on. */
+/* The mapping of this process. Its address never changes. */
 static struct {
     struct spw_stats *_Atomic stats;
     struct spw_stats private_stats; /* used when nothing can be mapped */
@@ -49,7 +49,7 @@ static int open_in_run_dir(char path[SPW_STATS_PATH])
 }
 
 /* Maps `fd` over the previous mapping, or anywhere at the first time. The file is allocated at
- * once: a full file system must show here, not as SIGBUS in the middle of somebody's program. */
+ * once, so that a full file system is an error here and not a SIGBUS in the program. */
 static struct spw_stats *map_file(int fd, struct spw_stats *previous)
 {
     const size_t bytes = sizeof(struct spw_stats);
@@ -85,7 +85,7 @@ static struct spw_stats *map_any(struct spw_stats *previous)
     fd = memfd_create("spillway-stats", MFD_CLOEXEC);
     stats = map_file(fd, previous);
     if (stats != NULL) {
-        spw_fd_park(fd); /* stays open: /proc/PID/fd is how others find it */
+        spw_fd_park(fd); /* stays open: others find it in /proc/PID/fd */
         return stats;
     }
     if (fd >= 0) {
@@ -204,8 +204,7 @@ static void distrust_oom(struct spw_stats_oom *oom)
     }
 }
 
-/* Ends every text within its bounds, brings counts into theirs, and lets go of records that a
- * thread was killed at. */
+/* Terminates every text, limits counts, and releases records whose thread was killed. */
 static void distrust(struct spw_stats *stats)
 {
     stats->summary = stats->summary <= SPW_SUMMARY_ON ? stats->summary : SPW_SUMMARY_OFF;

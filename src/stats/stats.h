@@ -1,10 +1,10 @@
 /* The statistics of a process: a struct in shared memory, from the first CUDA initialisation on.
  *
- * The memory is a file in the folder that the launcher names in SPILLWAY_RUN_DIR (its name is the
- * pid), else a memfd called "spillway-stats". So a viewer can read it, and the launcher can write
- * the file for a child that died (stats/output.h says where). Counters are relaxed atomics, written
- * without a lock. Strings are written before `state` becomes RUNNING and never change. Layout
- * changes raise `version`; readers refuse other versions. */
+ * The memory is a file, named after the pid, in the launcher's folder (SPILLWAY_RUN_DIR), or a
+ * memfd called "spillway-stats". So a viewer can read it, and the launcher can write the statistics
+ * file (stats/output.h) of a child that died. Counters are relaxed atomics, written without a lock.
+ * Strings are written before `state` becomes RUNNING and never change. Layout changes raise
+ * `version`; readers refuse other versions. */
 #pragma once
 
 #include <stdatomic.h>
@@ -40,11 +40,11 @@ struct spw_stats_refused {
 struct spw_stats_refusal {
     atomic_flag busy;               /* held while a thread writes or reads the rest */
     _Atomic uint64_t count;         /* number of refusals; 0: the rest is not valid */
-    _Atomic uint64_t pending_bytes; /* of the last request, until as much is granted; else 0 */
+    _Atomic uint64_t pending_bytes; /* of the last request; 0 once as much was granted */
     uint64_t requests;              /* a request that is repeated counts once */
-    uint64_t overcome;              /* of them, those that were granted later */
+    uint64_t overcome;              /* requests that were granted later */
     struct spw_stats_refused last;
-    struct spw_stats_refused lost; /* the one before it that was not granted later */
+    struct spw_stats_refused lost; /* the latest one before it that was never granted */
 };
 
 /* A call site that held memory when an allocation was refused. */
@@ -65,13 +65,13 @@ struct spw_stats_oom {
     uint64_t site;
     char api[SPW_STATS_NAME];
     char label[SPW_STATS_LABEL];      /* of the call site that asked */
-    uint64_t total_bytes, free_bytes; /* of the device, as the driver says */
+    uint64_t total_bytes, free_bytes; /* of the device, from the driver */
     uint64_t limit_bytes, live_bytes, committed_bytes;
     uint64_t spare_bytes, largest_free_bytes;        /* committed, but under no block */
     uint64_t host_bytes, host_limit_bytes;           /* of the host tier */
     uint64_t host_total_bytes, host_available_bytes; /* of the machine */
-    bool usage_known;                                /* the next two */
-    uint64_t own_other_bytes; /* this process's beside the pool: context, code, libraries */
+    bool usage_known;                                /* the next two are valid */
+    uint64_t own_other_bytes; /* of this process outside the pool: context, code, libraries */
     uint64_t other_process_bytes;
     uint64_t holding_sites;
     int holder_count;
@@ -87,9 +87,9 @@ struct spw_stats_device {
     struct spw_account rules[SPW_ACCOUNTS]; /* of the policy in force */
 };
 
-/* How another process asks this one to pause (serve/control.h). A request is written in this order:
- * `part`, `name`, `folder`, `wait_ms` and `action`, then `requests` is raised and woken; the answer
- * in this: the results, then `answered` is set to the number of the request and woken. */
+/* How another process asks this one to pause (serve/control.h). The requester writes `part`,
+ * `name`, `folder`, `wait_ms` and `action`, then raises and wakes `requests`. The process writes
+ * the results, then sets `answered` to the number of the request and wakes it. */
 enum spw_control_state {
     SPW_CONTROL_NONE, /* nobody listens */
     SPW_CONTROL_LISTENING,
@@ -123,7 +123,7 @@ enum spw_control_outcome {
     SPW_CONTROL_BUSY,
     SPW_CONTROL_NO_FILE,    /* the file could not be created: see `error` */
     SPW_CONTROL_NO_ROOM,    /* memory in the file finds no room: the pause goes on */
-    SPW_CONTROL_UNREADABLE, /* nor can it be read from the file: likewise */
+    SPW_CONTROL_UNREADABLE, /* the file cannot be read: the pause goes on */
     SPW_CONTROL_OUTCOMES
 };
 
@@ -154,8 +154,8 @@ struct spw_stats {
     char mode[SPW_STATS_NAME];
     char why[SPW_STATS_PATH];     /* why this mode, in words */
     char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */
-    char sites[SPW_STATS_PATH];   /* the file of the call sites (room.h), site/ knows what is in it;
-                                     "" when there is none */
+    char sites[SPW_STATS_PATH];   /* the file of the call sites (callsite/shm.h); "" when there is
+                                   * none */
     char policy[SPW_STATS_PATH];  /* the file of the policy in force; "" when there is none */
     char rule_names[SPW_ACCOUNTS][SPW_STATS_RULE];    /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
@@ -176,8 +176,8 @@ struct spw_stats *spw_stats_create(void);
 struct spw_stats *spw_stats_mine(void);
 
 /* Claims a record that threads share, by its flag `busy`, to write or read it; unclaim ends that.
- * Waits a few milliseconds at most for another thread; false when that thread is not done by then,
- * and the record must be left alone. */
+ * Waits at most a few milliseconds for another thread. False when that thread is not done by then;
+ * the caller must then leave the record alone. */
 bool spw_stats_claim(atomic_flag *busy);
 void spw_stats_unclaim(atomic_flag *busy);
 
@@ -198,8 +198,8 @@ static inline void spw_stats_grant(struct spw_stats_refusal *refusal, uint64_t b
 }
 
 /* In a child after fork: replaces the parent's mapping by memory of its own at the same address, so
- * that old pointers stay valid. False, and nothing has changed, when the kernel refuses that: then
- * nothing may be written through them. Only async-signal-safe calls. */
+ * that old pointers stay valid. False, with nothing changed, when the kernel refuses that; the
+ * child must then not write through them. Only async-signal-safe calls. */
 bool spw_stats_forget(void);
 
 /* Copies the statistics of another process from its file, which that process may change or shorten
@@ -207,7 +207,7 @@ bool spw_stats_forget(void);
  * when it is no such file, or of another version; *ret_stats is undefined then. */
 bool spw_stats_read(int fd, struct spw_stats *ret_stats);
 
-/* The same for the regular file of that name, into new memory; NULL when it cannot be read. Freed
- * by spw_stats_close. */
+/* Like spw_stats_read, from the regular file at `path` into new memory; NULL when it cannot be
+ * read. Freed by spw_stats_close. */
 struct spw_stats *spw_stats_open(const char *path);
 void spw_stats_close(struct spw_stats *stats);

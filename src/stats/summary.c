@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* No floating point: the program's locale must not change what is written. */
+/* No floating point: the program's locale must not change the output. */
 
 static uint64_t get(const _Atomic uint64_t *counter)
 {
@@ -49,7 +49,7 @@ static uint64_t total_driver_calls(const struct spw_stats_device *device)
     return total;
 }
 
-/* `who` names the process, where no line above does. */
+/* `who` names the process if no line above does. */
 static void put_peaks(int fd, const char *who, int ordinal, const struct spw_counters *counters)
 {
     uint64_t live = get(&counters->live_peak_bytes);
@@ -166,7 +166,7 @@ static void put_moves(int fd, int ordinal, const struct spw_counters *counters)
              get(&counters->closed_ns) / 1000000);
 }
 
-/* Reasons for which blocks did not move, or moves took longer. */
+/* Reasons why blocks did not move, or moves took longer. */
 static void put_hindrances(int fd, int ordinal, const struct spw_counters *counters)
 {
     if (get(&counters->unseen_refusals) > 0) {
@@ -243,7 +243,7 @@ static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
     }
 }
 
-/* Names the process where its mode is not said: "python train.py (pid 7, rank 0): ". */
+/* Names the process, for a line that stands alone: "python train.py (pid 7, rank 0): ". */
 static void name_process(const struct spw_stats *stats, char *who, size_t capacity)
 {
     char rank[32] = "";
@@ -254,7 +254,7 @@ static void name_process(const struct spw_stats *stats, char *who, size_t capaci
     snprintf(who, capacity, "%s (pid %d%s): ", stats->process, stats->pid, rank);
 }
 
-/* Writes the lines of one device. In short, the first rank speaks for its job. */
+/* Writes the lines of one device. In a short summary only a job's first rank writes the peaks. */
 static void put_device(const struct spw_stats *stats, enum spw_summary extent, int fd, int ordinal)
 {
     const struct spw_stats_device *device = &stats->devices[ordinal];
@@ -288,7 +288,7 @@ static void put_device(const struct spw_stats *stats, enum spw_summary extent, i
     put_trouble(fd, extent, ordinal, counters);
 }
 
-/* The mode is said again where memory ran out, since it may be the reason. */
+/* A short summary has the mode only after an out of memory, since it may be the reason. */
 static bool says_mode(const struct spw_stats *stats, enum spw_summary extent)
 {
     bool refused = false;

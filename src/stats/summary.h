@@ -4,5 +4,5 @@
 
 #include "stats/stats.h"
 
-/* Writes as much as `extent` says to the file descriptor `fd`; nothing when no device was used. */
+/* Writes the summary of this `extent` to the descriptor `fd`; nothing when no device was used. */
 void spw_stats_summary(const struct spw_stats *stats, enum spw_summary extent, int fd);
