@@ -2,8 +2,8 @@
  *
  * Sources: c10/core/Allocator.h, c10/core/CachingDeviceAllocator.h and
  * c10/cuda/CUDACachingAllocator.h. They are the same in every version that has a row in
- * versions.def: scripts/torch-rows compares them with the headers of each, and writes a row for
- * those that agree. Values only, no locks. */
+ * versions.def: scripts/torch-rows writes a row only for a version whose headers agree with them.
+ * Values only, no locks. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,7 +40,7 @@ struct spw_torch_vector {
     void *begin, *end, *capacity;
 };
 
-/* c10::CachingAllocator::Stat, and one each of all blocks, of small and of large ones. */
+/* c10::CachingAllocator::Stat. There is one each for all blocks, small ones and large ones. */
 struct spw_torch_stat {
     int64_t current, peak, allocated, freed;
 };
@@ -49,9 +49,9 @@ enum { SPW_TORCH_SMALL_MOST = 1 << 20 }; /* bytes of a block that PyTorch calls 
 
 enum { SPW_TORCH_ALL, SPW_TORCH_SMALL, SPW_TORCH_LARGE, SPW_TORCH_KINDS };
 
-/* The beginning of c10::CachingDeviceAllocator::DeviceStats. The row of a version says where others
- * of its figures are, and the table of the private pools, if it has one: a ska::flat_hash_map,
- * whose entries are to be deleted if it has more than one. */
+/* The beginning of c10::CachingDeviceAllocator::DeviceStats. The row of a version has the offsets
+ * of its other figures and of the table of private pools, if any: a ska::flat_hash_map, whose
+ * entries must be deleted if it has more than one. */
 struct spw_torch_figures {
     struct spw_torch_stat allocation[SPW_TORCH_KINDS], segment[SPW_TORCH_KINDS];
     struct spw_torch_stat active[SPW_TORCH_KINDS], inactive_split[SPW_TORCH_KINDS];
@@ -77,7 +77,7 @@ struct spw_torch_block_info {
 /* c10::CachingDeviceAllocator::SegmentInfo. */
 struct spw_torch_segment_info {
     int8_t device;
-    int32_t registrations; /* since 2.11; before, nothing is there */
+    int32_t registrations; /* since 2.11; padding before */
     uint64_t address, total_bytes, requested_bytes, allocated_bytes, active_bytes;
     void *stream;
     bool is_large, is_expandable;

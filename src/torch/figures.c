@@ -9,9 +9,9 @@ static struct {
                                                                       those of both parts */
     int64_t native[SPW_TORCH_FIGURES][SPW_TORCH_KINDS];            /* current, of the native part */
     int64_t native_reserved;
-    struct spw_torch_stat reserved; /* as the program last asked for it */
+    struct spw_torch_stat reserved; /* at the program's last query */
     int64_t chunks_peak;
-    int64_t chunks_seen[2]; /* created and released chunks that the program has forgotten */
+    int64_t chunks_seen[2]; /* chunks created and released before the last reset */
 } devices[SPW_DEVICES_MAX];
 
 static size_t offset_of(const struct spw_torch_row *row, enum spw_torch_figure figure)
@@ -133,7 +133,7 @@ static void add_reserved(int device, struct spw_torch_stat *stats)
     int64_t peak = (int64_t)spw_counter_get(&c->reserved_peak_bytes);
     int64_t least = devices[device].own[SPW_TORCH_ALLOCATED_BYTES][SPW_TORCH_ALL].peak;
 
-    /* The sums are of the changes that were seen. */
+    /* The sums add up the changes between two calls. */
     stat->allocated += now > stat->current ? now - stat->current : 0;
     stat->freed += now < stat->current ? stat->current - now : 0;
     stat->current = now;

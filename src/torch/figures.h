@@ -1,8 +1,7 @@
-/* The figures of PyTorch's allocator: of the tensors that the pool serves and, for the peaks of
- * both together, what its native part has.
+/* The figures of PyTorch's allocator: those of the tensors in the pool and, for the peaks of both
+ * together, those of its native part.
  *
- * Locking: spw_locks.tensors, held by the caller of every function unless its comment says
- * otherwise. */
+ * Locking: the caller of every function holds spw_locks.tensors. */
 #pragma once
 
 #include "torch/abi.h"
@@ -18,31 +17,31 @@ enum spw_torch_figure {
     SPW_TORCH_FIGURES
 };
 
-/* A tensor of `bytes`, `asked` of them by the program, was allocated (`sign` 1) or freed (-1).
- * Memory that is freed while another stream uses it stays active, until spw_torch_figures_inactive.
- */
+/* Counts a tensor that was allocated (`sign` 1) or freed (-1). It has `bytes`; the program asked
+ * for `asked` of them. Memory that is freed while another stream uses it stays active, until
+ * spw_torch_figures_inactive. */
 void spw_torch_figures_count(int device, int sign, uint64_t bytes, uint64_t asked, bool active);
 void spw_torch_figures_inactive(int device, uint64_t bytes);
 
 /* The bytes of the tensors that are allocated, the native part's included. */
 uint64_t spw_torch_figures_allocated(int device);
 
-/* How much more was allocated, at the peak, than is now. */
+/* The allocated bytes of the peak, less the present ones. */
 uint64_t spw_torch_figures_below_peak(int device);
 
-/* The bytes that are reserved for both parts: the pool's chunks on device and host, of which the
- * native part's segments are some. */
+/* The bytes that are reserved for both parts: the pool's chunks on device and host, which contain
+ * the native part's segments. */
 uint64_t spw_torch_figures_reserved(int device);
 
 /* The bytes that the native part has reserved and does not use. */
 uint64_t spw_torch_figures_idle(int device);
 
-/* The native part has allocated or freed: `native` are its figures now. */
+/* Replaces the native part's figures by `native`, after it allocated or freed. */
 void spw_torch_figures_native(const struct spw_torch_row *row, int device, const void *native);
 
-/* Adds the tensors to the native part's figures, which the program asked for. */
+/* Adds the tensors to the native part's figures `native`, for the program. */
 void spw_torch_figures_add(const struct spw_torch_row *row, int device, void *native);
 
-/* The peaks begin again at the present figures, the sums at 0. */
+/* Reset the peaks to the present figures, and the sums to 0. */
 void spw_torch_figures_reset_peaks(int device);
 void spw_torch_figures_reset_accumulated(int device);

@@ -1,6 +1,6 @@
 /* Exceptions of PyTorch pass through these functions: no lock or lease is held around a call of the
- * native allocator. An object that is returned in memory is the first argument, as in the ABI of
- * C++ on x86-64. */
+ * native allocator. An object returned in memory is the first argument, as in the ABI of C++ on
+ * x86-64. */
 #include "torch/functions.h"
 
 #include "common/lock.h"
@@ -20,13 +20,13 @@
 
 struct spw_torch_library spw_torch;
 
-/* What makes all requests the native allocator's. */
+/* Conditions that leave all requests to the native allocator. */
 enum special {
     WITHOUT_CACHE = 1, /* enable(False) */
     WITH_HISTORY = 2,  /* it records its history */
-    WITH_TRACKERS = 4, /* others are told of its segments */
+    WITH_TRACKERS = 4, /* it reports its segments to others */
     IN_SEGMENTS = 8,   /* the mode is segment */
-    IN_POOL = 1 << 8,  /* once for each private pool or capture that is open: the highest */
+    IN_POOL = 1 << 8,  /* counts the open private pools and captures; the highest */
 };
 
 static _Atomic int special;
@@ -34,11 +34,10 @@ static _Atomic int special;
 /* The share of each device's memory that the program may use; 0: all. */
 static _Atomic double fractions[SPW_DEVICES_MAX];
 
-/* The devices on which the native part has had memory. */
+/* Bits of the devices where the native part has had memory. */
 static _Atomic uint64_t native_devices;
 
-/* Calls the native allocator's function that `ours` stands in the place of:
- * NATIVE(RAW_ALLOC, raw_alloc)(self, bytes). */
+/* The native function that `ours` replaces: NATIVE(RAW_ALLOC, raw_alloc)(self, bytes). */
 #define NATIVE(function, ours)                                                                     \
     ((__typeof__(ours) *)spw_torch.table[spw_torch.row->slots[SPW_TORCH_##function]])
 
@@ -50,7 +49,7 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret,
 
 /* ---- the native part ---- */
 
-/* Reads the figures of the native part of a device, to be ended by end_figures. */
+/* Reads the native part's figures of a device. The caller ends them by end_figures. */
 static void read_native(int device, void *figures)
 {
     (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(figures, spw_torch.native, (int8_t)device);
@@ -66,7 +65,7 @@ static void end_figures(void *figures)
     }
 }
 
-/* The native part has allocated or freed. At the end of the process it may be gone. */
+/* Updates the native part's figures. At the end of the process the native part may be gone. */
 static void note_native(void)
 {
     uint64_t left = atomic_load(&spw_process.leaving)
@@ -98,7 +97,7 @@ static void note_allocated(void)
     }
 }
 
-/* The native allocator is about to be asked. */
+/* Notes, before a native call, why it asks for memory, and the figures for its error. */
 static void say_native(void)
 {
     int8_t device = 0;
@@ -122,7 +121,7 @@ static void say_native(void)
 
 static bool is_plain(size_t bytes)
 {
-    enum { EXA_BITS = 60 }; /* above, PyTorch refuses in words of its own */
+    enum { EXA_BITS = 60 }; /* PyTorch itself refuses more */
 
     spw_track_native = SPW_NATIVE_CACHES;
     return bytes > 0 && bytes >> EXA_BITS == 0 &&
@@ -131,8 +130,8 @@ static bool is_plain(size_t bytes)
            atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) == 0;
 }
 
-/* The size that a tensor counts with in PyTorch's figures: a multiple of 512 bytes or, if the
- * setting roundup_power2_divisions divides the space between two powers of two, of such a part. */
+/* The size of a tensor in PyTorch's figures: a multiple of 512 bytes or, with the setting
+ * roundup_power2_divisions, of a part of the space between two powers of two. */
 static uint64_t rounded(size_t bytes)
 {
     size_t divisions = spw_torch.divisions != NULL ? spw_torch.divisions(bytes) : 0;
@@ -150,7 +149,7 @@ static uint64_t limit_of(int device)
     return spw_counter_get(&spw_process.devices[device].counters->limit_bytes);
 }
 
-/* True if the program's share of the limit has no room for more; false while there is no limit. */
+/* True if the program's share of the limit has no room for `bytes`; false without a limit. */
 static bool is_beyond_share(int device, uint64_t bytes)
 {
     double fraction = atomic_load_explicit(&fractions[device], memory_order_relaxed);
@@ -180,7 +179,7 @@ static void report(uint64_t address, int64_t bytes, int device)
                      (uint16_t)(SPW_TORCH_CUDA | device << 8));
 }
 
-/* The device is nearly full: what the native part has cached is given back first. */
+/* Gives the native part's cache back first if the request would exceed the limit. */
 static void empty_native(int device, uint64_t bytes)
 {
     static const struct spw_torch_pool_id all = {0, 0};
@@ -201,8 +200,8 @@ static void empty_native(int device, uint64_t bytes)
     }
 }
 
-/* Asks the pool. A thread without a context gets one, as from the runtime's first allocation; and
- * memory that other streams still use is waited for before the program is refused. */
+/* Asks the pool. A thread without a context gets one, as from the runtime's first allocation. Waits
+ * for freed memory that other streams still use before it refuses. */
 static enum spw_err ask(const struct spw_serve_request *request,
                         struct spw_torch_tensor *ret_tensor)
 {
@@ -222,11 +221,11 @@ static enum spw_err ask(const struct spw_serve_request *request,
     return err;
 }
 
-/* The devices on which the native allocator was asked for its share. */
+/* Bits of the devices whose share is known. */
 static _Atomic uint64_t asked_devices;
 
-/* Asks, once for each device, for the share that the settings give to the program: an answer that
- * is known to be above 0 and not above 1. */
+/* Asks the native allocator, once for each device, for the share that the settings give to the
+ * program. False if the answer is not in the valid range, above 0 and at most 1. */
 static bool is_sound(int device)
 {
     uint64_t bit = UINT64_C(1) << device;
@@ -250,7 +249,7 @@ static bool is_sound(int device)
     return true;
 }
 
-/* A tensor of the pool; NULL: the native allocator is to be asked. */
+/* Allocates a tensor in the pool. NULL: the native allocator must serve the request. */
 static void *take(size_t bytes, int device, CUstream stream, const void *caller)
 {
     const struct spw_serve_request request = {
@@ -284,8 +283,8 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
 }
 
 /* Clears the stack below the caller's frame, `parts` times PART_BYTES of it. The pool leaves
- * addresses of blocks there, and kernels get what lay in unused places of their arguments: where
- * arguments are read (track/arguments.h), that looks like a use. */
+ * addresses of blocks there. Old stack content is in unused bytes of kernels' arguments, where an
+ * address looks like a use (track/arguments.h). */
 static __attribute__((noinline)) void clear_stack(int parts)
 {
     enum { PART_BYTES = 1024 };
@@ -315,7 +314,7 @@ static CUstream current_stream(int8_t device)
     return spw_torch.stream_handle(&stream);
 }
 
-/* Frees a tensor of the pool; false if the memory is none. */
+/* Frees a tensor of the pool. False if the memory is no such tensor. */
 static bool delete_tensor(void *memory)
 {
     struct spw_torch_tensor tensor;
@@ -411,7 +410,7 @@ static void *raw_alloc_with_stream(struct spw_torch_object *self, size_t bytes, 
     return memory;
 }
 
-/* Without its cache, the native allocator frees here in another way than by its deleter. */
+/* Without its cache, the native allocator's raw_delete differs from its deleter. */
 static void raw_delete(struct spw_torch_object *self, void *memory)
 {
     if (memory != NULL && !delete_tensor(memory)) {
@@ -422,7 +421,7 @@ static void raw_delete(struct spw_torch_object *self, void *memory)
 
 /* ---- streams and addresses ---- */
 
-/* The native allocator ignores memory that has not its own deleter. */
+/* The native allocator ignores memory without its own deleter, so it gets a copy that has it. */
 static void record_stream(struct spw_torch_object *self, const struct spw_torch_data_ptr *memory,
                           struct spw_torch_stream stream)
 {
@@ -529,8 +528,8 @@ static void enable(struct spw_torch_object *self, bool on)
     set_special(WITHOUT_CACHE, !on);
 }
 
-/* A capture may follow, in which nothing moves: what it allocates is likely to be what the same
- * code did before, as PyTorch asks programs to run it first. */
+/* A capture may follow, and nothing moves during a capture. PyTorch asks programs to run the code
+ * before they capture it, so the capture probably stays below the peak. */
 static void make_room(int device)
 {
     /* PyTorch's workspaces for cuBLAS and cuBLASLt on the capture's stream, 32 MiB each on Hopper,

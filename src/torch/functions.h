@@ -1,4 +1,4 @@
-/* The functions in the place of those of PyTorch's native allocator. */
+/* The functions that replace those of PyTorch's native allocator. */
 #pragma once
 
 #include "torch/library.h"
@@ -7,5 +7,6 @@
 extern struct spw_torch_library spw_torch;
 
 /* Puts our functions into a copy of its table, which has row->functions places. Without `tensors`
- * only those that tell for what the native allocator asks: it serves all requests then. */
+ * only the functions that note why the native allocator asks for memory: it serves all requests
+ * then. */
 void spw_torch_functions_fill(spw_torch_code **table, bool tensors);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How an object is returned in memory differs between processors; known is that of x86-64. */
+/* Processors differ in how an object is returned in memory; only the way of x86-64 is known. */
 #if defined(__x86_64__)
 static const bool passes_objects_as_expected = true;
 #else
@@ -22,7 +22,7 @@ static const bool passes_objects_as_expected = false;
 static const char library_name[] = "libc10_cuda.so";
 static const char base_name[] = "libc10.so";
 
-/* The code of the two libraries that the functions of the table are in. */
+/* The code of the two libraries that contain the functions of the table. */
 struct code {
     struct {
         uintptr_t begin, end;
@@ -103,7 +103,7 @@ static bool read_beside(const char *library, const char *name, char *text, size_
     return length > 0;
 }
 
-/* A wheel says its version in version.py, the C++ distribution in build-version. */
+/* A wheel has its version in version.py, the C++ distribution in build-version. */
 static void read_version(const char *path, struct spw_torch_library *library)
 {
     static const char key[] = "__version__ = '";
@@ -131,8 +131,7 @@ static bool read_word(uintptr_t address, uintptr_t *ret_word)
            spw_safe_read(address, ret_word, sizeof(*ret_word));
 }
 
-/* The name of an object's class, by the type information before its table: its second word is the
- * name. */
+/* Reads the name of an object's class: the second word of the type information before its table. */
 static bool read_class(uintptr_t table, char *name, size_t capacity)
 {
     uintptr_t top = 1, type = 0, text = 0;
@@ -143,7 +142,7 @@ static bool read_class(uintptr_t table, char *name, size_t capacity)
            read_word(type + sizeof(uintptr_t), &text) && spw_safe_read(text, name, capacity - 1);
 }
 
-/* True if the table has exactly as many functions as the row says. */
+/* True if the table has exactly as many functions as the row. */
 static bool has_functions(uintptr_t table, const struct spw_torch_row *row)
 {
     struct code code = {.count = 0};
@@ -159,7 +158,7 @@ static bool has_functions(uintptr_t table, const struct spw_torch_row *row)
            !is_code(&code, word);
 }
 
-/* The answers that are known. A string of either form begins with the address of its text. */
+/* True if the allocator's name is "native". A string's first word is the address of its text. */
 static bool answers(const struct spw_torch_library *library)
 {
     const int *slots = library->row->slots;
@@ -212,8 +211,8 @@ static enum spw_torch_found look_at(struct spw_torch_library *library, const voi
 
 /* ---- other functions ---- */
 
-/* A variable of the library. In a program that was linked with it, the linker may have put the
- * variable into the executable: that one is in use then. */
+/* A variable of the library. In a program that was linked with the library, the linker may have put
+ * the variable into the executable, which is then the one in use. */
 static void *find_variable(void *handle, const char *name)
 {
     void *found = spw_driver_dl_symbol_anywhere(name);
@@ -227,7 +226,7 @@ static void *find_variable(void *handle, const char *name)
 
 static bool find_functions(struct spw_torch_library *library, void *handle)
 {
-    /* The native allocator asks the first until 2.9, later the second. */
+    /* The native allocator calls the first until 2.9, and then the second. */
     (void)(FIND(divisions, "_ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig"
                            "24roundup_power2_divisionsEm") ||
            FIND(divisions, "_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig"

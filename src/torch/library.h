@@ -2,7 +2,7 @@
  * the other functions of PyTorch that are needed beside it.
  *
  * Nothing is written before all of it was found and agreed with the row of the version. Constant
- * once it is found. No lock; none may be held, since the dynamic loader is asked. */
+ * once it is found. No lock; none may be held, since the search calls the dynamic loader. */
 #pragma once
 
 #include "driver/cuda_api.h"
@@ -14,8 +14,7 @@ enum { SPW_TORCH_VERSION_TEXT = 32, SPW_TORCH_TABLE_MOST = 96 };
 /* Any function; to be cast to its type. */
 typedef void spw_torch_code(void);
 
-/* The allocator object: all that is known of it is that its first word is the address of its
- * table. */
+/* The allocator object. Its first word is the address of its table; the rest is not known. */
 struct spw_torch_object {
     spw_torch_code *const *table;
 };
@@ -29,8 +28,8 @@ struct spw_torch_library {
     int (*get_device)(int8_t *ret_device); /* 0: done */
     struct spw_torch_stream (*current_stream)(int8_t device);
     CUstream (*stream_handle)(const struct spw_torch_stream *stream);
-    /* Tells the profiler of an allocation, or with negative bytes of a free. The last word holds
-     * the type of the device and its number. */
+    /* Reports an allocation to the profiler; negative bytes: a free. The last word has the device's
+     * type and number. */
     void (*report)(void *memory, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
     bool (*is_profiled)(void);         /* report is of use */
     size_t (*divisions)(size_t bytes); /* the setting roundup_power2_divisions; NULL: not found */
@@ -40,16 +39,16 @@ struct spw_torch_library {
     void (*delete_memory)(void *memory);
 };
 
-/* What the search ended with. */
+/* The result of the search. */
 enum spw_torch_found {
     SPW_TORCH_ABSENT,        /* PyTorch is not loaded, or not ready */
-    SPW_TORCH_FOUND,         /* its native allocator is in force, and as the row says */
+    SPW_TORCH_FOUND,         /* its native allocator is in force, and agrees with the row */
     SPW_TORCH_ASYNC_BACKEND, /* the backend cudaMallocAsync is in force */
     SPW_TORCH_OTHER,         /* another allocator is in force, such as a pluggable one */
     SPW_TORCH_UNKNOWN,       /* its version has no row */
-    SPW_TORCH_DIFFERENT      /* it is not as the row says */
+    SPW_TORCH_DIFFERENT      /* it differs from the row */
 };
 
-/* Looks for the library. *ret_library is complete where FOUND is returned; else its version may be
- * set. */
+/* Looks for the library. *ret_library is complete if the result is FOUND; otherwise only its
+ * version is valid. */
 enum spw_torch_found spw_torch_library_find(struct spw_torch_library *ret_library);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Before the functions come the words of the type. */
+/* Two words for the type stand before the functions. */
 static struct {
     spw_torch_code *type[2];
     spw_torch_code *functions[SPW_TORCH_TABLE_MOST];

@@ -5,12 +5,12 @@
 
 #include "torch/library.h"
 
-/* A copy of PyTorch's table, for functions to be put into it: row->functions places. */
+/* Returns a copy of PyTorch's table, to put functions in: row->functions places. */
 spw_torch_code **spw_torch_place_copy(const struct spw_torch_library *library);
 
-/* Puts the copy in the place of PyTorch's table. */
+/* Replaces PyTorch's table by the copy. */
 void spw_torch_place_put(const struct spw_torch_library *library);
 
-/* Puts PyTorch's own table back, since the allocator does not answer as it should, and says so.
- * Before the first tensor of the pool only. */
+/* Puts PyTorch's own table back, after a wrong answer of the allocator, and reports that. Only
+ * before the first tensor of the pool. */
 void spw_torch_place_take_out(const struct spw_torch_library *library);

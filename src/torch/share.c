@@ -6,7 +6,7 @@
 
 enum { HEAD_MOST = 16 }; /* before the driver's handle: the version and the kind of memory */
 
-/* The number of bytes in a string: the newer form holds it, the older one before its text. */
+/* The length of a string: a member in the newer form, before the text in the older one. */
 static size_t length_of(const struct spw_torch_shareable *handle)
 {
     size_t words[3];

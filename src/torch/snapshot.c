@@ -16,7 +16,7 @@ struct piece {
 };
 
 struct list {
-    struct piece *pieces; /* room for `capacity`; those that find none are counted only */
+    struct piece *pieces; /* room for `capacity`; further ones are only counted */
     size_t count, capacity;
     int device; /* whose memory is added */
     bool has_tensors;
@@ -51,8 +51,8 @@ static void add_tensors(struct list *list)
     }
 }
 
-/* Tensors are added with the pool's lock, under which none of them becomes free memory: a tensor is
- * taken out before its block is freed, and entered after it was made. */
+/* Tensors are added under the pool's lock, so that none becomes free memory in between: a tensor is
+ * taken out before its block is freed, and entered after its block was allocated. */
 static void add_free(uint64_t address, uint64_t bytes, void *context)
 {
     struct list *list = context;
@@ -85,8 +85,7 @@ static bool was_native(const struct spw_torch_vector *segments, const struct pie
     return false;
 }
 
-/* Leaves out memory that came since it was counted, and free runs that are in the list of native
- * segments already. */
+/* Leaves out pieces beyond the capacity, and free runs that are native segments in the snapshot. */
 static void leave_out(struct list *list, const struct spw_torch_vector *segments)
 {
     size_t count = spw_min(list->count, list->capacity);
@@ -121,8 +120,7 @@ static void describe(const struct spw_torch_library *library, const struct piece
     };
 }
 
-/* Makes room for more segments. Those that are there may be moved as bytes: nothing in them points
- * into them. */
+/* Makes room for more segments. Existing ones are moved as bytes: no segment points into itself. */
 static struct spw_torch_segment_info *grow(const struct spw_torch_library *library,
                                            struct spw_torch_vector *segments, size_t more)
 {

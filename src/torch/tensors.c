@@ -21,8 +21,8 @@ struct use {
 struct record {
     struct spw_torch_tensor tensor;
     struct use *uses;
-    bool everywhere;     /* streams that are not known used it */
-    struct record *next; /* in the list of those that are held */
+    bool everywhere;     /* unknown streams used it */
+    struct record *next; /* in the list of held ones */
 };
 
 enum { SPARE_MOST = 1024, SETTLED_MOST_NS = 1000000000 };
@@ -33,7 +33,7 @@ static struct {
     size_t spare_count;
     struct record *held;
     _Atomic size_t held_count;
-    _Atomic int settling; /* threads that have taken what is held to look at it */
+    _Atomic int settling; /* threads that settle held records */
 } tensors;
 
 /* ---- the table ---- */
@@ -128,8 +128,8 @@ static bool is_used_on(const struct record *record, const struct spw_stream *str
     return false;
 }
 
-/* `info` NULL: the stream is not known. On the thread that frees the tensor, the handle of a
- * thread's own stream names another one. Caller holds the lock. */
+/* `info` NULL: the stream is not known. The handle of a thread's own stream means another stream on
+ * the thread that frees the tensor. Caller holds the lock. */
 static void add_use(struct record *record, const struct spw_stream_info *info)
 {
     bool known = info != NULL && !info->stream.thread_bound;
@@ -203,8 +203,8 @@ static bool captures(void)
     return atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) > 0;
 }
 
-/* Asks whether the stream has done what it had to do when the event was recorded:
- * CUDA_ERROR_NOT_READY if not, another error if that cannot be known. */
+/* Asks whether the stream has done all work before the event: CUDA_ERROR_NOT_READY if not, another
+ * error if that cannot be known. Records the event at the first call. */
 static CUresult ask_event(struct use *use, bool wait)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -221,8 +221,8 @@ static CUresult ask_event(struct use *use, bool wait)
                 : SPW_DRIVER_CALL(driver, use->device, cuEventQuery, use->event);
 }
 
-/* Removes the streams that are done. A stream that is gone may still have work, for which the pool
- * waits then. True when none is left. */
+/* Removes the streams that are done. True when none is left. A stream that is gone may still have
+ * work; the pool then waits for all work. */
 static bool settle_one(struct record *record, bool wait)
 {
     struct use **place = &record->uses;
@@ -245,7 +245,7 @@ static bool settle_one(struct record *record, bool wait)
     return record->uses == NULL;
 }
 
-/* Takes all that is held out of the list. */
+/* Takes all records out of the list of held ones. */
 static struct record *take_held(void)
 {
     struct record *first;
@@ -297,7 +297,7 @@ bool spw_torch_tensors_settle(bool wait)
     }
     atomic_fetch_sub(&tensors.settling, 1);
     while (wait && atomic_load(&tensors.settling) > 0 && spw_backoff_pause(&backoff)) {
-        any = true; /* another thread gives back what it took */
+        any = true; /* another thread gives memory back */
     }
     return any;
 }

@@ -1,9 +1,9 @@
-/* The tensors that the pool serves: their memory, by address, from the allocation until nothing
- * uses it any more.
+/* The tensors that the pool serves, by address, from the allocation until no stream uses their
+ * memory.
  *
  * A tensor that was used on other streams than its own (record_stream) is held when it is freed:
- * its memory goes back to the pool when the work that those streams had by then is done. Events
- * tell when, as in PyTorch's native allocator; while a capture is open none is recorded.
+ * its memory goes back to the pool when those streams have done their earlier work, which events
+ * show, as in PyTorch's native allocator. No event is recorded while a capture is open.
  *
  * Locking: spw_locks.tensors, inside. */
 #pragma once
@@ -25,18 +25,18 @@ struct spw_torch_tensor {
 /* Enters a tensor. False without memory. */
 bool spw_torch_tensors_add(const struct spw_torch_tensor *tensor);
 
-/* Takes out the tensor at an address, and copies it; false when there is none. Its memory is given
- * back or held. */
+/* Takes out the tensor at an address, copies it, and gives its memory back or holds it. False when
+ * there is none. */
 bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tensor);
 
 /* True if a tensor begins at the address; copies it. */
 bool spw_torch_tensors_find(uint64_t address, struct spw_torch_tensor *ret_tensor);
 
-/* The tensor is used on a stream. False if there is none at the address. */
+/* Notes that the tensor is used on a stream. False if there is none at the address. */
 bool spw_torch_tensors_use(uint64_t address, CUstream stream);
 
 /* Gives back the memory of tensors whose streams are done; cheap when none is held. With `wait`,
- * waits for them, unless a capture is open. True if any was given back. */
+ * waits for them. Does nothing while a capture is open. True if any was given back. */
 bool spw_torch_tensors_settle(bool wait);
 
 /* Calls `visit` for each tensor, under the lock. */

@@ -7,13 +7,13 @@
 
 #include <stdio.h>
 
-/* PyTorch caches nothing at all where this variable is set. */
+/* PyTorch caches nothing if this variable is set. */
 static bool is_uncached(void)
 {
     return spw_option_environment("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL;
 }
 
-/* True for a mode in which the pool may serve tensors. */
+/* True if the mode lets the pool serve tensors. */
 static bool is_wanted(void)
 {
     int mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
@@ -21,7 +21,7 @@ static bool is_wanted(void)
     return !spw_track_off() && (mode == SPW_MODE_AUTO || mode == SPW_MODE_TENSOR);
 }
 
-/* True for the mode in which it serves the segments of PyTorch's cache. */
+/* True if the mode lets the pool serve only the segments of PyTorch's cache. */
 static bool in_segments(void)
 {
     return !spw_track_off() &&
@@ -35,8 +35,7 @@ static void put_in_place(const struct spw_torch_library *library, bool tensors)
     spw_torch_place_put(&spw_torch);
 }
 
-/* Why the pool serves segments only, though the mode asks for tensors; NULL: it can serve tensors.
- */
+/* The reason why the pool cannot serve tensors; NULL: it can. */
 static const char *obstacle(const struct spw_torch_library *library, enum spw_torch_found found)
 {
     if (is_uncached()) {

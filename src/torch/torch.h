@@ -1,10 +1,9 @@
 /* PyTorch's native allocator, with the pool inside.
  *
- * PyTorch calls its allocator through a table of virtual functions. Here the allocator object gets
- * another table: a copy of its own in which some functions are ours. Plain requests are answered by
- * the pool, tensor by tensor; all that is special stays the native allocator's: private pools,
- * captures, history, observers, refusals. Since the object itself stays, so do its type, its
- * address and all functions that are not ours.
+ * PyTorch calls its allocator through a table of virtual functions. Spillway gives the allocator
+ * object a copy of this table with some functions replaced. The pool answers plain requests, tensor
+ * by tensor. The native allocator still answers special ones: private pools, captures, history,
+ * observers, refusals. The object keeps its type, its address and all other functions.
  *
  * No folder below this one knows PyTorch. */
 #pragma once

@@ -53,7 +53,7 @@ static bool is_error(const struct string *string, const void *end)
            string->text[string->length] == '\0';
 }
 
-/* Writes the text with other figures; false when it is not as expected. */
+/* Writes the text with the figures of both parts. False when the text is not as expected. */
 static bool reword(const char *text, char *ret_text, size_t capacity)
 {
     static const char before[] = "Of the allocated memory ",
@@ -96,7 +96,7 @@ static void replace(struct string *string, const char *text)
     string->capacity = length;
 }
 
-/* Looks for the texts in a thrown object. They are longer than what a string holds in itself. */
+/* Looks for the texts in a thrown object. They do not fit inside a string (15 characters). */
 static __attribute__((noinline)) void correct(char *object)
 {
     const char *end = object + ERROR_BYTES;
@@ -111,8 +111,8 @@ static __attribute__((noinline)) void correct(char *object)
     }
 }
 
-/* The personality of the functions through which errors pass: called when an exception unwinds
- * them, it looks at the exception, and lets it go on. */
+/* The personality of the functions that errors pass through. It is called when an exception unwinds
+ * them, corrects the exception, and lets it go on. */
 static _Unwind_Reason_Code look(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
                                 struct _Unwind_Exception *exception,
                                 struct _Unwind_Context *context)
