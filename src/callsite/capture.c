@@ -42,7 +42,7 @@ struct thread {
 };
 
 static struct {
-    bool native, python; /* what is captured */
+    bool native, python; /* the kinds of frames to capture */
     pthread_key_t key;   /* frees a thread's state at its end */
     struct spw_strings strings;
     struct spw_callsite_table sites;
@@ -91,8 +91,8 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
     return thread;
 }
 
-/* A thread's role is its name. When it changes, the sites of the stacks in the cache are those of
- * the old one. The caller holds the lock. */
+/* The number of the thread's name. After a change of the name the cache is cleared, as it has sites
+ * of the old name. The caller holds the lock. */
 static uint32_t role_of(struct thread *thread)
 {
     char name[SPW_THREAD_NAME];
@@ -121,7 +121,7 @@ static uint32_t tag_of_thread(void)
 
 /* ---- new stacks ---- */
 
-/* A call on its stack: the material of a guard. */
+/* A call and its place on the stack, for a guard. */
 struct place {
     const char *api;
     uintptr_t frame;
@@ -159,8 +159,7 @@ static void publish(void)
     spw_unlock(&spw_locks.sites);
 }
 
-/* Enters a stack in the table. What is asked only once for each site is asked here, without a lock.
- */
+/* Enters a stack in the table. Reads the classes of modules, once for each site, without a lock. */
 static uint32_t enter(struct thread *thread, const struct place *place)
 {
     struct spw_stack *stack = &thread->stack;
@@ -184,8 +183,8 @@ static uint32_t enter(struct thread *thread, const struct place *place)
     return site;
 }
 
-/* Walks a stack that is not in the cache. Returns its site; 0 where the thread has too little of
- * its stack left to walk it. */
+/* Walks a stack that is not in the cache. Returns its site; 0 when less than STACK_LEAST bytes of
+ * the thread's stack are left. */
 static __attribute__((noinline)) uint32_t see(struct thread *thread, const struct place *place)
 {
     SPW_UNCANCELLED;
@@ -237,7 +236,7 @@ static bool is_to_look(struct thread *thread)
     return due;
 }
 
-/* True every so many times, if the thread has another name than its sites. */
+/* True at every SPW_THREAD_NAME_EVERY'th call if the thread has another name than its sites. */
 static bool is_renamed(struct thread *thread)
 {
     return SPW_UNLIKELY(++thread->hits % SPW_THREAD_NAME_EVERY == 0) &&

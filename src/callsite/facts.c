@@ -55,7 +55,7 @@ static void describe_python(const struct spw_callsite *site, struct spw_callsite
     words->facts.python_count = site->python_count;
 }
 
-/* The autograd node is the innermost one, or else the innermost step between nodes. */
+/* The autograd node is the innermost node or, without nodes, the innermost step between them. */
 static void describe_native(const struct spw_callsite *site, struct spw_callsite_words *words)
 {
     struct spw_name *names = words->names;

@@ -35,5 +35,5 @@ void spw_callsite_describe(const struct spw_callsite *site, bool native,
 int spw_callsite_first_frame(const struct spw_callsite *site);
 
 /* Returns true for the function of CPython that runs Python code. Native frames outside of it are
- * not shown, because the Python frames say more. */
+ * not shown, because the Python frames are clearer. */
 bool spw_callsite_is_interpreter(const char *symbol);

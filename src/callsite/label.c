@@ -37,8 +37,8 @@ static const char *last_part(const char *path)
     return path == NULL ? "?" : spw_path_name(path);
 }
 
-/* True for code that a user types: a cell of IPython, the prompt, python -c. Its names begin with
- * '<', as those of code that a program makes. */
+/* True for code that a user types: a cell of IPython, the prompt, python -c. File names of
+ * generated code also begin with '<'. */
 static bool is_typed(const struct spw_python_frame *frame)
 {
     return strncmp(frame->file, "<ipython-input", strlen("<ipython-input")) == 0 ||
@@ -68,8 +68,8 @@ const struct spw_python_frame *spw_callsite_own_frame(const struct spw_callsite_
     return site->python_count > 0 ? &site->python[site->python_count - 1] : NULL;
 }
 
-/* The frame of a model's file: the innermost one of an installed package that is not PyTorch's own,
- * of a file named for a model where there is one. NULL: there is none. */
+/* The frame of a model's file: the innermost one in a file "modeling_*" or, without one, in an
+ * installed package other than PyTorch. NULL: there is none. */
 static const struct spw_python_frame *model_frame(const struct spw_callsite_facts *site)
 {
     const struct spw_python_frame *found = NULL;

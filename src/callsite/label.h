@@ -24,14 +24,14 @@ bool spw_callsite_operator(const struct spw_callsite_facts *site, char *ret_oper
                            size_t capacity);
 
 /* Writes the label, cut at `capacity`: the user's own line, the line of a model's file in a
- * library, the innermost line, the autograd node or else the operator, the class of the module,
- * the thread unless it is the main one, and the tag. Without Python frames, node and operator, a
- * native function is named. "?" when nothing is known. */
+ * library, the innermost line, the autograd node or, without one, the operator, the class of the
+ * module, the thread unless it is the main one, and the tag. Without Python frames, node and
+ * operator, a native function is named. "?" when nothing is known. */
 void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity);
 
-/* Writes what tells a site from another one with the same label, cut at `capacity`: the innermost
- * Python frame that differs, else the innermost native function, else the thread. False, and "",
- * when none of these differs. */
+/* Writes the difference between two sites with the same label, cut at `capacity`: the first that
+ * differs of the innermost Python frame, the innermost native function, and the thread. False, and
+ * "", when none of these differs. */
 bool spw_callsite_label_apart(const struct spw_callsite_facts *site,
                               const struct spw_callsite_facts *other, char *ret_text,
                               size_t capacity);

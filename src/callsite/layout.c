@@ -1,13 +1,13 @@
 #include "callsite/layout.h"
 
-/* Of 3.8 to 3.10, whose frames are objects. */
+/* For 3.8 to 3.10, whose frames are objects. */
 #define OBJECT_FRAMES(frame_at_, at_, lines_)                                                      \
     .thread_frame = 24, .frame_code = 32, .frame_previous = 24, .frame_at = (frame_at_),           \
     .frame_bytes = 112, .at = (at_), .code_filename = 104, .code_name = 112,                       \
     .code_first_line = 40, .code_table = 120, .lines = (lines_), .tuple_items = 24,                \
     .text_ascii = 48, .text_compact = 72
 
-/* Of 3.11 and later, whose frames are structs on a stack of their own. */
+/* For 3.11 and later, whose frames are structs on a stack of their own. */
 #define STRUCT_FRAMES                                                                              \
     .frame_at = 56, .frame_bytes = 80, .at = SPW_PYTHON_POINTER, .code_filename = 112,             \
     .code_name = 120, .code_table = 136, .lines = SPW_LINE_LOCATIONS

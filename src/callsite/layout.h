@@ -8,7 +8,7 @@
 
 #include "callsite/line.h"
 
-/* The form in which a frame stores its current instruction. */
+/* How a frame stores its current instruction. */
 enum spw_python_at {
     SPW_PYTHON_BYTES,   /* an int: bytes into the code */
     SPW_PYTHON_UNITS,   /* an int: units of two bytes */
@@ -19,7 +19,7 @@ struct spw_python_layout {
     int minor; /* of version 3 */
     /* from the thread state to the innermost frame; some versions have a struct in between */
     uint16_t thread_cframe; /* 0: none in between */
-    uint16_t thread_frame;  /* in the struct in between, or else in the thread state */
+    uint16_t thread_frame;  /* in the struct in between, if any, or in the thread state */
     uint16_t thread_native; /* the thread's TID; 0: not stored */
     /* frame */
     uint16_t frame_code;

@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-/* Lines are added without overflow whatever the table says. */
+/* Adds lines without overflow, for any table. */
 static int add(int line, int64_t delta)
 {
     int64_t sum = line + delta;
@@ -15,7 +15,7 @@ static uint32_t known(int line)
     return line > 0 ? (uint32_t)line : 0;
 }
 
-/* Pairs of a step in the code and a step in lines, which begins behind it. */
+/* The table has pairs: a step in the code, and the step to the line that begins behind it. */
 static uint32_t in_lnotab(const uint8_t *table, size_t length, int first, int code,
                           size_t *ret_used)
 {
@@ -35,7 +35,7 @@ static uint32_t in_lnotab(const uint8_t *table, size_t length, int first, int co
     return known(line);
 }
 
-/* Pairs of a run of code and the step to its line; -128 stands for code without a line. */
+/* The table has pairs: a run of code, and the step to its line; -128 is for code without a line. */
 static uint32_t in_linetable(const uint8_t *table, size_t length, int first, int code,
                              size_t *ret_used)
 {
@@ -65,7 +65,7 @@ struct reader {
     size_t at;
 };
 
-/* Six bits a byte, the lowest first; bit 6 says that more follow. */
+/* Six bits a byte, the lowest first. Bit 6: more bytes follow. */
 static uint32_t read_varint(struct reader *reader)
 {
     uint32_t value = 0;
@@ -97,7 +97,7 @@ static void skip(struct reader *reader, size_t bytes)
     reader->at += bytes < left ? bytes : left;
 }
 
-/* Reads what follows the first byte of an entry of `kind`; false when it has no line. */
+/* Reads the rest of an entry of `kind`, behind its first byte. False when it has no line. */
 static bool read_location(struct reader *reader, unsigned kind, int *line)
 {
     enum { SHORT_MOST = 9, ONE_LINE_FIRST = 10, ONE_LINE_LAST = 12, NO_COLUMNS = 13, LONG = 14 };

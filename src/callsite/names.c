@@ -68,7 +68,7 @@ void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_n
     static struct spw_symbol missing[SPW_CALLSITE_NATIVE]; /* with the lock held */
     size_t missed = 0;
 
-    /* Not with the lock. A program without the C++ library has no name that needs it. */
+    /* Called without the lock. A program without the C++ library has no C++ names. */
     (void)spw_demangle_find(/* load */ false);
     memset(ret_names, 0, count * sizeof(*ret_names));
     spw_lock(&spw_locks.names);

@@ -2,7 +2,7 @@
  * process.
  *
  * The table is bounded: when it is full, new addresses have no name. Locking: a mutex inside. The
- * dynamic loader, which is asked once for the C++ demangler, is called without it. */
+ * dynamic loader, which finds the C++ demangler, is called without it. */
 #pragma once
 
 #include <stddef.h>

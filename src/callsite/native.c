@@ -19,8 +19,8 @@
 #define NAME_OF(name) TEXT_OF(name)
 #define LIBRARY       "libunwind.so.8"
 
-/* Frames of this object at the inner end of a stack; how long a thread waits for another one that
- * opens the library. */
+/* OWN_MOST: frames of this object at the inner end of a stack. WAIT_NS: how long a thread waits for
+ * another one that opens the library. */
 enum { OWN_MOST = 16, WAIT_NS = 20000000 };
 
 #if defined(__x86_64__)
@@ -113,8 +113,8 @@ static bool look_up(struct unwinder *found)
     return found->backtrace != NULL;
 }
 
-/* Lets libunwind set itself up before several threads may call it: each of them reads, without its
- * lock, what the first call writes (libunwind 1.6: unwi_full_mask). */
+/* Calls libunwind once before several threads may call it. Later calls read, without libunwind's
+ * lock, data that the first call writes (libunwind 1.6: unwi_full_mask). */
 static void set_up(void)
 {
     void *here[1];
@@ -124,7 +124,7 @@ static void set_up(void)
     spw_loader_leave();
 }
 
-/* Waits until another thread has opened it, for a short time. */
+/* Waits until another thread has opened the library, at most WAIT_NS. */
 static void await_open(void)
 {
     struct spw_backoff backoff = {.limit_ns = WAIT_NS};
@@ -280,7 +280,7 @@ static bool step_to_bottom(unw_cursor_t *cursor, uintptr_t frame, struct step *r
     return false;
 }
 
-/* Where libunwind keeps its place: too large for a stack. */
+/* The state of libunwind, which is larger than a function's stack may be. */
 struct unwinding {
     unw_context_t context;
     unw_cursor_t cursor;

@@ -11,13 +11,12 @@
 
 #include "callsite/stack_cache.h"
 
-/* Opens libunwind, once. If it is missing, one line says so and all native stacks are empty. Must
- * not be called with a lock held, because it calls the dynamic loader. */
+/* Opens libunwind, once. If it is missing, logs one line, and all native stacks are empty. Must not
+ * be called with a lock held, because it calls the dynamic loader. */
 void spw_callsite_native_open(void);
 
 /* Writes the return addresses of the calling thread, innermost first, without this object's own
- * frames at the inner end. Returns their number, at most `most`; *ret_cut says that there were
- * more. */
+ * frames at the inner end. Returns their number, at most `most`; *ret_cut: there were more. */
 int spw_callsite_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut);
 
 /* Adds to `guard` the words that identify the stack outside of `frame`, the frame address of a

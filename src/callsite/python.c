@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The interpreter of this process. `state` says what is known of it; the thread that made it BUSY
- * writes the other members. */
+/* The interpreter of this process. The thread that made `state` BUSY writes the other members. */
 static struct {
     _Atomic int state;
     struct spw_python python;
@@ -113,7 +112,7 @@ static void check(uintptr_t thread)
     switch_off(get_version(), wrong);
 }
 
-/* Waits for another thread's look or check. After one wait that was too long, nobody does again. */
+/* Waits for another thread's look or check. After one time-out no thread waits again. */
 static __attribute__((noinline)) int await_state(void)
 {
     static _Atomic bool given_up;

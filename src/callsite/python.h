@@ -1,8 +1,8 @@
 /* The Python interpreter of this process, if there is one that can be read.
  *
  * The interpreter is looked up by the names it exports, and checked on its first stack that has
- * frames (python_check.h). If it cannot be read, Python stacks are switched off for good and one
- * line says so. Any thread. No lock; a thread that comes while another one looks or checks waits
+ * frames (python_check.h). If it cannot be read, Python stacks are switched off for good, and one
+ * line is logged. Any thread. No lock; a thread that comes while another one looks or checks waits
  * for it, for at most 20 ms in all. */
 #pragma once
 
@@ -12,8 +12,8 @@
 #include "callsite/python_walk.h"
 
 /* The thread state of the calling thread, and its interpreter in *ret_python. 0 when the thread
- * runs no Python, or none that can be read. An interpreter is only looked for with `look` set,
- * which calls the dynamic loader. */
+ * runs no Python, or none that can be read. Only with `look` set it looks for an interpreter, which
+ * calls the dynamic loader. */
 uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_python);
 
 /* In the child of a fork: looks again if the fork came in the middle of a look. */

@@ -79,8 +79,7 @@ static const char *check_type(const struct spw_python *python)
 
 /* ---- a stack ---- */
 
-/* Names may be of any length and hold any character, so they are known by their end: where the
- * layout has it, there is a zero. */
+/* Names may have any length and characters. By the layout, a zero must stand at a name's end. */
 static bool check_text(const struct spw_python *python, uintptr_t text)
 {
     unsigned state, size;

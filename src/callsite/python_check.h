@@ -6,8 +6,7 @@
 
 #include "callsite/python_walk.h"
 
-/* Compares the calling thread's stack with the layout. Returns NULL when everything fits, else a
- * static string that says what does not. *ret_frames is the number of frames of functions seen:
- * with 0 nothing is proved yet. */
+/* Compares the calling thread's stack with the layout. Returns NULL when they agree, or a static
+ * string with the difference. *ret_frames is the number of functions' frames; 0 proves nothing. */
 const char *spw_callsite_python_check(const struct spw_python *python, uintptr_t thread,
                                       int *ret_frames);

@@ -52,7 +52,7 @@ static bool is_named_module(uintptr_t type)
     return name_of(type, name) && strcmp(name, "Module") == 0;
 }
 
-/* Returns true for a class called Module, and for those that inherit from one. */
+/* True for a class called Module, and for a class that inherits from one. */
 static bool is_module(const struct spw_python *python, uintptr_t type)
 {
     static _Atomic uintptr_t found; /* the last class called Module */
@@ -81,7 +81,7 @@ static bool is_module(const struct spw_python *python, uintptr_t type)
 
 /* ---- frames ---- */
 
-/* The functions that a module's call passes, all of which get the module as `self`. */
+/* True for the functions that a module's call goes through. They all get the module as `self`. */
 static bool is_call(const struct spw_python *python, uintptr_t code)
 {
     static const char *const names[] = {"forward", "_call_impl", "_wrapped_call_impl"};
@@ -115,8 +115,8 @@ static bool peek_argument(const struct spw_python_layout *layout, uintptr_t fram
     return true;
 }
 
-/* The module that a frame has as its first argument, which is in a cell where inner functions share
- * it. Returns false when there is none, or it is `last`; `ret_name` is that of its class. */
+/* The module in the first argument of a frame, which is in a cell if inner functions share it.
+ * False when there is none, or when it is `last`. `ret_name` is the name of its class. */
 static bool module_of(const struct spw_python *python, uintptr_t frame, uintptr_t last,
                       uintptr_t *ret_module, char ret_name[NAME_MOST])
 {

@@ -1,10 +1,10 @@
 /* The classes of the modules (torch.nn.Module) that a Python stack is in, read from the first
  * argument, `self`, of the frames of a module's call.
  *
- * All that is read here, other threads may change meanwhile, and a frame may have given up its
- * `self`: so every pointer is followed with a read that cannot fault, and what does not look like
- * an instance of a module is left out. That takes some microseconds: done once for each new site.
- * Locking: none. No function of the interpreter is called. */
+ * Other threads may change the objects during the read, and a frame may have released its `self`.
+ * So every pointer is followed with a read that cannot fault, and an object that does not look like
+ * a module is left out. This takes some microseconds, once for each new site. Locking: none. No
+ * function of the interpreter is called. */
 #pragma once
 
 #include <stddef.h>
@@ -14,8 +14,8 @@
 enum { SPW_PYTHON_MODULES = 512 }; /* enough for every path of classes, which is cut to fit */
 
 /* Writes the classes as a path, the outermost module first: "GPT/Block/Attention". A module that
- * several frames belong to is named once. A path that is too long loses its outermost classes.
- * Returns its length, without the zero byte; 0: there is no module, or the layout does not tell
- * where frames keep their arguments. `ret_path` has SPW_PYTHON_MODULES bytes. */
+ * several frames belong to is named once. A path that does not fit loses its outermost classes.
+ * Returns its length, without the zero byte; 0: there is no module, or the layout has no offset of
+ * the arguments. `ret_path` has SPW_PYTHON_MODULES bytes. */
 size_t spw_callsite_python_modules(const struct spw_python *python,
                                    const struct spw_python_stack *stack, char *ret_path);

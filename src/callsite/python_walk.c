@@ -26,9 +26,7 @@ static uint64_t word_at(uintptr_t address)
     return *(const uint64_t *)address;
 }
 
-/* The pointer at `address`, which may be followed; 0 when the interpreter is ending, and it may
- * not.
- */
+/* The pointer at `address`; 0 when the interpreter is ending, so that it must not be followed. */
 static uintptr_t follow(const struct spw_python *python, uintptr_t address)
 {
     uintptr_t pointer = pointer_at(address);
@@ -107,7 +105,7 @@ uint64_t spw_callsite_python_key(const struct spw_python *python, uintptr_t thre
     const struct spw_python_layout *layout = python->layout;
     uintptr_t frame = first_frame(python, thread);
 
-    /* The guard words lie in the thread state: a stack of one that is gone must not be found. */
+    /* The guard words are in the thread state: an ended thread's stack must not be found. */
     hash = spw_hash_mix(hash, thread);
     for (int i = 0; i < KEY_FRAMES && frame != 0; i++) {
         hash = spw_hash_mix(hash, frame + word_at(frame + layout->frame_at));
@@ -266,7 +264,7 @@ static void guard_table(const struct spw_python *python, const struct spw_python
 
     (void)line_of(python, frame->code, frame->at, &used);
     if (table == 0 || used == 0) {
-        return; /* no line was told */
+        return; /* no line was found */
     }
     spw_callsite_guard_add(guard, table + SPW_PYTHON_SIZE, word_at(table + SPW_PYTHON_SIZE));
     copy = spw_callsite_strings_intern(strings, (const void *)data, used);

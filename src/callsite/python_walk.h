@@ -2,13 +2,13 @@
  *
  * The GIL is not taken and no function of the interpreter is called. A thread reads only its own
  * frames and never does so in a signal handler: while the thread is inside our call, its frames
- * cannot change, and they hold references to their code objects. Pointers are followed as they
- * stand; python_check.h finds out beforehand whether that is safe.
+ * cannot change, and they hold references to their code objects. Pointers are followed unchecked;
+ * python_check.h has verified that this is safe.
  *
  * A thread without the GIL is not waited for when the interpreter ends: its state, frames and code
  * may be freed while it reads them. Before anything is freed the interpreter counts as not
  * initialized (pylifecycle.c: Py_FinalizeEx), so each pointer that was read is followed only if it
- * still is. What is left is memory that is unmapped between this question and the next access.
+ * still is. The memory may still be unmapped between this check and the next access.
  *
  * Locking: none. Functions that intern strings need the caller to serialise them. */
 #pragma once
@@ -58,18 +58,17 @@ void spw_callsite_python_walk(const struct spw_python *python, uintptr_t thread,
 int spw_callsite_python_lines(const struct spw_python *python, const struct spw_python_stack *stack,
                               struct spw_strings *strings, struct spw_callsite_line *ret_lines);
 
-/* Adds the words and bytes to `proof` that identify the stack. Interns strings. */
+/* Adds the words and bytes that identify the stack to `guard`. Interns strings. */
 void spw_callsite_python_guard(const struct spw_python *python, uintptr_t thread,
                                const struct spw_python_stack *stack, struct spw_strings *strings,
                                struct spw_callsite_guard *guard);
 
-/* The address of the characters of the text object at `text`, of which `state` is the word
- * SPW_PYTHON_TEXT_STATE, and the bytes of each; 0 when it is stored in a form that is not known. */
+/* The address of the characters of the text object at `text`, whose word SPW_PYTHON_TEXT_STATE is
+ * `state`, and the bytes of each character; 0 when the text's form is not known. */
 uintptr_t spw_callsite_python_characters(const struct spw_python_layout *layout, uintptr_t text,
                                          unsigned state, unsigned *ret_size);
 
 /* Writes a Python text object as UTF-8, cut at `capacity`, without a zero byte at the end; U+FFFD
- * stands for zeros and halves of surrogate pairs. Returns the bytes written; 0 when the object is
- * stored in a form that is not known. */
+ * stands for zeros and halves of surrogate pairs. Returns the bytes written; 0: unknown form. */
 size_t spw_callsite_python_text(const struct spw_python_layout *layout, uintptr_t text,
                                 char *ret_utf8, size_t capacity);

@@ -36,8 +36,8 @@ struct report {
 
 /* ---- choosing ---- */
 
-/* The weight of a site: the bytes that it held at the device's peak or holds now. Sites that held
- * nothing then come after all others, by their own peak. */
+/* The weight of a site: the bytes that it held at the device's peak or, if more, holds now. Sites
+ * with neither come after all others, by their own peak. */
 static uint64_t weight_of(const struct spw_charges *charges, uint32_t site)
 {
     const struct spw_charge *charge = &charges->sites[site];
@@ -155,7 +155,7 @@ static void put_frame(struct spw_writer *writer, uint64_t address, const char *n
 }
 
 /* Writes the native frames, up to the interpreter if there are Python frames, and the autograd
- * node: the innermost one of all frames, or else the innermost step between nodes. */
+ * node: the innermost one of all frames or, without one, the innermost step between nodes. */
 static void put_native(struct spw_writer *writer, const struct report *report,
                        const struct spw_callsite *site)
 {

@@ -14,8 +14,8 @@ static bool is_equal(const char *one, const char *other)
     return one != NULL && other != NULL && strcmp(one, other) == 0;
 }
 
-/* A native function as patterns match it: without its parameters. False for names that are more
- * than a name. */
+/* The name of a native function without its parameters, as patterns match it. False for a name with
+ * a return type or template arguments. */
 static bool take_symbol(const char *readable, char ret_symbol[SPW_CALLSITE_NAME])
 {
     size_t length = readable == NULL ? 0 : strcspn(readable, "(");
@@ -82,7 +82,7 @@ bool spw_callsite_condition_holds(const struct spw_callsite_condition *condition
     return condition->node[0] != '\0' && is_equal(facts->node, condition->node);
 }
 
-/* A name as a pattern that matches nothing else. */
+/* Writes a key with a pattern that matches only this name. */
 static void put_pattern(struct spw_writer *writer, const char *key, const char *name)
 {
     char pattern[2 * SPW_CALLSITE_NAME];
@@ -190,7 +190,7 @@ int spw_callsite_group_cost(const struct spw_callsite_group *group)
     return !stays ? 2 : group->optimizer ? 0 : 1;
 }
 
-/* True if the first is the better proposal of two that both hold enough. */
+/* True if `one` is the better proposal. Both hold enough. */
 static bool is_better(const struct spw_callsite_group *one, const struct spw_callsite_group *other)
 {
     int first = spw_callsite_group_cost(one), second = spw_callsite_group_cost(other);

@@ -1,6 +1,6 @@
-/* Rules of a policy that place the memory of call sites on the host, and which of them to propose.
+/* Policy rules that place the memory of call sites on the host, and the choice of one to propose.
  *
- * For use inside somebody else's process. No locking, no allocation. */
+ * For use inside the program's process. No locking, no allocation. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,9 +10,9 @@
 
 enum { SPW_CALLSITE_RULE = 768, SPW_CALLSITE_NAME = 256 };
 
-/* The condition of a rule on a call site: a frame of Python, else the node of the backward pass,
- * else a native function. What is not part of it is NULL or "". Texts are borrowed from the facts,
- * except where they are arrays. */
+/* The condition of a rule on a call site: the first that the site has of a Python frame, the node
+ * of the backward pass, and a native function. Unused members are NULL or "". Texts are borrowed
+ * from the facts, except arrays. */
 struct spw_callsite_condition {
     struct spw_python_frame python;
     const char *library;
@@ -20,8 +20,8 @@ struct spw_callsite_condition {
     char node[SPW_CALLSITE_NAME];
 };
 
-/* Finds the condition that identifies a site best. Of several Python frames it names that of the
- * user's own code, or with `inner` the innermost one, which fewer sites have. False when there is
+/* Finds the condition that identifies a site best. Of several Python frames it takes the one of the
+ * user's own code or, with `inner`, the innermost one, which fewer sites have. False when there is
  * none. */
 bool spw_callsite_condition_of(const struct spw_callsite_facts *facts, bool inner,
                                struct spw_callsite_condition *ret_condition);
@@ -30,13 +30,13 @@ bool spw_callsite_condition_of(const struct spw_callsite_facts *facts, bool inne
 bool spw_callsite_condition_holds(const struct spw_callsite_condition *condition,
                                   const struct spw_callsite_facts *facts);
 
-/* True if the two conditions of a site differ. */
+/* True if a site's conditions with and without `inner` differ. */
 bool spw_callsite_has_inner(const struct spw_callsite_facts *facts);
 
 /* Equal for equal conditions. */
 uint64_t spw_callsite_condition_hash(const struct spw_callsite_condition *condition);
 
-/* Writes the rule as JSON; "" when it is too long. */
+/* Writes the rule as JSON; "" when it does not fit. */
 void spw_callsite_condition_put(const struct spw_callsite_condition *condition,
                                 char ret_rule[SPW_CALLSITE_RULE]);
 
@@ -46,7 +46,7 @@ bool spw_callsite_is_optimizer(const struct spw_callsite_facts *facts);
 /* The call sites that one rule matches. */
 struct spw_callsite_group {
     uint64_t hash;  /* of the condition */
-    uint64_t bytes; /* they hold */
+    uint64_t bytes; /* that they hold */
     uint64_t allocs, frees;
     bool optimizer;
     bool inner; /* of the condition */
@@ -58,11 +58,12 @@ struct spw_callsite_group {
 int spw_callsite_group_add(struct spw_callsite_group *groups, int count,
                            const struct spw_callsite_group *site);
 
-/* How dear it is to have a group on the host, from how often its memory is used: 0 for the state of
- * an optimizer, 1 for what stays, such as weights, 2 for what comes and goes with a step. */
+/* The cost of having a group on the host, by how often its memory is used: 0 for the state of an
+ * optimizer, 1 for memory that stays, such as weights, 2 for memory that is freed within a step. */
 int spw_callsite_group_cost(const struct spw_callsite_group *group);
 
-/* The index of the group to propose: the smallest that holds `missing_bytes` among the cheapest
- * that do; the largest when none does, or 0 are missing. -1: there are no groups. */
+/* The index of the group to propose. Among the groups that hold `missing_bytes` it is the smallest
+ * of the cheapest ones. If there is none, or `missing_bytes` is 0, it is the largest group. -1:
+ * there are no groups. */
 int spw_callsite_group_choose(const struct spw_callsite_group *groups, int count,
                               uint64_t missing_bytes);

@@ -3,12 +3,12 @@
 #include <string.h>
 
 enum { UNIT = 8, SITES_AT_ONCE = 512, BYTES_AT_ONCE = 256 << 10, MODULES_AT_ONCE = 64 };
-enum { TEXT_MOST = 4096 }; /* bytes of a text that is read; none that is written is as long */
+enum { TEXT_MOST = 4096 }; /* most bytes of a text that is read; written texts are shorter */
 
-/* The writer's side: how far the share is filled, and how far it can be. One for the process. */
+/* The writer's state: how much of the share is filled, and how much is backed. */
 static struct {
     spw_callsite_shm_back *back;
-    bool full; /* memory could not be had: nothing more is published, for good */
+    bool full; /* there was no memory: nothing more is published, for good */
     uint32_t backed_sites, backed_modules;
     size_t backed_texts, backed_bytes;
     uint32_t published_modules;
@@ -25,7 +25,7 @@ static bool back(const void *from, size_t bytes)
 
 /* ---- writing ---- */
 
-/* Charges of the sites up to `most` can be written from now on. */
+/* Makes the charges of the sites up to `most` writable. */
 static bool back_sites(struct spw_callsite_shm *share, uint32_t most)
 {
     uint32_t first = writer.backed_sites;
@@ -145,9 +145,9 @@ static bool is_text(const struct spw_callsite_shm *share, uint32_t number)
            strnlen(share->texts + number, TEXT_MOST + 1) <= TEXT_MOST;
 }
 
-/* Makes a site this process's, and moves *end, which is behind the previous site, behind this one;
- * false when it is none. Sites are in the order of their numbers: two that share bytes would be
- * changed by one another after they were checked. */
+/* Adapts a site to this process, and moves *end from behind the previous site to behind this one.
+ * False when the site is not valid. Sites must be in the order of their numbers: if two shared
+ * bytes, the second would change the first after its check. */
 static bool adopt(struct spw_callsite_shm *share, uint32_t number,
                   uint64_t (*move)(uint64_t address, void *context), void *context, size_t *end)
 {

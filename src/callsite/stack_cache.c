@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The guard words are on this thread's stack, where a frame of now may have its red zone. */
+/* The guard words are on this thread's stack, where a present frame may have its red zone. */
 __attribute__((no_sanitize("address"))) bool
 spw_callsite_guard_holds(const struct spw_callsite_guard *guard)
 {

@@ -3,8 +3,8 @@
  * A guard lists words of memory and the values they must have for the stack to be the same: the
  * return address and the saved frame pointer of each native frame, and for Python the links between
  * frames and the fields that identify their code objects. The words are in the order of the walk:
- * when all words before one have held, that one is known to be still there. Strings that an address
- * does not identify are compared byte by byte.
+ * if all words before a word are equal, the memory of that word is still valid. Strings that an
+ * address does not identify are compared byte by byte.
  *
  * Locking: none; a cache belongs to one thread. Memory comes from mmap, once per thread. */
 #pragma once

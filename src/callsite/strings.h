@@ -23,8 +23,8 @@ struct spw_strings {
 bool spw_callsite_strings_init(struct spw_strings *strings, uint32_t bytes, uint32_t slots);
 void spw_callsite_strings_fini(struct spw_strings *strings);
 
-/* Returns the number of `length` bytes, which may be any bytes. 0 is the empty text, and a new text
- * for which there is no room. */
+/* Returns the number of a text of `length` bytes, which may have any values. 0 for the empty text,
+ * and for a new text when there is no room. */
 uint32_t spw_callsite_strings_intern(struct spw_strings *strings, const void *text, size_t length);
 
 /* The text of a number, terminated with a zero byte. */

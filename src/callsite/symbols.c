@@ -14,7 +14,7 @@ size_t spw_callsite_symbols_sort(struct spw_symbol *symbols, size_t count)
 {
     size_t kept = 0;
 
-    /* By shrinking gaps: in place, and never slow. */
+    /* Shell sort: in place, and never slow. */
     for (size_t gap = count / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
         for (size_t i = gap; i < count; i++) {
             struct spw_symbol moved = symbols[i];
@@ -99,7 +99,7 @@ static bool find_tables(const struct spw_module *module, struct tables *ret_tabl
     return ret_tables->symbols != 0 && ret_tables->texts != 0;
 }
 
-/* The number behind the last symbol of a GNU hash table: the end of the chain that begins last. */
+/* The number of symbols by a GNU hash table: the last chain ends with the last symbol. */
 static size_t count_by_gnu_hash(uintptr_t hash)
 {
     enum { PART = 1024, CHAIN_MOST = 1 << 16 };
@@ -178,7 +178,7 @@ static void name_module(const struct spw_module *module, struct spw_symbol *symb
         return;
     }
     total = count_of(&tables);
-    total = total < SYMBOLS_MOST ? total : 0; /* more is no table, but damage */
+    total = total < SYMBOLS_MOST ? total : 0; /* a larger table is damaged */
     for (size_t i = 0; i < total; i += PART) {
         size_t length = total - i < PART ? total - i : PART;
 
@@ -213,7 +213,7 @@ void spw_callsite_symbol_text(const struct spw_symbol *symbol, char *ret_text, s
     enum { PART = 32 };
     size_t used = 0;
 
-    /* In parts, for the end of the table may be the end of what can be read. */
+    /* In parts, since the memory behind the table may not be readable. */
     while (symbol->name != 0 && used + PART < capacity) {
         size_t length = PART - (symbol->name + used) % PART;
 

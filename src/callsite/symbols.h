@@ -1,8 +1,8 @@
 /* Names of functions by address, from the symbols that loaded objects export.
  *
  * Many addresses are looked up together, in one pass over each object's symbols, so that no index
- * is kept. Reads of the objects' memory cannot fault, since objects may be unloaded meanwhile. No
- * allocation, no lock, no call of the dynamic loader. */
+ * is kept. Reads of the objects' memory cannot fault, since an object may be unloaded at any time.
+ * No allocation, no lock, no call of the dynamic loader. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 struct spw_symbol {
     uintptr_t address;               /* inside the function */
     const struct spw_module *module; /* NULL: in none */
-    uintptr_t name;                  /* where the name is; 0: not known */
+    uintptr_t name;                  /* address of the name; 0: not known */
 };
 
 /* Sorts symbols by address, so that spw_callsite_symbols_find finds them, and drops doubles;

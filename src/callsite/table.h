@@ -1,10 +1,9 @@
 /* The table of call sites: every stack that asked for memory, stored once, with a small number.
  *
  * Two stacks are the same site if all their entries are equal; hashes only speed up the search. The
- * classes of modules are no entries: they are those of the site's first stack.
- * Bounded: when the table is full, new stacks become site 0, "not known". Sites never move and are
- * never removed. Locking: the caller serialises interning; the other functions take no lock and may
- * run at the same time. */
+ * classes of modules do not count: a site has those of its first stack. Bounded: when the table is
+ * full, new stacks become site 0, "not known". Sites never move and are never removed. Locking: the
+ * caller serialises interning; the other functions take no lock and may run at the same time. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-/* The tag of a thread: a word of the program's, which the call sites of all memory have that the
- * thread asks for. PyTorch's backward threads are threads of their own.
+/* The tag of a thread: a word that the program gives the thread. The call sites of all memory that
+ * the thread asks for have this tag. PyTorch's backward threads have their own tags.
  *
  * Locking: none; a tag belongs to one thread. */
 #pragma once
@@ -15,10 +15,10 @@ struct spw_callsite_tag {
     char name[SPW_CALLSITE_TAG];
 };
 
-/* Of the calling thread; empty at its begin. */
+/* The calling thread's tag; empty at its start. */
 extern _Thread_local struct spw_callsite_tag spw_callsite_this_tag
     __attribute__((tls_model("initial-exec")));
 
 /* Gives the calling thread a tag, which replaces an earlier one; NULL and "" end it. False, with
- * nothing changed, when the name is too long or not UTF-8, or has a control character. */
+ * nothing changed, when the name does not fit, is not UTF-8, or has a control character. */
 bool spw_callsite_tag_set(const char *name);

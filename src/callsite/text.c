@@ -52,8 +52,8 @@ static void put_escaped(struct printer *printer, const char *bytes, size_t lengt
     }
 }
 
-/* A name. Escaped are bytes that would end it, control characters, and bytes that are not UTF-8;
- * `also` are more bytes to escape than the semicolon. */
+/* Prints a name. Escapes bytes that would end it (the semicolon and those in `also`), control
+ * characters, and bytes that are not UTF-8. */
 static void put_name(struct printer *printer, const char *name, const char *also)
 {
     size_t length = 0;
@@ -96,7 +96,7 @@ static void put_number(struct printer *printer, const char *key, uint64_t number
     put_text(printer, text);
 }
 
-/* Exact: a unit only where nothing is rounded. */
+/* Prints a size exactly: with a unit only if nothing is rounded. */
 static void put_size(struct printer *printer, uint64_t bytes)
 {
     static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
@@ -212,7 +212,7 @@ static int hex_digit(char digit)
     return isxdigit((unsigned char)digit) ? tolower((unsigned char)digit) - 'a' + 10 : -1;
 }
 
-/* The byte at the reader's place, with its escape taken off; 0 when it is none. */
+/* The byte at the reader's place, without its escape; 0 for a backslash at the end. */
 static char next_byte(struct reader *reader)
 {
     if (*reader->at != '\\') {

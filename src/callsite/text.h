@@ -38,7 +38,7 @@ struct spw_callsite_facts {
     const struct spw_native_frame *native; /* innermost first, likewise */
     size_t native_count;
     const char *thread;  /* the thread's name, pt_autograd_0; NULL: not known */
-    const char *tag;     /* that the program gave the thread, kv-cache; NULL: none */
+    const char *tag;     /* from the program, kv-cache; NULL: none */
     const char *node;    /* the autograd node that runs, AddmmBackward0; NULL: none */
     const char *process; /* the program's file name, or that of the script it runs; NULL: unknown */
     int64_t rank;        /* of a distributed job; -1: none */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sites that are looked at for a rule. */
+/* Most sites that the search for a rule looks at. */
 enum { LOOKED_AT = 200 };
 
 static const char unknown[] = "not known";
@@ -20,7 +20,7 @@ struct heap {
     uint64_t bytes[LOOKED_AT];
 };
 
-/* What is looked at, and the rule that is thought of: too much for a stack. */
+/* The state of the search for a rule, which is larger than a function's stack may be. */
 struct proposal {
     struct heap heap;
     struct spw_callsite_group groups[2 * LOOKED_AT];
@@ -65,7 +65,7 @@ static void choose_all(const struct spw_charges *charges, struct heap *heap,
     }
 }
 
-/* Puts a site into words; those of native functions only where they are needed. False for 0. */
+/* Describes a site; its native frames only if it has no Python frames. False for 0. */
 static bool describe(uint32_t number, struct spw_callsite_words *ret_words)
 {
     const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);

@@ -1,7 +1,7 @@
-/* The sites that hold most memory of a device right now, and a policy rule that would move the most
- * of it: the material of an out-of-memory report.
+/* The sites that hold most memory of a device now, and a policy rule that would place some of it on
+ * the host, for an out-of-memory report.
  *
- * For use inside somebody else's process. Locking: names are looked up (facts.h), so no lock may be
+ * For use inside the program's process. Locking: names are looked up (facts.h), so no lock may be
  * held. Figures are read while others may change them. */
 #pragma once
 
@@ -26,13 +26,13 @@ struct spw_callsite_holding {
     uint64_t bytes; /* of all of them */
     int count;
     struct spw_callsite_holder holders[SPW_CALLSITE_HOLDERS]; /* the largest first */
-    char rule[SPW_CALLSITE_RULE]; /* a rule of a policy file, as JSON, that places memory on the
-                                 host: spw_callsite_group_choose() says which; "": none */
+    char rule[SPW_CALLSITE_RULE]; /* a policy rule, as JSON, chosen by spw_callsite_group_choose();
+                                   * "": none */
     uint64_t rule_bytes;          /* lower bound of the memory that the rule matches */
 };
 
-/* Fills *ret_holding, a large struct, from the charges of one device. `missing_bytes` is what the
- * rule should free; 0: not known. */
+/* Fills *ret_holding, a large struct, from the charges of one device. The rule should free
+ * `missing_bytes`; 0: not known. */
 void spw_callsite_holding(const struct spw_charges *charges, uint64_t missing_bytes,
                           struct spw_callsite_holding *ret_holding);
 
