@@ -73,7 +73,8 @@ static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
     return true;
 }
 
-/* What the driver frees with a context: page-locked memory holds no addresses any more. */
+/* Accounts for an allocation that ends with a context. Page-locked memory holds no more
+ * addresses. */
 static void ended(uint64_t address, const struct spw_ledger_entry *entry)
 {
     struct spw_span span;
@@ -89,7 +90,7 @@ void spw_serve_account_end_context(CUcontext context)
     spw_track_ledger_end_context(context, ended);
 }
 
-/* The free failed after all: the entry is put back. */
+/* Puts back the entry of a free that failed. */
 static void undo_free(CUdeviceptr address, const struct spw_ledger_entry *entry)
 {
     struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[entry->ordinal]);
@@ -137,9 +138,9 @@ void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_en
     }
 }
 
-/* The bytes that were missing below the limits of device and host together; when the device was
- * full before its limit, below the memory it gave. 0 when enough was free, but in pieces that could
- * not be joined. */
+/* The bytes that a request lacked below the limits of device and host together. If the device was
+ * full before its limit, its committed bytes count instead of the limit. 0 when enough was free,
+ * but in pieces that could not be joined. */
 static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum spw_err err)
 {
     uint64_t most = (err == SPW_E_LIMIT ? usage->limit : usage->committed) + usage->host_limit;
@@ -177,7 +178,7 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     length = snprintf(text, capacity, "; host memory %s of %s", spw_size_text(usage->host, used),
                       spw_size_text(usage->host_limit, most));
     if (spw_track_driver()->simulated != NULL) {
-        return; /* the machine is simulated, too: its memory is the limit */
+        return; /* the machine is also simulated: its memory is the limit */
     }
     spw_migrate_host_memory(&memory);
     length += snprintf(text + length, capacity - (size_t)length, ", the machine has %s available",
@@ -191,8 +192,8 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
 
 enum { TOLD_EACH = 16 };
 
-/* Of each of the first refusals a line is written, and then of the 32nd, the 64th, the 128th and so
- * on: a program that goes on asking does not fill its log. */
+/* True if a refusal gets a line: each of the first ones, then the 32nd, the 64th, the 128th and so
+ * on, so that a program that goes on asking does not fill its log. */
 static bool is_told(uint64_t refusals)
 {
     return refusals <= TOLD_EACH || (refusals & (refusals - 1)) == 0;

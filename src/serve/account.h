@@ -10,7 +10,7 @@
 /* Enters an allocation of the real driver in the ledger and the counters. */
 void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_entry *entry);
 
-/* A context is about to be destroyed, or is gone: the driver frees what belongs to it. */
+/* Accounts for the memory that ends with a context, which is about to be destroyed or gone. */
 void spw_serve_account_end_context(CUcontext context);
 
 /* A free of memory that the real driver allocated, while it is under way. */
@@ -25,7 +25,7 @@ struct spw_passed_free {
 /* To be called before the real free. */
 void spw_serve_account_free_begin(CUdeviceptr address, struct spw_passed_free *ret_free);
 
-/* To be called after it with its result, which is returned: a free that failed is undone. */
+/* To be called after the real free with its result, which is returned. A failed free is undone. */
 CUresult spw_serve_account_free_end(const struct spw_passed_free *free, CUresult result);
 
 /* Refuses an allocation of call site `site`: counts it, reports it to the user (oom.h) and writes

@@ -12,8 +12,7 @@
 #include "track/indirect.h"
 #include "track/spill.h"
 
-/* The outcome of a request while a pause lets nothing move and there is no room: it is to be tried
- * again. */
+/* The outcome of a request without room while a pause lets nothing move. It is tried again. */
 enum { TOO_EARLY = SPW_SERVE_PASSED + 1 };
 
 /* Passes a request to the real driver because spillway failed. */
@@ -30,8 +29,8 @@ static enum spw_serve_outcome refuse(const struct spw_call *call, enum spw_err e
     return SPW_SERVE_REFUSED;
 }
 
-/* The real driver allocates, up to the limit; blocks of the pool make room for it: in observe mode,
- * and for a library that shares the memory. */
+/* Lets the real driver allocate, up to the limit; blocks of the pool make room for it. Used in
+ * observe mode, and for a library that shares the memory. */
 static __attribute__((noinline)) enum spw_serve_outcome charge(struct spw_call *call)
 {
     enum spw_err err = spw_track_spill_charge(
@@ -64,7 +63,7 @@ static __attribute__((noinline)) bool alloc_all_free(const struct spw_call *call
            spw_pool_alloc(call->pool, &lazy, ret_result) == SPW_OK;
 }
 
-/* True for a request, in the order of a stream, for exactly what was last reported as free. */
+/* True for a stream-ordered request of exactly the size that was last reported as free. */
 static inline bool is_for_all_free(const struct spw_call *call)
 {
     return SPW_UNLIKELY(call->asked.bytes ==
@@ -86,7 +85,7 @@ static inline enum spw_err alloc_plainly(const struct spw_call *call, struct spw
                : err;
 }
 
-/* Allocates by the rule that matches, as far as its placement is possible. */
+/* Allocates by the rule that matches, if its placement is possible. */
 static __attribute__((noinline)) enum spw_err alloc_by_policy(struct spw_call *call,
                                                               struct spw_result *ret_result)
 {
@@ -115,15 +114,16 @@ static __attribute__((noinline)) void record(const struct spw_call *call,
         .bytes = call->asked.bytes,
         .site = call->asked.site,
         .source = SPW_RECORD_POOL,
-        /* The block may be larger than what was asked for. */
+        /* The block may be larger than the request. */
         .host_bytes =
             result->host_bytes < call->asked.bytes ? result->host_bytes : call->asked.bytes,
         .rule = call->rule,
     });
 }
 
-/* All blocks are told, since a migration must know what a call may write. A block that a rule has
- * put on the host never needs room on the device; one that is not counted yet may be an attempt. */
+/* Reports every block to the tier, since a migration must know the blocks that a call may write. A
+ * block that a rule has put on the host never needs room on the device; an uncounted one may be an
+ * attempt. */
 static __attribute__((noinline)) void
 tell_tier(struct spw_migrate *tier, const struct spw_call *call, const struct spw_result *result)
 {
@@ -137,7 +137,7 @@ tell_tier(struct spw_migrate *tier, const struct spw_call *call, const struct sp
     }
 }
 
-/* A block was made: the tier and the recording learn of it. */
+/* Reports a new block to the tier and the recording. */
 static inline void announce(const struct spw_call *call, const struct spw_result *result)
 {
     struct spw_migrate *tier = spw_track_call_tier(call);
@@ -151,7 +151,7 @@ static inline void announce(const struct spw_call *call, const struct spw_result
     spw_stats_grant(call->device->refusal, call->asked.bytes);
 }
 
-/* The pool did not allocate. */
+/* The outcome after an error of the pool. */
 static __attribute__((noinline)) int answer_error(const struct spw_call *call, enum spw_err err)
 {
     bool full = err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
@@ -222,7 +222,7 @@ static CUresult record_result(const struct spw_call *call, CUresult result,
     return result;
 }
 
-/* Serves a request; false when the real driver is to answer it, and *ret_result is not set. */
+/* Serves a request. False when the real driver is to answer it; *ret_result is not valid then. */
 static inline bool serve(struct spw_call *call, CUdeviceptr *ret_address, CUresult *ret_result)
 {
     enum spw_serve_outcome outcome = spw_serve_take(call, ret_address);
@@ -431,7 +431,7 @@ static inline CUresult free_async(const struct spw_call *call, CUdeviceptr addre
         return call->unusable;
     }
     if (SPW_UNLIKELY(call->capturing)) {
-        /* A captured free must be of memory that the graph allocates. */
+        /* A capture can free only memory that the graph allocates. */
         return CUDA_ERROR_INVALID_VALUE;
     }
     return free_block(call, address);

@@ -5,8 +5,8 @@
 #include "track/process.h"
 #include "track/stream.h"
 
-/* Counts a capture that is about to begin. Returns the number under which it is counted;
- * SPW_STREAM_ALL when the stream is being captured already. */
+/* Counts a capture that is about to begin. Returns its number; SPW_STREAM_ALL when the stream is
+ * being captured already. */
 static uint64_t begin(CUstream handle, bool per_thread, CUstreamCaptureMode mode)
 {
     const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
@@ -15,7 +15,7 @@ static uint64_t begin(CUstream handle, bool per_thread, CUstreamCaptureMode mode
     return spw_track_capture_begin(id, mode) ? id : SPW_STREAM_ALL;
 }
 
-/* The real call has answered: a capture that did not begin is not counted. */
+/* Ends the count of a capture that the real call did not begin. */
 static CUresult begun(uint64_t id, CUresult result)
 {
     if (id != SPW_STREAM_ALL && result != CUDA_SUCCESS) {
@@ -74,8 +74,8 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph gra
                          stream, graph, dependencies, data, count, mode));
 }
 
-/* The capture is over when the call succeeded, and after a failure when the stream says so: one
- * that was invalidated ends with an error, one that is another thread's goes on. */
+/* Notes the end of a capture: after success, or after an error if the stream does not capture any
+ * more. An invalidated capture ends with an error; another thread's capture goes on. */
 static CUresult ended(CUstream handle, bool per_thread, const CUgraph *graph, CUresult result)
 {
     const struct spw_stream_info *known = spw_track_stream_get(handle, per_thread);
@@ -88,7 +88,7 @@ static CUresult ended(CUstream handle, bool per_thread, const CUgraph *graph, CU
     if (result == CUDA_SUCCESS ||
         (spw_track_capture_status(known != NULL ? known : &unknown, &capturing) == CUDA_SUCCESS &&
          !capturing)) {
-        /* Under both numbers: the stream may have become known, or unknown, meanwhile. */
+        /* Under both numbers, as the stream may have become known or unknown in between. */
         spw_track_capture_end(spw_track_capture_unknown(handle));
         if (known != NULL) {
             spw_track_capture_end(known->stream.id);

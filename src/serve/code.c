@@ -1,7 +1,7 @@
-/* Modules and libraries of code: when one is unloaded, its kernels' parameter layouts are
- * forgotten, since the driver may give their handles to other kernels. Before the call, so that
- * another thread that gets such a handle finds no layout; and after it, for what was asked about
- * meanwhile. */
+/* Modules and libraries of code. When one is unloaded, its kernels' parameter layouts are
+ * forgotten, since the driver may give their handles to other kernels. This is done before the
+ * call, so that another thread that gets such a handle finds no layout, and after it, for layouts
+ * that were read during the call. */
 #include "serve/handlers.h"
 #include "track/arguments.h"
 

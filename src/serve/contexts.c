@@ -19,8 +19,7 @@
 
 /* ---- streams ---- */
 
-/* A stream is about to end: its capture ends with it, and the pools do not wait for it any more.
- * `gone`: it has ended with its context. */
+/* Ends a stream's capture, and retires it in the pools unless it is `gone` with its context. */
 static void end_stream(const struct spw_stream_info *info, bool gone)
 {
     spw_track_capture_end(info->stream.id);
@@ -68,7 +67,7 @@ CUresult spw_serve_cuStreamDestroy(CUstream hStream)
 
 /* ---- contexts that begin ---- */
 
-/* A new context is current: from now on the fences of its device include it. */
+/* Includes a new context, which is current, in the fences of its device. */
 static CUresult began(CUresult result)
 {
     if (result == CUDA_SUCCESS) {
@@ -118,8 +117,8 @@ static void synchronize(CUcontext context, int ordinal)
     }
 }
 
-/* Closes the pool if its last context is gone. If the destroyed context is still current, every
- * call would fail, so it is popped meanwhile. */
+/* Closes the pool if its last context is gone. A destroyed context that is still current is popped
+ * for this time, since every call would fail. */
 static bool close_without_context(struct spw_device *device, CUcontext context)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -172,8 +171,7 @@ static int ordinal_of(CUcontext context)
                                                                 : spw_track_stream_ordinal(context);
 }
 
-/* A pause moves memory in the contexts that there are: none ends before it does. To be called
- * before a lock is taken. */
+/* Waits for the end of a pause, which moves memory in the contexts. Called without a lock. */
 static void await_pause(void)
 {
     if (!atomic_load(&spw_process.leaving)) {
@@ -235,8 +233,7 @@ static void leave_primary(bool entered)
     }
 }
 
-/* From now on the fences of the device include the context: work may be submitted in it by calls
- * that spillway does not answer. */
+/* Includes the context in the device's fences, since unanswered calls may submit work in it. */
 CUresult spw_serve_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     bool entered = enter_primary();
@@ -302,7 +299,7 @@ CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
     return reset_primary(dev, spw_track_driver()->cuDevicePrimaryCtxReset);
 }
 
-/* Only after the release it is known if it was the last one. */
+/* The driver shows only after a release if it was the last one. */
 static CUresult release_primary(CUdevice dev, CUresult (*release)(CUdevice))
 {
     struct spw_device *device = spw_track_device_of(dev);
@@ -376,7 +373,7 @@ CUresult spw_serve_cuCtxAttach(CUcontext *pctx, unsigned int flags)
     return result;
 }
 
-/* The last one destroys the context. The driver refuses any but the current one. */
+/* The last detach destroys the context. The driver refuses any but the current context. */
 CUresult spw_serve_cuCtxDetach(CUcontext ctx)
 {
     const struct spw_stream_info *here = spw_track_stream_current();

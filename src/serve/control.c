@@ -13,16 +13,16 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* A process that is held goes on if nothing is asked for so long: whoever held it has ended. */
+/* A held process goes on after this time without a request: the command that held it has ended. */
 enum { NS_PER_MS = 1000000 };
 static const uint64_t most_held_ns = UINT64_C(10000000000);
 
 static _Atomic bool started;
 
-/* The program has reached a pause that is to end then. */
+/* The program has reached the pause, which ends then if it is on demand. */
 static _Atomic bool wanted;
 
-/* The state before the program was held, and when it was asked to be, most recently. */
+/* The state before the program was held, and the time of the latest request to hold it. */
 static enum spw_control_state state_before;
 static uint64_t held_ns;
 
@@ -31,7 +31,7 @@ static struct spw_stats_control *control_of_process(void)
     return &spw_process.stats->control;
 }
 
-/* A thread of the program begins to wait: wakes ours if that ends the pause. */
+/* Called by the program's thread that begins to wait. Wakes our thread if that ends the pause. */
 static void note_arrival(void)
 {
     struct spw_stats_control *control = control_of_process();
@@ -95,8 +95,8 @@ static bool is_on_demand(const struct spw_stats_control *control)
     return atomic_load(&control->state) == SPW_CONTROL_PAUSED_ON_DEMAND && atomic_load(&wanted);
 }
 
-/* The state after an attempt. One that failed halfway has brought back all memory, that of an
- * earlier pause in part as well; one that was refused at once has changed nothing. */
+/* Sets the state after an attempt. An attempt that failed halfway has brought back all memory, also
+ * that of earlier pauses of parts. An attempt that was refused at once has changed nothing. */
 static void enter_state(struct spw_stats_control *control, const struct spw_pause_result *result,
                         enum spw_control_state state)
 {
@@ -119,7 +119,7 @@ static void leave_hold(struct spw_stats_control *control)
     }
 }
 
-/* Threads that wait already tell again of themselves at each step. */
+/* Waiting threads report their arrival again at each step. */
 static void hold_program(struct spw_stats_control *control, bool step, uint64_t wait_ns)
 {
     bool held;
@@ -215,7 +215,7 @@ static bool answer_for_all(struct spw_stats_control *control, uint32_t action, u
     return true;
 }
 
-/* The same for a part of the memory. */
+/* Answers a request about a part of the memory, likewise. */
 static bool answer_for_part(struct spw_stats_control *control, uint32_t action, uint64_t wait_ns)
 {
     uint32_t state = atomic_load(&control->state);
@@ -232,7 +232,7 @@ static bool answer_for_part(struct spw_stats_control *control, uint32_t action, 
     return false;
 }
 
-/* Does what the newest request asks for, if there is one. */
+/* Carries out the newest request, if there is one. */
 static void answer(struct spw_stats_control *control)
 {
     uint32_t action = atomic_exchange(&control->action, 0);

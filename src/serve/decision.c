@@ -14,7 +14,7 @@
 
 enum { LINES_MOST = 100, LINE_SITE = 600, LINE_FRAMES = 3 };
 
-/* The rules and a call site. */
+/* The rules that match a call site. */
 struct spw_policy_memo {
     _Atomic uint64_t candidates; /* rules that may decide: bit i for rule i */
     _Atomic uint64_t told;       /* rules whose line was written */
@@ -123,7 +123,7 @@ struct description {
     char where[LINE_SITE];
 };
 
-/* The line of a rule that logs, once for each site. */
+/* Writes the line of a rule that logs, once for each site. */
 static __attribute__((noinline)) void tell(const struct spw_device *device,
                                            const struct spw_policy_rule *rule, uint64_t bytes,
                                            uint32_t site)

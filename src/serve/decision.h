@@ -4,8 +4,8 @@
  * site's number. Properties that differ between allocations of a site are matched each time,
  * without memory or a driver call.
  *
- * Locking: takes none of our locks itself; to be called without a lock, since the names of a new
- * site are looked up. */
+ * Locking: takes no lock itself. To be called without a lock, since the names of a new site are
+ * looked up. */
 #pragma once
 
 #include <stdatomic.h>
@@ -31,8 +31,8 @@ bool spw_serve_decision_open(struct spw_policy *policy, const char *file);
 bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
                              const char *api, struct spw_decision *ret_decision);
 
-/* The program marks a step: the key nth_in_step counts from 1 again at every call site. Needs no
- * policy. */
+/* Begins a step that the program marked: the key nth_in_step counts from 1 again at every call
+ * site. Needs no policy. */
 void spw_serve_decision_mark_step(void);
 
 /* The tally of a rule on a device. */
@@ -45,12 +45,11 @@ unsigned spw_serve_decision_find(const char *name);
 /* The number of a rule in its policy, from 1. */
 unsigned spw_serve_decision_number(const struct spw_policy_rule *rule);
 
-/* A placement is impossible: counts it, and reports the reason once for each rule. */
+/* Counts an impossible placement, and reports the reason once for each rule. */
 void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,
                               const char *why);
 
-/* `bytes` more are beyond the limit of the rule: changes the decision to the rule's `then`; false
- * when the allocation is to fail. Reports it: each time when it fails, else once for each rule that
- * warns. */
+/* Applies the rule's `then` to an allocation whose `bytes` exceed the rule's limit. False when it
+ * is to fail, which is reported each time. A rule that warns is reported once. */
 bool spw_serve_decision_beyond(const struct spw_device *device, struct spw_decision *decision,
                                uint64_t bytes);

@@ -18,7 +18,7 @@ static enum spw_err result_of(enum spw_serve_outcome outcome)
     }
 }
 
-/* The runtime would have told it of the block. */
+/* Reports a block to the simulator, as the runtime would; 0 bytes: it is freed. */
 static void tell_simulator(uint64_t address, uint64_t bytes)
 {
     const struct spw_driver *driver = spw_track_driver();
@@ -67,8 +67,9 @@ enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uin
     return err;
 }
 
-/* The stream as it is now; NULL: it is not one of the device any more, or its handle means another
- * one on this thread. No stream ends while none is forgotten. */
+/* The stream as it is now. NULL: the device does not have it any more, or its handle means another
+ * stream on this thread. If the generation is unchanged, no stream was forgotten, and so none has
+ * ended. */
 static const struct spw_stream *present(int device, const struct spw_serve_order *order)
 {
     const struct spw_stream_info *info;
@@ -86,7 +87,7 @@ static const struct spw_stream *present(int device, const struct spw_serve_order
                : NULL;
 }
 
-/* Begins a lease, and returns the pool of a device; NULL, and no lease: there is none. */
+/* Begins a lease and returns the pool of a device. Without a pool: NULL and no lease. */
 static struct spw_pool *enter(int device)
 {
     struct spw_pool *pool;

@@ -1,5 +1,5 @@
-/* Allocation and free by code of ours that stands in the program's allocator (torch/): no function
- * of the driver is called by the program.
+/* Allocation and free for the code inside the program's allocator (torch/), without a call of the
+ * driver by the program.
  *
  * To be called without a lock and without a lease. */
 #pragma once
@@ -9,16 +9,16 @@
 /* A request of the program's allocator. */
 struct spw_serve_request {
     int device;
-    CUstream stream;    /* on which the block is used first; NULL: the legacy default stream */
+    CUstream stream;    /* that uses the block first; NULL: the legacy default stream */
     uint64_t bytes;     /* more than 0 */
     const char *api;    /* as a call site names it; static storage */
     const void *caller; /* return address in the program */
 };
 
-/* Where a block is in the order of work. */
+/* The place of a block in the order of work. */
 struct spw_serve_order {
     struct spw_stream stream;
-    uint64_t generation; /* of the streams that were known then */
+    uint64_t generation; /* of the known streams at that time */
 };
 
 /* Allocates a block of the pool, on the host if it must be. SPW_E_NO_MEMORY: there is no room; that
@@ -29,16 +29,16 @@ enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uin
                                     struct spw_serve_order *ret_order);
 
 /* Frees such a block in the order of its stream or, if that is NULL or not one of the device any
- * more, after all work of the device. Does nothing where the pool is gone. */
+ * more, after all work of the device. Does nothing if the pool is gone. */
 void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint64_t address);
 
 /* Gives the free memory of every pool back. */
 void spw_serve_direct_trim(void);
 
-/* Moves blocks to the host until `bytes` have room on the device, as far as that is possible. */
+/* Moves blocks to the host until `bytes` have room on the device, or no more can move. */
 void spw_serve_direct_make_room(int device, uint64_t bytes);
 
-/* Restarts the measurement of what a device's pool has reserved at most. */
+/* Resets the peak of the bytes that a device's pool has reserved. */
 void spw_serve_direct_reset_peak(int device);
 
 /* spw_pool_each_free of a device's pool. */
@@ -46,5 +46,5 @@ void spw_serve_direct_each_free(int device,
                                 void (*visit)(uint64_t address, uint64_t bytes, void *context),
                                 void *context);
 
-/* The handle by which another process can map a block; false when it cannot be shared. */
+/* Makes a handle that lets another process map a block; false when it cannot be shared. */
 bool spw_serve_direct_share(int device, uint64_t address, CUipcMemHandle *ret_handle);

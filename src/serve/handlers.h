@@ -1,8 +1,8 @@
 /* The handlers: one function spw_serve_<symbol> for each row of driver/functions.def whose answer
- * is one, with the type of the function that it replaces; those of ON_STREAM, IN_CONTEXT and
- * OF_BLOCK get the call before its arguments. They are called when CUDA is in use and the program
- * made the call, under a lease (track/lease.h); HANDLER_ALWAYS functions are called for every call,
- * without one.
+ * is a handler. It has the type of the function that it replaces; with ON_STREAM, IN_CONTEXT and
+ * OF_BLOCK it gets the call before its arguments. Handlers are called under a lease (track/lease.h)
+ * when CUDA is in use and the program made the call. HANDLER_ALWAYS functions are called for every
+ * call, without a lease.
  *
  * Locking: a handler is called without a lock and may take any. */
 #pragma once

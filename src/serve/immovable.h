@@ -1,4 +1,4 @@
-/* Memory whose place others learn: a network card, a file system, other processes.
+/* Memory whose place others know: a network card, a file system, other processes.
  *
  * Locking: the pool's, inside. */
 #pragma once

@@ -11,7 +11,7 @@
 struct import {
     struct import *next;
     uint64_t pid, start, export_id; /* of the handle */
-    uint8_t key[SPW_IPC_KEY_BYTES]; /* likewise; the pid outlives an exec, as the start does */
+    uint8_t key[SPW_IPC_KEY_BYTES]; /* of the handle; pid and start survive an exec */
     CUcontext context;
     int ordinal; /* of the context's device */
     CUdeviceptr base;
@@ -19,7 +19,7 @@ struct import {
     CUdeviceptr address; /* of the block */
     size_t bytes;
     size_t count;  /* of chunks */
-    size_t mapped; /* of them, and their sizes */
+    size_t mapped; /* mapped ones; `chunks` has the sizes */
     uint64_t *chunks;
     unsigned opens;
 };
@@ -96,7 +96,7 @@ bool spw_serve_imports_find(CUdeviceptr address, CUdeviceptr *ret_base, size_t *
 
 /* ---- mapping ---- */
 
-/* Unmaps what is mapped, gives the addresses back and frees the record. No work uses them. */
+/* Unmaps the chunks, gives the addresses back and frees the record. No work uses the block. */
 static void discard(struct import *import)
 {
     CUdeviceptr at = import->base;
@@ -222,7 +222,7 @@ CUresult spw_serve_imports_map(const struct spw_ipc_handle *handle, CUcontext co
 
 /* ---- the end ---- */
 
-/* Waits for all work of the context: unmapping acts at once. */
+/* Waits for all work of the context, since unmapping does not wait. */
 static CUresult synchronize(const struct import *import)
 {
     CUcontext popped;
@@ -235,8 +235,8 @@ static CUresult synchronize(const struct import *import)
     return result;
 }
 
-/* Returns the block that begins at an address and is open once, without closing it; closes another
- * that begins there once. *ret_found: there is one. */
+/* Closes the block at an address once, unless that is the last time: then takes it out of the table
+ * and returns it, still mapped. *ret_found: there is one. */
 static struct import *close_unless_last(CUdeviceptr address, bool *ret_found)
 {
     struct import *import;
@@ -275,7 +275,7 @@ bool spw_serve_imports_close(CUdeviceptr address, CUresult *ret_result)
         discard(last);
         return true;
     }
-    /* Such as during a capture: it stays open. */
+    /* It stays open, for example during a capture. */
     spw_lock(&spw_locks.imports);
     last->next = imports;
     imports = last;

@@ -10,23 +10,23 @@
 #include "ipc/client.h"
 #include "ipc/handle.h"
 
-/* Opens a block that was opened in this context before once more. False when it was not. */
+/* Opens a block once more that is open in this context. False when it is not open. */
 bool spw_serve_imports_reopen(const struct spw_ipc_handle *handle, CUcontext context,
                               CUdeviceptr *ret_address);
 
 /* Maps a block for the device of a context, and enters it; the descriptors in `block` are closed.
- * If another thread has entered it meanwhile, that one is opened once more. */
+ * If another thread has entered it first, opens that one once more. */
 CUresult spw_serve_imports_map(const struct spw_ipc_handle *handle, CUcontext context, int ordinal,
                                struct spw_ipc_block *block, CUdeviceptr *ret_address);
 
 /* Closes a block once. After the last time it waits for the context's work and unmaps the block.
- * False when none begins at the address: *ret_result is not set. */
+ * False when none begins at the address; *ret_result is not valid then. */
 bool spw_serve_imports_close(CUdeviceptr address, CUresult *ret_result);
 
 /* Finds the block that contains an address. */
 bool spw_serve_imports_find(CUdeviceptr address, CUdeviceptr *ret_base, size_t *ret_bytes);
 
-/* A context is about to be destroyed, its work is complete: unmaps its blocks. */
+/* Unmaps the blocks of a context that is about to be destroyed. Its work is complete. */
 void spw_serve_imports_end_context(CUcontext context);
 
 /* In a child after fork: forgets all. */

@@ -1,8 +1,7 @@
 /* Memory that other processes map: CUDA IPC with blocks of the pool.
  *
- * The handle is spillway's own. The other process, which runs under spillway too, asks this one for
- * the chunks that it names. Handles of the driver's, and memory that is not the pool's, are the
- * driver's business. */
+ * The handle is spillway's own. The other process, which also runs under spillway, asks this one
+ * for the chunks of the handle. The driver serves its own handles, and memory outside the pool. */
 #include "common/fd.h"
 #include "common/lock.h"
 #include "common/log.h"
@@ -54,7 +53,7 @@ static const struct {
                    "the process has no thread, socket or file descriptor left"},
 };
 
-/* Says once for each reason what to do. */
+/* Refuses, and logs advice once for each reason. */
 static CUresult refuse(enum refusal refusal)
 {
     static _Atomic unsigned told;
@@ -85,7 +84,7 @@ static enum refusal refusal_of(enum spw_err err)
     }
 }
 
-/* What is needed to export a block. */
+/* A block that is being exported. */
 struct exporting {
     struct spw_device *device;
     struct spw_pool *pool;
@@ -118,7 +117,7 @@ static enum spw_err give_chunks(const struct exporting *exporting)
     return spw_migrate_export(&exporter, exporting->block.address, exporting->block.id);
 }
 
-/* Lists the chunks of the block. False without memory, or when it was freed meanwhile. */
+/* Lists the chunks of the block. False without memory, or when the block was freed. */
 static bool list_chunks(struct exporting *exporting)
 {
     size_t count = spw_pool_export_chunks(exporting->pool, exporting->block.address, NULL, 0,
@@ -136,7 +135,7 @@ static bool list_chunks(struct exporting *exporting)
                                   count, &exporting->offset) == count;
 }
 
-/* Opens a descriptor of each chunk. False when one cannot be had; then none is open. */
+/* Opens a descriptor of each chunk. False when one fails; then none is open. */
 static bool open_fds(struct exporting *exporting)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -250,7 +249,7 @@ static CUresult result_of(enum spw_ipc_reply reply)
     return CUDA_ERROR_MAP_FAILED;
 }
 
-/* Says once that the other process cannot be reached: the reason may be a container. */
+/* Logs once that the other process cannot be reached: the reason may be a container. */
 static void tell_unreachable(enum spw_ipc_reply reply, uint32_t pid)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;

@@ -18,7 +18,7 @@ struct memory {
 
 struct process {
     unsigned int pid;
-    unsigned long long bytes; /* all ones: not told */
+    unsigned long long bytes; /* all ones: not known */
     unsigned int instances[2];
 };
 
@@ -110,7 +110,7 @@ static bool ask(const struct nvml *nvml, const struct spw_device *device,
 
 bool spw_serve_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage)
 {
-    /* How much stack the library needs is not known. */
+    /* It is not known how much stack the library needs. */
     void *library = spw_stack_left() < STACK_LEAST
                         ? NULL
                         : dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -14,12 +14,11 @@ struct spw_nvml_usage {
     uint64_t total, used; /* of the device */
     uint64_t own;         /* used by this process */
     uint64_t others;      /* used by other processes */
-    bool own_known;       /* `own` is known: NVML tells processes apart, not in every container */
+    bool own_known;       /* false if NVML does not see this process, as in some containers */
 };
 
 /* Fills *ret_usage; false without the library, or when it does not know the device. */
 bool spw_serve_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage);
 
-/* Likewise, and false as well when NVML does not tell processes apart, or means another device than
- * a simulated one. */
+/* Likewise; also false when `own` is not known, or when NVML's device is not the simulated one. */
 bool spw_serve_nvml_ask_own(const struct spw_device *device, struct spw_nvml_usage *ret_usage);

@@ -19,8 +19,7 @@ struct spw_oom {
     bool overcome; /* the caller is known to free memory now and to ask again */
 };
 
-/* True when no report was asked for yet for the call site, and one is due. Each site is new once.
- */
+/* True when a report is due, and none was asked for before for the call site. */
 bool spw_serve_oom_is_new(const struct spw_oom *oom);
 
 /* Writes the report, and copies it to the statistics. The caller has written the first line. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* When more are paused, the pause ends when all memory comes back. */
+/* With more paused parts, the pause ends only when all memory comes back. */
 enum { PAUSED_MOST = 32 };
 
 static struct {

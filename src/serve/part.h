@@ -14,7 +14,7 @@
 #include "stats/stats.h"
 
 /* A part by its name: of a rule, a part of the call sites' labels (with * and ?), or a tag. All
- * memory is a part as well, whose name does not count. Borrowed. */
+ * memory is also a part; its name does not count. Borrowed. */
 struct spw_part {
     enum spw_control_part kind;
     const char *name; /* NULL counts as "" */
@@ -34,7 +34,7 @@ bool spw_serve_part_find(const struct spw_part *part, struct spw_part_blocks *re
 /* Notes that a part is paused, once for each part. */
 void spw_serve_part_begin(const struct spw_part *part);
 
-/* Notes that a part is paused no more. Returns how many are; also when this one was not. */
+/* Notes that a part is no longer paused. Returns how many parts are. */
 size_t spw_serve_part_end(const struct spw_part *part);
 
 /* Notes that none is paused. */

@@ -51,7 +51,7 @@ static enum spw_err evict(struct spw_device *device, const struct spw_block_filt
     return err == SPW_E_NO_MEMORY ? SPW_OK : err;
 }
 
-/* `only`: these blocks, and the pause goes on; NULL: all blocks. */
+/* Brings blocks back: those of `only`, and the pause goes on; NULL: all. */
 static uint64_t bring_back(const struct spw_block_filter *only, uint64_t wait_ns)
 {
     uint64_t sum = 0, bytes;
@@ -94,7 +94,7 @@ static enum spw_pause_outcome evict_each(const struct spw_pause_request *request
 /* The file of the pause under way; without a buffer: there is none. */
 static struct spw_swap_file swap_file;
 
-/* The tier of a device whose memory may be swapped out, or is; else NULL. */
+/* The tier of a device with an open pool; NULL: it has none. */
 static struct spw_migrate *swapping_tier(struct spw_device *device)
 {
     return spw_track_device_opened(device) != NULL ? atomic_load(&device->tier) : NULL;
@@ -124,7 +124,7 @@ static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *requ
         return SPW_PAUSE_NO_FILE;
     }
     for (int i = 0; i < spw_process.device_count && result->error == 0; i++) {
-        /* Another thread may close the pool meanwhile; it stays until the lease ends. */
+        /* Another thread may close the pool now; it stays until the lease ends. */
         struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
         struct spw_migrate *tier = atomic_load(&spw_process.devices[i].tier);
 
@@ -139,7 +139,7 @@ static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *requ
     return SPW_PAUSE_DONE;
 }
 
-/* Brings all back from the file, and closes it; or says what is left. */
+/* Brings all memory back from the file and closes it, or sets the bytes that are left. */
 static void swap_in_each(struct spw_pause_result *result)
 {
     for (int i = 0; i < spw_process.device_count; i++) {
@@ -162,7 +162,7 @@ static void swap_in_each(struct spw_pause_result *result)
 
 /* ---- the pause ---- */
 
-/* What is known before anything is tried: DONE when memory may be able to move. */
+/* The outcome as it is known before an attempt; DONE when memory may be able to move. */
 static enum spw_pause_outcome foresee(void)
 {
     enum spw_pause_outcome outcome = SPW_PAUSE_UNUSED;
@@ -195,15 +195,14 @@ static enum spw_pause_outcome move_out(const struct spw_pause_request *request,
                                    : evict_each(request, only, result);
 }
 
-/* Threads take the lock in the order in which they ask for it. A mutex alone is not fair: a program
- * that pauses itself again and again would keep a command of `spillway` waiting for minutes. */
+/* Threads take the lock in the order of their requests. A mutex alone is not fair: a program that
+ * pauses itself again and again would keep a command of `spillway` waiting for minutes. */
 static _Atomic unsigned next_ticket, served_ticket;
 
 /* The state of cancellation that the thread had before its turn. Under spw_locks.pausing. */
 static int cancel_before;
 
-/* A thread that is cancelled as it waits or has its turn would keep all others from theirs, so it
- * cannot be until the turn ends. */
+/* A thread cannot be cancelled until its turn ends, since all others would wait for it forever. */
 static void take_turn(void)
 {
     struct spw_backoff backoff = {.limit_ns = UINT64_MAX};
@@ -228,8 +227,8 @@ static void end_turn(void)
     (void)pthread_setcancelstate(cancel, NULL);
 }
 
-/* Only one thread at a time begins or ends a pause. A pause that holds the program is waited for
- * first, unless the caller is to hold it, holds it, or is inside a call that submits. */
+/* Lets one thread at a time begin or end a pause. Waits first for the end of a pause that holds the
+ * program, unless the caller is its holder, or is inside a call that submits. */
 static void enter_pausing(bool holder)
 {
     take_turn();
@@ -240,7 +239,7 @@ static void enter_pausing(bool holder)
     }
 }
 
-/* The program is held. Of the thread that holds it. */
+/* The program is held. Only the thread that holds it uses this. */
 static bool holding;
 
 static void let_go(void)
@@ -322,7 +321,7 @@ static struct spw_pause_result move(const struct spw_pause_request *request,
 static struct spw_pause_result begin(const struct spw_pause_request *request)
 {
     struct spw_pause_result result = {.outcome = SPW_PAUSE_NO_PART};
-    static struct spw_part_blocks blocks; /* in turn; too large for a stack */
+    static struct spw_part_blocks blocks; /* guarded by the turn */
     bool held = request->arrived != NULL;
 
     if (spw_serve_part_find(&request->part, &blocks)) {
@@ -354,7 +353,7 @@ struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *re
 static struct spw_pause_result end(const struct spw_part *part, uint64_t wait_ns, bool held)
 {
     struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
-    static struct spw_part_blocks blocks; /* in turn; too large for a stack */
+    static struct spw_part_blocks blocks; /* guarded by the turn */
 
     if (!spw_serve_part_find(part, &blocks)) {
         result.outcome = SPW_PAUSE_NO_PART;
@@ -393,8 +392,7 @@ struct spw_pause_result spw_serve_pause_end(const struct spw_part *part, uint64_
     return result;
 }
 
-/* The file is the parent's, which closes it; the child has a descriptor of its own. Nor does it
- * have the threads that waited for their turn. */
+/* The parent keeps the file. The child closes its descriptor, and has no threads with tickets. */
 void spw_serve_pause_forget(void)
 {
     atomic_store(&served_ticket, atomic_load(&next_ticket));

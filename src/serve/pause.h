@@ -1,11 +1,11 @@
 /* Pauses: the device memory of the process goes to the host or to a file, and comes back to the
  * same addresses.
  *
- * Meanwhile the program waits, when it submits work or requests memory; or it goes on and uses its
- * memory on the host.
+ * During a pause the program either waits when it submits work or requests memory, or goes on and
+ * uses its memory on the host.
  *
- * Locking: those of migrate/ and pool/, inside. One thread at a time, which is not inside a call of
- * the driver; the thread that held the program ends the pause as well. */
+ * Locking: the locks of migrate/ and pool/, inside. One thread at a time, outside of calls of the
+ * driver. The thread that held the program also ends the pause. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,25 +46,23 @@ struct spw_pause_result {
 };
 
 /* Holds the program, and waits at most `wait_ns` for its calls and for each device: DONE when all
- * are idle, so that a pause can begin. BUSY: not yet. The program stays held then, if *ret_held. It
- * is to be called again, and may `step`: let one call pass first, since devices may wait for work
- * that is not submitted yet. With any other outcome the program is not held. */
+ * are idle, so that a pause can begin. BUSY: not yet; the program stays held if *ret_held, and the
+ * caller calls again. `step`: lets one call pass first, since devices may wait for work that is not
+ * submitted yet. With any other outcome the program is not held. */
 enum spw_pause_outcome spw_serve_pause_hold(const struct spw_pause_request *request, bool step,
                                             bool *ret_held);
 
-/* Lets a program go on that is held, and not paused. */
+/* Lets a program go on that is held but not paused. */
 void spw_serve_pause_let_go(void);
 
-/* Moves memory, and gives what is free to the driver. Unless the outcome is DONE, nothing has
- * changed, but that the program is not held any more, and that earlier pauses have ended too if it
- * was undone. */
+/* Moves memory, and gives free memory to the driver. If the outcome is not DONE, memory is as
+ * before, and the program is no longer held. If it was undone, earlier pauses have also ended. */
 struct spw_pause_result spw_serve_pause_begin(const struct spw_pause_request *request);
 
-/* Brings the memory of a part back as far as the devices have room. What has no room stays usable
- * on the host. With all memory, or the last part that is paused, this ends the pause: the rest
- * comes back later, and the program goes on. `held`: the program was held, and the part is all
- * memory. Unless the outcome is DONE, some memory is still in the file and the program still held:
- * to be called again. */
+/* Brings memory of a part back while the devices have room. The rest stays usable on the host. For
+ * all memory, or the last paused part, this ends the pause: the rest comes back later, and the
+ * program goes on. `held`: the program was held, and the part is all memory. NO_ROOM, UNREADABLE:
+ * some memory is still in the file and the program is still held; the caller calls again. */
 struct spw_pause_result spw_serve_pause_end(const struct spw_part *part, uint64_t wait_ns,
                                             bool held);
 

@@ -5,8 +5,8 @@
 #include "track/spill.h"
 #include "track/stream.h"
 
-/* The current context may reach the memory of `peer`, or may no longer. The driver sees to its own
- * allocations; a block of a pool is mapped memory, which needs explicit access. */
+/* Gives the current context access to the memory of `peer`, or ends it. The driver does so for its
+ * own allocations; a block of a pool is mapped memory, which needs explicit access. */
 static CUresult share(CUcontext peer, bool enabled)
 {
     const struct spw_stream_info *here = spw_track_stream_current();

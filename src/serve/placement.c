@@ -36,8 +36,8 @@ static bool host_ready(const struct spw_device *device)
     return tier != NULL && spw_counter_get(limit) > 0;
 }
 
-/* The device may have no room for its part of a block: others make room, as for a block without a
- * rule. False when that is impossible too; *ret_err says why it was refused before. */
+/* Places a block whose part for the device had no room: other blocks make room, as for a block
+ * without a rule. False when that is also impossible. *ret_err has the earlier error. */
 static bool place_parts(const struct spw_call *call, const struct spw_decision *decision,
                         struct spw_result *ret_result, enum spw_err *ret_err)
 {
@@ -125,8 +125,7 @@ enum spw_err spw_serve_placement_alloc(const struct spw_call *call, struct spw_d
                : err;
 }
 
-/* Gives the blocks of a device that have none their memory: moves other blocks away for them, and
- * places the rest on the host. */
+/* Commits a device's lazy blocks: moves other blocks away, and places the rest on the host. */
 static enum spw_err commit(struct spw_device *device, struct spw_pool *pool)
 {
     enum spw_err err = spw_pool_commit(pool, /* spilling */ false);

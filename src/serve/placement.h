@@ -1,5 +1,5 @@
-/* Allocation with the placement that a rule asks for; as far as that is impossible, as without the
- * rule. Locking: the tier's and the pool's locks, inside. */
+/* Allocation with the placement that a rule asks for. If that is impossible, allocates as without
+ * the rule. Locking: the tier's and the pool's locks, inside. */
 #pragma once
 
 #include "serve/decision.h"
@@ -12,8 +12,8 @@ static inline bool spw_serve_placement_is_due(void)
     return SPW_UNLIKELY(atomic_load_explicit(&spw_process.lazies, memory_order_acquire) > 0);
 }
 
-/* Gives blocks that wait for it their memory, since `api` is about to submit work. Returns and
- * reports CUDA_ERROR_OUT_OF_MEMORY when there is none. */
+/* Commits the lazy blocks, since `api` is about to submit work. Returns and reports
+ * CUDA_ERROR_OUT_OF_MEMORY when there is none. */
 CUresult spw_serve_placement_commit(const char *api);
 
 /* Allocates a block by a decision. Returns SPW_E_QUOTA when the limit of its rule makes it fail;

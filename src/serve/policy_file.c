@@ -135,7 +135,7 @@ static void install(const struct reading *reading)
 }
 
 /* Several threads may read the file at once: the first to finish puts it into force, and the others
- * wait for that. Nothing in between asks the dynamic loader. */
+ * wait for that. The dynamic loader is not called in between. */
 void spw_serve_policy_open_once(void)
 {
     const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;

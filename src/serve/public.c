@@ -27,7 +27,7 @@ static bool is_running(void)
     return atomic_load(&spw_process.state) == SPW_PROCESS_RUNNING;
 }
 
-/* The device of an ordinal while CUDA is in use, else NULL. */
+/* The device of an ordinal; NULL if there is none, or while CUDA is not in use. */
 static struct spw_device *device_at(int ordinal)
 {
     if (!is_running() || ordinal < 0 || ordinal >= spw_process.device_count) {

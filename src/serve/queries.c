@@ -1,6 +1,6 @@
-/* Questions about memory. An address in an arena is answered for its block, never for the chunk
- * behind it; what is the same for both is left to the driver. Memory that the program created is
- * device memory, also where it is on the host. */
+/* Queries about memory. The answer for an address in an arena is about its block, never about the
+ * chunk behind it; the driver answers if both are equal. Memory that the program created is device
+ * memory, even if it is on the host. */
 #include "common/log.h"
 #include "serve/account.h"
 #include "serve/handlers.h"
@@ -25,8 +25,8 @@ static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_
 
 /* ---- how much is left ---- */
 
-/* The bytes of the limit that the program holds, with those that it has only addresses of and
- * those that the driver allocated for it; the pool counts what was charged to it as live. */
+/* The bytes of the limit that the program holds, including uncounted blocks and the driver's
+ * allocations. The pool counts charged bytes as live, so they are subtracted once. */
 static uint64_t held(const struct spw_device *device, const struct spw_pool_usage *usage)
 {
     return usage->live + usage->uncounted + spw_counter_get(&device->counters->passed_bytes) -
@@ -128,7 +128,7 @@ static bool answer(struct spw_device *device, const struct spw_block *block, CUd
                    CUpointer_attribute attribute, void *data)
 {
     switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: /* 0 where a lazy block has no memory yet */
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: /* the driver has 0 for a lazy block without memory */
         *(CUdeviceptr *)data = address;
         return true;
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -157,21 +157,21 @@ static bool answer(struct spw_device *device, const struct spw_block *block, CUd
     }
 }
 
-/* Corrects what the driver has written of a block's chunk. cuda.h does not give the width of these,
- * so only their lowest byte is changed, which has all that can differ. */
+/* Corrects the values that the driver has written for a block's chunk. cuda.h does not give their
+ * width, so only their lowest byte is changed, which contains every difference. */
 static void correct(const struct spw_device *device, CUpointer_attribute attribute, void *data)
 {
     if (attribute == CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) {
         *(unsigned char *)data = can_share(device);
     } else if (attribute == CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES) {
-        /* A chunk that is shared has one, but its handle is none of the block. */
+        /* A shared chunk has a handle type, but no handle of the block. */
         *(unsigned char *)data = 0;
     } else if (attribute == CU_POINTER_ATTRIBUTE_MAPPED) {
-        *(unsigned char *)data = 1; /* a lazy block is, before it is used */
+        *(unsigned char *)data = 1; /* a lazy block is mapped before it is used */
     }
 }
 
-/* The same for memory of cuMemCreate that is on the host instead of device `ordinal`. */
+/* Like `answer`, for memory of cuMemCreate that is on the host instead of device `ordinal`. */
 static bool answer_spilled(int ordinal, CUpointer_attribute attribute, void *data)
 {
     switch (attribute) {
@@ -213,7 +213,7 @@ CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribu
     }
     result = spw_track_driver()->cuPointerGetAttribute(data, attribute, ptr);
     if (result == CUDA_ERROR_INVALID_VALUE && device != NULL && data != NULL) {
-        /* The driver does not know a block without memory. This one writes the default then. */
+        /* The driver does not know a block without memory; this call writes the default. */
         result = spw_track_driver()->cuPointerGetAttributes(1, &attribute, &data, ptr);
     }
     if (result == CUDA_SUCCESS && device != NULL) {

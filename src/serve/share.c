@@ -26,13 +26,13 @@
 enum { MEMBERS = 63, NAME_MOST = 64, PATH_MOST = 192, VERSION = 1, MAGIC = 0x53505348 };
 enum { PID_BITS = 22, NS_PER_MS = 1000000 };
 
-/* Longest time for a request of another process, and for the answer; the time for which one that
- * did not answer is left alone. */
+/* Longest time to serve a request, and to wait for an answer; time until a process is asked
+ * again. */
 enum {
     GIVE_MS = 1500,
     ANSWER_MS = 2000,
-    LEAVE_ALONE_MS = 30000, /* one that does not answer */
-    REFUSED_MS = 2000,      /* one that has nothing to give */
+    LEAVE_ALONE_MS = 30000, /* after no answer */
+    REFUSED_MS = 2000,      /* after it had nothing to give */
     LOOK_MS = 50,
     PAUSE_MS = 5
 };
@@ -63,11 +63,11 @@ static struct share {
     struct share_file *file;
     struct member *mine; /* NULL: it could not join */
     struct spw_device *device;
-    /* When one that gave nothing is asked again, and which process that was: another one may take
-     * its place. */
+    /* When a process that gave nothing is asked again, and its owner: the entry may change
+     * hands. */
     _Atomic uint64_t alone_until[MEMBERS], alone_owner[MEMBERS];
-    _Atomic uint64_t besides;    /* bytes that NVML says beyond what is counted here */
-    _Atomic uint64_t besides_ns; /* when it was asked */
+    _Atomic uint64_t besides;    /* bytes that NVML has beyond `counted` */
+    _Atomic uint64_t besides_ns; /* time of the question */
 } shares[SPW_DEVICES_MAX];
 
 /* ---- the file ---- */
@@ -80,8 +80,7 @@ static bool is_name(const char *name)
     return strlen(name) < NAME_MOST && name[strspn(name, allowed)] == '\0';
 }
 
-/* Writes the file's path: of this user, name and device. False when the device does not tell its
- * identity. */
+/* Writes the file's path: of this user, name and device. False without a UUID. */
 static bool path_of(const struct spw_device *device, const char *name, char ret_path[PATH_MOST])
 {
     char text[2 * sizeof(CUuuid) + 1];
@@ -179,7 +178,7 @@ static uint64_t entitled(const struct share *share)
                       (double)mine / (double)sum);
 }
 
-/* What the pool holds of the device, and what the driver has given to the program. */
+/* The device memory that the pool holds or that the driver has given to the program. */
 static uint64_t counted(const struct share *share)
 {
     const struct spw_counters *counters = share->device->counters;
@@ -188,7 +187,7 @@ static uint64_t counted(const struct share *share)
            spw_counter_get(&counters->charged_bytes);
 }
 
-/* Asks what the process has besides: its contexts, code and libraries. */
+/* Asks NVML for the other memory of the process: its contexts, code and libraries. */
 static void ask_besides(struct share *share)
 {
     uint64_t now = spw_clock_ns(), last = atomic_load(&share->besides_ns), known;

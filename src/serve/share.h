@@ -7,7 +7,7 @@
  *
  * The processes find each other in a file in memory, by the name and the device. No lock is shared:
  * each writes its own entry, and requests to others are atomic. So a process may be stopped or
- * killed at any moment; whoever waits for it does so for a bounded time.
+ * killed at any moment; others wait for it for a bounded time.
  *
  * Limits: processes of one user, in one pid namespace, at most 63. */
 #pragma once
@@ -23,6 +23,6 @@ void spw_serve_share_join(void);
 /* In a child after fork: it has joined nothing. */
 void spw_serve_share_forget(void);
 
-/* The device is full: asks the others for `bytes`, as far as this process has less than its share.
- * True when memory was freed. Waits at most a few seconds. No lock but a lease. */
+/* Asks the others for `bytes` of a full device, up to the share of this process. True when memory
+ * was freed. Waits at most a few seconds. No lock but a lease. */
 bool spw_serve_share_ask(struct spw_device *device, uint64_t bytes);

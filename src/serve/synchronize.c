@@ -9,8 +9,8 @@
 #include "track/spill.h"
 #include "track/stream.h"
 
-/* The clocks of the open pools when the wait began. A pool that is opened meanwhile continues from
- * a later clock. */
+/* The clocks of the open pools when the wait began. A pool that is opened later has a later
+ * clock. */
 struct moment {
     uint64_t clocks[SPW_DEVICES_MAX]; /* 0: there was no pool */
 };
@@ -24,7 +24,7 @@ static void take_moment(struct moment *ret_moment)
     }
 }
 
-/* The lease is given up while the program waits: a pool can be closed meanwhile. */
+/* The lease is given up during the wait, so that a pool can be closed. */
 #define WAIT(result, call)                                                                         \
     do {                                                                                           \
         spw_track_lease_leave();                                                                   \
@@ -93,7 +93,7 @@ static void rest(int ordinal, const struct moment *moment)
     }
 }
 
-/* All work of a context is done. The memory of any device may have been freed in its streams. */
+/* Notes that all work of a context is done. Its streams may have freed memory of any device. */
 static void context_rests(CUcontext context, const struct moment *moment)
 {
     for (int i = 0; i < spw_process.device_count; i++) {
@@ -105,7 +105,7 @@ static void context_rests(CUcontext context, const struct moment *moment)
     }
 }
 
-/* The only known context of a device has all work that uses its memory, unless other devices do. */
+/* A device's only known context has all work that uses its memory, unless other devices use it. */
 static CUresult waited_for_context(CUresult result, const struct moment *moment, int ordinal,
                                    CUcontext context)
 {
@@ -146,9 +146,9 @@ CUresult spw_serve_cuCtxSynchronize_v2(CUcontext ctx)
 
 /* ---- blocks ---- */
 
-/* Waits for everything that was submitted to the device. A fence is recorded with the pool's lock
- * held, which a capture that is about to begin waits for: the driver's own wait for the device
- * would break a capture that another thread begins before the driver has looked. */
+/* Waits for all work that was submitted to the device, with a fence. The fence is recorded under
+ * the pool's lock, and a capture that is about to begin waits for this lock. The driver's own wait
+ * for the device would break a capture that another thread begins at this time. */
 static enum spw_err await_device(struct spw_pool *pool)
 {
     enum spw_err err;

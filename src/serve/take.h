@@ -1,4 +1,4 @@
-/* The pool's answer to a request, for every way in which a program asks. */
+/* The pool's answer to a request, from the driver's functions or from PyTorch. */
 #pragma once
 
 #include "track/call.h"
@@ -9,8 +9,8 @@ enum spw_serve_outcome {
     SPW_SERVE_PASSED, /* to the real driver */
 };
 
-/* Serves a request, by the policy, and accounts it; a refusal too, unless the request is `repeated`
- * in another way. Called with a lease and without a lock. */
+/* Serves a request, by the policy, and accounts it. Also accounts a refusal, unless the request is
+ * `repeated` in another way. Called with a lease and without a lock. */
 enum spw_serve_outcome spw_serve_take(struct spw_call *call, CUdeviceptr *ret_address);
 
 /* Frees a block of call->pool in the order of call->asked.stream; NULL: after all work that was

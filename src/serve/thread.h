@@ -3,6 +3,5 @@
 
 #include <stdbool.h>
 
-/* Starts a detached thread in which all signals are blocked, so that none of the program's reaches
- * it. False when the process cannot have one. */
+/* Starts a detached thread with all signals blocked. False when it cannot be created. */
 bool spw_serve_thread_start(void *(*run)(void *argument), void *argument);

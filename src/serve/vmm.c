@@ -1,5 +1,5 @@
-/* The program's own virtual memory management. Physical memory is held as long as a reference or a
- * mapping of it is left; device memory counts against the limit for that long.
+/* The program's own virtual memory management. Physical memory lives while it has a reference or a
+ * mapping; for that time device memory counts against the limit.
  *
  * When the device is full, blocks of the pool make room. Only PyTorch's own memory goes to the host
  * instead: other libraries may need device memory, for peers, network cards or multicast. PyTorch
@@ -110,7 +110,7 @@ static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_
     return here == NULL ? &spw_process.devices[0] : &spw_process.devices[here->ordinal];
 }
 
-/* True for memory that may be on the host, as nobody but its device needs to reach it. */
+/* True for memory that may be on the host, since only its device needs to reach it. */
 static bool suits_host(enum spw_caller caller, const CUmemAllocationProp *prop)
 {
     CUmemAllocationHandleType types = prop->requestedHandleTypes;
@@ -122,8 +122,8 @@ static bool suits_host(enum spw_caller caller, const CUmemAllocationProp *prop)
                      prop->allocFlags.gpuDirectRDMACapable == 0;
 }
 
-/* Charges a piece that has no room on its device, or that a policy places there (SPW_OK), to the
- * host, and changes *prop accordingly. */
+/* Charges a piece to the host that has no room on its device (`err`), or that a policy places on
+ * the host (SPW_OK). Changes *prop accordingly. */
 static enum spw_err charge_host(struct spw_device *device, struct spw_piece *piece,
                                 enum spw_err err, CUmemAllocationProp *prop)
 {
@@ -144,8 +144,8 @@ static enum spw_err charge_host(struct spw_device *device, struct spw_piece *pie
 
 /* The range of addresses that the calling thread reserved last, until it maps something. PyTorch
  * reserves 1 1/8 of the device for a segment, creates the memory of a tensor piece by piece, and
- * maps the pieces when all are there. Nothing else tells it that a tensor is larger than a new
- * segment: it relies on the device to be full before the segment is, and reads past its end if it
+ * maps the pieces when all are there. It does not see otherwise that a tensor is larger than a new
+ * segment: it relies on the device to be full first, and reads past the segment's end if the device
  * is not. A tensor that would just fill the segment looks the same from here. */
 static _Thread_local struct {
     uint64_t bytes; /* 0: none */
@@ -172,7 +172,7 @@ static bool fills_range(struct spw_device *device, const struct spw_piece *piece
            spw_track_device_pool(device) != NULL && range.bytes > device->total_bytes;
 }
 
-/* A piece for the range was created; after a refusal, PyTorch gives back all that it created. */
+/* Counts a piece that was created for the range. After a refusal, PyTorch gives all pieces back. */
 static void count_in_range(uint64_t bytes, CUresult result)
 {
     range.created = result != CUDA_SUCCESS                ? 0
@@ -182,7 +182,7 @@ static void count_in_range(uint64_t bytes, CUresult result)
 
 /* ---- by a policy ---- */
 
-/* Enters a piece in the tally of its rule; beyond the rule's limit, as its `then` says. */
+/* Enters a piece in the tally of its rule. Beyond the rule's limit, applies its `then`. */
 static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, struct spw_piece *piece,
                           struct spw_decision *decision)
 {
@@ -299,7 +299,7 @@ static CUresult create(struct spw_device *device, struct spw_piece *piece,
     return result;
 }
 
-/* The real driver answered for a piece that was charged. */
+/* Accounts the real driver's answer for a charged piece. */
 static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocationHandle *handle,
                               CUresult result)
 {
