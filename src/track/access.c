@@ -12,7 +12,7 @@ struct spw_enabled_peer {
     int accessor, owner; /* ordinals of their devices */
 };
 
-/* The access that a device is to have. Caller holds the lock, as of the functions below. */
+/* The access that a device must have. The callers of this, apply, take and put hold the lock. */
 static CUmemAccess_flags wanted(const struct spw_device *device, int accessor)
 {
     for (const struct spw_enabled_peer *enabled = spw_process.enabled_peers; enabled != NULL;
@@ -24,7 +24,7 @@ static CUmemAccess_flags wanted(const struct spw_device *device, int accessor)
     return (CUmemAccess_flags)device->pool_access[accessor];
 }
 
-/* Gives a device the access that it is to have. */
+/* Gives a device that access. */
 static CUresult apply(struct spw_device *device, int accessor)
 {
     CUmemAccess_flags access = wanted(device, accessor);

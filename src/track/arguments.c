@@ -61,12 +61,12 @@ static bool has_direct_name(CUfunction function, bool kernel)
     return result == CUDA_SUCCESS && name != NULL && !spw_track_kernel_name_may_be_indirect(name);
 }
 
-/* Asks the driver for a layout. The lock is held. False when the driver had no memory to answer: it
- * loads a kernel's code for that.
+/* Asks the driver for a layout. The lock is held. False when the driver had no memory to load the
+ * kernel's code, which it needs for the answer.
  *
- * cuda.h does not say what the functions do with the other kind of handle. A kernel's function is
- * asked only when the driver has said that the handle is not a CUfunction: INVALID_VALUE for the
- * first parameter is the answer for a function that has none. */
+ * cuda.h does not define the functions for the other kind of handle. So cuKernelGetParamInfo is
+ * called only after the driver has refused the handle as no CUfunction. INVALID_VALUE for the first
+ * parameter is the answer for a function without parameters. */
 static bool learn(struct spw_layout *layout, CUfunction function)
 {
     const struct spw_driver *driver = spw_track_driver();
@@ -81,18 +81,18 @@ static bool learn(struct spw_layout *layout, CUfunction function)
         result = enter_sizes(layout, function, /* kernel */ true);
         kernel = layout->count > 0;
     }
-    /* The driver gives this answer after the last parameter, and to a bad handle as well. A kernel
+    /* The driver gives this answer after the last parameter, and also for a bad handle. A kernel
      * without parameters reaches only the globals of its module, whose content is unknown. */
     layout->known = layout->count > 0 && result == CUDA_ERROR_INVALID_VALUE;
     layout->direct = layout->known && has_direct_name(function, kernel);
     return result != CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Fills a free entry, unless another thread has done so meanwhile. It stays free when the driver is
- * to be asked again at the next launch. */
+/* Fills a free entry, unless another thread was faster. It stays free when the driver is to be
+ * asked again at the next launch. */
 static void enter(struct spw_layout *layout, CUfunction function, uint32_t generation)
 {
-    /* Loads a library, so not with the lock. */
+    /* Not under the lock, since this may load a library. */
     (void)spw_demangle_find(/* load */ true);
     spw_lock(&spw_locks.layouts);
     if (atomic_load(&layout->function) == 0) {
@@ -104,7 +104,7 @@ static void enter(struct spw_layout *layout, CUfunction function, uint32_t gener
     spw_unlock(&spw_locks.layouts);
 }
 
-/* NULL: the driver gave no answer for now, or the table is full. */
+/* The layout of a function; NULL: the driver gave no answer yet, or the table is full. */
 static struct spw_layout *find(CUfunction function)
 {
     uint32_t generation =
@@ -158,7 +158,7 @@ void spw_track_arguments_add(struct spw_arguments *use, uint64_t word)
     }
 }
 
-/* Adds a kernel's argument; memory that holds addresses may lead the kernel to other memory. */
+/* Adds a kernel's argument. Memory that holds addresses may lead the kernel to other memory. */
 static void follow(struct spw_arguments *use, uint64_t word)
 {
     struct spw_pool *pool;
@@ -226,8 +226,7 @@ static bool read_parameters(struct spw_arguments *use, const struct spw_layout *
     return false;
 }
 
-/* True when the parameters of such a kernel name all memory that it uses, as far as its name tells.
- */
+/* True when, by its name, a kernel uses no memory that its parameters do not name. */
 static bool names_all(const struct spw_layout *layout)
 {
     return layout != NULL && layout->direct && !spw_track_indirect_everywhere();

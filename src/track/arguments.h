@@ -14,7 +14,7 @@
 enum { SPW_USE_ADDRESSES = 192 };
 
 struct spw_arguments {
-    bool known;  /* as far as can be told, the call uses no memory but that at `addresses` */
+    bool known;  /* the call shows no use of other memory than that at `addresses` */
     bool kernel; /* it launches a kernel, which may read more addresses from memory */
     bool first;  /* first launch of that kernel */
     size_t count;
@@ -36,7 +36,7 @@ static inline bool spw_track_arguments_wanted(void)
 void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
                                 void **extra);
 
-/* The same for a kernel that is not launched now. False when its parameters cannot all be read. */
+/* Likewise for a kernel that is not launched now. False when its parameters cannot all be read. */
 bool spw_track_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
                               void **extra);
 
@@ -48,7 +48,7 @@ static inline void spw_track_arguments_touch(struct spw_arguments *ret_use)
     ret_use->count = 0;
 }
 
-/* The description of a call whose memory is not searched for: it may use any. */
+/* Describes a call whose memory is not searched for: it may use any memory. */
 static inline void spw_track_arguments_anything(struct spw_arguments *ret_use)
 {
     ret_use->known = false;

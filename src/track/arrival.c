@@ -33,7 +33,7 @@ bool spw_track_call_is_for_other_pool(struct spw_call *call, CUmemoryPool named)
         pool = pool == NULL ? standard : pool;
     }
     if (pool != standard) {
-        /* The default pool of another device is served, too. */
+        /* The default pool of another device is also served. */
         other = spw_track_device_of_pool(pool);
         call->device = other != NULL ? other : call->device;
         standard = spw_track_device_default_pool(call->device);

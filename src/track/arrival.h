@@ -1,8 +1,7 @@
-/* Calls of the program that allocate or free, as they arrive: begin, where they work, what they ask
- * for, end.
+/* The arrival of the program's calls that allocate or free.
  *
- * The generated entries (intercept/gen_entries.py) begin a call, find where it works, hand it to
- * its handler and end it. Between begin and end the thread has a lease (lease.h).
+ * The generated entries (intercept/gen_entries.py) begin a call, find its stream, context or block,
+ * hand it to its handler and end it. Between begin and end the thread has a lease (lease.h).
  *
  * Locking: as of stream.h and device.h, inside. No lock may be held. */
 #pragma once
@@ -20,8 +19,8 @@
 /* ---- the entry ---- */
 
 /* Begins a call at the entry of a driver function, which was called from `caller`. False when it is
- * one of our own, or CUDA is not in use: the real driver answers, and the call is not to be ended.
- * One of the functions below it fills in the call. */
+ * one of our own, or CUDA is not in use: the real driver answers, and the call is not ended. One of
+ * the functions below fills in the call. */
 static inline bool spw_track_call_begin(const void *caller)
 {
     if (!spw_track_enter(caller)) {
@@ -56,7 +55,7 @@ static inline void spw_track_call_clear(struct spw_call *ret_call)
     ret_call->denied = ret_call->stays_on_host = ret_call->repeated = false;
 }
 
-/* Enters the stream, unless a capture is open and the driver forbids to use it. */
+/* Enters the stream. call->unusable is an error if an open capture forbids its use. */
 static inline void spw_track_call_enter_stream(struct spw_call *call,
                                                const struct spw_stream_info *info)
 {
@@ -84,8 +83,8 @@ static inline void spw_track_call_on_stream(struct spw_call *ret_call, CUstream 
 /* A call that allocates in the current context, in the order of no stream. */
 void spw_track_call_in_context(struct spw_call *ret_call);
 
-/* A call that frees the block at `address`, in the order of no stream. Sets
- * call->asked.stream, and nothing else of the request. */
+/* A call that frees the block at `address`, in the order of no stream. Sets only call->asked.stream
+ * of the request. */
 static inline void spw_track_call_of_block(struct spw_call *ret_call, CUdeviceptr address)
 {
     ret_call->driver = atomic_load_explicit(&spw_process.driver, memory_order_relaxed);
@@ -111,8 +110,7 @@ static inline void spw_track_call_of_block_on(struct spw_call *ret_call, CUdevic
     }
 }
 
-/* The stream of the call is unknown: takes the current device for its device. False when there is
- * no current device. */
+/* Takes the current device for a call on an unknown stream. False when there is none. */
 bool spw_track_call_take_context(struct spw_call *call);
 
 /* ---- the request ---- */
@@ -120,9 +118,9 @@ bool spw_track_call_take_context(struct spw_call *call);
 /* The slow path of the next function. */
 bool spw_track_call_is_for_other_pool(struct spw_call *call, CUmemoryPool named);
 
-/* True when the request, which names the driver's memory pool `named` (NULL: the current one of its
- * device), is for memory that our pool stands for. call->device is known, and becomes the device of
- * that pool. */
+/* True when the request is for a memory pool that spillway serves. The request names the driver's
+ * pool `named`; NULL: the current pool of its device. call->device is known, and becomes the device
+ * of that pool. */
 static inline bool spw_track_call_is_for_pool(struct spw_call *call, CUmemoryPool named)
 {
     return SPW_LIKELY(named == NULL &&
@@ -132,9 +130,8 @@ static inline bool spw_track_call_is_for_pool(struct spw_call *call, CUmemoryPoo
            spw_track_call_is_for_other_pool(call, named);
 }
 
-/* The request is to be answered by the pool: waits while a pause holds allocations, opens the pool,
- * and finds out who asks. False when there is no pool. `call->asked` has bytes and the driver's
- * function. */
+/* Prepares a request for the pool: waits while a pause holds allocations, opens the pool, and finds
+ * the caller. False when there is no pool. `call->asked` has bytes and the driver's function. */
 static inline bool spw_track_call_ask(struct spw_call *call)
 {
     call->caller = spw_track_caller();
@@ -160,14 +157,13 @@ const char *spw_track_call_api(const struct spw_call *call);
 
 /* ---- the answer ---- */
 
-/* The host tier that is to learn of blocks that come and go; NULL: none, as long as memory was
- * never short. */
+/* The host tier that follows new and freed blocks; NULL: none, or memory was never short. */
 static inline struct spw_migrate *spw_track_call_tier(const struct spw_call *call)
 {
     return SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&call->device->tier) : NULL;
 }
 
-/* The pool has changed: checks it if that was asked for (SPILLWAY_CHECK). */
+/* Checks the pool after a change, with SPILLWAY_CHECK. */
 static inline void spw_track_call_check(const struct spw_call *call)
 {
     if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.unusual, memory_order_relaxed)) &&

@@ -6,7 +6,7 @@
 #include "track/rows.h"
 #include "track/users.h"
 
-/* How many parts a copy has. */
+/* The number of parts of a copy. */
 static size_t count_parts(struct spw_parts *parts)
 {
     size_t count = 0;

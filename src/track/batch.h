@@ -1,5 +1,5 @@
-/* Batches of copies, in which each copy that crosses from device to host memory becomes several, as
- * parts.h says of single copies. The copies of a batch have no order among each other.
+/* Batches of copies. Each copy that crosses from device to host memory becomes several (parts.h).
+ * The copies of a batch have no order among each other.
  *
  * Locking: as parts.h. A split batch is the caller's until it is ended. */
 #pragma once
@@ -26,16 +26,16 @@ struct spw_batch_3d {
     size_t *origins;
 };
 
-/* Tells the pools whose memory a batch uses that it runs on this stream. To be called before it is
+/* Reports to the pools that a batch on this stream uses their memory. To be called before it is
  * submitted. */
 void spw_track_batch_note(const struct spw_batch *batch, CUstream stream, bool per_thread);
 void spw_track_batch_note_3d(const struct spw_batch_3d *batch, CUstream stream, bool per_thread);
 
-/* Splits a batch. False when nothing in it crosses, or without memory: then it stays as it is. */
+/* Splits a batch. False when no copy crosses, or without memory: then the batch stays as it is. */
 bool spw_track_batch_split(const struct spw_batch *batch, struct spw_batch *ret_split);
 bool spw_track_batch_split_3d(const struct spw_batch_3d *batch, struct spw_batch_3d *ret_split);
 
-/* Frees what a split made. `failed` is the index of the copy that failed as the driver told it, or
- * SIZE_MAX; returns it as an index of the original. */
+/* Frees a split batch. `failed` is the driver's index of the copy that failed, or SIZE_MAX; returns
+ * it as an index of the original. */
 size_t spw_track_batch_end(struct spw_batch *split, size_t failed);
 size_t spw_track_batch_end_3d(struct spw_batch_3d *split, size_t failed);

@@ -1,11 +1,11 @@
 /* The library that asks for memory, found by a return address.
  *
  * Most requests come from few places, so the answer is kept for each return address: a request
- * costs a comparison or one look at a table, and only the first one from a place asks the dynamic
+ * costs a comparison or one look at a table, and only the first one from a place calls the dynamic
  * loader. A library that is loaded where another one was may keep the other's answer. A library
- * that jumps to the driver as the last act of a function is not seen: its caller is.
+ * that jumps to the driver as the last act of a function is not seen: its caller is taken for it.
  *
- * Locking: none; no lock may be held, since the loader is asked. */
+ * Locking: none; no lock may be held, since the loader is called. */
 #pragma once
 
 #include "track/process.h"
@@ -22,8 +22,8 @@ extern _Thread_local const void *spw_track_caller_other __attribute__((tls_model
 /* The slow path of spw_track_caller. */
 enum spw_caller spw_track_caller_find(const void *address);
 
-/* The kind of the library that made the call under way: of the runtime if it is one, else of the
- * driver. Handlers ask before anything else. */
+/* The kind of the library that made the call under way: the caller of the runtime's function or,
+ * without one, of the driver's. Handlers call this first. */
 static inline enum spw_caller spw_track_caller(void)
 {
     const void *address =

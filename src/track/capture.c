@@ -85,7 +85,7 @@ CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_cap
     return result;
 }
 
-/* The mode of the calling thread, which the scope of our own calls finds out. */
+/* The capture mode of the calling thread, which the scope of our own calls finds. */
 static CUstreamCaptureMode thread_mode(void)
 {
     struct spw_driver *driver = spw_track_driver();

@@ -29,8 +29,7 @@ static inline CUresult spw_track_capture_status(const struct spw_stream_info *in
                : spw_track_capture_ask(info, ret_capturing);
 }
 
-/* A number for the capture of a stream about which the driver tells nothing, by its handle; no id
- * of a stream that is known. */
+/* A number for the capture of an unknown stream, by its handle; no known stream has it. */
 static inline uint64_t spw_track_capture_unknown(CUstream handle)
 {
     return UINT64_C(1) << 62 | (uintptr_t)handle;
@@ -39,9 +38,8 @@ static inline uint64_t spw_track_capture_unknown(CUstream handle)
 /* The slow path of spw_track_capture_forbids. */
 bool spw_track_capture_forbids_this_thread(void);
 
-/* True when an open capture forbids the calling thread what cuda.h calls potentially unsafe, such
- * as cuMemAlloc (cuThreadExchangeStreamCaptureMode): the driver refuses that, and the capture is
- * void. */
+/* True when an open capture forbids the calling thread potentially unsafe calls, such as cuMemAlloc
+ * (cuda.h: cuThreadExchangeStreamCaptureMode): the driver refuses them, and the capture is void. */
 static inline bool spw_track_capture_forbids(void)
 {
     return SPW_UNLIKELY(atomic_load_explicit(&spw_track_driver()->captures_open,
@@ -53,7 +51,7 @@ static inline bool spw_track_capture_forbids(void)
  * one is open already. */
 bool spw_track_capture_begin(uint64_t id, CUstreamCaptureMode mode);
 
-/* The capture of stream `id` is over, or the stream is. Does nothing when none is open. */
+/* Ends the capture of stream `id`, if one is open; the capture or the stream is over. */
 void spw_track_capture_end(uint64_t id);
 
 /* In a child after fork: no capture is open. */

@@ -1,7 +1,7 @@
 /* The contexts that were seen and still exist, each with its device and its legacy default stream.
  *
- * Locking: spw_locks.contexts; nothing is called with it held. Contexts are added and removed under
- * spw_locks.process too, so that its holder sees a table that does not change. */
+ * Locking: spw_locks.contexts; nothing is called with it held. Contexts are added and removed also
+ * under spw_locks.process, so that the table does not change for its holder. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,8 +26,8 @@ bool spw_track_contexts_add(const struct spw_stream_info *info);
 /* Removes a context and copies its entry; false when it is not in the table. */
 bool spw_track_contexts_remove(CUcontext context, struct spw_stream_info *ret_info);
 
-/* Count what attaches to a context besides its creation (cuCtxAttach), which the driver does not
- * tell. detach returns true for the last attachment, which is not counted. */
+/* Count the attachments to a context after its creation (cuCtxAttach), which the driver does not
+ * report. detach returns true for the last attachment, which is not counted. */
 void spw_track_contexts_attach(CUcontext context);
 bool spw_track_contexts_detach(CUcontext context);
 

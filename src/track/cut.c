@@ -39,7 +39,7 @@ void spw_track_cut_begin(struct spw_cut *ret_cut, const struct spw_cut_box *box)
     }
 }
 
-/* How many of `count` spans of `bytes`, `step` bytes apart, lie in the first `run` bytes. */
+/* How many of `count` spans of `bytes`, `step` bytes apart, are in the first `run` bytes. */
 static size_t count_in(uint64_t run, size_t bytes, size_t step, size_t count)
 {
     if (run < bytes) {
@@ -51,7 +51,7 @@ static size_t count_in(uint64_t run, size_t bytes, size_t step, size_t count)
     return (size_t)((run - bytes) / step) + 1;
 }
 
-/* How much from the beginning of a part on is in one kind of memory, on all sides looked at: units
+/* The extent of one kind of memory from the beginning of a part on, on all sides looked at: units
  * of its row, whole rows of its slice, and whole slices. */
 struct room {
     size_t units, rows, slices;

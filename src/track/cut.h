@@ -1,8 +1,8 @@
-/* Cutting a copy or fill into parts, each of which lies in one kind of memory on both sides.
+/* Cuts a copy or fill into parts. A part lies in one kind of memory on each side.
  *
- * A box is what a copy covers: `width` units of `unit` bytes in a row, `height` rows in a slice,
+ * A box is the extent of a copy: `width` units of `unit` bytes in a row, `height` rows in a slice,
  * `depth` slices. Its parts are whole slices, whole rows, or a part of one row, in order. Pure
- * geometry, without a lock: what memory lies where is told by the caller's function. */
+ * geometry, without a lock: the caller's function knows the kinds of memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ struct spw_cut_box {
     size_t unit, width, height, depth;
 };
 
-/* A part: how far it lies from the beginning of the box, in units, rows and slices; its extent. */
+/* A part: its distance from the beginning of the box, in units, rows and slices, and its extent. */
 struct spw_cut_part {
     size_t x, y, z;
     size_t width, height, depth;

@@ -16,7 +16,7 @@ static void note_context(struct spw_pool *pool, struct spw_backend *backend, CUc
     spw_pool_unlock(pool);
 }
 
-/* Tells the backend of a device's pool the contexts of device `ordinal`. */
+/* Gives the backend of a device's pool the contexts of device `ordinal`. */
 static void note_contexts(const struct spw_device *device, struct spw_pool *pool,
                           struct spw_backend *backend, int ordinal)
 {
@@ -36,7 +36,7 @@ static bool grant(struct spw_backend *backend, int accessor, CUmemAccess_flags a
                              access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
-/* Tells the backend of a new pool the contexts and access rights from before it was opened. */
+/* Gives the backend of a new pool the contexts and access rights from before it was opened. */
 static void replay(struct spw_device *device, struct spw_pool *pool, struct spw_backend *backend)
 {
     note_contexts(device, pool, backend, device->ordinal);
@@ -64,8 +64,8 @@ static bool is_other_used(int ordinal)
     return false;
 }
 
-/* A device is used. With the second one, copies may go from device to device, or use memory of one
- * on a stream of the other: they are looked at from now on. Caller holds spw_locks.process. */
+/* Notes that a device is used. From the second device on, copies are looked at: they may go between
+ * devices, or use one device's memory on a stream of the other. Caller holds spw_locks.process. */
 static void note_used(int ordinal)
 {
     if (!atomic_load(&spw_process.uses_several) && is_other_used(ordinal)) {
@@ -126,10 +126,10 @@ void spw_track_device_check(const struct spw_device *device, struct spw_pool *po
 
 /* ---- closing ---- */
 
-/* How long leases on a closed pool are waited for. */
+/* The longest wait for leases on a closed pool. */
 enum { AWAIT_NS = 10 * 1000 * 1000 };
 
-/* A pool that is closed, and what belongs to it. */
+/* A closed pool, with its backend and tier. */
 struct closed {
     struct closed *next;
     struct spw_device *device;
@@ -139,9 +139,9 @@ struct closed {
     uint64_t epoch; /* calls from before it may use the pool; 0: their end cannot be observed */
 };
 
-/* The closed pools that a call was still using, and those that a thread is about to destroy or to
- * enter there. The latter are in the thread's memory, and may still use contexts, which other
- * threads destroy meanwhile. Guarded by spw_locks.process. */
+/* `in_use`: the closed pools that a call was still using. `ending`: the closed pools that a thread
+ * is about to destroy or to move to `in_use`; their records are in that thread's memory. They may
+ * still use contexts that other threads destroy. Guarded by spw_locks.process. */
 static struct closed *in_use, *ending;
 
 /* Takes a pool out of `ending`. Caller holds spw_locks.process. */
@@ -178,7 +178,7 @@ static bool take_out(struct spw_device *device, bool unless_used, struct closed 
     return ret_closed->pool != NULL;
 }
 
-/* Lets go of all contexts of a closed pool, with their events and memory. */
+/* Releases all contexts of a closed pool, with their events and memory. */
 static void forget_contexts(const struct closed *closed)
 {
     spw_pool_forget_context(closed->pool, NULL);
@@ -187,8 +187,8 @@ static void forget_contexts(const struct closed *closed)
     spw_pool_unlock(closed->pool);
 }
 
-/* Destroys a closed pool. The device may have a new one, with the same accounts: they change under
- * its lock. Caller holds spw_locks.process. */
+/* Destroys a closed pool. The device may have a new pool with the same accounts, which change under
+ * the new pool's lock. Caller holds spw_locks.process. */
 static void destroy(const struct closed *closed, enum spw_closing closing)
 {
     struct spw_pool *newer = spw_track_device_opened(closed->device);
@@ -212,8 +212,8 @@ static void destroy(const struct closed *closed, enum spw_closing closing)
     atomic_fetch_sub(&closed->device->closing, 1);
 }
 
-/* Keeps a closed pool until nobody uses it any more. Its contexts go now, and their events with
- * them. Without memory for the record it is never destroyed. */
+/* Keeps a closed pool until no call uses it any more. Releases its contexts and their events now.
+ * Without memory for the record it is never destroyed. */
 static void keep(const struct closed *closed)
 {
     struct closed *kept = malloc(sizeof(*kept));
@@ -280,7 +280,7 @@ void spw_track_device_abandon(struct spw_device *device)
         destroy(&closed, SPW_CLOSING_FORKED);
         spw_unlock(&spw_locks.process);
     }
-    in_use = ending = NULL; /* what is there is a part of the parent */
+    in_use = ending = NULL; /* their records belong to the parent */
 }
 
 /* ---- streams and contexts ---- */
@@ -324,7 +324,7 @@ void spw_track_device_add_user(const struct spw_device *owner, struct spw_pool *
 
 void spw_track_device_add_users(const struct spw_device *owner, struct spw_pool *pool)
 {
-    /* A context that ends is not noted after it was forgotten. */
+    /* Under the lock, so that no context is noted after it was forgotten. */
     spw_lock(&spw_locks.process);
     for (int i = 0; i < spw_process.device_count; i++) {
         note_contexts(owner, pool, owner->backend, i);
@@ -368,8 +368,8 @@ void spw_track_device_forget_context(CUcontext context)
     spw_unlock(&spw_locks.process);
 }
 
-/* Changes who may reach the pool's memory: what is mapped already, and what will be. When the
- * driver refuses, memory that is mapped later is as before. Caller holds spw_locks.process. */
+/* Changes the access of a device to the pool's memory, mapped now or later. When the driver
+ * refuses, memory that is mapped later is as before. Caller holds spw_locks.process. */
 static enum spw_err regrant(struct spw_device *device, struct spw_pool *pool, int accessor,
                             CUmemAccess_flags access)
 {

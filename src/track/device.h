@@ -1,4 +1,4 @@
-/* The pools of the devices: made at first use, told about streams and contexts, closed.
+/* The pools of the devices: their opening at first use, their streams and contexts, their closing.
  *
  * Locking: opening, closing, access and contexts take spw_locks.process. A pool is looked up and
  * used under a lease (lease.h) or under spw_locks.process: another thread may close it at any time,
@@ -35,22 +35,22 @@ bool spw_track_device_sweep(void);
 /* In a child after fork: forgets the pool, which is the parent's. */
 void spw_track_device_abandon(struct spw_device *device);
 
-/* Work of this context uses memory of the pool, which waits for it from now on; or work of any
- * context that is known. The caller holds a lease. */
+/* Make the pool wait from now on for work of this context, or of every known context, since the
+ * work uses memory of the pool. The caller holds a lease. */
 void spw_track_device_add_user(const struct spw_device *owner, struct spw_pool *pool,
                                CUcontext context);
 void spw_track_device_add_users(const struct spw_device *owner, struct spw_pool *pool);
 
-/* A stream is about to be destroyed: every pool waits for the memory that was freed on it. */
+/* Keeps the order of memory that was freed on a stream, before the stream is destroyed. */
 void spw_track_device_retire_stream(const struct spw_stream *stream);
 
-/* Tells every pool whose memory is used from a context that the context was seen for the first
- * time, or is about to be destroyed. For the first, the caller holds spw_locks.process. */
+/* Add a context that was seen for the first time to every pool whose memory it may use, or remove
+ * it before it is destroyed. To add it, the caller holds spw_locks.process. */
 void spw_track_device_note_context(const struct spw_device *device, CUcontext context);
 void spw_track_device_forget_context(CUcontext context);
 
-/* A context is about to be destroyed: no pool begins a copy in it. To be called before its work is
- * waited for, so that the wait covers all copies. */
+/* Lets no pool begin a copy in a context that is about to be destroyed. To be called before the
+ * wait for its work, so that the wait covers all copies. */
 void spw_track_device_end_context(CUcontext context);
 
 /* Sets the access of device `accessor` to the device's memory, also for pools opened later: for

@@ -13,8 +13,8 @@
 
 #include <stdlib.h>
 
-/* Of a block: how many executable graphs name it, and how many of these keep it in its place. A
- * value of spw_process.graphs.named. */
+/* The number of executable graphs that name a block, and of those among them that keep it in its
+ * place. A value of spw_process.graphs.named. */
 struct graph_count {
     uint32_t naming, keeping;
 };
@@ -49,8 +49,7 @@ static void settle(void)
     }
 }
 
-/* Tells the pool by how many graphs a block is named and kept. Another block may lie there now, and
- * may begin elsewhere: it is not meant. */
+/* Sets the attributes of a block by its count. A block that begins elsewhere is not changed. */
 static void set_attributes(uint64_t address, const struct graph_count *count)
 {
     uint8_t fix = (uint8_t)((count->naming > 0 ? SPW_NAMED_BY_GRAPH : 0) |
@@ -80,8 +79,8 @@ static struct graph_count *count_of(uint64_t address)
     return count;
 }
 
-/* Counts a graph that names a block, or keeps one that it names. Also when another graph named a
- * block there, it tells the pool: that block may be gone. False without memory. */
+/* Counts a graph that names a block, or keeps one that it names. Always sets the block's
+ * attributes, since a block that another graph named there may be gone. False without memory. */
 static bool enter_block(uint64_t address, bool keeps)
 {
     struct graph_count *count = count_of(address);
@@ -115,7 +114,7 @@ static void leave_blocks(const struct spw_graph_blocks *blocks, bool keeps)
     }
 }
 
-/* Frees what is known of a graph unless a launch still reads it. */
+/* Frees the uses of a graph unless a launch still reads them. */
 static void drop_reference(struct spw_graph_uses *uses)
 {
     if (--uses->references == 0) {
@@ -142,7 +141,7 @@ static void tell_unreadable(void)
     }
 }
 
-/* Those that cannot be entered are cut off. */
+/* Enters blocks. The list ends before the first that cannot be entered. */
 static void enter_blocks(struct spw_graph_uses *uses, struct spw_graph_blocks *blocks, bool keeps)
 {
     for (size_t i = 0; i < blocks->count; i++) {
@@ -153,7 +152,7 @@ static void enter_blocks(struct spw_graph_uses *uses, struct spw_graph_blocks *b
     }
 }
 
-/* Where not all blocks are known, all that live are fixed. */
+/* Enters the blocks of a graph. If not all are known, fixes all live blocks. */
 static void fix(struct spw_graph_uses *uses)
 {
     enter_blocks(uses, &uses->named, /* keeps */ false);
@@ -165,7 +164,7 @@ static void fix(struct spw_graph_uses *uses)
     }
 }
 
-/* Nothing more can be remembered: all that lives stays in its place for good. */
+/* Fixes all live blocks for good, since there is no memory to remember more. */
 static void give_up(void)
 {
     spw_process.graphs.unreadable++;
@@ -217,7 +216,7 @@ bool spw_track_graph_forget(CUgraph graph)
     return mark != NULL;
 }
 
-/* Enters what an executable graph uses in place of what it used before. The lock is held. */
+/* Replaces the uses of an executable graph. The lock is held. */
 static void enter(CUgraphExec executable, struct spw_graph_uses *uses)
 {
     struct spw_map *executables = &spw_process.graphs.executables;
@@ -338,8 +337,8 @@ static uint64_t spilled_bytes(void)
     return bytes;
 }
 
-/* Brings the blocks that a graph names back to their devices. Nothing is looked at while no memory
- * has gone to the host since they all were there. */
+/* Brings the blocks that a graph names back to their devices. Does nothing if no memory has gone to
+ * the host since all were there. */
 static void bring_back(struct spw_graph_uses *uses)
 {
     uint64_t spilled = spilled_bytes();
@@ -358,7 +357,7 @@ static void bring_back(struct spw_graph_uses *uses)
     }
 }
 
-/* What an executable graph uses, with a reference; NULL when that is not known. */
+/* The uses of an executable graph, with a reference; NULL when they are not known. */
 static struct spw_graph_uses *get_uses(CUgraphExec executable)
 {
     struct spw_graph_uses *uses;

@@ -1,13 +1,13 @@
-/* CUDA graphs: which blocks they name, and where these are when a graph is launched.
+/* CUDA graphs: the blocks that they name, and the places of these blocks at a launch.
  *
- * From the begin of a capture until its graph is made executable or destroyed, every block that
- * lives keeps its place; likewise while there is an executable graph whose nodes cannot be read.
- * Of a graph that was read, graph_uses.h says which blocks keep their places until the last such
- * graph is destroyed. The others may move, and a launch brings them back to the device first, as
- * far as there is room. A block that finds none is used on the host, at the same addresses.
+ * From the beginning of a capture until its graph is made executable or destroyed, every live block
+ * keeps its place; likewise while there is an executable graph whose nodes cannot be read. For a
+ * graph that was read, some blocks keep their places (graph_uses.h) until the last such graph is
+ * destroyed. The others may move, and a launch first brings them back to the device. A block
+ * without room there is used on the host, at the same addresses.
  *
- * What a kernel reaches by addresses that it reads from memory may move, as without a graph: the
- * address stays the same, and no move falls into a launch.
+ * Blocks that a kernel finds by addresses in memory may move, as without a graph: their addresses
+ * stay the same, and no move falls into a launch.
  *
  * Locking: spw_locks.graphs, under which the pools' locks are taken. The driver is asked about
  * nodes without it. */
@@ -23,11 +23,11 @@ struct spw_graph_uses;
 /* Keeps every block that lives now in its place, until no capture and no graph requires it. */
 void spw_track_graph_fix_all(void);
 
-/* Ends that, unless a capture is open, or a graph that was captured is neither executable nor
- * destroyed, or the nodes of one could not be read. */
+/* Ends that, unless a capture is open, a captured graph is neither executable nor destroyed, or the
+ * nodes of a graph could not be read. */
 void spw_track_graph_settle(void);
 
-/* A capture has ended with this graph. To be called before the capture counts as ended. */
+/* Notes the graph of a capture that has ended. To be called before the capture counts as ended. */
 void spw_track_graph_captured(CUgraph graph);
 
 /* Forgets a graph before it is destroyed, since the driver may give its handle to another one at
@@ -35,39 +35,39 @@ void spw_track_graph_captured(CUgraph graph);
  * spw_track_graph_captured. */
 bool spw_track_graph_forget(CUgraph graph);
 
-/* The driver is about to make an executable graph, or to change one: no block moves meanwhile. */
+/* Called before the driver makes or changes an executable graph: no block moves until the end. */
 void spw_track_graph_instantiate_begin(void);
 
-/* It has done so, of `graph`; or it has failed, and `executable` is NULL. `from_device`: kernels
- * can launch it. */
+/* To be called after that, with the executable graph of `graph`, or with NULL after an error.
+ * `from_device`: kernels can launch it. */
 void spw_track_graph_instantiate_end(CUgraphExec executable, CUgraph graph, bool from_device);
 
-/* The program has set parameters of nodes of an executable graph, which are not read: it may name
- * any block. */
+/* Notes that the program set parameters of an executable graph's nodes. They are not read, so the
+ * graph may name any block. */
 void spw_track_graph_changed(CUgraphExec executable);
 
-/* Takes out what is known of an executable graph before it is destroyed, since the driver may give
- * its handle to another one at once. The blocks keep their places. NULL when nothing is known. */
+/* Takes out the uses of an executable graph before it is destroyed, since the driver may give its
+ * handle to another one at once. The blocks keep their places. NULL when no uses are known. */
 struct spw_graph_uses *spw_track_graph_take(CUgraphExec executable);
 
-/* Ends what was taken out: the graph was destroyed. */
+/* Ends these uses: the graph was destroyed. */
 void spw_track_graph_drop(struct spw_graph_uses *uses);
 
-/* Puts it back: the graph was not destroyed. */
+/* Puts these uses back: the graph was not destroyed. */
 void spw_track_graph_put_back(CUgraphExec executable, struct spw_graph_uses *uses);
 
-/* Tells the pools whose memory an executable graph uses that it is about to be launched on this
- * stream (track/users.h): all pools, if its blocks are not known. */
+/* Reports to the pools that an executable graph on this stream is about to use their memory
+ * (track/users.h); to all pools if its blocks are not known. */
 void spw_track_graph_note_users(CUgraphExec executable, CUstream stream, bool per_thread);
 
-/* The program is about to launch an executable graph: brings back what it names, and tells the host
- * tiers of the use. To be called before the submit barrier is acquired. NULL when its blocks are
- * not known; else spw_track_graph_note must follow. */
+/* Before a launch of an executable graph: brings its blocks back, and reports their use to the host
+ * tiers. To be called before the submit barrier is acquired. NULL when its blocks are not known;
+ * otherwise spw_track_graph_note must follow. */
 struct spw_graph_uses *spw_track_graph_expect(CUgraphExec executable, CUstream stream,
                                               bool per_thread);
 
-/* Notes the use in the access logs and in the recording, and lets go of `uses`. To be called
- * between acquiring the submit barrier and the launch. */
+/* Notes the use in the access logs and in the recording, and releases `uses`. To be called between
+ * acquiring the submit barrier and the launch. */
 void spw_track_graph_note(struct spw_graph_uses *uses);
 
 /* In a child after fork: there are no graphs. */

@@ -1,15 +1,15 @@
 /* The blocks that one CUDA graph names, read from the parameters of its nodes.
  *
- * A driver may keep what it learned about the operands of copies and fills when it made the graph
- * executable, and a copy must not cross from device to host memory (track/parts.h). So the blocks
- * that these nodes name keep their places while the executable graph exists. A kernel reaches
- * memory by its addresses, whatever lies behind them: the blocks that only kernels name may move
- * between launches. They stay as well where a kernel may use more than it names, since a library
+ * A driver may keep facts about the operands of copies and fills that it found when it made the
+ * graph executable, and a copy must not cross from device to host memory (track/parts.h). So the
+ * blocks that these nodes name keep their places while the executable graph exists. A kernel
+ * reaches memory by its addresses, whatever lies behind them: the blocks that only kernels name may
+ * move between launches. They also stay if a kernel may use more than it names, since a library
  * such as NCCL may have registered the memory behind these addresses during the capture; in graphs
  * that kernels can launch; and with SPILLWAY_GRAPHS=stay.
  *
- * Locking: none but what is said below; the owner's lock covers the rest. The lists do not change
- * once they are read and entered. */
+ * Locking: the owner's lock, except for the last members. The lists do not change once they are
+ * read and entered. */
 #pragma once
 
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 
 #include "driver/cuda_api.h"
 
-/* Addresses at which blocks begin: in order, each once. */
+/* The first addresses of blocks: in order, each once. */
 struct spw_graph_blocks {
     size_t count, capacity;
     uint64_t *addresses;
@@ -28,7 +28,7 @@ struct spw_graph_blocks {
 struct spw_graph_uses {
     int ordinal;      /* of the current device, for the counts of our driver calls; -1: none */
     bool known;       /* it names no other blocks */
-    bool direct;      /* as far as can be told, its kernels use nothing but what they name */
+    bool direct;      /* its kernels show no use of memory that they do not name */
     bool from_device; /* kernels can launch it */
     struct spw_graph_blocks named;
     struct spw_graph_blocks kept; /* those of them that keep their places */

@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum {
-    CHUNK = 16 << 10,    /* bytes looked at at a time; tensor maps are looked for in one only */
-    LITTLE = 512,        /* bytes of a copy that is looked at on the stack */
-    MOST_ROWS = 1 << 12, /* of one copy that are looked at each by itself */
+    CHUNK = 16 << 10,    /* bytes read at a time; a longer copy is not searched for tensor maps */
+    LITTLE = 512,        /* bytes of a copy that is read on the stack */
+    MOST_ROWS = 1 << 12, /* of one copy that are read one by one */
     GROUP = 16,          /* words */
     WORD = sizeof(uint64_t)
 };
@@ -138,7 +138,7 @@ static bool is_of_a_device(uint64_t address)
            type == CU_MEMORYTYPE_DEVICE;
 }
 
-/* Addresses are copied to memory at `to`. */
+/* Notes that addresses are copied to memory at `to`. */
 static void hold(uint64_t to)
 {
     struct spw_pool *pool;

@@ -3,7 +3,7 @@
  *
  *  - A block of ours. It holds addresses after a copy from the host brought the address of a live
  *    block of ours, or after a copy from a block that holds addresses, until it is freed. Copies
- * are examined while memory is short, up to SPW_INDIRECT_MOST bytes: larger ones are data.
+ *    are examined while memory is short, up to SPW_INDIRECT_MOST bytes: larger ones are data.
  *  - Page-locked or managed memory, since the program writes to it without a call.
  *
  * After addresses were copied to device memory that is not ours, such as a global of a module,
@@ -31,7 +31,7 @@ bool spw_track_indirect_at(uint64_t address, bool ours);
 bool spw_track_indirect_everywhere(void);
 
 /* Examines a copy of `bytes` that is about to be submitted. Either end may be host or device
- * memory. A fault while reading is caught: unreadable memory counts as holding addresses. */
+ * memory. Memory that cannot be read counts as holding addresses. */
 void spw_track_indirect_copy(uint64_t to, uint64_t from, size_t bytes);
 
 /* Examine copies of rows and of volumes, and several copies at once. NULL is ignored. */
@@ -42,12 +42,11 @@ void spw_track_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *fro
                                    const size_t *bytes, size_t count);
 void spw_track_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count);
 
-/* A block of ours at `address` is about to be freed. */
+/* Forgets a block of ours that is about to be freed. */
 void spw_track_indirect_freed(uint64_t address);
 
-/* Page-locked or managed memory was allocated, or is about to be freed: false when it was not
- * known.
- */
+/* Note that page-locked or managed memory was allocated, or is about to be freed. False when it was
+ * not known. */
 void spw_track_indirect_mapped(uint64_t address, uint64_t bytes);
 bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span);
 

@@ -1,4 +1,4 @@
-/* Tells from the name of a kernel whether it may read addresses from memory and follow them.
+/* Decides by the name of a kernel if it may read addresses from memory and follow them.
  *
  * No state, no lock. The names of C++ kernels are mangled; they are read by common/demangle.h, so
  * spw_demangle_find(true) should be called before, without a lock. */
@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* True for a name that contains an entry of the list in indirect.def, for a C++ name in which a
- * pointer to a pointer occurs, and for a C++ name that cannot be read.
+/* True for a name that contains an entry of the list in indirect.def, for a C++ name with a pointer
+ * to a pointer, and for a C++ name that cannot be read.
  *
  * False proves nothing: pointers may be members of structs, and the names of C kernels have no
  * types. */

@@ -5,8 +5,8 @@
  * holds a lease from its beginning to its end. A closed pool is taken out of sight first, and
  * destroyed when every call has ended that may have seen it.
  *
- * The holder takes no lock: each thread records, in its slot (common/thread_slots.h), the epoch in
- * which its call began. The thread that closes a pool begins a new epoch, and makes the slots of
+ * The holder takes no lock: each thread records the epoch at the beginning of its call in its slot
+ * (common/thread_slots.h). The thread that closes a pool begins a new epoch, and makes the slots of
  * all threads visible. Any thread, no lock. */
 #pragma once
 

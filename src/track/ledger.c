@@ -9,7 +9,7 @@
 struct spw_entered {
     uint64_t address;
     struct spw_ledger_entry entry;
-    struct spw_entered *next; /* of those that were removed together */
+    struct spw_entered *next; /* of the list of removed ones */
 };
 
 void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)

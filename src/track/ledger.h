@@ -1,5 +1,5 @@
 /* The ledger: allocations that the real driver made for the program, device memory and page-locked
- * host memory. Its entries tell how a free is to be accounted.
+ * host memory. Its entries have the facts to account a free.
  *
  * Locking: spw_locks.ledger; nothing is called with it held. */
 #pragma once

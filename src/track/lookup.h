@@ -22,17 +22,17 @@ static inline CUmemoryPool spw_track_device_default_pool(struct spw_device *devi
                : spw_track_device_ask_pool(device);
 }
 
-/* The device that has this default memory pool; NULL when it is not a default pool. Devices that
- * were not used yet are asked for theirs only when no other has it. */
+/* The device that has this default memory pool; NULL when it is not a default pool. The driver is
+ * asked about devices that were not used yet only when no other device has it. */
 struct spw_device *spw_track_device_of_pool(CUmemoryPool pool);
 
-/* The pool of a device if it is open, else NULL. */
+/* The pool of a device; NULL if it is not open. */
 static inline struct spw_pool *spw_track_device_opened(struct spw_device *device)
 {
     return atomic_load_explicit(&device->pool, memory_order_acquire);
 }
 
-/* The device, and *ret_pool, whose pool contains an address; NULL when none does. */
+/* The device whose pool, *ret_pool, contains an address; NULL when none does. */
 static inline struct spw_device *spw_track_device_owner(CUdeviceptr address,
                                                         struct spw_pool **ret_pool)
 {

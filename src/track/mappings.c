@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* One address range at which a piece is mapped. */
+/* One address range where a piece is mapped. */
 struct mapping {
     struct spw_piece *piece;
     uint64_t address;

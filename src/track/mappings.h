@@ -30,31 +30,31 @@ struct spw_piece {
 bool spw_track_mappings_add(CUmemGenericAllocationHandle handle, struct spw_piece *piece);
 
 /* Gives up one reference of a handle, before the real call, which may hand the same number to
- * another thread. NULL when the handle is not known; else the piece stays until the matching
+ * another thread. NULL when the handle is not known. The piece stays until the matching
  * spw_track_mappings_release_end. */
 struct spw_piece *spw_track_mappings_release_begin(CUmemGenericAllocationHandle handle);
 
-/* The driver has answered; if it refused, the reference comes back. True when the piece is unused
- * now. */
+/* Ends the release after the driver's answer; if the driver refused, the reference comes back. True
+ * when the piece is unused now. */
 bool spw_track_mappings_release_end(CUmemGenericAllocationHandle handle, struct spw_piece *piece,
                                     bool released);
 
-/* The driver has mapped a handle at an address. */
+/* Notes that the driver has mapped a handle at an address. */
 void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t address, uint64_t bytes);
 
-/* The mapping at an address is gone; *ret_bytes is its size, 0 when there was none. Returns its
- * piece when that is unused now, else NULL. */
+/* Forgets the mapping at an address; *ret_bytes is its size, 0 when there was none. Returns its
+ * piece if that is unused now, or NULL. */
 struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes);
 
-/* The driver gave a handle of the memory that is mapped at an address, which may lie inside the
- * mapping: adds a reference. */
+/* Adds a reference: the driver gave a handle of the memory that is mapped at an address, which may
+ * lie inside the mapping. */
 void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t address);
 
 /* Returns how many bytes from `address` on, at most `most`, are in spilled pieces, or how many are
  * not. */
 uint64_t spw_track_mappings_run(uint64_t address, uint64_t most);
 
-/* The device that the program asked for if the address is in a spilled piece; else -1. */
+/* The device that the program asked for, of an address in a spilled piece; -1 for others. */
 int spw_track_mappings_spilled_from(uint64_t address);
 
 /* In a child after fork: empties the tables. */

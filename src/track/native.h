@@ -1,5 +1,5 @@
-/* What PyTorch's native allocator is doing on this thread, as the code in its place says (torch/):
- * how its requests for segments are to be answered. */
+/* The state of PyTorch's native allocator on this thread, which the code in front of it sets
+ * (torch/). It decides the answer to requests for segments. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 #include "track/caller.h"
 
 enum spw_track_native {
-    SPW_NATIVE_UNKNOWN, /* nothing stands in its place */
-    SPW_NATIVE_CACHES,  /* refused, it frees its cache and asks again */
+    SPW_NATIVE_UNKNOWN, /* no code is in front of it */
+    SPW_NATIVE_CACHES,  /* after a refusal it frees its cache and asks again */
     SPW_NATIVE_PRIVATE, /* for a private pool or in a capture: it does not ask again */
     SPW_NATIVE_REFUSED, /* the program reached the share of the memory that it set: no segment */
 };

@@ -6,7 +6,7 @@
 #include "track/rows.h"
 #include "track/users.h"
 
-/* How many bytes are in one tier: of a block, or of the program's own memory. */
+/* The bytes from `address` on that are in one tier: of a block, or of the program's own memory. */
 static uint64_t run_of_tier(uint64_t address, uint64_t most)
 {
     struct spw_pool *pool;

@@ -1,14 +1,14 @@
-/* Copies and fills of the program that the driver may not do in one part, or not in this way.
+/* Copies and fills that the driver may not do in one part, or not as the program asked.
  *
  * A copy may cross from device memory to memory that spilled to the host, at the same addresses as
- * before. NVIDIA's documents do not say if one copy may do that: the driver may choose its way by
- * the first byte. So it becomes several, none of which crosses. Boundaries do not move meanwhile:
+ * before. NVIDIA's documents do not define such a copy: the driver may choose its way by the first
+ * byte. So it becomes several copies that do not cross. Boundaries do not move during the call:
  * memory moves only while no call is inside the submit barrier (migrate/barrier.h), and the caller
- * is.
+ * is inside.
  *
  * A copy between two devices reaches memory of cuMemCreate, which blocks are made of, only with an
  * access right, unless it is a peer copy (llama.cpp#4620; PyTorch's allocators choose alike). So it
- * becomes a peer copy where the right is missing.
+ * becomes a peer copy if the right is missing.
  *
  * An error of a later part is the call's error; earlier parts are enqueued then. A call that is
  * repeated does them again, which changes nothing.
@@ -24,7 +24,7 @@
 struct spw_parts {
     struct spw_cut cut; /* cut.part: the part at hand */
     CUdeviceptr to, from;
-    bool is_peer; /* to be made a peer copy */
+    bool is_peer; /* the copy must be a peer copy */
     struct spw_peer peer;
 };
 
@@ -50,19 +50,19 @@ void spw_track_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PE
 /* Begins with one copy of a batch. */
 void spw_track_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy);
 
-/* Tells the pools whose memory the copy or fill, which one of the functions above began with, uses
- * that it runs on this stream. To be called before its first part. */
+/* Reports to the pools that a copy or fill on this stream uses their memory. To be called after one
+ * of the functions above, and before the first part. */
 void spw_track_parts_note(const struct spw_parts *parts, CUstream stream, bool per_thread);
 
-/* Finds out if a copy, which one of the functions above began with, must be a peer copy. Not for
- * one that is. */
+/* Finds out if a copy must be a peer copy. To be called after a function above, not for a peer
+ * copy. */
 void spw_track_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread);
 
-/* Finds the next part, as long as the ones before were enqueued: `result` is the driver's answer
- * to the last one. False after the last. */
+/* Finds the next part. `result` is the driver's answer to the one before. False after the last
+ * part, and after an error. */
 bool spw_track_parts_next(struct spw_parts *parts, CUresult result);
 
-/* How many bytes after the beginning of a copy of bytes the part begins. */
+/* The offset of the part in a copy of bytes. */
 static inline size_t spw_track_parts_at(const struct spw_parts *parts)
 {
     return parts->cut.part.x;

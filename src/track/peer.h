@@ -1,9 +1,9 @@
-/* Copies between devices: which of them must be peer copies.
+/* Copies between devices that must be peer copies.
  *
  * A device reaches blocks of another one, which are memory of cuMemCreate, only with the access
- * that cuCtxEnablePeerAccess or cuMemPoolSetAccess gave it. Without, a driver refuses a plain copy
- * (llama.cpp#4638, solved by #4620), while it does a peer copy in any case; both of PyTorch's
- * allocators choose alike. For memory of cuMemAlloc a program may leave the choice to the driver.
+ * that cuCtxEnablePeerAccess or cuMemPoolSetAccess gave it. Without it, a driver refuses a plain
+ * copy (llama.cpp#4638, solved by #4620), but does a peer copy; both of PyTorch's allocators choose
+ * alike. For memory of cuMemAlloc a program may leave the choice to the driver.
  *
  * Copies between a device's memory and the host are left alone. Locking: those of the tables of
  * streams and contexts, inside. */

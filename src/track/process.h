@@ -13,9 +13,9 @@
 #define SPW_EXPORT __attribute__((visibility("default")))
 
 /* Functions that this folder calls and that need folders above it; preload.c defines them. They are
- * called with spw_locks.process held, unless their comment says otherwise. */
+ * called with spw_locks.process held, except those with "No lock". */
 struct spw_track_ops {
-    /* Reads the policy. No lock: the dynamic loader is asked. May be called more than once. */
+    /* Reads the policy. No lock: it calls the dynamic loader. May be called more than once. */
     void (*prepare)(void);
     /* Reads options, opens log and statistics, sets spw_process.mode and check and every device's
      * counters, watches for fork. CUDA is initialised and the devices are known. */
@@ -24,11 +24,12 @@ struct spw_track_ops {
      * is a context of the device, NULL when none is known. */
     enum spw_err (*open)(struct spw_device *device, CUcontext context, struct spw_pool **ret_pool,
                          struct spw_backend **ret_backend, struct spw_migrate **ret_tier);
-    /* A pool was opened. No lock. */
+    /* Called after a pool was opened. No lock. */
     void (*opened)(void);
-    /* The device is full: asks other processes for memory. True when some was freed. No lock. */
+    /* Asks other processes for memory of a full device. True when some was freed. No lock. */
     bool (*ask_others)(struct spw_device *device, uint64_t bytes);
-    /* CUDA was initialised, or PyTorch allocates: looks for its allocator. No lock. */
+    /* Looks for PyTorch's allocator, after CUDA was initialised or when PyTorch allocates. No
+     * lock. */
     void (*look)(void);
 };
 
@@ -74,7 +75,7 @@ static inline bool spw_track_serves(void)
     return SPW_LIKELY(!spw_driver_inside()) && spw_track_runs();
 }
 
-/* The same at the entry of a driver function, which was called from `caller`. */
+/* Likewise, at the entry of a driver function, which was called from `caller`. */
 static inline bool spw_track_enter(const void *caller)
 {
     if (SPW_UNLIKELY(spw_driver_inside())) {
@@ -84,7 +85,7 @@ static inline bool spw_track_enter(const void *caller)
     return spw_track_runs();
 }
 
-/* The real driver if it is loaded, else NULL. */
+/* The real driver; NULL if it is not loaded. */
 struct spw_driver *spw_track_loaded(void);
 
 /* True with SPILLWAY=off: no function is substituted. Cheap after the first call. */

@@ -73,7 +73,7 @@ struct spw_cut_box spw_track_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy)
                                 .depth = copy->extent.depth};
 }
 
-/* What the descriptors of all kinds have of one end, `src` or `dst`. */
+/* The members of one end, `src` or `dst`, that descriptors of all kinds have. */
 #define SAME_2D(copy, end)                                                                         \
     .end##XInBytes = (copy)->end##XInBytes, .end##Y = (copy)->end##Y,                              \
     .end##MemoryType = (copy)->end##MemoryType, .end##Host = (copy)->end##Host,                    \

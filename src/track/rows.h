@@ -13,7 +13,7 @@ struct spw_cut_box spw_track_rows_3d(const CUDA_MEMCPY3D *copy);
 struct spw_cut_box spw_track_rows_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
 struct spw_cut_box spw_track_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy);
 
-/* The same as peer copies. */
+/* The copies as peer copies. */
 CUDA_MEMCPY3D_PEER spw_track_rows_peer_of_2d(const CUDA_MEMCPY2D *copy,
                                              const struct spw_peer *peer);
 CUDA_MEMCPY3D_PEER spw_track_rows_peer_of_3d(const CUDA_MEMCPY3D *copy,

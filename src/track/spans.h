@@ -27,8 +27,8 @@ bool spw_track_spans_take(struct spw_spans *spans, uint64_t address, struct spw_
 /* True when a range contains `address`. */
 bool spw_track_spans_have(const struct spw_spans *spans, uint64_t address);
 
-/* Returns the first address after `address` at which a range begins, or which follows the last one
- * of ranges without a gap between them; UINT64_MAX when there is none. */
+/* Returns the next boundary after `address`: the beginning of the next range or, inside a range,
+ * the end of the ranges that follow without a gap. UINT64_MAX when there is none. */
 uint64_t spw_track_spans_change(const struct spw_spans *spans, uint64_t address);
 
 /* Empties the set and frees its memory. */

@@ -31,7 +31,7 @@ static _Thread_local struct {
     uint64_t bytes; /* 0: none, or it was repeated */
     uint64_t allocs;
     const void *frame;
-    struct spw_track_postponed postponed; /* without a device: not, or PyTorch gave it up */
+    struct spw_track_postponed postponed; /* without a device: none, or it was given up */
 } last __attribute__((tls_model("initial-exec")));
 
 bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
@@ -54,8 +54,8 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
     return true;
 }
 
-/* The function that called cudaMalloc has returned: this call comes from one that called it. While
- * it is running, it may read the figures as well, for a warning. */
+/* A higher frame shows that the function that called cudaMalloc has returned. While that function
+ * runs, it may also read the figures, for a warning. */
 bool spw_track_spill_gave_up(struct spw_track_postponed *ret_postponed)
 {
     const struct spw_device *device = last.postponed.device;
@@ -71,7 +71,6 @@ bool spw_track_spill_gave_up(struct spw_track_postponed *ret_postponed)
     return true;
 }
 
-/* Describes the caller of the call under way: its source line, or else its library; and the API. */
 void spw_track_spill_describe(uint32_t site, char *text, size_t capacity)
 {
     const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
@@ -89,8 +88,7 @@ void spw_track_spill_describe(uint32_t site, char *text, size_t capacity)
     }
 }
 
-/* The host tier of a device, read once: another thread may close it meanwhile. NULL: there is none.
- */
+/* The host tier of a device; NULL: none. It is read once, since another thread may close it. */
 static struct spw_migrate *tier_of(const struct spw_device *device)
 {
     return atomic_load_explicit(&device->tier, memory_order_acquire);
@@ -144,7 +142,7 @@ bool spw_track_spill_may_move(void)
     return false;
 }
 
-/* The same for a device that is short of memory: counts when it is refused for good. */
+/* spw_track_spill_may_move for a device that is short of memory. Counts permanent refusals. */
 static bool may_make_room(const struct spw_device *device)
 {
     bool may = spw_track_spill_may_move();
@@ -174,8 +172,8 @@ static bool is_possible(const struct spw_counters *counters, uint64_t bytes)
     return fixed <= limit && bytes <= limit - fixed;
 }
 
-/* True when the device alone decides whether the caller gets `bytes`: libraries that share memory
- * have no use for the host, and the default limit leaves memory for them. */
+/* True when `bytes` of the caller may exceed the limit: libraries that share memory have no use for
+ * the host, and the default limit leaves memory for them. */
 static bool may_exceed(const struct spw_counters *counters, uint64_t bytes)
 {
     return bytes <= spw_counter_get(&counters->limit_bytes) &&

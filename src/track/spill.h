@@ -11,8 +11,7 @@
  * program submits is seen (unseen.h). No lock may be held. */
 bool spw_track_spill_may_move(void);
 
-/* The pool's free memory is about to be given back: ends moves that are complete, as they pin some
- * of it. */
+/* Ends complete moves, which pin free memory. Called before free memory is given back. */
 void spw_track_spill_settle(const struct spw_device *device);
 
 /* Gives the free memory of a device's pool back, on device and host; at least `keep_bytes` stay on
@@ -38,9 +37,9 @@ struct spw_track_postponed {
     enum spw_err refused;
 };
 
-/* True once when PyTorch's native allocator did not ask again, though that was expected, and gave
- * the program out of memory: while a private pool is open on another thread, for example. It reads
- * the figures for its message then: to be asked in a handler of cuMemGetInfo. */
+/* True once after PyTorch's native allocator did not ask again, against expectation, and gave the
+ * program out of memory: for example while a private pool is open on another thread. To be called
+ * by the handler of cuMemGetInfo, since the allocator then reads the figures for its message. */
 bool spw_track_spill_gave_up(struct spw_track_postponed *ret_postponed);
 
 /* Moves blocks to the host; their device memory stays in the pool, unused. False when none was
@@ -49,8 +48,8 @@ bool spw_track_spill_gave_up(struct spw_track_postponed *ret_postponed);
 bool spw_track_spill_away(struct spw_device *device);
 
 /* Charges `bytes` that the real driver allocates to the limit. Moves blocks to the host while there
- * is no room. When there is still none, a library that shares its memory may exceed the limit, as
- * far as the device has memory; to others it is SPW_E_LIMIT. */
+ * is no room. When there is still none, a library that shares its memory may exceed the limit while
+ * the device has memory; others get SPW_E_LIMIT. */
 enum spw_err spw_track_spill_charge(struct spw_device *device, struct spw_pool *pool,
                                     uint64_t bytes, uint32_t site);
 
@@ -64,7 +63,7 @@ enum spw_err spw_track_spill_charge_host(struct spw_device *device, uint64_t byt
  * to find. */
 bool spw_track_spill_follows(const struct spw_device *device);
 
-/* A call is about to use `addresses`, on `stream` (NULL: unknown, or of another device). To be
+/* Announces a call that uses `addresses`, on `stream` (NULL: unknown, or of another device). To be
  * called before the submit barrier is acquired. */
 void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
                             const struct spw_stream *stream);
@@ -82,35 +81,35 @@ void spw_track_spill_use(struct spw_device *device, const uint64_t *addresses, s
 /* Records, inside the submit barrier, a use of `addresses` among other memory that is unknown. */
 void spw_track_spill_use_among(struct spw_device *device, const uint64_t *addresses, size_t count);
 
-/* The next use to be recorded is the first launch of a kernel. */
+/* Notes that the next recorded use is the first launch of a kernel. */
 void spw_track_spill_meet_kernel(struct spw_device *device);
 
-/* True when the host has room for more, as far as is known. */
+/* True unless the host is known to have no more room. */
 bool spw_track_spill_has_room(struct spw_device *device);
 
-/* Prepares for a capture, during which nothing can be moved or tried out, and no fence can be
- * recorded behind memory that was freed for good: the driver may need that memory for the nodes. */
+/* Prepares for a capture. During a capture nothing can be moved or tried out, and no fence can be
+ * recorded behind memory that was freed for good, which the driver may need for the nodes. */
 void spw_track_spill_prepare(struct spw_device *device);
 
-/* The program has waited for the device or a stream of it: blocks that fit may move back to it. */
+/* Moves blocks back that fit, after the program has waited for the device or a stream of it. */
 void spw_track_spill_rest(struct spw_device *device);
 
-/* Describes the caller of the call under way in a few words: the source line of `site`, or else the
+/* Describes the caller of the call under way: the source line of `site` or, if unknown, the
  * library; and the API. */
 void spw_track_spill_describe(uint32_t site, char *text, size_t capacity);
 
-/* Allocates a block for which the pool answered `refused`: on the device if room can be made, else
- * on the host. Returns `refused` when there is no tier or the host has no room either, and
- * SPW_E_AGAIN when the request is to be refused for once (see spw_track_spill_asks_again). */
+/* Allocates a block that the pool refused with `refused`: on the device if room can be made,
+ * otherwise on the host. Returns `refused` when there is no tier or no room on the host, and
+ * SPW_E_AGAIN when the request is refused for once (spw_track_spill_asks_again). */
 enum spw_err spw_track_spill_alloc(const struct spw_call *call, enum spw_err refused,
                                    struct spw_result *ret_result);
 
-/* After the real driver was out of memory: gives the spare memory of every pool back to it, since
- * the call does not tell which device was full; without spare memory, blocks go to the host; as the
- * last way, waits a short time for memory that was freed. False when nothing could be freed. */
+/* Makes room after the real driver was out of memory: gives it the spare memory of every pool,
+ * since it is not known which device was full; without spare memory, moves blocks to the host; as
+ * the last way, waits a short time for memory that was freed. False when nothing could be freed. */
 bool spw_track_spill_make_room(void);
 
-/* Calls the real driver; after out of memory once more if room could be made meanwhile. */
+/* Calls the real driver, and after out of memory once more if room could be made. */
 #define SPW_FORWARD(result, call)                                                                  \
     do {                                                                                           \
         (result) = (call);                                                                         \

@@ -1,4 +1,4 @@
-/* The state of spillway in the process, all of it but what belongs to a thread.
+/* The state of spillway in the process, except that of its threads.
  *
  * One struct with a part for each module. The comment of a part names the lock that guards it;
  * atomic members may be read without it. All zero bytes is the state before the start. */
@@ -22,7 +22,7 @@
 #include "track/spans.h"
 
 enum spw_process_state {
-    SPW_PROCESS_IDLE,    /* CUDA is not initialised, as far as is known */
+    SPW_PROCESS_IDLE,    /* CUDA is not known to be initialised */
     SPW_PROCESS_RUNNING, /* calls are served */
     SPW_PROCESS_OFF,     /* the driver serves every call: SPILLWAY=off, and children of fork that
                           * are the driver's or have no memory for figures of their own */
@@ -31,17 +31,17 @@ enum spw_process_state {
 
 /* How PyTorch's memory is served. */
 enum spw_track_torch_state {
-    SPW_TORCH_UNSEEN,   /* it is not loaded, as far as is known */
+    SPW_TORCH_UNSEEN,   /* it is not known to be loaded */
     SPW_TORCH_TENSORS,  /* the pool serves each tensor (torch/) */
     SPW_TORCH_SEGMENTS, /* PyTorch's cache serves tensors, and the pool its segments */
     SPW_TORCH_ASYNC,    /* PyTorch's backend cudaMallocAsync asks the driver for each tensor */
     SPW_TORCH_FOREIGN,  /* another allocator serves them, such as a pluggable one */
 };
 
-/* What is known of PyTorch's allocator. */
+/* PyTorch's allocator. */
 struct spw_track_torch {
     _Atomic int state; /* enum spw_track_torch_state; stored after the rest */
-    const char *why;   /* segments, though the mode asks for tensors; NULL: they were asked for */
+    const char *why;   /* the reason for segments against the mode; NULL: the mode asks for them */
     char version[32];
 };
 
@@ -56,7 +56,7 @@ enum spw_closing {
 struct spw_device {
     int ordinal;
     CUdevice handle;
-    struct spw_counters *counters;     /* in the statistics, as the next three */
+    struct spw_counters *counters;     /* in the statistics, as refusal, rules, oom */
     struct spw_stats_refusal *refusal; /* the last request that was refused */
     struct spw_account *rules;         /* by rule of the policy */
     uint64_t total_bytes;              /* of its memory; 0 until a pool is opened */
@@ -67,7 +67,7 @@ struct spw_device {
      * spw_track_device_default_pool. */
     _Atomic(CUmemoryPool) default_pool;
     _Atomic bool default_pool_asked;
-    _Atomic(CUmemoryPool) current_pool; /* from which cuMemAllocAsync allocates; NULL: default */
+    _Atomic(CUmemoryPool) current_pool; /* the pool of cuMemAllocAsync; NULL: default */
     /* The pool, NULL until first used or if `failed`; its backend; its host tier, NULL when nothing
      * spills. They are set and cleared together under spw_locks.process. A pointer that was read is
      * valid until the lock or the lease ends under which it was read. */
@@ -76,11 +76,10 @@ struct spw_device {
     _Atomic(struct spw_migrate *) tier;
     _Atomic uint32_t closing; /* pools of the device that are closed and not destroyed yet */
     _Atomic bool failed;      /* no pool could be made: the driver serves calls */
-    /* What cuMemGetInfo last reported as free, until a request of exactly so many bytes; 0: none.
-     */
+    /* The free bytes that cuMemGetInfo last reported, until a request of this size; 0: none. */
     _Atomic uint64_t told_free;
-    /* CUmemAccess_flags of the other devices, by ordinal; they apply to a pool opened later, too.
-     * Of them, by the access of the memory pool (track/access.h), guarded by spw_locks.process. */
+    /* CUmemAccess_flags of the other devices, by ordinal, also for a pool that is opened later.
+     * pool_access: those of the memory pool (track/access.h), guarded by spw_locks.process. */
     _Atomic uint8_t access[SPW_DEVICES_MAX];
     uint8_t pool_access[SPW_DEVICES_MAX];
 };
@@ -97,13 +96,13 @@ struct spw_streams {
     struct spw_map created;
     /* Rises when a stream or context is forgotten: the entries that threads keep are stale then. */
     _Atomic uint64_t generation;
-    _Atomic uint64_t numbered; /* streams numbered here, since the driver is too old to do it */
+    _Atomic uint64_t numbered; /* streams numbered here, since an old driver does not */
 };
 
 enum { SPW_CAPTURES = 256 };
 
-/* The captures that are open. One too many stays counted for good, which costs a driver call for
- * each allocation and nothing else. Guarded by spw_locks.captures. */
+/* The open captures. One beyond SPW_CAPTURES stays counted for good, which only costs a driver call
+ * for each allocation. Guarded by spw_locks.captures. */
 struct spw_captures {
     struct spw_capture {
         uint64_t id;      /* of the stream */
@@ -117,7 +116,7 @@ struct spw_captures {
 struct spw_graphs {
     struct spw_map captured;    /* by handle: captured, and neither made executable nor destroyed */
     struct spw_map executables; /* by handle: struct spw_graph_uses */
-    struct spw_map named;       /* by address of a block: in how many executable graphs it is */
+    struct spw_map named;       /* struct graph_count by address of a block */
     size_t unreadable;          /* executable graphs that may name any block */
 };
 
@@ -146,8 +145,8 @@ struct spw_layout {
     uint32_t generation;
     uint32_t first; /* index of the first size */
     uint32_t count;
-    bool known;  /* the driver told the layout */
-    bool direct; /* its name is known and does not say that it reads addresses from memory */
+    bool known;  /* the driver gave the layout */
+    bool direct; /* its name shows no reading of addresses from memory */
     _Atomic bool launched;
 };
 
@@ -167,7 +166,7 @@ struct spw_indirect {
     _Atomic size_t holder_count;
     _Atomic uint64_t mapped_begin; /* all mapped memory lies in between, now and before */
     _Atomic uint64_t mapped_end;   /* 0: there was none */
-    _Atomic bool everywhere;       /* addresses went where every launch may find them */
+    _Atomic bool everywhere;       /* addresses are where every launch may find them */
 };
 
 enum {
@@ -193,7 +192,7 @@ struct spw_tensor_maps {
 
 struct spw_policy_memo;
 
-/* The policy in force. Written once, before `policy` is set; what is atomic changes later. */
+/* The policy in force. Written once, before `policy` is set; only atomic members change later. */
 struct spw_policy_state {
     _Atomic(struct spw_policy *) policy; /* NULL: none */
     _Atomic bool was_read;               /* the file was read, or could not be */

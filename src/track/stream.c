@@ -63,9 +63,9 @@ static bool remember(uintptr_t key, const struct spw_stream_info *info)
     return there;
 }
 
-/* A number for a stream, unique for the life of the process: the driver's or, where it has none or
- * does not tell it, our own. The handle is good: the caller has asked the driver about it. Default
- * streams: of the current context. */
+/* A number for a stream, unique for the life of the process: the driver's or, if it gives none, our
+ * own. The handle is good: the caller has asked the driver about it. Default streams: of the
+ * current one. */
 static uint64_t number_of(struct spw_driver *driver, int ordinal, uintptr_t key)
 {
     unsigned long long id = 0;
@@ -150,7 +150,7 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
     ret_info->stream.id = number_of(driver, ret_info->ordinal, key);
     ret_info->stream.handle = handle;
     spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuStreamGetCtx);
-    /* One answer for all threads: another one may have got another number of our own. */
+    /* The table's entry is for all threads: another one may have got another number of our own. */
     return remember(key, ret_info) && look_up(key, ret_info);
 }
 
@@ -263,8 +263,7 @@ bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info)
     return hand_over(info, ret_info);
 }
 
-/* Takes out a created stream of the context, of those from `cursor` on; NULL when none is there.
- * Caller holds the lock. */
+/* Takes out a context's created stream, from `cursor` on; NULL: none. Caller holds the lock. */
 static struct spw_stream_info *take_one_of(CUcontext context, size_t *cursor)
 {
     const struct spw_stream_info *info;
@@ -287,7 +286,7 @@ bool spw_track_stream_forget_one_of(CUcontext context, size_t *cursor,
     spw_lock(&spw_locks.streams);
     info = take_one_of(context, cursor);
     if (info == NULL && part) {
-        *cursor = 0; /* other threads may have changed the table meanwhile */
+        *cursor = 0; /* another thread may have changed the table */
         info = take_one_of(context, cursor);
     }
     spw_unlock(&spw_locks.streams);

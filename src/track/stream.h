@@ -3,7 +3,7 @@
  * A handle is identified once, with a few driver calls, and remembered until its stream or context
  * is destroyed. Each thread caches the streams it used last, so that a loop over streams that the
  * program created makes no driver call and takes no lock. A default stream belongs to the current
- * context, for which the driver is asked each time.
+ * context, which the driver is asked for each time.
  *
  * Locking: spw_locks.streams; nothing is called with it held. */
 #pragma once
@@ -13,9 +13,8 @@
 #include "track/contexts.h"
 
 /* The identity of `handle` on this thread; NULL when the stream is unknown, and the real driver has
- * to answer. `per_thread`: the program called a function with the suffix _ptsz, in which handle
- * NULL is the thread's own stream. The result is valid until the thread's next call of this
- * function. */
+ * to answer. `per_thread`: the program called a function with the suffix _ptsz, where handle NULL
+ * is the thread's own stream. The result is valid until the thread's next call of this function. */
 const struct spw_stream_info *spw_track_stream_get(CUstream handle, bool per_thread);
 
 /* The current context and its device: spw_track_stream_get of the legacy default stream. */
@@ -28,8 +27,7 @@ int spw_track_stream_ordinal(CUcontext context);
 /* Forgets a created stream that is about to be destroyed; false when it was not known. */
 bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info);
 
-/* Forgets one of the created streams of a context; false when none is left. *cursor, which starts
- * at 0, says where it looked last. */
+/* Forgets one of the created streams of a context; false when none is left. *cursor begins as 0. */
 bool spw_track_stream_forget_one_of(CUcontext context, size_t *cursor,
                                     struct spw_stream_info *ret_info);
 

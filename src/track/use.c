@@ -18,8 +18,7 @@ void spw_track_use_expect(const uint64_t *addresses, size_t count, CUstream stre
     }
 }
 
-/* Writes the use of each device's memory into the recording, in several entries where there is too
- * much for one. */
+/* Writes the use of each device's memory into the recording, in several entries if needed. */
 static void record(const struct spw_use *use)
 {
     struct spw_pool *pool;

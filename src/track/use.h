@@ -1,4 +1,4 @@
-/* The memory that one call of the program uses, told to the host tiers and to the recording.
+/* Reports the memory that a call of the program uses to the host tiers and to the recording.
  *
  * Locking: that of track/spill.h and record/record.h. */
 #pragma once
@@ -10,15 +10,15 @@
 #include "driver/cuda_api.h"
 
 struct spw_use {
-    bool known;  /* as far as can be told, the call uses no memory but that at `addresses` */
+    bool known;  /* the call shows no use of other memory than that at `addresses` */
     bool kernel; /* it launches a kernel, which may read more addresses from memory */
     bool first;  /* first launch of that kernel */
     size_t count;
     const uint64_t *addresses; /* in our pools, not owned */
 };
 
-/* Tells the host tiers which memory a call will use, and on which stream. To be called before the
- * submit barrier is acquired; `per_thread` as in track/stream.h. */
+/* Announces the memory that a call will use, and its stream, to the host tiers. To be called before
+ * the submit barrier is acquired; `per_thread` as in track/stream.h. */
 void spw_track_use_expect(const uint64_t *addresses, size_t count, CUstream stream,
                           bool per_thread);
 

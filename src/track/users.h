@@ -1,9 +1,10 @@
 /* Contexts whose work uses memory of a device without an access right: a copy between devices, or
  * one between a device and the host, runs in the stream's context, which may be another device's.
- * The pool of the memory learns of that context before the work is submitted, so that it waits for
- * such work before it moves or unmaps memory.
+ * That context is added to the pool of the memory before the work is submitted, so that the pool
+ * waits for such work before it moves or unmaps memory.
  *
- * cuCtxEnablePeerAccess and cuMemPoolSetAccess tell of contexts in another way (track/device.h).
+ * Contexts with an access right (cuCtxEnablePeerAccess, cuMemPoolSetAccess) are added in
+ * track/device.h.
  *
  * Does nothing while the program uses one device. Any thread, inside the submit barrier or before
  * it is acquired. Locking: spw_locks.process, those of the pools and of the tables of streams and
@@ -16,10 +17,10 @@
 
 #include "driver/cuda_api.h"
 
-/* Work that names these addresses is about to be submitted to `stream`; 0 and addresses that are in
- * no pool are left out. `per_thread` as in track/stream.h. */
+/* Notes work that names these addresses, before it is submitted to `stream`; 0 and addresses that
+ * are in no pool are left out. `per_thread` as in track/stream.h. */
 void spw_track_users_note(const uint64_t *addresses, size_t count, CUstream stream,
                           bool per_thread);
 
-/* The same for work whose addresses are not known: it may use all pools. */
+/* Likewise for work whose addresses are not known: it may use all pools. */
 void spw_track_users_note_anywhere(CUstream stream, bool per_thread);
