@@ -14,7 +14,7 @@ double spw_cli_advise_answer_ratio(uint64_t step_ns, uint64_t cost_ns)
     return step_ns > 0 ? (double)(step_ns + cost_ns) / (double)step_ns : 0;
 }
 
-/* ---- what the recording says ---- */
+/* ---- the recording ---- */
 
 static void print_holders(const struct spw_cli_advise_history *history)
 {

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOP = 5, LEAST_PERCENT = 3 }; /* of the peak: below, a change is not worth a line */
+enum { TOP = 5, LEAST_PERCENT = 3 }; /* of the peak: a smaller change gets no line */
 
-/* What a figure of a kind is. */
+/* Returns the bytes of a kind that a change of the script may save. */
 typedef uint64_t figure(const struct spw_cli_advise_kind *kind);
 
 static bool is_of_optimizer(uint32_t number)
@@ -168,7 +168,8 @@ static void print_optimizer(const struct spw_cli_advise_history *history)
     }
 }
 
-/* One run does not tell what depends on the batch; but what outlives a step does not. */
+/* An upper bound: one run does not show which memory depends on the batch, but blocks that outlive
+ * a step do not depend on it. */
 static void print_batch(const struct spw_cli_advise_history *history)
 {
     uint64_t bytes = sum(history, of_short);

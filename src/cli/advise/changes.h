@@ -1,7 +1,8 @@
-/* What changes of the script would save, as far as the lifetimes of its memory tell. One thread. */
+/* Estimates the memory that changes of the script would save, from the lifetimes of its blocks. One
+ * thread. */
 #pragma once
 
 #include "cli/advise/history.h"
 
-/* Prints them to stdout: nothing when there is nothing to say. */
+/* Prints the changes to stdout; nothing without a change that saves enough. */
 void spw_cli_advise_changes_print(const struct spw_cli_advise_history *history);

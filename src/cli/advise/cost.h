@@ -1,4 +1,4 @@
-/* What memory on the host costs, in the terms of the simulated GPU's cost model. Pure. */
+/* The cost of memory on the host, in the terms of the simulated GPU's cost model. Pure. */
 #pragma once
 
 #include <stdint.h>
@@ -7,31 +7,32 @@
  */
 #define SPW_CLI_ADVISE_LINK 50.0
 
-/* A kernel that reads host memory is slower than a copy: 35 of 50 there. Nothing overlaps. */
+/* A kernel reads host memory more slowly than a copy: at 35 of 50 bytes a nanosecond in that model.
+ * Nothing overlaps. */
 #define SPW_CLI_ADVISE_KERNEL_SHARE 0.7
 
 /* The granule of NVIDIA's GPUs: a part of a block on the host is a whole number of them. */
 #define SPW_CLI_ADVISE_GRANULE (UINT64_C(2) << 20)
 
-/* Smaller blocks are not split: a part of them would be all or nothing. */
+/* Smaller blocks are not split: a few granules leave no choice of the share. */
 #define SPW_CLI_ADVISE_SPLIT (4 * SPW_CLI_ADVISE_GRANULE)
 
-/* Part of the budget, in permille, that can be live: the rest is lost between blocks. The smallest
- * devices on which training ran (benchmark frag-torch, capacity E) hold 98.0 to 99.6 %; a little
- * more room keeps the first steps, which are not packed yet, from spilling. */
+/* The part of the budget, in permille, that can be live: the rest is lost between blocks. On the
+ * smallest devices that training ran on, 98.0 to 99.6 % was live (benchmark frag-torch, capacity
+ * E). The first steps are not packed yet; a little more room keeps them from spilling. */
 #define SPW_CLI_ADVISE_LIVE_PERMILLE 970
 
-/* Spilling without rules, by the benchmark `spill`, rows `safe`: for each byte that does not fit, a
- * step takes 0.09 ns longer (resnet50 at 20 %) to 0.17 ns (S_1 at 10 %), moves, calls and waits
- * together, at a link of 50 GB/s. The least is used. */
+/* The cost of spilling without rules: at a link of 50 GB/s, each byte that does not fit makes a
+ * step 0.09 ns (resnet50 at 20 %) to 0.17 ns (S_1 at 10 %) longer, for moves, calls and waits
+ * together (benchmark `spill`, rows `safe`). This is the least. */
 #define SPW_CLI_ADVISE_DEFAULT_NS_PER_BYTE 0.09
 
 /* Mapping a granule of the host, making it accessible and unmapping it when the block is freed: 2,
- * 56 and 30 us, as measured by others on an RTX 4050 (tests/bench/README.md, table A). A block of
- * which only a part is on the host costs that for each such granule whenever it is allocated. */
+ * 56 and 30 us, as measured by others on an RTX 4050 (tests/bench/README.md, table A). Each
+ * allocation of a block that is partly on the host costs this for each granule on the host. */
 #define SPW_CLI_ADVISE_REMAP_NS 88000.0
 
-/* `bytes` on the host, of blocks with other parts on the device, that are allocated in a step. */
+/* `bytes`: allocated on the host in a step, in blocks that are partly on the device. */
 static inline uint64_t spw_cli_advise_remap_ns(double bytes)
 {
     return (uint64_t)(bytes / (double)SPW_CLI_ADVISE_GRANULE * SPW_CLI_ADVISE_REMAP_NS);

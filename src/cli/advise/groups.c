@@ -4,11 +4,11 @@
 #include <string.h>
 
 enum {
-    SIZES = 8, /* a place with more sizes is one group: they differ from step to step */
+    SIZES = 8, /* a place with more sizes is one group: its sizes differ from step to step */
     PLACES = 4096,
 };
 
-/* Places by which rules tell kinds apart. */
+/* The places of all kinds: a rule matches one place. */
 struct places {
     struct spw_cli_advise_where *list; /* distinct */
     unsigned *sizes;                   /* kinds of each place */
@@ -111,8 +111,8 @@ static void add_kinds(struct spw_cli_advise_groups *groups, const struct places 
 
 /* ---- figures ---- */
 
-/* Writes the most that each group ever holds, all of it or only of the kinds seen in use. `held`:
- * scratch. */
+/* Writes the most bytes that each group held at any time, in all kinds or only in kinds seen in
+ * use. `held`: scratch. */
 static void find_highest(const struct spw_cli_advise_groups *groups, bool seen_only, uint64_t *held,
                          uint64_t *ret_highest)
 {
@@ -132,7 +132,8 @@ static void find_highest(const struct spw_cli_advise_groups *groups, bool seen_o
     }
 }
 
-/* Of the kinds seen in use: the bytes over the link in a step for each byte that they hold. */
+/* Sets the rate of each group: bytes over the link in a step for each byte held, over the kinds
+ * seen in use. */
 static void find_rates(struct spw_cli_advise_groups *groups, const uint64_t *highest)
 {
     const struct spw_cli_advise_history *history = groups->history;
@@ -149,7 +150,7 @@ static void find_rates(struct spw_cli_advise_groups *groups, const uint64_t *hig
     }
 }
 
-/* Charges kinds that were not seen in use as the others of their groups. */
+/* Charges kinds that were not seen in use at the rate of their groups. */
 static void charge(struct spw_cli_advise_groups *groups)
 {
     for (size_t i = 0; i < groups->history->kind_count; i++) {

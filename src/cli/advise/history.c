@@ -10,13 +10,13 @@
 
 enum { TRIES = 64 }; /* places looked at in the table of kinds */
 
-/* A live block that is large. */
+/* A large live block. */
 struct live {
     uint64_t address, bytes;
     size_t life; /* index */
 };
 
-/* The first reading surveys the run, the second takes all. */
+/* The first reading counts kernels and large allocations, the second takes every event. */
 struct reading {
     struct spw_cli_advise_history *history;
     bool surveys;
@@ -240,8 +240,8 @@ static void take_free(struct reading *reading, const struct spw_cli_event *event
     }
 }
 
-/* A call counts as reading each block that it names from the address to the block's end, as in the
- * cost model of the simulated GPU; each block once. */
+/* A call counts as a read of each block among its arguments, once, from the address to the block's
+ * end, as in the cost model of the simulated GPU. */
 static void take_use(struct reading *reading, const struct spw_cli_event *event)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -330,7 +330,8 @@ static bool outlives_a_step(const struct reading *reading, const struct spw_cli_
     return reading->period > 0 && died - life->born > reading->period;
 }
 
-/* Without uses: each block is written once and read once, those that outlive a step in each. */
+/* Without recorded uses, assumes that each block is written once and read once. A block that
+ * outlives a step is written and read in every step. */
 static void assume_uses(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -363,8 +364,8 @@ static void count_steps(struct reading *reading)
     }
 }
 
-/* The first step, which also makes what stays, is longer than others, and blocks that begin in it
- * may seem to outlive a step: where a kind is renewed later, it is judged by that. */
+/* Judges kinds by their blocks of the second half. The first step is longer than others, since it
+ * also makes the memory that stays, so blocks that begin in it may seem to outlive a step. */
 static void judge_kinds(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -379,7 +380,7 @@ static void judge_kinds(struct reading *reading)
     }
 }
 
-/* Tells what the blocks that are live at the peak are. */
+/* Divides the blocks that are live at the peak into kept and saved ones, by kind. */
 static void sort_peak(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -462,7 +463,7 @@ void spw_cli_advise_history_close(struct spw_cli_advise_history *history)
     history->lives = NULL;
 }
 
-/* The bytes of a change that are on the host, where each block of its kind has so many. */
+/* The bytes of a change that are on the host, if each block of its kind has `host_bytes` there. */
 static int64_t host_part(const struct spw_cli_advise_history *history,
                          const struct spw_cli_advise_change *change, uint64_t host_bytes)
 {

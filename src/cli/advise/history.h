@@ -1,10 +1,10 @@
-/* What advice needs of a recording: the device memory that each kind of allocation held, moment by
- * moment, and how often calls used it. A kind is a call site and a size, as rules tell allocations
- * apart. One device is looked at: the one with the highest peak. One thread.
+/* Reads a recording for advice: the device memory that each kind of allocation held, moment by
+ * moment, and how often calls used it. A kind is a call site and a size, since rules distinguish
+ * allocations by these. Only the device with the highest peak is read. One thread.
  *
- * Steps are those that the program marked, or else repetitions of its large allocations. Figures
- * of a step are means over the second half of the run, counted in kernels, so that the first steps
- * do not count. */
+ * A step is a step that the program marked; without marks, a repetition of its large allocations.
+ * Figures of a step are means over the second half of the run, which excludes the first steps. The
+ * halves have equal numbers of kernels; without recorded uses, of large allocations. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,27 +13,27 @@
 
 #include "cli/reports/recording.h"
 
-/* Smaller allocations are not looked at one by one: they share chunks. */
+/* Smaller allocations have no kinds of their own: they share chunks. */
 enum { SPW_CLI_ADVISE_LEAST = 1 << 20 };
 
 struct spw_cli_advise_kind {
     uint32_t site;       /* as in cli/recording/sites.h */
     uint64_t bytes;      /* of an allocation */
     uint64_t uses;       /* by calls in the second half */
-    uint64_t link_bytes; /* that those would use over the link if it were on the host */
+    uint64_t link_bytes; /* over the link for these uses, if it were on the host */
     uint64_t allocs;     /* in the second half */
     uint64_t at_peak;    /* bytes held when most was live */
     uint64_t kept;       /* of at_peak, in blocks that outlive a step */
     uint64_t saved;   /* of at_peak, in blocks of the forward pass that the backward pass freed */
     bool by_backward; /* allocated on a thread of the backward pass */
-    bool outlives;    /* a step, in the second half: of the blocks that begin there */
+    bool outlives;    /* a block that begins in the second half outlives a step */
     bool renewed;     /* blocks begin in the second half */
 };
 
 /* An allocation or a free. */
 struct spw_cli_advise_change {
     uint32_t kind; /* index of the kind; 0: smaller than SPW_CLI_ADVISE_LEAST, or not the pool's */
-    int64_t bytes; /* that count as live on the device; negative for a free */
+    int64_t bytes; /* counted as live on the device; negative for a free */
 };
 
 /* A large block. */
@@ -48,20 +48,20 @@ struct spw_cli_advise_history {
     struct spw_cli_report report;
     int device;
     bool several;                      /* other devices were used as well */
-    struct spw_cli_advise_kind *kinds; /* [0] stands for all that is not looked at */
+    struct spw_cli_advise_kind *kinds; /* [0] stands for all other allocations */
     size_t kind_count, kind_capacity;
     struct spw_cli_advise_change *changes;
     size_t change_count, change_capacity;
     struct spw_cli_advise_life *lives;
     size_t life_count, life_capacity;
     uint64_t peak;      /* live bytes on the device, at most */
-    size_t peak_change; /* index of the change that led to it */
-    bool has_uses;      /* the recording says what calls used (--record-uses on) */
+    size_t peak_change; /* index of its change */
+    bool has_uses;      /* the recording has uses by calls (--record-uses on) */
     double steps;       /* in the second half; 0: not known */
     bool marked;        /* by the program */
     uint64_t step_ns;   /* of a step in the second half, by the clock of the run; 0: not known */
-    bool simulated;     /* on a simulated GPU: that clock says nothing of a card */
-    bool out_of_memory; /* of this command */
+    bool simulated;     /* on a simulated GPU: its clock is not that of a card */
+    bool out_of_memory; /* of this command, not of the program */
 };
 
 /* The bytes of allocations of a kind in a step. */
@@ -71,18 +71,18 @@ static inline double spw_cli_advise_history_allocated(const struct spw_cli_advis
     return (double)kind->allocs * (double)kind->bytes / (history->steps > 0 ? history->steps : 1);
 }
 
-/* Reads a recording. False after a line on stderr. The caller closes it, if true. */
+/* Reads a recording. False after a line on stderr; if true, the caller closes it. */
 bool spw_cli_advise_history_open(struct spw_cli_advise_history *history, const char *command,
                                  const char *path);
 void spw_cli_advise_history_close(struct spw_cli_advise_history *history);
 
-/* Memory with some of it on the host: bytes at most, and the index of the change that led there. */
+/* The peaks of device and host memory, in bytes, and the index of the change of each. */
 struct spw_cli_advise_extent {
     uint64_t device_bytes, host_bytes;
     size_t device_change, host_change;
 };
 
-/* `host_bytes`: of each block on the host, by kind; NULL: as in the recording. */
+/* `host_bytes`: of each block on the host, by kind; NULL: none. */
 struct spw_cli_advise_extent
 spw_cli_advise_history_extent(const struct spw_cli_advise_history *history,
                               const uint64_t *host_bytes);

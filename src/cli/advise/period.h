@@ -1,9 +1,9 @@
-/* Finds the step in what repeats. Pure; no locking. */
+/* Finds the step of a program as the period of a sequence. Pure; no locking. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The shortest distance after which nearly all of the second half of a sequence repeats; 0: none
- * that occurs at least twice. */
+/* The shortest period that nearly all of the second half of a sequence has; 0: no period fits in it
+ * twice. */
 size_t spw_cli_advise_period(const uint32_t *sequence, size_t count);

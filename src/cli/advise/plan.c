@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kinds, and what of them is on the host. */
+/* The kinds, and the bytes of their blocks on the host. */
 struct placing {
     const struct spw_cli_advise_history *history;
     struct spw_cli_advise_groups groups;
@@ -79,8 +79,8 @@ static void place(struct placing *placing, const unsigned *percents)
     }
 }
 
-/* The least percentage that places this share of each block of a group on the host, where a part of
- * a block is whole granules; 100 if that is all of each block. */
+/* The least percentage that places at least this share of each block of a group on the host, in
+ * whole granules; 100 if it places each block as a whole. */
 static unsigned percent_of(const struct placing *placing, int group, double share)
 {
     unsigned percent = (unsigned)(share * 100);
@@ -102,7 +102,7 @@ static unsigned percent_of(const struct placing *placing, int group, double shar
     return all ? 100 : percent;
 }
 
-/* The share of a block of a group that is placed on the host; of all sizes, the mean. */
+/* The share of a group's blocks that is placed on the host: the mean over all sizes. */
 static double placed_share(const struct placing *placing, int group)
 {
     double bytes = 0, host_bytes = 0;
@@ -127,7 +127,7 @@ static void read_choice(const struct placing *placing, const struct spw_cli_advi
     }
 }
 
-/* Moments are added until the choice holds in the whole run. */
+/* Adds moments to the problem until the choice holds in the whole run. */
 static bool choose(struct placing *placing, const struct spw_cli_advise_goal *goal,
                    struct spw_cli_advise_plan *plan)
 {
@@ -173,7 +173,7 @@ static bool choose(struct placing *placing, const struct spw_cli_advise_goal *go
     return found && holds;
 }
 
-/* What the device holds with all groups on the host. */
+/* Computes the device's peak with all groups on the host. */
 static void find_nearest(struct placing *placing, struct spw_cli_advise_plan *plan)
 {
     unsigned all[SPW_CLI_ADVISE_GROUPS];
@@ -187,7 +187,7 @@ static void find_nearest(struct placing *placing, struct spw_cli_advise_plan *pl
     plan->host_is_short = plan->nearest_bytes <= plan->live_bytes;
 }
 
-/* The figures with the rules as the policy's own code reads them. */
+/* Computes the plan's figures from the policy file, which the library's code reads. */
 static bool predict(struct placing *placing, const struct spw_cli_advise_goal *goal,
                     struct spw_cli_advise_plan *plan)
 {
@@ -243,7 +243,7 @@ bool spw_cli_advise_plan_make(const struct spw_cli_advise_history *history,
         goal->budget_bytes > goal->kept_bytes ? goal->budget_bytes - goal->kept_bytes : 0;
     bool good;
 
-    /* Without a copy of it on the stack, as a literal would make one. */
+    /* A compound literal would make a copy on the stack. */
     memset(ret_plan, 0, sizeof(*ret_plan));
     ret_plan->answer = SPW_CLI_ADVISE_FITS;
     ret_plan->live_bytes = budget / 1000 * SPW_CLI_ADVISE_LIVE_PERMILLE;

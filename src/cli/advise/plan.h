@@ -11,31 +11,31 @@
 #include "cli/advise/history.h"
 #include "cli/advise/search.h"
 
-/* What is asked for. */
+/* The request. */
 struct spw_cli_advise_goal {
     uint64_t budget_bytes; /* of device memory */
-    uint64_t kept_bytes;   /* of them, for what does not count as live: the driver's own memory */
+    uint64_t kept_bytes;   /* of them, for memory that does not count as live: the driver's own */
     uint64_t host_bytes;   /* of host memory, at most */
     double link;           /* bytes a nanosecond of a copy, in each direction */
 };
 
 enum spw_cli_advise_answer {
-    SPW_CLI_ADVISE_FITS,       /* nothing has to go */
+    SPW_CLI_ADVISE_FITS,       /* no group has to leave the device */
     SPW_CLI_ADVISE_PLACED,     /* rules make it fit */
-    SPW_CLI_ADVISE_IMPOSSIBLE, /* no rules do */
+    SPW_CLI_ADVISE_IMPOSSIBLE, /* no rules make it fit */
 };
 
 struct spw_cli_advise_plan {
     enum spw_cli_advise_answer answer;
     struct spw_cli_advise_group groups[SPW_CLI_ADVISE_GROUPS];
     size_t group_count;
-    uint64_t live_bytes;    /* that may be live on the device within the budget */
+    uint64_t live_bytes;    /* allowed to be live on the device */
     uint64_t device_bytes;  /* live on the device, at most, with the rules */
     uint64_t host_bytes;    /* on the host, at most, with the rules */
     double link_bytes;      /* in a step */
     uint64_t cost_ns;       /* of a step */
-    uint64_t bound_ns;      /* of a step: what all choices of these groups cost at least */
-    uint64_t default_ns;    /* an estimate of what spilling without rules costs, of a step */
+    uint64_t bound_ns;      /* of a step: the least that any choice of these groups costs */
+    uint64_t default_ns;    /* of a step: the estimated cost of spilling without rules */
     uint64_t nearest_bytes; /* IMPOSSIBLE: live on the device with all groups on the host */
     bool host_is_short;     /* IMPOSSIBLE: because of host memory */
     bool proven;            /* no better choice of these groups exists */

@@ -13,7 +13,7 @@
 /* More memory than any device has. */
 #define PLENTY_TEXT "1099511627776"
 
-/* Uses take room. */
+/* Recorded uses take much room. */
 #define RECORD_SIZE_TEXT "1073741824"
 
 bool spw_cli_advise_replays_begin(struct spw_cli_advise_replays *replays, const char *command,

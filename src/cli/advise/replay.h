@@ -1,5 +1,5 @@
-/* Runs of the command on the simulated GPU, with time simulated: one with ample memory, which is
- * recorded, and others within the budget. One thread; one series at a time. */
+/* Runs the command on the simulated GPU with simulated time: once with ample memory, then within
+ * the budget. All runs are recorded. One thread; one series at a time. */
 #pragma once
 
 #include <limits.h>
@@ -34,14 +34,13 @@ bool spw_cli_advise_replays_begin(struct spw_cli_advise_replays *replays, const 
                                   char **arguments, uint64_t link);
 void spw_cli_advise_replays_end(struct spw_cli_advise_replays *replays);
 
-/* Runs the command with ample memory, and records what it uses. False when it could not be started,
- * or was interrupted. */
+/* Runs the command with ample memory, and records the uses by calls. False when it could not be
+ * started, or was interrupted. */
 bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
                                    struct spw_cli_advise_run *ret_run);
 
-/* Runs the command on a device of so much memory, and records it, with a policy (a path, or the
- * name of an installed one; NULL: none). `host_bytes`: of host memory, at most; UINT64_MAX: as
- * without a limit. */
+/* Runs the command on a device of `device_bytes`, and records it. `policy`: a path or the name of
+ * an installed one; NULL: none. `host_bytes`: the limit of host memory; UINT64_MAX: none. */
 bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
                                 uint64_t host_bytes, const char *policy,
                                 struct spw_cli_advise_run *ret_run);

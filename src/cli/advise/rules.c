@@ -25,7 +25,7 @@ static bool have_one_rule(const struct spw_cli_advise_group *one,
            spw_cli_advise_where_is_same(&one->where, &other->where);
 }
 
-/* What a rule places on the host. */
+/* The memory that a rule places on the host, and its cost. */
 struct sum {
     uint64_t bytes, at_peak, cost_ns;
     double link_bytes, uses;
@@ -125,7 +125,7 @@ static bool add_match(cJSON *rule, const struct spw_cli_advise_history *history,
     return sizes != NULL;
 }
 
-/* A block in part stays as it is placed, so that its cost is the one that was predicted. */
+/* Blocks that are partly on the host do not move, so their cost is the predicted one. */
 static bool add_action(cJSON *action, unsigned percent)
 {
     char share[8];
@@ -158,7 +158,7 @@ static bool add_rule(cJSON *rules, const struct spw_cli_advise_history *history,
     return action != NULL && add_action(action, plan->groups[first].percent);
 }
 
-/* True if a group before it has its rule. */
+/* True if an earlier group has the same rule. */
 static bool has_rule(const struct spw_cli_advise_plan *plan, size_t group)
 {
     for (size_t i = 0; i < group; i++) {

@@ -5,13 +5,13 @@
 
 #include "cli/advise/plan.h"
 
-/* The policy with a rule for each place and share of what goes to the host; each comment says what
- * the rule is for. NULL without memory. The caller deletes it. */
+/* Makes a policy with one rule for each place and share on the host. The comment of a rule names
+ * its purpose. NULL without memory. The caller deletes it. */
 cJSON *spw_cli_advise_rules_make(const struct spw_cli_advise_history *history,
                                  const struct spw_cli_advise_goal *goal,
                                  const struct spw_cli_advise_plan *plan);
 
-/* Writes for each kind how many bytes of a block the policy, as libspillway.so would read it,
- * places on the host. False when the policy is not valid, or there is no memory. */
+/* Writes for each kind how many bytes of a block the policy places on the host, by the code that
+ * libspillway.so reads it with. False when the policy is not valid, or without memory. */
 bool spw_cli_advise_rules_apply(const cJSON *policy, const struct spw_cli_advise_history *history,
                                 uint64_t *ret_host_bytes);

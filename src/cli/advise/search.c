@@ -4,18 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 400000 }; /* nodes of the search tree that are looked at */
+enum { STEPS = 400000 }; /* nodes of the search tree that are visited, at most */
 
 #define NONE SIZE_MAX
 
 struct search {
     const struct spw_cli_advise_problem *problem;
-    size_t order[SPW_CLI_ADVISE_GROUPS]; /* of decision: groups that give much for their cost first
-                                          */
+    size_t order[SPW_CLI_ADVISE_GROUPS]; /* of decisions: cheapest bytes first */
     /* For each moment, the groups from the cheapest byte to the dearest, as places in `order`. */
     size_t cheapest[SPW_CLI_ADVISE_MOMENTS][SPW_CLI_ADVISE_GROUPS];
     bool on_host[SPW_CLI_ADVISE_GROUPS];   /* by place in `order` */
-    size_t split;                          /* the place that goes in part; NONE */
+    size_t split;                          /* the place that is split; NONE */
     uint64_t left[SPW_CLI_ADVISE_MOMENTS]; /* of the excess */
     uint64_t used[SPW_CLI_ADVISE_MOMENTS]; /* of the host */
     uint64_t cost;
@@ -39,7 +38,7 @@ static uint64_t most_held(const struct spw_cli_advise_problem *problem, size_t g
     return most;
 }
 
-/* True if a byte of the first is cheaper. */
+/* True if a byte of the first group is cheaper. */
 static bool is_cheaper(uint64_t cost, uint64_t bytes, uint64_t other_cost, uint64_t other_bytes)
 {
     double left = (double)cost * (double)other_bytes;
@@ -89,8 +88,8 @@ static void sort_of_moment(struct search *search, size_t moment)
 
 /* ---- the bound ---- */
 
-/* The least that the rest of the excess at a moment costs, if a part of each group could go;
- * UINT64_MAX: the groups from `place` on, and the one that goes in part, do not suffice. */
+/* The least cost of the remaining excess at a moment, if every group could be split; UINT64_MAX:
+ * the groups from `place` on and the split group do not suffice. */
 static uint64_t bound_of(const struct search *search, size_t moment, size_t place)
 {
     const struct spw_cli_advise_problem *problem = search->problem;
@@ -116,7 +115,7 @@ static uint64_t bound_of(const struct search *search, size_t moment, size_t plac
     return left > 0 ? UINT64_MAX : (uint64_t)cost;
 }
 
-/* The least that any choice costs; UINT64_MAX when all groups do not suffice. */
+/* A lower bound for the cost of every choice; UINT64_MAX when all groups do not suffice. */
 static uint64_t bound_of_all(const struct search *search)
 {
     uint64_t most = 0;
@@ -144,8 +143,8 @@ static bool is_hopeless(const struct search *search, size_t place)
 
 /* ---- the search ---- */
 
-/* The part of the group that goes in part which covers the rest of the excess at all moments; above
- * 1, or infinite, when none does. */
+/* The share of the split group that covers the remaining excess at all moments; above 1 or infinite
+ * when the group does not suffice. */
 static double share_needed(const struct search *search)
 {
     double share = 0;

@@ -25,7 +25,7 @@ static const char *end_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Copies a name as a pattern that matches nothing else. False if it is too long. */
+/* Copies a name as a pattern that matches only that name. False if the pattern does not fit. */
 static bool copy_pattern(const char *name, char ret_pattern[SPW_CLI_ADVISE_NAME])
 {
     size_t used = 0;
@@ -72,7 +72,7 @@ bool spw_cli_advise_where_match(const struct spw_cli_advise_where *where, cJSON 
     cJSON *python;
 
     if (where->node[0] != '\0') {
-        /* Other sites may run the same node with Python frames; they are not meant. */
+        /* Excludes sites that run the same node with Python frames. */
         return cJSON_AddStringToObject(match, "thread", "pt_autograd_*") != NULL &&
                cJSON_AddStringToObject(match, "node", where->node) != NULL;
     }

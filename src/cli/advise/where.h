@@ -1,6 +1,5 @@
-/* The part of a call site by which a rule of a policy tells it from others: its innermost Python
- * frame, or, on the threads of the backward pass, which have none, the autograd node. One thread.
- */
+/* The part of a call site that a rule of a policy matches: the innermost Python frame or, on the
+ * threads of the backward pass, which have no Python frame, the autograd node. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@ struct spw_cli_advise_where {
     char node[SPW_CLI_ADVISE_NAME]; /* "": matched by the Python frame */
 };
 
-/* False when no rule can tell the site from others. */
+/* False when no rule can match the site. */
 bool spw_cli_advise_where_of(uint32_t site, struct spw_cli_advise_where *ret_where);
 
 /* True if the same rule matches both. */
