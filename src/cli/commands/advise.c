@@ -26,7 +26,7 @@ struct settings {
     uint64_t budget_permille; /* of the peak, instead of bytes; 0: not given */
     double slowdown, step_ms; /* 0: not given */
     const char *output, *json;
-    bool shipped; /* tries the installed policies too */
+    bool shipped; /* also tries the installed policies */
     bool help;
 };
 
@@ -105,7 +105,7 @@ static bool take_budget(const struct spw_cli_arguments *from, struct settings *s
                      &settings->goal.budget_bytes);
 }
 
-/* A number with one of the endings, or none. */
+/* Takes a number, with the ending or without it. */
 static bool take_number(const struct spw_cli_arguments *from, const char *name, const char *ending,
                         double least, double *ret_number)
 {
@@ -164,7 +164,7 @@ static int bad_usage(const char *text)
     return SPW_CLI_EXIT_USAGE;
 }
 
-/* ---- what both forms do ---- */
+/* ---- for recordings and commands ---- */
 
 /* Writes the policy of a plan. Returns the exit code. */
 static int write_policy(const struct settings *settings, struct spw_cli_advise_plan *plan)
@@ -182,7 +182,7 @@ static int write_policy(const struct settings *settings, struct spw_cli_advise_p
     return SPW_CLI_EXIT_OK;
 }
 
-/* Says that the best that was found is no good. `ratio`: of step times; 0: not known. */
+/* Warns if even the best policy found is slow. `ratio`: of step times; 0: not known. */
 static void warn_if_slow(double ratio)
 {
     enum { SLOW = 3 };
@@ -283,7 +283,7 @@ static int advise_on_file(struct settings *settings)
 
 /* ---- a command ---- */
 
-/* One command, and what is known of it. */
+/* A command, and the results of its runs. */
 struct question {
     struct settings *settings;
     struct spw_cli_advise_replays replays;
@@ -323,7 +323,7 @@ static bool learn(struct question *question)
     return good;
 }
 
-/* The peak on the device of the run that was recorded last. */
+/* The device's peak in the latest recording. */
 static uint64_t replayed_peak(const struct question *question)
 {
     static struct spw_cli_advise_history history; /* too large for a stack */
@@ -387,7 +387,7 @@ static void print_table(const struct question *question)
     printf("  %-26s  does not fit\n", "--spill off");
 }
 
-/* The fastest of the installed policies; NULL when none fits. *ret_ratio is set with it. */
+/* The fastest of the installed policies and its *ret_ratio; NULL when none fits. */
 static const char *best_shipped(const struct question *question, double *ret_ratio)
 {
     const char *best = NULL;
@@ -403,7 +403,7 @@ static const char *best_shipped(const struct question *question, double *ret_rat
     return best;
 }
 
-/* True when an installed policy is faster than the new one, and than spilling without rules. */
+/* True when an installed policy is faster than the new one and than spilling without rules. */
 static bool is_shipped_best(const struct question *question)
 {
     double with = ratio_of(question, &question->with), best = 0;
@@ -464,7 +464,7 @@ static bool run_within(struct question *question, const char *policy,
                                       policy, ret_run);
 }
 
-/* Runs the command with the installed policies. False when that was interrupted. */
+/* Runs the command with the installed policies. False when a run was interrupted. */
 static bool replay_shipped(struct question *question)
 {
     size_t count = spw_cli_policy_installed(question->names);
@@ -480,7 +480,7 @@ static bool replay_shipped(struct question *question)
     return true;
 }
 
-/* Runs the command within the budget. False when that was interrupted. */
+/* Runs the command within the budget. False when a run was interrupted. */
 static bool replay(struct question *question)
 {
     bool placed = question->plan.answer == SPW_CLI_ADVISE_PLACED;

@@ -185,7 +185,7 @@ static bool has(const struct spw_cli_check *check, enum spw_cli_limit_kind kind)
     return false;
 }
 
-/* The command line as a whole makes sense. */
+/* Checks the combination of arguments. False after a line on stderr. */
 static bool is_usable(const char *command, const struct settings *settings)
 {
     bool increase = has(&settings->check, SPW_CLI_LIMIT_INCREASE);
@@ -204,7 +204,7 @@ static bool is_usable(const char *command, const struct settings *settings)
     return false;
 }
 
-/* The kind of the file has all that the limits are about. */
+/* True if files of this kind have the figures for all limits. */
 static bool suits(const char *command, const struct settings *settings,
                   const struct spw_cli_usage *usage)
 {

@@ -69,7 +69,7 @@ static bool parse(int argc, char **argv, struct settings *ret_settings)
     return spw_cli_arguments_each(argc, argv, options, take, ret_settings);
 }
 
-/* Restarts this command without spillway, if it runs under it: the doctor tests the bare driver. */
+/* Restarts this command if libspillway.so is preloaded: the doctor tests the bare driver. */
 static void leave_spillway(char **argv)
 {
     char self[PATH_MAX];
@@ -119,7 +119,7 @@ static void measure(const struct spw_cli_cuda *cuda, struct spw_cli_report *repo
     cuda->cuDevicePrimaryCtxRelease_v2(device);
 }
 
-/* The tables of a machine whose driver works. */
+/* Adds the tables of a machine whose driver works. */
 static bool examine(const struct spw_cli_cuda *cuda, bool measured, struct spw_cli_report *report)
 {
     bool well = spw_cli_doctor_devices(cuda, report);
@@ -133,7 +133,7 @@ static bool examine(const struct spw_cli_cuda *cuda, bool measured, struct spw_c
     return well;
 }
 
-/* The tables of a machine with the driver's library only. */
+/* Adds the tables of a machine that has only the driver's library. */
 static void examine_library(const struct spw_cli_cuda *cuda, CUresult started,
                             struct spw_cli_report *report)
 {

@@ -63,7 +63,7 @@ static int judge(const struct spw_cli_fit_session *session, const struct spw_cli
     return met && !failed ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
 }
 
-/* Asks about each card, the largest first: its run is the one most likely to tell of others. */
+/* Searches the answer for each card, the largest first: its run most likely answers for others. */
 static int answer(struct spw_cli_fit_session *session)
 {
     static struct spw_cli_fit_row rows[SPW_CLI_FIT_CARDS];

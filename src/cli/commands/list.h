@@ -10,10 +10,10 @@ int spw_cli_command_run(int argc, char **argv);
 /* Runs a program on a simulated GPU and reports if it fits. */
 int spw_cli_command_sim(int argc, char **argv);
 
-/* Says on which GPUs a program fits. */
+/* Lists the GPUs that a program fits on. */
 int spw_cli_command_fit(int argc, char **argv);
 
-/* Says which memory of a program should be on the host. */
+/* Writes a policy that places memory of a program on the host. */
 int spw_cli_command_advise(int argc, char **argv);
 
 /* Lists the options. */
@@ -37,13 +37,13 @@ int spw_cli_command_diff(int argc, char **argv);
 /* Merges the memory of the ranks of a job. */
 int spw_cli_command_ranks(int argc, char **argv);
 
-/* Shows what a running process holds. */
+/* Shows the memory of running processes. */
 int spw_cli_command_top(int argc, char **argv);
 
-/* Moves the device memory of running processes to the host, which wait meanwhile. */
+/* Pauses running processes: moves their device memory, or a part of it, to the host or a file. */
 int spw_cli_command_pause(int argc, char **argv);
 
-/* Lets them go on. */
+/* Resumes paused processes. */
 int spw_cli_command_resume(int argc, char **argv);
 
 /* Reports the driver, its devices and the settings of this machine. */

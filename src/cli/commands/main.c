@@ -101,8 +101,9 @@ static void note(int number)
 {
 }
 
-/* A file that may not grow (ulimit -f) is an error of the write, and is said; the signal would end
- * the command. The program that is run does not inherit a handler, but would inherit SIG_IGN. */
+/* Lets a write beyond the file size limit (ulimit -f) fail with an error, which is reported; the
+ * signal would end the command. The handler does nothing: a launched program does not inherit it,
+ * but would inherit SIG_IGN. */
 static void expect_limits(void)
 {
     if (signal(SIGXFSZ, note) == SIG_IGN) {
@@ -149,7 +150,7 @@ int main(int argc, char **argv)
     expect_limits();
     code = dispatch(argc, argv);
     errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout)) { /* what was printed is not whole */
+    if (fflush(stdout) != 0 || ferror(stdout)) { /* the output is incomplete */
         spw_cli_complain(argc > 1 ? argv[1] : "help", "cannot write: %s",
                          errno != 0 ? strerror(errno) : "not all of it could be written");
         code = code == SPW_CLI_EXIT_OK ? SPW_CLI_EXIT_FINDINGS : code;

@@ -21,7 +21,7 @@ struct settings {
     enum spw_control_action action;
     enum spw_control_part part; /* the memory that moves */
     const char *name;           /* of the part */
-    const char *folder;         /* of the file that it goes to; NULL: it goes to the host */
+    const char *folder;         /* of the file for the memory; NULL: it goes to the host */
     char path[PATH_MAX];        /* of the folder */
     int pids[PROCESSES_MOST];
     size_t count;
@@ -62,7 +62,7 @@ static void print_done(const struct settings *settings, const struct spw_cli_ask
                        : "; the program waits for spillway resume");
 }
 
-/* The words for a part that has no name in a process. */
+/* The words for a part that a process does not have. */
 static const char *unknown_part(enum spw_control_part part)
 {
     return part == SPW_CONTROL_PART_RULE ? "its policy has no rule of that name"
@@ -133,7 +133,7 @@ static bool report(const struct settings *settings, const struct spw_cli_asked *
 
 /* ---- asking ---- */
 
-/* Opens a process. False, with one line on stderr, when it cannot be asked. */
+/* Opens a process. False, with one line on stderr, when it cannot be opened. */
 static bool open_process(const struct settings *settings, int pid, struct spw_cli_asked *ret_asked)
 {
     enum spw_cli_watch result = spw_cli_watched_open(pid, &ret_asked->watched);
@@ -265,7 +265,7 @@ static bool take_destination(const struct spw_cli_arguments *from, struct settin
     return true;
 }
 
-/* Takes the name of a part of the memory; of two, the second is a mistake. */
+/* Takes the name of a part of the memory. False, with one line on stderr, for a second one. */
 static bool take_part(const struct spw_cli_arguments *from, enum spw_control_part part,
                       struct settings *settings)
 {

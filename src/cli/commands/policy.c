@@ -49,7 +49,8 @@ static int bad_usage(const char *text)
     return SPW_CLI_EXIT_USAGE;
 }
 
-/* Tells of a pattern with a class, as CPython's code objects do not name the class. */
+/* Reports a pattern that names a class. False for any other pattern. Such a pattern matches
+ * nothing: CPython's code objects do not name the class. */
 static bool tell_class(const char *file, const struct spw_policy_rule *rule, const char *pattern)
 {
     const char *dot = strrchr(pattern, '.');
@@ -70,7 +71,7 @@ static bool tell_class(const char *file, const struct spw_policy_rule *rule, con
     return true;
 }
 
-/* Tells of all such patterns; returns how many there are. */
+/* Reports all such patterns and returns their number. */
 static int tell_classes(const char *file, const struct spw_policy *policy)
 {
     int told = 0;
@@ -133,8 +134,8 @@ static int explain(int argc, char **argv, const char *text)
     return code;
 }
 
-/* The most that was on the host at one time because the device had no room; *ret_device is the
- * device that lacked most. */
+/* The largest peak of spilled memory of any device, as an upper bound; *ret_device is that device.
+ */
 static uint64_t find_spilled(const cJSON *stats, int *ret_device)
 {
     const cJSON *devices = spw_cli_json_list(stats, "devices"), *device;
@@ -145,7 +146,8 @@ static uint64_t find_spilled(const cJSON *stats, int *ret_device)
         uint64_t on_host = spw_cli_json_number(device, "host_peak_bytes");
         uint64_t spilled = spw_cli_json_number(device, "spilled_bytes") -
                            spw_cli_json_number(device, "paused_bytes");
-        uint64_t lacked = on_host < spilled ? on_host : spilled; /* rules may place some there */
+        uint64_t lacked = on_host < spilled ? on_host : spilled; /* rules may place memory on the
+                                                                  * host */
 
         if (lacked > most) {
             most = lacked;
@@ -155,8 +157,8 @@ static uint64_t find_spilled(const cJSON *stats, int *ret_device)
     return most;
 }
 
-/* The bytes to free, and the device: --free, or what the last out-of-memory report of the file
- * says, or what was spilled. False, with a line on stderr, when none is there. */
+/* Finds the bytes to free, and the device: from --free, the last out-of-memory report of the file,
+ * or the spilled bytes. False, with a line on stderr, without any of them. */
 static bool find_need(const struct spw_cli_sites_file *file, const char *path, const char *size,
                       int *ret_device, uint64_t *ret_bytes)
 {
@@ -253,7 +255,7 @@ static int keys(int argc, char **argv, const char *site)
     return SPW_CLI_EXIT_OK;
 }
 
-/* Each gets the arguments behind its name, and the value of --site (suggest: --free) or NULL. */
+/* `run` gets the arguments behind the name, and the value of --site (suggest: --free) or NULL. */
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv, const char *site);

@@ -84,7 +84,8 @@ static bool uses_memory(const struct spw_cli_usage *file)
     return false;
 }
 
-/* Lets go of the files that are no rank's, each with a line; returns how many are left. */
+/* Frees the files that belong to no rank, each with a line on stderr; returns the number of the
+ * others. */
 static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t count)
 {
     bool ranked = false;
@@ -108,7 +109,8 @@ static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t
     return left;
 }
 
-/* Each file counts as a rank, but a recording and the statistics of a rank are the same memory. */
+/* Warns if two files are of one rank: each file counts as a rank, but a rank's recording and its
+ * statistics describe one memory. */
 static void tell_repeated(const char *command, const struct spw_cli_usage *files, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -64,7 +64,7 @@ int spw_cli_command_run(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     spw_cli_preload_add((const char *[]){library}, 1);
-    /* Under `sim` its verdict is about this run, too. */
+    /* The verdict of an outer `spillway sim` includes this run. */
     if (!is_simulated() || !spw_cli_run_directory_join()) {
         (void)spw_cli_run_directory_create(argv[0]);
     }

@@ -50,7 +50,7 @@ static void announce(void)
             profile->id, spw_size_text(memory.set ? spw_option_bytes(&memory, own) : own, size));
 }
 
-/* The exit code of the command, or 1 when the verdict is not what is required. */
+/* The exit code of the command, or 1 when the verdict does not meet --require. */
 static int judge(const char *command, const struct spw_cli_sim_result *result, int code)
 {
     int required = spw_option_get(SPW_OPT_SPILLWAY_SIM_REQUIRE, NULL, 0).word;
@@ -67,7 +67,7 @@ static int judge(const char *command, const struct spw_cli_sim_result *result, i
     return SPW_CLI_EXIT_FINDINGS;
 }
 
-/* One call of `spillway sim`: its question, and the runs so far. */
+/* One call of `spillway sim`: its arguments, and the runs so far. */
 struct simulation {
     const char *command; /* for messages */
     char **arguments;
@@ -75,7 +75,7 @@ struct simulation {
     struct spw_cli_rank_row rows[SPW_CLI_WORLD_RANKS]; /* of the ranks that were run */
     size_t row_count;
     bool verbose;
-    cJSON *json; /* to write in the end; NULL: nothing */
+    cJSON *json; /* to be written at the end; NULL: none */
 };
 
 /* Keeps the verdict for the file of --json: as it is, or in the list of ranks. */
@@ -231,7 +231,7 @@ int spw_cli_command_sim(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     announce();
-    /* The verdict says the peaks. */
+    /* The verdict shows the peaks. */
     setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, "rules", /* replace */ 0);
     simulation.verbose = flags.verbose;
     simulation.command = argv[0];

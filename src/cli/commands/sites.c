@@ -22,7 +22,7 @@ struct settings {
     const char *path;
     bool json;
     bool full;   /* the frames of each site as well */
-    bool native; /* native ones too */
+    bool native; /* and the native frames */
     bool text;   /* its text, on one line */
     bool help;
     size_t top;
@@ -116,7 +116,8 @@ static void label_of(const struct spw_cli_sites_entry *entry, char ret_label[SPW
     spw_utf8_plain(ret_label, /* keep */ "");
 }
 
-/* The label of a row, with what tells it from the first of the other rows that have the same. */
+/* The label of a row. If other rows have an equal label, adds the difference from the first of
+ * them. */
 static void row_label(const struct spw_cli_sites_entry *const *rows, size_t count, size_t row,
                       char ret_label[ROW_LABEL])
 {

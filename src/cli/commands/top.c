@@ -26,8 +26,7 @@ enum { MILLISECONDS = 1000, SHORT_WAIT_MS = 250, INTERVAL_LEAST_MS = 100 };
 enum { INTERVAL_MOST_S = 86400 };
 enum { ONCE_OPTION = 256, JSON_OPTION, INTERVAL_OPTION, SORT_OPTION, PROMETHEUS_OPTION };
 
-/* The exit code of the process that shows one process of the list, when the list is to come back.
- */
+/* The exit code of a child that shows one process of the list: the list is shown again. */
 enum { BACK_TO_LIST = 64 };
 
 struct settings {
@@ -45,8 +44,8 @@ struct view {
     bool from_list;
     struct spw_cli_watched process; /* with a pid */
     int sites_file;                 /* of that process; -1: there is none */
-    struct spw_cli_running running; /* without one */
-    int chosen;                     /* process of the list; 0: none yet */
+    struct spw_cli_running running; /* without a pid */
+    int chosen;                     /* pid of the marked process of the list; 0: none yet */
     struct spw_cli_screen screen;
 };
 
@@ -88,8 +87,8 @@ static void give_up(int number)
     _exit(SPW_CLI_EXIT_FINDINGS);
 }
 
-/* Limits the time of a frame, which alarm starts, and the memory of this process: to demangle a
- * crafted name can take very long, and any amount of memory. */
+/* Limits the time of a frame, which alarm starts, and the memory of this process: demangling a
+ * crafted name can take very long and any amount of memory. */
 static void guard(void)
 {
     const struct sigaction action = {.sa_handler = give_up};
@@ -98,7 +97,7 @@ static void guard(void)
     struct rlimit limit;
     FILE *file = fopen("/proc/self/statm", "re");
 
-    /* Output is buffered and written after the limited time, because its reader may be slow. */
+    /* Output is buffered and written outside the limited time, because its reader may be slow. */
     (void)setvbuf(stdout, output, _IOFBF, sizeof(output));
     (void)sigaction(SIGALRM, &action, NULL);
     if (file != NULL && fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1 &&
@@ -115,7 +114,7 @@ static void guard(void)
 
 /* ---- frames ---- */
 
-/* Opens the process that is shown. */
+/* Opens the shown process. */
 static enum spw_cli_watch open_process(struct view *view)
 {
     enum spw_cli_watch result = spw_cli_watched_open(view->settings.pid, &view->process);
@@ -127,8 +126,8 @@ static enum spw_cli_watch open_process(struct view *view)
     return result;
 }
 
-/* Takes the next look at the process that is shown, which may have executed another program.
- * Returns NULL, or why there is nothing to see. */
+/* Reads the statistics of the shown process again; it may have executed another program. Returns
+ * NULL, or the reason that there are none. */
 static const char *read_process(struct view *view)
 {
     if (spw_cli_watched_replaced(&view->process)) {
@@ -143,8 +142,8 @@ static const char *read_process(struct view *view)
     return spw_cli_watched_read(&view->process) ? NULL : "its statistics are damaged";
 }
 
-/* Takes the next look at what is shown. False, with one line on stderr, when there is nothing to
- * see any more. */
+/* Reads the statistics of the shown process, or of all, again. False, with one line on stderr, when
+ * a shown process has no statistics any more. */
 static bool read_all(struct view *view)
 {
     const char *problem = NULL;
@@ -164,7 +163,7 @@ static bool read_all(struct view *view)
     return problem == NULL;
 }
 
-/* The marked process must be one of the list. */
+/* Marks the first process of the list if the marked one has left it. */
 static void keep_chosen(struct view *view)
 {
     for (int i = 0; i < view->running.count; i++) {
@@ -262,7 +261,7 @@ static void move_mark(struct view *view, int by)
     }
 }
 
-/* Moves the mark, or what of a process is in the window. */
+/* Moves the mark in the list, or scrolls the view of a process. */
 static void move(struct view *view, int by)
 {
     if (view->settings.pid == 0) {
@@ -276,7 +275,7 @@ static void move(struct view *view, int by)
 
 static int show_process(const struct view *list);
 
-/* Shows the marked process until the list is to come back. False when the command is to end. */
+/* Shows the marked process until the user returns to the list. False when the command is to end. */
 static bool enter(struct view *view)
 {
     int code;
@@ -293,7 +292,7 @@ static bool enter(struct view *view)
     return true;
 }
 
-/* Does what a key asks for. False when the command is to end. */
+/* Acts on a key. False when the command is to end. */
 static bool obey(struct view *view, int key)
 {
     switch (key) {
@@ -352,8 +351,8 @@ static int64_t milliseconds(void)
     return (int64_t)now.tv_sec * MILLISECONDS + now.tv_nsec / 1000000;
 }
 
-/* Obeys keys until the next frame is due. False when the command is to end; then *ret_back says
- * whether to the list. */
+/* Acts on keys until the next frame is due. False when this view is to end; *ret_back is true if it
+ * ends for the list. */
 static bool wait_until(struct view *view, int64_t due, bool *ret_back)
 {
     for (int64_t left = due - milliseconds(); left > 0; left = due - milliseconds()) {
@@ -434,7 +433,8 @@ static int export(struct view *view)
 
 /* ---- the command ---- */
 
-/* Opens what is shown. False, with one line on stderr, when it cannot be. */
+/* Opens the shown process, or lists all. False, with one line on stderr, when it cannot be opened.
+ */
 static bool open_view(struct view *view)
 {
     enum spw_cli_watch result;
@@ -455,8 +455,8 @@ static bool open_view(struct view *view)
     return true;
 }
 
-/* Shows the marked process of a list in a process of its own: what reading its call sites leaves
- * behind, and the limits of that, end with it. Returns its exit code. */
+/* Shows the marked process of a list in a child, whose exit code it returns. The memory that
+ * reading call sites takes, and the limit on it, end with the child. */
 static int show_process(const struct view *list)
 {
     static struct view view;

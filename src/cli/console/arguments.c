@@ -58,7 +58,7 @@ static void complain_unknown(const struct spw_cli_arguments *arguments, const ch
     }
 }
 
-/* An argument that getopt_long refused, but not because its name is unknown. */
+/* Complains about an argument that getopt_long refused although its name is known. */
 static void complain_refused(const struct spw_cli_arguments *arguments, const char *argument,
                              bool lacks_value)
 {
@@ -84,11 +84,11 @@ static int next_operand(struct spw_cli_arguments *arguments)
     return SPW_CLI_ARGUMENT_OPERAND;
 }
 
-/* getopt_long would accept abbreviated names and would not suggest others, so names are looked up
- * here first. */
+/* Looks names up before getopt_long, which would accept abbreviations and suggests no other names.
+ */
 int spw_cli_arguments_next(struct spw_cli_arguments *arguments)
 {
-    /* '+' stops at the first operand, '-' returns operands; ':' tells a missing value apart. */
+    /* '+' stops at the first operand, '-' returns operands, ':' reports a missing value as such. */
     const char *letters = arguments->stops_at_operand ? "+:h" : "-:h";
     const char *argument;
     int result;
@@ -118,7 +118,7 @@ int spw_cli_arguments_next(struct spw_cli_arguments *arguments)
         complain_refused(arguments, argument, /* lacks_value */ result == ':');
         return SPW_CLI_ARGUMENT_BAD;
     }
-    /* "--" ends the options: it is nobody's value. */
+    /* "--" ends the options: it is never a value. */
     if (optarg != NULL && strcmp(optarg, "--") == 0 && strchr(argument, '=') == NULL) {
         complain_refused(arguments, argument, /* lacks_value */ true);
         return SPW_CLI_ARGUMENT_BAD;

@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Results of spw_cli_arguments_next, besides the `val` of an option. */
+/* Results of spw_cli_arguments_next that are not the `val` of an option. */
 enum spw_cli_argument {
     SPW_CLI_ARGUMENT_END = -1,
     SPW_CLI_ARGUMENT_OPERAND = 1, /* an argument that is not an option */
-    SPW_CLI_ARGUMENT_BAD = '?',   /* bad usage; one line on stderr says what is wrong */
+    SPW_CLI_ARGUMENT_BAD = '?',   /* bad usage; one line on stderr names the error */
     SPW_CLI_ARGUMENT_HELP = 'h',  /* -h; give the row of --help the same `val` */
 };
 
@@ -28,9 +28,9 @@ struct spw_cli_arguments {
     int argc;
     char **argv;                        /* parsed from argv[1] */
     const struct option *options;       /* ends with a row of zeros */
-    const char *other_command;          /* has other_options; NULL: there is none */
-    const struct option *other_options; /* not allowed here, but known: a message says so */
-    bool stops_at_operand;              /* what follows the first operand is not parsed */
+    const char *other_command;          /* the command that has other_options; NULL: none */
+    const struct option *other_options; /* of other_command, for messages */
+    bool stops_at_operand;              /* the rest from the first operand on is not parsed */
 
     const char *value; /* of the latest option, or the latest operand; NULL: none */
     int next;          /* index of the first argument that is not parsed yet */
@@ -38,7 +38,7 @@ struct spw_cli_arguments {
 };
 
 /* Parses the next argument. Returns the `val` of its option, or an enum spw_cli_argument. With
- * stops_at_operand there are no operands: the result is END, and argv + next are the rest. */
+ * stops_at_operand the result at the first operand is END, and argv + next is the rest. */
 int spw_cli_arguments_next(struct spw_cli_arguments *arguments);
 
 /* Takes one argument of spw_cli_arguments_each(): `found` is the result of
@@ -51,14 +51,14 @@ typedef bool spw_cli_take_argument(const struct spw_cli_arguments *from, int fou
 bool spw_cli_arguments_each(int argc, char **argv, const struct option *options,
                             spw_cli_take_argument *take, void *settings);
 
-/* Writes the line on stderr for an operand too many: `arguments->value`. */
+/* Writes a line on stderr about an unexpected operand: `arguments->value`. */
 void spw_cli_arguments_unexpected(const struct spw_cli_arguments *arguments);
 
 /* Takes the value of the option `name`, a whole number of at most a million. False, after a line on
- * stderr, if it is none. */
+ * stderr, for any other value. */
 bool spw_cli_arguments_take_number(const struct spw_cli_arguments *arguments, const char *name,
                                    size_t *ret_number);
 
-/* Takes the one operand of a command, whose text is not copied. False, after that line, if there
- * was one already. */
+/* Takes the only operand of a command; *operand points to its text in argv. False, after a line on
+ * stderr, for a second operand. */
 bool spw_cli_arguments_take_one(const struct spw_cli_arguments *arguments, const char **operand);

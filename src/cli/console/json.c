@@ -43,7 +43,7 @@ bool spw_cli_json_read(const char *path, cJSON **ret_json)
         return false;
     }
     text = read_all(file);
-    problem = ferror(file) ? errno : ENOMEM; /* such as that of a folder */
+    problem = ferror(file) ? errno : ENOMEM; /* for instance, the path is a folder */
     if (text == NULL || ferror(file)) {
         free(text);
         (void)fclose(file);

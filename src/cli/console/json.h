@@ -10,16 +10,16 @@
  * content is not JSON; the caller deletes it. */
 bool spw_cli_json_read(const char *path, cJSON **ret_json);
 
-/* The value of a member: 0, NULL or NULL when it is missing or of another type. Numbers are at
- * least 0; an empty string counts as missing. */
+/* The value of a member; 0 or NULL when it is missing or of another type. Numbers are at least 0;
+ * an empty string counts as missing. */
 uint64_t spw_cli_json_number(const cJSON *object, const char *key);
 const char *spw_cli_json_text(const cJSON *object, const char *key);
 const cJSON *spw_cli_json_list(const cJSON *object, const char *key);
 
-/* Prints a value to stdout and deletes it: on several lines, or on one. Control characters and
- * bytes that are not UTF-8 are printed as '?', because names in it may be hostile. */
+/* Prints a value to stdout, on several lines or on one, and deletes it. Control characters and
+ * bytes that are not UTF-8 are printed as '?', because names in the value may be hostile. */
 void spw_cli_json_print(cJSON *json, bool one_line);
 
-/* Likewise to a file, which is replaced. False, with errno set, when it cannot be written. Deletes
- * the value in either case. */
+/* Writes a value to a file on several lines, in the same characters, and deletes it in any case.
+ * Replaces the file. False, with errno set, when it cannot be written. */
 bool spw_cli_json_write(cJSON *json, const char *path);

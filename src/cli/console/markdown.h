@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Prints one row. Cells are padded to `widths` where that is not NULL; a vertical bar in a cell is
+/* Prints one row. Cells are padded to `widths`, unless that is NULL. A vertical bar in a cell is
  * escaped. */
 void spw_cli_markdown_row(const char *const *cells, size_t count, const size_t *widths);
 

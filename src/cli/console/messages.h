@@ -20,6 +20,6 @@ enum spw_cli_exit {
 void spw_cli_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints text with names of unknown origin. Control characters in it are replaced, but for newlines
- * at the beginning and the end of the format: no name can forge a line. */
+/* Prints text with names of unknown origin. Control characters are replaced, except newlines at the
+ * beginning and the end of the format, so that no name can forge a line. */
 void spw_cli_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
