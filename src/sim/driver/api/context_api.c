@@ -73,8 +73,7 @@ SIM_API(cuCtxCreate_v4, SIM_INITIALIZED,
     return create(pctx, flags, dev);
 }
 
-/* cuda.h: also pops the context if it is current to the calling thread; refuses primary contexts.
- */
+/* cuda.h: also pops the context if the calling thread has it current; refuses primary contexts. */
 static CUresult destroy(CUcontext ctx)
 {
     if (!sim_ctx_is_live(ctx) || ctx->is_primary) {

@@ -47,8 +47,7 @@ CUresult sim_unmodelled(enum sim_fn fn);
 
 #define SIM_ARGS(...) __VA_ARGS__
 
-/* Defines one function, see above. `params` and `args` are lists in parentheses; `args` has the
- * names. */
+/* One function, see above. `params` and `args` are lists in parentheses; `args` has the names. */
 #define SIM_API(name, need, params, args)                                                          \
     static CUresult name##_body params;                                                            \
     SIM_EXPORT CUresult name params                                                                \

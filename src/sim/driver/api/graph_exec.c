@@ -14,8 +14,7 @@
 #include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/graph/submit.h"
 
-/* Device memory of an executable graph: that of its nodes, rounded up to pieces. cuda.h leaves it
- * open. */
+/* Device memory of an executable graph: nodes, rounded up to pieces. cuda.h leaves it open. */
 #define NODE_BYTES ((size_t)4 << 10)
 #define EXEC_PIECE ((size_t)64 << 10)
 

@@ -1,5 +1,5 @@
 /* Events between processes. Each process has its own virtual time, so a shared event completes in
- * the call that records or shares it. The other process always finds it complete and never waits.
+ * the call that records or shares it. The other process never waits: it finds the event complete.
  */
 #include <string.h>
 #include <unistd.h>

@@ -70,8 +70,7 @@ static void add_use(struct uses *uses, char kind, CUdeviceptr address, size_t si
                                      " %c%#llx+%zu", kind, (unsigned long long)address, size);
 }
 
-/* With simulated time, logs the memory that the operation uses, in lines before the line of the
- * call. */
+/* With simulated time, logs the memory that the operation uses, before the line of the call. */
 static void note_uses(const struct sim_stream *stream, const struct sim_op *op)
 {
     unsigned long long number = stream->submitted + 1;

@@ -304,8 +304,7 @@ static CUresult create_managed(struct sim_library *library, const char *name, si
     return CUDA_SUCCESS;
 }
 
-/* The parts of images that are read do not mark managed variables: any global counts as one here.
- */
+/* The parts of images read here do not mark managed variables: any global counts as one. */
 static CUresult find_managed(struct sim_library *library, const char *name,
                              struct sim_managed **ret_variable)
 {

@@ -23,8 +23,7 @@
 static pid_t own_pid;          /* the process that loaded the driver, not its forks */
 static _Atomic(bool) was_used; /* cuInit was called */
 
-/* The major version of a file named libcudart.so.N or, in wheels, libcudart-HASH.so.N.M; 0 for
- * other files. */
+/* The major version of a file libcudart.so.N or, in wheels, libcudart-HASH.so.N.M; otherwise 0. */
 static int runtime_version(const char *path)
 {
     const char *name = spw_path_name(path);

@@ -40,8 +40,7 @@ SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, SIM_CONTEXT,
     return active_blocks(numBlocks, func, blockSize, dynamicSMemSize);
 }
 
-/* The block size, a multiple of the warp size, with the most threads; the largest if several are
- * equal. */
+/* The block size, a multiple of the warp size, with the most threads; the larger of equal ones. */
 static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
                            CUoccupancyB2DSize shared_of_size, size_t dynamic_shared, int limit)
 {

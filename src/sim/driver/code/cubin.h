@@ -28,8 +28,7 @@ bool sim_cubin_open(const void *data, size_t size, struct sim_cubin *ret_cubin);
 /* The head of a section; index < section_count. */
 Elf64_Shdr sim_cubin_section(const struct sim_cubin *cubin, size_t index);
 
-/* The content of a section, which may be unaligned; NULL if it has none, or lies outside the file.
- */
+/* The content of a section, possibly unaligned; NULL if it has none, or lies outside the file. */
 const unsigned char *sim_cubin_content(const struct sim_cubin *cubin, const Elf64_Shdr *section);
 
 /* The text at an offset of a table of texts, or "" if there is none. */

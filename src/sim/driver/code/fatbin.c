@@ -75,8 +75,7 @@ static bool read_packed(const unsigned char *payload, const struct entry_head *h
     return ret_packed->bytes > 0;
 }
 
-/* The entries of a container; false if the data are no container, or are shorter than its head
- * requires. */
+/* The entries of a container; false if the data are no container, or only a part of one. */
 static bool find_entries(const void *data, size_t size, const unsigned char **ret_begin,
                          size_t *ret_bytes)
 {

@@ -50,9 +50,8 @@ enum sim_outcome_of_call {
     SIM_COMPUTED, /* the results are known if all inputs are */
 };
 
-/* True if a launch of so many elements is computed. The limit is lower if an input is unknown: the
- * results are then unknown, and computing them only serves results that do not depend on that
- * input. */
+/* True if a launch of so many elements is computed. The limit is lower if an input is unknown: only
+ * results that do not depend on that input are then of use. */
 bool sim_call_admits(uint64_t elements, bool is_known);
 
 /* Copies a range. False, with nothing to close, if it is larger than SIM_WINDOW_BYTES, if the

@@ -334,8 +334,7 @@ static bool read_unique(const struct sim_cxx_entity *kernel, struct sim_computat
 
 /* ---- runs ---- */
 
-/* Writes the first element and the length of each run of equal elements; returns the number of
- * runs. */
+/* Writes first element and length of each run of equal elements; returns the number of runs. */
 static uint64_t encode_runs(const struct source *keys, uint64_t count, unsigned char *firsts,
                             unsigned char *lengths, enum sim_type type)
 {

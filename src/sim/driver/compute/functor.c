@@ -236,8 +236,7 @@ static bool keeps_nothing(const struct sim_functor *functor)
     return !functor->has_choice;
 }
 
-/* Compilers add a pointer to lambdas for host and device; in some files, even if they keep nothing.
- */
+/* Compilers add a pointer to lambdas for host and device, in some files also to empty ones. */
 size_t sim_functor_bytes(const struct sim_functor *functor, bool has_pointer)
 {
     if (!has_pointer) {

@@ -108,8 +108,7 @@ static size_t second_bytes(const struct sim_computation *computation)
     }
 }
 
-/* The address of the second result of an output, from the offset of the first; NULL if there is
- * none. */
+/* The second result of an output, from the offset of the first; NULL if there is none. */
 static unsigned char *second_at(const struct sim_computation *computation,
                                 const struct reduction *r, uint64_t offset)
 {

@@ -197,8 +197,7 @@ static bool read_radix_kernel(const struct sim_cxx_entity *kernel,
            (computation->element_bytes > 0 || sim_cxx_is(value.name, "NullType"));
 }
 
-/* The other kernels of a radix sort write only to temporary memory, which no computed kernel reads.
- */
+/* The other kernels of a radix sort write to temporary memory, which no computed kernel reads. */
 static enum sim_outcome_of_call run_nothing(const struct sim_computation *computation,
                                             const struct sim_call *call)
 {

@@ -15,8 +15,7 @@ struct arrays {
     size_t count;
 };
 
-/* Reads numbers of 4 or 8 bytes from the arguments from `first` on. False if one is missing or
- * negative. */
+/* Reads arguments of 4 or 8 bytes from `first` on. False if one is missing or negative. */
 static bool read_numbers(const struct sim_call *call, size_t first, size_t count,
                          uint64_t *ret_numbers)
 {
@@ -144,8 +143,7 @@ static bool read_scan(const struct sim_cxx_entity *kernel, struct sim_computatio
 
 /* ---- triangles ---- */
 
-/* triu_tril_kernel(result, source, diagonal, ...): the elements above or below the diagonal; others
- * are 0. */
+/* triu_tril_kernel(result, source, diagonal, ...): copies one triangle, other elements are 0. */
 static enum sim_outcome_of_call run_triangle(const struct sim_computation *computation,
                                              const struct sim_call *call)
 {

@@ -170,8 +170,7 @@ void sim_neighbours_forget(void)
 
 /* ---- sums ---- */
 
-/* Bytes of the other processes. `check`: the slots of processes that have ended are emptied first.
- */
+/* Bytes of the other processes. `check`: slots of processes that have ended are emptied first. */
 static uint64_t sum_of_others(int index, bool check)
 {
     uint64_t bytes = 0;

@@ -27,8 +27,7 @@ void sim_run_record_forget(void);
 /* NVIDIA's runtime, linked into the file of that path, was refused. */
 void sim_run_record_runtime(const char *path);
 
-/* Begin and end of a call. The functions below describe the call if the same thread calls them in
- * between. */
+/* Begin and end of a call. In between, the same thread describes it with the functions below. */
 void sim_run_record_begin(void);
 void sim_run_record_end(enum sim_fn fn, CUresult result);
 

@@ -23,8 +23,7 @@ struct sim_call {
     void *data;
 };
 
-/* The simulator's lock protects `pending` and `slow`; `lock`, which is taken last, protects the
- * rest. */
+/* The simulator's lock protects `pending` and `slow`. `lock`, taken last, protects the rest. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t posted;

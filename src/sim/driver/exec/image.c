@@ -116,8 +116,7 @@ static bool is_structs_only(const struct sim_kernel_info *info)
     return any;
 }
 
-/* Takes the parameters from the code. If the name has no types, a parameter of 64 bits may be an
- * address. */
+/* Takes the parameters from the code. Without types in the name, 64 bits may be an address. */
 static bool place_by_code(struct sim_kernel_info *info, struct sim_code *code)
 {
     size_t count = 0;

@@ -134,8 +134,7 @@ void sim_module_unload(struct sim_module *module)
     free(module);
 }
 
-/* Sets the attributes of the kernel, if the program got it from cuLibraryGetKernel, or the
- * defaults. */
+/* Copies the attributes of the CUkernel, if cuLibraryGetKernel returned it, or sets defaults. */
 static void set_initial_attributes(struct sim_function *function)
 {
     const struct sim_module *module = function->module;

@@ -65,8 +65,7 @@ CUresult sim_module_load(CUcontext ctx, struct sim_image *image, struct sim_libr
 /* Frees the module; its queued functions still run. */
 void sim_module_unload(struct sim_module *module);
 
-/* The function of that name, created at the first lookup. CUDA_ERROR_NOT_FOUND for an empty name.
- */
+/* The function of that name, created at the first lookup. CUDA_ERROR_NOT_FOUND for "". */
 CUresult sim_module_function(struct sim_module *module, const char *name,
                              struct sim_function **ret_function);
 
@@ -92,8 +91,7 @@ enum { SIM_WARP_SIZE = 32 };
 /* Bytes of shared memory that the system takes of each block (occupancy.c). */
 size_t sim_reserved_shared(const struct spw_gpu_profile *profile);
 
-/* The number of blocks of that size that a multiprocessor holds at once; 0: none fits
- * (occupancy.c). */
+/* The number of blocks of that size on a multiprocessor at once; 0: none fits (occupancy.c). */
 int sim_occupancy(const struct sim_function *function, int block_size, size_t dynamic_shared);
 
 /* If `handle` is a CUfunction, replaces *ctx by its context. Leaves *ctx for a CUkernel or NULL.

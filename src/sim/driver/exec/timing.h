@@ -61,8 +61,7 @@ uint64_t sim_timing_of_chunks(enum sim_fn fn, const struct sim_covered *covered)
 /* True if a call costs nothing and so does not end a polling loop, see costs.def. */
 bool sim_timing_is_free(enum sim_fn fn);
 
-/* The time to create a chunk of page-locked host memory beyond sim_timing_of_call, in nanoseconds.
- */
+/* The additional time to create a chunk of page-locked host memory, in nanoseconds. */
 uint64_t sim_timing_of_pinning(uint64_t bytes);
 
 /* Starts an operation that is ready at `now`: it occupies its engines as soon as they are free. */
