@@ -5,7 +5,7 @@
  * system call (membarrier). If the kernel lacks it, or all slots are taken, a thread takes the slow
  * path of the users below, with a fence or atomic counts.
  *
- * Two users share a slot, and with it one cache line and one system call: leases (track/lease.h)
+ * Two users share a slot, and with it one cache line and one system call: leases (device/lease.h)
  * and the submit barrier (migrate/barrier.h). Each writes its own members only. Any thread, no
  * lock. */
 #pragma once

@@ -3,14 +3,14 @@
 #include <stddef.h>
 
 #include "common/options.h"
+#include "device/state.h"
 #include "driver/host_place.h"
 #include "stats/path.h"
-#include "track/process.h"
 
 /* The root folder of the machine's files; NULL for a simulated machine without files. */
 static const char *root_of_machine(void)
 {
-    return spw_driver_host_root(spw_track_driver()->simulated != NULL);
+    return spw_driver_host_root(spw_process_driver()->simulated != NULL);
 }
 
 void spw_device_host_memory(struct spw_migrate_host_memory *ret_memory)
@@ -30,7 +30,7 @@ void spw_device_host_memory(struct spw_migrate_host_memory *ret_memory)
 static uint64_t gpus_of_machine(void)
 {
     const char *root = root_of_machine();
-    uint64_t visible = (uint64_t)spw_process.device_count;
+    uint64_t visible = (uint64_t)spw_device_count();
     uint64_t all = root == NULL ? spw_option_get(SPW_OPT_SPILLWAY_SIM_DEVICES, NULL, 0).bytes
                                 : (uint64_t)spw_migrate_host_memory_gpus(root);
 

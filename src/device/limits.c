@@ -51,7 +51,7 @@ uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_devi
 static bool may_spill(void)
 {
     return spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word != SPW_SPILL_OFF &&
-           spw_process.mode != SPW_MODE_OBSERVE;
+           spw_process_settings()->mode != SPW_MODE_OBSERVE;
 }
 
 /* Reports, once, that the host limit is lower than the user asked for. */

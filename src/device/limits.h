@@ -3,7 +3,7 @@
  * The caller holds spw_locks.process. */
 #pragma once
 
-#include "track/process.h"
+#include "device/state.h"
 
 /* The most bytes that the pool of a device may use: the user's limit, reduced to leave room for
  * memory outside the pool, such as code, local memory and graphs. The device has `total` bytes, and

@@ -12,7 +12,7 @@
 #include "intercept/entry.h"
 #include "intercept/library.h"
 #include "intercept/resolve.h"
-#include "track/process.h"
+#include "process/process.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -171,9 +171,9 @@ static void *substituting_dlsym(void *handle, const char *name)
     if (found != NULL && spw_intercept_entry_find(found) != SPW_FN_COUNT) {
         void *next = behind_us(name, caller);
 
-        return next == NULL || spw_track_off() || spw_driver_dl_is_behind(caller) ? next : found;
+        return next == NULL || spw_process_off() || spw_driver_dl_is_behind(caller) ? next : found;
     }
-    replaced = found == NULL || spw_track_off() ? found : substitute(found, name);
+    replaced = found == NULL || spw_process_off() ? found : substitute(found, name);
     /* An interposer behind us calls the real function. (It is known once the driver is loaded.) */
     if (spw_driver_dl_is_behind(caller)) {
         return found;
@@ -194,7 +194,7 @@ static void *substituting_dlvsym(void *handle, const char *name, const char *ver
     }
     /* This look-up is the last one, so that dlerror has its error. */
     found = spw_driver_dl_symbol_version(handle, name, version);
-    return found == NULL || found != current || spw_track_off() ? found : substitute(found, name);
+    return found == NULL || found != current || spw_process_off() ? found : substitute(found, name);
 }
 
 /* True for look-ups that do not concern spillway. */

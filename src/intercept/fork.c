@@ -4,26 +4,26 @@
 #include "common/loader.h"
 #include "common/lock.h"
 #include "common/thread_slots.h"
+#include "device/access.h"
+#include "device/contexts.h"
+#include "device/device.h"
+#include "device/lease.h"
+#include "graph/capture.h"
+#include "graph/graph.h"
 #include "ipc/server.h"
 #include "migrate/barrier.h"
+#include "program/ledger.h"
+#include "program/mappings.h"
+#include "program/stream.h"
 #include "record/record.h"
-#include "serve/control.h"
 #include "serve/imports.h"
-#include "serve/share.h"
+#include "service/control.h"
+#include "service/share.h"
 #include "setup/sites.h"
 #include "stats/file.h"
-#include "track/access.h"
-#include "track/arguments.h"
-#include "track/capture.h"
-#include "track/contexts.h"
-#include "track/device.h"
-#include "track/graph.h"
-#include "track/indirect.h"
-#include "track/lease.h"
-#include "track/ledger.h"
-#include "track/mappings.h"
-#include "track/stream.h"
-#include "track/tensor_map.h"
+#include "work/arguments.h"
+#include "work/indirect.h"
+#include "work/tensor_map.h"
 
 #include <pthread.h>
 
@@ -54,8 +54,8 @@ static void parent(void)
  * child must then change no figure. */
 static bool forget_figures(void)
 {
-    spw_serve_control_forget();
-    spw_serve_share_forget();
+    spw_service_control_forget();
+    spw_service_share_forget();
     spw_record_forget();
     return spw_stats_forget() && spw_setup_sites_forget();
 }
@@ -68,35 +68,35 @@ static void child(void)
     }
     spw_loader_after_fork(/* child */ true);
     spw_lock_release_all(/* child */ true);
-    if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING) {
+    if (!spw_process_is_running()) {
         return;
     }
     atomic_store(&spw_process.state, SPW_PROCESS_CHILD);
     spw_thread_slots_reset();
     spw_callsite_python_reset();
     spw_migrate_barrier_reset();
-    spw_track_lease_reset();
+    spw_device_lease_reset();
     /* Before the pools are closed, which changes counters: the parent's must not change. */
     if (!forget_figures()) {
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
     }
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_device *device = &spw_process.devices[i];
+    for (int i = 0; i < spw_device_count(); i++) {
+        struct spw_device *device = spw_device_at(i);
 
-        spw_track_device_abandon(device);
+        spw_device_abandon(device);
         atomic_store(&device->failed, false);
     }
-    spw_track_access_reset();
-    spw_track_contexts_reset();
-    spw_track_stream_reset();
-    spw_track_capture_reset();
-    spw_track_graph_reset();
-    spw_track_ledger_reset();
-    spw_track_indirect_reset();
-    spw_track_tensor_map_reset();
-    spw_track_arguments_forget_layouts();
-    spw_track_mappings_reset();
+    spw_device_access_reset();
+    spw_device_contexts_reset();
+    spw_program_stream_reset();
+    spw_graph_capture_reset();
+    spw_graph_reset();
+    spw_program_ledger_reset();
+    spw_work_indirect_reset();
+    spw_work_tensor_map_reset();
+    spw_work_arguments_forget_layouts();
+    spw_program_mappings_reset();
     spw_ipc_server_forget();
     spw_serve_imports_reset();
     (void)forget_figures(); /* clears the counts of closing */

@@ -27,16 +27,16 @@ HEAD = """\
 #include "migrate/barrier.h"
 #include "serve/handlers.h"
 #include "serve/immovable.h"
-#include "track/arguments.h"
-#include "track/arrival.h"
-#include "track/batch.h"
-#include "track/graph.h"
-#include "track/indirect.h"
-#include "track/lease.h"
-#include "track/parts.h"
-#include "track/process.h"
-#include "track/rows.h"
-#include "track/spill.h"
+#include "work/arguments.h"
+#include "call/arrival.h"
+#include "work/batch.h"
+#include "graph/graph.h"
+#include "work/indirect.h"
+#include "device/lease.h"
+#include "work/parts.h"
+#include "process/process.h"
+#include "work/rows.h"
+#include "device/spill.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -57,12 +57,12 @@ HANDLER_ALWAYS = """\
 HANDLER = """\
     CUresult result;
 
-    if (!spw_track_enter(__builtin_return_address(0))) {{
-        return spw_track_driver()->{call};
+    if (!spw_process_enter(__builtin_return_address(0))) {{
+        return spw_process_driver()->{call};
     }}
-    spw_track_lease_enter();
+    spw_device_lease_enter();
     result = spw_serve_{call};
-    spw_track_lease_leave();
+    spw_device_lease_leave();
     return result;
 """
 
@@ -70,17 +70,17 @@ HANDLER_OF_CALL = """\
     struct spw_call call;
     CUresult result;
 
-    if (!spw_track_call_begin(__builtin_return_address(0))) {{
-        return spw_track_driver()->{call};
+    if (!spw_call_begin(__builtin_return_address(0))) {{
+        return spw_process_driver()->{call};
     }}
     {where}
     result = spw_serve_{symbol}(&call, {arguments});
-    spw_track_call_end();
+    spw_call_end();
     return result;
 """
 
 FORWARD = """\
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     CUresult result;
 
     {forward}
@@ -88,7 +88,7 @@ FORWARD = """\
 """
 
 SUBMIT = """\
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     CUresult result;
 
     if (!spw_intercept_commit("{symbol}")) {{
@@ -102,16 +102,16 @@ SUBMIT = """\
 
 # Parts of the copies may be enqueued when the call fails, so their use is not reported.
 SUBMIT_BATCH = """\
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     CUresult result;
 
     if (!spw_intercept_commit("{symbol}")) {{
         return CUDA_ERROR_OUT_OF_MEMORY;
     }}
-    if (spw_track_arguments_wanted()) {{
-        spw_track_lease_enter();
+    if (spw_work_arguments_wanted()) {{
+        spw_device_lease_enter();
         {look}
-        spw_track_lease_leave();
+        spw_device_lease_leave();
     }}
     spw_migrate_barrier_acquire();
     {forward}
@@ -121,26 +121,26 @@ SUBMIT_BATCH = """\
 
 # `uses` is NULL unless the uses of memory are recorded.
 SUBMIT_GRAPH = """\
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     struct spw_graph_uses *uses = NULL;
     CUresult result;
 
     if (!spw_intercept_commit("{symbol}")) {{
         return CUDA_ERROR_OUT_OF_MEMORY;
     }}
-    if (spw_track_parts_wanted()) {{
-        spw_track_graph_note_users({graph}, {stream}, /* per_thread */ {per_thread});
+    if (spw_work_parts_wanted()) {{
+        spw_graph_note_users({graph}, {stream}, /* per_thread */ {per_thread});
     }}
-    if (spw_track_arguments_wanted()) {{
-        spw_track_lease_enter();
-        uses = spw_track_graph_expect({graph}, {stream}, /* per_thread */ {per_thread});
-        spw_track_lease_leave();
+    if (spw_work_arguments_wanted()) {{
+        spw_device_lease_enter();
+        uses = spw_graph_expect({graph}, {stream}, /* per_thread */ {per_thread});
+        spw_device_lease_leave();
     }}
     spw_migrate_barrier_acquire();
     if (SPW_UNLIKELY(uses != NULL)) {{
-        spw_track_lease_enter();
-        spw_track_graph_note(uses);
-        spw_track_lease_leave();
+        spw_device_lease_enter();
+        spw_graph_note(uses);
+        spw_device_lease_leave();
     }}
     {forward}
     spw_migrate_barrier_release();
@@ -148,8 +148,8 @@ SUBMIT_GRAPH = """\
 """
 
 SUBMIT_REPORT = """\
-    struct spw_driver *driver = spw_track_driver();
-    bool wanted = spw_track_arguments_wanted();
+    struct spw_driver *driver = spw_process_driver();
+    bool wanted = spw_work_arguments_wanted();
     struct spw_arguments use;
     CUresult result;
 
@@ -157,16 +157,16 @@ SUBMIT_REPORT = """\
         return CUDA_ERROR_OUT_OF_MEMORY;
     }}
     if (SPW_UNLIKELY(wanted)) {{
-        spw_track_lease_enter();
+        spw_device_lease_enter();
         {look}
-        spw_track_arguments_expect(&use, {stream}, /* per_thread */ {per_thread});
-        spw_track_lease_leave();
+        spw_work_arguments_expect(&use, {stream}, /* per_thread */ {per_thread});
+        spw_device_lease_leave();
     }}
     spw_migrate_barrier_acquire();
     if (SPW_UNLIKELY(wanted)) {{
-        spw_track_lease_enter();
-        spw_track_arguments_note(&use);
-        spw_track_lease_leave();
+        spw_device_lease_enter();
+        spw_work_arguments_note(&use);
+        spw_device_lease_leave();
     }}
     {forward}
     spw_migrate_barrier_release();
@@ -177,12 +177,12 @@ SUBMIT_REPORT = """\
 PARTS = """\
 static CUresult {symbol}_in_parts({params})
 {{
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     struct spw_parts parts;
     CUresult result = CUDA_SUCCESS;
 
     {begin}
-    while (spw_track_parts_next(&parts, result)) {{
+    while (spw_work_parts_next(&parts, result)) {{
         {call}
     }}
     return result;
@@ -195,17 +195,17 @@ BATCH_IN_PARTS = """\
 static CUresult {symbol}_in_parts({params})
 {{
     const struct {type} whole = {{{members}}};
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     size_t failed = SIZE_MAX;
     struct {type} split;
     CUresult result;
 
-    spw_track_batch_note{suffix}(&whole, {stream}, /* per_thread */ {per_thread});
-    if (!spw_track_batch_split{suffix}(&whole, &split)) {{
+    spw_work_batch_note{suffix}(&whole, {stream}, /* per_thread */ {per_thread});
+    if (!spw_work_batch_split{suffix}(&whole, &split)) {{
         return driver->{symbol}({arguments});
     }}
     result = driver->{symbol}({changed});
-    failed = spw_track_batch_end{suffix}(&split, failed);
+    failed = spw_work_batch_end{suffix}(&split, failed);
     {tell}
     return result;
 }}
@@ -221,19 +221,19 @@ PARTS_BEGIN_ROWS = """\
 if (pCopy == NULL) {{
     return driver->{call};
 }}
-spw_track_parts_{kind}(&parts, pCopy);"""
+spw_work_parts_{kind}(&parts, pCopy);"""
 PARTS_CALL_ROWS = """\
 {type} part = *pCopy;
 
-spw_track_rows_cut_{kind}(&part, &parts.cut.part);
+spw_work_rows_cut_{kind}(&part, &parts.cut.part);
 {call}"""
 
 PARTS_NOTE = """
-spw_track_parts_note(&parts, {stream}, /* per_thread */ {per_thread});"""
+spw_work_parts_note(&parts, {stream}, /* per_thread */ {per_thread});"""
 
 # Of a copy that may be between devices: the search, and the call when it must be a peer copy.
 PARTS_FIND_PEER = """
-spw_track_parts_find_peer(&parts, {stream}, /* per_thread */ {per_thread});"""
+spw_work_parts_find_peer(&parts, {stream}, /* per_thread */ {per_thread});"""
 PARTS_CALL_PEER = """\
 if (SPW_UNLIKELY(parts.is_peer)) {{
     {peer}
@@ -241,7 +241,7 @@ if (SPW_UNLIKELY(parts.is_peer)) {{
     {call}
 }}"""
 PARTS_CALL_PEER_ROWS = """\
-const CUDA_MEMCPY3D_PEER peer = spw_track_rows_peer_of_{kind}(&part, &parts.peer);
+const CUDA_MEMCPY3D_PEER peer = spw_work_rows_peer_of_{kind}(&part, &parts.peer);
 
 result = driver->{symbol}({arguments});"""
 
@@ -321,8 +321,8 @@ def as_word(param):
 
 
 def look_at_pointers(row):
-    lines = ["spw_track_arguments_touch(&use);"]
-    lines += [f"spw_track_arguments_add(&use, {functions.name_of(param)});"
+    lines = ["spw_work_arguments_touch(&use);"]
+    lines += [f"spw_work_arguments_add(&use, {functions.name_of(param)});"
               for param in row.params if functions.type_of(param) == "CUdeviceptr"]
     return "\n".join(lines)
 
@@ -330,7 +330,7 @@ def look_at_pointers(row):
 def look_at_copy(row):
     to, source = [as_word(param) for param in row.params
                   if functions.type_of(param) == "CUdeviceptr" or "*" in param][:2]
-    return f"{look_at_pointers(row)}\nspw_track_indirect_copy({to}, {source}, ByteCount);"
+    return f"{look_at_pointers(row)}\nspw_work_indirect_copy({to}, {source}, ByteCount);"
 
 
 def type_of_rows(row):
@@ -363,9 +363,9 @@ def peer_symbol(row, base):
 
 def arguments_of_part(row):
     """Those for the part at hand of a copy or fill of one row, or a fill of rows."""
-    words = {"ByteCount": "spw_track_parts_count(&parts)",
-             "N": "spw_track_parts_count(&parts)",
-             "Width": "spw_track_parts_count(&parts)",
+    words = {"ByteCount": "spw_work_parts_count(&parts)",
+             "N": "spw_work_parts_count(&parts)",
+             "Width": "spw_work_parts_count(&parts)",
              "Height": "parts.cut.part.height"}
     found = []
     for param in row.params:
@@ -373,11 +373,11 @@ def arguments_of_part(row):
         if name in words:
             found.append(words[name])
         elif kind == "CUdeviceptr" and is_fill(row):
-            found.append(f"spw_track_parts_element(&parts, {name})")
+            found.append(f"spw_work_parts_element(&parts, {name})")
         elif kind == "CUdeviceptr" or name.endswith("Offset"):
-            found.append(f"{name} + spw_track_parts_at(&parts)")
+            found.append(f"{name} + spw_work_parts_at(&parts)")
         elif "*" in param:
-            found.append(f"({kind.replace('void', 'char')}){name} + spw_track_parts_at(&parts)")
+            found.append(f"({kind.replace('void', 'char')}){name} + spw_work_parts_at(&parts)")
         else:
             found.append(name)
     return found
@@ -414,10 +414,10 @@ def begin_parts(row):
         unit = next(ELEMENT[functions.type_of(param)] for param in row.params
                     if functions.type_of(param) in ELEMENT)
         rows = "dstPitch, {}, Width, Height" if "dstPitch" in names else "0, {}, N, 1"
-        return f"spw_track_parts_fill(&parts, {names[0]}, {rows.format(unit)});"
+        return f"spw_work_parts_fill(&parts, {names[0]}, {rows.format(unit)});"
     ends = [as_word(param) for param in row.params
             if functions.type_of(param) == "CUdeviceptr" or "*" in param]
-    return f"spw_track_parts_copy(&parts, {', '.join([*ends, '0'][:2])}, ByteCount);"
+    return f"spw_work_parts_copy(&parts, {', '.join([*ends, '0'][:2])}, ByteCount);"
 
 
 def is_split(row):
@@ -465,13 +465,13 @@ def look(row):
     names = [functions.name_of(param) for param in row.params]
     if row.memory == "KERNEL":
         extra = "extra" if "extra" in names else "/* extra */ NULL"
-        return f"spw_track_arguments_launch(&use, f, kernelParams, {extra});"
+        return f"spw_work_arguments_launch(&use, f, kernelParams, {extra});"
     if row.memory == "DESCRIPTOR":
-        return ("spw_track_arguments_anything(&use);\n"
-                f"spw_track_indirect_copy_{ROWS[type_of_rows(row)]}(pCopy);")
+        return ("spw_work_arguments_anything(&use);\n"
+                f"spw_work_indirect_copy_{ROWS[type_of_rows(row)]}(pCopy);")
     if row.memory == "BATCH":
-        return ("spw_track_indirect_copy_3d_batch(opList, numOps);" if "opList" in names else
-                "spw_track_indirect_copy_batch(dsts, srcs, sizes, count);")
+        return ("spw_work_indirect_copy_3d_batch(opList, numOps);" if "opList" in names else
+                "spw_work_indirect_copy_batch(dsts, srcs, sizes, count);")
     return look_at_copy(row) if row.memory == "COPY" else look_at_pointers(row)
 
 
@@ -479,20 +479,20 @@ def where(row):
     """The statement that finds out where a call works."""
     on = f", {stream_of(row)}, /* per_thread */ {per_thread(row)}"
     if row.answer == "ON_STREAM":
-        return f"spw_track_call_on_stream(&call{on});"
+        return f"spw_call_on_stream(&call{on});"
     if row.answer == "IN_CONTEXT":
-        return "spw_track_call_in_context(&call);"
+        return "spw_call_in_context(&call);"
     block = functions.name_of(row.params[0])
     if stream_of(row) == "NULL":
-        return f"spw_track_call_of_block(&call, {block});"
-    return f"spw_track_call_of_block_on(&call, {block}{on});"
+        return f"spw_call_of_block(&call, {block});"
+    return f"spw_call_of_block_on(&call, {block}{on});"
 
 
 def function_entry(row):
     call = f"{row.symbol}({arguments(row)})"
     made = f"driver->{call}"
     if is_split(row):
-        made = f"spw_track_parts_wanted() ? {row.symbol}_in_parts({arguments(row)}) : {made}"
+        made = f"spw_work_parts_wanted() ? {row.symbol}_in_parts({arguments(row)}) : {made}"
     forward = f"SPW_FORWARD(result, {made});" if row.retry == "RETRY" else f"result = {made};"
     if row.answer == "HANDLER_ALWAYS":
         body = HANDLER_ALWAYS

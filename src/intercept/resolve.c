@@ -2,14 +2,14 @@
 
 #include "common/log.h"
 #include "intercept/entry.h"
+#include "process/process.h"
 #include "serve/handlers.h"
-#include "track/process.h"
 
 #include <stddef.h>
 
 void *spw_intercept_resolve(void *address, const char *name)
 {
-    const struct spw_driver *driver = spw_track_off() ? NULL : spw_track_loaded();
+    const struct spw_driver *driver = spw_process_off() ? NULL : spw_process_loaded();
     enum spw_fn fn = driver == NULL ? SPW_FN_COUNT : spw_driver_find(driver, address);
 
     if (fn != SPW_FN_COUNT) {
@@ -25,9 +25,9 @@ void *spw_intercept_resolve(void *address, const char *name)
 /* Replaces the function that the driver, or an interposer behind us, found for a look-up. */
 static void replace(const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
-    const struct spw_driver *driver = spw_track_driver();
+    const struct spw_driver *driver = spw_process_driver();
 
-    if (spw_track_off()) {
+    if (spw_process_off()) {
         return;
     }
     *pfn = spw_intercept_resolve(
@@ -39,7 +39,7 @@ static void replace(const char *symbol, void **pfn, int version, cuuint64_t flag
 CUresult spw_serve_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
                                     cuuint64_t flags)
 {
-    CUresult result = spw_track_driver()->cuGetProcAddress(symbol, pfn, cudaVersion, flags);
+    CUresult result = spw_process_driver()->cuGetProcAddress(symbol, pfn, cudaVersion, flags);
 
     if (result == CUDA_SUCCESS && pfn != NULL && *pfn != NULL && !spw_driver_inside()) {
         replace(symbol, pfn, cudaVersion, flags);
@@ -52,7 +52,7 @@ CUresult spw_serve_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaV
                                        CUdriverProcAddressQueryResult *symbolStatus)
 {
     CUresult result =
-        spw_track_driver()->cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, symbolStatus);
+        spw_process_driver()->cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, symbolStatus);
 
     if (result == CUDA_SUCCESS && pfn != NULL && *pfn != NULL && !spw_driver_inside()) {
         replace(symbol, pfn, cudaVersion, flags);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "intercept/library.h"
-#include "track/process.h"
+#include "process/process.h"
 
 /* The calls that were under way on the thread when an inner one began. */
 struct spw_runtime_call {
@@ -20,20 +20,20 @@ static inline void spw_intercept_runtime_begin(struct spw_runtime_call *ret_call
                                                const void *caller, const void *frame,
                                                const void *real)
 {
-    ret_call->outer = spw_track_outer;
-    spw_track_outer = (struct spw_outer_call){fn, caller, frame, NULL};
+    ret_call->outer = spw_process_outer;
+    spw_process_outer = (struct spw_outer_call){fn, caller, frame, NULL};
     ret_call->outer_library = spw_intercept_library_begin(fn, real);
 }
 
 /* Ends the call. True if it called an entry of the driver; then the outer call did so as well. */
 static inline bool spw_intercept_runtime_end(const struct spw_runtime_call *call)
 {
-    const void *entered = spw_track_outer.entered;
+    const void *entered = spw_process_outer.entered;
 
     spw_intercept_library_end(call->outer_library);
-    spw_track_outer = call->outer;
+    spw_process_outer = call->outer;
     if (entered != NULL) {
-        spw_track_outer.entered = entered;
+        spw_process_outer.entered = entered;
     }
     return entered != NULL;
 }

@@ -3,8 +3,8 @@
  * No lock is held by the caller; spw_serve_placement_commit takes those of the pools. */
 #pragma once
 
+#include "process/process.h"
 #include "serve/placement.h"
-#include "track/process.h"
 
 /* Commits the lazy blocks, which get their memory at the first work on their device. False when
  * memory is short, which is logged under `symbol`; the call must then fail with

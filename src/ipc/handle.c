@@ -1,6 +1,6 @@
 #include "ipc/handle.h"
 
-#include "common/process.h"
+#include "common/pid.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -24,7 +24,7 @@ static uint64_t own_start(void)
     uint64_t ticks = 0;
     char state;
 
-    return spw_process_start(0, &ticks, &state) ? ticks : 0;
+    return spw_pid_start(0, &ticks, &state) ? ticks : 0;
 }
 
 bool spw_ipc_handle_is_mine(const struct spw_ipc_handle *handle)

@@ -8,7 +8,7 @@
  * call, and waits (bounded) until every slot is outside. A thread inside may enter again, for
  * example from a driver callback, and so may the writer.
  *
- * A pause of the program (serve/pause.h) holds the barrier closed until its end; requests for
+ * A pause of the program (service/pause.h) holds the barrier closed until its end; requests for
  * memory then wait as well. Before it moves memory, the pause lets single calls pass, since work of
  * the device may wait for later submissions of this program or another one. It also lends the
  * closed barrier to migrations, since such a call may need room.

@@ -99,7 +99,7 @@ static bool make_room(const struct spw_exporter *exporter, int *tries)
     struct spw_backoff backoff = {.limit_ns = UINT64_MAX};
 
     while (exporter->tier != NULL && (*tries)++ < SPW_TUNE_EXPORT_EVICTIONS) {
-        if (spw_migrate_evict_some(exporter->tier)) {
+        if (spw_migrate_evict(exporter->tier)) {
             return true;
         }
         (void)spw_backoff_pause(&backoff);

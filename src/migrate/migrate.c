@@ -308,7 +308,7 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
     return is_short(err) ? refused : err;
 }
 
-bool spw_migrate_evict_some(struct spw_migrate *tier)
+bool spw_migrate_evict(struct spw_migrate *tier)
 {
     struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = SPW_TUNE_EVICT_FOR_OTHERS_BYTES};
     uint64_t bytes = 0;
@@ -641,8 +641,8 @@ bool spw_migrate_wants_stream(const struct spw_migrate *tier)
     return spw_migrate_prefetch_is_due(&tier->prefetch);
 }
 
-void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
-                               const struct spw_stream *stream)
+void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
+                        const struct spw_stream *stream)
 {
     bool needed;
 
@@ -660,22 +660,21 @@ void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *address
     spw_unlock(&tier->lock);
 }
 
-void spw_migrate_record(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
-                        bool kernel)
+void spw_migrate_use(struct spw_migrate *tier, const uint64_t *addresses, size_t count, bool kernel)
 {
     if (spw_migrate_is_recording(tier)) {
         spw_migrate_access_log_record(&tier->log, addresses, count, kernel);
     }
 }
 
-void spw_migrate_record_partial(struct spw_migrate *tier, const uint64_t *addresses, size_t count)
+void spw_migrate_use_among(struct spw_migrate *tier, const uint64_t *addresses, size_t count)
 {
     if (spw_migrate_is_recording(tier)) {
         spw_migrate_access_log_record_partial(&tier->log, addresses, count);
     }
 }
 
-void spw_migrate_record_new_kernel(struct spw_migrate *tier)
+void spw_migrate_new_kernel(struct spw_migrate *tier)
 {
     if (spw_migrate_is_recording(tier)) {
         spw_migrate_access_log_record_new_kernel(&tier->log);

@@ -83,7 +83,7 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
 
 /* Evicts some blocks, so that trimming the pool can give memory back to the driver, which needs it
  * for other allocations. False when no block was evicted. */
-bool spw_migrate_evict_some(struct spw_migrate *tier);
+bool spw_migrate_evict(struct spw_migrate *tier);
 
 /* Finishes the migrations in flight if the device is otherwise idle; if not, they continue. Called
  * before a trim, since migrations pin memory, including memory of freed blocks. Waits at most
@@ -158,25 +158,25 @@ void spw_migrate_freed(struct spw_migrate *tier, uint64_t address);
 void spw_migrate_entered(struct spw_migrate *tier, uint64_t address, uint64_t bytes, uint32_t site,
                          bool untracked);
 
-/* True when the next call should pass its stream to spw_migrate_before_submit. No lock. */
+/* True when the next call should pass its stream to spw_migrate_expect. No lock. */
 bool spw_migrate_wants_stream(const struct spw_migrate *tier);
 
 /* Called before a submission enters the submit barrier. Prefetches, throttles the program, and
  * waits (bounded) for blocks at `addresses` that are migrating to the device. `stream` may be NULL:
  * unknown. */
-void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
-                               const struct spw_stream *stream);
+void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
+                        const struct spw_stream *stream);
 
 /* Records a submission, inside the submit barrier, with all addresses of its arguments. A `kernel`
  * may also reach other memory. Once for each submission. */
-void spw_migrate_record(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
-                        bool kernel);
+void spw_migrate_use(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
+                     bool kernel);
 
 /* Records a submission that may touch memory at these addresses and any other memory. */
-void spw_migrate_record_partial(struct spw_migrate *tier, const uint64_t *addresses, size_t count);
+void spw_migrate_use_among(struct spw_migrate *tier, const uint64_t *addresses, size_t count);
 
-/* Records that a kernel is launched for the first time. Called before spw_migrate_record. */
-void spw_migrate_record_new_kernel(struct spw_migrate *tier);
+/* Records that a kernel is launched for the first time. Called before spw_migrate_use. */
+void spw_migrate_new_kernel(struct spw_migrate *tier);
 
 /* Records that a step begins: the predictor takes the distance between marks as the period, instead
  * of detecting it. */

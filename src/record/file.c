@@ -4,7 +4,7 @@
 #include "common/fd.h"
 #include "common/file_limit.h"
 #include "common/log.h"
-#include "common/process.h"
+#include "common/pid.h"
 #include "record/format.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static bool is_earlier(int fd, uint64_t start_ticks, struct stat *ret_status)
     uint64_t magic = 0;
 
     if (fstat(fd, ret_status) != 0 || !S_ISREG(ret_status->st_mode) ||
-        !is_before(ret_status->st_mtim, spw_process_start_time(start_ticks))) {
+        !is_before(ret_status->st_mtim, spw_pid_start_time(start_ticks))) {
         return false;
     }
     return ret_status->st_size == 0 ||

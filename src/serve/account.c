@@ -3,14 +3,14 @@
 #include "common/log.h"
 #include "common/size.h"
 #include "common/uncancelled.h"
+#include "device/device.h"
+#include "device/spill.h"
 #include "migrate/host_memory.h"
 #include "record/record.h"
 #include "serve/oom.h"
 #include "serve/page_locked.h"
 #include "stats/file.h"
-#include "track/device.h"
-#include "track/indirect.h"
-#include "track/spill.h"
+#include "work/indirect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 /* Adds an entry to the counter of its kind (`up`), or subtracts it. */
 static void move(const struct spw_ledger_entry *entry, bool up)
 {
-    struct spw_device *device = &spw_process.devices[entry->ordinal];
+    struct spw_device *device = spw_device_at(entry->ordinal);
     struct spw_counters *counters = device->counters;
     uint64_t delta = up ? entry->bytes : -entry->bytes;
 
@@ -56,7 +56,7 @@ static void left_ledger(uint64_t address, const struct spw_ledger_entry *entry)
     if (spw_record_active()) {
         spw_record_free(entry->ordinal, 0, address);
     }
-    pool = spw_track_device_opened(&spw_process.devices[entry->ordinal]);
+    pool = spw_device_opened(spw_device_at(entry->ordinal));
     if (entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
         spw_pool_discharge(pool, entry->bytes, entry->site);
     }
@@ -66,7 +66,7 @@ static void left_ledger(uint64_t address, const struct spw_ledger_entry *entry)
  * the address is not confused with it. False when it was never entered. */
 static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
 {
-    if (!spw_track_ledger_remove(address, ret_entry)) {
+    if (!spw_program_ledger_remove(address, ret_entry)) {
         return false;
     }
     left_ledger(address, ret_entry);
@@ -80,33 +80,33 @@ static void ended(uint64_t address, const struct spw_ledger_entry *entry)
     struct spw_span span;
 
     if (entry->kind == SPW_LEDGER_PINNED) {
-        (void)spw_track_indirect_unmapped(address, &span);
+        (void)spw_work_indirect_unmapped(address, &span);
     }
     left_ledger(address, entry);
 }
 
 void spw_serve_account_end_context(CUcontext context)
 {
-    spw_track_ledger_end_context(context, ended);
+    spw_program_ledger_end_context(context, ended);
 }
 
 /* Puts back the entry of a free that failed. */
 static void undo_free(CUdeviceptr address, const struct spw_ledger_entry *entry)
 {
-    struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[entry->ordinal]);
+    struct spw_pool *pool = spw_device_opened(spw_device_at(entry->ordinal));
 
     if (entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
         (void)spw_pool_charge(pool, entry->bytes, entry->site, /* beyond */ true);
     }
     move(entry, true);
     record(address, entry);
-    spw_track_ledger_add(address, entry);
+    spw_program_ledger_add(address, entry);
 }
 
 void spw_serve_account_free_begin(CUdeviceptr address, struct spw_passed_free *ret_free)
 {
     ret_free->address = address;
-    ret_free->mapped = spw_track_indirect_unmapped(address, &ret_free->span);
+    ret_free->mapped = spw_work_indirect_unmapped(address, &ret_free->span);
     ret_free->entered = enter_free(address, &ret_free->entry);
 }
 
@@ -116,7 +116,7 @@ CUresult spw_serve_account_free_end(const struct spw_passed_free *free, CUresult
         undo_free(free->address, &free->entry);
     }
     if (free->mapped && result != CUDA_SUCCESS) {
-        spw_track_indirect_mapped(free->span.begin, free->span.end - free->span.begin);
+        spw_work_indirect_mapped(free->span.begin, free->span.end - free->span.begin);
     }
     return result;
 }
@@ -129,9 +129,9 @@ void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_en
     (void)enter_free(address, &stale);
     move(entry, true);
     record(address, entry);
-    spw_track_ledger_add(address, entry);
+    spw_program_ledger_add(address, entry);
     if (entry->kind != SPW_LEDGER_PINNED) {
-        struct spw_device *device = &spw_process.devices[entry->ordinal];
+        struct spw_device *device = spw_device_at(entry->ordinal);
 
         spw_counter_add(&device->counters->passed_allocs, 1);
         spw_stats_grant(device->refusal, entry->bytes);
@@ -177,7 +177,7 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     }
     length = snprintf(text, capacity, "; host memory %s of %s", spw_size_text(usage->host, used),
                       spw_size_text(usage->host_limit, most));
-    if (spw_track_driver()->simulated != NULL) {
+    if (spw_process_driver()->simulated != NULL) {
         return; /* the machine is also simulated: its memory is the limit */
     }
     spw_migrate_host_memory(&memory);
@@ -246,7 +246,7 @@ static void refuse(struct spw_oom *oom, enum spw_err err)
         if (new_site) {
             spw_serve_oom_report(oom);
         }
-        (void)spw_stats_write(spw_process.stats);
+        (void)spw_stats_write(spw_process_stats());
     }
 }
 
@@ -256,11 +256,11 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
     struct spw_oom oom = {
         .device = device,
         .pool = pool,
-        .api = spw_track_outer.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_track_outer.fn) : api,
+        .api = spw_process_outer.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_process_outer.fn) : api,
         .bytes = bytes,
         .site = site,
         .ruleless = err == SPW_E_RANGE,
-        .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
+        .overcome = device->tier == NULL && spw_device_asks_again(device, bytes),
     };
 
     refuse(&oom, err);
@@ -269,13 +269,13 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
 
 void spw_serve_account_given_up(void)
 {
-    struct spw_track_postponed given_up;
+    struct spw_device_postponed given_up;
     struct spw_pool *pool;
 
-    if (SPW_LIKELY(!spw_track_spill_gave_up(&given_up))) {
+    if (SPW_LIKELY(!spw_device_gave_up(&given_up))) {
         return;
     }
-    pool = spw_track_device_opened(given_up.device);
+    pool = spw_device_opened(given_up.device);
     if (pool != NULL) {
         refuse(&(struct spw_oom){.device = given_up.device,
                                  .pool = pool,

@@ -3,9 +3,9 @@
  * Locking: spw_locks.ledger and the pools' locks, inside. */
 #pragma once
 
-#include "track/indirect.h"
-#include "track/ledger.h"
-#include "track/process.h"
+#include "device/state.h"
+#include "program/ledger.h"
+#include "work/indirect.h"
 
 /* Enters an allocation of the real driver in the ledger and the counters. */
 void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_entry *entry);
@@ -35,7 +35,7 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
                                uint64_t bytes, uint32_t site, enum spw_err err);
 
 /* Accounts the refusal of a request that PyTorch was to repeat, and did not; see
- * spw_track_spill_gave_up. Does nothing when there is none. */
+ * spw_device_gave_up. Does nothing when there is none. */
 void spw_serve_account_given_up(void);
 
 /* The accounted size of an allocation of `bytes`. */

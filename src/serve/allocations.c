@@ -1,16 +1,16 @@
 /* Allocation and free. */
+#include "call/arrival.h"
+#include "device/spill.h"
 #include "ipc/table.h"
 #include "migrate/barrier.h"
+#include "policy/decision.h"
 #include "record/record.h"
 #include "serve/account.h"
-#include "serve/decision.h"
 #include "serve/handlers.h"
 #include "serve/placement.h"
 #include "serve/synchronize.h"
 #include "serve/take.h"
-#include "track/arrival.h"
-#include "track/indirect.h"
-#include "track/spill.h"
+#include "work/indirect.h"
 
 /* The outcome of a request without room while a pause lets nothing move. It is tried again. */
 enum { TOO_EARLY = SPW_SERVE_PASSED + 1 };
@@ -33,7 +33,7 @@ static enum spw_serve_outcome refuse(const struct spw_call *call, enum spw_err e
  * observe mode, and for a library that shares the memory. */
 static __attribute__((noinline)) enum spw_serve_outcome charge(struct spw_call *call)
 {
-    enum spw_err err = spw_track_spill_charge(
+    enum spw_err err = spw_device_charge(
         call->device, call->pool, spw_serve_account_round(call->asked.bytes), call->asked.site);
 
     if (err == SPW_E_LIMIT) {
@@ -81,7 +81,7 @@ static inline enum spw_err alloc_plainly(const struct spw_call *call, struct spw
     }
     err = spw_pool_alloc(call->pool, &call->asked, ret_result);
     return SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)
-               ? spw_track_spill_alloc(call, err, ret_result)
+               ? spw_serve_placement_refused(call, err, ret_result)
                : err;
 }
 
@@ -92,13 +92,13 @@ static __attribute__((noinline)) enum spw_err alloc_by_policy(struct spw_call *c
     struct spw_decision decision;
     enum spw_err err;
 
-    if (!spw_serve_decision_make(call->device, call->asked.bytes, call->asked.site,
-                                 spw_track_call_api(call), &decision)) {
+    if (!spw_policy_decision_make(&call->device->ruled, call->asked.bytes, call->asked.site,
+                                  spw_call_api(call), &decision)) {
         return alloc_plainly(call, ret_result);
     }
-    call->rule = spw_serve_decision_number(decision.rule);
+    call->rule = spw_policy_decision_number(decision.rule);
     err = spw_serve_placement_alloc(call, &decision, ret_result);
-    call->stays_on_host = decision.wish.on_host;
+    call->stays_on_host = decision.placement.on_host;
     return err;
 }
 
@@ -140,7 +140,7 @@ tell_tier(struct spw_migrate *tier, const struct spw_call *call, const struct sp
 /* Reports a new block to the tier and the recording. */
 static inline void announce(const struct spw_call *call, const struct spw_result *result)
 {
-    struct spw_migrate *tier = spw_track_call_tier(call);
+    struct spw_migrate *tier = spw_call_tier(call);
 
     if (SPW_UNLIKELY(tier != NULL)) {
         tell_tier(tier, call, result);
@@ -170,14 +170,14 @@ static inline int take_once(struct spw_call *call, CUdeviceptr *ret_address)
     struct spw_result result;
     enum spw_err err;
 
-    if (!spw_track_call_ask(call)) {
+    if (!spw_call_ask(call)) {
         return fail_open(call);
     }
     if (SPW_UNLIKELY(call->observed || call->caller == SPW_CALLER_SHARES)) {
         return charge(call);
     }
     err = SPW_UNLIKELY(call->ruled) ? alloc_by_policy(call, &result) : alloc_plainly(call, &result);
-    spw_track_call_check(call);
+    spw_call_check(call);
     if (SPW_UNLIKELY(err != SPW_OK)) {
         return answer_error(call, err);
     }
@@ -294,7 +294,7 @@ static inline bool serve_ordered(struct spw_call *call, CUdeviceptr *dptr, size_
     if (SPW_UNLIKELY(call->device == NULL || dptr == NULL || bytes == 0)) {
         return false;
     }
-    if (!spw_track_call_is_for_pool(call, named)) {
+    if (!spw_call_is_for_pool(call, named)) {
         spw_counter_add(&call->device->counters->foreign_pool_allocs, 1);
         return false;
     }
@@ -309,7 +309,7 @@ static inline bool serve_ordered(struct spw_call *call, CUdeviceptr *dptr, size_
  * belongs to the current device. */
 static CUresult record_ordered(struct spw_call *call, CUresult result, const CUdeviceptr *address)
 {
-    if (call->device == NULL && result == CUDA_SUCCESS && spw_track_call_take_context(call)) {
+    if (call->device == NULL && result == CUDA_SUCCESS && spw_call_take_context(call)) {
         (void)fail_open(call);
     }
     return call->device != NULL ? record_result(call, result, address) : result;
@@ -377,12 +377,12 @@ CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(struct spw_call *call, CUdevicep
 static inline CUresult free_block(const struct spw_call *call, CUdeviceptr address)
 {
     const struct spw_stream *stream = call->asked.stream;
-    struct spw_migrate *tier = spw_track_call_tier(call);
+    struct spw_migrate *tier = spw_call_tier(call);
     enum spw_err err;
 
     if (SPW_UNLIKELY(tier != NULL)) {
         spw_migrate_freed(tier, address);
-        spw_track_indirect_freed(address);
+        spw_work_indirect_freed(address);
     }
     if (call->recorded) {
         spw_record_free(call->device->ordinal, stream != NULL ? stream->id : 0, address);
@@ -391,7 +391,7 @@ static inline CUresult free_block(const struct spw_call *call, CUdeviceptr addre
         spw_ipc_table_remove(address);
     }
     err = spw_pool_free(call->pool, address, stream);
-    spw_track_call_check(call);
+    spw_call_check(call);
     return SPW_LIKELY(err == SPW_OK) ? CUDA_SUCCESS : (CUresult)spw_err_to_driver(err);
 }
 
@@ -402,8 +402,9 @@ CUresult spw_serve_free_block(const struct spw_call *call, CUdeviceptr address)
 
 CUresult spw_serve_cuMemFree_v2(struct spw_call *call, CUdeviceptr dptr)
 {
-    CUresult result =
-        SPW_UNLIKELY(spw_process.free_waits) ? spw_serve_synchronize_block(dptr) : CUDA_SUCCESS;
+    CUresult result = SPW_UNLIKELY(spw_process_settings()->free_waits)
+                          ? spw_serve_synchronize_block(dptr)
+                          : CUDA_SUCCESS;
     struct spw_passed_free passed;
 
     if (SPW_UNLIKELY(result != CUDA_SUCCESS)) {

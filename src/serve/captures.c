@@ -1,25 +1,25 @@
 /* Stream captures: counted from just before they begin until they end. */
+#include "graph/capture.h"
+#include "graph/graph.h"
+#include "process/process.h"
+#include "program/stream.h"
 #include "serve/handlers.h"
-#include "track/capture.h"
-#include "track/graph.h"
-#include "track/process.h"
-#include "track/stream.h"
 
 /* Counts a capture that is about to begin. Returns its number; SPW_STREAM_ALL when the stream is
  * being captured already. */
 static uint64_t begin(CUstream handle, bool per_thread, CUstreamCaptureMode mode)
 {
-    const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
-    uint64_t id = info != NULL ? info->stream.id : spw_track_capture_unknown(handle);
+    const struct spw_stream_info *info = spw_program_stream_get(handle, per_thread);
+    uint64_t id = info != NULL ? info->stream.id : spw_graph_capture_unknown(handle);
 
-    return spw_track_capture_begin(id, mode) ? id : SPW_STREAM_ALL;
+    return spw_graph_capture_begin(id, mode) ? id : SPW_STREAM_ALL;
 }
 
 /* Ends the count of a capture that the real call did not begin. */
 static CUresult begun(uint64_t id, CUresult result)
 {
     if (id != SPW_STREAM_ALL && result != CUDA_SUCCESS) {
-        spw_track_capture_end(id);
+        spw_graph_capture_end(id);
     }
     return result;
 }
@@ -28,28 +28,28 @@ CUresult spw_serve_cuStreamBeginCapture(CUstream stream)
 {
     uint64_t id = begin(stream, /* per_thread */ false, CU_STREAM_CAPTURE_MODE_GLOBAL);
 
-    return begun(id, spw_track_driver()->cuStreamBeginCapture(stream));
+    return begun(id, spw_process_driver()->cuStreamBeginCapture(stream));
 }
 
 CUresult spw_serve_cuStreamBeginCapture_ptsz(CUstream stream)
 {
     uint64_t id = begin(stream, /* per_thread */ true, CU_STREAM_CAPTURE_MODE_GLOBAL);
 
-    return begun(id, spw_track_driver()->cuStreamBeginCapture_ptsz(stream));
+    return begun(id, spw_process_driver()->cuStreamBeginCapture_ptsz(stream));
 }
 
 CUresult spw_serve_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
     uint64_t id = begin(stream, /* per_thread */ false, mode);
 
-    return begun(id, spw_track_driver()->cuStreamBeginCapture_v2(stream, mode));
+    return begun(id, spw_process_driver()->cuStreamBeginCapture_v2(stream, mode));
 }
 
 CUresult spw_serve_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
 {
     uint64_t id = begin(stream, /* per_thread */ true, mode);
 
-    return begun(id, spw_track_driver()->cuStreamBeginCapture_v2_ptsz(stream, mode));
+    return begun(id, spw_process_driver()->cuStreamBeginCapture_v2_ptsz(stream, mode));
 }
 
 CUresult spw_serve_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
@@ -59,8 +59,8 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
 {
     uint64_t id = begin(stream, /* per_thread */ false, mode);
 
-    return begun(id, spw_track_driver()->cuStreamBeginCaptureToGraph(stream, graph, dependencies,
-                                                                     data, count, mode));
+    return begun(id, spw_process_driver()->cuStreamBeginCaptureToGraph(stream, graph, dependencies,
+                                                                       data, count, mode));
 }
 
 CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
@@ -70,7 +70,7 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph gra
 {
     uint64_t id = begin(stream, /* per_thread */ true, mode);
 
-    return begun(id, spw_track_driver()->cuStreamBeginCaptureToGraph_ptsz(
+    return begun(id, spw_process_driver()->cuStreamBeginCaptureToGraph_ptsz(
                          stream, graph, dependencies, data, count, mode));
 }
 
@@ -78,20 +78,20 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph gra
  * more. An invalidated capture ends with an error; another thread's capture goes on. */
 static CUresult ended(CUstream handle, bool per_thread, const CUgraph *graph, CUresult result)
 {
-    const struct spw_stream_info *known = spw_track_stream_get(handle, per_thread);
+    const struct spw_stream_info *known = spw_program_stream_get(handle, per_thread);
     const struct spw_stream_info unknown = {.stream = {.handle = handle}, .ordinal = -1};
     bool capturing = false;
 
     if (result == CUDA_SUCCESS && graph != NULL && *graph != NULL) {
-        spw_track_graph_captured(*graph);
+        spw_graph_captured(*graph);
     }
     if (result == CUDA_SUCCESS ||
-        (spw_track_capture_status(known != NULL ? known : &unknown, &capturing) == CUDA_SUCCESS &&
+        (spw_graph_capture_status(known != NULL ? known : &unknown, &capturing) == CUDA_SUCCESS &&
          !capturing)) {
         /* Under both numbers, as the stream may have become known or unknown in between. */
-        spw_track_capture_end(spw_track_capture_unknown(handle));
+        spw_graph_capture_end(spw_graph_capture_unknown(handle));
         if (known != NULL) {
-            spw_track_capture_end(known->stream.id);
+            spw_graph_capture_end(known->stream.id);
         }
     }
     return result;
@@ -99,14 +99,14 @@ static CUresult ended(CUstream handle, bool per_thread, const CUgraph *graph, CU
 
 CUresult spw_serve_cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
-    CUresult result = spw_track_driver()->cuStreamEndCapture(stream, graph);
+    CUresult result = spw_process_driver()->cuStreamEndCapture(stream, graph);
 
     return ended(stream, /* per_thread */ false, graph, result);
 }
 
 CUresult spw_serve_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 {
-    CUresult result = spw_track_driver()->cuStreamEndCapture_ptsz(stream, graph);
+    CUresult result = spw_process_driver()->cuStreamEndCapture_ptsz(stream, graph);
 
     return ended(stream, /* per_thread */ true, graph, result);
 }

@@ -4,27 +4,27 @@
  * known context of a device its pool is closed, before the context is destroyed; the next use opens
  * another. At the end of the process nothing is closed. */
 #include "common/lock.h"
+#include "device/access.h"
+#include "device/contexts.h"
+#include "device/device.h"
+#include "device/spill.h"
+#include "graph/capture.h"
 #include "ipc/table.h"
 #include "migrate/barrier.h"
+#include "program/stream.h"
 #include "serve/account.h"
 #include "serve/handlers.h"
 #include "serve/imports.h"
-#include "track/access.h"
-#include "track/arguments.h"
-#include "track/capture.h"
-#include "track/contexts.h"
-#include "track/device.h"
-#include "track/spill.h"
-#include "track/stream.h"
+#include "work/arguments.h"
 
 /* ---- streams ---- */
 
 /* Ends a stream's capture, and retires it in the pools unless it is `gone` with its context. */
 static void end_stream(const struct spw_stream_info *info, bool gone)
 {
-    spw_track_capture_end(info->stream.id);
+    spw_graph_capture_end(info->stream.id);
     if (!gone) {
-        spw_track_device_retire_stream(&info->stream);
+        spw_device_retire_stream(&info->stream);
     }
 }
 
@@ -32,8 +32,8 @@ static void retire_stream(CUstream handle)
 {
     struct spw_stream_info info;
 
-    spw_track_capture_end(spw_track_capture_unknown(handle));
-    if (spw_track_stream_forget(handle, &info)) {
+    spw_graph_capture_end(spw_graph_capture_unknown(handle));
+    if (spw_program_stream_forget(handle, &info)) {
         end_stream(&info, /* gone */ false);
     }
 }
@@ -45,10 +45,10 @@ static void retire_context(CUcontext context, bool gone)
     struct spw_stream_info info;
     size_t cursor = 0;
 
-    while (spw_track_stream_forget_one_of(context, &cursor, &info)) {
+    while (spw_program_stream_forget_one_of(context, &cursor, &info)) {
         end_stream(&info, gone);
     }
-    if (spw_track_stream_forget_context(context, &info)) {
+    if (spw_program_stream_forget_context(context, &info)) {
         end_stream(&info, gone);
     }
 }
@@ -56,13 +56,13 @@ static void retire_context(CUcontext context, bool gone)
 CUresult spw_serve_cuStreamDestroy_v2(CUstream hStream)
 {
     retire_stream(hStream);
-    return spw_track_driver()->cuStreamDestroy_v2(hStream);
+    return spw_process_driver()->cuStreamDestroy_v2(hStream);
 }
 
 CUresult spw_serve_cuStreamDestroy(CUstream hStream)
 {
     retire_stream(hStream);
-    return spw_track_driver()->cuStreamDestroy(hStream);
+    return spw_process_driver()->cuStreamDestroy(hStream);
 }
 
 /* ---- contexts that begin ---- */
@@ -71,7 +71,7 @@ CUresult spw_serve_cuStreamDestroy(CUstream hStream)
 static CUresult began(CUresult result)
 {
     if (result == CUDA_SUCCESS) {
-        (void)spw_track_stream_current();
+        (void)spw_program_stream_current();
     }
     return result;
 }
@@ -80,7 +80,7 @@ CUresult spw_serve_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice 
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_track_driver()->cuCtxCreate_v2(pctx, flags, dev));
+    SPW_FORWARD(result, spw_process_driver()->cuCtxCreate_v2(pctx, flags, dev));
     return began(result);
 }
 
@@ -90,7 +90,7 @@ CUresult spw_serve_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsAr
     CUresult result;
 
     SPW_FORWARD(result,
-                spw_track_driver()->cuCtxCreate_v3(pctx, paramsArray, numParams, flags, dev));
+                spw_process_driver()->cuCtxCreate_v3(pctx, paramsArray, numParams, flags, dev));
     return began(result);
 }
 
@@ -99,7 +99,7 @@ CUresult spw_serve_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateP
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_track_driver()->cuCtxCreate_v4(pctx, ctxCreateParams, flags, dev));
+    SPW_FORWARD(result, spw_process_driver()->cuCtxCreate_v4(pctx, ctxCreateParams, flags, dev));
     return began(result);
 }
 
@@ -108,7 +108,7 @@ CUresult spw_serve_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateP
 /* Waits for all work of a context. */
 static void synchronize(CUcontext context, int ordinal)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     CUcontext popped;
 
     if (SPW_DRIVER_CALL(driver, ordinal, cuCtxPushCurrent_v2, context) == CUDA_SUCCESS) {
@@ -121,17 +121,17 @@ static void synchronize(CUcontext context, int ordinal)
  * for this time, since every call would fail. */
 static bool close_without_context(struct spw_device *device, CUcontext context)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     int ordinal = device->ordinal;
     CUcontext current = NULL;
     bool closed;
 
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxGetCurrent, &current);
     if (current != context) {
-        return spw_track_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
+        return spw_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
     }
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPopCurrent_v2, &current);
-    closed = spw_track_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
+    closed = spw_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPushCurrent_v2, context);
     return closed;
 }
@@ -145,36 +145,35 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
     spw_serve_account_end_context(context);
     spw_ipc_table_end_context(context);
     if (!gone) {
-        spw_track_device_end_context(context);
+        spw_device_end_context(context);
         synchronize(context, device->ordinal);
     }
     spw_serve_imports_end_context(context);
     closed = gone ? close_without_context(device, context)
-                  : spw_track_device_close_unused(device, SPW_CLOSING_ORDERLY);
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_device *other = &spw_process.devices[i];
-        struct spw_pool *pool = other == device && closed ? NULL : spw_track_device_opened(other);
+                  : spw_device_close_unused(device, SPW_CLOSING_ORDERLY);
+    for (int i = 0; i < spw_device_count(); i++) {
+        struct spw_device *other = spw_device_at(i);
+        struct spw_pool *pool = other == device && closed ? NULL : spw_device_opened(other);
 
         if (pool != NULL) {
             spw_pool_free_context(pool, context);
         }
     }
-    spw_track_arguments_forget_layouts();
-    spw_track_access_forget_context(context);
-    spw_track_device_forget_context(context);
+    spw_work_arguments_forget_layouts();
+    spw_device_access_forget_context(context);
+    spw_device_forget_context(context);
 }
 
 /* The ordinal of a context's device; -1 when nothing has to be done at the context's end. */
 static int ordinal_of(CUcontext context)
 {
-    return context == NULL || atomic_load(&spw_process.leaving) ? -1
-                                                                : spw_track_stream_ordinal(context);
+    return context == NULL || spw_process_is_leaving() ? -1 : spw_program_stream_ordinal(context);
 }
 
 /* Waits for the end of a pause, which moves memory in the contexts. Called without a lock. */
 static void await_pause(void)
 {
-    if (!atomic_load(&spw_process.leaving)) {
+    if (!spw_process_is_leaving()) {
         spw_migrate_barrier_await_end();
     }
 }
@@ -184,14 +183,14 @@ static void lose_context(CUcontext context)
     int ordinal = ordinal_of(context);
 
     if (ordinal >= 0) {
-        lose(&spw_process.devices[ordinal], context, false);
+        lose(spw_device_at(ordinal), context, false);
     }
 }
 
 /* A green context's memory belongs to its primary context; only its streams end. */
 CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     CUcontext context = NULL;
     int ordinal = -1;
 
@@ -202,8 +201,8 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
     if (ordinal >= 0) {
         retire_context(context, false);
         synchronize(context, ordinal);
-        spw_track_arguments_forget_layouts();
-        spw_track_device_forget_context(context);
+        spw_work_arguments_forget_layouts();
+        spw_device_forget_context(context);
     }
     return driver->cuGreenCtxDestroy(hCtx);
 }
@@ -239,7 +238,7 @@ CUresult spw_serve_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     bool entered = enter_primary();
     CUresult result;
 
-    SPW_FORWARD(result, spw_track_driver()->cuDevicePrimaryCtxRetain(pctx, dev));
+    SPW_FORWARD(result, spw_process_driver()->cuDevicePrimaryCtxRetain(pctx, dev));
     if (result == CUDA_SUCCESS && pctx != NULL) {
         (void)ordinal_of(*pctx);
     }
@@ -249,7 +248,7 @@ CUresult spw_serve_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 
 static bool is_active(const struct spw_device *device)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     unsigned int flags;
     int active = 0;
 
@@ -263,11 +262,11 @@ static bool is_active(const struct spw_device *device)
  */
 static CUcontext primary_of(CUdevice dev)
 {
-    const struct spw_device *device = spw_track_device_of(dev);
-    struct spw_driver *driver = spw_track_driver();
+    const struct spw_device *device = spw_device_of(dev);
+    struct spw_driver *driver = spw_process_driver();
     CUcontext context = NULL;
 
-    if (device != NULL && !atomic_load(&spw_process.leaving) && is_active(device) &&
+    if (device != NULL && !spw_process_is_leaving() && is_active(device) &&
         SPW_DRIVER_CALL(driver, device->ordinal, cuDevicePrimaryCtxRetain, &context, dev) ==
             CUDA_SUCCESS) {
         (void)SPW_DRIVER_CALL(driver, device->ordinal, cuDevicePrimaryCtxRelease_v2, dev);
@@ -291,18 +290,18 @@ static CUresult reset_primary(CUdevice dev, CUresult (*reset)(CUdevice))
 
 CUresult spw_serve_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
-    return reset_primary(dev, spw_track_driver()->cuDevicePrimaryCtxReset_v2);
+    return reset_primary(dev, spw_process_driver()->cuDevicePrimaryCtxReset_v2);
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
 {
-    return reset_primary(dev, spw_track_driver()->cuDevicePrimaryCtxReset);
+    return reset_primary(dev, spw_process_driver()->cuDevicePrimaryCtxReset);
 }
 
 /* The driver shows only after a release if it was the last one. */
 static CUresult release_primary(CUdevice dev, CUresult (*release)(CUdevice))
 {
-    struct spw_device *device = spw_track_device_of(dev);
+    struct spw_device *device = spw_device_of(dev);
     CUcontext primary;
     CUresult result;
     bool entered;
@@ -320,12 +319,12 @@ static CUresult release_primary(CUdevice dev, CUresult (*release)(CUdevice))
 
 CUresult spw_serve_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
-    return release_primary(dev, spw_track_driver()->cuDevicePrimaryCtxRelease_v2);
+    return release_primary(dev, spw_process_driver()->cuDevicePrimaryCtxRelease_v2);
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxRelease(CUdevice dev)
 {
-    return release_primary(dev, spw_track_driver()->cuDevicePrimaryCtxRelease);
+    return release_primary(dev, spw_process_driver()->cuDevicePrimaryCtxRelease);
 }
 
 /* ---- contexts of the program's own ---- */
@@ -341,34 +340,34 @@ static void lose_own_context(CUcontext context)
     }
     await_pause();
     entered = enter_primary();
-    primary = context == primary_of(spw_process.devices[ordinal].handle);
+    primary = context == primary_of(spw_device_at(ordinal)->handle);
     leave_primary(entered);
     if (!primary) {
-        lose(&spw_process.devices[ordinal], context, false);
+        lose(spw_device_at(ordinal), context, false);
     }
 }
 
 CUresult spw_serve_cuCtxDestroy_v2(CUcontext ctx)
 {
     lose_own_context(ctx);
-    return spw_track_driver()->cuCtxDestroy_v2(ctx);
+    return spw_process_driver()->cuCtxDestroy_v2(ctx);
 }
 
 CUresult spw_serve_cuCtxDestroy(CUcontext ctx)
 {
     lose_own_context(ctx);
-    return spw_track_driver()->cuCtxDestroy(ctx);
+    return spw_process_driver()->cuCtxDestroy(ctx);
 }
 
 /* ---- contexts that are counted ---- */
 
 CUresult spw_serve_cuCtxAttach(CUcontext *pctx, unsigned int flags)
 {
-    CUresult result = spw_track_driver()->cuCtxAttach(pctx, flags);
+    CUresult result = spw_process_driver()->cuCtxAttach(pctx, flags);
 
     if (result == CUDA_SUCCESS) {
         (void)ordinal_of(*pctx);
-        spw_track_contexts_attach(*pctx);
+        spw_device_contexts_attach(*pctx);
     }
     return result;
 }
@@ -376,13 +375,13 @@ CUresult spw_serve_cuCtxAttach(CUcontext *pctx, unsigned int flags)
 /* The last detach destroys the context. The driver refuses any but the current context. */
 CUresult spw_serve_cuCtxDetach(CUcontext ctx)
 {
-    const struct spw_stream_info *here = spw_track_stream_current();
+    const struct spw_stream_info *here = spw_program_stream_current();
 
     if (here == NULL || here->stream.context != ctx) {
-        return spw_track_driver()->cuCtxDetach(ctx);
+        return spw_process_driver()->cuCtxDetach(ctx);
     }
-    if (spw_track_contexts_detach(ctx)) {
+    if (spw_device_contexts_detach(ctx)) {
         lose_own_context(ctx);
     }
-    return spw_track_driver()->cuCtxDetach(ctx);
+    return spw_process_driver()->cuCtxDetach(ctx);
 }

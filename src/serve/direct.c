@@ -1,10 +1,11 @@
 #include "serve/direct.h"
 
+#include "call/arrival.h"
+#include "device/spill.h"
+#include "program/state.h"
+#include "program/stream.h"
 #include "serve/handlers.h"
 #include "serve/take.h"
-#include "track/arrival.h"
-#include "track/spill.h"
-#include "track/stream.h"
 
 static enum spw_err result_of(enum spw_serve_outcome outcome)
 {
@@ -21,7 +22,7 @@ static enum spw_err result_of(enum spw_serve_outcome outcome)
 /* Reports a block to the simulator, as the runtime would; 0 bytes: it is freed. */
 static void tell_simulator(uint64_t address, uint64_t bytes)
 {
-    const struct spw_driver *driver = spw_track_driver();
+    const struct spw_driver *driver = spw_process_driver();
 
     if (driver->simulated_block != NULL) {
         driver->simulated_block(address, bytes);
@@ -32,12 +33,12 @@ static enum spw_err alloc(const struct spw_serve_request *request, uint64_t *ret
                           struct spw_serve_order *ret_order)
 {
     uint64_t generation =
-        atomic_load_explicit(&spw_process.streams.generation, memory_order_acquire);
+        atomic_load_explicit(&spw_program.streams.generation, memory_order_acquire);
     struct spw_call call;
     CUdeviceptr address;
     enum spw_err err;
 
-    spw_track_call_on_stream(&call, request->stream, /* per_thread */ false);
+    spw_call_on_stream(&call, request->stream, /* per_thread */ false);
     if (call.device == NULL || call.device->ordinal != request->device) {
         return SPW_E_AGAIN;
     }
@@ -59,11 +60,11 @@ enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uin
 {
     enum spw_err err;
 
-    if (!spw_track_call_begin(request->caller)) {
+    if (!spw_call_begin(request->caller)) {
         return SPW_E_UNSUPPORTED;
     }
     err = alloc(request, ret_address, ret_order);
-    spw_track_call_end();
+    spw_call_end();
     return err;
 }
 
@@ -78,10 +79,10 @@ static const struct spw_stream *present(int device, const struct spw_serve_order
         return NULL;
     }
     if (SPW_LIKELY(order->generation ==
-                   atomic_load_explicit(&spw_process.streams.generation, memory_order_acquire))) {
+                   atomic_load_explicit(&spw_program.streams.generation, memory_order_acquire))) {
         return &order->stream;
     }
-    info = spw_track_stream_get(order->stream.handle, false);
+    info = spw_program_stream_get(order->stream.handle, false);
     return info != NULL && info->ordinal == device && info->stream.id == order->stream.id
                ? &info->stream
                : NULL;
@@ -92,13 +93,13 @@ static struct spw_pool *enter(int device)
 {
     struct spw_pool *pool;
 
-    if (!spw_track_serves()) {
+    if (!spw_process_serves()) {
         return NULL;
     }
-    spw_track_lease_enter();
-    pool = spw_track_device_opened(&spw_process.devices[device]);
+    spw_device_lease_enter();
+    pool = spw_device_opened(spw_device_at(device));
     if (pool == NULL) {
-        spw_track_lease_leave();
+        spw_device_lease_leave();
     }
     return pool;
 }
@@ -110,21 +111,21 @@ void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint
     if (pool != NULL) {
         tell_simulator(address, 0);
         (void)spw_serve_free_block(
-            &(struct spw_call){.device = &spw_process.devices[device],
+            &(struct spw_call){.device = spw_device_at(device),
                                .pool = pool,
                                .recorded = spw_record_active(),
                                .asked.stream = order != NULL ? present(device, order) : NULL},
             address);
-        spw_track_lease_leave();
+        spw_device_lease_leave();
     }
 }
 
 void spw_serve_direct_trim(void)
 {
-    for (int i = 0; i < spw_process.device_count; i++) {
+    for (int i = 0; i < spw_device_count(); i++) {
         if (enter(i) != NULL) {
-            spw_track_spill_trim(&spw_process.devices[i], 0);
-            spw_track_lease_leave();
+            spw_device_trim(spw_device_at(i), 0);
+            spw_device_lease_leave();
         }
     }
 }
@@ -135,7 +136,7 @@ void spw_serve_direct_reset_peak(int device)
 
     if (pool != NULL) {
         spw_pool_reset_reserved_peak(pool);
-        spw_track_lease_leave();
+        spw_device_lease_leave();
     }
 }
 
@@ -147,7 +148,7 @@ void spw_serve_direct_each_free(int device,
 
     if (pool != NULL) {
         spw_pool_each_free(pool, visit, context);
-        spw_track_lease_leave();
+        spw_device_lease_leave();
     }
 }
 
@@ -157,7 +158,7 @@ bool spw_serve_direct_share(int device, uint64_t address, CUipcMemHandle *ret_ha
 
     if (enter(device) != NULL) {
         result = spw_serve_cuIpcGetMemHandle(ret_handle, address);
-        spw_track_lease_leave();
+        spw_device_lease_leave();
     }
     return result == CUDA_SUCCESS;
 }
@@ -174,14 +175,14 @@ static bool has_room(const struct spw_counters *counters, uint64_t bytes)
 void spw_serve_direct_make_room(int device, uint64_t bytes)
 {
     enum { MOVES_MOST = 64 };
-    struct spw_device *place = &spw_process.devices[device];
+    struct spw_device *place = spw_device_at(device);
     bool moved = true;
 
     if (enter(device) == NULL) {
         return;
     }
     for (int i = 0; i < MOVES_MOST && moved && !has_room(place->counters, bytes); i++) {
-        moved = spw_track_spill_away(place);
+        moved = spw_device_evict(place);
     }
-    spw_track_lease_leave();
+    spw_device_lease_leave();
 }

@@ -4,7 +4,7 @@
  * To be called without a lock and without a lease. */
 #pragma once
 
-#include "track/process.h"
+#include "device/state.h"
 
 /* A request of the program's allocator. */
 struct spw_serve_request {

@@ -1,14 +1,14 @@
 /* The handlers: one function spw_serve_<symbol> for each row of driver/functions.def whose answer
  * is a handler. It has the type of the function that it replaces; with ON_STREAM, IN_CONTEXT and
- * OF_BLOCK it gets the call before its arguments. Handlers are called under a lease (track/lease.h)
- * when CUDA is in use and the program made the call. HANDLER_ALWAYS functions are called for every
- * call, without a lease.
+ * OF_BLOCK it gets the call before its arguments. Handlers are called under a lease
+ * (device/lease.h) when CUDA is in use and the program made the call. HANDLER_ALWAYS functions are
+ * called for every call, without a lease.
  *
  * Locking: a handler is called without a lock and may take any. */
 #pragma once
 
+#include "call/call.h"
 #include "driver/driver.h"
-#include "track/call.h"
 
 #define SPW_DECLARE_HANDLER(symbol, parameters)        __typeof__(symbol) spw_serve_##symbol;
 #define SPW_DECLARE_HANDLER_ALWAYS(symbol, parameters) SPW_DECLARE_HANDLER(symbol, parameters)

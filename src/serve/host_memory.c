@@ -1,16 +1,17 @@
 /* Page-locked host memory, which is accounted to the current device, and managed memory. The driver
  * allocates both; kernels may read addresses from both. */
+#include "call/site.h"
+#include "device/spill.h"
+#include "program/stream.h"
 #include "serve/account.h"
 #include "serve/handlers.h"
-#include "track/indirect.h"
-#include "track/site.h"
-#include "track/spill.h"
-#include "track/stream.h"
+#include "work/indirect.h"
 
 /* `api` is the driver's function. */
 static CUresult pinned(CUresult result, const char *api, void *const *address, size_t bytes)
 {
-    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
+    const struct spw_stream_info *here =
+        result == CUDA_SUCCESS ? spw_program_stream_current() : NULL;
 
     if (here != NULL) {
         spw_serve_account_allocated((CUdeviceptr)(uintptr_t)*address,
@@ -18,10 +19,10 @@ static CUresult pinned(CUresult result, const char *api, void *const *address, s
                                                                .ordinal = here->ordinal,
                                                                .context = here->stream.context,
                                                                .bytes = bytes,
-                                                               .site = spw_track_site(api)});
+                                                               .site = spw_call_site(api)});
     }
     if (result == CUDA_SUCCESS) {
-        spw_track_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
+        spw_work_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
     }
     return result;
 }
@@ -30,22 +31,22 @@ CUresult spw_serve_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigne
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_track_driver()->cuMemAllocManaged(dptr, bytesize, flags));
+    SPW_FORWARD(result, spw_process_driver()->cuMemAllocManaged(dptr, bytesize, flags));
     if (result == CUDA_SUCCESS) {
-        spw_track_indirect_mapped(*dptr, bytesize);
+        spw_work_indirect_mapped(*dptr, bytesize);
     }
     return result;
 }
 
 CUresult spw_serve_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
-    return pinned(spw_track_driver()->cuMemHostAlloc(pp, bytesize, Flags), "cuMemHostAlloc", pp,
+    return pinned(spw_process_driver()->cuMemHostAlloc(pp, bytesize, Flags), "cuMemHostAlloc", pp,
                   bytesize);
 }
 
 CUresult spw_serve_cuMemAllocHost_v2(void **pp, size_t bytesize)
 {
-    return pinned(spw_track_driver()->cuMemAllocHost_v2(pp, bytesize), "cuMemAllocHost", pp,
+    return pinned(spw_process_driver()->cuMemAllocHost_v2(pp, bytesize), "cuMemAllocHost", pp,
                   bytesize);
 }
 
@@ -54,13 +55,13 @@ CUresult spw_serve_cuMemFreeHost(void *p)
     struct spw_passed_free passed;
 
     spw_serve_account_free_begin((CUdeviceptr)(uintptr_t)p, &passed);
-    return spw_serve_account_free_end(&passed, spw_track_driver()->cuMemFreeHost(p));
+    return spw_serve_account_free_end(&passed, spw_process_driver()->cuMemFreeHost(p));
 }
 
 CUresult spw_serve_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
-    return pinned(spw_track_driver()->cuMemHostRegister_v2(p, bytesize, Flags), "cuMemHostRegister",
-                  &p, bytesize);
+    return pinned(spw_process_driver()->cuMemHostRegister_v2(p, bytesize, Flags),
+                  "cuMemHostRegister", &p, bytesize);
 }
 
 CUresult spw_serve_cuMemHostUnregister(void *p)
@@ -68,5 +69,5 @@ CUresult spw_serve_cuMemHostUnregister(void *p)
     struct spw_passed_free passed;
 
     spw_serve_account_free_begin((CUdeviceptr)(uintptr_t)p, &passed);
-    return spw_serve_account_free_end(&passed, spw_track_driver()->cuMemHostUnregister(p));
+    return spw_serve_account_free_end(&passed, spw_process_driver()->cuMemHostUnregister(p));
 }

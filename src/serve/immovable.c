@@ -1,9 +1,9 @@
 #include "serve/immovable.h"
 
+#include "device/lease.h"
+#include "device/lookup.h"
 #include "pool/pool.h"
 #include "serve/placement.h"
-#include "track/lease.h"
-#include "track/lookup.h"
 
 void spw_serve_immovable_mark(CUdeviceptr address, size_t bytes)
 {
@@ -11,15 +11,15 @@ void spw_serve_immovable_mark(CUdeviceptr address, size_t bytes)
     struct spw_pool *pool;
     bool ours;
 
-    if (atomic_load_explicit(&spw_process.state, memory_order_acquire) != SPW_PROCESS_RUNNING) {
+    if (!spw_process_is_running()) {
         return;
     }
-    spw_track_lease_enter();
-    ours = spw_track_device_owner(address, &pool) != NULL;
+    spw_device_lease_enter();
+    ours = spw_device_owner(address, &pool) != NULL;
     if (ours) {
         (void)spw_pool_set_attributes(pool, address, bytes, &known);
     }
-    spw_track_lease_leave();
+    spw_device_lease_leave();
     if (ours && spw_serve_placement_is_due()) {
         /* Without memory for the block, the real registration fails and reports it. */
         (void)spw_serve_placement_commit("registration");

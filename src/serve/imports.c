@@ -1,7 +1,7 @@
 #include "serve/imports.h"
 
 #include "common/lock.h"
-#include "track/process.h"
+#include "device/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static struct import *imports;
 static _Atomic size_t import_count;
 
 #define CALL(import, fn, ...)                                                                      \
-    SPW_DRIVER_CALL(spw_track_driver(), (import)->ordinal, fn, __VA_ARGS__)
+    SPW_DRIVER_CALL(spw_process_driver(), (import)->ordinal, fn, __VA_ARGS__)
 
 /* ---- the table ---- */
 
@@ -129,7 +129,7 @@ static CUresult map_chunk(struct import *import, int fd, CUdeviceptr at, size_t 
 static CUresult map_chunks(struct import *import, struct spw_ipc_block *block)
 {
     const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
-                                                 .id = spw_process.devices[import->ordinal].handle},
+                                                 .id = spw_device_at(import->ordinal)->handle},
                                     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUresult result = CALL(import, cuMemAddressReserve, &import->base, import->reserved, 0, 0, 0);
     CUdeviceptr at = import->base;
@@ -229,7 +229,7 @@ static CUresult synchronize(const struct import *import)
     CUresult result = CALL(import, cuCtxPushCurrent_v2, import->context);
 
     if (result == CUDA_SUCCESS) {
-        result = SPW_DRIVER_CALL0(spw_track_driver(), import->ordinal, cuCtxSynchronize);
+        result = SPW_DRIVER_CALL0(spw_process_driver(), import->ordinal, cuCtxSynchronize);
         (void)CALL(import, cuCtxPopCurrent_v2, &popped);
     }
     return result;

@@ -6,18 +6,18 @@
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "device/device.h"
+#include "device/lease.h"
+#include "device/spill.h"
 #include "ipc/client.h"
 #include "ipc/server.h"
 #include "ipc/table.h"
 #include "migrate/exporter.h"
+#include "program/stream.h"
 #include "serve/handlers.h"
 #include "serve/imports.h"
 #include "serve/placement.h"
-#include "serve/thread.h"
-#include "track/device.h"
-#include "track/lease.h"
-#include "track/spill.h"
-#include "track/stream.h"
+#include "service/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static enum spw_err give_chunks(const struct exporting *exporting)
         .wait_ns = spw_option_get(SPW_OPT_SPILLWAY_MOVE_WAIT, NULL, 0).bytes * MILLION,
     };
 
-    if (!spw_track_spill_may_move()) {
+    if (!spw_device_may_move()) {
         return SPW_E_AGAIN;
     }
     if (spw_serve_placement_is_due() &&
@@ -138,7 +138,7 @@ static bool list_chunks(struct exporting *exporting)
 /* Opens a descriptor of each chunk. False when one fails; then none is open. */
 static bool open_fds(struct exporting *exporting)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     size_t had = 0;
 
     for (; had < exporting->count; had++) {
@@ -189,13 +189,13 @@ static bool enter(struct exporting *exporting, struct spw_ipc_handle *handle)
 /* Makes a handle of a block. Caller holds spw_locks.exporting. */
 static CUresult export(struct exporting *exporting, struct spw_ipc_handle *handle)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     enum spw_err err;
 
     if (driver->cuMemExportToShareableHandle == NULL) {
         return refuse(NO_CHUNK);
     }
-    if (!spw_ipc_server_start(spw_serve_thread_start, handle)) {
+    if (!spw_ipc_server_start(spw_service_thread_start, handle)) {
         return refuse(NO_SYSTEM);
     }
     if (spw_ipc_table_find(exporting->block.address, exporting->block.id, handle)) {
@@ -214,9 +214,9 @@ CUresult spw_serve_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     struct spw_ipc_handle handle;
     CUresult result;
 
-    exporting.device = spw_track_device_owner(dptr, &exporting.pool);
+    exporting.device = spw_device_owner(dptr, &exporting.pool);
     if (exporting.device == NULL) {
-        SPW_FORWARD(result, spw_track_driver()->cuIpcGetMemHandle(pHandle, dptr));
+        SPW_FORWARD(result, spw_process_driver()->cuIpcGetMemHandle(pHandle, dptr));
         return result;
     }
     if (pHandle == NULL || !spw_pool_find(exporting.pool, dptr, &exporting.block)) {
@@ -269,9 +269,9 @@ static CUresult fetch(const struct spw_ipc_handle *handle, struct spw_ipc_block 
 {
     enum spw_ipc_reply reply;
 
-    spw_track_lease_leave();
+    spw_device_lease_leave();
     reply = spw_ipc_fetch(handle, ret_block);
-    spw_track_lease_enter();
+    spw_device_lease_enter();
     tell_unreachable(reply, handle->pid);
     return result_of(reply);
 }
@@ -280,8 +280,8 @@ static CUresult fetch(const struct spw_ipc_handle *handle, struct spw_ipc_block 
 static CUresult open_handle(CUdeviceptr *pdptr, const struct spw_ipc_handle *handle,
                             unsigned int flags)
 {
-    const struct spw_stream_info *here = spw_track_stream_current();
-    struct spw_driver *driver = spw_track_driver();
+    const struct spw_stream_info *here = spw_program_stream_current();
+    struct spw_driver *driver = spw_process_driver();
     struct spw_ipc_block block;
     CUcontext context;
     CUresult result;
@@ -320,7 +320,7 @@ CUresult spw_serve_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle hand
     if (spw_ipc_handle_is_ours(&ours)) {
         return open_handle(pdptr, &ours, Flags);
     }
-    SPW_FORWARD(result, spw_track_driver()->cuIpcOpenMemHandle_v2(pdptr, handle, Flags));
+    SPW_FORWARD(result, spw_process_driver()->cuIpcOpenMemHandle_v2(pdptr, handle, Flags));
     return result;
 }
 
@@ -333,7 +333,7 @@ CUresult spw_serve_cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle,
     if (spw_ipc_handle_is_ours(&ours)) {
         return open_handle(pdptr, &ours, Flags);
     }
-    SPW_FORWARD(result, spw_track_driver()->cuIpcOpenMemHandle(pdptr, handle, Flags));
+    SPW_FORWARD(result, spw_process_driver()->cuIpcOpenMemHandle(pdptr, handle, Flags));
     return result;
 }
 
@@ -342,5 +342,5 @@ CUresult spw_serve_cuIpcCloseMemHandle(CUdeviceptr dptr)
     CUresult result;
 
     return spw_serve_imports_close(dptr, &result) ? result
-                                                  : spw_track_driver()->cuIpcCloseMemHandle(dptr);
+                                                  : spw_process_driver()->cuIpcCloseMemHandle(dptr);
 }

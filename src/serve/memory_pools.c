@@ -2,21 +2,21 @@
  * driver's own default pool keeps the other settings. Pools that the program creates are served by
  * the driver alone. */
 #include "common/minmax.h"
+#include "device/access.h"
+#include "device/device.h"
+#include "device/spill.h"
 #include "serve/handlers.h"
-#include "track/access.h"
-#include "track/device.h"
-#include "track/spill.h"
 
 /* "Used" are the live bytes on both tiers; "reserved" are the bytes that back them, never less. */
 CUresult spw_serve_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
-    struct spw_device *device = value == NULL ? NULL : spw_track_device_of_pool(pool);
+    struct spw_device *device = value == NULL ? NULL : spw_device_of_pool(pool);
     const struct spw_counters *c = device == NULL ? NULL : device->counters;
     uint64_t used, reserved;
 
-    if (device == NULL || spw_track_device_opened(device) == NULL ||
-        spw_process.mode == SPW_MODE_OBSERVE) {
-        return spw_track_driver()->cuMemPoolGetAttribute(pool, attr, value);
+    if (device == NULL || spw_device_opened(device) == NULL ||
+        spw_process_settings()->mode == SPW_MODE_OBSERVE) {
+        return spw_process_driver()->cuMemPoolGetAttribute(pool, attr, value);
     }
     switch (attr) {
     case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
@@ -36,15 +36,15 @@ CUresult spw_serve_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute 
         *(cuuint64_t *)value = spw_max(reserved, used);
         return CUDA_SUCCESS;
     default:
-        return spw_track_driver()->cuMemPoolGetAttribute(pool, attr, value);
+        return spw_process_driver()->cuMemPoolGetAttribute(pool, attr, value);
     }
 }
 
 CUresult spw_serve_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
-    CUresult result = spw_track_driver()->cuMemPoolSetAttribute(pool, attr, value);
-    struct spw_device *device = spw_track_device_of_pool(pool);
-    struct spw_pool *ours = device == NULL ? NULL : spw_track_device_opened(device);
+    CUresult result = spw_process_driver()->cuMemPoolSetAttribute(pool, attr, value);
+    struct spw_device *device = spw_device_of_pool(pool);
+    struct spw_pool *ours = device == NULL ? NULL : spw_device_opened(device);
 
     if (result == CUDA_SUCCESS && ours != NULL) {
         /* A peak can only be set to zero; it begins again at the present value. */
@@ -61,26 +61,26 @@ CUresult spw_serve_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute 
 
 CUresult spw_serve_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
-    struct spw_device *device = spw_track_device_of_pool(pool);
+    struct spw_device *device = spw_device_of_pool(pool);
 
     if (device != NULL) {
-        spw_track_spill_trim(device, minBytesToKeep);
+        spw_device_trim(device, minBytesToKeep);
     }
-    return spw_track_driver()->cuMemPoolTrimTo(pool, minBytesToKeep);
+    return spw_process_driver()->cuMemPoolTrimTo(pool, minBytesToKeep);
 }
 
 CUresult spw_serve_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
-    CUresult result = spw_track_driver()->cuMemPoolSetAccess(pool, map, count);
-    struct spw_device *device = spw_track_device_of_pool(pool);
+    CUresult result = spw_process_driver()->cuMemPoolSetAccess(pool, map, count);
+    struct spw_device *device = spw_device_of_pool(pool);
 
     for (size_t i = 0; device != NULL && result == CUDA_SUCCESS && i < count; i++) {
         const struct spw_device *accessor = map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE
-                                                ? spw_track_device_of(map[i].location.id)
+                                                ? spw_device_of(map[i].location.id)
                                                 : NULL;
 
         if (accessor != NULL && accessor != device) {
-            result = spw_track_access_set(device, accessor->ordinal, map[i].flags);
+            result = spw_device_access_set(device, accessor->ordinal, map[i].flags);
         }
     }
     return result;
@@ -89,10 +89,10 @@ CUresult spw_serve_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *
 /* When the current pool is destroyed, the default pool becomes current. */
 CUresult spw_serve_cuMemPoolDestroy(CUmemoryPool pool)
 {
-    CUresult result = spw_track_driver()->cuMemPoolDestroy(pool);
+    CUresult result = spw_process_driver()->cuMemPoolDestroy(pool);
 
-    for (int i = 0; result == CUDA_SUCCESS && i < spw_process.device_count; i++) {
-        struct spw_device *device = &spw_process.devices[i];
+    for (int i = 0; result == CUDA_SUCCESS && i < spw_device_count(); i++) {
+        struct spw_device *device = spw_device_at(i);
         CUmemoryPool current = pool;
 
         (void)atomic_compare_exchange_strong(&device->current_pool, &current, NULL);
@@ -104,16 +104,16 @@ CUresult spw_serve_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData, CUd
 {
     struct spw_pool *pool;
 
-    if (spw_track_device_owner(ptr, &pool) != NULL) {
+    if (spw_device_owner(ptr, &pool) != NULL) {
         return CUDA_ERROR_INVALID_VALUE; /* as for any pool that was not made for sharing */
     }
-    return spw_track_driver()->cuMemPoolExportPointer(shareData, ptr);
+    return spw_process_driver()->cuMemPoolExportPointer(shareData, ptr);
 }
 
 CUresult spw_serve_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
-    CUresult result = spw_track_driver()->cuDeviceSetMemPool(dev, pool);
-    struct spw_device *device = spw_track_device_of(dev);
+    CUresult result = spw_process_driver()->cuDeviceSetMemPool(dev, pool);
+    struct spw_device *device = spw_device_of(dev);
 
     if (result == CUDA_SUCCESS && device != NULL) {
         atomic_store(&device->current_pool, pool);
@@ -124,12 +124,12 @@ CUresult spw_serve_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 CUresult spw_serve_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
                                    CUmemoryPool pool)
 {
-    CUresult result = spw_track_driver()->cuMemSetMemPool(location, type, pool);
+    CUresult result = spw_process_driver()->cuMemSetMemPool(location, type, pool);
     struct spw_device *device;
 
     if (result == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
         type == CU_MEM_ALLOCATION_TYPE_PINNED) {
-        device = spw_track_device_of(location->id);
+        device = spw_device_of(location->id);
         if (device != NULL) {
             atomic_store(&device->current_pool, pool);
         }

@@ -12,7 +12,7 @@
 #include "common/room.h"
 #include "common/size.h"
 #include "device/host_budget.h"
-#include "serve/nvml.h"
+#include "service/nvml.h"
 
 static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in the statistics");
 static_assert((int)SPW_STATS_LABEL == (int)SPW_CALLSITE_LABEL, "as long in the statistics");
@@ -23,7 +23,7 @@ static_assert((int)SPW_STATS_ADVICE == (int)SPW_CALLSITE_RULE, "as long in the s
 /* Asks the driver for the device's memory, unless another device's context is current. */
 static void ask_device(const struct spw_device *device, struct spw_stats_oom *report)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     size_t total = 0, free = 0;
     CUdevice current;
 
@@ -56,7 +56,7 @@ static void ask_host(const struct spw_device *device, struct spw_stats_oom *repo
     struct spw_migrate_host_memory memory;
 
     spw_device_host_memory(&memory);
-    if (spw_track_driver()->simulated != NULL) {
+    if (spw_process_driver()->simulated != NULL) {
         memory.available -= taken < memory.available ? taken : memory.available;
     }
     report->host_total_bytes = memory.limited ? memory.group_limit : memory.total;
@@ -71,7 +71,7 @@ static void ask_others(const struct spw_device *device, struct spw_stats_oom *re
                     spw_counter_get(&device->counters->charged_bytes);
     struct spw_nvml_usage usage;
 
-    report->usage_known = spw_serve_nvml_ask_own(device, &usage);
+    report->usage_known = spw_service_nvml_ask_own(device, &usage);
     if (report->usage_known) {
         report->own_other_bytes = usage.own > ours ? usage.own - ours : 0;
         report->other_process_bytes = usage.others;
@@ -108,7 +108,7 @@ static void ask_sites(const struct spw_oom *oom, struct spw_stats_oom *report)
     }
     report->rule[0] = '\0';
     report->rule_bytes = 0;
-    if (spw_process.mode != SPW_MODE_OBSERVE && !oom->ruleless) {
+    if (spw_process_settings()->mode != SPW_MODE_OBSERVE && !oom->ruleless) {
         memcpy(report->rule, holding->rule, sizeof(report->rule));
         report->rule_bytes = holding->rule_bytes;
     }
@@ -220,21 +220,25 @@ static void say_rule(const struct spw_stats_oom *report)
     spw_log_always("  %s", report->rule);
 }
 
+/* The call sites whose report was written in full, by the process `pid`. */
+static struct {
+    _Atomic int pid;
+    _Atomic uint64_t sites[SPW_CALLSITE_MOST / 64 + 1]; /* bits */
+} reports;
+
 bool spw_serve_oom_is_new(const struct spw_oom *oom)
 {
     uint32_t site = oom->site;
     const uint64_t bit = UINT64_C(1) << (site % 64);
     int own = (int)getpid();
 
-    if (atomic_exchange(&spw_process.oom_reports.pid, own) != own) {
-        for (size_t i = 0;
-             i < sizeof(spw_process.oom_reports.sites) / sizeof(spw_process.oom_reports.sites[0]);
-             i++) {
-            atomic_store(&spw_process.oom_reports.sites[i], 0);
+    if (atomic_exchange(&reports.pid, own) != own) {
+        for (size_t i = 0; i < sizeof(reports.sites) / sizeof(reports.sites[0]); i++) {
+            atomic_store(&reports.sites[i], 0);
         }
     }
     return !oom->overcome && site <= SPW_CALLSITE_MOST &&
-           (atomic_fetch_or(&spw_process.oom_reports.sites[site / 64], bit) & bit) == 0;
+           (atomic_fetch_or(&reports.sites[site / 64], bit) & bit) == 0;
 }
 
 void spw_serve_oom_report(const struct spw_oom *oom)

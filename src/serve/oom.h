@@ -5,7 +5,7 @@
  * threads are left out. Not to be called with a lock held, since names are looked up. */
 #pragma once
 
-#include "track/process.h"
+#include "device/state.h"
 
 /* A refused request. */
 struct spw_oom {

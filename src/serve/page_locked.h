@@ -4,7 +4,7 @@
  * Locking: spw_locks.page_locked, inside. */
 #pragma once
 
-#include "track/process.h"
+#include "device/state.h"
 
 /* Adds `change` bytes of call site `site` to the figures of a device; a negative number when an
  * allocation of that size ends. */

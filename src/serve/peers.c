@@ -1,45 +1,45 @@
 /* Memory that peer devices and other hardware reach. */
+#include "device/access.h"
+#include "device/spill.h"
+#include "program/stream.h"
 #include "serve/handlers.h"
 #include "serve/immovable.h"
-#include "track/access.h"
-#include "track/spill.h"
-#include "track/stream.h"
 
 /* Gives the current context access to the memory of `peer`, or ends it. The driver does so for its
  * own allocations; a block of a pool is mapped memory, which needs explicit access. */
 static CUresult share(CUcontext peer, bool enabled)
 {
-    const struct spw_stream_info *here = spw_track_stream_current();
+    const struct spw_stream_info *here = spw_program_stream_current();
     int accessor = here == NULL ? -1 : here->ordinal;
     CUcontext context = here == NULL ? NULL : here->stream.context;
-    int owner = spw_track_stream_ordinal(peer);
+    int owner = spw_program_stream_ordinal(peer);
 
     if (accessor < 0 || owner < 0 || accessor == owner) {
         return CUDA_SUCCESS;
     }
-    return enabled ? spw_track_access_enable(&spw_process.devices[owner], peer, accessor, context)
-                   : spw_track_access_disable(&spw_process.devices[owner], peer, accessor, context);
+    return enabled ? spw_device_access_enable(spw_device_at(owner), peer, accessor, context)
+                   : spw_device_access_disable(spw_device_at(owner), peer, accessor, context);
 }
 
 CUresult spw_serve_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_track_driver()->cuCtxEnablePeerAccess(peerContext, Flags));
+    SPW_FORWARD(result, spw_process_driver()->cuCtxEnablePeerAccess(peerContext, Flags));
     if (result != CUDA_SUCCESS) {
         return result;
     }
     result = share(peerContext, /* enabled */ true);
     if (result != CUDA_SUCCESS) {
         /* So that the program may try again. */
-        (void)spw_track_driver()->cuCtxDisablePeerAccess(peerContext);
+        (void)spw_process_driver()->cuCtxDisablePeerAccess(peerContext);
     }
     return result;
 }
 
 CUresult spw_serve_cuCtxDisablePeerAccess(CUcontext peerContext)
 {
-    CUresult result = spw_track_driver()->cuCtxDisablePeerAccess(peerContext);
+    CUresult result = spw_process_driver()->cuCtxDisablePeerAccess(peerContext);
 
     return result == CUDA_SUCCESS ? share(peerContext, /* enabled */ false) : result;
 }
@@ -54,7 +54,7 @@ CUresult spw_serve_cuPointerSetAttribute(const void *value, CUpointer_attribute 
         *(const unsigned int *)value != 0) {
         spw_serve_immovable_mark(ptr, 1);
     }
-    return spw_track_driver()->cuPointerSetAttribute(value, attribute, ptr);
+    return spw_process_driver()->cuPointerSetAttribute(value, attribute, ptr);
 }
 
 /* NCCL binds its registered buffers to a multicast object, where the switch reduces. */
@@ -62,5 +62,5 @@ CUresult spw_serve_cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, si
                                        CUdeviceptr memptr, size_t size, unsigned long long flags)
 {
     spw_serve_immovable_mark(memptr, size);
-    return spw_track_driver()->cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags);
+    return spw_process_driver()->cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags);
 }

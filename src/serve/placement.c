@@ -1,10 +1,11 @@
 #include "serve/placement.h"
 
+#include "device/device.h"
+#include "device/lease.h"
+#include "device/spill.h"
 #include "migrate/migrate.h"
 #include "serve/account.h"
-#include "track/device.h"
-#include "track/lease.h"
-#include "track/spill.h"
+#include "service/share.h"
 
 static bool is_refused(enum spw_err err)
 {
@@ -17,11 +18,21 @@ static enum spw_err alloc_at_once(const struct spw_call *call, struct spw_result
     return spw_pool_alloc(call->pool, &call->asked, ret_result);
 }
 
+enum spw_err spw_serve_placement_refused(const struct spw_call *call, enum spw_err refused,
+                                         struct spw_result *ret_result)
+{
+    if (refused == SPW_E_NO_MEMORY && spw_service_share_ask(call->device, call->asked.bytes)) {
+        refused = alloc_at_once(call, ret_result);
+    }
+    return is_refused(refused) ? spw_device_alloc(call->device, &call->asked, refused, ret_result)
+                               : refused;
+}
+
 static enum spw_err alloc(const struct spw_call *call, struct spw_result *ret_result)
 {
     enum spw_err err = alloc_at_once(call, ret_result);
 
-    return is_refused(err) ? spw_track_spill_alloc(call, err, ret_result) : err;
+    return is_refused(err) ? spw_serve_placement_refused(call, err, ret_result) : err;
 }
 
 /* True when blocks can be placed on the host; tried out at the first request. */
@@ -44,11 +55,11 @@ static bool place_parts(const struct spw_call *call, const struct spw_decision *
     struct spw_migrate *tier = atomic_load(&call->device->tier);
 
     if (*ret_err == SPW_E_LIMIT || (tier != NULL && spw_migrate_can_map_host(tier))) {
-        *ret_err = spw_track_spill_alloc(call, *ret_err, ret_result);
+        *ret_err = spw_serve_placement_refused(call, *ret_err, ret_result);
     }
     if (is_refused(*ret_err) || (*ret_err == SPW_OK && ret_result->host_bytes == 0)) {
-        spw_serve_decision_unmet(call->device, decision->rule,
-                                 "there is no room for both parts of it");
+        spw_policy_decision_unmet(&call->device->ruled, decision->rule,
+                                  "there is no room for both parts of it");
     }
     return !is_refused(*ret_err);
 }
@@ -58,16 +69,17 @@ static bool place_on_host(const struct spw_call *call, const struct spw_decision
                           struct spw_result *ret_result, enum spw_err *ret_err)
 {
     if (!host_ready(call->device)) {
-        spw_serve_decision_unmet(call->device, decision->rule,
-                                 "spilling to the host is not possible");
+        spw_policy_decision_unmet(&call->device->ruled, decision->rule,
+                                  "spilling to the host is not possible");
         return false;
     }
     *ret_err = alloc_at_once(call, ret_result);
-    if (is_refused(*ret_err) && !decision->wish.on_host) {
+    if (is_refused(*ret_err) && !decision->placement.on_host) {
         return place_parts(call, decision, ret_result, ret_err);
     }
     if (is_refused(*ret_err)) {
-        spw_serve_decision_unmet(call->device, decision->rule, "the host has no more room for it");
+        spw_policy_decision_unmet(&call->device->ruled, decision->rule,
+                                  "the host has no more room for it");
         return false;
     }
     return true;
@@ -82,8 +94,9 @@ static enum spw_err place_on_device(const struct spw_call *call, struct spw_deci
     if (!is_refused(err)) {
         return err;
     }
-    spw_serve_decision_unmet(call->device, decision->rule, "the device has no more room for it");
-    decision->wish.on_device = false;
+    spw_policy_decision_unmet(&call->device->ruled, decision->rule,
+                              "the device has no more room for it");
+    decision->placement.on_device = false;
     return alloc(call, ret_result);
 }
 
@@ -92,23 +105,23 @@ static enum spw_err place(const struct spw_call *call, struct spw_decision *deci
 {
     enum spw_err err;
 
-    if (decision->wish.on_host || decision->wish.host_permille > 0) {
+    if (decision->placement.on_host || decision->placement.host_permille > 0) {
         if (place_on_host(call, decision, ret_result, &err)) {
             return err;
         }
-        decision->wish.on_host = false;
-        decision->wish.host_permille = 0;
+        decision->placement.on_host = false;
+        decision->placement.host_permille = 0;
     }
-    if (decision->wish.lazy) {
+    if (decision->placement.lazy) {
         /* Only addresses are allocated: it does not matter yet if the device is full. */
         err = alloc_at_once(call, ret_result);
         if (!is_refused(err)) {
             return err;
         }
-        decision->wish.lazy = false;
+        decision->placement.lazy = false;
     }
-    return decision->wish.on_device ? place_on_device(call, decision, ret_result)
-                                    : alloc(call, ret_result);
+    return decision->placement.on_device ? place_on_device(call, decision, ret_result)
+                                         : alloc(call, ret_result);
 }
 
 enum spw_err spw_serve_placement_alloc(const struct spw_call *call, struct spw_decision *decision,
@@ -117,10 +130,10 @@ enum spw_err spw_serve_placement_alloc(const struct spw_call *call, struct spw_d
     struct spw_call placed = *call;
     enum spw_err err;
 
-    placed.asked.placement = &decision->wish;
+    placed.asked.placement = &decision->placement;
     err = place(&placed, decision, ret_result);
     return err == SPW_E_QUOTA &&
-                   spw_serve_decision_beyond(call->device, decision, call->asked.bytes)
+                   spw_policy_decision_beyond(&call->device->ruled, decision, call->asked.bytes)
                ? place(&placed, decision, ret_result)
                : err;
 }
@@ -130,7 +143,7 @@ static enum spw_err commit(struct spw_device *device, struct spw_pool *pool)
 {
     enum spw_err err = spw_pool_commit(pool, /* spilling */ false);
 
-    while (is_refused(err) && spw_track_spill_away(device)) {
+    while (is_refused(err) && spw_device_evict(device)) {
         err = spw_pool_commit(pool, /* spilling */ false);
     }
     return is_refused(err) && host_ready(device) ? spw_pool_commit(pool, /* spilling */ true) : err;
@@ -138,13 +151,13 @@ static enum spw_err commit(struct spw_device *device, struct spw_pool *pool)
 
 static CUresult commit_all(const char *api)
 {
-    for (int i = 0; i < spw_process.device_count && !spw_driver_inside(); i++) {
-        struct spw_device *device = &spw_process.devices[i];
-        struct spw_pool *pool = spw_track_device_opened(device);
+    for (int i = 0; i < spw_device_count() && !spw_driver_inside(); i++) {
+        struct spw_device *device = spw_device_at(i);
+        struct spw_pool *pool = spw_device_opened(device);
         enum spw_err err = pool != NULL ? commit(device, pool) : SPW_OK;
 
-        if (SPW_UNLIKELY(spw_process.check) && pool != NULL) {
-            spw_track_device_check(device, pool);
+        if (SPW_UNLIKELY(spw_process_settings()->check) && pool != NULL) {
+            spw_device_check(device, pool);
         }
         if (err != SPW_OK) {
             struct spw_pool_usage usage;
@@ -160,8 +173,8 @@ CUresult spw_serve_placement_commit(const char *api)
 {
     CUresult result;
 
-    spw_track_lease_enter();
+    spw_device_lease_enter();
     result = commit_all(api);
-    spw_track_lease_leave();
+    spw_device_lease_leave();
     return result;
 }

@@ -4,18 +4,18 @@
 #include "callsite/tag.h"
 #include "common/options.h"
 #include "common/start.h"
+#include "device/device.h"
+#include "device/lease.h"
+#include "device/spill.h"
 #include "driver/driver.h"
 #include "migrate/barrier.h"
+#include "policy/decision.h"
 #include "pool/pool.h"
+#include "process/process.h"
 #include "record/record.h"
-#include "serve/decision.h"
-#include "serve/pause.h"
+#include "service/pause.h"
 #include "stats/output.h"
 #include "stats/stats.h"
-#include "track/device.h"
-#include "track/lease.h"
-#include "track/process.h"
-#include "track/spill.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -24,16 +24,16 @@
 
 static bool is_running(void)
 {
-    return atomic_load(&spw_process.state) == SPW_PROCESS_RUNNING;
+    return spw_process_is_running();
 }
 
 /* The device of an ordinal; NULL if there is none, or while CUDA is not in use. */
 static struct spw_device *device_at(int ordinal)
 {
-    if (!is_running() || ordinal < 0 || ordinal >= spw_process.device_count) {
+    if (!is_running() || ordinal < 0 || ordinal >= spw_device_count()) {
         return NULL;
     }
-    return &spw_process.devices[ordinal];
+    return spw_device_at(ordinal);
 }
 
 SPW_EXPORT int spillway_version(void)
@@ -103,7 +103,7 @@ SPW_EXPORT int spillway_counters(int ordinal, uint64_t *values, size_t count)
 #include "common/counters.def"
 #undef SPW_COUNTER
     for (size_t i = 0; i < SPW_CALL_COUNT && number < count; i++) {
-        values[number++] = spw_counter_get(&spw_process.stats->devices[ordinal].driver_calls[i]);
+        values[number++] = spw_counter_get(&spw_process_stats()->devices[ordinal].driver_calls[i]);
     }
     return CUDA_SUCCESS;
 }
@@ -116,13 +116,13 @@ SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
     if (device == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    spw_track_lease_enter();
-    pool = spw_track_device_opened(device);
+    spw_device_lease_enter();
+    pool = spw_device_opened(device);
     if (pool != NULL) {
-        spw_track_spill_settle(device);
+        spw_device_settle(device);
         (void)spw_pool_trim(pool, keep_bytes);
     }
-    spw_track_lease_leave();
+    spw_device_lease_leave();
     return CUDA_SUCCESS;
 }
 
@@ -138,7 +138,7 @@ static void find_own_path(void)
 SPW_EXPORT const char *spillway_about(const char *name)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    const struct spw_stats *stats = spw_process.stats;
+    const struct spw_stats *stats = spw_process_stats();
 
     if (name != NULL && strcmp(name, "object") == 0) {
         (void)pthread_once(&once, find_own_path);
@@ -185,22 +185,23 @@ SPW_EXPORT int spillway_mark_end(const char *name)
 
 SPW_EXPORT int spillway_mark_step(void)
 {
-    spw_serve_decision_mark_step(); /* also the first step, which may begin before CUDA is in use */
+    spw_policy_decision_mark_step(); /* also the first step, which may begin before CUDA is in use
+                                      */
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
     if (spw_record_active()) {
         spw_record_step();
     }
-    spw_track_lease_enter();
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_migrate *tier = atomic_load(&spw_process.devices[i].tier);
+    spw_device_lease_enter();
+    for (int i = 0; i < spw_device_count(); i++) {
+        struct spw_migrate *tier = atomic_load(&spw_device_at(i)->tier);
 
         if (tier != NULL) {
             spw_migrate_mark_step(tier);
         }
     }
-    spw_track_lease_leave();
+    spw_device_lease_leave();
     return CUDA_SUCCESS;
 }
 
@@ -214,10 +215,10 @@ static CUresult treat(const void *address, size_t bytes,
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
-    spw_track_lease_enter();
-    done = spw_track_device_owner(from, &pool) != NULL &&
+    spw_device_lease_enter();
+    done = spw_device_owner(from, &pool) != NULL &&
            spw_pool_set_attributes(pool, from, bytes, treatment) != 0;
-    spw_track_lease_leave();
+    spw_device_lease_leave();
     return done ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -248,7 +249,7 @@ static CUresult pause(enum spw_control_part kind, const char *name)
         return CUDA_ERROR_NOT_INITIALIZED;
     }
     spw_migrate_barrier_await_end(); /* while another process pauses this one */
-    switch (spw_serve_pause_begin(&request).outcome) {
+    switch (spw_service_pause_begin(&request).outcome) {
     case SPW_PAUSE_DONE:
     case SPW_PAUSE_UNUSED:
         return CUDA_SUCCESS;
@@ -269,7 +270,8 @@ static CUresult resume(enum spw_control_part kind, const char *name)
         return CUDA_ERROR_NOT_INITIALIZED;
     }
     spw_migrate_barrier_await_end();
-    return spw_serve_pause_end(&part, pause_wait_ns, /* held */ false).outcome == SPW_PAUSE_NO_PART
+    return spw_service_pause_end(&part, pause_wait_ns, /* held */ false).outcome ==
+                   SPW_PAUSE_NO_PART
                ? CUDA_ERROR_INVALID_VALUE
                : CUDA_SUCCESS;
 }

@@ -2,20 +2,20 @@
  * chunk behind it; the driver answers if both are equal. Memory that the program created is device
  * memory, even if it is on the host. */
 #include "common/log.h"
+#include "device/device.h"
+#include "device/spill.h"
+#include "program/mappings.h"
+#include "program/stream.h"
 #include "serve/account.h"
 #include "serve/handlers.h"
 #include "serve/imports.h"
-#include "track/device.h"
-#include "track/mappings.h"
-#include "track/spill.h"
-#include "track/stream.h"
 
 /* The device whose pool contains an address, and its block; NULL when the address is not ours.
  * ret_block->bytes is 0 when the address is free. */
 static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_block)
 {
     struct spw_pool *pool;
-    struct spw_device *device = spw_track_device_owner(address, &pool);
+    struct spw_device *device = spw_device_owner(address, &pool);
 
     if (device != NULL && !spw_pool_find(pool, address, ret_block)) {
         ret_block->bytes = 0;
@@ -38,8 +38,9 @@ enum { LEAST_FREE = 2 << 20 };
 
 CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
 {
-    CUresult result = spw_track_driver()->cuMemGetInfo_v2(free, total);
-    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
+    CUresult result = spw_process_driver()->cuMemGetInfo_v2(free, total);
+    const struct spw_stream_info *here =
+        result == CUDA_SUCCESS ? spw_program_stream_current() : NULL;
     struct spw_pool_usage usage;
     struct spw_device *device;
     struct spw_pool *pool;
@@ -49,8 +50,8 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     if (here == NULL || free == NULL || total == NULL) {
         return result;
     }
-    device = &spw_process.devices[here->ordinal];
-    pool = spw_track_device_pool(device);
+    device = spw_device_at(here->ordinal);
+    pool = spw_device_pool(device);
     if (pool == NULL) {
         return result;
     }
@@ -61,7 +62,7 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     fits = *free + usage.spare;
     *free = left < fits ? left : fits;
     /* PyTorch halves its request until it fits, and takes the refusal of 0 bytes for an error. */
-    if (*free < LEAST_FREE && spw_track_spill_has_room(device)) {
+    if (*free < LEAST_FREE && spw_device_has_room(device)) {
         *free = LEAST_FREE;
     }
     /* Programs rely on free + used <= total. */
@@ -88,7 +89,7 @@ CUresult spw_serve_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CU
         return CUDA_SUCCESS;
     }
     if (find_block(dptr, &block) == NULL) {
-        return spw_track_driver()->cuMemGetAddressRange_v2(pbase, psize, dptr);
+        return spw_process_driver()->cuMemGetAddressRange_v2(pbase, psize, dptr);
     }
     if (block.bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -112,7 +113,7 @@ static unsigned long long buffer_id(const struct spw_device *device, const struc
  */
 static bool can_share(const struct spw_device *device)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     int supported = 0;
 
     return SPW_DRIVER_CALL(driver, device->ordinal, cuDeviceGetAttribute, &supported,
@@ -150,7 +151,7 @@ static bool answer(struct spw_device *device, const struct spw_block *block, CUd
         *(size_t *)data = block->bytes;
         return true;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        *(CUmemoryPool *)data = block->ordered ? spw_track_device_default_pool(device) : NULL;
+        *(CUmemoryPool *)data = block->ordered ? spw_device_default_pool(device) : NULL;
         return true;
     default:
         return false;
@@ -196,7 +197,7 @@ CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribu
 {
     struct spw_block block;
     struct spw_device *device = find_block(ptr, &block);
-    int ordinal = device == NULL ? spw_track_mappings_spilled_from(ptr) : -1;
+    int ordinal = device == NULL ? spw_program_mappings_spilled_from(ptr) : -1;
     CUresult result;
 
     if (device != NULL && block.bytes == 0) {
@@ -211,10 +212,10 @@ CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribu
     if (ordinal >= 0 && data != NULL && answer_spilled(ordinal, attribute, data)) {
         return CUDA_SUCCESS;
     }
-    result = spw_track_driver()->cuPointerGetAttribute(data, attribute, ptr);
+    result = spw_process_driver()->cuPointerGetAttribute(data, attribute, ptr);
     if (result == CUDA_ERROR_INVALID_VALUE && device != NULL && data != NULL) {
         /* The driver does not know a block without memory; this call writes the default. */
-        result = spw_track_driver()->cuPointerGetAttributes(1, &attribute, &data, ptr);
+        result = spw_process_driver()->cuPointerGetAttributes(1, &attribute, &data, ptr);
     }
     if (result == CUDA_SUCCESS && device != NULL) {
         correct(device, attribute, data);
@@ -228,7 +229,7 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
 {
     struct spw_block block;
     struct spw_device *device = find_block(ptr, &block);
-    int ordinal = device == NULL ? spw_track_mappings_spilled_from(ptr) : -1;
+    int ordinal = device == NULL ? spw_program_mappings_spilled_from(ptr) : -1;
     CUresult result;
 
     if (device != NULL && block.bytes == 0) {
@@ -237,7 +238,7 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
         ptr = (CUdeviceptr)(uintptr_t)&block;
         device = NULL;
     }
-    result = spw_track_driver()->cuPointerGetAttributes(numAttributes, attributes, data, ptr);
+    result = spw_process_driver()->cuPointerGetAttributes(numAttributes, attributes, data, ptr);
     if (result != CUDA_SUCCESS || (device == NULL && ordinal < 0)) {
         return result;
     }
@@ -266,5 +267,6 @@ CUresult spw_serve_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr,
     if (find_block(dptr, &block) != NULL) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    return spw_track_driver()->cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags);
+    return spw_process_driver()->cuMemGetHandleForAddressRange(handle, dptr, size, handleType,
+                                                               flags);
 }

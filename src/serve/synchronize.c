@@ -2,12 +2,12 @@
  * which freed memory has no work pending. */
 #include "serve/synchronize.h"
 
+#include "device/contexts.h"
+#include "device/device.h"
+#include "device/lease.h"
+#include "device/spill.h"
+#include "program/stream.h"
 #include "serve/handlers.h"
-#include "track/contexts.h"
-#include "track/device.h"
-#include "track/lease.h"
-#include "track/spill.h"
-#include "track/stream.h"
 
 /* The clocks of the open pools when the wait began. A pool that is opened later has a later
  * clock. */
@@ -17,8 +17,8 @@ struct moment {
 
 static void take_moment(struct moment *ret_moment)
 {
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
+    for (int i = 0; i < spw_device_count(); i++) {
+        struct spw_pool *pool = spw_device_opened(spw_device_at(i));
 
         ret_moment->clocks[i] = pool != NULL ? spw_pool_clock(pool) : 0;
     }
@@ -27,23 +27,23 @@ static void take_moment(struct moment *ret_moment)
 /* The lease is given up during the wait, so that a pool can be closed. */
 #define WAIT(result, call)                                                                         \
     do {                                                                                           \
-        spw_track_lease_leave();                                                                   \
+        spw_device_lease_leave();                                                                  \
         (result) = (call);                                                                         \
-        spw_track_lease_enter();                                                                   \
+        spw_device_lease_enter();                                                                  \
     } while (0)
 
 /* ---- streams ---- */
 
-/* The stream is a copy: the result of spw_track_stream_get is not valid after the wait. */
+/* The stream is a copy: the result of spw_program_stream_get is not valid after the wait. */
 static CUresult waited_for_stream(CUresult result, const struct moment *moment,
                                   const struct spw_stream *stream)
 {
-    for (int i = 0; i < spw_process.device_count && result == CUDA_SUCCESS; i++) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
+    for (int i = 0; i < spw_device_count() && result == CUDA_SUCCESS; i++) {
+        struct spw_pool *pool = spw_device_opened(spw_device_at(i));
 
         if (pool != NULL && moment->clocks[i] > 0) {
             spw_pool_synchronized(pool, stream, moment->clocks[i]);
-            spw_track_spill_rest(&spw_process.devices[i]);
+            spw_device_idle(spw_device_at(i));
         }
     }
     return result;
@@ -51,8 +51,8 @@ static CUresult waited_for_stream(CUresult result, const struct moment *moment,
 
 #define SYNCHRONIZE_STREAM(handle, per_thread, call)                                               \
     do {                                                                                           \
-        const struct spw_stream_info *info = spw_track_stream_get((handle), (per_thread));         \
-        struct spw_driver *driver = spw_track_driver();                                            \
+        const struct spw_stream_info *info = spw_program_stream_get((handle), (per_thread));       \
+        struct spw_driver *driver = spw_process_driver();                                          \
         struct spw_stream stream;                                                                  \
         struct moment moment;                                                                      \
         CUresult result;                                                                           \
@@ -80,24 +80,24 @@ CUresult spw_serve_cuStreamSynchronize_ptsz(CUstream hStream)
 
 static bool is_only_context(int ordinal)
 {
-    return spw_track_contexts_count(ordinal) == 1;
+    return spw_device_contexts_count(ordinal) == 1;
 }
 
 static void rest(int ordinal, const struct moment *moment)
 {
-    struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[ordinal]);
+    struct spw_pool *pool = spw_device_opened(spw_device_at(ordinal));
 
     if (pool != NULL && moment->clocks[ordinal] > 0) {
         spw_pool_synchronized(pool, NULL, moment->clocks[ordinal]);
-        spw_track_spill_rest(&spw_process.devices[ordinal]);
+        spw_device_idle(spw_device_at(ordinal));
     }
 }
 
 /* Notes that all work of a context is done. Its streams may have freed memory of any device. */
 static void context_rests(CUcontext context, const struct moment *moment)
 {
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
+    for (int i = 0; i < spw_device_count(); i++) {
+        struct spw_pool *pool = spw_device_opened(spw_device_at(i));
 
         if (pool != NULL && moment->clocks[i] > 0) {
             spw_pool_context_synchronized(pool, context, moment->clocks[i]);
@@ -112,7 +112,7 @@ static CUresult waited_for_context(CUresult result, const struct moment *moment,
     if (result != CUDA_SUCCESS || ordinal < 0) {
         return result;
     }
-    if (is_only_context(ordinal) && !atomic_load(&spw_process.uses_several)) {
+    if (is_only_context(ordinal) && !atomic_load(&spw_devices.uses_several)) {
         rest(ordinal, moment);
     } else {
         context_rests(context, moment);
@@ -122,25 +122,25 @@ static CUresult waited_for_context(CUresult result, const struct moment *moment,
 
 CUresult spw_serve_cuCtxSynchronize(void)
 {
-    const struct spw_stream_info *here = spw_track_stream_current();
+    const struct spw_stream_info *here = spw_program_stream_current();
     int ordinal = here != NULL ? here->ordinal : -1;
     CUcontext context = here != NULL ? here->stream.context : NULL;
     struct moment moment;
     CUresult result;
 
     take_moment(&moment);
-    WAIT(result, spw_track_driver()->cuCtxSynchronize());
+    WAIT(result, spw_process_driver()->cuCtxSynchronize());
     return waited_for_context(result, &moment, ordinal, context);
 }
 
 CUresult spw_serve_cuCtxSynchronize_v2(CUcontext ctx)
 {
-    int ordinal = ctx != NULL ? spw_track_stream_ordinal(ctx) : -1;
+    int ordinal = ctx != NULL ? spw_program_stream_ordinal(ctx) : -1;
     struct moment moment;
     CUresult result;
 
     take_moment(&moment);
-    WAIT(result, spw_track_driver()->cuCtxSynchronize_v2(ctx));
+    WAIT(result, spw_process_driver()->cuCtxSynchronize_v2(ctx));
     return waited_for_context(result, &moment, ordinal, ctx);
 }
 
@@ -166,11 +166,11 @@ CUresult spw_serve_synchronize_block(CUdeviceptr address)
 {
     struct spw_block block = {0};
     struct spw_pool *pool;
-    const struct spw_device *device = spw_track_device_owner(address, &pool);
+    const struct spw_device *device = spw_device_owner(address, &pool);
     struct moment moment;
     enum spw_err err;
 
-    if (device == NULL || atomic_load(&spw_track_driver()->captures_open) > 0 ||
+    if (device == NULL || atomic_load(&spw_process_driver()->captures_open) > 0 ||
         !spw_pool_find(pool, address, &block)) {
         return CUDA_SUCCESS;
     }

@@ -1,7 +1,7 @@
 /* Waiting for the device on behalf of the program. */
 #pragma once
 
-#include "track/process.h"
+#include "process/process.h"
 
 /* Waits for all work of the device that has the block, and reports that to its pool. Does nothing
  * for an address that is no block, or while a capture is open. Returns the driver's answer, which

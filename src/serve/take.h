@@ -1,7 +1,7 @@
 /* The pool's answer to a request, from the driver's functions or from PyTorch. */
 #pragma once
 
-#include "track/call.h"
+#include "call/call.h"
 
 enum spw_serve_outcome {
     SPW_SERVE_TAKEN,

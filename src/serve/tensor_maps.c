@@ -1,12 +1,12 @@
 /* Tensor maps: the driver makes them, and each is recorded with its address. */
+#include "process/process.h"
 #include "serve/handlers.h"
-#include "track/process.h"
-#include "track/tensor_map.h"
+#include "work/tensor_map.h"
 
 static CUresult note(CUresult result, const CUtensorMap *map, const void *address)
 {
     if (result == CUDA_SUCCESS) {
-        spw_track_tensor_map_add(map, (uint64_t)(uintptr_t)address);
+        spw_work_tensor_map_add(map, (uint64_t)(uintptr_t)address);
     }
     return result;
 }
@@ -17,7 +17,7 @@ CUresult spw_serve_cuTensorMapEncodeTiled(
     const cuuint32_t *boxDim, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave,
     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
 {
-    CUresult result = spw_track_driver()->cuTensorMapEncodeTiled(
+    CUresult result = spw_process_driver()->cuTensorMapEncodeTiled(
         tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, boxDim,
         elementStrides, interleave, swizzle, l2Promotion, oobFill);
 
@@ -31,7 +31,7 @@ CUresult spw_serve_cuTensorMapEncodeIm2col(
     cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave,
     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
 {
-    CUresult result = spw_track_driver()->cuTensorMapEncodeIm2col(
+    CUresult result = spw_process_driver()->cuTensorMapEncodeIm2col(
         tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
         pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel, pixelsPerColumn, elementStrides,
         interleave, swizzle, l2Promotion, oobFill);
@@ -47,7 +47,7 @@ CUresult spw_serve_cuTensorMapEncodeIm2colWide(
     CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
     CUtensorMapFloatOOBfill oobFill)
 {
-    CUresult result = spw_track_driver()->cuTensorMapEncodeIm2colWide(
+    CUresult result = spw_process_driver()->cuTensorMapEncodeIm2colWide(
         tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
         pixelBoxLowerCornerWidth, pixelBoxUpperCornerWidth, channelsPerPixel, pixelsPerColumn,
         elementStrides, interleave, mode, swizzle, l2Promotion, oobFill);
@@ -57,7 +57,7 @@ CUresult spw_serve_cuTensorMapEncodeIm2colWide(
 
 CUresult spw_serve_cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalAddress)
 {
-    CUresult result = spw_track_driver()->cuTensorMapReplaceAddress(tensorMap, globalAddress);
+    CUresult result = spw_process_driver()->cuTensorMapReplaceAddress(tensorMap, globalAddress);
 
     return note(result, tensorMap, globalAddress);
 }

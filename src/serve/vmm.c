@@ -5,19 +5,20 @@
  * instead: other libraries may need device memory, for peers, network cards or multicast. PyTorch
  * asks for file descriptors and for RDMA whether it needs them or not; host memory has the former
  * as well. */
+#include "call/site.h"
+#include "device/device.h"
+#include "device/spill.h"
 #include "migrate/barrier.h"
+#include "policy/decision.h"
+#include "policy/state.h"
+#include "process/caller.h"
+#include "process/native.h"
+#include "program/mappings.h"
+#include "program/stream.h"
 #include "record/record.h"
 #include "serve/account.h"
-#include "serve/decision.h"
 #include "serve/handlers.h"
 #include "serve/page_locked.h"
-#include "track/caller.h"
-#include "track/device.h"
-#include "track/mappings.h"
-#include "track/native.h"
-#include "track/site.h"
-#include "track/spill.h"
-#include "track/stream.h"
 
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ enum { MOST_TRIES = 64 };
 
 static enum spw_err charge(const struct spw_piece *piece)
 {
-    struct spw_device *device = &spw_process.devices[piece->ordinal];
+    struct spw_device *device = spw_device_at(piece->ordinal);
     struct spw_pool *pool;
     enum spw_err err;
 
@@ -37,23 +38,23 @@ static enum spw_err charge(const struct spw_piece *piece)
         return SPW_OK;
     }
     do {
-        pool = spw_track_device_pool(device);
+        pool = spw_device_pool(device);
         err = pool == NULL ? SPW_E_UNSUPPORTED
-                           : spw_track_spill_charge(device, pool, piece->bytes, piece->site);
+                           : spw_device_charge(device, pool, piece->bytes, piece->site);
     } while (err == SPW_E_LIMIT && spw_migrate_barrier_pass_again());
     return err;
 }
 
 static void discharge(const struct spw_piece *piece)
 {
-    struct spw_device *device = &spw_process.devices[piece->ordinal];
+    struct spw_device *device = spw_device_at(piece->ordinal);
     struct spw_pool *pool;
 
     if (piece->host) {
         spw_serve_page_locked(device, piece->site, -(int64_t)piece->bytes);
         return;
     }
-    pool = spw_track_device_opened(device);
+    pool = spw_device_opened(device);
     if (pool != NULL) {
         spw_pool_account_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
         (piece->spilled ? spw_pool_discharge_host : spw_pool_discharge)(pool, piece->bytes,
@@ -104,10 +105,10 @@ static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_
 
     *ret_host = prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
     if (!*ret_host) {
-        return spw_track_device_of(prop->location.id);
+        return spw_device_of(prop->location.id);
     }
-    here = spw_track_stream_current();
-    return here == NULL ? &spw_process.devices[0] : &spw_process.devices[here->ordinal];
+    here = spw_program_stream_current();
+    return here == NULL ? spw_device_at(0) : spw_device_at(here->ordinal);
 }
 
 /* True for memory that may be on the host, since only its device needs to reach it. */
@@ -130,7 +131,7 @@ static enum spw_err charge_host(struct spw_device *device, struct spw_piece *pie
     CUmemLocation place;
 
     if (piece->host || piece->spilled || !piece->suits_host ||
-        spw_track_spill_charge_host(device, piece->bytes, piece->site, err, &place) != SPW_OK) {
+        spw_device_charge_host(device, piece->bytes, piece->site, err, &place) != SPW_OK) {
         return err == SPW_OK ? SPW_E_LIMIT : err;
     }
     piece->spilled = true;
@@ -157,7 +158,8 @@ CUresult spw_serve_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t ali
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_track_driver()->cuMemAddressReserve(ptr, size, alignment, addr, flags));
+    SPW_FORWARD(result,
+                spw_process_driver()->cuMemAddressReserve(ptr, size, alignment, addr, flags));
     if (result == CUDA_SUCCESS) {
         range.bytes = size;
         range.created = 0;
@@ -169,7 +171,7 @@ CUresult spw_serve_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t ali
 static bool fills_range(struct spw_device *device, const struct spw_piece *piece)
 {
     return range.bytes > 0 && piece->redirects && range.bytes - range.created <= piece->bytes &&
-           spw_track_device_pool(device) != NULL && range.bytes > device->total_bytes;
+           spw_device_pool(device) != NULL && range.bytes > device->ruled.total_bytes;
 }
 
 /* Counts a piece that was created for the range. After a refusal, PyTorch gives all pieces back. */
@@ -187,16 +189,17 @@ static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, stru
                           struct spw_decision *decision)
 {
     enum spw_err err =
-        spw_pool_account_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
+        spw_pool_account_add(pool, &decision->placement, piece->bytes, decision->placement.on_host);
 
     if (err == SPW_E_QUOTA) {
-        if (!spw_serve_decision_beyond(device, decision, piece->bytes)) {
+        if (!spw_policy_decision_beyond(&device->ruled, decision, piece->bytes)) {
             return err;
         }
-        err = spw_pool_account_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
+        err = spw_pool_account_add(pool, &decision->placement, piece->bytes,
+                                   decision->placement.on_host);
     }
-    piece->rule = decision->wish.account;
-    piece->tallied_host = decision->wish.on_host;
+    piece->rule = decision->placement.account;
+    piece->tallied_host = decision->placement.on_host;
     return err;
 }
 
@@ -205,7 +208,7 @@ static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, stru
 static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *piece,
                                    struct spw_decision *decision, CUmemAllocationProp *prop)
 {
-    struct spw_pool *pool = spw_track_device_pool(device);
+    struct spw_pool *pool = spw_device_pool(device);
     enum spw_err err;
 
     if (pool == NULL) {
@@ -215,23 +218,25 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *
     if (err != SPW_OK) {
         return err;
     }
-    if (decision->wish.host_permille > 0 || decision->wish.lazy) {
-        spw_serve_decision_unmet(device, decision->rule,
-                                 "memory from cuMemCreate cannot be split between device and host");
+    if (decision->placement.host_permille > 0 || decision->placement.lazy) {
+        spw_policy_decision_unmet(
+            &device->ruled, decision->rule,
+            "memory from cuMemCreate cannot be split between device and host");
     }
-    if (decision->wish.on_host) {
+    if (decision->placement.on_host) {
         if (charge_host(device, piece, SPW_OK, prop) == SPW_OK) {
             return SPW_OK;
         }
-        spw_serve_decision_unmet(device, decision->rule,
-                                 piece->suits_host ? "the host has no room for it"
-                                                   : "others than the device are to reach it");
+        spw_policy_decision_unmet(&device->ruled, decision->rule,
+                                  piece->suits_host ? "the host has no room for it"
+                                                    : "others than the device are to reach it");
         spw_pool_account_to_device(pool, piece->rule, piece->bytes);
         piece->tallied_host = false;
     }
     err = charge(piece);
-    if (err == SPW_E_LIMIT && decision->wish.on_device) {
-        spw_serve_decision_unmet(device, decision->rule, "the device has no more room for it");
+    if (err == SPW_E_LIMIT && decision->placement.on_device) {
+        spw_policy_decision_unmet(&device->ruled, decision->rule,
+                                  "the device has no more room for it");
     }
     return err;
 }
@@ -243,10 +248,11 @@ static enum spw_err charge_somewhere(struct spw_device *device, struct spw_piece
     struct spw_decision decision;
     enum spw_err err;
 
-    if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.policy.policy, memory_order_acquire) !=
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_policy_state.policy, memory_order_acquire) !=
                      NULL) &&
-        !piece->host && spw_process.mode != SPW_MODE_OBSERVE &&
-        spw_serve_decision_make(device, piece->bytes, piece->site, "cuMemCreate", &decision)) {
+        !piece->host && spw_process_settings()->mode != SPW_MODE_OBSERVE &&
+        spw_policy_decision_make(&device->ruled, piece->bytes, piece->site, "cuMemCreate",
+                                 &decision)) {
         err = charge_by_rule(device, piece, &decision, prop);
     } else {
         err = charge(piece);
@@ -257,7 +263,7 @@ static enum spw_err charge_somewhere(struct spw_device *device, struct spw_piece
 /* Frees a piece that could not be charged. */
 static void drop_piece(struct spw_piece *piece)
 {
-    struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[piece->ordinal]);
+    struct spw_pool *pool = spw_device_opened(spw_device_at(piece->ordinal));
 
     if (pool != NULL) {
         spw_pool_account_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
@@ -270,11 +276,11 @@ static CUresult create_on_device(const struct spw_piece *piece,
                                  CUmemGenericAllocationHandle *handle,
                                  const CUmemAllocationProp *prop, unsigned long long flags)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     CUresult result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
 
     for (int i = 0; i < MOST_TRIES && result == CUDA_ERROR_OUT_OF_MEMORY &&
-                    (spw_track_spill_make_room() || spw_migrate_barrier_pass_again());
+                    (spw_device_make_room() || spw_migrate_barrier_pass_again());
          i++) {
         result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
     }
@@ -294,7 +300,7 @@ static CUresult create(struct spw_device *device, struct spw_piece *piece,
     if (result == CUDA_ERROR_OUT_OF_MEMORY && piece->redirects &&
         charge_host(device, piece, SPW_E_NO_MEMORY, prop) == SPW_OK) {
         discharge(&refused);
-        result = spw_track_driver()->cuMemCreate(handle, piece->bytes, prop, flags);
+        result = spw_process_driver()->cuMemCreate(handle, piece->bytes, prop, flags);
     }
     return result;
 }
@@ -303,7 +309,7 @@ static CUresult create(struct spw_device *device, struct spw_piece *piece,
 static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocationHandle *handle,
                               CUresult result)
 {
-    struct spw_device *device = piece->host ? NULL : &spw_process.devices[piece->ordinal];
+    struct spw_device *device = piece->host ? NULL : spw_device_at(piece->ordinal);
     uint64_t bytes = piece->bytes;
     uint32_t site = piece->site;
 
@@ -311,7 +317,7 @@ static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocat
         refund_piece(piece);
     } else {
         record(piece);
-        if (!spw_track_mappings_add(*handle, piece)) {
+        if (!spw_program_mappings_add(*handle, piece)) {
             end_piece(piece);
         } else if (device != NULL) {
             spw_counter_add(&device->counters->vmm_creates, 1);
@@ -319,8 +325,8 @@ static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocat
         }
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY && device != NULL) {
-        (void)spw_serve_account_oom(device, spw_track_device_pool(device), "cuMemCreate", bytes,
-                                    site, SPW_E_NO_MEMORY);
+        (void)spw_serve_account_oom(device, spw_device_pool(device), "cuMemCreate", bytes, site,
+                                    SPW_E_NO_MEMORY);
     }
     return result;
 }
@@ -328,22 +334,22 @@ static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocat
 CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                                const CUmemAllocationProp *prop, unsigned long long flags)
 {
-    enum spw_caller caller = spw_track_caller();
-    struct spw_driver *driver = spw_track_driver();
+    enum spw_caller caller = spw_process_caller();
+    struct spw_driver *driver = spw_process_driver();
     struct spw_device *device = NULL;
     CUmemAllocationProp placed;
     struct spw_piece *piece = NULL;
     CUresult result;
     bool host;
 
-    if (SPW_UNLIKELY(spw_track_native_is_refused())) {
+    if (SPW_UNLIKELY(spw_process_native_is_refused())) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (SPW_UNLIKELY(caller == SPW_CALLER_PYTORCH)) {
-        spw_track_ops.look();
+        spw_process_ops.look();
     }
     spw_migrate_barrier_pass();
-    if (handle != NULL && prop != NULL && size > 0 && spw_process.device_count > 0) {
+    if (handle != NULL && prop != NULL && size > 0 && spw_device_count() > 0) {
         device = device_for(prop, &host);
         piece = device == NULL ? NULL : malloc(sizeof(*piece));
     }
@@ -356,7 +362,7 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
                                     host,
                                     .suits_host = suits_host(caller, prop),
                                     .redirects = caller == SPW_CALLER_PYTORCH,
-                                    .site = spw_track_site("cuMemCreate"),
+                                    .site = spw_call_site("cuMemCreate"),
                                     .references = 1};
         err = fills_range(device, piece) ? SPW_E_RANGE : charge_somewhere(device, piece, &placed);
         if (err == SPW_E_LIMIT || err == SPW_E_QUOTA || err == SPW_E_RANGE) {
@@ -364,8 +370,8 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
 
             count_in_range(size, CUDA_ERROR_OUT_OF_MEMORY);
             drop_piece(piece);
-            return spw_serve_account_oom(device, spw_track_device_pool(device), "cuMemCreate", size,
-                                         site, err);
+            return spw_serve_account_oom(device, spw_device_pool(device), "cuMemCreate", size, site,
+                                         err);
         }
         if (err != SPW_OK) {
             drop_piece(piece);
@@ -383,10 +389,10 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
 
 CUresult spw_serve_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    struct spw_piece *piece = spw_track_mappings_release_begin(handle);
-    CUresult result = spw_track_driver()->cuMemRelease(handle);
+    struct spw_piece *piece = spw_program_mappings_release_begin(handle);
+    CUresult result = spw_process_driver()->cuMemRelease(handle);
 
-    if (piece != NULL && spw_track_mappings_release_end(handle, piece, result == CUDA_SUCCESS)) {
+    if (piece != NULL && spw_program_mappings_release_end(handle, piece, result == CUDA_SUCCESS)) {
         end_piece(piece);
     }
     return result;
@@ -399,22 +405,22 @@ CUresult spw_serve_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_track_driver()->cuMemMap(ptr, size, offset, handle, flags));
+    SPW_FORWARD(result, spw_process_driver()->cuMemMap(ptr, size, offset, handle, flags));
     if (result == CUDA_SUCCESS) {
         range.bytes = 0;
-        spw_track_mappings_map(handle, ptr, size);
+        spw_program_mappings_map(handle, ptr, size);
     }
     return result;
 }
 
 CUresult spw_serve_cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-    CUresult result = spw_track_driver()->cuMemUnmap(ptr, size);
+    CUresult result = spw_process_driver()->cuMemUnmap(ptr, size);
     uint64_t bytes = 1;
 
     /* One call may take several neighbouring mappings away. */
     for (uint64_t at = ptr; result == CUDA_SUCCESS && bytes != 0 && at < ptr + size; at += bytes) {
-        struct spw_piece *gone = spw_track_mappings_unmap(at, &bytes);
+        struct spw_piece *gone = spw_program_mappings_unmap(at, &bytes);
 
         if (gone != NULL) {
             end_piece(gone);
@@ -430,12 +436,12 @@ CUresult spw_serve_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *han
     struct spw_pool *pool;
     CUresult result;
 
-    if (spw_track_device_owner(address, &pool) != NULL) {
+    if (spw_device_owner(address, &pool) != NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    result = spw_track_driver()->cuMemRetainAllocationHandle(handle, addr);
+    result = spw_process_driver()->cuMemRetainAllocationHandle(handle, addr);
     if (result == CUDA_SUCCESS) {
-        spw_track_mappings_retain(*handle, address);
+        spw_program_mappings_retain(*handle, address);
     }
     return result;
 }

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "track/process.h"
+#include "process/process.h"
+#include "stats/stats.h"
 
 /* How PyTorch's memory is served, and why. The text may be in `ret_why`. */
 static struct spw_setup_mode of_torch(char *ret_why, size_t capacity)
 {
-    const struct spw_track_torch *torch = &spw_process.torch;
+    const struct spw_process_torch *torch = &spw_process.torch;
 
     switch (atomic_load(&torch->state)) {
     case SPW_TORCH_TENSORS:
@@ -54,7 +55,7 @@ struct spw_setup_mode spw_setup_mode_of(enum spw_mode mode, char *ret_why, size_
 
 static void say(const struct spw_setup_mode *text)
 {
-    struct spw_stats *stats = spw_process.stats;
+    struct spw_stats *stats = spw_process_stats();
 
     (void)snprintf(stats->mode, sizeof(stats->mode), "%s", text->name);
     (void)snprintf(stats->why, sizeof(stats->why), "%s", text->why);
@@ -73,7 +74,7 @@ void spw_setup_mode_announce(void)
     struct spw_setup_mode text;
 
     if (!atomic_exchange(&mode_is_said, true)) {
-        text = spw_setup_mode_of(spw_process.mode, why, sizeof(why));
+        text = spw_setup_mode_of(spw_process_settings()->mode, why, sizeof(why));
         say(&text);
     }
 }
@@ -84,8 +85,9 @@ void spw_setup_mode_note(void)
     struct spw_setup_mode text;
 
     if (atomic_load(&mode_is_said)) {
-        text = spw_setup_mode_of(spw_process.mode, why, sizeof(why));
-        if (strncmp(text.why, spw_process.stats->why, sizeof(spw_process.stats->why) - 1) != 0) {
+        text = spw_setup_mode_of(spw_process_settings()->mode, why, sizeof(why));
+        if (strncmp(text.why, spw_process_stats()->why, sizeof(spw_process_stats()->why) - 1) !=
+            0) {
             say(&text);
         }
     }

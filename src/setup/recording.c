@@ -2,13 +2,14 @@
 
 #include <unistd.h>
 
+#include "device/state.h"
+#include "policy/state.h"
 #include "record/record.h"
 #include "stats/path.h"
-#include "track/process.h"
 
 static struct spw_counters *counters_of(int device)
 {
-    return &spw_process.stats->devices[device].counters;
+    return &spw_process_stats()->devices[device].counters;
 }
 
 static const char *call_name(int call)
@@ -25,7 +26,7 @@ static void note_call(int ordinal, int call, uint64_t ns)
 
 static const char *rule_name(int rule)
 {
-    const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
+    const struct spw_policy *policy = atomic_load(&spw_policy_state.policy);
 
     return policy != NULL && (size_t)rule < policy->rule_count ? policy->rules[rule].name : NULL;
 }
@@ -35,14 +36,14 @@ void spw_setup_recording(struct spw_driver *driver)
     static char host[64];
     struct spw_option_value path = spw_option_get(SPW_OPT_SPILLWAY_RECORD, NULL, 0);
     struct spw_option_value size = spw_option_get(SPW_OPT_SPILLWAY_RECORD_SIZE, NULL, 0);
-    struct spw_stats *stats = spw_process.stats;
+    struct spw_stats *stats = spw_process_stats();
     const struct spw_record_start start = {
         .path = path.text,
         .limit = size.percent ? size.permille : size.bytes,
         .permille = size.percent,
         .start_ticks = stats->start,
         .rank = spw_stats_rank(),
-        .devices = spw_process.device_count,
+        .devices = spw_device_count(),
         .uses = spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on,
         .counters = counters_of,
         .call_name = call_name,

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "track/process.h"
+#include "device/state.h"
 
 /* Begins to record call sites, if the user wants them. The statistics exist. */
 void spw_setup_sites(int devices);

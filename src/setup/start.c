@@ -6,8 +6,10 @@
 #include "common/child.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "device/state.h"
 #include "driver/dl.h"
 #include "migrate/barrier.h"
+#include "policy/state.h"
 #include "setup/mode.h"
 #include "setup/recording.h"
 #include "setup/sites.h"
@@ -45,24 +47,29 @@ static void report_options(void)
 
 void spw_setup_settings(struct spw_process *process)
 {
+    struct spw_settings *settings = &process->settings;
+
     spw_log_init();
     report_options();
     spw_child_keep_environment();
-    process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
-    process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
-    process->whole_copies = !spw_option_get(SPW_OPT_SPILLWAY_SPLIT_COPIES, NULL, 0).on;
-    process->graphs_stay =
-        spw_option_get(SPW_OPT_SPILLWAY_GRAPHS, NULL, 0).word == SPW_GRAPH_MEMORY_STAY;
-    process->free_waits = spw_option_get(SPW_OPT_SPILLWAY_FREE_WAITS, NULL, 0).on;
-    if (process->mode == SPW_MODE_OBSERVE || process->check) {
+    *settings = (struct spw_settings){
+        .mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word,
+        .check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on,
+        .whole_copies = !spw_option_get(SPW_OPT_SPILLWAY_SPLIT_COPIES, NULL, 0).on,
+        .graphs_stay =
+            spw_option_get(SPW_OPT_SPILLWAY_GRAPHS, NULL, 0).word == SPW_GRAPH_MEMORY_STAY,
+        .free_waits = spw_option_get(SPW_OPT_SPILLWAY_FREE_WAITS, NULL, 0).on,
+    };
+    if (settings->mode == SPW_MODE_OBSERVE || settings->check ||
+        atomic_load(&spw_policy_state.policy) != NULL) {
         atomic_store(&process->unusual, true);
     }
-    if (process->mode == SPW_MODE_OBSERVE && atomic_load(&process->policy.policy) != NULL) {
+    if (settings->mode == SPW_MODE_OBSERVE && atomic_load(&spw_policy_state.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
     }
     /* The barrier is for moves and for blocks that other processes map. Its depth also shows calls
      * inside other calls, whose uses are not recorded. */
-    if (process->mode != SPW_MODE_OBSERVE ||
+    if (settings->mode != SPW_MODE_OBSERVE ||
         spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on) {
         spw_migrate_barrier_arm();
     }
@@ -75,17 +82,20 @@ void spw_setup_statistics(struct spw_process *process)
 
     stats = process->stats = spw_stats_create();
     stats->simulated = driver->simulated != NULL;
-    spw_setup_sites(process->device_count);
+    spw_setup_sites(spw_device_count());
     for (int i = 0; i < SPW_CALL_COUNT; i++) {
         (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",
                        spw_driver_call_name(i));
     }
-    for (int i = 0; i < process->device_count; i++) {
-        process->devices[i].counters = &stats->devices[i].counters;
-        process->devices[i].refusal = &stats->devices[i].refusal;
-        process->devices[i].rules = stats->devices[i].rules;
-        process->devices[i].oom = &stats->oom;
-        spw_setup_sites_charge(&process->devices[i], i);
+    for (int i = 0; i < spw_device_count(); i++) {
+        struct spw_device *device = spw_device_at(i);
+
+        device->counters = &stats->devices[i].counters;
+        device->refusal = &stats->devices[i].refusal;
+        device->ruled.ordinal = i;
+        device->ruled.tallies = stats->devices[i].rules;
+        device->oom = &stats->oom;
+        spw_setup_sites_charge(device, i);
         driver->calls[i] = stats->devices[i].driver_calls;
     }
 }
@@ -95,16 +105,16 @@ void spw_setup_outputs(struct spw_process *process)
     struct spw_driver *driver = atomic_load(&process->driver);
     struct spw_stats *stats = process->stats;
     char why[SPW_SETUP_MODE_WHY];
-    struct spw_setup_mode text = spw_setup_mode_of(process->mode, why, sizeof(why));
+    struct spw_setup_mode text = spw_setup_mode_of(process->settings.mode, why, sizeof(why));
 
     spw_stats_start(stats, text.name, text.why,
                     spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
                     (enum spw_summary)spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).word,
-                    process->device_count);
+                    spw_device_count());
     spw_setup_recording(driver);
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
-            driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", process->device_count,
-            process->device_count == 1 ? "" : "s", text.name);
+            driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", spw_device_count(),
+            spw_device_count() == 1 ? "" : "s", text.name);
     if (spw_driver_dl_behind() != NULL) {
         spw_log(SPW_LOG_INFO,
                 "%s stands between spillway and the driver: what it bounds or counts, "

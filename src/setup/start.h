@@ -3,7 +3,7 @@
  * The caller holds spw_locks.process, and calls the functions in this order. */
 #pragma once
 
-#include "track/process.h"
+#include "process/process.h"
 
 /* Reads the options, and reports invalid ones. */
 void spw_setup_settings(struct spw_process *process);

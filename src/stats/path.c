@@ -1,7 +1,7 @@
 #include "stats/path.h"
 
 #include "common/options.h"
-#include "common/process.h"
+#include "common/pid.h"
 #include "common/start.h"
 
 #include <fcntl.h>
@@ -169,7 +169,7 @@ static bool is_of_this_run(int pid)
 
 void spw_stats_path_clear(const char *path, uint64_t start)
 {
-    struct timespec began = spw_process_start_time(start);
+    struct timespec began = spw_pid_start_time(start);
     struct stat status;
     int owner;
 

@@ -5,7 +5,7 @@
 #include "common/fd.h"
 #include "common/file_limit.h"
 #include "common/options.h"
-#include "common/process.h"
+#include "common/pid.h"
 #include "common/remap.h"
 #include "stats/output.h"
 
@@ -103,7 +103,7 @@ struct spw_stats *spw_stats_create(void)
     stats->version = SPW_STATS_VERSION;
     stats->bytes = sizeof(*stats);
     stats->pid = (int)getpid();
-    spw_process_start(0, &stats->start, &state);
+    spw_pid_start(0, &stats->start, &state);
     atomic_store(&process.stats, stats);
     return stats;
 }

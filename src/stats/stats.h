@@ -87,7 +87,7 @@ struct spw_stats_device {
     struct spw_account rules[SPW_ACCOUNTS]; /* of the policy in force */
 };
 
-/* How another process asks this one to pause (serve/control.h). The requester writes `part`,
+/* How another process asks this one to pause (service/control.h). The requester writes `part`,
  * `name`, `folder`, `wait_ms` and `action`, then raises and wakes `requests`. The process writes
  * the results, then sets `answered` to the number of the request and wakes it. */
 enum spw_control_state {
@@ -102,7 +102,7 @@ enum spw_control_action {
     SPW_CONTROL_PAUSE = 1,
     SPW_CONTROL_PAUSE_ON_DEMAND,
     SPW_CONTROL_RESUME,
-    SPW_CONTROL_HOLD, /* before a pause of all memory: see spw_serve_pause_hold */
+    SPW_CONTROL_HOLD, /* before a pause of all memory: see spw_service_pause_hold */
     SPW_CONTROL_STEP, /* to a process that is held: the same, after one call has passed */
 };
 /* The memory that a request is about. */

@@ -1,6 +1,6 @@
 #include "torch/figures.h"
 
-#include "track/device.h"
+#include "device/device.h"
 
 #include <string.h>
 
@@ -95,7 +95,7 @@ uint64_t spw_torch_figures_below_peak(int device)
 
 uint64_t spw_torch_figures_reserved(int device)
 {
-    const struct spw_counters *c = spw_process.devices[device].counters;
+    const struct spw_counters *c = spw_device_at(device)->counters;
     uint64_t reserved = spw_counter_get(&c->committed_bytes) + spw_counter_get(&c->host_used_bytes);
     uint64_t least = spw_torch_figures_allocated(device);
 
@@ -128,7 +128,7 @@ void spw_torch_figures_native(const struct spw_torch_row *row, int device, const
 static void add_reserved(int device, struct spw_torch_stat *stats)
 {
     struct spw_torch_stat *stat = &devices[device].reserved;
-    const struct spw_counters *c = spw_process.devices[device].counters;
+    const struct spw_counters *c = spw_device_at(device)->counters;
     int64_t now = (int64_t)spw_torch_figures_reserved(device);
     int64_t peak = (int64_t)spw_counter_get(&c->reserved_peak_bytes);
     int64_t least = devices[device].own[SPW_TORCH_ALLOCATED_BYTES][SPW_TORCH_ALL].peak;
@@ -146,7 +146,7 @@ static void add_reserved(int device, struct spw_torch_stat *stats)
 
 static int64_t calls_of(int device, enum spw_own_call call)
 {
-    const struct spw_driver *driver = spw_track_driver();
+    const struct spw_driver *driver = spw_process_driver();
 
     return driver->calls[device] != NULL ? (int64_t)atomic_load(&driver->calls[device][call]) : 0;
 }
@@ -175,7 +175,7 @@ static void add_chunks(const struct spw_torch_row *row, int device, void *native
 
 void spw_torch_figures_add(const struct spw_torch_row *row, int device, void *native)
 {
-    if (device >= spw_process.device_count || spw_process.devices[device].counters == NULL) {
+    if (device >= spw_device_count() || spw_device_at(device)->counters == NULL) {
         return;
     }
     spw_torch_figures_native(row, device, native);

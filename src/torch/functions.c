@@ -5,6 +5,8 @@
 
 #include "common/lock.h"
 #include "common/log.h"
+#include "device/device.h"
+#include "process/native.h"
 #include "serve/direct.h"
 #include "torch/figures.h"
 #include "torch/place.h"
@@ -12,9 +14,7 @@
 #include "torch/snapshot.h"
 #include "torch/tensors.h"
 #include "torch/words.h"
-#include "track/arguments.h"
-#include "track/device.h"
-#include "track/native.h"
+#include "work/arguments.h"
 
 #include <string.h>
 
@@ -68,9 +68,8 @@ static void end_figures(void *figures)
 /* Updates the native part's figures. At the end of the process the native part may be gone. */
 static void note_native(void)
 {
-    uint64_t left = atomic_load(&spw_process.leaving)
-                        ? 0
-                        : atomic_load_explicit(&native_devices, memory_order_relaxed);
+    uint64_t left =
+        spw_process_is_leaving() ? 0 : atomic_load_explicit(&native_devices, memory_order_relaxed);
     _Alignas(16) char figures[SPW_TORCH_FIGURES_MOST];
 
     for (int device = 0; left != 0; device++, left >>= 1) {
@@ -88,7 +87,7 @@ static void note_allocated(void)
 {
     int8_t device = 0;
 
-    if (!spw_track_torch_is_tensor()) {
+    if (!spw_process_torch_is_tensor()) {
         return;
     }
     if (spw_torch.get_device(&device) == 0) {
@@ -102,14 +101,14 @@ static void say_native(void)
 {
     int8_t device = 0;
     bool in_pool =
-        atomic_load(&special) >= IN_POOL || atomic_load(&spw_track_driver()->captures_open) > 0;
+        atomic_load(&special) >= IN_POOL || atomic_load(&spw_process_driver()->captures_open) > 0;
 
-    if (spw_track_native != SPW_NATIVE_REFUSED) {
-        spw_track_native = in_pool ? SPW_NATIVE_PRIVATE : SPW_NATIVE_CACHES;
+    if (spw_process_native != SPW_NATIVE_REFUSED) {
+        spw_process_native = in_pool ? SPW_NATIVE_PRIVATE : SPW_NATIVE_CACHES;
     }
     spw_torch_said.library = NULL;
-    if (spw_track_torch_is_tensor() && spw_torch.get_device(&device) == 0 &&
-        device < spw_process.device_count) {
+    if (spw_process_torch_is_tensor() && spw_torch.get_device(&device) == 0 &&
+        device < spw_device_count()) {
         spw_lock(&spw_locks.tensors);
         spw_torch_said = (struct spw_torch_said){&spw_torch, spw_torch_figures_allocated(device),
                                                  spw_torch_figures_reserved(device)};
@@ -123,11 +122,11 @@ static bool is_plain(size_t bytes)
 {
     enum { EXA_BITS = 60 }; /* PyTorch itself refuses more */
 
-    spw_track_native = SPW_NATIVE_CACHES;
+    spw_process_native = SPW_NATIVE_CACHES;
     return bytes > 0 && bytes >> EXA_BITS == 0 &&
            SPW_LIKELY(atomic_load_explicit(&special, memory_order_relaxed) == 0) &&
-           !*spw_torch.traced && spw_track_serves() &&
-           atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) == 0;
+           !*spw_torch.traced && spw_process_serves() &&
+           atomic_load_explicit(&spw_process_driver()->captures_open, memory_order_relaxed) == 0;
 }
 
 /* The size of a tensor in PyTorch's figures: a multiple of 512 bytes or, with the setting
@@ -146,7 +145,7 @@ static uint64_t rounded(size_t bytes)
 /* The most memory that the pool takes; 0 before the first block of the device. */
 static uint64_t limit_of(int device)
 {
-    return spw_counter_get(&spw_process.devices[device].counters->limit_bytes);
+    return spw_counter_get(&spw_device_at(device)->counters->limit_bytes);
 }
 
 /* True if the program's share of the limit has no room for `bytes`; false without a limit. */
@@ -183,7 +182,7 @@ static void report(uint64_t address, int64_t bytes, int device)
 static void empty_native(int device, uint64_t bytes)
 {
     static const struct spw_torch_pool_id all = {0, 0};
-    const struct spw_counters *c = spw_process.devices[device].counters;
+    const struct spw_counters *c = spw_device_at(device)->counters;
     uint64_t idle;
 
     if (SPW_LIKELY(spw_counter_get(&c->committed_bytes) + bytes <=
@@ -258,19 +257,19 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
 
     bool first;
 
-    if (device >= spw_process.device_count || !is_sound(device)) {
+    if (device >= spw_device_count() || !is_sound(device)) {
         return NULL;
     }
     first = limit_of(device) == 0;
     if (SPW_UNLIKELY(is_beyond_share(device, tensor.bytes))) {
-        spw_track_native = SPW_NATIVE_REFUSED;
+        spw_process_native = SPW_NATIVE_REFUSED;
         return NULL;
     }
     if (ask(&request, &tensor) != SPW_OK) {
         return NULL;
     }
     if (SPW_UNLIKELY(first) && is_beyond_share(device, tensor.bytes)) {
-        spw_track_native = SPW_NATIVE_REFUSED;
+        spw_process_native = SPW_NATIVE_REFUSED;
         spw_serve_direct_free(device, &tensor.order, tensor.address);
         return NULL;
     }
@@ -284,7 +283,7 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
 
 /* Clears the stack below the caller's frame, `parts` times PART_BYTES of it. The pool leaves
  * addresses of blocks there. Old stack content is in unused bytes of kernels' arguments, where an
- * address looks like a use (track/arguments.h). */
+ * address looks like a use (work/arguments.h). */
 static __attribute__((noinline)) void clear_stack(int parts)
 {
     enum { PART_BYTES = 1024 };
@@ -302,7 +301,7 @@ enum { STACK_PARTS = 4 };
 
 static inline void leave_no_addresses(void)
 {
-    if (SPW_UNLIKELY(spw_track_arguments_wanted())) {
+    if (SPW_UNLIKELY(spw_work_arguments_wanted())) {
         clear_stack(STACK_PARTS);
     }
 }
@@ -342,7 +341,7 @@ allocate_natively(struct spw_torch_data_ptr *ret, struct spw_torch_object *self,
     say_native();
     (void)NATIVE(ALLOCATE, allocate)(ret, self, bytes);
     if (ret->deleter == spw_torch.deleter && ret->context == ret->data &&
-        spw_track_torch_is_tensor()) {
+        spw_process_torch_is_tensor()) {
         ret->deleter = delete_memory;
     }
     note_allocated();
@@ -537,7 +536,7 @@ static void make_room(int device)
     static const uint64_t workspaces = UINT64_C(128) << 20;
     uint64_t bytes;
 
-    if (device >= spw_process.device_count || spw_process.devices[device].counters == NULL) {
+    if (device >= spw_device_count() || spw_device_at(device)->counters == NULL) {
         return;
     }
     spw_lock(&spw_locks.tensors);
@@ -549,7 +548,7 @@ static void make_room(int device)
 static void begin_allocate_to_pool(struct spw_torch_object *self, int8_t device,
                                    struct spw_torch_pool_id id, void *filter)
 {
-    if (spw_track_torch_is_tensor()) {
+    if (spw_process_torch_is_tensor()) {
         make_room(device);
     }
     NATIVE(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)

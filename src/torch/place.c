@@ -1,7 +1,7 @@
 #include "torch/place.h"
 
+#include "process/process.h"
 #include "setup/mode.h"
-#include "track/process.h"
 
 #include <string.h>
 

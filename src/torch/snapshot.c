@@ -64,7 +64,7 @@ static void add_free(uint64_t address, uint64_t bytes, void *context)
 static void add_all(struct list *list)
 {
     list->count = 0;
-    for (list->device = 0; list->device < spw_process.device_count; list->device++) {
+    for (list->device = 0; list->device < spw_device_count(); list->device++) {
         list->has_tensors = false;
         spw_serve_direct_each_free(list->device, add_free, list);
         add_tensors(list);

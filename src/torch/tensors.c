@@ -3,9 +3,9 @@
 #include "common/backoff.h"
 #include "common/lock.h"
 #include "common/map.h"
+#include "process/process.h"
+#include "program/stream.h"
 #include "torch/figures.h"
-#include "track/process.h"
-#include "track/stream.h"
 
 #include <stdlib.h>
 
@@ -149,7 +149,7 @@ static void add_use(struct record *record, const struct spw_stream_info *info)
 
 bool spw_torch_tensors_use(uint64_t address, CUstream stream)
 {
-    const struct spw_stream_info *info = spw_track_stream_get(stream, false);
+    const struct spw_stream_info *info = spw_program_stream_get(stream, false);
     struct record *record;
 
     spw_lock(&spw_locks.tensors);
@@ -166,7 +166,7 @@ static CUresult in_context(const struct use *use,
                            CUresult (*call)(struct spw_driver *driver, struct use *use),
                            struct use *changed)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     CUcontext popped;
     CUresult result =
         SPW_DRIVER_CALL(driver, use->device, cuCtxPushCurrent_v2, use->stream.context);
@@ -180,7 +180,7 @@ static CUresult in_context(const struct use *use,
 
 static CUresult record_event(struct spw_driver *driver, struct use *use)
 {
-    const struct spw_stream_info *info = spw_track_stream_get(use->stream.handle, false);
+    const struct spw_stream_info *info = spw_program_stream_get(use->stream.handle, false);
     CUresult result;
 
     if (info == NULL || info->stream.id != use->stream.id) {
@@ -200,14 +200,14 @@ static CUresult end_event(struct spw_driver *driver, struct use *use)
 
 static bool captures(void)
 {
-    return atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&spw_process_driver()->captures_open, memory_order_relaxed) > 0;
 }
 
 /* Asks whether the stream has done all work before the event: CUDA_ERROR_NOT_READY if not, another
  * error if that cannot be known. Records the event at the first call. */
 static CUresult ask_event(struct use *use, bool wait)
 {
-    struct spw_driver *driver = spw_track_driver();
+    struct spw_driver *driver = spw_process_driver();
     CUresult result = CUDA_SUCCESS;
 
     if (!use->recorded) {

@@ -1,9 +1,9 @@
 #include "torch/torch.h"
 
+#include "process/process.h"
 #include "setup/mode.h"
 #include "torch/functions.h"
 #include "torch/place.h"
-#include "track/process.h"
 
 #include <stdio.h>
 
@@ -18,13 +18,13 @@ static bool is_wanted(void)
 {
     int mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
 
-    return !spw_track_off() && (mode == SPW_MODE_AUTO || mode == SPW_MODE_TENSOR);
+    return !spw_process_off() && (mode == SPW_MODE_AUTO || mode == SPW_MODE_TENSOR);
 }
 
 /* True if the mode lets the pool serve only the segments of PyTorch's cache. */
 static bool in_segments(void)
 {
-    return !spw_track_off() &&
+    return !spw_process_off() &&
            spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word == SPW_MODE_SEGMENT;
 }
 
@@ -51,7 +51,7 @@ static const char *obstacle(const struct spw_torch_library *library, enum spw_to
 /* The state is set before our functions run. */
 static void decide(const struct spw_torch_library *library, enum spw_torch_found found)
 {
-    struct spw_track_torch *torch = &spw_process.torch;
+    struct spw_process_torch *torch = &spw_process.torch;
     bool wanted = is_wanted();
 
     (void)snprintf(torch->version, sizeof(torch->version), "%s", library->version);

@@ -28,7 +28,7 @@ def asked_by_doctor():
 
 
 def asked_of_nvml():
-    text = (libraries.SOURCE / "src/serve/nvml.c").read_text()
+    text = (libraries.SOURCE / "src/service/nvml.c").read_text()
     return re.findall(r'"(nvml\w+)"', text)
 
 

@@ -21,17 +21,21 @@ POOL = ("unit/pool_*", "unit/migration", "unit/hidden_writes", "stress/stream_or
         "stress/pool_traces")
 PROGRAMS = ("preload/programs", "preload/policies", "preload/oom", "fault/faults", "spill/spill",
             "spill/spill host", "spill/spill faults", "spill/spill copies")
+# Of the folders that follow the program's calls.
+TRACK = ("preload/doors", "preload/sharing", "preload/registers", "preload/hostile", *PROGRAMS,
+         "spill/spill adversaries", "spill/spill validation", "stress/stress")
 
 SUITES = {
     "backend": ("unit/backend*", "unit/copier", "unit/fence", *PROGRAMS, "stress/stress"),
+    "call": ("unit/lease", *TRACK),
     "callsite": ("unit/site_*", "preload/sites", "preload/policies", "preload/hostile",
                  "preload/top", "preload/report", "preload/oom"),
     "common": ("unit/*", "preload/doors", "preload/command", "preload/hostile", "preload/programs"),
-    "device": ("preload/doors", "preload/hostile", *PROGRAMS, "spill/spill", "spill/spill share",
-               "stress/stress"),
+    "device": ("unit/lease", "spill/spill share", *TRACK),
     "driver": ("unit/backend", "unit/host_verdict", "preload/doors", "preload/symbols",
                "preload/lookups", "preload/sharing", "preload/hostile", *PROGRAMS),
     "gpu": ("unit/verdict", "unit/need", "preload/fit", "preload/cards"),
+    "graph": TRACK,
     "intercept": ("preload/doors", "preload/symbols", "preload/lookups", "preload/registers",
                   "preload/sharing", "preload/hostile", "preload/sites", *PROGRAMS),
     "ipc": ("unit/ipc", "unit/ipc_table", "preload/ipc", "preload/sharing"),
@@ -47,19 +51,21 @@ SUITES = {
              "unit/stream_queue", "unit/exporter", "unit/migrat*", "unit/prefetch", "unit/swap",
              *POOL, *PROGRAMS, "preload/ipc"),
     "preload": ("preload/*", "spill/spill", "fault/faults"),
+    "process": TRACK,
+    "program": ("unit/spans", *TRACK),
     "record": ("unit/stats*", "preload/record", "preload/report", "preload/replay"),
     "serve": ("unit/imports", "preload/doors", "preload/sharing", "preload/ipc", "preload/hostile",
               "preload/record", "preload/registers", "preload/midway", "preload/lacking", *PROGRAMS,
               "spill/spill endings", "spill/spill pause", "spill/spill share", "spill/spill tags",
               "stress/stress"),
+    "service": ("preload/ipc", "preload/hostile", "spill/spill endings", "spill/spill pause",
+                "spill/spill share", "spill/spill tags", *PROGRAMS),
     "setup": ("preload/*", "fault/faults"),
     "stats": ("unit/stats*", "unit/log", "preload/programs", "preload/hostile", "preload/top",
               "preload/oom", "preload/report"),
     "torch": ("unit/torch_*", "torch/torch object", "torch/torch sharing", "torch/torch oom_words",
               "torch/torch graphs", "torch/torch gpt2_like", "torch/torch side_streams"),
-    "track": ("unit/cut", "unit/kernel_name", "unit/lease", "unit/spans", "unit/tensor_map",
-              "preload/doors", "preload/sharing", "preload/registers", "preload/hostile",
-              *PROGRAMS, "spill/spill adversaries", "spill/spill validation", "stress/stress"),
+    "work": ("unit/cut", "unit/kernel_name", "unit/tensor_map", *TRACK),
 }
 
 

@@ -9,25 +9,31 @@ import tree
 
 # What each layer may include, besides itself and include/spillway.h. All that the rows of a layer
 # name is below it; src/preload.c alone knows every layer.
+LOW = "common driver pool callsite policy stats record migrate backend "
 BELOW = {
     "common": "",
     "driver": "common",
     "pool": "common",
     "callsite": "common pool",
-    "policy": "common pool callsite",
+    "policy": "common pool callsite stats",
     "stats": "common pool",
     "record": "common callsite stats",
     "migrate": "common pool",
     "ipc": "common",
     "backend": "common pool driver",
-    "track": "common driver pool callsite policy stats record migrate backend",
-    "device": "common driver pool callsite policy stats record migrate backend track",
-    "setup": "common driver callsite stats record migrate track",
-    "serve": "common driver pool callsite policy stats record migrate ipc track device",
-    "torch": "common driver pool callsite policy stats record migrate ipc track serve setup",
-    "intercept": "common driver callsite policy stats record migrate ipc track serve setup",
-    "preload": "common driver pool callsite policy stats record migrate ipc backend track device "
-               "serve torch intercept setup",
+    "process": LOW,
+    "device": LOW + "process",
+    "program": LOW + "process device",
+    "work": LOW + "process device program",
+    "graph": LOW + "process device program work",
+    "call": LOW + "process device program work graph",
+    "setup": LOW + "process device",
+    "service": LOW + "process device program work",
+    "serve": LOW + "ipc process device program work graph call service",
+    "torch": LOW + "ipc process device program work call serve setup",
+    "intercept": LOW + "ipc process device program work graph call service serve setup",
+    "preload": LOW + "ipc process device program work graph call service serve torch intercept "
+               "setup",
     "gpu": "common",
     "cli": "common driver pool callsite policy stats record gpu",
     "sim": "common gpu",
@@ -56,8 +62,8 @@ SIM_PARTS = ("driver", "runtime", "libs")
 SIM_SHARED = {"sim/driver/core/control.h", "sim/devices.h", "sim/record.h"}
 # Folders whose modules do not use each other in a circle (modules.py).
 WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "record", "migrate",
-                  "ipc", "backend", "track", "device", "serve", "torch", "intercept", "setup",
-                  "gpu")
+                  "ipc", "backend", "process", "device", "program", "work", "graph", "call",
+                  "service", "serve", "torch", "intercept", "setup", "gpu")
 # The cycles that there are inside the folders of other layers. No more are allowed, and none of
 # these may get longer; one that was broken is to be taken out.
 CYCLES = {

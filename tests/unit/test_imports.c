@@ -13,7 +13,7 @@
 
 #include "fake_driver.h"
 #include "malloc_faults.h"
-#include "track/process.h"
+#include "device/state.h"
 
 enum { G = FAKE_DRIVER_GRANULE, MOST = 4, OFFSET = 512, BYTES = G + 4096 };
 
@@ -25,7 +25,7 @@ static size_t reservations;
 static int imports_left;
 static CUresult import_result;
 
-struct spw_driver *spw_track_load(bool load)
+struct spw_driver *spw_process_load(bool load)
 {
     return &fake_driver.driver;
 }
@@ -74,7 +74,7 @@ static int setup(void **state)
     next_address = FAKE_DRIVER_BASE;
     reservations = 0;
     imports_left = -1;
-    spw_process.device_count = 1;
+    spw_devices.count = 1;
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* Leases: which calls a new epoch waits for, and what ends with its thread. */
-#include "track/lease.h"
+#include "device/lease.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -19,7 +19,7 @@ static int setup(void **state)
     /* The test before may have pretended that the system call is missing. */
     atomic_store(&spw_thread_slots.fenced, false);
     spw_thread_slots_reset();
-    spw_track_lease_reset();
+    spw_device_lease_reset();
     return 0;
 }
 
@@ -36,13 +36,13 @@ static void test_own(void **state)
 {
     uint64_t epoch;
 
-    spw_track_lease_enter();
-    epoch = spw_track_lease_renew();
+    spw_device_lease_enter();
+    epoch = spw_device_lease_renew();
     assert_int_not_equal(epoch, 0);
-    assert_false(spw_track_lease_ended(epoch, /* except_own */ false));
-    assert_true(spw_track_lease_ended(epoch, /* except_own */ true));
-    spw_track_lease_leave();
-    assert_true(spw_track_lease_ended(epoch, /* except_own */ false));
+    assert_false(spw_device_lease_ended(epoch, /* except_own */ false));
+    assert_true(spw_device_lease_ended(epoch, /* except_own */ true));
+    spw_device_lease_leave();
+    assert_true(spw_device_lease_ended(epoch, /* except_own */ false));
 }
 
 /* The outermost lease counts: it began before the epoch, whatever began inside it. */
@@ -50,15 +50,15 @@ static void test_nested(void **state)
 {
     uint64_t epoch;
 
-    spw_track_lease_enter();
-    epoch = spw_track_lease_renew();
-    spw_track_lease_enter();
-    spw_track_lease_leave();
-    assert_false(spw_track_lease_ended(epoch, /* except_own */ false));
-    spw_track_lease_leave();
-    spw_track_lease_enter();
-    assert_true(spw_track_lease_ended(epoch, /* except_own */ false));
-    spw_track_lease_leave();
+    spw_device_lease_enter();
+    epoch = spw_device_lease_renew();
+    spw_device_lease_enter();
+    spw_device_lease_leave();
+    assert_false(spw_device_lease_ended(epoch, /* except_own */ false));
+    spw_device_lease_leave();
+    spw_device_lease_enter();
+    assert_true(spw_device_lease_ended(epoch, /* except_own */ false));
+    spw_device_lease_leave();
 }
 
 struct caller {
@@ -71,13 +71,13 @@ static void *call(void *cookie)
 {
     struct caller *caller = cookie;
 
-    spw_track_lease_enter();
+    spw_device_lease_enter();
     sem_post(&caller->inside);
     sem_wait(&caller->end);
     if (caller->dies) {
         pthread_exit(NULL);
     }
-    spw_track_lease_leave();
+    spw_device_lease_leave();
     return NULL;
 }
 
@@ -102,11 +102,11 @@ static void waits_for_a_thread(bool dies)
 {
     struct caller caller = {.dies = dies};
     pthread_t thread = begin_call(&caller);
-    uint64_t epoch = spw_track_lease_renew();
+    uint64_t epoch = spw_device_lease_renew();
 
-    assert_false(spw_track_lease_await(epoch, /* except_own */ true, 5 * MS));
+    assert_false(spw_device_lease_await(epoch, /* except_own */ true, 5 * MS));
     end_call(&caller, thread);
-    assert_true(spw_track_lease_await(epoch, /* except_own */ true, 0));
+    assert_true(spw_device_lease_await(epoch, /* except_own */ true, 0));
 }
 
 static void test_another_thread(void **state)
@@ -129,12 +129,12 @@ static void test_crowd(void **state)
     for (int i = 0; i < CROWD; i++) {
         threads[i] = begin_call(&callers[i]);
     }
-    epoch = spw_track_lease_renew();
+    epoch = spw_device_lease_renew();
     for (int i = 0; i < CROWD; i++) {
-        assert_false(spw_track_lease_ended(epoch, /* except_own */ true));
+        assert_false(spw_device_lease_ended(epoch, /* except_own */ true));
         end_call(&callers[i], threads[i]);
     }
-    assert_true(spw_track_lease_ended(epoch, /* except_own */ true));
+    assert_true(spw_device_lease_ended(epoch, /* except_own */ true));
 }
 
 /* A child has only the thread that forked, and that one's lease. */
@@ -145,20 +145,20 @@ static void test_fork(void **state)
     int status = -1;
     pid_t child;
 
-    spw_track_lease_enter();
+    spw_device_lease_enter();
     child = fork();
     if (child == 0) {
         uint64_t epoch;
         bool held;
 
         spw_thread_slots_reset();
-        spw_track_lease_reset();
-        epoch = spw_track_lease_renew();
-        held = !spw_track_lease_ended(epoch, /* except_own */ false);
-        spw_track_lease_leave();
-        _exit(epoch != 0 && held && spw_track_lease_ended(epoch, /* except_own */ false) ? 0 : 1);
+        spw_device_lease_reset();
+        epoch = spw_device_lease_renew();
+        held = !spw_device_lease_ended(epoch, /* except_own */ false);
+        spw_device_lease_leave();
+        _exit(epoch != 0 && held && spw_device_lease_ended(epoch, /* except_own */ false) ? 0 : 1);
     }
-    spw_track_lease_leave();
+    spw_device_lease_leave();
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     end_call(&caller, thread);

@@ -54,7 +54,7 @@ static void test_uses_count(void **state)
     tier_give(tier_take(BLOCK)); /* opens the access log, and evicts the first block */
     for (int i = 1; i < BLOCKS - 3; i++) {
         spw_migrate_barrier_acquire();
-        spw_migrate_record(tier.tier, &tier.blocks[i], 1, true);
+        spw_migrate_use(tier.tier, &tier.blocks[i], 1, true);
         spw_migrate_barrier_release();
     }
     (void)tier_take(3 * BLOCK);
@@ -228,7 +228,7 @@ static void test_waits_when_the_host_is_of_no_use(void **state)
     assert_int_equal(tier_try(1, &address), SPW_E_LIMIT);
     assert_false(spw_migrate_has_room(tier.tier));
     assert_false(spw_migrate_can_map_host(tier.tier));
-    assert_false(spw_migrate_evict_some(tier.tier));
+    assert_false(spw_migrate_evict(tier.tier));
     assert_false(spw_migrate_is_recording(tier.tier));
     tier_close();
 }
@@ -244,7 +244,7 @@ static void test_memory_that_does_not_move(void **state)
     address = tier_take(BLOCK);
     assert_int_equal(fake_vm_on_host(&tier.pool.vm, address, BLOCK * GRANULE), BLOCK);
     tier_expect_evicted(0);
-    assert_false(spw_migrate_evict_some(tier.tier));
+    assert_false(spw_migrate_evict(tier.tier));
     assert_true(spw_migrate_can_map_host(tier.tier));
     assert_false(spw_migrate_is_recording(tier.tier));
     assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes),

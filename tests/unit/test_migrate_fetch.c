@@ -58,7 +58,7 @@ static void test_its_own_blocks_stay(void **state)
         assert_false(tier_is_on_host(i));
     }
     /* Afterwards they move as before. */
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_true(spw_migrate_evict(tier.tier));
     assert_true(tier_is_on_host(0));
     tier_close();
 }

@@ -144,10 +144,10 @@ static void record_everything(void)
     addresses[1] = other;
     spw_migrate_allocated(tier.tier, tier.blocks[BLOCKS - 1], GRANULE, 9);
     spw_migrate_freed(tier.tier, tier.blocks[BLOCKS - 2]);
-    spw_migrate_record(tier.tier, addresses, 2, /* kernel */ true);
-    spw_migrate_record(tier.tier, addresses, 1, /* kernel */ false);
-    spw_migrate_record_partial(tier.tier, addresses + 1, 1);
-    spw_migrate_record_new_kernel(tier.tier);
+    spw_migrate_use(tier.tier, addresses, 2, /* kernel */ true);
+    spw_migrate_use(tier.tier, addresses, 1, /* kernel */ false);
+    spw_migrate_use_among(tier.tier, addresses + 1, 1);
+    spw_migrate_new_kernel(tier.tier);
     spw_migrate_mark_step(tier.tier);
 }
 
@@ -159,7 +159,7 @@ static void log_records(void)
     tier_fill_and_age(0);
     record_everything(); /* nobody listens */
     redirect_errors(errors);
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_true(spw_migrate_evict(tier.tier));
     redirect_errors(errors);
     record_everything();
 }

@@ -11,14 +11,14 @@
 static void test_evict_some(void **state)
 {
     tier_open(tier_usual());
-    assert_false(spw_migrate_evict_some(tier.tier));
+    assert_false(spw_migrate_evict(tier.tier));
     tier_fill_and_age(0);
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_true(spw_migrate_evict(tier.tier));
     tier_expect_evicted(32 / BLOCK);
     assert_true(spw_migrate_is_recording(tier.tier));
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_true(spw_migrate_evict(tier.tier));
     tier_expect_evicted(BLOCKS);
-    assert_false(spw_migrate_evict_some(tier.tier));
+    assert_false(spw_migrate_evict(tier.tier));
     tier_close();
 }
 
@@ -64,7 +64,7 @@ static void test_pause_after_refusals(void **state)
     assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_OK);
     spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
     assert_true(bytes > 0);
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_true(spw_migrate_evict(tier.tier));
     tier_close();
 }
 
@@ -174,7 +174,7 @@ static void test_pause_with_graphs(void **state)
         assert_true(tier_is_on_host(4));
         spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
         tier_expect_evicted(0);
-        assert_true(spw_migrate_evict_some(tier.tier));
+        assert_true(spw_migrate_evict(tier.tier));
         assert_false(tier_is_on_host(5)); /* the pause has ended */
         tier_close();
     }
@@ -198,7 +198,7 @@ static void test_graphs_after_a_swap(void **state)
     spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
     assert_int_equal(bytes, 0);
     tier_expect_evicted(0);
-    while (spw_migrate_evict_some(tier.tier)) {
+    while (spw_migrate_evict(tier.tier)) {
     }
     for (int i = 0; i < BLOCKS; i++) {
         assert_int_equal(tier_is_on_host(i), i != 5);
@@ -235,7 +235,7 @@ static void test_patience_after_a_pause(void **state)
     assert_int_equal(atomic_load(&other->submitting), 0);
     atomic_store(&other->submitting, 1);
     begin = spw_clock_ns();
-    assert_false(spw_migrate_evict_some(tier.tier));
+    assert_false(spw_migrate_evict(tier.tier));
     assert_in_range(spw_clock_ns() - begin, WAIT_NS, long_ns - 1);
     atomic_store(&other->submitting, 0);
     assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
@@ -254,12 +254,12 @@ static void test_refusals_after_a_pause(void **state)
     assert_int_equal(spw_migrate_evict_all(tier.tier, NULL, false, WAIT_NS, &bytes), SPW_E_AGAIN);
     spw_migrate_return_all(tier.tier, WAIT_NS, &bytes);
     assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 1);
-    assert_false(spw_migrate_evict_some(tier.tier));
+    assert_false(spw_migrate_evict(tier.tier));
     assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 2);
     fake_vm_complete(&tier.pool.vm);
     tier.pool.vm.immediate = true;
-    assert_false(spw_migrate_evict_some(tier.tier)); /* is refused */
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_false(spw_migrate_evict(tier.tier)); /* is refused */
+    assert_true(spw_migrate_evict(tier.tier));
     assert_int_equal(counter(&tier.pool.counters.abandoned_moves), 2);
     tier_close();
 }
@@ -300,7 +300,7 @@ static void test_idle(void **state)
 
     tier_open(tier_usual());
     tier_fill_and_age(0);
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_true(spw_migrate_evict(tier.tier));
     (void)tier_take(32);
     assert_int_equal(tier_on_host(), 32);
     spw_migrate_idle(tier.tier); /* there is no room */
@@ -326,7 +326,7 @@ static void test_idle_without_spilled_memory(void **state)
 
     tier_open(tier_usual());
     tier_fill_and_age(0);
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_true(spw_migrate_evict(tier.tier));
     for (int i = 0; i < BLOCKS; i++) {
         tier_give(tier.blocks[i]);
     }

@@ -10,7 +10,7 @@ enum { CHECKS = 8 };
 static void record(int block)
 {
     spw_migrate_barrier_acquire();
-    spw_migrate_record(tier.tier, &tier.blocks[block], 1, /* kernel */ true);
+    spw_migrate_use(tier.tier, &tier.blocks[block], 1, /* kernel */ true);
     spw_migrate_barrier_release();
 }
 
@@ -41,7 +41,7 @@ static void open_predicted(struct spw_migrate_config config)
         tier.site = 100 + (uint32_t)i;
         tier_fill(i, i + 1);
     }
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_true(spw_migrate_evict(tier.tier));
     tier_expect_evicted(BLOCKS / 2);
     for (int i = 0; i < 3; i++) {
         cycle();
@@ -50,7 +50,7 @@ static void open_predicted(struct spw_migrate_config config)
 
 static void submit(void)
 {
-    spw_migrate_before_submit(tier.tier, NULL, 0, NULL);
+    spw_migrate_expect(tier.tier, NULL, 0, NULL);
 }
 
 static void submit_often(int count)
@@ -95,10 +95,10 @@ static void test_use_of_what_comes(void **state)
     submit_often(CHECKS + 1);
     assert_int_equal(prefetches(), 1);
     assert_int_equal(moves(), 1); /* that to the host */
-    spw_migrate_before_submit(tier.tier, &tier.blocks[BLOCKS - 1], 1, NULL);
+    spw_migrate_expect(tier.tier, &tier.blocks[BLOCKS - 1], 1, NULL);
     assert_int_equal(moves(), 1);
     assert_true(tier_is_on_host(0));
-    spw_migrate_before_submit(tier.tier, &tier.blocks[0], 1, NULL);
+    spw_migrate_expect(tier.tier, &tier.blocks[0], 1, NULL);
     assert_int_equal(moves(), 2);
     assert_false(tier_is_on_host(0));
     tier_close();
@@ -139,7 +139,7 @@ static void test_marks_on_the_stream(void **state)
         open_predicted(overlapping(false));
         submit_often(CHECKS);
         tier.pool.vm.calls[FAKE_FENCE] = 0;
-        spw_migrate_before_submit(tier.tier, NULL, 0, known ? &stream_a : NULL);
+        spw_migrate_expect(tier.tier, NULL, 0, known ? &stream_a : NULL);
         assert_int_equal(prefetches(), 1);
         fences[known] = tier.pool.vm.calls[FAKE_FENCE];
         cycle();
@@ -175,7 +175,7 @@ static void test_idle_without_prefetching(void **state)
     tier_close();
     tier_open(overlapping(false));
     tier_fill_and_age(0);
-    assert_true(spw_migrate_evict_some(tier.tier));
+    assert_true(spw_migrate_evict(tier.tier));
     spw_migrate_idle(tier.tier);
     assert_int_equal(tier_on_host(), DEVICE / 16);
     tier_close();

@@ -1,6 +1,6 @@
 #include "stats/stats.h"
 
-#include "common/process.h"
+#include "common/pid.h"
 #include "common/start.h"
 #include "stats/exit.h"
 #include "stats/file.h"
@@ -683,13 +683,13 @@ static void test_process(void **state)
 
     spw_stats_process_name(name, sizeof(name));
     assert_string_equal(name, "test_stats");
-    assert_true(spw_process_start((int)getpid(), &ticks, &letter));
+    assert_true(spw_pid_start((int)getpid(), &ticks, &letter));
     assert_int_equal(letter, 'R');
     clock_gettime(CLOCK_REALTIME, &now);
-    began = spw_process_start_time(ticks);
+    began = spw_pid_start_time(ticks);
     assert_true(began.tv_sec <= now.tv_sec + 1);
     assert_true(began.tv_sec + 60 > now.tv_sec);
-    assert_false(spw_process_start(-1, &ticks, &letter));
+    assert_false(spw_pid_start(-1, &ticks, &letter));
 }
 
 static int set_up(void **state)

@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-#include "driver/driver.h"
-#include "track/process.h"
+#include "device/state.h"
 
 enum { DEVICE = 1, MIB = 1 << 20, KIB = 1 << 10 };
 
 struct spw_process spw_process;
+struct spw_devices spw_devices;
 
 static struct spw_counters counters;
 static struct spw_driver driver;
@@ -24,7 +24,7 @@ static _Atomic uint64_t calls[SPW_CALL_COUNT];
 static _Alignas(8) char figures[SPW_TORCH_FIGURES_MOST];
 static const struct spw_torch_row *row;
 
-struct spw_driver *spw_track_load(bool load)
+struct spw_driver *spw_process_load(bool load)
 {
     return &driver;
 }
@@ -50,8 +50,8 @@ static void set_native(int64_t blocks, int64_t bytes, int64_t reserved)
 static int setup(void **state)
 {
     row = spw_torch_row_of(2, 11);
-    spw_process.device_count = DEVICE + 1;
-    spw_process.devices[DEVICE].counters = &counters;
+    spw_devices.count = DEVICE + 1;
+    spw_device_at(DEVICE)->counters = &counters;
     driver.calls[DEVICE] = calls;
     set_native(0, 0, 0);
     return 0;

@@ -1,7 +1,7 @@
 #include "cli/inspect/watched.h"
 
 #include "cli/console/messages.h"
-#include "common/process.h"
+#include "common/pid.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static enum spw_cli_watch begin(struct spw_cli_watched *watched)
 {
     char state;
 
-    if (!spw_process_start(watched->pid, &watched->start, &state) ||
+    if (!spw_pid_start(watched->pid, &watched->start, &state) ||
         !spw_stats_read(watched->stats_file, &stats)) {
         return SPW_CLI_WATCH_VERSION;
     }
@@ -162,7 +162,7 @@ bool spw_cli_watched_lives(const struct spw_cli_watched *watched)
     uint64_t start;
     char state;
 
-    return spw_process_start(watched->pid, &start, &state) && start == watched->start &&
+    return spw_pid_start(watched->pid, &start, &state) && start == watched->start &&
            state != 'Z' && state != 'X';
 }
 

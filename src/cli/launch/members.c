@@ -1,6 +1,6 @@
 #include "cli/launch/members.h"
 
-#include "common/process.h"
+#include "common/pid.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -87,7 +87,7 @@ static bool add_work(pid_t pid, void *context)
     uint64_t ticks;
     char state;
 
-    if (spw_process_work(pid, &ticks, &state)) {
+    if (spw_pid_work(pid, &ticks, &state)) {
         work->ticks += ticks;
         work->waits |= state == 'D';
     }

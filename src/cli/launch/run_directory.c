@@ -7,7 +7,7 @@
 #include "cli/launch/leftovers.h"
 #include "cli/recording/compress.h"
 #include "common/fd.h"
-#include "common/process.h"
+#include "common/pid.h"
 #include "stats/exit.h"
 #include "stats/file.h"
 #include "stats/output.h"
@@ -79,7 +79,7 @@ static bool is_process(int pid, const struct spw_stats *stats)
     uint64_t start;
     char state;
 
-    return spw_process_start(pid, &start, &state) && state != 'Z' && state != 'X' &&
+    return spw_pid_start(pid, &start, &state) && state != 'Z' && state != 'X' &&
            start == stats->start && spw_cli_process_own_pid(pid) == stats->pid;
 }
 
@@ -92,7 +92,7 @@ static bool is_running(const struct spw_stats *stats)
     uint64_t start;
     char state;
 
-    if (!spw_process_start(0, &start, &state)) { /* /proc is not mounted */
+    if (!spw_pid_start(0, &start, &state)) { /* /proc is not mounted */
         return kill(stats->pid, 0) == 0 || errno != ESRCH;
     }
     processes = opendir("/proc");

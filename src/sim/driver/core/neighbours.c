@@ -13,7 +13,7 @@
 
 #include "common/create.h"
 #include "common/file_limit.h"
-#include "common/process.h"
+#include "common/pid.h"
 #include "sim/devices.h"
 
 enum { WAIT_S = 2 };
@@ -116,7 +116,7 @@ static bool is_alive(const struct sim_devices_process *process)
     if (access("/proc/self/stat", R_OK) != 0) {
         return true; /* nothing is known of other processes */
     }
-    return spw_process_start(process->pid, &start, &state) && state != 'Z' && state != 'X' &&
+    return spw_pid_start(process->pid, &start, &state) && state != 'Z' && state != 'X' &&
            (process->start == 0 || start == process->start);
 }
 
@@ -147,7 +147,7 @@ void sim_neighbours_start(void)
     if (file == NULL || mine != NULL) {
         return;
     }
-    (void)spw_process_start(0, &start, &state);
+    (void)spw_pid_start(0, &start, &state);
     locked = lock();
     mine = slot_of(pid, start);
     if (mine != NULL) {

@@ -1,0 +1,171 @@
+/* The arrival of the program's calls that allocate or free.
+ *
+ * The generated entries (intercept/gen_entries.py) begin a call, find its stream, context or block,
+ * hand it to its handler and end it. Between begin and end the thread has a lease (lease.h).
+ *
+ * Locking: as of stream.h and device.h, inside. No lock may be held. */
+#pragma once
+
+#include "call/call.h"
+#include "call/site.h"
+#include "device/device.h"
+#include "device/lease.h"
+#include "graph/capture.h"
+#include "migrate/barrier.h"
+#include "policy/state.h"
+#include "program/stream.h"
+#include "record/record.h"
+#include "work/arguments.h"
+
+/* ---- the entry ---- */
+
+/* Begins a call at the entry of a driver function, which was called from `caller`. False when it is
+ * one of our own, or CUDA is not in use: the real driver answers, and the call is not ended. One of
+ * the functions below fills in the call. */
+static inline bool spw_call_begin(const void *caller)
+{
+    if (!spw_process_enter(caller)) {
+        return false;
+    }
+    spw_device_lease_enter();
+    return true;
+}
+
+static inline void spw_call_end(void)
+{
+    spw_device_lease_leave();
+}
+
+/* Clears a call that allocates. It does so field by field, because gcc clears a struct of this size
+ * with an instruction that takes 15 ns. */
+static inline void spw_call_clear(struct spw_call *ret_call)
+{
+    ret_call->driver = spw_process_driver_serving();
+    ret_call->device = NULL;
+    ret_call->pool = NULL;
+    ret_call->asked.stream = NULL;
+    ret_call->asked.context = NULL;
+    ret_call->asked.placement = NULL;
+    ret_call->asked.site = 0;
+    ret_call->asked.may_spill = ret_call->asked.may_move = false;
+    ret_call->unusable = CUDA_SUCCESS;
+    ret_call->rule = 0;
+    ret_call->caller = SPW_CALLER_OTHER;
+    ret_call->kind = SPW_LEDGER_PASSED;
+    ret_call->observed = ret_call->ruled = ret_call->recorded = ret_call->capturing = false;
+    ret_call->denied = ret_call->stays_on_host = ret_call->repeated = false;
+}
+
+/* Enters the stream. call->unusable is an error if an open capture forbids its use. */
+static inline void spw_call_enter_stream(struct spw_call *call, const struct spw_stream_info *info)
+{
+    call->asked.stream = &info->stream;
+    call->asked.context = info->stream.context;
+    if (SPW_UNLIKELY(atomic_load_explicit(&call->driver->captures_open, memory_order_relaxed) >
+                     0)) {
+        call->unusable = spw_graph_capture_ask(info, &call->capturing);
+    }
+}
+
+/* A call that allocates on a stream, in its order. `per_thread` as of spw_program_stream_get. */
+static inline void spw_call_on_stream(struct spw_call *ret_call, CUstream handle, bool per_thread)
+{
+    const struct spw_stream_info *info = spw_program_stream_get(handle, per_thread);
+
+    spw_call_clear(ret_call);
+    if (SPW_LIKELY(info != NULL)) {
+        ret_call->device = spw_device_at(info->ordinal);
+        spw_call_enter_stream(ret_call, info);
+    }
+}
+
+/* A call that allocates in the current context, in the order of no stream. */
+void spw_call_in_context(struct spw_call *ret_call);
+
+/* A call that frees the block at `address`, in the order of no stream. Sets only call->asked.stream
+ * of the request. */
+static inline void spw_call_of_block(struct spw_call *ret_call, CUdeviceptr address)
+{
+    ret_call->driver = spw_process_driver_serving();
+    ret_call->device = spw_device_owner(address, &ret_call->pool);
+    ret_call->asked.stream = NULL;
+    ret_call->unusable = CUDA_SUCCESS;
+    ret_call->capturing = false;
+    ret_call->recorded = spw_record_active();
+}
+
+/* Likewise, on a stream. */
+static inline void spw_call_of_block_on(struct spw_call *ret_call, CUdeviceptr address,
+                                        CUstream handle, bool per_thread)
+{
+    const struct spw_stream_info *info;
+
+    spw_call_of_block(ret_call, address);
+    if (SPW_LIKELY(ret_call->device != NULL)) {
+        info = spw_program_stream_get(handle, per_thread);
+        if (SPW_LIKELY(info != NULL)) {
+            spw_call_enter_stream(ret_call, info);
+        }
+    }
+}
+
+/* Takes the current device for a call on an unknown stream. False when there is none. */
+bool spw_call_take_context(struct spw_call *call);
+
+/* ---- the request ---- */
+
+/* The slow path of the next function. */
+bool spw_call_is_for_other_pool(struct spw_call *call, CUmemoryPool named);
+
+/* True when the request is for a memory pool that spillway serves. The request names the driver's
+ * pool `named`; NULL: the current pool of its device. call->device is known, and becomes the device
+ * of that pool. */
+static inline bool spw_call_is_for_pool(struct spw_call *call, CUmemoryPool named)
+{
+    return SPW_LIKELY(named == NULL &&
+                      atomic_load_explicit(&call->device->current_pool, memory_order_relaxed) ==
+                          NULL &&
+                      spw_device_default_pool(call->device) != NULL) ||
+           spw_call_is_for_other_pool(call, named);
+}
+
+/* Prepares a request for the pool: waits while a pause holds allocations, opens the pool, and finds
+ * the caller. False when there is no pool. `call->asked` has bytes and the driver's function. */
+static inline bool spw_call_ask(struct spw_call *call)
+{
+    call->caller = spw_process_caller();
+    if (SPW_UNLIKELY(call->caller == SPW_CALLER_PYTORCH)) {
+        spw_process_ops.look();
+    }
+    spw_migrate_barrier_pass();
+    call->pool = spw_device_pool(call->device);
+    if (SPW_UNLIKELY(call->pool == NULL)) {
+        return false;
+    }
+    call->asked.site = spw_call_site(call->asked.api);
+    call->recorded = spw_record_active();
+    if (spw_process_is_unusual()) {
+        call->observed = spw_process_settings()->mode == SPW_MODE_OBSERVE;
+        call->ruled = atomic_load(&spw_policy_state.policy) != NULL;
+    }
+    return true;
+}
+
+/* The function that the program called: the runtime's if the call came through it. */
+const char *spw_call_api(const struct spw_call *call);
+
+/* ---- the answer ---- */
+
+/* The host tier that follows new and freed blocks; NULL: none, or memory was never short. */
+static inline struct spw_migrate *spw_call_tier(const struct spw_call *call)
+{
+    return SPW_UNLIKELY(spw_work_arguments_wanted()) ? atomic_load(&call->device->tier) : NULL;
+}
+
+/* Checks the pool after a change, with SPILLWAY_CHECK. */
+static inline void spw_call_check(const struct spw_call *call)
+{
+    if (spw_process_is_unusual() && spw_process_settings()->check) {
+        spw_device_check(call->device, call->pool);
+    }
+}

@@ -1,0 +1,15 @@
+/* Whether blocks may move between device and host. */
+#pragma once
+
+#include "device/state.h"
+
+/* The host tier of a device, to be read once: another thread may close it in the meantime. NULL:
+ * there is none. The caller holds a lease. */
+static inline struct spw_migrate *spw_device_tier(const struct spw_device *device)
+{
+    return atomic_load_explicit(&device->tier, memory_order_acquire);
+}
+
+/* True when blocks may move between device and host: no capture is open, and all work that the
+ * program submits is seen (process/unseen.h). No lock may be held. */
+bool spw_device_may_move(void);

@@ -1,0 +1,3 @@
+#include "device/state.h"
+
+struct spw_devices spw_devices;

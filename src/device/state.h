@@ -1,0 +1,87 @@
+/* The devices, and all that is kept for each of them. All zero bytes is the state before the start.
+ *
+ * The comment of a part names the lock that guards it; atomic members may be read without it. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "common/counters.h"
+#include "common/map.h"
+#include "migrate/migrate.h"
+#include "policy/decision.h"
+#include "process/process.h"
+#include "stats/stats.h"
+
+/* The reason for closing a pool. No work is pending on the device. */
+enum spw_closing {
+    SPW_CLOSING_ORDERLY,       /* its contexts still exist */
+    SPW_CLOSING_CONTEXTS_GONE, /* its contexts and their events are gone: only memory is released */
+    SPW_CLOSING_FORKED,        /* a child's copy: the driver does not work here */
+};
+
+/* One visible device. */
+struct spw_device {
+    int ordinal;
+    CUdevice handle;
+    struct spw_counters *counters;     /* in the statistics, as refusal and oom */
+    struct spw_stats_refusal *refusal; /* the last request that was refused */
+    struct spw_ruled ruled;            /* total_bytes is 0 until a pool is opened */
+    struct spw_stats_oom *oom;         /* the out-of-memory report; one for all devices */
+    struct spw_charges *charges;       /* by call site; NULL: not recorded */
+    struct spw_charges *pinned;        /* the same of page-locked memory */
+    /* The driver's default memory pool, NULL when it has none; valid once it was asked for: see
+     * spw_device_default_pool. */
+    _Atomic(CUmemoryPool) default_pool;
+    _Atomic bool default_pool_asked;
+    _Atomic(CUmemoryPool) current_pool; /* the pool of cuMemAllocAsync; NULL: default */
+    /* The pool, NULL until first used or if `failed`; its backend; its host tier, NULL when nothing
+     * spills. They are set and cleared together under spw_locks.process. A pointer that was read is
+     * valid until the lock or the lease ends under which it was read. */
+    _Atomic(struct spw_pool *) pool;
+    _Atomic(struct spw_backend *) backend;
+    _Atomic(struct spw_migrate *) tier;
+    _Atomic uint32_t closing; /* pools of the device that are closed and not destroyed yet */
+    _Atomic bool failed;      /* no pool could be made: the driver serves calls */
+    /* The free bytes that cuMemGetInfo last reported, until a request of this size; 0: none. */
+    _Atomic uint64_t told_free;
+    /* CUmemAccess_flags of the other devices, by ordinal, also for a pool that is opened later.
+     * pool_access: those of the memory pool (access.h), guarded by spw_locks.process. */
+    _Atomic uint8_t access[SPW_DEVICES_MAX];
+    uint8_t pool_access[SPW_DEVICES_MAX];
+};
+
+struct spw_enabled_peer; /* access.c */
+
+struct spw_devices {
+    int count;
+    struct spw_device at[SPW_DEVICES_MAX]; /* by ordinal */
+    struct spw_map contexts; /* struct known of contexts.c, by context; spw_locks.contexts */
+    struct spw_enabled_peer *enabled_peers; /* spw_locks.process */
+
+    /* Blocks of all devices that get their memory when the device is first given work, and devices
+     * that lost memory in a move. */
+    _Atomic uint64_t lazies;
+
+    /* Above 0: copies and fills of the program are looked at (work/parts.h). Counts chunks of the
+     * host and mappings of the program's own memory there, unless SPILLWAY_SPLIT_COPIES is off; and
+     * 1 for good since two devices are used. */
+    _Atomic uint64_t looked_at;
+    _Atomic bool uses_several; /* two devices have had a context or a pool; counted in looked_at */
+};
+
+extern struct spw_devices spw_devices;
+
+/* The number of visible devices; 0 before the start. */
+static inline int spw_device_count(void)
+{
+    return spw_devices.count;
+}
+
+/* A device by its ordinal, from 0. Its address never changes. */
+static inline struct spw_device *spw_device_at(int ordinal)
+{
+    return &spw_devices.at[ordinal];
+}

@@ -1,0 +1,3 @@
+#include "graph/state.h"
+
+struct spw_graph spw_graph;

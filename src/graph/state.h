@@ -1,0 +1,38 @@
+/* The tables of captures and graphs. All zero bytes is the state before the start.
+ *
+ * The comment of a table names the lock that guards it. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/map.h"
+#include "driver/cuda_api.h"
+
+enum { SPW_CAPTURES = 256 };
+
+/* The open captures. One beyond SPW_CAPTURES stays counted for good, which only costs a driver call
+ * for each allocation. Guarded by spw_locks.captures. */
+struct spw_captures {
+    struct spw_capture {
+        uint64_t id;      /* of the stream */
+        uintptr_t thread; /* that began it */
+        CUstreamCaptureMode mode;
+    } open[SPW_CAPTURES];
+    size_t count;
+};
+
+/* CUDA graphs that may name blocks (graph/graph.h). Guarded by spw_locks.graphs. */
+struct spw_graphs {
+    struct spw_map captured;    /* by handle: captured, and neither made executable nor destroyed */
+    struct spw_map executables; /* by handle: struct spw_graph_uses */
+    struct spw_map named;       /* struct graph_count by address of a block */
+    size_t unreadable;          /* executable graphs that may name any block */
+};
+
+struct spw_graph {
+    struct spw_captures captures;
+    struct spw_graphs graphs;
+};
+
+extern struct spw_graph spw_graph;

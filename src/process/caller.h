@@ -1,0 +1,35 @@
+/* The library that asks for memory, found by a return address.
+ *
+ * Most requests come from few places, so the answer is kept for each return address: a request
+ * costs a comparison or one look at a table, and only the first one from a place calls the dynamic
+ * loader. A library that is loaded where another one was may keep the other's answer. A library
+ * that jumps to the driver as the last act of a function is not seen: its caller is taken for it.
+ *
+ * Locking: none; no lock may be held, since the loader is called. */
+#pragma once
+
+#include "process/process.h"
+
+enum spw_caller {
+    SPW_CALLER_OTHER,
+    SPW_CALLER_SHARES,  /* gives its memory to other processes; see callers.def */
+    SPW_CALLER_PYTORCH, /* PyTorch's native allocator */
+};
+
+/* The last return address on this thread that was found in a library of kind SPW_CALLER_OTHER. */
+extern _Thread_local const void *spw_process_caller_other
+    __attribute__((tls_model("initial-exec")));
+
+/* The slow path of spw_process_caller. */
+enum spw_caller spw_process_caller_find(const void *address);
+
+/* The kind of the library that made the call under way: the caller of the runtime's function or,
+ * without one, of the driver's. Handlers call this first. */
+static inline enum spw_caller spw_process_caller(void)
+{
+    const void *address =
+        spw_process_outer.fn != SPW_FN_COUNT ? spw_process_outer.caller : spw_process_outer.entered;
+
+    return SPW_LIKELY(address == spw_process_caller_other) ? SPW_CALLER_OTHER
+                                                           : spw_process_caller_find(address);
+}

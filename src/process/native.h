@@ -1,0 +1,24 @@
+/* The state of PyTorch's native allocator on this thread, which the code in front of it sets
+ * (torch/). It decides the answer to requests for segments. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "process/caller.h"
+
+enum spw_process_native {
+    SPW_NATIVE_UNKNOWN, /* no code is in front of it */
+    SPW_NATIVE_CACHES,  /* after a refusal it frees its cache and asks again */
+    SPW_NATIVE_PRIVATE, /* for a private pool or in a capture: it does not ask again */
+    SPW_NATIVE_REFUSED, /* the program reached the share of the memory that it set: no segment */
+};
+
+extern _Thread_local enum spw_process_native spw_process_native
+    __attribute__((tls_model("initial-exec")));
+
+/* True if the call under way is the native allocator's, and no segment is to be had. */
+static inline bool spw_process_native_is_refused(void)
+{
+    return SPW_UNLIKELY(spw_process_native == SPW_NATIVE_REFUSED) &&
+           spw_process_caller() == SPW_CALLER_PYTORCH;
+}

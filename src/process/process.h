@@ -1,0 +1,129 @@
+/* The state of spillway in the process: the driver, the devices, and if calls are served.
+ *
+ * Locking: spw_locks.process covers starting, and the opening and closing of pools. Tables have
+ * locks of their own; common/lock.def gives the order. No lock is held while the real driver does
+ * the program's work (spw_locks.primary excepted), nor around the dynamic loader. Atomic members
+ * may be read without a lock. A lease (lease.h) keeps a pool from being destroyed. */
+#pragma once
+
+#include "common/likely.h"
+#include "process/state.h"
+
+/* A function that is exported under its own name. */
+#define SPW_EXPORT __attribute__((visibility("default")))
+
+/* Functions that this folder calls and that need folders above it; preload.c defines them. They are
+ * called with spw_locks.process held, except those with "No lock". */
+struct spw_process_ops {
+    /* CUDA was initialised, or PyTorch allocates: looks for PyTorch's allocator, and reads the
+     * policy at the first time. No lock: the dynamic loader is asked. */
+    void (*look)(void);
+    /* Finds the devices, reads options, opens log and statistics, watches for fork. False when CUDA
+     * is not initialised. */
+    bool (*start)(struct spw_process *process);
+    /* A pool was opened. No lock. */
+    void (*opened)(void);
+};
+
+extern const struct spw_process_ops spw_process_ops;
+
+/* The program's call that is under way on this thread: of the CUDA runtime, of the driver, or of
+ * the driver through the runtime. */
+struct spw_outer_call {
+    enum spw_fn fn;      /* of the runtime; SPW_FN_COUNT: none */
+    const void *caller;  /* return address of the runtime's function */
+    const void *frame;   /* address of its frame, just below that of the function that called it */
+    const void *entered; /* return address of the driver's function that was entered last: in the
+                          * program, or in the runtime. NULL: none since the runtime was entered */
+};
+
+extern _Thread_local struct spw_outer_call spw_process_outer
+    __attribute__((tls_model("initial-exec")));
+
+/* The slow paths of the inline functions below. */
+struct spw_driver *spw_process_load(bool load);
+bool spw_process_start_late(void);
+
+/* The real driver, loaded at first use. Never NULL: without a driver, its functions return an
+ * error.
+ */
+static inline struct spw_driver *spw_process_driver(void)
+{
+    struct spw_driver *driver = atomic_load_explicit(&spw_process.driver, memory_order_acquire);
+
+    return SPW_LIKELY(driver != NULL) ? driver : spw_process_load(true);
+}
+
+/* The same in a call that spillway serves. */
+static inline struct spw_driver *spw_process_driver_serving(void)
+{
+    return atomic_load_explicit(&spw_process.driver, memory_order_relaxed);
+}
+
+/* What the options ask for. Calls are served. */
+static inline const struct spw_settings *spw_process_settings(void)
+{
+    return &spw_process.settings;
+}
+
+/* True when something that few programs use is to be asked for: the mode observe, a check, a
+ * policy. */
+static inline bool spw_process_is_unusual(void)
+{
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_process.unusual, memory_order_acquire));
+}
+
+/* The process is ending: nothing is torn down. */
+static inline bool spw_process_is_leaving(void)
+{
+    return atomic_load(&spw_process.leaving);
+}
+
+/* True when calls are served. Starts nothing. */
+static inline bool spw_process_is_running(void)
+{
+    return atomic_load_explicit(&spw_process.state, memory_order_acquire) == SPW_PROCESS_RUNNING;
+}
+
+/* True when calls are served; starts spillway if CUDA was initialised in the meantime. */
+static inline bool spw_process_runs(void)
+{
+    return SPW_LIKELY(spw_process_is_running()) || spw_process_start_late();
+}
+
+/* The statistics of this process; NULL before the start. */
+static inline struct spw_stats *spw_process_stats(void)
+{
+    return spw_process.stats;
+}
+
+/* True when spillway serves the call: it is not one of our own, and CUDA is initialised. */
+static inline bool spw_process_serves(void)
+{
+    return SPW_LIKELY(!spw_driver_inside()) && spw_process_runs();
+}
+
+/* Likewise, at the entry of a driver function, which was called from `caller`. */
+static inline bool spw_process_enter(const void *caller)
+{
+    if (SPW_UNLIKELY(spw_driver_inside())) {
+        return false;
+    }
+    spw_process_outer.entered = caller;
+    return spw_process_runs();
+}
+
+/* The real driver; NULL if it is not loaded. */
+struct spw_driver *spw_process_loaded(void);
+
+/* True with SPILLWAY=off: no function is substituted. Cheap after the first call. */
+bool spw_process_off(void);
+
+/* True if the pool serves each of PyTorch's tensors. */
+static inline bool spw_process_torch_is_tensor(void)
+{
+    return atomic_load(&spw_process.torch.state) == SPW_TORCH_TENSORS;
+}
+
+/* Starts spillway after CUDA was initialised: once, and again in a child after fork. */
+void spw_process_start(void);

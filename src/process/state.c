@@ -1,0 +1,3 @@
+#include "process/state.h"
+
+struct spw_process spw_process;

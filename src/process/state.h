@@ -1,0 +1,65 @@
+/* The state of spillway in the process: the driver, the settings, if calls are served. The tables
+ * of devices, of the program, of its work and of graphs are in the state.h of their folders.
+ *
+ * Atomic members may be read without a lock. All zero bytes is the state before the start. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "common/options.h"
+#include "driver/driver.h"
+
+enum spw_process_state {
+    SPW_PROCESS_IDLE,    /* CUDA is not known to be initialised */
+    SPW_PROCESS_RUNNING, /* calls are served */
+    SPW_PROCESS_OFF,     /* the driver serves every call: SPILLWAY=off, and children of fork that
+                          * are the driver's or have no memory for figures of their own */
+    SPW_PROCESS_CHILD,   /* after fork: the driver serves calls until the child initialises CUDA */
+};
+
+struct spw_stats;
+
+/* How PyTorch's memory is served. */
+enum spw_process_torch_state {
+    SPW_TORCH_UNSEEN,   /* it is not known to be loaded */
+    SPW_TORCH_TENSORS,  /* the pool serves each tensor (torch/) */
+    SPW_TORCH_SEGMENTS, /* PyTorch's cache serves tensors, and the pool its segments */
+    SPW_TORCH_ASYNC,    /* PyTorch's backend cudaMallocAsync asks the driver for each tensor */
+    SPW_TORCH_FOREIGN,  /* another allocator serves them, such as a pluggable one */
+};
+
+/* PyTorch's allocator. */
+struct spw_process_torch {
+    _Atomic int state; /* enum spw_process_torch_state; stored after the rest */
+    const char *why;   /* the reason for segments against the mode; NULL: the mode asks for them */
+    char version[32];
+};
+
+/* What the options ask for. Set at the start, before calls are served. */
+struct spw_settings {
+    enum spw_mode mode;
+    bool check;        /* SPILLWAY_CHECK: check the invariants of pools */
+    bool free_waits;   /* SPILLWAY_FREE_WAITS: cuMemFree waits for the device */
+    bool whole_copies; /* SPILLWAY_SPLIT_COPIES=off */
+    bool graphs_stay;  /* SPILLWAY_GRAPHS=stay */
+};
+
+struct spw_process {
+    _Atomic(struct spw_driver *) driver; /* NULL until it is loaded */
+    _Atomic int state;                   /* enum spw_process_state */
+    _Atomic int switched;                /* the option SPILLWAY: 0 not read yet, 1 on, 2 off */
+    bool at_fork;                        /* the fork handlers are registered */
+    bool at_exit;                        /* the exit handler is registered */
+    /* The process is ending, and the driver may be partly gone: blocks are still served, but
+     * nothing is torn down with a context. */
+    _Atomic bool leaving;
+    /* The mode is observe, invariants are checked, or a policy is in force. An allocation asks for
+     * each of them only if this is true. */
+    _Atomic bool unusual;
+    struct spw_settings settings;
+    struct spw_process_torch torch;
+    struct spw_stats *stats; /* set at the start, and in a child after fork */
+};
+
+extern struct spw_process spw_process;

@@ -1,0 +1,3 @@
+#include "program/state.h"
+
+struct spw_program spw_program;

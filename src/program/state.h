@@ -1,0 +1,42 @@
+/* The tables of what the program has. All zero bytes is the state before the start.
+ *
+ * The comment of a table names the lock that guards it; atomic members may be read without it. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/map.h"
+#include "program/spans.h"
+
+/* The streams that the program created: struct spw_stream_info by handle. Guarded by
+ * spw_locks.streams. */
+struct spw_streams {
+    struct spw_map created;
+    /* Rises when a stream or context is forgotten: the entries that threads keep are stale then. */
+    _Atomic uint64_t generation;
+    _Atomic uint64_t numbered; /* streams numbered here, since an old driver does not */
+};
+
+/* Allocations of the real driver: struct spw_ledger_entry by address. Guarded by spw_locks.ledger.
+ */
+struct spw_ledger {
+    struct spw_map entries;
+};
+
+/* The program's own physical memory. Guarded by spw_locks.mappings. */
+struct spw_mappings {
+    struct spw_map pieces;    /* struct spw_piece by handle */
+    struct spw_map mappings;  /* by address */
+    struct spw_spans spilled; /* where spilled pieces are mapped */
+    _Atomic size_t spilled_count;
+};
+
+struct spw_program {
+    struct spw_streams streams;
+    struct spw_ledger ledger;
+    struct spw_mappings mappings;
+};
+
+extern struct spw_program spw_program;

@@ -1,0 +1,41 @@
+/* Parts of the process's memory that can be paused by themselves: that of a rule of the policy, of
+ * call sites, or of a tag.
+ *
+ * Locking: spw_locks.parts, which is held for the list of paused parts only. The names of call
+ * sites are looked up, so no other lock may be held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "callsite/shm.h"
+#include "pool/pool.h"
+#include "stats/stats.h"
+
+/* A part by its name: of a rule, a part of the call sites' labels (with * and ?), or a tag. All
+ * memory is also a part; its name does not count. Borrowed. */
+struct spw_part {
+    enum spw_control_part kind;
+    const char *name; /* NULL counts as "" */
+};
+
+enum { SPW_PART_SITES = SPW_CALLSITE_MOST + 1, SPW_PART_WORDS = (SPW_PART_SITES + 63) / 64 };
+
+/* The blocks of a part. The filter points into this struct, so it must not be copied. */
+struct spw_part_blocks {
+    struct spw_block_filter filter;
+    uint64_t sites[SPW_PART_WORDS];
+};
+
+/* Finds the blocks of a part. False when there is no such rule, or no call site has the name. */
+bool spw_service_part_find(const struct spw_part *part, struct spw_part_blocks *ret_blocks);
+
+/* Notes that a part is paused, once for each part. */
+void spw_service_part_begin(const struct spw_part *part);
+
+/* Notes that a part is no longer paused. Returns how many parts are. */
+size_t spw_service_part_end(const struct spw_part *part);
+
+/* Notes that none is paused. */
+void spw_service_part_end_all(void);

@@ -1,3 +1,0 @@
-#include "track/state.h"
-
-struct spw_process spw_process;

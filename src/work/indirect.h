@@ -1,0 +1,54 @@
+/* Memory that holds addresses. A kernel that is given such memory may read an address from it and
+ * reach memory that its arguments do not name. It is one of these:
+ *
+ *  - A block of ours. It holds addresses after a copy from the host brought the address of a live
+ *    block of ours, or after a copy from a block that holds addresses, until it is freed. Copies
+ *    are examined while memory is short, up to SPW_INDIRECT_MOST bytes: larger ones are data.
+ *  - Page-locked or managed memory, since the program writes to it without a call.
+ *
+ * After addresses were copied to device memory that is not ours, such as a global of a module,
+ * every launch counts as reaching all memory.
+ *
+ * Not seen are addresses that a kernel or a memset writes, addresses that were copied before memory
+ * was short, and pageable memory that a device reads.
+ *
+ * Locking: spw_locks.indirect; pools are called without it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/cuda_api.h"
+#include "program/spans.h"
+
+enum { SPW_INDIRECT_MOST = 1 << 20 };
+
+/* True when the memory at `address` may hold addresses. `ours`: it is in one of our pools. */
+bool spw_work_indirect_at(uint64_t address, bool ours);
+
+/* True after addresses were copied to a place where every launch may find them. No lock. */
+bool spw_work_indirect_everywhere(void);
+
+/* Examines a copy of `bytes` that is about to be submitted. Either end may be host or device
+ * memory. Memory that cannot be read counts as holding addresses. */
+void spw_work_indirect_copy(uint64_t to, uint64_t from, size_t bytes);
+
+/* Examine copies of rows and of volumes, and several copies at once. NULL is ignored. */
+void spw_work_indirect_copy_2d(const CUDA_MEMCPY2D *copy);
+void spw_work_indirect_copy_3d(const CUDA_MEMCPY3D *copy);
+void spw_work_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
+void spw_work_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from,
+                                  const size_t *bytes, size_t count);
+void spw_work_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count);
+
+/* Forgets a block of ours that is about to be freed. */
+void spw_work_indirect_freed(uint64_t address);
+
+/* Note that page-locked or managed memory was allocated, or is about to be freed. False when it was
+ * not known. */
+void spw_work_indirect_mapped(uint64_t address, uint64_t bytes);
+bool spw_work_indirect_unmapped(uint64_t address, struct spw_span *ret_span);
+
+/* In a child after fork: forgets everything. */
+void spw_work_indirect_reset(void);

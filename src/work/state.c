@@ -1,0 +1,3 @@
+#include "work/state.h"
+
+struct spw_work spw_work;

@@ -1,0 +1,76 @@
+/* The tables of kernels and of memory that holds addresses. All zero bytes is the state before the
+ * start.
+ *
+ * The comment of a table names the lock that guards it; atomic members may be read without it. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program/spans.h"
+
+enum {
+    SPW_LAYOUTS = 1 << 14,      /* kernels known at most, in all generations */
+    SPW_LAYOUT_SIZES = 1 << 18, /* their parameters */
+};
+
+/* The parameters of one kernel. */
+struct spw_layout {
+    _Atomic uintptr_t function; /* 0: the entry is free; set last */
+    uint32_t generation;
+    uint32_t first; /* index of the first size */
+    uint32_t count;
+    bool known;  /* the driver gave the layout */
+    bool direct; /* its name shows no reading of addresses from memory */
+    _Atomic bool launched;
+};
+
+/* The parameter layouts of kernels. Guarded by spw_locks.layouts; both arrays only grow, so that a
+ * layout is read without the lock. */
+struct spw_layouts {
+    _Atomic uint32_t generation; /* rises when code is unloaded: older layouts are not found */
+    struct spw_layout layouts[SPW_LAYOUTS];
+    uint16_t sizes[SPW_LAYOUT_SIZES];
+    uint32_t used;
+};
+
+/* Memory that holds addresses. Guarded by spw_locks.indirect. */
+struct spw_indirect {
+    struct spw_spans holders; /* blocks of ours that hold addresses */
+    struct spw_spans mapped;  /* page-locked and managed memory */
+    _Atomic size_t holder_count;
+    _Atomic uint64_t mapped_begin; /* all mapped memory lies in between, now and before */
+    _Atomic uint64_t mapped_end;   /* 0: there was none */
+    _Atomic bool everywhere;       /* addresses are where every launch may find them */
+};
+
+enum {
+    SPW_TENSOR_MAPS = 4096,
+    SPW_TENSOR_MAP_BYTES = 128,
+    SPW_TENSOR_MAP_ALIGN = 64, /* of CUtensorMap */
+    SPW_TENSOR_MAP_WORDS = SPW_TENSOR_MAP_BYTES / sizeof(uint64_t)
+};
+
+struct spw_tensor_map {
+    uint64_t words[SPW_TENSOR_MAP_WORDS];
+    uint64_t address;
+    uint16_t next; /* index + 1 of the next map with the same hash; 0: none */
+};
+
+/* The youngest tensor maps, in a ring. Guarded by spw_locks.tensor_maps. */
+struct spw_tensor_maps {
+    _Atomic bool any;
+    uint32_t added; /* in all */
+    struct spw_tensor_map maps[SPW_TENSOR_MAPS];
+    uint16_t first[SPW_TENSOR_MAPS]; /* by hash, as spw_tensor_map.next */
+};
+
+struct spw_work {
+    struct spw_layouts layouts;
+    struct spw_indirect indirect;
+    struct spw_tensor_maps tensor_maps;
+};
+
+extern struct spw_work spw_work;

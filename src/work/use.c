@@ -1,0 +1,58 @@
+#include "work/use.h"
+
+#include "device/lookup.h"
+#include "device/spill.h"
+#include "migrate/barrier.h"
+#include "program/stream.h"
+#include "record/record.h"
+
+void spw_work_use_expect(const uint64_t *addresses, size_t count, CUstream stream, bool per_thread)
+{
+    for (int i = 0; i < spw_device_count(); i++) {
+        const struct spw_stream_info *info = spw_device_wants_stream(spw_device_at(i))
+                                                 ? spw_program_stream_get(stream, per_thread)
+                                                 : NULL;
+
+        spw_device_expect(spw_device_at(i), addresses, count,
+                          info != NULL && info->ordinal == i ? &info->stream : NULL);
+    }
+}
+
+/* Writes the use of each device's memory into the recording, in several entries if needed. */
+static void record(const struct spw_use *use)
+{
+    struct spw_pool *pool;
+
+    for (size_t i = 0; i < use->count || i == 0;) {
+        const struct spw_device *owner =
+            use->count > 0 ? spw_device_owner(use->addresses[i], &pool) : NULL;
+        size_t first = i++;
+
+        while (i < use->count && i - first < SPW_RECORD_USED &&
+               spw_device_owner(use->addresses[i], &pool) == owner) {
+            i++;
+        }
+        spw_record_use(owner != NULL ? owner->ordinal : 0, use->addresses + first,
+                       owner != NULL ? i - first : 0, use->kernel && first == 0);
+    }
+}
+
+void spw_work_use_note(const struct spw_use *use)
+{
+    if (spw_migrate_barrier_depth != 1) {
+        return; /* a call inside another call is a part of the outer one, which was noted */
+    }
+    if (spw_record_uses()) {
+        record(use);
+    }
+    for (int i = 0; i < spw_device_count(); i++) {
+        if (SPW_UNLIKELY(use->first)) {
+            spw_device_new_kernel(spw_device_at(i));
+        }
+        if (use->known) {
+            spw_device_use(spw_device_at(i), use->addresses, use->count, use->kernel);
+        } else if (use->count > 0) {
+            spw_device_use_among(spw_device_at(i), use->addresses, use->count);
+        }
+    }
+}
