@@ -4,12 +4,11 @@
 #include "cli/advise/history.h"
 #include "cli/advise/plan.h"
 
-/* Prints the peak and its call sites, the groups that the plan places on the host, and the
- * predicted cost. `step_ns`: the time of a step without memory on the host; 0: not known. */
+/* Prints the peak and its call sites, the groups that the plan places, and the predicted cost.
+ * `step_ns`: of a step without memory on the host; 0: not known. */
 void spw_cli_advise_answer_print(const struct spw_cli_advise_history *history,
                                  const struct spw_cli_advise_goal *goal,
                                  const struct spw_cli_advise_plan *plan, uint64_t step_ns);
 
-/* The time of a step with the plan, as a multiple of a step without memory on the host; 0: not
- * known. */
+/* The time of a step with the plan, as a multiple of one without memory on the host; 0: unknown. */
 double spw_cli_advise_answer_ratio(uint64_t step_ns, uint64_t cost_ns);

@@ -12,7 +12,7 @@
 
 enum { TOP = 5, LEAST_PERCENT = 3 }; /* of the peak: a smaller change gets no line */
 
-/* Returns the bytes of a kind that a change of the script may save. */
+/* The bytes of a kind that a change may save. */
 typedef uint64_t figure(const struct spw_cli_advise_kind *kind);
 
 static bool is_of_optimizer(uint32_t number)
@@ -168,8 +168,7 @@ static void print_optimizer(const struct spw_cli_advise_history *history)
     }
 }
 
-/* An upper bound: one run does not show which memory depends on the batch, but blocks that outlive
- * a step do not depend on it. */
+/* An upper bound: memory that outlives a step does not depend on the batch; other memory may. */
 static void print_batch(const struct spw_cli_advise_history *history)
 {
     uint64_t bytes = sum(history, of_short);

@@ -1,5 +1,4 @@
-/* Estimates the memory that changes of the script would save, from the lifetimes of its blocks. One
- * thread. */
+/* Estimates the memory that changes of the script would save, by blocks' lifetimes. One thread. */
 #pragma once
 
 #include "cli/advise/history.h"

@@ -7,8 +7,7 @@
  */
 #define SPW_CLI_ADVISE_LINK 50.0
 
-/* A kernel reads host memory more slowly than a copy: at 35 of 50 bytes a nanosecond in that model.
- * Nothing overlaps. */
+/* A kernel reads host memory more slowly than a copy: 35 of 50 there. Nothing overlaps. */
 #define SPW_CLI_ADVISE_KERNEL_SHARE 0.7
 
 /* The granule of NVIDIA's GPUs: a part of a block on the host is a whole number of them. */

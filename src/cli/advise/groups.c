@@ -132,8 +132,7 @@ static void find_highest(const struct spw_cli_advise_groups *groups, bool seen_o
     }
 }
 
-/* Sets the rate of each group: bytes over the link in a step for each byte held, over the kinds
- * seen in use. */
+/* Sets the rate of each group, from the kinds seen in use. */
 static void find_rates(struct spw_cli_advise_groups *groups, const uint64_t *highest)
 {
     const struct spw_cli_advise_history *history = groups->history;

@@ -1,5 +1,5 @@
-/* Groups of allocations that the rules of a policy can distinguish. A group has all kinds of one
- * place (where.h) and one size, or of a place with many sizes. One thread. */
+/* Groups of allocations that the rules of a policy can distinguish: all kinds of one place
+ * (where.h) and one size, or of a place with many sizes. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ struct spw_cli_advise_group {
     struct spw_cli_advise_where where;
     uint64_t least, most; /* sizes of its allocations */
     uint32_t site;        /* one of its sites, for the label */
-    uint64_t highest;     /* bytes that it held at any time, at most */
+    uint64_t highest;     /* most bytes that it held */
     uint64_t at_peak;     /* bytes that it held when most was live */
     bool seen;            /* calls used some of it */
     double rate;          /* bytes over the link in a step for each byte held, if on the host */

@@ -16,7 +16,7 @@ struct live {
     size_t life; /* index */
 };
 
-/* The first reading counts kernels and large allocations, the second takes every event. */
+/* The first reading counts, the second takes every event. */
 struct reading {
     struct spw_cli_advise_history *history;
     bool surveys;
@@ -330,8 +330,7 @@ static bool outlives_a_step(const struct reading *reading, const struct spw_cli_
     return reading->period > 0 && died - life->born > reading->period;
 }
 
-/* Without recorded uses, assumes that each block is written once and read once. A block that
- * outlives a step is written and read in every step. */
+/* Without recorded uses: each block is written and read once, or once in each step of its life. */
 static void assume_uses(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -380,7 +379,7 @@ static void judge_kinds(struct reading *reading)
     }
 }
 
-/* Divides the blocks that are live at the peak into kept and saved ones, by kind. */
+/* Sums the blocks at the peak, kept ones and saved ones, by kind. */
 static void sort_peak(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;

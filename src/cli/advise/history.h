@@ -1,10 +1,10 @@
 /* Reads a recording for advice: the device memory that each kind of allocation held, moment by
- * moment, and how often calls used it. A kind is a call site and a size, since rules distinguish
- * allocations by these. Only the device with the highest peak is read. One thread.
+ * moment, and how often calls used it. A kind is a call site and a size, as in rules. Only the
+ * device with the highest peak is read. One thread.
  *
- * A step is a step that the program marked; without marks, a repetition of its large allocations.
- * Figures of a step are means over the second half of the run, which excludes the first steps. The
- * halves have equal numbers of kernels; without recorded uses, of large allocations. */
+ * The program's marks give the steps; without marks, repetitions of its large allocations. Figures
+ * of a step are means over the second half of the run, counted in kernels (without recorded uses,
+ * in large allocations): the first steps do not count. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-enum { MISSES_SHARE = 50 }; /* one element in so many may differ */
+enum { MISSES_SHARE = 50 }; /* one element in this many may differ */
 
 static bool repeats(const uint32_t *sequence, size_t count, size_t period)
 {

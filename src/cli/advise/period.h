@@ -1,4 +1,4 @@
-/* Finds the step of a program as the period of a sequence. Pure; no locking. */
+/* Finds the period of a sequence. Pure; no locking. */
 #pragma once
 
 #include <stddef.h>

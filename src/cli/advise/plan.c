@@ -187,7 +187,7 @@ static void find_nearest(struct placing *placing, struct spw_cli_advise_plan *pl
     plan->host_is_short = plan->nearest_bytes <= plan->live_bytes;
 }
 
-/* Computes the plan's figures from the policy file, which the library's code reads. */
+/* Computes the figures from the policy, read by the library's code. */
 static bool predict(struct placing *placing, const struct spw_cli_advise_goal *goal,
                     struct spw_cli_advise_plan *plan)
 {

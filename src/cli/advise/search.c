@@ -89,7 +89,7 @@ static void sort_of_moment(struct search *search, size_t moment)
 /* ---- the bound ---- */
 
 /* The least cost of the remaining excess at a moment, if every group could be split; UINT64_MAX:
- * the groups from `place` on and the split group do not suffice. */
+ * the groups from `place` on and the split one do not suffice. */
 static uint64_t bound_of(const struct search *search, size_t moment, size_t place)
 {
     const struct spw_cli_advise_problem *problem = search->problem;

@@ -5,9 +5,9 @@
  * split: a part of each of its blocks goes. A moment is a point of the run. At each moment the
  * memory on the host must cover the excess over the budget, and must fit in the host memory. This
  * is a covering problem with knapsack constraints. A depth-first search finds the best choice, or
- * the best so far after a number of steps. Its lower bound is the highest cost of the relaxed
- * problem of any one moment, where every group may be split. One split group suffices if one moment
- * decides: the solution of its relaxed problem splits at most one group.
+ * the best so far after a number of steps. Its lower bound is the cost at the dearest moment if
+ * every group may be split (the relaxed problem). One split group suffices if one moment decides:
+ * its relaxed problem splits at most one.
  *
  * Pure; no locking. */
 #pragma once

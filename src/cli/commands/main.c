@@ -101,9 +101,8 @@ static void note(int number)
 {
 }
 
-/* Lets a write beyond the file size limit (ulimit -f) fail with an error, which is reported; the
- * signal would end the command. The handler does nothing: a launched program does not inherit it,
- * but would inherit SIG_IGN. */
+/* Lets a write beyond the limit of a file's size (ulimit -f) fail with an error, which is reported;
+ * the signal would end the command. A launched program would inherit SIG_IGN, but no handler. */
 static void expect_limits(void)
 {
     if (signal(SIGXFSZ, note) == SIG_IGN) {

@@ -49,8 +49,7 @@ static int bad_usage(const char *text)
     return SPW_CLI_EXIT_USAGE;
 }
 
-/* Reports a pattern that names a class. False for any other pattern. Such a pattern matches
- * nothing: CPython's code objects do not name the class. */
+/* Reports a pattern that names a class, unlike CPython's code objects. False for any other. */
 static bool tell_class(const char *file, const struct spw_policy_rule *rule, const char *pattern)
 {
     const char *dot = strrchr(pattern, '.');
@@ -134,8 +133,7 @@ static int explain(int argc, char **argv, const char *text)
     return code;
 }
 
-/* The largest peak of spilled memory of any device, as an upper bound; *ret_device is that device.
- */
+/* An upper bound of the largest peak of spilled memory of a device, and that device. */
 static uint64_t find_spilled(const cJSON *stats, int *ret_device)
 {
     const cJSON *devices = spw_cli_json_list(stats, "devices"), *device;
@@ -146,8 +144,7 @@ static uint64_t find_spilled(const cJSON *stats, int *ret_device)
         uint64_t on_host = spw_cli_json_number(device, "host_peak_bytes");
         uint64_t spilled = spw_cli_json_number(device, "spilled_bytes") -
                            spw_cli_json_number(device, "paused_bytes");
-        uint64_t lacked = on_host < spilled ? on_host : spilled; /* rules may place memory on the
-                                                                  * host */
+        uint64_t lacked = on_host < spilled ? on_host : spilled; /* rules may place some there */
 
         if (lacked > most) {
             most = lacked;

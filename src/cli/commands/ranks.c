@@ -84,8 +84,7 @@ static bool uses_memory(const struct spw_cli_usage *file)
     return false;
 }
 
-/* Frees the files that belong to no rank, each with a line on stderr; returns the number of the
- * others. */
+/* Frees the files of no rank, each with a line on stderr; returns the number of the others. */
 static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t count)
 {
     bool ranked = false;
@@ -109,8 +108,7 @@ static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t
     return left;
 }
 
-/* Warns if two files are of one rank: each file counts as a rank, but a rank's recording and its
- * statistics describe one memory. */
+/* Warns if two files, such as a recording and statistics, are of one rank: each is counted. */
 static void tell_repeated(const char *command, const struct spw_cli_usage *files, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

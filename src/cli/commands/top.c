@@ -45,7 +45,7 @@ struct view {
     struct spw_cli_watched process; /* with a pid */
     int sites_file;                 /* of that process; -1: there is none */
     struct spw_cli_running running; /* without a pid */
-    int chosen;                     /* pid of the marked process of the list; 0: none yet */
+    int chosen;                     /* pid, marked in the list; 0: none yet */
     struct spw_cli_screen screen;
 };
 
@@ -142,8 +142,7 @@ static const char *read_process(struct view *view)
     return spw_cli_watched_read(&view->process) ? NULL : "its statistics are damaged";
 }
 
-/* Reads the statistics of the shown process, or of all, again. False, with one line on stderr, when
- * a shown process has no statistics any more. */
+/* Reads the shown statistics again. False, with one line on stderr, when the process has none. */
 static bool read_all(struct view *view)
 {
     const char *problem = NULL;
@@ -163,7 +162,7 @@ static bool read_all(struct view *view)
     return problem == NULL;
 }
 
-/* Marks the first process of the list if the marked one has left it. */
+/* Marks the first process if the marked one has ended. */
 static void keep_chosen(struct view *view)
 {
     for (int i = 0; i < view->running.count; i++) {
@@ -246,7 +245,7 @@ static void draw(struct view *view)
     fflush(stdout);
 }
 
-/* Moves the mark by so many processes. */
+/* Moves the mark by `by` processes. */
 static void move_mark(struct view *view, int by)
 {
     const struct spw_cli_running *running = &view->running;
@@ -433,8 +432,7 @@ static int export(struct view *view)
 
 /* ---- the command ---- */
 
-/* Opens the shown process, or lists all. False, with one line on stderr, when it cannot be opened.
- */
+/* Opens the shown process, or lists all. False, with one line on stderr, if that fails. */
 static bool open_view(struct view *view)
 {
     enum spw_cli_watch result;

@@ -84,8 +84,7 @@ static int next_operand(struct spw_cli_arguments *arguments)
     return SPW_CLI_ARGUMENT_OPERAND;
 }
 
-/* Looks names up before getopt_long, which would accept abbreviations and suggests no other names.
- */
+/* Looks names up before getopt_long, which accepts abbreviations and suggests no names. */
 int spw_cli_arguments_next(struct spw_cli_arguments *arguments)
 {
     /* '+' stops at the first operand, '-' returns operands, ':' reports a missing value as such. */

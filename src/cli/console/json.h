@@ -20,6 +20,6 @@ const cJSON *spw_cli_json_list(const cJSON *object, const char *key);
  * bytes that are not UTF-8 are printed as '?', because names in the value may be hostile. */
 void spw_cli_json_print(cJSON *json, bool one_line);
 
-/* Writes a value to a file on several lines, in the same characters, and deletes it in any case.
- * Replaces the file. False, with errno set, when it cannot be written. */
+/* Writes a value likewise to a file, which it replaces, and deletes the value in any case. False,
+ * with errno set, when the file cannot be written. */
 bool spw_cli_json_write(cJSON *json, const char *path);

@@ -16,7 +16,7 @@ struct copies {
     CUstream stream[2];
 };
 
-/* One chunk in a range of its own. */
+/* A chunk in a range of its own. */
 struct mapped {
     CUdeviceptr address;
     CUmemGenericAllocationHandle chunk;
@@ -42,7 +42,7 @@ static void copies_fini(struct copies *copies)
     }
 }
 
-/* After a failure too, copies_fini frees what was allocated. */
+/* The caller calls copies_fini, even after a failure. */
 static CUresult copies_init(struct copies *copies, const struct spw_cli_cuda *cuda)
 {
     CUresult result = CUDA_SUCCESS;

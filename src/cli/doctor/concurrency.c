@@ -66,7 +66,7 @@ static CUresult do_free(struct work *work)
     return work->cuda->cuMemFree_v2(work->block);
 }
 
-/* The measured calls, in this order: each uses the result of the one before. */
+/* The measured calls, in this order: each uses the result of the previous call. */
 static const struct {
     const char *name;
     CUresult (*call)(struct work *work);
@@ -198,7 +198,7 @@ static void work_fini(struct work *work)
     work->cuda->cuMemAddressFree(work->address, WORK_BYTES);
 }
 
-/* False when the call failed: those after it depend on it. */
+/* False when the call failed: later calls depend on it. */
 static bool measure_call(struct spinner *spinner, struct work *work, size_t i,
                          struct spw_cli_report *report)
 {

@@ -44,8 +44,8 @@ bool spw_cli_doctor_module_version(char ret_text[SPW_CLI_VERSION_TEXT])
         (void)!fgets(line, sizeof(line), file);
         fclose(file);
     }
-    /* The version is the first word that begins with a digit: the line names the architecture
-     * (x86_64) before it. */
+    /* The version is the first word that begins with a digit; the architecture (x86_64) is an
+     * earlier word of the line. */
     begin = strpbrk(line, " ");
     while (begin != NULL && (begin[1] < '0' || begin[1] > '9')) {
         begin = strpbrk(begin + 1, " ");
@@ -131,7 +131,7 @@ bool spw_cli_doctor_devices(const struct spw_cli_cuda *cuda, struct spw_cli_repo
     return all_work;
 }
 
-/* What a machine whose host chunks work lacks for moves. */
+/* The part that moves lack if host chunks work, or "nothing". */
 static const char *missing_for_moves(char *object, size_t capacity)
 {
     char command[PATH_MAX];
@@ -146,8 +146,7 @@ static const char *missing_for_moves(char *object, size_t capacity)
     return "nothing";
 }
 
-/* True if the driver records events of a context, without which nothing moves. The context is
- * current. */
+/* True if the driver records events of a context, which moves need. The context is current. */
 static bool records_contexts(const struct spw_cli_cuda *cuda, CUcontext context)
 {
     __typeof__(cuCtxRecordEvent) *record;

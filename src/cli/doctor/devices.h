@@ -1,4 +1,4 @@
-/* The driver and its devices, and where memory goes when a device is full. */
+/* Tables about the driver, its devices, and the host memory that a full device spills to. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,19 +8,19 @@
 
 enum { SPW_CLI_VERSION_TEXT = 64 };
 
-/* The whole version of the driver's library, from its file's name ("535.309.01"), and that of the
- * loaded kernel module. False, and "not known", if there is none. */
+/* The full version of the driver's library, from its file's name ("535.309.01"), and the version of
+ * the loaded kernel module. False, and "not known", if there is none. */
 bool spw_cli_doctor_library_version(const struct spw_cli_cuda *cuda,
                                     char ret_text[SPW_CLI_VERSION_TEXT]);
 bool spw_cli_doctor_module_version(char ret_text[SPW_CLI_VERSION_TEXT]);
 
-/* Adds the table "driver": the library's file, its version and that of the kernel module, the
- * version of CUDA, the number of devices. Needs no device. */
+/* Adds the table "driver": the library's file, the versions of the library, the kernel module and
+ * CUDA, and the number of devices. Needs no device. */
 void spw_cli_doctor_driver(const struct spw_cli_cuda *cuda, struct spw_cli_report *report);
 
 /* Adds the table "devices", with a test of chunks on each device. False when chunks of device
- * memory do not work on one of them: spillway cannot serve it then. */
+ * memory fail on a device, which spillway then cannot serve. */
 bool spw_cli_doctor_devices(const struct spw_cli_cuda *cuda, struct spw_cli_report *report);
 
-/* Adds the table "spill": which kind of host memory each device can use, and what is missing. */
+/* Adds the table "spill": the kind of host memory that each device can use, and missing parts. */
 void spw_cli_doctor_spill(const struct spw_cli_cuda *cuda, struct spw_cli_report *report);

@@ -20,7 +20,7 @@ static void add(struct findings *findings, const char *cause, const char *effect
     findings->count++;
 }
 
-/* PyTorch's own allocator is the one that spillway serves tensors for. */
+/* Spillway serves tensors only for PyTorch's own allocator. */
 static void check_pytorch(struct findings *findings)
 {
     for (size_t i = 0; i < sizeof(pytorch_names) / sizeof(*pytorch_names); i++) {

@@ -9,8 +9,8 @@
 
 enum { BYTES = 1 << 20 };
 
-/* A program linked with -lcuda gets these symbols from the first library that has them. This one is
- * not linked with it: under spillway they are spillway's, otherwise they are NULL. */
+/* A program linked with -lcuda gets these symbols from the first library that has them. This
+ * command is not linked with it: they are libspillway.so's if that is preloaded, otherwise NULL. */
 __attribute__((weak)) CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
 __attribute__((weak)) CUresult cuMemFree_v2(CUdeviceptr dptr);
 
@@ -189,7 +189,7 @@ static int try_entry_point(const struct spw_cli_cuda *cuda, enum spw_cli_entry_p
     return SPW_CLI_EXIT_USAGE;
 }
 
-/* The allocation function of an entry point, as a program gets it. */
+/* The allocation function of an entry point, found in the way a program finds it. */
 static any_fn *look_up(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
 {
     any_fn *function = NULL;
@@ -221,7 +221,7 @@ static any_fn *look_up(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point
     return function;
 }
 
-/* For a machine without a device: whose function a program would call. */
+/* Reports, on a machine without a device, if a program would call spillway's function. */
 static int report_owner(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
 {
     any_fn *function = look_up(cuda, entry_point);

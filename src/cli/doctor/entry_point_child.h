@@ -1,5 +1,5 @@
-/* The entry points by which programs call the driver and the runtime, and the child process of
- * `spillway doctor` that tests one of them. No locking. */
+/* The entry points of the driver and the runtime, and the child process of `spillway doctor` that
+ * tests one of them. No locking. */
 #pragma once
 
 /* The entry points: a word for the child's command line, and a description.
@@ -24,8 +24,8 @@ enum spw_cli_entry_point {
 /* The child prints this for an entry point that this machine does not have. */
 #define SPW_CLI_ENTRY_POINT_ABSENT "not there"
 
-/* Without a device nothing is called; the child prints one of these: the function that a program
- * would call is spillway's entry, or another one. */
+/* Without a device the child calls nothing. It prints REACHED if a program would call spillway's
+ * function, MISSED if it would call another. */
 #define SPW_CLI_ENTRY_POINT_REACHED "reached"
 #define SPW_CLI_ENTRY_POINT_MISSED  "missed"
 
@@ -34,6 +34,6 @@ const char *spw_cli_entry_point_word(enum spw_cli_entry_point entry_point);
 const char *spw_cli_entry_point_text(enum spw_cli_entry_point entry_point);
 
 /* The child process: `spillway _entry-point WORD`. Allocates and frees once through that entry
- * point and prints "done", or one line that says why not. The result is the exit code. Without a
- * device it only looks the function up. */
+ * point, and prints "done" or one line with the error. Without a device it only looks the function
+ * up. The result is the exit code. */
 int spw_cli_entry_point_child(int argc, char **argv);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A function that spillway intercepts, and the version of CUDA that brought it. */
+/* A function that spillway intercepts, and the version of CUDA that introduced it. */
 static const struct {
     const char *symbol;
     int since;
@@ -21,7 +21,7 @@ static const char *const called[] = {
 enum { INTERCEPTED = sizeof(intercepted) / sizeof(*intercepted) };
 enum { CALLED = sizeof(called) / sizeof(*called) };
 
-/* Names with commas between them; those that do not fit are counted at the end. */
+/* Names with commas between them; names without room are only counted. */
 struct names {
     char text[SPW_CLI_REPORT_CELL];
     int count;
@@ -51,7 +51,7 @@ static const char *finish_names(struct names *names)
     return names->text;
 }
 
-/* The lowest version above `after` that brought a function which the driver lacks; 0: none. */
+/* The lowest version above `after` that introduced a function which the driver lacks; 0: none. */
 static int next_lacking(const bool *has, int after)
 {
     int version = 0;

@@ -17,9 +17,9 @@
 #include "common/child.h"
 #include "driver/host_place.h"
 
-/* ---- the question ---- */
+/* ---- the search for a place ---- */
 
-/* Appends what was found at one place. */
+/* Appends the result for one place. */
 static void add(void *context, CUmemLocation place, enum spw_host_answer answer, const char *said)
 {
     struct spw_cli_host_chunks *found = context;
@@ -79,7 +79,7 @@ const struct spw_cli_host_chunks *spw_cli_host_chunks_find(const struct spw_cli_
     return found;
 }
 
-/* ---- the answer ---- */
+/* ---- the child ---- */
 
 enum { ORPHAN_SECONDS = 30 };
 
@@ -90,8 +90,8 @@ static int report(enum spw_host_answer answer, const char *text)
     _exit((int)answer);
 }
 
-/* Makes a chunk before there is a context, which a full device has no room for. *ret_result is the
- * driver's answer. False when it wants a context. */
+/* Makes a chunk without a context, since a full device has no room for one. *ret_result is the
+ * driver's result. False when the driver needs a context. */
 static bool make_without_context(const struct spw_cli_cuda *cuda, struct spw_cli_place place,
                                  CUresult *ret_result)
 {
@@ -139,7 +139,7 @@ int spw_cli_host_chunks_child(int argc, char **argv)
         spw_cli_complain(argv[0], "only spillway itself uses this command");
         return SPW_CLI_EXIT_USAGE;
     }
-    (void)syscall(__NR_close_range, 3, UINT_MAX, 0); /* of the program that started it */
+    (void)syscall(__NR_close_range, 3, UINT_MAX, 0); /* inherited from the program */
     alarm(ORPHAN_SECONDS);
     if (!spw_cli_cuda_load_file(argv[1], &cuda, reason, sizeof(reason)) ||
         spw_cli_cuda_start(&cuda, reason, sizeof(reason)) != CUDA_SUCCESS) {

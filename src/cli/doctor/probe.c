@@ -39,7 +39,7 @@ static CUresult use(const struct spw_cli_cuda *cuda, CUdeviceptr address, size_t
     return result;
 }
 
-/* Maps one chunk, uses it and unmaps it. *ret_step is NULL when all went well. */
+/* Maps one chunk, uses it and unmaps it. *ret_step is the call that failed; NULL: none. */
 static CUresult map_and_use(const struct spw_cli_cuda *cuda, CUdevice device, CUdeviceptr address,
                             size_t bytes, CUmemGenericAllocationHandle chunk, const char **ret_step)
 {

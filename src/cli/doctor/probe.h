@@ -1,5 +1,5 @@
-/* Tests of the driver's memory calls: each makes the calls for real and checks the content that it
- * wrote. The device's context must be current. No locking. */
+/* Tests of the driver's memory calls. Each makes the calls, writes to the memory and checks the
+ * content. The device's context must be current. No locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,5 +12,5 @@
 bool spw_cli_doctor_probe(const struct spw_cli_cuda *cuda, CUdevice device,
                           struct spw_cli_place place, char *verdict, size_t capacity);
 
-/* Tests page-locked host memory that the device accesses in place; as above. */
+/* Tests page-locked host memory that the device accesses in place, with the same results. */
 bool spw_cli_doctor_probe_pinned(const struct spw_cli_cuda *cuda, char *verdict, size_t capacity);

@@ -11,7 +11,7 @@ enum { SPW_CLI_REPORT_COLUMNS = 8, SPW_CLI_REPORT_CELL = 256 };
 struct spw_cli_report {
     bool json;
     struct cJSON *root;  /* with json only: owned */
-    struct cJSON *table; /* the one that is being filled */
+    struct cJSON *table; /* the table that is being filled */
     const char *columns[SPW_CLI_REPORT_COLUMNS];
     int column_count;
 };

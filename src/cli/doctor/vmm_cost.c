@@ -188,13 +188,13 @@ static CUresult unmap_each(const struct row_of_chunks *row, int count)
     return result;
 }
 
-/* Results of the calls that cover the whole range: not every driver allows them. */
+/* Results of the calls that cover the whole range, which not every driver allows. */
 struct at_once {
     CUresult access;
     CUresult unmap;
 };
 
-/* Maps `count` chunks twice: for calls on the whole range, and for one call per chunk. */
+/* Maps `count` chunks twice: once for calls on the whole range, once for one call per chunk. */
 static CUresult time_batch(const struct row_of_chunks *row, int count, double us[BATCH_COUNT],
                            struct at_once *at_once)
 {

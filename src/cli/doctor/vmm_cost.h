@@ -1,4 +1,4 @@
-/* How long the driver's calls for virtual memory management (VMM) take. */
+/* Measures the time of the driver's calls for virtual memory management (VMM). */
 #pragma once
 
 #include "cli/doctor/cuda_api.h"

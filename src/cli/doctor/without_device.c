@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One row of the table "open": what is not known, and which command tells it. */
+/* The rows of the table "open": an unknown property, and the command that tests it. */
 static const char *const questions[][2] = {
     {"memory calls: chunks of device memory (cuMemCreate, cuMemMap, cuMemSetAccess)",
      "spillway doctor: Devices"},
@@ -35,7 +35,7 @@ static void report_module(const struct spw_cli_cuda *cuda, struct spw_cli_report
     }
 }
 
-/* The files of the devices, by which the library reaches them. */
+/* Reports missing or inaccessible device files, which the library opens. */
 static void report_files(struct spw_cli_report *report)
 {
     glob_t files = {0};
@@ -69,7 +69,7 @@ void spw_cli_doctor_without_device(const struct spw_cli_cuda *cuda, CUresult res
         spw_cli_report_row(report, "CUDA_VISIBLE_DEVICES=%.64s\tunset it, or name a device",
                            visible);
     }
-    if (!cuda->simulated && access("/dev/dxg", F_OK) != 0) { /* which is there on WSL */
+    if (!cuda->simulated && access("/dev/dxg", F_OK) != 0) { /* exists on WSL */
         report_module(cuda, report);
         report_files(report);
     }

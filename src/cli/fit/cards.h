@@ -1,4 +1,4 @@
-/* The GPUs that `spillway fit` asks about. One thread. */
+/* The GPUs that `spillway fit` answers for. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,10 +14,10 @@ struct spw_cli_fit_cards {
     bool chosen; /* by the user */
 };
 
-/* Reads a list of names, separated by commas; NULL: all that are known. False, with one line of
- * `command` on stderr, when one is not known. */
+/* Reads a list of names, separated by commas; NULL: all known GPUs. False, with one line of
+ * `command` on stderr, for an unknown name. */
 bool spw_cli_fit_cards_read(const char *command, const char *names,
                             struct spw_cli_fit_cards *ret_cards);
 
-/* Bytes of a card's memory. */
+/* The bytes of a card's memory. */
 uint64_t spw_cli_fit_card_bytes(const struct spw_gpu_profile *card);

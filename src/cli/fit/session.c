@@ -14,11 +14,11 @@
 /* More memory than any device has. */
 #define PLENTY_TEXT "1099511627776"
 
-/* Up to this major capability, a program may have no code for a GPU; a run has to show it. */
+/* A program may have no code for GPUs up to this major capability, so a run is needed. */
 enum { NEWEST_MAJOR_WITHOUT_CODE = 7 };
 
-/* The result of a run on a GPU of another capability is used where it is at least this far, in
- * percent, from the card's memory: kernels and workspaces differ. */
+/* A run on a GPU of another capability, whose kernels and workspaces differ, is used if its need is
+ * at least this far from the card's memory, in percent. */
 enum { MARGIN_PERCENT = 10 };
 
 /* ---- runs ---- */
@@ -45,7 +45,7 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
         .with_pool = session->with_pool,
         .silent = true,
         .settings = settings,
-        /* A policy may place memory on the host; with ample memory nothing spills anyway. */
+        /* A policy may place memory on the host; with ample memory nothing spills. */
         .setting_count = !ample       ? count - 2
                          : has_policy ? count - 1
                                       : count,
@@ -112,15 +112,15 @@ static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
     return &session->runs[session->run_count++];
 }
 
-/* ---- what a run says of a card ---- */
+/* ---- the need on a card ---- */
 
-/* Of the device that needs most. */
+/* The figures of the device that needs most. */
 struct total {
     uint64_t live, need, need_most; /* of the device */
     uint64_t placed;                /* on the host, by rules of the policy */
 };
 
-/* Processes that use the same device share that of a card. */
+/* Processes that use the same device share one card. */
 static struct total total_of(const struct spw_cli_sim_result *result,
                              const struct spw_gpu_profile *card)
 {
@@ -151,7 +151,7 @@ static bool has_ended_well(const struct spw_cli_fit_run *run)
     return run->outcome == SPW_CLI_SIM_FITS || run->outcome == SPW_CLI_SIM_CONTINUED;
 }
 
-/* True if a run on a GPU of another kind tells enough of this card. */
+/* True if a run on a GPU of another kind decides the answer for this card. */
 static bool is_clear(const struct spw_cli_fit_run *run, const struct spw_gpu_profile *card)
 {
     struct total total = total_of(&run->result, card);
@@ -162,7 +162,7 @@ static bool is_clear(const struct spw_cli_fit_run *run, const struct spw_gpu_pro
             total.live / 100 * (100 - MARGIN_PERCENT) > bytes);
 }
 
-/* The run with ample memory that tells of a card, made if need be. NULL: none could be made. */
+/* Finds or makes a run with ample memory that answers for a card. NULL: it could not be made. */
 static const struct spw_cli_fit_run *measure(struct spw_cli_fit_session *session,
                                              const struct spw_gpu_profile *card, size_t value)
 {
@@ -179,7 +179,7 @@ static const struct spw_cli_fit_run *measure(struct spw_cli_fit_session *session
 
 /* ---- answers ---- */
 
-/* Runs the command on the card as it is. */
+/* Runs the command with the card's own memory. */
 static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
                      size_t value, struct spw_cli_fit_answer *answer)
 {
@@ -213,7 +213,7 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
     spw_cli_sim_result_fini(&result);
 }
 
-/* More is live than the card holds. */
+/* Live memory exceeds the card's by `excess`. */
 static void answer_excess(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
                           size_t value, uint64_t excess, struct spw_cli_fit_answer *answer)
 {

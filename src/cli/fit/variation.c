@@ -29,7 +29,7 @@ static bool is_used(const char *name, char **arguments)
     return false;
 }
 
-/* Takes "1..16"; any other value is one as it is. */
+/* Reads a range, as "1..16". False for any other value. */
 static bool is_range(const char *text, unsigned long *ret_first, unsigned long *ret_last)
 {
     enum { DIGITS = 9 };
@@ -132,7 +132,7 @@ void spw_cli_fit_variation_fini(struct spw_cli_fit_variation *variation)
     free(variation->name);
 }
 
-/* One argument with the value put in, to be freed. */
+/* Copies an argument with the value for each {NAME}; the caller frees it. */
 static char *put_value(char *argument, const char *name, const char *value)
 {
     size_t braces = strlen(name) + 2, size = strlen(argument) + 1;

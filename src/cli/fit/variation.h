@@ -1,5 +1,5 @@
-/* One number of a command that is varied: --vary NAME=VALUE,..., where a value may be a range of
- * numbers, 1..16. One thread. */
+/* A varied number of a command: --vary NAME=VALUE,..., where VALUE may be a range, as 1..16. One
+ * thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,14 +13,14 @@ struct spw_cli_fit_variation {
     size_t count;
 };
 
-/* Reads the text; NULL: nothing is varied. {NAME} must be in the command. False, with one line of
- * `command` on stderr, when it is not usable. */
+/* Reads the text; NULL: nothing is varied. The command must contain {NAME}. False, with one line of
+ * `command` on stderr, when the text is not usable. */
 bool spw_cli_fit_variation_read(const char *command, const char *text, char **arguments,
                                 struct spw_cli_fit_variation *ret_variation);
 void spw_cli_fit_variation_fini(struct spw_cli_fit_variation *variation);
 
-/* The arguments with a value in the place of each {NAME}, to be freed with
- * spw_cli_fit_variation_free. NULL without memory. */
+/* A copy of the arguments with a value for each {NAME}. NULL without memory. The caller frees it
+ * with spw_cli_fit_variation_free. */
 char **spw_cli_fit_variation_arguments(const struct spw_cli_fit_variation *variation, size_t value,
                                        char **arguments);
 void spw_cli_fit_variation_free(char **arguments);

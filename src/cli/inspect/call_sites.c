@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* The addresses of a library of the other process, here and there. */
+/* The addresses of a library in the other process, and their distance in this one. */
 struct range {
     uintptr_t begin, end; /* in the other process */
     uintptr_t distance;   /* to add for this process */
@@ -55,8 +55,8 @@ static bool read_part(int fd, struct spw_callsite_shm *share, size_t offset, siz
     return spw_fd_read_at(fd, (char *)share + offset, bytes, (off_t)offset);
 }
 
-/* Reads the header. The counts are read first: the process writes the items before it counts them,
- * so everything that is read later is complete. */
+/* Reads the header. The process writes items before it counts them, so the counts are read first:
+ * all counted items are then complete. */
 static bool read_head(int fd, struct spw_callsite_shm *share)
 {
     uint32_t count, modules;

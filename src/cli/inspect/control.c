@@ -17,7 +17,7 @@ enum {
     ERROR_MASK = 0xffff
 };
 
-/* Opens the file of the statistics anew, for writing. */
+/* Opens the file of the statistics again, for writing. */
 static int open_for_writing(const struct spw_cli_watched *watched)
 {
     char path[64];

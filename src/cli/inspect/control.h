@@ -1,7 +1,7 @@
-/* Asks a running process under spillway to pause or to go on. One thread.
+/* Asks a running process under spillway to pause or to resume. One thread.
  *
- * The request is written to the statistics that the process shares (stats/stats.h), whose answer is
- * not trusted: numbers are brought into their ranges. */
+ * The request and the answer are in the statistics that the process shares (stats/stats.h). The
+ * answer is not trusted: its numbers are limited to their ranges. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,22 +22,22 @@ struct spw_cli_answer {
     enum spw_control_outcome outcome;
     uint64_t moved_bytes, left_bytes;
     bool host_full;
-    int error; /* of errno, of the file; 0: none */
+    int error; /* errno of the file; 0: none */
 };
 
-/* Opens a process for requests. False when its statistics may not be written. The caller closes. */
+/* Opens a process for requests; the caller closes it. False if its statistics are not writable. */
 bool spw_cli_control_open(const struct spw_cli_watched *watched,
                           struct spw_cli_control *ret_control);
 void spw_cli_control_close(struct spw_cli_control *control);
 
-/* Waits half a second at most for the thread that answers, which starts after the file of the
- * statistics is there. False when the process has none. */
+/* Waits half a second at most for the thread that answers, which starts after the statistics exist.
+ * False if there is none. */
 bool spw_cli_control_await_listener(const struct spw_cli_control *control);
 
 /* A request. */
 struct spw_cli_request {
     enum spw_control_action action;
-    enum spw_control_part part; /* the memory that it is about */
+    enum spw_control_part part; /* the memory that moves */
     const char *name;           /* of the part, shorter than SPW_STATS_PART; NULL: of all memory */
     const char *folder; /* for the file that memory goes to, shorter than SPW_STATS_PATH; NULL: the
                          * memory goes to the host */
@@ -47,7 +47,7 @@ struct spw_cli_request {
 /* Sends a request. */
 void spw_cli_control_send(struct spw_cli_control *control, const struct spw_cli_request *request);
 
-/* Waits for the answer of the last request, at most `most_ms`. False when there is none by then, or
- * the process has ended. */
+/* Waits for the answer to the last request, at most `most_ms`. False without an answer by then, or
+ * if the process has ended. */
 bool spw_cli_control_await(struct spw_cli_control *control, const struct spw_cli_watched *watched,
                            uint32_t most_ms, struct spw_cli_answer *ret_answer);

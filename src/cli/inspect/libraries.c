@@ -11,8 +11,8 @@
 
 enum { SEGMENTS = 64, PAGE = 4096 };
 
-/* Larger than any address inside a file, so that the two differ, and never mapped in this process:
- * only spw_safe_read reads from there. */
+/* Larger than any offset in a file, and never mapped in this process: only spw_safe_read takes such
+ * addresses. */
 static const uintptr_t first_address = UINT64_C(1) << 46;
 static const uintptr_t most_bytes = UINT64_C(1) << 36;
 
@@ -27,7 +27,7 @@ static struct {
     uintptr_t next; /* free address */
 } placed;
 
-/* The file that was read last. */
+/* The file of the last read. */
 static struct {
     const struct library *library; /* NULL: none */
     int fd;                        /* -1: it cannot be used */
@@ -67,8 +67,7 @@ static bool is_inside(const ElfW(Phdr) * segment)
            segment->p_filesz <= current.bytes - segment->p_offset;
 }
 
-/* True when the file has the build id of the library that the process has loaded, or when that has
- * none. */
+/* True when the file has the build id of the library in the process, or that library has none. */
 static bool is_same(const struct spw_module *module)
 {
     char notes[4096];
@@ -133,7 +132,8 @@ static const struct library *library_of(uintptr_t address)
     return NULL;
 }
 
-/* Reads as from a mapped segment: up to the end of its last page, with zeros behind its content. */
+/* Reads from a segment as if it were mapped: up to the end of its last page, with zeros behind its
+ * content. */
 static bool read_segment(const ElfW(Phdr) * segment, uint64_t at, char *to, size_t bytes)
 {
     uint64_t end = segment->p_filesz + (-(segment->p_vaddr + segment->p_filesz) & (PAGE - 1));

@@ -1,5 +1,5 @@
-/* The files of another process's libraries, made readable as if they were loaded in this process.
- * One thread.
+/* Makes the files of another process's libraries readable as if this process had loaded them. One
+ * thread.
  *
  * The other process chooses the paths and contents and may change them at any time, so files are
  * not mapped, and every offset is checked against the size of the file. */
@@ -11,7 +11,7 @@
 #include "callsite/modules.h"
 
 /* Adds a library of another process to this process's list of modules (callsite/modules.h), at
- * unused addresses. *ret_distance is their difference to the library's addresses in that process. A
- * library that was added before keeps its addresses. spw_safe_read then reads those addresses from
- * the files. False when the description is invalid, or the list is full. */
+ * unused addresses. *ret_distance is the difference to the library's addresses in that process. A
+ * library that was added before keeps its addresses. spw_safe_read reads the new addresses from the
+ * file. False when the description is invalid, or the list is full. */
 bool spw_cli_libraries_add(const struct spw_module *module, uintptr_t *ret_distance);

@@ -15,8 +15,8 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Finds shared memory of a process that was not started by this command: a descriptor of a memfd.
- * The last one counts, because a child inherits those of its parent. */
+/* Finds the shared memory of a process that this command did not start: a descriptor of a memfd.
+ * Takes the last one, because a child inherits the descriptors of its parent. */
 static bool find_descriptor(int pid, const char *name, char ret_path[SPW_CLI_PROCESS_PATH])
 {
     char folder[64], link[SPW_CLI_PROCESS_PATH], target[256];
@@ -44,7 +44,7 @@ static bool find_descriptor(int pid, const char *name, char ret_path[SPW_CLI_PRO
 }
 
 /* True when a mapped file is the process's statistics in a run directory: PID or PID.NUMBER, in a
- * directory called spillway-XXXXXX. PID is the one by which the process knows itself. */
+ * directory called spillway-XXXXXX. PID is the pid inside the process's own namespace. */
 static bool is_statistics(const char *path, int pid)
 {
     const char *name = strrchr(path, '/');
@@ -61,8 +61,7 @@ static bool is_statistics(const char *path, int pid)
     return number > 0 && number == spw_cli_process_own_pid(pid);
 }
 
-/* Writes the path by which this process can open the file: a process in a container has another
- * root. */
+/* Writes a path that this process can open: a process in a container has another root. */
 static void add_root(int pid, const char *path, char ret_path[SPW_CLI_PROCESS_PATH])
 {
     snprintf(ret_path, SPW_CLI_PROCESS_PATH, "%s", path);

@@ -15,7 +15,7 @@ enum spw_cli_found {
     SPW_CLI_FOUND_NOTHING,    /* it does not run under spillway, or does not use CUDA yet */
 };
 
-/* Reads the number of a process from text. False when it is none. */
+/* Reads a pid from text. False for any other text. */
 bool spw_cli_process_parse(const char *text, int *ret_pid);
 
 /* Finds the files of a process: its statistics (spw_stats_read) and its call sites
@@ -24,15 +24,15 @@ bool spw_cli_process_parse(const char *text, int *ret_pid);
 enum spw_cli_found spw_cli_process_find(int pid, char ret_stats[SPW_CLI_PROCESS_PATH],
                                         char ret_sites[SPW_CLI_PROCESS_PATH]);
 
-/* False when the process does not map the file any more: it has executed another program. True as
- * well when nothing is known of it, as when it is ending. */
+/* False when the process no longer maps the file: it has executed another program. True if its
+ * mappings cannot be read, for instance while it ends. */
 bool spw_cli_process_maps(int pid, int file);
 
 /* Opens such a path for reading; the caller closes the descriptor. Returns -1 with errno set: EPERM
  * when the file belongs neither to the process's user nor to root. */
 int spw_cli_process_open(int pid, const char *path);
 
-/* The pid by which the process knows itself, which differs inside a container; 0: it has ended. */
+/* The pid of the process in its own pid namespace, as in a container; 0: it has ended. */
 int spw_cli_process_own_pid(int pid);
 
 /* Writes the pids of descendants of `pid` that run under spillway, separated by commas; "" when

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SCAN_MS = 2000, SCAN_SHARE = 20 }; /* at most 1/20 of the time goes to looking for more */
+enum { SCAN_MS = 2000, SCAN_SHARE = 20 }; /* scans take at most 1/20 of the time */
 
 static volatile sig_atomic_t reading; /* a process id */
 
@@ -29,7 +29,7 @@ static bool is_listed(const struct spw_cli_running *running, int pid)
 }
 
 /* Adds a process if it runs under spillway and may be read. `spare` is memory for one process, or
- * NULL; it is taken when it is used. */
+ * NULL, and is set to NULL when it is used. */
 static void consider(struct spw_cli_running *running, int pid, struct spw_cli_watched **spare)
 {
     if (*spare == NULL) {
@@ -71,7 +71,7 @@ static void scan(struct spw_cli_running *running)
     free(spare);
 }
 
-/* With `checking`, lets go of those that have executed another program as well. */
+/* Removes ended processes; with `checking`, also processes that execute another program. */
 static void read_known(struct spw_cli_running *running, bool checking)
 {
     int kept = 0;

@@ -19,7 +19,7 @@ enum { PART_MOST = 1 << 30 };
 /* A copy of a library's symbol table; `symbols` is NULL when there is none. */
 struct spw_cli_symbols_file {
     char *path;
-    int fd; /* while it is read */
+    int fd; /* while the file is read */
     uint64_t bytes;
     ElfW(Sym) * symbols;
     size_t symbol_count;
@@ -29,8 +29,8 @@ struct spw_cli_symbols_file {
 
 /* ---- the file, whose content is not trusted ---- */
 
-/* Reads a part of the file into new memory; NULL when the file is too short. A mapping would fault
- * if the file became shorter. */
+/* Reads a part of the file into new memory; NULL when it is not all there. A mapping would fault if
+ * the file became shorter. */
 static void *part(const struct spw_cli_symbols_file *file, uint64_t offset, uint64_t bytes)
 {
     void *copy;

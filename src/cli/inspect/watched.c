@@ -11,7 +11,7 @@
 
 enum { MILLISECONDS = 1000, NANOSECONDS_OF_ONE = 1000000 };
 
-static struct spw_stats stats; /* a copy of those that are being read */
+static struct spw_stats stats; /* a copy of the file that is being read */
 
 static uint64_t milliseconds(void)
 {
@@ -59,7 +59,7 @@ static enum spw_cli_watch open_file(int pid, const char *path, int *ret_file)
                             : SPW_CLI_WATCH_CLOSED;
 }
 
-/* Reads the file that was opened. */
+/* Reads the opened file. */
 static enum spw_cli_watch begin(struct spw_cli_watched *watched)
 {
     char state;
@@ -162,8 +162,8 @@ bool spw_cli_watched_lives(const struct spw_cli_watched *watched)
     uint64_t start;
     char state;
 
-    return spw_pid_start(watched->pid, &start, &state) && start == watched->start &&
-           state != 'Z' && state != 'X';
+    return spw_pid_start(watched->pid, &start, &state) && start == watched->start && state != 'Z' &&
+           state != 'X';
 }
 
 bool spw_cli_watched_replaced(const struct spw_cli_watched *watched)
@@ -178,7 +178,7 @@ uint64_t spw_cli_watched_rate(const struct spw_cli_watched *watched, const _Atom
     uint64_t last = spw_counter_get(now), first = spw_counter_get(before);
     uint64_t more = last > first ? last - first : 0;
 
-    if (time == 0 || more > UINT64_MAX / MILLISECONDS) { /* no time passed, or no true figure */
+    if (time == 0 || more > UINT64_MAX / MILLISECONDS) { /* no time passed, or no valid figure */
         return 0;
     }
     return more * MILLISECONDS / time;

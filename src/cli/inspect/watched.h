@@ -1,5 +1,5 @@
-/* A running process under spillway whose statistics are read again and again. Nothing in them is
- * trusted. One thread. */
+/* A running process under spillway whose statistics are read repeatedly and are not trusted. One
+ * thread. */
 #pragma once
 
 #include "cli/inspect/process.h"
@@ -14,8 +14,8 @@ struct spw_cli_look {
 
 struct spw_cli_watched {
     int pid;
-    uint64_t start; /* of the process, in ticks; another one got the pid if it differs */
-    int stats_file; /* the process may change it at any time */
+    uint64_t start; /* of the process, in ticks; shows if the pid is reused */
+    int stats_file; /* whose content may change at any time */
     int64_t rank;   /* in a distributed job; -1: none */
     enum spw_control_state control;
     bool simulated; /* the GPU */
@@ -39,31 +39,29 @@ enum spw_cli_watch {
     SPW_CLI_WATCH_OTHER,      /* the statistics belong to another process */
 };
 
-/* Finds and reads the statistics of a process, for the first look. The caller closes what was
- * opened. */
+/* Finds the statistics of a process and reads them. If OPENED, the caller closes the process. */
 enum spw_cli_watch spw_cli_watched_open(int pid, struct spw_cli_watched *ret_watched);
 
-/* Writes the line on stderr for a process that was not opened. */
+/* Writes a line on stderr about a process that could not be opened. */
 void spw_cli_watched_complain(const char *command, int pid, enum spw_cli_watch problem);
 
 /* Closes the file. */
 void spw_cli_watched_close(struct spw_cli_watched *watched);
 
-/* Takes the next look. False when the statistics cannot be read any more. */
+/* Reads the statistics again. False when they can no longer be read. */
 bool spw_cli_watched_read(struct spw_cli_watched *watched);
 
-/* False when the process has ended, even if another one got its pid. */
+/* False when the process has ended, even if another process has its pid. */
 bool spw_cli_watched_lives(const struct spw_cli_watched *watched);
 
-/* True when the process has executed another program since: the statistics are those of the one
- * before. */
+/* True when the process has executed another program: the statistics are of the previous one. */
 bool spw_cli_watched_replaced(const struct spw_cli_watched *watched);
 
-/* How much a counter has risen per second between the two looks; 0 when it fell. */
+/* The rise of a counter per second between the last two readings; 0 when it fell. */
 uint64_t spw_cli_watched_rate(const struct spw_cli_watched *watched, const _Atomic uint64_t *now,
                               const _Atomic uint64_t *before);
 
-/* Likewise for the counter `name` of one device. */
+/* The rate of the counter `name` of one device. */
 #define SPW_CLI_RATE(watched, device, name)                                                        \
     spw_cli_watched_rate((watched), &(watched)->now.counters[device].name,                         \
                          &(watched)->before.counters[device].name)

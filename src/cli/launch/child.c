@@ -18,18 +18,18 @@ static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 
 enum { FORWARDED = sizeof(forwarded) / sizeof(*forwarded) };
 
-static volatile sig_atomic_t child;     /* 0: it does not run */
+static volatile sig_atomic_t child;     /* 0: no program runs */
 static volatile sig_atomic_t interrupt; /* the last signal to end; 0: none */
 
-static unsigned tick_seconds; /* 0: nobody watches */
+static unsigned tick_seconds; /* 0: no watcher */
 static void (*tick)(void);
-static volatile sig_atomic_t ticks;  /* due */
-static unsigned grace_seconds;       /* 0: without end */
-static volatile sig_atomic_t ending; /* Ctrl-C: seconds since then, and 1; the timer runs */
+static volatile sig_atomic_t ticks;  /* unhandled alarms */
+static unsigned grace_seconds;       /* 0: no limit */
+static volatile sig_atomic_t ending; /* seconds since Ctrl-C, plus 1; 0: no Ctrl-C */
 static volatile sig_atomic_t again;  /* a second Ctrl-C */
 static int speaks_on = STDERR_FILENO;
 
-/* Repeats, because a signal just before waitpid does not end it. */
+/* Repeats the alarm: a signal just before waitpid does not interrupt it. */
 static void note_tick(int number)
 {
     ticks++;
@@ -55,7 +55,7 @@ void spw_cli_launch_watch(unsigned seconds, void (*tick_function)(void))
     tick = tick_function;
 }
 
-/* Without SA_RESTART, so that the signal ends waitpid. A program that is executed gets no timer. */
+/* Sets no SA_RESTART, so that the signal interrupts waitpid. The child inherits no timer. */
 static void set_timer(unsigned seconds)
 {
     const struct itimerval timer = {.it_interval.tv_sec = seconds, .it_value.tv_sec = seconds};
@@ -80,7 +80,7 @@ static void forward(int number, siginfo_t *info, void *context)
         interrupt = number;
     }
     if (number == SIGINT && grace_seconds > 0 && child > 0) {
-        again = ending > 1; /* timeout(1) sends the first one twice */
+        again = ending > 1; /* timeout(1) sends the first signal twice */
         if (ending == 0) {
             ending = 1;
             alarm(1); /* instead of the ticks of a watcher */
@@ -120,8 +120,8 @@ static void block_signals(sigset_t *ret_previous)
 static struct spw_cli_program program; /* that is launched */
 static char lack[PATH_MAX + 256];      /* spw_cli_launch_lack */
 
-/* Whoever started the launcher ignores the end of children, and so would the launcher: it could not
- * learn how the program ends. The program has it as it was. */
+/* SIGCHLD was ignored at the start. The launcher restores the default, since it could not read the
+ * program's exit status; the program gets the signal ignored. */
 static bool ignores_children;
 
 static void mind_children(void)
@@ -131,8 +131,8 @@ static void mind_children(void)
     }
 }
 
-/* In the child; never returns. Writes errno to `report`, in memory that is shared with the
- * launcher, when the program cannot be executed. */
+/* Runs in the child and never returns. Writes errno to `report`, which the launcher shares, when
+ * the program cannot be executed. */
 static void execute(char **arguments, volatile int *report, const sigset_t *signals)
 {
     if (ignores_children) {
@@ -140,10 +140,10 @@ static void execute(char **arguments, volatile int *report, const sigset_t *sign
     }
     sigprocmask(SIG_SETMASK, signals, NULL);
     if (program.kind == SPW_CLI_PROGRAM_MUSL) {
-        unsetenv("LD_PRELOAD"); /* it would not start */
+        unsetenv("LD_PRELOAD"); /* it cannot start with it */
     }
     if (program.kind == SPW_CLI_PROGRAM_FOREIGN) {
-        execv(program.file, arguments); /* execvp would have the shell read it */
+        execv(program.file, arguments); /* execvp would run it as a shell script */
     } else {
         execvp(arguments[0], arguments);
     }
@@ -166,8 +166,8 @@ static void end(pid_t pid)
     kill(pid, SIGKILL);
 }
 
-/* Called every second after Ctrl-C: ends a program that does nothing any more. One that works is
- * most likely on its way out, as interpreters take a while on a busy machine. */
+/* Called every second after Ctrl-C: kills a program that is late and idle. A busy program is most
+ * likely about to end: interpreters take a while on a loaded machine. */
 static void mind_end(pid_t pid)
 {
     enum { IDLE_SECONDS = 3 };
@@ -207,7 +207,7 @@ static int wait_for(pid_t pid)
     return WIFSIGNALED(status) ? SPW_CLI_EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* execvp reports ENOENT too when a script exists but its interpreter does not. */
+/* execvp also reports ENOENT for the missing interpreter of a script. */
 static int explain(const char *command, const char *name, int error)
 {
     bool has_path = strchr(name, '/') != NULL;
@@ -223,7 +223,7 @@ static int explain(const char *command, const char *name, int error)
     return SPW_CLI_EXIT_CANNOT_START;
 }
 
-/* Finds out if spillway will be in the program. */
+/* Finds out if spillway can be preloaded into the program. */
 static void look_at(const char *name)
 {
     char reason[128];
@@ -235,7 +235,7 @@ static void look_at(const char *name)
     }
 }
 
-/* Says so once if not. One that is for another processor may not start at all. */
+/* Warns once if spillway cannot be preloaded; for a FOREIGN program, after a successful start. */
 static void tell_lack(const char *command)
 {
     static char told[PATH_MAX];
@@ -254,8 +254,8 @@ const char *spw_cli_launch_lack(void)
     return lack;
 }
 
-/* Starts the program and waits for it. *ret_error is why it could not be executed, else 0. Returns
- * its exit code; -1 with errno set when there is no process for it. */
+/* Starts the program and waits for it. *ret_error is errno if it could not be executed; 0: it was.
+ * Returns its exit code; -1 with errno set when the fork fails. */
 static int run(char **arguments, volatile int *report, int *ret_error)
 {
     sigset_t signals;
@@ -281,7 +281,7 @@ static int run(char **arguments, volatile int *report, int *ret_error)
     return code;
 }
 
-/* Says once what does not work without /proc, which some containers do not mount. */
+/* Warns once if /proc is not mounted, as in some containers. */
 static void tell_without_proc(const char *command)
 {
     static bool told;

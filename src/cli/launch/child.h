@@ -9,29 +9,28 @@
  * it cannot be started. *ret_started, unless NULL, is true when it was started. */
 int spw_cli_launch(const char *command, char **arguments, bool *ret_started);
 
-/* Says in words why spillway is not in the program that was launched last, after its name: "true is
- * static, ..."; "" when it is, as far as its file tells. Valid until the next launch. */
+/* The reason, after the file's path, that spillway was not preloaded into the latest program: "true
+ * is static, ..."; "" if the file shows none. Valid until the next launch. */
 const char *spw_cli_launch_lack(void);
 
-/* Calls `tick` about every `seconds` while a program runs, from now on; on this thread, outside
+/* From now on calls `tick` about every `seconds` while a program runs, on this thread and outside
  * signal handlers. */
 void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));
 
-/* From now on a program that still runs so many seconds after Ctrl-C (SIGINT) is killed, with all
- * the processes of the run (members.h), once none of them works any more; a second Ctrl-C kills it
- * at once. */
+/* From now on kills a program that still runs `seconds` after Ctrl-C (SIGINT), with all processes
+ * of the run (members.h), once all of them are idle. A second Ctrl-C kills them at once. */
 void spw_cli_launch_end_within(unsigned seconds);
 
-/* Where lines about that go, a descriptor; stderr unless a program's output is not shown. */
+/* Sets a descriptor for messages about that instead of stderr, for a program with hidden output. */
 void spw_cli_launch_speak_on(int fd);
 
-/* So many for runs on the simulated GPU. */
+/* The `seconds` of runs on the simulated GPU. */
 enum { SPW_CLI_LAUNCH_GRACE = 10 };
 
-/* The exit code to report for a program that ended with `code`: 130 if that is a failure after
- * Ctrl-C, which some programs report in a way of their own (torchrun ends with 1). */
+/* The exit code to report for a program that ended with `code`: 130 for any failure after Ctrl-C,
+ * since some programs end with another code (torchrun with 1). */
 int spw_cli_launch_code(int code);
 
-/* True if this process was asked to end, by SIGHUP, SIGINT, SIGQUIT or SIGTERM, while a program
- * ran; *ret_number is then the last such signal. */
+/* True if SIGHUP, SIGINT, SIGQUIT or SIGTERM asked this process to end while a program ran;
+ * *ret_number is the last such signal. */
 bool spw_cli_launch_was_interrupted(int *ret_number);

@@ -12,7 +12,7 @@
 
 enum { REPORT_BYTES = 1024 };
 
-/* Writes the reason when the driver does not work, else nothing. */
+/* Writes the reason when the driver does not work. */
 static void try_driver(FILE *report)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -38,7 +38,7 @@ static void try_driver(FILE *report)
     }
 }
 
-/* Writes to `report`, REPORT_BYTES of memory that is shared with the launcher. */
+/* Writes the reason to `report`, REPORT_BYTES of memory that the launcher shares. */
 static void run_child(char *report)
 {
     FILE *stream = fmemopen(report, REPORT_BYTES, "w");

@@ -20,7 +20,7 @@ enum flag_switch { GPUS, VARY, NO_POOL, COMPARE, VERBOSE, SWITCH_COUNT };
 
 static const struct {
     const char *name;
-    const char *value; /* as help writes it; NULL: it has none */
+    const char *value; /* as in help; NULL: none */
     bool of[SPW_CLI_STARTERS];
     const char *help;
 } switches[SWITCH_COUNT] = {
@@ -49,11 +49,11 @@ static const struct {
                  "say more in the end: calls, moves, and how much of the GPU's work was checked"},
 };
 
-/* `val` of an option, and of a switch, for getopt_long; and the rows of its list. */
+/* The `val` of options and of switches for getopt_long, and the rows of its list. */
 enum {
     OPTION_VALUE = 256,
     SWITCH_VALUE = OPTION_VALUE + SPW_OPT_COUNT,
-    ROW_COUNT = SPW_OPT_COUNT + SWITCH_COUNT + 2, /* and --help and the last */
+    ROW_COUNT = SPW_OPT_COUNT + SWITCH_COUNT + 2, /* with --help and the last row */
 };
 
 struct flag_list {
@@ -61,7 +61,7 @@ struct flag_list {
     struct option rows[ROW_COUNT];
 };
 
-/* True when the pool has an option of the same flag as this one of the simulated GPU. */
+/* True when an option of the pool has the same flag as this option of the simulated GPU. */
 static bool collides(const char *sim_name)
 {
     char pool_name[SPW_CLI_FLAG_NAME];
@@ -88,7 +88,7 @@ const char *spw_cli_flag_name(enum spw_option option, char name[SPW_CLI_FLAG_NAM
     return name;
 }
 
-/* `fit` chooses the GPU and its memory itself. */
+/* `fit` chooses the GPU and its memory itself, without flags. */
 static bool has_flag(enum spw_option option, enum spw_cli_starter starter)
 {
     char name[SPW_CLI_FLAG_NAME];
@@ -152,13 +152,13 @@ static bool is_fail_list(const char *text)
     }
 }
 
-/* True for a whole number without a unit that nobody means in bytes. */
+/* True for a number of less than 1024 without a unit: nobody means bytes. */
 static bool lacks_unit(const char *text, const struct spw_option_value *value)
 {
     return text[strspn(text, "0123456789")] == '\0' && value->bytes > 0 && value->bytes < 1024;
 }
 
-/* True for a name of a GPU, such as 4090, in the place of its memory. */
+/* True if the value of the GPU's memory is the name of a GPU, such as 4090. */
 static bool is_card(enum spw_option option, const char *text, char *complaint, size_t capacity)
 {
     const struct spw_gpu_profile *card =
@@ -185,7 +185,7 @@ static const char *path_in(enum spw_option option, const char *text)
     }
 }
 
-/* True if the folder of a file to write is missing. A pattern in it is not judged. */
+/* True if the folder of an output file is missing. A folder with a pattern is not checked. */
 static bool lacks_folder(const char *path, char folder[PATH_MAX])
 {
     const char *end = strrchr(path, '/');
@@ -240,8 +240,8 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
     return true;
 }
 
-/* The value as the variable gets it: a relative path becomes absolute, because the program may
- * change its folder; a size becomes a number of bytes, which every reader understands. */
+/* The value for the variable. A relative path becomes absolute, because the program may change its
+ * folder; a size becomes a number of bytes, which every reader can parse. */
 static const char *variable_text(enum spw_option option, const char *text, char *buffer,
                                  size_t capacity)
 {
@@ -339,7 +339,7 @@ bool spw_cli_flags_parse(int argc, char **argv, enum spw_cli_starter starter,
 
 /* ---- help ---- */
 
-/* Groups of flags in help; `run` has the first only. */
+/* Groups of flags in help; `run` has only the first. */
 enum group { POOL, SIMULATED, UNDOCUMENTED, GROUP_COUNT };
 
 static const char *const group_titles[GROUP_COUNT] = {
@@ -397,7 +397,7 @@ static const char *value_syntax(enum spw_option option, char *text, size_t capac
 
 enum { HELP_COLUMN = 6, HELP_WIDTH = 80 };
 
-/* Prints words on lines of their own, indented. */
+/* Prints text on indented lines, wrapped at spaces. */
 static void print_wrapped(FILE *out, const char *text)
 {
     int column = 0;

@@ -10,7 +10,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Relative to the command's folder: a build folder or a bundle, then an installation. */
+/* Folders relative to the command's: of a build or a bundle, then of an installation. */
 static const char *const folders[] = {".", "../lib", "../lib/spillway", "../" SPW_LIBDIR,
                                       "../" SPW_LIBDIR "/spillway"};
 
@@ -23,12 +23,12 @@ bool spw_cli_installation_self(char ret_path[PATH_MAX])
         ret_path[length] = '\0';
         return true;
     }
-    /* Without /proc: the path that the kernel was given. */
+    /* Without /proc: the path in the execve call. */
     executed = (const char *)getauxval(AT_EXECFN);
     return executed != NULL && realpath(executed, ret_path) != NULL;
 }
 
-/* Resolves links in the folder, not in the file: the files beside a link are used too. */
+/* Resolves links in the folder, but not in the file, so that the files beside a link are used. */
 static bool join(const char *base, const char *folder, const char *name, char ret_path[PATH_MAX])
 {
     static char relative[2 * PATH_MAX], resolved[PATH_MAX];

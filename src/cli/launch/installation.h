@@ -1,4 +1,4 @@
-/* The files that are installed with the command. No locking. */
+/* Finds the files that are installed with the command. No locking. */
 #pragma once
 
 #include <limits.h>
@@ -10,6 +10,6 @@
  * path cannot be part of LD_PRELOAD. */
 bool spw_cli_installation_find(const char *command, const char *name, char ret_path[PATH_MAX]);
 
-/* The path of the running command. False, with errno set, when it cannot be told: /proc is not
- * mounted, and the command has been moved. */
+/* The path of the running command. False, with errno set, when it is not known: /proc is not
+ * mounted and the command has been moved. */
 bool spw_cli_installation_self(char ret_path[PATH_MAX]);

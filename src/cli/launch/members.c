@@ -27,7 +27,7 @@ static bool contains(const char *text, size_t bytes, const char *wanted)
     return false;
 }
 
-/* `text` has room for MOST_BYTES and a terminator. Processes of other users cannot be read. */
+/* `text` has room for MOST_BYTES and a terminator. False for processes of other users. */
 static bool is_member(const char *pid, const char *wanted, char *text)
 {
     char path[64];
@@ -49,8 +49,8 @@ static bool is_member(const char *pid, const char *wanted, char *text)
     return contains(text, bytes, wanted);
 }
 
-/* Calls `visit` for each process of the run but this one, until it answers true. Returns whether
- * one did, or -1 when it is not known which processes there are. */
+/* Calls `visit` for each other process of the run until it returns true. Returns 1 if it did, 0 if
+ * not, -1 when the processes cannot be listed. */
 static int each_member(const char *folder, bool (*visit)(pid_t pid, void *context), void *context)
 {
     char wanted[PATH_MAX + 128];
@@ -101,7 +101,7 @@ static bool add_other_work(pid_t pid, void *context)
 
 bool spw_cli_members_work(int program)
 {
-    enum { PART = 50 }; /* of a second: what is less is waiting with a look at times */
+    enum { PART = 50 }; /* of a second: less is polling */
     const char *folder = getenv("SPILLWAY_RUN_DIR");
     static struct work last;
     struct work now = {.program = program};

@@ -16,7 +16,7 @@
 static const struct spw_json linked_json = {.parse = cJSON_ParseWithLengthOpts,
                                             .destroy = cJSON_Delete};
 
-/* The command's folder, from which installed policies are found; NULL when it is not known. */
+/* The command's folder, to find installed policies; NULL when it is not known. */
 static const char *own_folder(char buffer[PATH_MAX])
 {
     return spw_cli_installation_self(buffer) ? dirname(buffer) : NULL;
@@ -29,7 +29,7 @@ const char *spw_cli_policy_path(const char *name, char buffer[PATH_MAX])
     return spw_policy_find(name, own_folder(self), buffer);
 }
 
-/* True for the file of a policy that does more than look. */
+/* True for the file of a policy that does more than observe. */
 static bool moves_memory(const char *file)
 {
     size_t length = strlen(file), ending = strlen(".json");
@@ -52,7 +52,7 @@ size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_
     DIR *folder;
 
     if (spw_cli_policy_path("observe", path) != path) {
-        return 0; /* nothing is installed */
+        return 0; /* no policies are installed */
     }
     folder = opendir(dirname(path));
     while (folder != NULL && count < SPW_CLI_POLICIES && (entry = readdir(folder)) != NULL) {
@@ -75,7 +75,7 @@ static struct spw_policy *load(const char *name, struct spw_policy_complaints *r
     return spw_policy_load(spw_cli_policy_path(name, buffer), &linked_json, ret_complaints);
 }
 
-/* Likewise, for processes that each read the file again. */
+/* Loads a policy that every process will read again, so not from a pipe or a device. */
 static struct spw_policy *load_for_processes(const char *name,
                                              struct spw_policy_complaints *ret_complaints)
 {
@@ -129,7 +129,7 @@ struct spw_policy *spw_cli_policy_open(const char *name)
     return policy;
 }
 
-/* Prints the first error, or in strict mode all of them. */
+/* Prints the first error; in strict mode, all errors. */
 static void report_bad(const char *command, const char *name, bool strict,
                        const struct spw_policy_complaints *complaints)
 {

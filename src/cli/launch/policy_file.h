@@ -1,5 +1,5 @@
-/* Policy files, by path or by the name of one that is installed with spillway. Errors are lines on
- * stderr. One thread. */
+/* Policy files, by path or by the name of an installed policy. Errors are lines on stderr. One
+ * thread. */
 #pragma once
 
 #include <limits.h>
@@ -7,13 +7,12 @@
 
 #include "policy/policy.h"
 
-/* The path of a policy: the installed one of that name, else the name itself. */
+/* The path of a policy: that of the installed policy of that name, or the name itself. */
 const char *spw_cli_policy_path(const char *name, char buffer[PATH_MAX]);
 
 enum { SPW_CLI_POLICIES = 16, SPW_CLI_POLICY_NAME = 64 };
 
-/* The names of the installed policies that move memory, in the order of the alphabet; returns how
- * many. */
+/* Writes the names of the installed policies that move memory, sorted; returns their number. */
 size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME]);
 
 /* Loads a policy; the caller destroys it. NULL when it is not valid, with every error on stderr as
@@ -21,8 +20,8 @@ size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_
 struct spw_policy *spw_cli_policy_open(const char *name);
 
 /* Checks the file in SPILLWAY_POLICY before `run`, `sim` or `fit` starts a program, and makes its
- * path absolute. Returns SPW_CLI_EXIT_OK, or the code to end with. An invalid file from the
- * variable is reported in one line and the variable removed, so that the program runs with the
- * default policy. With SPILLWAY_POLICY_STRICT, and for a file from the flag (`by_flag`), every
- * error is reported, and the program does not start. */
+ * path absolute. Returns SPW_CLI_EXIT_OK, or the exit code of the command. An invalid file from the
+ * variable is reported in one line, and the variable is removed, so that the program runs with the
+ * default policy. With SPILLWAY_POLICY_STRICT, or for a file from the flag (`by_flag`), every error
+ * is reported, and the program does not start. */
 int spw_cli_policy_prepare(const char *command, bool by_flag);

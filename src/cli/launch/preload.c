@@ -31,7 +31,7 @@ static void append(FILE *list, const char *path)
     fprintf(list, "%s%s", ftell(list) > 0 ? ":" : "", path);
 }
 
-/* Appends the sanitizers of the present list, or the other libraries, but none of `paths`. */
+/* Appends the sanitizers or the other libraries of the present list, without `paths`. */
 static void append_present(FILE *list, const char *present, bool sanitizers,
                            const char *const *paths, size_t count)
 {
@@ -47,7 +47,7 @@ static void append_present(FILE *list, const char *present, bool sanitizers,
     free(copy);
 }
 
-/* Sets LD_PRELOAD to the present list without `paths`, with them in front when `add` is set. */
+/* Sets LD_PRELOAD to the present list without `paths`. With `add`, `paths` are first. */
 static void rewrite(const char *const *paths, size_t count, bool add)
 {
     const char *present = getenv("LD_PRELOAD");

@@ -1,12 +1,12 @@
-/* The list of libraries in LD_PRELOAD of this process's environment, for the programs that it
- * starts. Not thread-safe. */
+/* Changes LD_PRELOAD in this process's environment, for the programs that it starts. Not
+ * thread-safe. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Puts `paths` first in LD_PRELOAD, in their order, but behind the runtime of a sanitizer, which
- * has to be first. Libraries of the same file names are removed from the rest. */
+ * has to be first. Removes other libraries of the same file names. */
 void spw_cli_preload_add(const char *const *paths, size_t count);
 
 /* Removes every library of that file name from LD_PRELOAD. True when there was one. */

@@ -14,7 +14,7 @@ enum { HEAD = 4096, SCRIPTS = 4 };
 
 /* ---- finding the file ---- */
 
-/* As execvp finds it. False when there is none. */
+/* Finds the file that execvp would execute. False when there is none. */
 static bool find(const char *name, char path[PATH_MAX])
 {
     const char *list = getenv("PATH");
@@ -35,8 +35,8 @@ static bool find(const char *name, char path[PATH_MAX])
     return false;
 }
 
-/* Replaces the path of a script by that of its interpreter; for env, by that of the program that
- * env starts. False when the head is of no script, or there is no such file. */
+/* Replaces the path of a script by the path of its interpreter; for env, of the program that env
+ * starts. False when `head` is not of a script, or no such file exists. */
 static bool follow_script(char head[HEAD], char path[PATH_MAX])
 {
     char *rest = head + 2, *interpreter, *argument;
@@ -56,7 +56,7 @@ static bool follow_script(char head[HEAD], char path[PATH_MAX])
     return interpreter != NULL && find(interpreter, path);
 }
 
-/* ---- what it is ---- */
+/* ---- the kind of file ---- */
 
 static const char *name_machine(unsigned machine)
 {
@@ -74,7 +74,7 @@ static const char *name_machine(unsigned machine)
     return "another processor";
 }
 
-/* True when the dynamic section says that it is a program, and not the dynamic linker itself. */
+/* True when the dynamic section marks the file as a program, unlike the dynamic linker. */
 static bool is_static_pie(int fd, const Elf64_Phdr *dynamic)
 {
     Elf64_Dyn entries[128];

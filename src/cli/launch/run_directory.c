@@ -72,8 +72,8 @@ bool spw_cli_run_directory_join(void)
     return joined;
 }
 
-/* True if `pid` is the process of the statistics. False for a zombie, and for another process that
- * got the same pid later. */
+/* True if `pid` is the process of the statistics. False for a zombie, and for a later process with
+ * the same pid. */
 static bool is_process(int pid, const struct spw_stats *stats)
 {
     uint64_t start;
@@ -83,7 +83,7 @@ static bool is_process(int pid, const struct spw_stats *stats)
            start == stats->start && spw_cli_process_own_pid(pid) == stats->pid;
 }
 
-/* In a container a process knows itself by another number than this command. */
+/* Searches all processes: the pid inside a container differs from the pid seen here. */
 static bool is_running(const struct spw_stats *stats)
 {
     bool found = is_process(stats->pid, stats);
@@ -146,7 +146,7 @@ static void finish(const char *folder, struct spw_stats *stats)
     }
 }
 
-/* Which files are written, the shared memory does not say (stats/output.h). */
+/* Links hold the paths of the output files (stats/output.h). */
 static void finish_one(const char *folder, const char *name, void *context)
 {
     char path[PATH_MAX + 256];
@@ -183,7 +183,7 @@ static int is_there(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* The links of stats/output.h are no files of the folder. */
+/* Excludes the links of stats/output.h. */
 static int is_file(const struct dirent *entry)
 {
     return is_there(entry) && entry->d_type != DT_LNK;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The libraries in the order in which they are preloaded. */
+/* The libraries, in the order of LD_PRELOAD. */
 enum { POOL, DRIVER, RUNTIME, LIBRARY_COUNT };
 
 static const char *const libraries[LIBRARY_COUNT] = {
@@ -18,8 +18,8 @@ static const char *const libraries[LIBRARY_COUNT] = {
     [RUNTIME] = ("sim/" SPW_SIM_RUNTIME),
 };
 
-/* Simulated libraries in the driver's folder, of CUDA 13 and 12; each was built if its header was
- * found. */
+/* Simulated libraries in the driver's folder, of CUDA 13 and 12. A library is built if its header
+ * is found. */
 static const char *const shims[] = {
     "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12",    "libcusolver.so.12",
     "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11",    "libcusolver.so.11",
@@ -28,7 +28,7 @@ static const char *const shims[] = {
 
 #define SHIM_COUNT (sizeof(shims) / sizeof(*shims))
 
-/* Finds the simulated libraries that were built. */
+/* Finds the built ones. */
 static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX])
 {
     size_t count = 0;
@@ -41,8 +41,7 @@ static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX
     return count;
 }
 
-/* The runtime and the libraries are preloaded too, which takes precedence over the program's RPATH.
- */
+/* Preloads all libraries: LD_PRELOAD takes precedence over the program's RPATH. */
 bool spw_cli_sim_libraries_select(const char *command, bool with_pool)
 {
     static char paths[LIBRARY_COUNT][PATH_MAX];

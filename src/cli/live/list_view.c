@@ -17,7 +17,7 @@ const char *spw_cli_sort_name(enum spw_cli_sort sort)
     return sort < SPW_CLI_SORT_COUNT ? names[sort] : NULL;
 }
 
-/* The figures of all devices of a process together. */
+/* Sums over all devices of a process. */
 struct sums {
     double live, used, committed, limit, peak, host, moved, allocs;
 };
@@ -90,7 +90,7 @@ void spw_cli_list_sort(struct spw_cli_running *running, enum spw_cli_sort sort)
 
 enum column { PID, RANK, MODE, GPUS, LIVE, PEAK, FULL, HOST, ALLOCS, MOVED, COLUMNS };
 
-/* The last column, of the program's name, takes the rest of the line. */
+/* A further column with the program's name takes the rest of the line. */
 static const struct {
     const char *heading;
     int width;
@@ -127,7 +127,7 @@ static void choose(int width, bool ret_shown[COLUMNS])
     }
 }
 
-/* The ordinals of the devices in use: "0", "0,1", "0-7", or how many where that is too long. */
+/* Writes the ordinals of the devices in use: "0", "0,1", "0-7", or their number. */
 static void write_gpus(const struct spw_cli_watched *watched, char ret_cell[CELL])
 {
     int first = -1, last = -1, count = 0;

@@ -5,7 +5,7 @@
 #include "cli/inspect/running.h"
 #include "cli/live/screen.h"
 
-/* What the list is sorted by: figures fall, the others rise. */
+/* The key of the list's order: figures descend, ranks and pids ascend. */
 enum spw_cli_sort {
     SPW_CLI_SORT_LIVE,
     SPW_CLI_SORT_HOST,
@@ -15,14 +15,14 @@ enum spw_cli_sort {
     SPW_CLI_SORT_COUNT
 };
 
-/* The word of a sort; NULL behind the last one. */
+/* The word of an order; NULL behind the last one. */
 const char *spw_cli_sort_name(enum spw_cli_sort sort);
 
 /* Sorts the list in place. */
 void spw_cli_list_sort(struct spw_cli_running *running, enum spw_cli_sort sort);
 
-/* Adds the lines of the list, in its order. The process `chosen` is marked; 0: none is. Returns the
- * number of its line, or -1. */
+/* Adds the lines of the list, in its order. Marks the process `chosen`; 0: none. Returns the number
+ * of its line, or -1. */
 int spw_cli_list_view(struct spw_cli_screen *screen, const struct spw_cli_running *running,
                       enum spw_cli_sort sort, int chosen);
 

@@ -9,7 +9,7 @@
 
 enum { BAR_MOST = 60, BAR_LEAST = 12, NARROW = 64 };
 
-/* The text of an id of the job's rank, in words; "" where there is none. */
+/* The process's rank in its job, as words; "": it has none. */
 static const char *rank_text(const struct spw_cli_watched *watched, char ret_text[32])
 {
     ret_text[0] = '\0';
@@ -32,7 +32,7 @@ static void put_pair(struct spw_cli_screen *screen, const char *name, const _Ato
                         spw_size_text(spw_counter_get(peak), top), more);
 }
 
-/* A bar of the device: memory in use, and held beside it, of the limit. */
+/* A bar of the limit: memory in use, and other committed memory. */
 static void put_bar(struct spw_cli_screen *screen, const struct spw_counters *counters)
 {
     double limit = (double)spw_counter_get(&counters->limit_bytes);
@@ -92,7 +92,7 @@ static void put_figures(struct spw_cli_screen *screen, const struct spw_cli_watc
         snprintf(more, sizeof(more), "   limit %12s",
                  spw_size_text(spw_counter_get(&counters->host_limit_bytes), limit));
     } else {
-        snprintf(more, sizeof(more), "   not used yet"); /* the limit is set with the first use */
+        snprintf(more, sizeof(more), "   not used yet"); /* the first use sets the limit */
     }
     put_pair(screen, "host", &counters->host_bytes, &counters->host_peak_bytes, more);
     snprintf(more, sizeof(more), "   locked by the program, %" PRIu64 " times per second",

@@ -10,7 +10,7 @@
 void spw_cli_process_view(struct spw_cli_screen *screen, const struct spw_cli_watched *watched,
                           const struct spw_callsite_shm *share);
 
-/* Adds to an object of JSON what the view says, with all counters. */
+/* Adds the content of the view, with all counters, to an object of JSON. */
 void spw_cli_process_json(cJSON *object, const struct spw_cli_watched *watched,
                           const struct spw_callsite_shm *share);
 

@@ -12,7 +12,7 @@
 
 enum { GAUGE, PEAK, TOTAL };
 
-/* A counter: its name in counters.def, what it is, and where it is in struct spw_counters. */
+/* A counter: name, kind and meaning from counters.def, and its offset in struct spw_counters. */
 struct counter {
     const char *name;
     int kind;
@@ -26,7 +26,7 @@ static const struct counter counters[] = {
 #undef SPW_COUNTER
 };
 
-/* Writes a label's value. A backslash, a quote and a line's end are escaped, as the format says. */
+/* Writes a label's value. Backslashes and quotes are escaped, as the format requires. */
 static void put_value(FILE *file, const char *text)
 {
     char plain[SPW_STATS_PATH];
@@ -68,7 +68,7 @@ static void put_metric(FILE *file, const struct counter *counter,
 {
     size_t length = strlen(counter->name);
     bool is_time = length > 3 && strcmp(counter->name + length - 3, "_ns") == 0;
-    bool nano = strncmp(counter->help, "nano", strlen("nano")) == 0; /* seconds are written */
+    bool nano = strncmp(counter->help, "nano", strlen("nano")) == 0; /* the metric is in seconds */
     char name[128];
 
     write_name(counter, is_time, name, sizeof(name));

@@ -29,8 +29,7 @@ void spw_cli_screen_clear(struct spw_cli_screen *screen)
     screen->open = screen->chosen = false;
 }
 
-/* Appends bytes, with a terminator behind them that is not counted. Without memory, they are lost.
- */
+/* Appends bytes and a terminator, which is not counted. Without memory, the bytes are lost. */
 static void append(struct spw_cli_screen *screen, const char *bytes, size_t length)
 {
     if (!SPW_GROW(&screen->text, &screen->capacity, screen->used + length + 1)) {
@@ -51,8 +50,8 @@ static void open_line(struct spw_cli_screen *screen)
     }
 }
 
-/* The bytes of a text that fit into the rest of the line; its characters are counted as one column
- * each, and lines do not wrap where some are wider. */
+/* The bytes of a text that fit into the rest of the line. Each character counts as one column; a
+ * line with wider characters is cut off, not wrapped. */
 static size_t fitting(struct spw_cli_screen *screen, const char *text)
 {
     size_t bytes = 0;
@@ -97,7 +96,7 @@ void spw_cli_screen_add(struct spw_cli_screen *screen, enum spw_cli_style style,
     va_end(arguments);
 }
 
-/* The bytes of the first `columns` characters of a text; all of them where it has fewer. */
+/* The bytes of the first `columns` characters of a text, or of all if it has fewer. */
 static size_t bytes_of(const char *text, int columns)
 {
     size_t bytes = 0;
@@ -155,7 +154,7 @@ void spw_cli_screen_line(struct spw_cli_screen *screen, enum spw_cli_style style
     spw_cli_screen_end(screen);
 }
 
-/* The part of `cells` that a share takes: at least one for anything, never more than there are. */
+/* The number of `cells` for a share: at least one if it is not 0, at most all. */
 static int cells_of(double part, double all, int cells)
 {
     double exact = all > 0 && part > 0 ? part / all * cells : 0;
@@ -198,7 +197,7 @@ void spw_cli_screen_print(const struct spw_cli_screen *screen)
 
 int spw_cli_screen_window(const struct spw_cli_screen *screen)
 {
-    int rows = screen->rows > 0 ? screen->rows - 1 : screen->count; /* the keys take one */
+    int rows = screen->rows > 0 ? screen->rows - 1 : screen->count; /* one row is for the keys */
 
     return rows > screen->fixed ? rows - screen->fixed : 1;
 }

@@ -1,6 +1,6 @@
-/* The lines of a live view. They are put together from pieces with a style, and then shown: all of
- * them, or as many as the terminal has rows, with some at the top that stay and a line of keys at
- * the bottom. Texts of unknown origin are made fit for a terminal. One thread. */
+/* The lines of a live view, built from pieces with a style. They are printed as a whole, or drawn
+ * on the terminal: fixed lines at the top, a window that scrolls, and a line of keys at the bottom.
+ * Texts of unknown origin are made safe for a terminal. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,36 +20,35 @@ enum spw_cli_style {
 enum { SPW_CLI_SCREEN_LINES = 2048 };
 
 struct spw_cli_screen {
-    int columns; /* lines are cut there; 0: they are not */
+    int columns; /* lines are cut off there; 0: never */
     int rows;    /* of the terminal; 0: all lines are shown */
     bool colour;
-    int fixed;  /* so many lines at the top do not scroll */
-    int scroll; /* so many of the others are above the window */
+    int fixed;  /* lines at the top that do not scroll */
+    int scroll; /* other lines that are above the window */
 
     char *text; /* of all lines, each terminated */
     size_t used, capacity;
-    size_t lines[SPW_CLI_SCREEN_LINES]; /* where each begins */
+    size_t lines[SPW_CLI_SCREEN_LINES]; /* offset of each in `text` */
     int count;
     int column; /* of the line that is being made */
-    bool open;  /* there is such a line */
+    bool open;  /* a line is being made */
     bool chosen;
 };
 
-/* Forgets all lines and takes the size and the colours of the terminal. */
+/* Removes all lines, and reads the size and the colours of the terminal. */
 void spw_cli_screen_clear(struct spw_cli_screen *screen);
 
 /* Adds a piece to the line. */
 void spw_cli_screen_add(struct spw_cli_screen *screen, enum spw_cli_style style, const char *format,
                         ...) __attribute__((format(printf, 3, 4)));
 
-/* Adds a text whose beginning and end both matter: where the line is too short, the middle is left
- * out. */
+/* Adds a text, without its middle if the line has no room for it. */
 void spw_cli_screen_add_ends(struct spw_cli_screen *screen, const char *text);
 
 /* Ends the line. */
 void spw_cli_screen_end(struct spw_cli_screen *screen);
 
-/* A line of one piece. */
+/* Adds a line of one piece. */
 void spw_cli_screen_line(struct spw_cli_screen *screen, enum spw_cli_style style,
                          const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -61,7 +60,7 @@ void spw_cli_screen_bar(struct spw_cli_screen *screen, int width, double full, d
 /* Writes all lines to stdout, one below the other. */
 void spw_cli_screen_print(const struct spw_cli_screen *screen);
 
-/* Draws the window over the one before. `keys` is the line at the bottom. */
+/* Draws the window over the previous one. `keys` is the line at the bottom. */
 void spw_cli_screen_draw(struct spw_cli_screen *screen, const char *keys);
 
 /* Scrolls so that a line is in the window. */

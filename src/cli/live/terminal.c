@@ -16,12 +16,12 @@ enum { ESCAPE_MS = 50, PENDING = 64 };
 
 static struct {
     volatile sig_atomic_t drawn; /* the second screen is shown */
-    volatile sig_atomic_t raw;   /* keys come one by one */
+    volatile sig_atomic_t raw;   /* stdin gives keys one by one */
     struct termios before;
     bool reads; /* stdin is a terminal */
     bool draws; /* on the second screen */
     unsigned char pending[PENDING];
-    int begin, end; /* of what was read and not taken */
+    int begin, end; /* of the unused bytes in `pending` */
 } terminal;
 
 static volatile sig_atomic_t quit, resized, stopped;
@@ -37,7 +37,7 @@ static void on_signal(int number)
     }
 }
 
-/* Writes codes at once, past the buffer of stdio. */
+/* Writes codes immediately, without the buffer of stdio. */
 static void put_codes(const char *codes, size_t length)
 {
     (void)!write(STDOUT_FILENO, codes, length);
@@ -49,7 +49,7 @@ static void set_up(void)
         put_codes(enter_codes, sizeof(enter_codes) - 1);
         terminal.drawn = 1;
     }
-    /* In the background, a change of the settings would stop this process. */
+    /* A process in the background would be stopped for a change of the settings. */
     if (terminal.reads && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
         tcgetattr(STDIN_FILENO, &terminal.before) == 0) {
         struct termios plain = terminal.before;
@@ -86,7 +86,7 @@ void spw_cli_terminal_leave(void)
     }
 }
 
-/* After Ctrl-Z: gives the terminal back, stops, and takes it again when the user goes on. */
+/* Acts on Ctrl-Z: restores the terminal, stops, and sets the terminal up again when continued. */
 static void stop(void)
 {
     stopped = 0;
@@ -102,7 +102,7 @@ static bool is_readable(int timeout_ms)
     return poll(&input, terminal.reads ? 1 : 0, timeout_ms) > 0;
 }
 
-/* Reads what there is. False at the end of the input. */
+/* Reads available bytes. False at the end of the input. */
 static bool fill(void)
 {
     ssize_t got;
@@ -158,7 +158,7 @@ static int escape_key(void)
     }
 }
 
-/* What signals have asked for; NONE: nothing. */
+/* Returns the key that stands for a signal; NONE without one. */
 static int signalled(void)
 {
     if (quit != 0) {

@@ -5,11 +5,11 @@
 
 #include <time.h>
 
-/* Of a pause: tries to hold several processes, and the time between two; the first and the longest
- * wait for a process that goes on for one call. Others are held meanwhile, for 10 s at most. */
+/* Attempts to hold several processes, and the time between two; the first and the longest wait for
+ * a process that steps (passes one call). Held processes continue after 10 s without a request. */
 enum { TRIES = 4, MOMENT_MS = 20, STEP_MS = 2, STEP_MOST_MS = 4000, NS_PER_MS = 1000000 };
 
-/* A process that is held needs no longer to let the program go on. */
+/* A held process releases its program within this time. */
 enum { LET_GO_MS = 1000 };
 
 static void send(const struct spw_cli_group *group, struct spw_cli_asked *asked,
@@ -22,7 +22,7 @@ static void send(const struct spw_cli_group *group, struct spw_cli_asked *asked,
     spw_cli_control_send(&asked->control, &request);
 }
 
-/* Moves come on top of the wait. */
+/* Waits as long as moves take, beyond `wait_ms`. */
 static void await(struct spw_cli_asked *asked)
 {
     asked->answered =
@@ -61,7 +61,7 @@ static void ask_each(struct spw_cli_group *group, enum spw_control_action action
     }
 }
 
-/* One after the other: while a part of the memory of one moves, the others go on. */
+/* Asks one process after the other: while a part of its memory moves, the others continue. */
 static void ask_in_turn(struct spw_cli_group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
@@ -70,7 +70,7 @@ static void ask_in_turn(struct spw_cli_group *group)
     }
 }
 
-/* Lets those go on again that have been paused, so that all of a job are paused or none. */
+/* Resumes the processes that were paused, so that no job is paused only in part. */
 static void undo(struct spw_cli_group *group)
 {
     struct spw_cli_answer paused;
@@ -92,8 +92,8 @@ static void undo(struct spw_cli_group *group)
 
 /* ---- all processes at one moment ---- */
 
-/* Lets those pass one call that are idle, or all if none is, and waits for all. True when one of
- * them is not idle again within `wait_ms`. */
+/* Lets the idle processes step, or all if none is idle. Waits for all. True when a process that
+ * stepped is not idle again within `wait_ms`. */
 static bool step(struct spw_cli_group *group, uint64_t wait_ms)
 {
     bool none_idle = count_outcome(group, SPW_CONTROL_DONE) == 0;
@@ -123,10 +123,10 @@ static bool are_held(const struct spw_cli_group *group)
            group->count;
 }
 
-/* Holds all, and waits until they are idle. The work of one process may wait for what another one
- * has not submitted yet (collectives), so while any is busy, those that are idle go on call by
- * call. A kernel may also just take long: each time that a process which went on stays busy, the
- * next wait is longer. False when one cannot be held, or is busy at `end`. */
+/* Holds all processes, and waits until all are idle. A busy process may wait for work that another
+ * process has not submitted yet (collectives), so idle processes step while any process is busy.
+ * Kernels may be long: the wait doubles if a process that stepped stays busy. False when a process
+ * cannot be held, or is busy at `end`. */
 static bool hold_all(struct spw_cli_group *group, uint64_t end, uint64_t *wait_ms)
 {
     ask_each(group, SPW_CONTROL_HOLD, *wait_ms);
@@ -143,7 +143,8 @@ static bool hold_all(struct spw_cli_group *group, uint64_t end, uint64_t *wait_m
     return are_held(group);
 }
 
-/* Lets all go on that are held. The answers stay of those that are the reason. */
+/* Releases all held processes and marks them undone. If all could be held, busy ones are the reason
+ * and not marked. */
 static void let_go(struct spw_cli_group *group)
 {
     bool busy_is_reason = are_held(group);
@@ -161,8 +162,8 @@ static void let_go(struct spw_cli_group *group)
     }
 }
 
-/* Pauses all at one moment. What a process does call by call does not always get it on: it may need
- * room for which memory must move. So several are let go on for a moment, and held again. */
+/* Pauses all processes at one moment. Steps alone may not free a busy process, which may need
+ * memory that has to move first. So all processes are released for a moment and held again. */
 static void pause_all(struct spw_cli_group *group)
 {
     static const struct timespec moment = {.tv_nsec = (long)MOMENT_MS * NS_PER_MS};

@@ -114,7 +114,7 @@ static bool is_sum_right(const struct spw_record_block *block, const void *conte
            spw_record_checksum(spw_record_checksum(0, &head, sizeof(head)), content, used);
 }
 
-/* Takes a plain block whose content lies at `content`, with room for `most` bytes. */
+/* Takes a plain block whose content, of at most `most` bytes, is at `content`. */
 static bool take_plain(struct spw_cli_blocks *blocks, const struct spw_record_block *block,
                        const uint8_t *content, size_t most)
 {
@@ -136,7 +136,7 @@ static bool take_plain(struct spw_cli_blocks *blocks, const struct spw_record_bl
     return true;
 }
 
-/* The next block of the group that is decompressed. */
+/* Takes the next block of the decompressed group. */
 static bool next_in_group(struct spw_cli_blocks *blocks)
 {
     const uint8_t *at = blocks->group + blocks->group_at;
@@ -183,7 +183,7 @@ bool spw_cli_blocks_next(struct spw_cli_blocks *blocks)
         offset = blocks->offset;
         if (blocks->file_bytes < offset + HEAD ||
             !spw_fd_read_at(blocks->fd, &block, sizeof(block), (off_t)offset) || block.magic == 0) {
-            return false; /* the end, or what a killed process has left empty */
+            return false; /* the end, or the empty rest of a killed process */
         }
         if (block.magic != SPW_RECORD_BLOCK_MAGIC || block.stride < HEAD ||
             block.used > block.stride - HEAD || block.used > STORED_MOST ||

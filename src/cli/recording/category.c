@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* EARLY: of the forward pass, freed before any backward pass has begun; the end decides. */
+/* EARLY: of the forward pass, freed before the first backward pass; spw_cli_lives_end decides. */
 enum { FIRST = 1024, EARLY = SPW_CLI_CATEGORIES, UNBORN = 0xff, ALIVE = 0x80 };
 
-/* Where a block was born. */
+/* The counts at a block's allocation. */
 struct spw_cli_birth {
-    uint32_t backwards, runs; /* that had begun */
-    uint32_t calls;           /* of modules that had allocated, by their allocations */
+    uint32_t backwards, runs; /* begun so far */
+    uint32_t calls;           /* allocations of modules so far */
 };
 
 static const struct {
@@ -50,7 +50,7 @@ void spw_cli_lives_fini(struct spw_cli_lives *lives)
     memset(lives, 0, sizeof(*lives));
 }
 
-/* Room for one more number in a list; false without memory. */
+/* Appends a number to a list. False without memory. */
 static bool append(uint64_t **list, size_t *count, size_t *capacity, uint64_t number)
 {
     if (!SPW_GROW(list, capacity, *count + 1)) {
@@ -86,8 +86,8 @@ static void end_step(struct spw_cli_lives *lives, struct spw_cli_ends *ends, uin
 
 /* ---- passes ---- */
 
-/* Blocks that the loop's thread freed after the last allocation of a backward pass: gradients if
- * the pass was over then. */
+/* Sets the category of the pending blocks, which the loop's thread freed after the latest
+ * allocation of a backward pass: gradients if that pass was over. */
 static void resolve(struct spw_cli_lives *lives, enum spw_cli_category category)
 {
     for (size_t i = 0; i < lives->pending_count; i++) {
@@ -121,7 +121,7 @@ static bool is_autograd(const struct spw_cli_lives *lives, uint32_t thread)
     return thread < SPW_CLI_LIVES_THREADS && lives->autograd_threads[thread];
 }
 
-/* The pass that an allocation is part of. Scratch memory and other threads tell nothing. */
+/* Updates the current pass from an allocation. Scratch memory and other threads show no pass. */
 static void follow(struct spw_cli_lives *lives, uint64_t event, uint32_t thread,
                    const struct spw_cli_maker *maker)
 {
@@ -154,7 +154,7 @@ void spw_cli_lives_born(struct spw_cli_lives *lives, uint64_t event, uint32_t th
 
 /* ---- lives ---- */
 
-/* Made by an operator of the forward pass, or of the code around it. */
+/* The category of a block of the forward pass, or of the code around it. */
 static unsigned of_forward(const struct spw_cli_lives *lives, enum spw_cli_role role,
                            const struct spw_cli_birth *birth, bool freed, bool by_autograd)
 {
@@ -169,12 +169,12 @@ static unsigned of_forward(const struct spw_cli_lives *lives, enum spw_cli_role 
     if (passes == 0) {
         return role == SPW_CLI_ROLE_FORWARD ? SPW_CLI_ACTIVATIONS : SPW_CLI_UNKNOWN;
     }
-    /* Longer than a step: outputs that the program keeps, or what it made before it began. */
+    /* Longer than a step: outputs that the program keeps, or memory from before the first step. */
     return role == SPW_CLI_ROLE_FORWARD || birth->backwards > 0 ? SPW_CLI_ACTIVATIONS
                                                                 : SPW_CLI_UNKNOWN;
 }
 
-/* Made by the autograd engine. UNKNOWN: the next allocation decides. */
+/* The category of a block of the autograd engine. UNKNOWN: the next allocation decides. */
 static unsigned of_backward(const struct spw_cli_lives *lives, const struct spw_cli_birth *birth,
                             bool freed, bool by_autograd)
 {
@@ -250,7 +250,7 @@ void spw_cli_lives_marked(struct spw_cli_lives *lives, uint64_t event)
 
 void spw_cli_lives_end(struct spw_cli_lives *lives)
 {
-    /* Inference has no backward pass that anything could wait for. */
+    /* Inference has no backward pass: memory of the forward pass is activations. */
     enum spw_cli_category early = lives->backwards > 0 ? SPW_CLI_TEMPORARIES : SPW_CLI_ACTIVATIONS;
 
     resolve(lives, SPW_CLI_GRADIENTS);

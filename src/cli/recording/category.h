@@ -1,6 +1,6 @@
-/* The purpose of the memory of a PyTorch program, told from the role of each call site and from the
- * lives of its blocks relative to backward passes and optimizer steps; and the ends of its steps.
- * Fed with the events of one recording in order. Pure; one thread. */
+/* The purpose of a PyTorch program's memory, and the ends of its steps, from the role of each call
+ * site and the lives of its blocks relative to backward passes and optimizer steps. The input is
+ * the events of one recording, in order. Pure; one thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,18 +21,18 @@ enum spw_cli_category {
     SPW_CLI_CATEGORIES
 };
 
-/* The name in JSON and on the command line, optimizer_state, and for people, "optimizer state". */
+/* The name in JSON and on the command line (optimizer_state), and in messages (optimizer state). */
 const char *spw_cli_category_key(enum spw_cli_category category);
 const char *spw_cli_category_name(enum spw_cli_category category);
 
-/* An allocation as its call site tells of it. */
+/* An allocation's properties, from its call site. */
 struct spw_cli_maker {
     enum spw_cli_role role;
     bool autograd; /* on a thread of the autograd engine */
     bool loop;     /* on the thread that runs the program's training loop */
 };
 
-/* Numbers of events at which steps end: what is live at an end was live before that event. */
+/* The events that end steps, by number. Memory that is live before the event is live at the end. */
 struct spw_cli_ends {
     uint64_t *events;
     size_t count, capacity;
@@ -43,15 +43,15 @@ enum { SPW_CLI_LIVES_THREADS = 4096 };
 enum spw_cli_pass { SPW_CLI_PASS_OTHER, SPW_CLI_PASS_BACKWARD, SPW_CLI_PASS_OPTIMIZER };
 
 struct spw_cli_lives {
-    uint8_t *category;           /* by the number of the allocation's event; final after the end */
+    uint8_t *category;           /* by event of the allocation; final after spw_cli_lives_end */
     struct spw_cli_birth *birth; /* likewise */
     uint64_t capacity;
-    enum spw_cli_pass pass;   /* that the program is in */
+    enum spw_cli_pass pass;   /* current */
     uint32_t backwards, runs; /* backward passes, and runs of optimizers, that have begun */
-    uint32_t calls;           /* allocations of modules that are called */
+    uint32_t calls;           /* allocations in calls of modules */
     uint64_t *pending;        /* freed after the last known allocation of a backward pass */
     size_t pending_count, pending_capacity;
-    bool autograd_threads[SPW_CLI_LIVES_THREADS]; /* by number, as their allocations show */
+    bool autograd_threads[SPW_CLI_LIVES_THREADS]; /* by number, found by their allocations */
     struct spw_cli_ends marks, after_runs, after_backwards;
     bool out_of_memory;
 };
@@ -59,23 +59,23 @@ struct spw_cli_lives {
 /* A zeroed struct is ready for use. */
 void spw_cli_lives_fini(struct spw_cli_lives *lives);
 
-/* Event number `event`, from 1 on, allocates. */
+/* Takes an allocation, the event of number `event`, from 1 on. */
 void spw_cli_lives_born(struct spw_cli_lives *lives, uint64_t event, uint32_t thread,
                         const struct spw_cli_maker *maker);
 
-/* The block that event `event` has allocated is freed by a thread. */
+/* Takes the free of the block of event `event` by a thread. */
 void spw_cli_lives_died(struct spw_cli_lives *lives, uint64_t event, uint32_t thread);
 
-/* Event number `event` is the program's own mark of a step. */
+/* Takes the program's own mark of a step, the event of number `event`. */
 void spw_cli_lives_marked(struct spw_cli_lives *lives, uint64_t event);
 
-/* The recording ends; blocks that are alive stay so. */
+/* Takes the end of the recording; live blocks stay live. */
 void spw_cli_lives_end(struct spw_cli_lives *lives);
 
-/* After the end, the category of the block that an event has allocated. */
+/* The category of the block that an event allocated. Called after spw_cli_lives_end. */
 enum spw_cli_category spw_cli_lives_category(const struct spw_cli_lives *lives, uint64_t event);
 
-/* After the end, the ends of steps: those that the program marks, or the runs of optimizers if
- * there are two or more, or the backward passes. *ret_kind is "marked steps" or the like. */
+/* The ends of steps: the program's marks, or the runs of optimizers if there are two or more, or
+ * the backward passes. *ret_kind names them, as "marked steps". Called after spw_cli_lives_end. */
 const struct spw_cli_ends *spw_cli_lives_steps(const struct spw_cli_lives *lives,
                                                const char **ret_kind);

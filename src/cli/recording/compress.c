@@ -23,7 +23,7 @@ struct group {
     int fd;
     uint32_t sequence;
     size_t used;
-    uint8_t *plain, *packed; /* behind room for a header */
+    uint8_t *plain, *packed; /* `packed` begins with room for a header */
 };
 
 static bool write_group(struct group *group)
@@ -51,7 +51,7 @@ static bool write_group(struct group *group)
     return spw_fd_write(group->fd, (const char *)group->packed, HEAD + packed);
 }
 
-/* Adds a plain block without the bytes that it does not use. */
+/* Adds a plain block without its unused bytes. */
 static bool add_block(struct group *group, const struct spw_cli_blocks *blocks)
 {
     struct spw_record_block block = {

@@ -46,7 +46,7 @@ static bool take_text(struct spw_cli_events *events, struct spw_cli_text *ret_te
     return true;
 }
 
-/* An address in whole units, and its lowest byte, which follows later. */
+/* Reads an address without its lowest byte, which take_low adds. */
 static bool take_address(struct spw_cli_events *events, uint64_t *ret_address)
 {
     if (!take_signed(events, &events->address)) {
@@ -280,7 +280,7 @@ static bool next_block(struct spw_cli_events *events)
     }
     events->at = events->blocks.content;
     events->block_end = events->at + events->blocks.content_bytes;
-    /* Time does not go back, whatever the file says. */
+    /* Time never goes back, even in a damaged file. */
     if (events->blocks.time > events->time && events->blocks.time < UINT64_MAX / 2) {
         events->time = events->blocks.time;
     }

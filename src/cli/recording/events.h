@@ -1,4 +1,4 @@
-/* The events of a recording, one after the other, decoded and checked. One thread. */
+/* Reads the events of a recording, decoded and checked, one after the other. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ struct spw_cli_text {
     size_t length;
 };
 
-/* An event. The members that count follow from the kind; format.h describes them. */
+/* An event. Its kind determines the members that are set; format.h describes them. */
 struct spw_cli_event {
     enum spw_record_kind kind;
     uint64_t time; /* in units since the recording began */
@@ -26,7 +26,7 @@ struct spw_cli_event {
     uint64_t number; /* of a site, text, module, step, name or call */
     enum spw_record_source source;
     bool charged;
-    uint64_t host_bytes; /* ALLOC: of it, on the host; version 1: all of it */
+    uint64_t host_bytes; /* ALLOC: bytes on the host; version 1: all bytes */
     unsigned rule;
     uint64_t ns;
     uint64_t to_host, to_device;
@@ -40,7 +40,7 @@ struct spw_cli_event {
     unsigned native_count, python_count;
     uint64_t native[SPW_CALLSITE_NATIVE];
     struct spw_callsite_line python[SPW_CALLSITE_PYTHON];
-    uint64_t gauges[SPW_RECORD_GAUGE_COUNT]; /* all figures of the device */
+    uint64_t gauges[SPW_RECORD_GAUGE_COUNT]; /* all gauges of the device */
     unsigned used_count;                     /* USE: the addresses, rounded down to 256 bytes */
     uint64_t used[SPW_RECORD_USED];
 };
@@ -55,14 +55,14 @@ struct spw_cli_events {
     uint64_t gauges[SPW_DEVICES_MAX][SPW_RECORD_GAUGE_COUNT];
 };
 
-/* Opens a recording by a descriptor, which it takes. False, with a sentence in
- * events->blocks.problem, when it is none. */
+/* Opens a recording and takes over its descriptor. False, with a sentence in
+ * events->blocks.problem, when the file is no recording. */
 bool spw_cli_events_open(struct spw_cli_events *events, int fd);
 void spw_cli_events_close(struct spw_cli_events *events);
 
-/* Reads the next event. False at the end of what can be read; events->blocks.problem then says what
- * was damaged, "" for nothing. */
+/* Reads the next event. False at the end, or at damage that events->blocks.problem describes ("":
+ * none). */
 bool spw_cli_events_next(struct spw_cli_events *events, struct spw_cli_event *ret_event);
 
-/* Begins anew. */
+/* Begins again with the first event. */
 void spw_cli_events_rewind(struct spw_cli_events *events);

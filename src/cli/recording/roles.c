@@ -1,6 +1,6 @@
 /* The names are those of PyTorch 2.x: torch/nn/modules/module.py, torch/optim/,
- * torch/csrc/autograd, aten/src/ATen/cuda. Where a version names something otherwise, the role is a
- * weaker one, and the share that is not known grows. */
+ * torch/csrc/autograd, aten/src/ATen/cuda. With another version's names, roles are less exact, and
+ * the unknown share grows. */
 #include "cli/recording/roles.h"
 
 #include "common/path.h"
@@ -58,7 +58,7 @@ static bool is_library_of_scratch(const char *library)
     return begins_with_one_of(spw_path_name(library), libraries);
 }
 
-/* The innermost function with a name; "" if none has one. */
+/* The name of the innermost function that has one; "" if none has. */
 static const char *innermost(const struct spw_callsite_facts *site)
 {
     for (size_t i = 0; i < site->native_count; i++) {
@@ -69,8 +69,8 @@ static const char *innermost(const struct spw_callsite_facts *site)
     return "";
 }
 
-/* A library asks by itself, or PyTorch for it: handles have scratch memory for as long as they
- * live, and convolutions for one call, which they take from the allocator without a tensor. */
+/* True if a library, or PyTorch for a library, takes scratch memory without a tensor: a handle for
+ * its whole life, a convolution for one call. */
 static bool is_workspace(const struct spw_callsite_facts *site)
 {
     static const char *const makers[] = {"at::cuda::getCurrentCUDABlas",
@@ -96,7 +96,7 @@ static bool has_native(const struct spw_callsite_facts *site, const char *prefix
     return false;
 }
 
-/* The operator that Python called makes a tensor from nothing, or copies one to a device. */
+/* True if the operator that Python called creates a tensor, or copies one to a device. */
 static bool makes_input(const struct spw_callsite_facts *site)
 {
     static const char *const makers[] = {"to_device::",
@@ -157,7 +157,7 @@ static bool is_optimizer_file(const char *file)
     return has_one_of(file, files) && !has_one_of(file, others);
 }
 
-/* The role of a frame of torch.nn.Module, which tells by its functions. */
+/* The role of a frame of torch.nn.Module, by its function. */
 static enum spw_cli_role role_in_module(const char *function)
 {
     static const char *const calls[] = {"_call_impl", "_wrapped_call_impl", NULL};
@@ -171,7 +171,7 @@ static enum spw_cli_role role_in_module(const char *function)
                                         : SPW_CLI_ROLE_NONE;
 }
 
-/* `depth` counts frames from the innermost one: far outside, a class that is made may run the whole
+/* `depth` counts frames from the innermost one: a constructor far outside may run the whole
  * program. */
 static bool is_setup(const char *file, const char *function, size_t depth)
 {
@@ -202,7 +202,7 @@ static bool makes_state(const char *function)
     return is_one_of(function, functions);
 }
 
-/* The role of one frame, NONE when it does not tell. */
+/* The role that a frame shows; NONE: none. */
 static enum spw_cli_role role_of_frame(const char *file, const char *function, size_t depth)
 {
     if (strstr(file, "/torch/nn/modules/module.py") != NULL) {
@@ -221,8 +221,8 @@ static enum spw_cli_role role_of_frame(const char *file, const char *function, s
     return is_setup(file, function, depth) ? SPW_CLI_ROLE_SETUP : SPW_CLI_ROLE_NONE;
 }
 
-/* An optimizer's step calls the closure that the program gave it: what the closure does is no part
- * of the optimizer. A step of the program's own optimizer is called by optimizer.py. */
+/* True if the frame inside an optimizer's step is the program's closure, which is no part of the
+ * optimizer. optimizer.py also calls the steps of the program's own optimizers, which are. */
 static bool is_closure(const struct spw_callsite_facts *site, size_t optimizer)
 {
     static const char *const wrappers[] = {"/torch/optim/optimizer.py",
@@ -232,7 +232,7 @@ static bool is_closure(const struct spw_callsite_facts *site, size_t optimizer)
            strstr(file_of(site, optimizer - 1), "/torch/") == NULL;
 }
 
-/* The role that the innermost frame gives that tells. */
+/* The role of the innermost frame that shows one. */
 static enum spw_cli_role role_of_python(const struct spw_callsite_facts *site)
 {
     for (size_t i = 0; i < site->python_count; i++) {
@@ -241,7 +241,7 @@ static enum spw_cli_role role_of_python(const struct spw_callsite_facts *site)
         if (role == SPW_CLI_ROLE_OPTIMIZER && is_closure(site, i)) {
             return SPW_CLI_ROLE_OTHER;
         }
-        /* The helpers of optimizers are below the function that makes the state. */
+        /* Helpers of optimizers are called by the function that makes the state. */
         for (size_t j = i + 1; role == SPW_CLI_ROLE_OPTIMIZER && j < site->python_count &&
                                is_optimizer_file(file_of(site, j));
              j++) {

@@ -1,5 +1,5 @@
-/* What an allocation is part of, told from its call site alone: PyTorch's own functions on the
- * stack and the thread that runs. Pure; no locking. */
+/* The role of an allocation in a PyTorch program, from its call site alone: PyTorch's functions on
+ * the stack, and the thread. Pure; no locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,9 +7,9 @@
 #include "callsite/text.h"
 
 enum spw_cli_role {
-    SPW_CLI_ROLE_NONE,      /* nothing on the stack tells */
+    SPW_CLI_ROLE_NONE,      /* the stack shows no role */
     SPW_CLI_ROLE_SETUP,     /* a module is made, moved or loaded */
-    SPW_CLI_ROLE_INPUT,     /* outside of modules, a tensor is copied to the device or made */
+    SPW_CLI_ROLE_INPUT,     /* a tensor is made or copied to the device, outside of modules */
     SPW_CLI_ROLE_FORWARD,   /* a module is called */
     SPW_CLI_ROLE_OTHER,     /* other Python code */
     SPW_CLI_ROLE_BACKWARD,  /* the autograd engine runs */
@@ -20,8 +20,8 @@ enum spw_cli_role {
     SPW_CLI_ROLE_COMMUNICATION, /* buffers of torch.distributed */
 };
 
-/* The role of a site that is described with its native frames (callsite/facts.h). */
+/* The role of a site; its description (callsite/facts.h) must have native frames. */
 enum spw_cli_role spw_cli_role_of(const struct spw_callsite_facts *site);
 
-/* The thread is one of the autograd engine. */
+/* True for a thread of the autograd engine. */
 bool spw_cli_role_is_autograd(const struct spw_callsite_facts *site);

@@ -16,10 +16,10 @@
 
 enum { ALIGNMENT = 8, TEXT_BYTES = 3 * SPW_RECORD_TEXT };
 
-/* The sites are put into the form in which `spillway top` finds those of a running process. */
+/* The sites, in the shared form of a running process (callsite/shm.h). */
 struct spw_cli_recorded_sites {
     struct spw_callsite_shm *share;
-    struct spw_map texts;   /* by number, places in the share's texts */
+    struct spw_map texts;   /* places in the share's texts, by number */
     struct spw_map numbers; /* of sites, by the recording's numbers */
     size_t used;            /* bytes of the share's sites */
 };
@@ -54,8 +54,8 @@ void spw_cli_recorded_sites_free(struct spw_cli_recorded_sites *sites)
 
 /* ---- taking ---- */
 
-/* Writes a text as a statistics file has it, where bytes that are no UTF-8 are U+FFFD: a call site
- * is the same in both. Returns its length. */
+/* Writes a text in the form of a statistics file, with U+FFFD for bytes that are no UTF-8, so that
+ * call sites of both compare equal. Returns its length. */
 static size_t write_text(const struct spw_cli_text *text, char ret_text[TEXT_BYTES])
 {
     static const char unknown[] = "\xef\xbf\xbd";
@@ -75,7 +75,7 @@ static size_t write_text(const struct spw_cli_text *text, char ret_text[TEXT_BYT
     return used;
 }
 
-/* Adds a text; its place, 0 for the empty one and when there is no room. */
+/* Adds a text. Returns its place; 0 for an empty text or without room. */
 static uint32_t add_text(struct spw_callsite_shm *share, const struct spw_cli_text *text)
 {
     char written[TEXT_BYTES];
@@ -165,7 +165,7 @@ static void take_site(struct spw_cli_recorded_sites *sites, const struct spw_cli
     atomic_store(&share->count, number);
 }
 
-/* The tag of a site that was taken before. */
+/* Takes the tag of an earlier site. */
 static void take_tag(struct spw_cli_recorded_sites *sites, const struct spw_cli_event *event)
 {
     struct spw_callsite_shm *share = sites->share;

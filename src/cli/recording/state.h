@@ -1,5 +1,5 @@
-/* The state of a program's memory, rebuilt from the events of its recording: live blocks, sums by
- * device and call site, and the peak of each device. One thread.
+/* The state of a program's memory, from the events of its recording: live blocks, sums by device
+ * and call site, and the peak of each device. One thread.
  *
  * Memory is bounded by the size of the file: a live block costs about 100 bytes, an allocation in
  * the file at least 5. */
@@ -17,9 +17,9 @@
 /* A live allocation. */
 struct spw_cli_block {
     uint64_t address, bytes; /* as asked for */
-    uint64_t counted;        /* bytes that count as live: in units of 512, or 0 */
+    uint64_t counted;        /* bytes counted as live, in units of 512; or 0 */
     uint64_t time, stream;
-    uint64_t event; /* number of its allocation among all events, from 1 */
+    uint64_t event; /* number of its allocation's event, from 1 */
     uint32_t site;  /* as spw_cli_recorded_sites_number has it */
     uint32_t thread;
     int device;
@@ -31,8 +31,8 @@ struct spw_cli_block {
 /* The figures of a call site on a device. */
 struct spw_cli_held {
     uint64_t live, total, allocs, frees;
-    uint64_t peak;    /* its own */
-    uint64_t at_peak; /* of the device: ask spw_cli_state_at_peak */
+    uint64_t peak;    /* of the site itself */
+    uint64_t at_peak; /* of the device; read by spw_cli_state_at_peak */
     uint64_t epoch;
 };
 
@@ -40,8 +40,8 @@ struct spw_cli_held {
 struct spw_cli_device {
     uint64_t live, live_peak, peak_time;
     uint64_t allocs, frees;           /* all */
-    uint64_t pool_allocs, pool_frees; /* those of the pool, as the statistics count them */
-    uint64_t peak_event;              /* number of the event after which most was live */
+    uint64_t pool_allocs, pool_frees; /* of the pool, as in the statistics */
+    uint64_t peak_event;              /* number of the event of the peak */
     uint64_t epoch;                   /* number of the peaks so far */
     uint64_t moves, to_host, to_device, held_back_ns;
     uint64_t ooms, steps;
@@ -60,7 +60,7 @@ struct spw_cli_state {
     uint64_t events, steps;
     uint64_t time;          /* of the last event */
     uint64_t unknown_frees; /* of blocks that are not in the recording */
-    bool out_of_memory;     /* of this command */
+    bool out_of_memory;     /* of this command, not of the program */
     bool again;             /* the call sites are known from an earlier reading */
     char about[5][SPW_RECORD_TEXT + 1];
 };
@@ -69,20 +69,19 @@ struct spw_cli_state {
 bool spw_cli_state_init(struct spw_cli_state *state);
 void spw_cli_state_fini(struct spw_cli_state *state);
 
-/* Forgets everything but the call sites, to take the events again. */
+/* Removes everything but the call sites, to take the events again. */
 void spw_cli_state_restart(struct spw_cli_state *state);
 
-/* Takes the next event. *ret_freed is the block that a free has ended, with false in *ret_is_freed
- * when there was none. */
+/* Takes the next event. If it frees a block, *ret_is_freed is true and *ret_freed is the block. */
 void spw_cli_state_take(struct spw_cli_state *state, const struct spw_cli_event *event,
                         struct spw_cli_block *ret_freed, bool *ret_is_freed);
 
-/* Bytes of a site when its device held most. */
+/* The bytes that a site held at its device's peak. */
 uint64_t spw_cli_state_at_peak(const struct spw_cli_device *device, uint32_t site);
 
 /* The block at an address; NULL when none is live. */
 struct spw_cli_block *spw_cli_state_block(const struct spw_cli_state *state, int device,
                                           uint64_t address);
 
-/* The number of devices that were used or, if more, that the process saw memory of. */
+/* The number of devices, up to the last one with an allocation. */
 int spw_cli_state_devices(const struct spw_cli_state *state);

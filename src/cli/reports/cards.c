@@ -2,11 +2,11 @@
 
 #include "common/options.h"
 
-/* Of the size that a card is sold under, in GiB, a program finds so much; less than 909 is a card
- * of the next smaller size. */
+/* The memory of a card as a share of its nominal size in GiB. A card with a smaller share belongs
+ * to the next smaller size. */
 enum { SOLD_PERMILLE_LEAST = 909, SOLD_PERMILLE_MOST = 1005 };
 
-/* A device with less than so many times what a card holds besides is no card. */
+/* A device stands for a named card only if it has this many times the card's overhead. */
 enum { LEAST_TIMES_BESIDES = 4 };
 
 const struct spw_gpu_profile *spw_cli_cards_profile(void)
@@ -14,7 +14,7 @@ const struct spw_gpu_profile *spw_cli_cards_profile(void)
     const struct spw_gpu_profile *profile =
         spw_gpu_profile_find(spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text);
 
-    /* For an unusable value the simulated driver uses the default, too. */
+    /* The simulated driver also uses the default for an unusable value. */
     return profile != NULL
                ? profile
                : spw_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);

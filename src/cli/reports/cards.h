@@ -1,5 +1,5 @@
-/* The cards that a simulated device stands for: the one that is simulated, or, where the user said
- * how much memory there is, those of about that size. Constant after the options. One thread. */
+/* The cards that a simulated device stands for: the simulated card or, if the user set only the
+ * memory's size, all cards of about that size. Constant after the options. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ enum { SPW_CLI_CARDS = 128 };
 
 struct spw_cli_cards {
     uint64_t bytes; /* of the device */
-    bool by_size;   /* chosen by the memory alone */
+    bool by_size;   /* cards of about that size */
     size_t count;   /* 0: no card has about that memory */
     const struct spw_gpu_profile *list[SPW_CLI_CARDS];
 };
@@ -21,14 +21,14 @@ struct spw_cli_cards {
 /* The GPU that the options name. */
 const struct spw_gpu_profile *spw_cli_cards_profile(void);
 
-/* Finds those of a device with so many bytes of memory. */
+/* Finds the cards of a device with `bytes` of memory. */
 void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards);
 
-/* The bytes that a program finds on one of them, as far as the device has them. */
+/* The bytes that a program can use on a card, at most the device's. */
 uint64_t spw_cli_cards_room(const struct spw_cli_cards *cards, size_t index);
 
-/* Adds "a real h100-80g", the GPU that is simulated, or "a card of about 24 GiB". */
+/* Adds "a real h100-80g", the simulated GPU, or "a card of about 24 GiB". */
 void spw_cli_cards_name(struct spw_cli_line *line, const struct spw_cli_cards *cards);
 
-/* Adds "have 22.03 GiB to 23.64 GiB and hold 111 MiB to 577 MiB besides"; there is one at least. */
+/* Adds "have 22.03 GiB to 23.64 GiB and hold 111 MiB to 577 MiB besides" for one card or more. */
 void spw_cli_cards_describe(struct spw_cli_line *line, const struct spw_cli_cards *cards);

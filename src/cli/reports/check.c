@@ -43,7 +43,7 @@ static void blame(struct spw_cli_finding *finding, const char *label)
 
 /* ---- limits ---- */
 
-/* The line with most of a figure; NULL: none has any. */
+/* The line with the largest figure; NULL: all are 0. */
 static const struct spw_cli_line *largest(const struct spw_cli_device_usage *device,
                                           uint64_t (*figure)(const struct spw_cli_line *line))
 {
@@ -163,8 +163,8 @@ static bool matches(const struct spw_cli_line *line, const char *pattern)
            fnmatch(part, line->text, FNM_NOESCAPE) == 0;
 }
 
-/* The larger of what the call sites with the pattern held together at the peak, and what one of
- * them ever held. */
+/* Tests the sum of the matching call sites at the device's peak, or the largest peak of one if that
+ * is more. */
 static void test_site(const struct spw_cli_device_usage *device, const char *pattern,
                       struct spw_cli_finding *finding)
 {
@@ -210,7 +210,7 @@ static void test_category(const struct spw_cli_device_usage *device, enum spw_cl
 
 /* ---- all ---- */
 
-/* The reason why the file cannot tell; NULL: it can. */
+/* The reason that the file has no figure for a limit; NULL: it has one. */
 static const char *lack(const struct spw_cli_usage *usage, const struct spw_cli_limit *limit)
 {
     if (limit->kind == SPW_CLI_LIMIT_SITE && !usage->has_sites) {
@@ -268,7 +268,7 @@ bool spw_cli_check_run(struct spw_cli_check *check)
     }
     for (size_t i = 0; i < check->limit_count; i++) {
         for (int ordinal = 0; ordinal < check->usage->device_count; ordinal++) {
-            /* An unused device holds nothing. Device 0 speaks for a program that used none. */
+            /* Unused devices are not tested. A program that used none is tested on device 0. */
             if (check->usage->devices[ordinal].used || ordinal == 0) {
                 test(check, &check->limits[i], ordinal, &check->findings[check->finding_count++]);
             }

@@ -1,4 +1,4 @@
-/* Limits on the memory of a program, tested against its recording or its statistics file, for
+/* Tests limits on the memory of a program against its recording or its statistics file, for
  * continuous integration. One thread. */
 #pragma once
 
@@ -31,10 +31,10 @@ struct spw_cli_limit {
 struct spw_cli_finding {
     char name[SPW_CLI_LIMIT_TEXT]; /* --max-site train.py=1GiB */
     int device;
-    bool holds, known; /* not known: the file cannot tell, which does not hold */
+    bool holds, known; /* an unknown figure does not hold */
     uint64_t bytes, limit;
     char text[SPW_CLI_LIMIT_TEXT]; /* a sentence without the file's name */
-    char site[SPW_CALLSITE_LABEL]; /* to blame; "": none */
+    char site[SPW_CALLSITE_LABEL]; /* the largest call site; "": none */
 };
 
 struct spw_cli_check {
@@ -50,7 +50,7 @@ bool spw_cli_check_run(struct spw_cli_check *check);
 size_t spw_cli_check_failures(const struct spw_cli_check *check);
 void spw_cli_check_free(struct spw_cli_check *check);
 
-/* The results: a line on stdout for each limit that does not hold; JSON on stdout; a file in
+/* Write the results: a line on stdout for each limit that does not hold; JSON on stdout; a file in
  * JUnit's form, false with errno set when it cannot be written. */
 void spw_cli_check_print(const struct spw_cli_check *check);
 void spw_cli_check_print_json(const struct spw_cli_check *check);

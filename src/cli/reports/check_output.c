@@ -47,7 +47,7 @@ void spw_cli_check_print_json(const struct spw_cli_check *check)
 
 /* ---- JUnit ---- */
 
-/* Text as an attribute of XML may have it. */
+/* Writes text as an attribute of XML. */
 static void put(FILE *out, const char *text)
 {
     static const struct {
@@ -69,7 +69,7 @@ static void put(FILE *out, const char *text)
     }
 }
 
-/* Control characters and what is no UTF-8 are not allowed in XML. */
+/* Writes text of unknown origin: XML allows only UTF-8 without control characters. */
 static void put_plain(FILE *out, const char *text)
 {
     char plain[4096];

@@ -11,12 +11,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* More memory than any device has, so that a program does not run out of it. */
+/* More memory than any device has. */
 static const uint64_t plenty_bytes = UINT64_C(1) << 40;
 static const uint64_t granule_bytes = UINT64_C(2) << 20;
 
-/* The search ends when the smallest size is known to one part in PRECISION, or after MOST_TRIES
- * runs. */
+/* The search ends when the smallest size is known to 1/PRECISION, or after MOST_TRIES runs. */
 enum { PRECISION = 50, MOST_TRIES = 6 };
 
 struct comparison {
@@ -33,17 +32,17 @@ struct side {
     bool known; /* a run succeeded, and the peaks are known */
     uint64_t live_peak_bytes;
     uint64_t used_peak_bytes;
-    struct spw_cli_need need; /* of a card, on the device with the largest */
+    struct spw_cli_need need; /* of a card, for the device that needs most */
     uint64_t enough_bytes;    /* the smallest size that worked; 0: none */
-    uint64_t too_small_bytes; /* the largest size that did not; 0: none */
-    bool continues;           /* even with ample memory the program goes on without some of it */
+    uint64_t too_small_bytes; /* the largest size that did not work; 0: none */
+    bool continues;           /* the program ignores a refusal even with ample memory */
     unsigned tries;
 };
 
 /* ---- one run ---- */
 
-/* Runs the command on devices of `bytes`, without spilling, as with it hardly any device would be
- * too small; or of the requested size when that is 0. As spw_cli_trials_run. */
+/* Calls spw_cli_trials_run for devices of `bytes`, without spilling, which would make almost any
+ * device large enough. 0: with the user's settings. */
 static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, bool silent,
                 struct spw_cli_sim_result *ret_result, int *ret_code)
 {
@@ -64,7 +63,7 @@ static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, b
     return spw_cli_trials_run(&comparison->trials, &trial, ret_result, ret_code);
 }
 
-/* ---- the runs that are shown ---- */
+/* ---- runs with output ---- */
 
 static void learn(struct side *side, const struct spw_cli_sim_result *result)
 {
@@ -90,7 +89,7 @@ static void learn(struct side *side, const struct spw_cli_sim_result *result)
     }
 }
 
-/* Notes the size of the device that was too small. */
+/* Keeps the size of the device that was too small. */
 static void learn_failure(struct side *side, const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_process *process;
@@ -101,7 +100,7 @@ static void learn_failure(struct side *side, const struct spw_cli_sim_result *re
     }
 }
 
-/* Runs the command with more memory than it can need, and notes the peaks. */
+/* Runs the command with ample memory, and keeps the peaks. */
 static void show_ample(struct comparison *comparison, struct side *side)
 {
     struct spw_cli_sim_result result;
@@ -121,8 +120,8 @@ static void show_ample(struct comparison *comparison, struct side *side)
     spw_cli_sim_result_fini(&result);
 }
 
-/* Runs the command on the devices that the user asked for; with ample memory too, where the peaks
- * are not those of a device that is large enough. */
+/* Runs the command on the requested devices. If they were too small, which changes the peaks, runs
+ * it again with ample memory. */
 static void show(struct comparison *comparison, struct side *side)
 {
     struct spw_cli_sim_result result;
@@ -158,8 +157,7 @@ static uint64_t round_up(uint64_t bytes)
 
 enum trial { ENOUGH, TOO_SMALL, FAILED };
 
-/* Where the program goes on without memory that it was refused, the device was too small, unless it
- * always does. */
+/* A device is too small if the program continued after a refusal, except if it always does. */
 static enum trial judge(const struct side *side, enum spw_cli_sim_outcome outcome)
 {
     if (outcome == SPW_CLI_SIM_FITS || (outcome == SPW_CLI_SIM_CONTINUED && side->continues)) {
@@ -169,8 +167,8 @@ static enum trial judge(const struct side *side, enum spw_cli_sim_outcome outcom
                                                                                    : FAILED;
 }
 
-/* Tries one size, and prints the answer. False when the run failed for another reason, so that the
- * search must end. */
+/* Tries one size, and prints the answer. False when the run failed for another reason, which ends
+ * the search. */
 static bool try_size(struct comparison *comparison, struct side *side, uint64_t bytes)
 {
     static const char *const answers[] = {"enough", "too small", "failed for another reason"};
@@ -197,7 +195,7 @@ static bool try_size(struct comparison *comparison, struct side *side, uint64_t 
     return trial != FAILED;
 }
 
-/* Searches between the live memory, the lower bound, and the memory used when there was enough. The
+/* Searches between the live memory, the lower bound, and the memory used with ample memory. The
  * latter is tried first: a program with less memory may use less, because caches shrink. */
 static void search(struct comparison *comparison, struct side *side, uint64_t least_bytes)
 {

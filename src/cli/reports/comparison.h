@@ -4,8 +4,7 @@
 
 #include "cli/reports/trial.h"
 
-/* Runs `arguments` without the pool and with it, then with ample memory where they did not fit, and
- * then, without output, on smaller and smaller devices. Writes to stderr how each run came out, the
- * peaks, and the smallest size that worked. Returns the exit code of the first run with the pool.
- */
+/* Runs `arguments` without the pool and with it, each again with ample memory if it did not fit,
+ * and then, without output, on smaller devices. Writes the outcome of each run, the peaks, and the
+ * smallest size that worked to stderr. Returns the exit code of the first run with the pool. */
 int spw_cli_compare(const char *command, char **arguments, spw_cli_prepare *prepare);

@@ -39,7 +39,7 @@ static int compare_text(const void *left, const void *right)
     return strcmp(a->identity, b->identity);
 }
 
-/* By family, then in the order of the program: the outermost frame counts most. */
+/* Orders lines by family, then by place in the program, the outermost frame first. */
 static int compare_place(const void *left, const void *right)
 {
     const struct spw_cli_line *a = *(const struct spw_cli_line *const *)left;
@@ -84,7 +84,7 @@ static void add_pair(struct matching *matching, const struct spw_cli_line *befor
     }
 }
 
-/* Pairs the lines that are the same, and leaves the others. */
+/* Pairs equal lines. The other lines stay in `matching`. */
 static void match_same(struct matching *matching)
 {
     struct lines *before = &matching->before, *after = &matching->after;
@@ -116,9 +116,9 @@ static uint64_t distance(const struct spw_cli_line *a, const struct spw_cli_line
     return x < y ? y - x : x - y;
 }
 
-/* The cheapest way to pair what is left of a family in the order of the program, where two lines
- * cost the difference of their bytes, and a line without a partner all of them. cost[i][j] is that
- * of the lines from i and j on. */
+/* Pairs the remaining lines of a family, in the order of the program, at the least cost: a pair
+ * costs the difference of its bytes, a single line all its bytes. cost[i][j] is the least cost of
+ * the lines from i and j on. */
 static void align(struct matching *matching, const struct spw_cli_line **before, size_t n,
                   const struct spw_cli_line **after, size_t m, uint64_t *cost)
 {
@@ -156,7 +156,7 @@ static void align(struct matching *matching, const struct spw_cli_line **before,
     }
 }
 
-/* Very many lines of one family are paired as they stand. */
+/* Pairs lines in their order, if a family has too many lines to align. */
 static void pair_in_order(struct matching *matching, const struct spw_cli_line **before, size_t n,
                           const struct spw_cli_line **after, size_t m)
 {
@@ -173,7 +173,7 @@ static size_t end_of_family(const struct lines *lines, size_t from, const char *
     return from;
 }
 
-/* Pairs what is left, family by family. */
+/* Pairs the remaining lines, family by family. */
 static void match_moved(struct matching *matching, uint64_t *cost)
 {
     struct lines *before = &matching->before, *after = &matching->after;
@@ -198,7 +198,7 @@ static void match_moved(struct matching *matching, uint64_t *cost)
     }
 }
 
-/* Room for the largest alignment that there may be. */
+/* Allocates the table for the largest possible alignment. */
 static uint64_t *room_to_align(const struct matching *matching)
 {
     size_t n = matching->before.count + 1, m = matching->after.count + 1;

@@ -1,4 +1,4 @@
-/* The difference of two runs, printed to stdout. One thread. */
+/* Prints the difference of two runs to stdout. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,11 +6,11 @@
 
 #include "cli/reports/usage.h"
 
-/* The peak of each device, the categories at it if both runs have them, and the `top` lines whose
- * bytes at the peak differ most. False without memory. */
+/* Prints the peak of each device, its categories if both runs have them, and the `top` lines with
+ * the largest differences at the peak. False without memory. */
 bool spw_cli_difference_print(const struct spw_cli_usage *before, const struct spw_cli_usage *after,
                               size_t top);
 
-/* The same as one JSON object, with all lines. */
+/* Prints the difference with all lines, as one JSON object. */
 bool spw_cli_difference_print_json(const struct spw_cli_usage *before,
                                    const struct spw_cli_usage *after);

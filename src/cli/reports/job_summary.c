@@ -9,15 +9,15 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* A figure of the rank that has the least or the most of it. */
+/* The least or the largest figure, and its rank. */
 struct extreme {
     uint64_t bytes;
     int64_t rank;
 };
 
 struct job {
-    int64_t first; /* the rank that was seen first; -1: none yet */
-    bool several;  /* other ranks were seen */
+    int64_t first; /* the first rank found; -1: none yet */
+    bool several;  /* other ranks were found */
     size_t processes;
     struct extreme least, most; /* peaks of a device */
     struct extreme host;        /* the largest peak on the host */

@@ -1,5 +1,5 @@
-/* The memory of the ranks of one job, merged: how much they differ, and in which lines of the
- * program. One thread. */
+/* Merges the memory of the ranks of one job, to show the lines of the program that differ. One
+ * thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "cli/reports/usage.h"
 
-/* A device that a rank used. A process with several devices is several of them. */
+/* A device that a rank used. A process with several devices has one of these for each. */
 struct spw_cli_rank_usage {
     const struct spw_cli_usage *file;
     const struct spw_cli_device_usage *device;
@@ -24,9 +24,9 @@ struct spw_cli_merged_line {
 };
 
 struct spw_cli_merged_ranks {
-    struct spw_cli_rank_usage *ranks; /* by rank; those without one in the order of the files */
+    struct spw_cli_rank_usage *ranks; /* by rank; processes without a rank in the order of files */
     size_t rank_count;
-    struct spw_cli_merged_line *lines; /* those first in which ranks differ most */
+    struct spw_cli_merged_line *lines; /* the largest difference between ranks first */
     size_t line_count;
 };
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* "3", or "-" where the file names no rank. */
+/* "3", or "-" if the file names no rank. */
 static const char *rank_text(const struct spw_cli_rank_usage *rank, char text[24])
 {
     if (rank->file->rank < 0) {
@@ -35,7 +35,7 @@ static void print_ranks(const struct spw_cli_merged_ranks *merged)
     }
 }
 
-/* Says how far the largest peak is above the mean. */
+/* Prints the ratio of the largest peak to the mean. */
 static void print_imbalance(const struct spw_cli_merged_ranks *merged)
 {
     const struct spw_cli_rank_usage *largest = &merged->ranks[0];

@@ -25,8 +25,8 @@ const char *spw_cli_need_basis_name(enum spw_cli_basis basis)
     return names[basis];
 }
 
-/* With less memory the pool keeps less free. What it needs beyond live memory is at most 2 %, by
- * the smallest devices on which training ran (benchmark `frag-torch`, capacity E). */
+/* With less memory the pool keeps less free: on the smallest devices that training ran on, at most
+ * 2 % was not live (benchmark `frag-torch`, capacity E). */
 static uint64_t packed(const struct spw_cli_sim_device *device, uint64_t live)
 {
     uint64_t others = device->program_peak_bytes > device->pool_peak_bytes
@@ -49,7 +49,7 @@ static struct spw_cli_need_term program_term(const struct spw_cli_sim_device *de
     return (struct spw_cli_need_term){bytes, most, SPW_CLI_EXACT};
 }
 
-/* The driver's own memory, as far as it is simulated, is part of this. */
+/* The published overhead, at least the driver's own memory in the simulation. */
 static struct spw_cli_need_term context_term(const struct spw_cli_sim_device *device,
                                              const struct spw_gpu_profile *profile)
 {
@@ -103,7 +103,7 @@ void spw_cli_need_cards_of(const struct spw_cli_sim_device *device, struct spw_c
     }
 }
 
-/* Keeps the larger one of each term. */
+/* Takes the maximum of each figure. */
 static void take_more(struct spw_cli_need *need, const struct spw_cli_need *other)
 {
     need->besides = spw_max(need->besides, other->besides);
@@ -153,7 +153,7 @@ void spw_cli_need_cards(const struct spw_cli_sim_result *result, struct spw_cli_
 
 /* ---- several processes ---- */
 
-/* `card` is NULL for those that the device stands for. */
+/* `card`: NULL for all cards that the device stands for. */
 static struct spw_cli_need need_of_sharers(const struct spw_cli_sim_result *result, int index,
                                            const struct spw_gpu_profile *card)
 {
@@ -183,7 +183,7 @@ struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *res
     return need_of_sharers(result, index, NULL);
 }
 
-/* ---- what fits ---- */
+/* ---- fitting ---- */
 
 bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device)
 {
@@ -200,7 +200,7 @@ bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device)
     return bytes <= device->total_bytes;
 }
 
-/* For a device that several processes shared, all of them together. */
+/* True if the device fits on the card; a shared device, with all its processes. */
 static bool fits_on(const struct spw_cli_sim_result *result,
                     const struct spw_cli_sim_device *device, const struct spw_gpu_profile *card,
                     uint64_t room)

@@ -24,7 +24,7 @@ static uint64_t lost(const struct spw_cli_sim_result *result)
     return count;
 }
 
-/* The device that was used with the least to spare; NULL: none was used. */
+/* The used device with the least spare memory; NULL: none was used. */
 static const struct spw_cli_sim_device *tightest(const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_device *least = NULL;
@@ -44,7 +44,7 @@ static const struct spw_cli_sim_device *tightest(const struct spw_cli_sim_result
 
 /* ---- the first line ---- */
 
-/* The call that failed: "16 MiB by cudaMalloc on device 0". */
+/* Adds the failed call: "16 MiB by cudaMalloc on device 0". */
 static void add_call(struct spw_cli_line *line, const struct spw_cli_sim_refusal *refusal,
                      int ordinal)
 {
@@ -101,7 +101,7 @@ static void add_failure(struct spw_cli_line *line, const struct spw_cli_sim_resu
 
 enum { RULES = 3 }; /* that a line names */
 
-/* What rules of the policy placed on the host: "300 MiB placed on the host by rule "h"". */
+/* Adds the memory that rules placed on the host: "300 MiB placed on the host by rule "h"". */
 static void add_placed(struct spw_cli_line *line, const struct spw_cli_sim_result *result,
                        const char *where)
 {
@@ -129,7 +129,7 @@ static bool fits_unplaced(const struct spw_cli_sim_result *result)
     return fits;
 }
 
-/* Why it fits the device, and not each card. */
+/* Adds the reason that a run fits the device, but not each card. */
 static void add_tightness(struct spw_cli_line *line, const struct spw_cli_sim_result *result,
                           const struct spw_cli_sim_device *device,
                           const struct spw_cli_cards *cards)
@@ -196,7 +196,7 @@ static void add_spill(struct spw_cli_line *line, const struct spw_cli_sim_result
     }
 }
 
-/* The program ended well without what it was refused. */
+/* Adds that the program ended well without memory that was refused. */
 static void add_continuation(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_process *process;
@@ -226,7 +226,7 @@ static void add_code(struct spw_cli_line *line, int code)
     spw_cli_line_add(line, ")");
 }
 
-/* No device was used: why, as far as it is known. */
+/* Adds that no device was used, and the reason if it is known. */
 static void add_unused(struct spw_cli_line *line, const struct spw_cli_sim_result *result, int code)
 {
     const char *runtime = "";

@@ -1,4 +1,4 @@
-/* How a simulated run came out, in one line on stderr. One thread. */
+/* The outcome of a simulated run, in one line on stderr. One thread. */
 #pragma once
 
 #include "cli/reports/sim_result.h"

@@ -116,7 +116,7 @@ static void print_no_native(const struct spw_policy_list *list,
     }
 }
 
-/* Prints "device is 1, not "; a fact that the site lacks matches no condition. */
+/* Prints "device is 1, not ". A fact that the site lacks matches no condition. */
 static void print_fact(const char *key, const char *text)
 {
     if (text != NULL) {

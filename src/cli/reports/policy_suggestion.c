@@ -54,7 +54,7 @@ static void group(struct plan *plan)
     }
 }
 
-/* Marks the sites that the rule matches. Returns what they held. */
+/* Marks the sites that the rule matches. Returns the bytes that they held. */
 static uint64_t take(struct plan *plan, const struct spw_callsite_condition *condition)
 {
     uint64_t bytes = 0;
@@ -89,8 +89,8 @@ static void add_comment(cJSON *rule, const struct spw_callsite_group *chosen, ui
     cJSON_AddItemToArray(list, cJSON_CreateString(costs[spw_callsite_group_cost(chosen)]));
 }
 
-/* Adds the next rule, which should free `missing` bytes. Returns what it frees; 0: there is none.
- */
+/* Adds the next rule, which should free `missing` bytes. Returns the bytes that it frees; 0: no
+ * rule. */
 static uint64_t add_rule(struct plan *plan, uint64_t missing, cJSON *rules)
 {
     struct spw_callsite_condition condition;

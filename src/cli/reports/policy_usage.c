@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What one rule gets on a device, or no rule. */
+/* The share of one rule, or of no rule, on a device. */
 struct share {
     uint64_t bytes, sites;
-    uint64_t possible; /* bytes that it may get, by their size or number */
+    uint64_t possible; /* bytes whose size or number decides */
 };
 
-/* The name of the program as a policy matches it: that of the script behind the interpreter's. */
+/* The program's name for a policy: that of the script, behind the interpreter's. */
 static const char *process_of(const cJSON *json)
 {
     const char *name = spw_cli_json_text(json, "process");
@@ -23,8 +23,8 @@ static const char *process_of(const cJSON *json)
     return blank != NULL ? blank + 1 : name;
 }
 
-/* True if a rule matches whatever the size and the number of the allocation. *ret_depends: the rule
- * has conditions on them. */
+/* True if a rule matches, without its conditions on the size and the number of the allocation.
+ * *ret_depends: it has such conditions. */
 static bool matches(const struct spw_policy_rule *rule, const struct spw_callsite_facts *site,
                     const struct spw_request_facts *request, bool *ret_depends)
 {
@@ -38,7 +38,7 @@ static bool matches(const struct spw_policy_rule *rule, const struct spw_callsit
     return spw_policy_mismatch(&without, site, request) == NULL;
 }
 
-/* Adds a site to the share of the rule that gets it; the last share is that of no rule. */
+/* Adds a site to the share of the rule that matches it; the last share is that of no rule. */
 static void decide(const struct spw_policy *policy, const struct spw_cli_sites_file *file,
                    const struct spw_cli_sites_entry *entry, struct share *shares)
 {

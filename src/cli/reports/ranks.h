@@ -1,4 +1,4 @@
-/* The ranks of a job that were run one after the other, side by side. One thread. */
+/* A table of the ranks of a job that were run one after the other. One thread. */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include "cli/reports/cards.h"
 #include "cli/reports/sim_result.h"
 
-/* One rank's run. In bytes; those of the device of which it needs most. */
+/* One rank's run, with figures in bytes of the device that it needs most of. */
 struct spw_cli_rank_row {
     unsigned rank;
     const char *verdict; /* static */

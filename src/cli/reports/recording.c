@@ -16,7 +16,8 @@ static bool fail(struct spw_cli_report *report, const char *command, const char 
     return false;
 }
 
-/* A file may end between two blocks, or within its header, and look whole. */
+/* Notes missing events: a file that is cut off between two blocks, or in a block's header, looks
+ * complete. */
 static void note_missing(struct spw_cli_report *report)
 {
     const struct spw_record_header *header = &report->events.blocks.header;
@@ -99,7 +100,7 @@ uint64_t spw_cli_report_total(const struct spw_cli_device *device, uint32_t site
     return site < device->held_count ? device->held[site].total : 0;
 }
 
-/* The largest first; equal ones by number. */
+/* Orders sites by bytes, the largest first, then by number. */
 static int compare(const void *left, const void *right)
 {
     const struct spw_cli_ranked *a = left, *b = right;

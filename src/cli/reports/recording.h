@@ -1,5 +1,5 @@
-/* The forms of `spillway report`. A recording is read once for the sums and the call sites, and
- * again by the forms that show every event. One thread, one recording at a time. */
+/* The forms of `spillway report`. A recording is read once for the sums and the call sites; forms
+ * that show every event read it again. One thread, one recording at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,15 +29,15 @@ struct spw_cli_report {
 bool spw_cli_report_open(struct spw_cli_report *report, const char *command, const char *path);
 void spw_cli_report_close(struct spw_cli_report *report);
 
-/* Reads all events again: `take` is called with each, after the state has taken it. `freed` is the
- * block that the event has ended, or NULL. */
+/* Reads all events again, and calls `take` with each after the state has taken it. `freed` is the
+ * block that the event freed, or NULL. */
 void spw_cli_report_each(struct spw_cli_report *report,
                          void (*take)(struct spw_cli_report *report,
                                       const struct spw_cli_event *event,
                                       const struct spw_cli_block *freed, void *context),
                          void *context);
 
-/* A site and a figure of it, which a function gives. */
+/* A site, and one of its figures. */
 struct spw_cli_ranked {
     uint32_t site;
     uint64_t bytes;
@@ -47,7 +47,7 @@ typedef uint64_t spw_cli_weight(const struct spw_cli_device *device, uint32_t si
 struct spw_cli_ranked *spw_cli_report_rank(const struct spw_cli_device *device,
                                            spw_cli_weight *weight, size_t *ret_count);
 
-/* Bytes that a site has now, and in all. At the peak: spw_cli_state_at_peak. */
+/* The live bytes of a site, and the sum of its allocations. At the peak: spw_cli_state_at_peak. */
 uint64_t spw_cli_report_live(const struct spw_cli_device *device, uint32_t site);
 uint64_t spw_cli_report_total(const struct spw_cli_device *device, uint32_t site);
 

@@ -7,7 +7,7 @@
 
 /* ---- sites ---- */
 
-/* The makers of all call sites, while the recording is read again. */
+/* The properties of all call sites' allocations, while the recording is read again. */
 struct makers {
     struct spw_cli_maker *of; /* by site */
     uint32_t count;
@@ -15,7 +15,7 @@ struct makers {
 
 enum { THREADS = 64 };
 
-/* A thread with the number of its allocations. */
+/* A thread, and the number of its allocations in Python code. */
 struct thread {
     char name[64];
     uint64_t allocs;
@@ -52,7 +52,7 @@ static void count_thread(struct thread *threads, const struct spw_callsite_facts
     }
 }
 
-/* The thread that runs most Python code which allocates, besides those of the autograd engine. */
+/* The thread with the most allocations. The list has no threads of the autograd engine. */
 static const struct thread *loop_of(const struct thread *threads)
 {
     const struct thread *most = threads;

@@ -10,7 +10,7 @@
 #include "cli/reports/recording.h"
 #include "common/bounds.h"
 
-enum { SPW_CLI_STEP_ROWS = 1000 }; /* the last steps of a recording, of which figures are kept */
+enum { SPW_CLI_STEP_ROWS = 1000 }; /* the last steps, which figures are kept for */
 
 /* Live bytes of a device by category. */
 struct spw_cli_amounts {
@@ -24,7 +24,7 @@ struct spw_cli_step_row {
 };
 
 struct spw_cli_categories {
-    bool known; /* the recording is of tensors; otherwise every byte is of an unknown category */
+    bool known; /* the recording has tensors; otherwise every category is unknown */
     struct spw_cli_lives lives;
     const struct spw_cli_ends *steps;
     const char *steps_kind; /* "optimizer steps" */
@@ -32,12 +32,12 @@ struct spw_cli_categories {
     struct spw_cli_amounts most[SPW_DEVICES_MAX];   /* each category when it was largest */
     struct spw_cli_step_row *rows[SPW_DEVICES_MAX]; /* NULL: none */
     size_t row_count;
-    size_t next_end; /* the step that ends next, while the recording is read */
+    size_t next_end; /* the next step to end, while the recording is read */
     struct spw_cli_growth *growth;
 };
 
-/* Fills report->categories: reads the recording twice. False without memory. The caller frees the
- * categories, also then. */
+/* Reads the recording twice, and fills report->categories. False without memory. The caller frees
+ * the categories in any case. */
 bool spw_cli_report_categorise(struct spw_cli_report *report);
 void spw_cli_categories_free(struct spw_cli_categories *categories);
 

@@ -7,8 +7,8 @@ enum { PARTS = 3 };
 struct spw_cli_growth {
     size_t steps;
     uint32_t sites;
-    size_t begin[PARTS + 1]; /* steps after whose end a part begins, and where the last one ends */
-    int part;                /* that is being read; -1: before the first, PARTS: behind the last */
+    size_t begin[PARTS + 1]; /* a part begins after this step; the last entry ends all */
+    int part;                /* current; -1: before the first, PARTS: behind the last */
     uint64_t least[SPW_DEVICES_MAX][PARTS];
     uint64_t *by_site[SPW_DEVICES_MAX]; /* least of site and part; NULL: the device is not used */
 };
@@ -99,7 +99,7 @@ void spw_cli_growth_change(struct spw_cli_growth *growth, const struct spw_cli_s
     }
 }
 
-/* Bytes a step by which three figures rise: the smaller of the two rises. */
+/* The smaller of the two rises between three figures, in bytes a step. */
 static uint64_t rise(const struct spw_cli_growth *growth, const uint64_t *least)
 {
     uint64_t smaller = UINT64_MAX;

@@ -1,5 +1,5 @@
-/* One page of HTML with everything in it: memory over time by category and call site, and who held
- * what at any moment of it; what happened, and what the policy did. It needs no network. */
+/* One self-contained page of HTML: memory over time by category and call site, its holders at any
+ * moment, events, and decisions of the policy. It needs no network. */
 #include "cli/reports/recording_page.h"
 
 #include "cli/reports/recording_categories.h"
@@ -19,7 +19,7 @@ struct page {
     struct spw_cli_page_frames *frames;
 };
 
-/* ---- text inside of a script ---- */
+/* ---- text in a script ---- */
 
 void spw_cli_page_string(struct spw_writer *out, const char *text)
 {
@@ -98,7 +98,7 @@ static bool init(struct page *page, const struct spw_cli_report *report)
 
 /* ---- a device ---- */
 
-/* The events of the device besides allocations, in a sentence. */
+/* Writes the device's committed and spilled memory, steals and failures, as text. */
 static void put_events(struct spw_cli_report *report, const struct spw_cli_device *device)
 {
     char spilled[SPW_SIZE_TEXT], back[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], text[400];

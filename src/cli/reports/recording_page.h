@@ -1,5 +1,5 @@
-/* The parts of the page that `spillway report --html` writes: each collects what it shows while the
- * recording is read once, then writes it as JSON. One thread. */
+/* The parts of the page of `spillway report --html`. Each collects its content while the recording
+ * is read once, then writes it as JSON. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,10 +11,9 @@
 
 enum { SPW_CLI_PAGE_UNITS_IN_US = 1000 / SPW_RECORD_UNIT_NS };
 
-/* ---- text inside of a script ---- */
+/* ---- text in a script ---- */
 
-/* A string of JSON that cannot end the script that it stands in; a comma, a key and such a string.
- */
+/* Write a string of JSON that cannot end the script around it; a comma, a key and such a string. */
 void spw_cli_page_string(struct spw_writer *out, const char *text);
 void spw_cli_page_text(struct spw_writer *out, const char *key, const char *text);
 
@@ -26,8 +25,8 @@ struct spw_cli_page_frames;
 struct spw_cli_page_frames *spw_cli_page_frames_create(void);
 void spw_cli_page_frames_free(struct spw_cli_page_frames *frames);
 
-/* The number of a frame's text, from 0 on; SIZE_MAX without memory. When there are too many texts,
- * new ones share a number. */
+/* The number of a frame's text, from 0 on; SIZE_MAX without memory. New texts beyond a limit share
+ * a number. */
 size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char *text);
 
 /* Writes ", "frames": ..." for the texts by number. */
@@ -35,17 +34,17 @@ void spw_cli_page_frames_write(const struct spw_cli_page_frames *frames, struct 
 
 /* ---- memory over time ---- */
 
-/* Time is cut into windows. Each keeps the moment at which most was live, and the one at its end,
- * so that every peak is there. */
+/* Time is divided into windows. Each keeps the moment of its peak and the moment at its end, so
+ * that every peak is there. */
 struct spw_cli_page_moments;
 
-/* Of a device of a categorised report, whose state is that at the end. NULL without memory.
- * `devices` are shown in all: the more, the fewer windows and sites each has. */
+/* For a device of a categorised report, whose state must be that at the end. `devices`: number of
+ * shown devices, which share a limit on windows and sites. NULL without memory. */
 struct spw_cli_page_moments *spw_cli_page_moments_create(const struct spw_cli_report *report,
                                                          int ordinal, unsigned devices);
 void spw_cli_page_moments_free(struct spw_cli_page_moments *moments);
 
-/* An event of that device, after the state has taken it. */
+/* Takes an event of that device, after the state has taken it. */
 void spw_cli_page_moments_take(struct spw_cli_page_moments *moments,
                                const struct spw_cli_report *report,
                                const struct spw_cli_event *event,
@@ -56,16 +55,16 @@ void spw_cli_page_moments_take(struct spw_cli_page_moments *moments,
 void spw_cli_page_moments_write(const struct spw_cli_page_moments *moments,
                                 struct spw_cli_report *report, struct spw_cli_page_frames *frames);
 
-/* ---- what happened ---- */
+/* ---- events ---- */
 
-/* Marked parts and steps, out of memory, and what the rules of the policy decided. */
+/* Marked parts and steps, out of memory, and decisions of the policy's rules. */
 struct spw_cli_page_events;
 
 /* NULL without memory. */
 struct spw_cli_page_events *spw_cli_page_events_create(const struct spw_cli_report *report);
 void spw_cli_page_events_free(struct spw_cli_page_events *events);
 
-/* An event of any device, after the state has taken it. */
+/* Takes an event of any device, after the state has taken it. */
 void spw_cli_page_events_take(struct spw_cli_page_events *events,
                               const struct spw_cli_report *report,
                               const struct spw_cli_event *event, const struct spw_cli_block *freed);

@@ -8,12 +8,12 @@
 
 enum { WINDOWS = 800, PARTS = 12, OOMS = 100, RULES = 256, RULE_NAME = 128 };
 
-/* A part was open from one time to another, in units. */
+/* The time that a part was open, in units. */
 struct span {
     uint64_t from, to;
 };
 
-/* When a marked part was open; spans with less than a window between them are one. */
+/* The times that a marked part was open; spans with less than a window between them are merged. */
 struct part {
     bool open;
     size_t count;
@@ -25,7 +25,7 @@ struct oom {
     uint32_t site;
 };
 
-/* What a rule of the policy decided. */
+/* The decisions of a rule of the policy. */
 struct rule {
     char name[RULE_NAME];
     bool known;
@@ -37,7 +37,7 @@ struct spw_cli_page_events {
     uint64_t window; /* its length, in units */
     struct {
         uint64_t time, number, count;
-    } steps[WINDOWS]; /* the first step of each window, and how many there are */
+    } steps[WINDOWS]; /* the first step of each window, and the number of its steps */
     struct part parts[PARTS];
     struct oom ooms[OOMS];
     uint64_t oom_count;
@@ -89,7 +89,7 @@ static void close_part(struct part *part, uint64_t time)
     part->spans[part->count - 1].to = time;
 }
 
-/* The state knows which parts are open now. */
+/* Takes the open parts from the state. */
 static void take_marks(struct spw_cli_page_events *events, const struct spw_cli_report *report,
                        uint64_t time)
 {

@@ -1,4 +1,4 @@
-/* The frames of all call sites of the page, each text once: sites share most of them. */
+/* The frames of all call sites of the page, each text once: sites share most frames. */
 #include "cli/reports/recording_page.h"
 #include "common/grow.h"
 
@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond so many bytes of texts, new ones are no longer told apart: the page stays small whatever
- * is in a recording. */
+/* New texts beyond this many bytes share one number: the page stays small for any recording. */
 enum { TEXTS_MOST = 192 << 10 };
 
 struct frame {
@@ -18,7 +17,7 @@ struct frame {
 
 struct spw_cli_page_frames {
     struct spw_map by_hash; /* of struct frame */
-    struct frame **list;    /* those of the map, by number */
+    struct frame **list;    /* by number, as in the map */
     size_t count, capacity;
     size_t bytes; /* of all texts */
 };
@@ -69,7 +68,7 @@ static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *t
     return true;
 }
 
-/* The number of a text that is known; else SIZE_MAX, and the hash under which it is to be put. */
+/* The number of a known text; SIZE_MAX for a new text. *ret_hash is its place in the map. */
 static size_t find(const struct spw_cli_page_frames *frames, const char *text, uint64_t *ret_hash)
 {
     uint64_t hash = hash_of(text);

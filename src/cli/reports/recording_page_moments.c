@@ -7,39 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Devices share what a page has room for. */
+/* A page's limits, shared by its devices. */
 enum { WINDOWS = 800, WINDOWS_OF_ALL = 1600, WINDOWS_LEAST = 100 };
 enum { SITES = 40, SITES_OF_ALL = 160, SITES_LEAST = 8 };
 
 /* The memory of a device at a time. */
 struct moment {
     bool used;
-    uint64_t time, live, pooled; /* bytes; of them in spillway's pool */
+    uint64_t time, live, pooled; /* bytes; `pooled`: in spillway's pool */
     uint64_t committed, host;    /* bytes of the pool on the device and on the host */
     uint64_t by[SPW_CLI_CATEGORIES];
-    uint64_t held[SITES]; /* by the sites that are shown */
+    uint64_t held[SITES]; /* by the shown sites */
 };
 
-/* What was committed, and what moved, in a window of time. */
+/* The committed memory and the moves in a window of time. */
 struct traffic {
     bool gauged;
-    uint64_t committed, host, limit; /* bytes: the highest, the limit the last one */
+    uint64_t committed, host, limit; /* bytes: the highest; of the limit, the latest */
     uint64_t moves, to_host, to_device, held_back_ns, stall_ns;
 };
 
 struct spw_cli_page_moments {
     int device;
-    uint64_t windows, window; /* how many, and the length of one in units */
-    struct moment *tops;      /* when most was live in each */
-    struct moment *ends;      /* after the last event of each */
+    uint64_t windows, window; /* number, and length of one in units */
+    struct moment *tops;      /* the peak of each window */
+    struct moment *ends;      /* after the last event of each window */
     struct traffic *traffic;
-    uint32_t sites[SITES]; /* that are shown, the largest at the peak first */
+    uint32_t sites[SITES]; /* shown, the largest at the peak first */
     size_t site_count, site_most;
     uint64_t by[SPW_CLI_CATEGORIES], pooled, stall_ns; /* now */
-    struct moment *newest; /* that the event before has set as a top; NULL: none */
+    struct moment *newest; /* the top that the previous event set; NULL: none */
 };
 
-/* ---- what is shown ---- */
+/* ---- shown sites ---- */
 
 static uint64_t own_peak(const struct spw_cli_device *device, uint32_t site)
 {
@@ -56,7 +56,7 @@ static bool is_chosen(const struct spw_cli_page_moments *moments, uint32_t site)
     return false;
 }
 
-/* Adds the sites that are largest by a figure, until there are `most`. */
+/* Adds the sites with the largest figures, until there are `most`. */
 static void choose_by(struct spw_cli_page_moments *moments, const struct spw_cli_device *device,
                       spw_cli_weight *weight, size_t most)
 {
@@ -71,7 +71,7 @@ static void choose_by(struct spw_cli_page_moments *moments, const struct spw_cli
     free(ranked);
 }
 
-/* Those that held most at the peak; a quarter is for those that held most at other times. */
+/* Chooses the largest sites at the device's peak; a quarter is for the largest own peaks. */
 static void choose_sites(struct spw_cli_page_moments *moments, const struct spw_cli_device *device)
 {
     choose_by(moments, device, spw_cli_state_at_peak, moments->site_most * 3 / 4);
@@ -175,7 +175,7 @@ static void take_gauges(struct spw_cli_page_moments *moments, struct traffic *tr
 {
     uint64_t stall = event->gauges[SPW_RECORD_GAUGE_stall_ns];
 
-    if (moments->newest != NULL) { /* the memory that this allocation has committed */
+    if (moments->newest != NULL) { /* the gauges follow the allocation that committed memory */
         moments->newest->committed = event->gauges[SPW_RECORD_GAUGE_committed_bytes];
         moments->newest->host = event->gauges[SPW_RECORD_GAUGE_host_bytes];
     }
@@ -228,7 +228,7 @@ void spw_cli_page_moments_take(struct spw_cli_page_moments *moments,
 
 /* ---- JSON ---- */
 
-/* The figures that changed since the moment before, each behind its number. */
+/* Writes the figures that changed since the previous moment, each behind its number. */
 static void write_held(struct spw_writer *out, const struct moment *moment,
                        const struct moment *before, size_t count)
 {
@@ -277,7 +277,7 @@ static void write_moments(const struct spw_cli_page_moments *moments, struct spw
         if (top->used) {
             write_moment(moments, out, top, &before);
         }
-        /* Live memory stays until the next event, however far away that is. */
+        /* Live memory stays until the next event, which may be far away. */
         if (top->used && end->live != top->live &&
             (i + 1 == moments->windows || !moments->tops[i + 1].used)) {
             write_moment(moments, out, end, &before);

@@ -1,8 +1,8 @@
-/* Chrome's trace events, which Perfetto opens: counters of each device, slices of moves and driver
- * calls, and marks of steps and of out of memory.
+/* Writes Chrome's trace events, which Perfetto opens: counters of each device, slices of moves and
+ * driver calls, and marks of steps and of out of memory.
  *
- * Counters are thinned out: in each window of time the highest value and the last one are shown, so
- * that every peak is there. */
+ * A counter has only its highest and its last value in each window of time, so that every peak is
+ * there. */
 #include "cli/reports/recording.h"
 
 #include "callsite/label.h"
@@ -17,13 +17,13 @@ enum counter { LIVE, COMMITTED, HOST, COUNTERS };
 
 static const char *const titles[COUNTERS] = {"live", "committed", "host"};
 
-/* A counter in the window of time that is being read. */
+/* A counter in the current window of time. */
 struct window {
     bool used;
-    uint64_t value, time;         /* the last one */
+    uint64_t value, time;         /* the latest */
     uint64_t highest, highest_at; /* in the window */
     uint64_t end;                 /* of the window */
-    uint64_t shown;               /* the value that was written last */
+    uint64_t shown;               /* the latest written value */
     bool any;
 };
 
@@ -44,7 +44,7 @@ static void put_time(struct spw_cli_report *report, const char *key, uint64_t un
     spw_write(&report->out, text);
 }
 
-/* The time since 1970 in units, as the trace's clock. */
+/* The trace's clock: the time since 1970 in units. */
 static uint64_t clock_of(const struct spw_cli_report *report, uint64_t time)
 {
     return report->events.blocks.header.began_ns / SPW_RECORD_UNIT_NS + time;
@@ -151,7 +151,7 @@ static void count(struct spw_cli_report *report, struct trace *trace, int device
 
 /* ---- events ---- */
 
-/* A part that the program has marked: parts may overlap, which slices of a track may not. */
+/* Writes a marked part as an asynchronous event: parts may overlap, unlike slices of a track. */
 static void put_part(struct spw_cli_report *report, struct trace *trace,
                      const struct spw_cli_event *event)
 {

@@ -1,6 +1,6 @@
 /* The log of RAPIDS' RMM (logging_resource_adaptor): Thread,Time,Action,Pointer,Size,Stream. Its
- * parser knows three actions only, reads streams as decimal numbers, and takes the order of rows as
- * the order of events. */
+ * parser knows only three actions, reads streams as decimal numbers, and takes the order of rows
+ * for the order of events. */
 #include "cli/reports/recording.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static void put_row(struct spw_cli_report *report, const struct spw_cli_event *e
     spw_write(&report->out, line);
 }
 
-/* RMM knows device memory only. */
+/* RMM knows only device memory. */
 static bool is_shown(enum spw_record_source source)
 {
     return source == SPW_RECORD_POOL || source == SPW_RECORD_PASSED;

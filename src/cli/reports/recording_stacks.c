@@ -13,8 +13,8 @@
 
 static struct spw_cli_frame frames[SPW_CLI_FRAMES];
 
-/* A frame as one word of a stack: "train.py:42 forward", or a native function. Semicolons and
- * spaces at the end of a stack mean something to readers of collapsed stacks. */
+/* Writes a frame as one word of a stack: "train.py:42 forward", or a native function. Replaces
+ * semicolons and line breaks, which separate words and stacks for readers of collapsed stacks. */
 static void frame_text(const struct spw_cli_frame *frame, char *text, size_t capacity)
 {
     if (frame->native || frame->file[0] == '\0') {
@@ -94,7 +94,7 @@ struct stack {
     uint64_t bytes;
 };
 
-/* Stacks that have the same frame at some depth. */
+/* Stacks with the same frame at a depth. */
 struct branch {
     size_t begin, end;
     uint64_t bytes;
@@ -139,8 +139,8 @@ static int compare_branches(const void *left, const void *right)
     return (one->bytes < other->bytes) - (one->bytes > other->bytes);
 }
 
-/* Splits stacks from `begin` to `end` by their frame at a depth; those that end before it have
- * none. Returns the number of branches. */
+/* Splits stacks from `begin` to `end` by their frame at a depth, without shorter stacks. Returns
+ * the number of branches. */
 static size_t split(const struct stack *stacks, size_t begin, size_t end, unsigned depth,
                     struct branch *ret_branches)
 {
@@ -175,7 +175,7 @@ static void put_branch(struct spw_writer *out, uint64_t bytes, uint64_t total, u
     spw_write(out, "\n");
 }
 
-/* Writes the branches below a frame. Only where there are several, they are indented. */
+/* Writes the branches below a frame, indented if there are several. */
 static void put_branches(struct spw_writer *out, const struct stack *stacks, struct branch whole,
                          unsigned depth, unsigned indent, uint64_t total)
 {
@@ -240,7 +240,7 @@ void spw_cli_report_tree(struct spw_cli_report *report)
 
 /* ---- speedscope ---- */
 
-/* The frames of all sites, each with a number: site i has those from first[i] on. */
+/* The numbers of all sites' frames: those of site i begin at first[i]. */
 struct shared {
     unsigned *first;
     unsigned count; /* of the frames so far */

@@ -1,4 +1,4 @@
-/* `spillway report`: a recording in a few lines, for people, and the same as JSON. */
+/* `spillway report`: a recording in a few lines, for people, and as JSON. */
 #include "cli/reports/recording.h"
 
 #include "callsite/label.h"
@@ -147,7 +147,7 @@ static void put_oom(struct spw_cli_report *report, const struct spw_cli_device *
 
 static const struct spw_cli_amounts *compared;
 
-/* The largest first; equal ones in the order of their numbers. */
+/* Orders categories by bytes, the largest first, then by number. */
 static int compare_categories(const void *left, const void *right)
 {
     int a = *(const int *)left, b = *(const int *)right;
@@ -156,7 +156,7 @@ static int compare_categories(const void *left, const void *right)
     return of_a != of_b ? (of_a < of_b ? 1 : -1) : a - b;
 }
 
-/* The purpose of the memory at the peak. The share that is unknown is always there. */
+/* Writes the categories of the memory at the peak, and always the unknown share. */
 static void put_categories(struct spw_cli_report *report, int ordinal)
 {
     const struct spw_cli_amounts *held = &report->categories->at_peak[ordinal];
@@ -229,7 +229,7 @@ static void put_device(struct spw_cli_report *report, int ordinal)
     put_oom(report, device);
 }
 
-/* The parts that the program has marked. */
+/* Writes the parts that the program marked. */
 static void put_marks(struct spw_cli_report *report)
 {
     const struct spw_cli_marks *marks = &report->state.marks;
@@ -257,7 +257,7 @@ static void put_marks(struct spw_cli_report *report)
     }
 }
 
-/* The parts that are not in the recording, or could not be read. */
+/* Writes the parts of the run that are not in the recording, or could not be read. */
 static void put_gaps(struct spw_cli_report *report)
 {
     const struct spw_record_header *header = &report->events.blocks.header;

@@ -23,7 +23,7 @@ static void put_row(struct spw_cli_report *report, const struct spw_cli_device *
     spw_write(&report->out, line);
 }
 
-/* The sites that held something at the peak, then the others by what they had in all. */
+/* Writes the sites that held memory at the peak, then the others by the sum of all allocations. */
 static void put_device(struct spw_cli_report *report, int ordinal)
 {
     const struct spw_cli_device *device = &report->state.devices[ordinal];

@@ -1,9 +1,9 @@
-/* A snapshot as PyTorch's memory_viz opens it (pytorch.org/memory_viz): the blocks at the end in
+/* Writes a snapshot for PyTorch's memory_viz (pytorch.org/memory_viz): the blocks at the end in
  * segments, and the trace of each device.
  *
- * Its viewer needs blocks that fill their segment without gaps, frames whose texts are never null,
- * and a trace in which only live addresses are freed; so frees of allocations before the trace are
- * left out. A pickle has each list of frames once, which JSON cannot. */
+ * The viewer needs blocks that fill their segment without gaps, and frames whose texts are never
+ * null. It allows a free only of an address that is live in the trace, so frees of earlier
+ * allocations are left out. A pickle has each list of frames once; JSON repeats it. */
 #include "cli/reports/recording.h"
 
 #include "cli/reports/snapshot.h"
@@ -79,7 +79,7 @@ static int compare_blocks(const void *left, const void *right)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* True for what belongs into the picture of a device's memory. */
+/* True for a block of device memory with a valid size. */
 static bool is_shown(const struct spw_cli_block *block)
 {
     return block->source != SPW_RECORD_PINNED && block->bytes > 0 && block->bytes < INT64_MAX / 2;
@@ -90,7 +90,7 @@ static uint64_t size_of(const struct spw_cli_block *block)
     return block->counted > 0 ? block->counted : block->bytes;
 }
 
-/* The live blocks in order of address, shown ones only. The caller frees; NULL without memory. */
+/* The shown live blocks in order of address. The caller frees the list. NULL without memory. */
 static struct spw_cli_block **blocks_of(const struct spw_cli_state *state, size_t *ret_count)
 {
     struct spw_cli_block **blocks = calloc(state->live.count + 1, sizeof(*blocks));
@@ -246,10 +246,10 @@ static void take(struct spw_cli_report *report, const struct spw_cli_event *even
     }
 }
 
-/* Counts back from the end: the event with which the trace of a device begins. */
+/* Finds the first event of a device's trace, which has only the latest allocations and frees. */
 struct search {
     int device;
-    uint64_t skip; /* allocations and frees of the device */
+    uint64_t skip; /* allocations and frees of the device before the trace */
     uint64_t found;
 };
 

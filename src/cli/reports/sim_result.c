@@ -54,7 +54,7 @@ static void copy_api(char *api, size_t capacity, const char *exported)
 
 /* ---- one device ---- */
 
-/* Keeps the latest failure; one that succeeded later only if there is no other. */
+/* Keeps the latest failure, preferably one that did not succeed later. */
 static void take_later(struct spw_cli_sim_device *device, const struct spw_cli_sim_refusal *refusal)
 {
     const struct spw_cli_sim_refusal *last = &device->last;
@@ -94,7 +94,7 @@ static void add_simulated_refusal(struct spw_cli_sim_device *device,
     take_simulated(device, &from->lost[kind]);
 }
 
-/* From the kernel in the middle to the last one. */
+/* The time from the middle kernel to the last one. */
 static uint64_t second_half_ns(const struct sim_record_device *from)
 {
     uint64_t count = from->mark_count < SIM_RECORD_MARKS ? from->mark_count : SIM_RECORD_MARKS;
@@ -170,9 +170,9 @@ static void add_pool_refusal(struct spw_cli_sim_device *device, const struct spw
     take_pools(device, &refusal->lost, false);
 }
 
-/* Completes a failure of the pool with that of the driver call just before it, on the same thread.
- * For a chunk of the program, the driver knows how much was missing. Where the pool had enough free
- * memory, but fragmented, at least what the driver call lacked was missing. */
+/* Completes a failure of the pool by the failed driver call just before it on the same thread. If
+ * the program's own call created the chunk, the missing bytes are the driver's. If the pool had
+ * enough free memory, but fragmented, they are at least the driver's. */
 static void complete_refusal(struct spw_cli_sim_device *device,
                              const struct sim_record_device *from)
 {
@@ -192,7 +192,7 @@ static void complete_refusal(struct spw_cli_sim_device *device,
     }
 }
 
-/* Adds what a rule placed on the host to that of the rules of its name. */
+/* Adds the memory that a rule placed on the host to the sum of the rules of its name. */
 static void add_rule(struct spw_cli_sim_result *result, const char *name, uint64_t bytes)
 {
     struct spw_cli_sim_rule *rule = result->rules;
@@ -211,7 +211,7 @@ static void add_rule(struct spw_cli_sim_result *result, const char *name, uint64
     rule->host_peak_bytes += bytes;
 }
 
-/* Tells memory that rules of the policy placed on the host from memory that was spilled. */
+/* Divides the memory on the host into memory placed by rules of the policy and spilled memory. */
 static void add_host(struct spw_cli_sim_result *result, struct spw_cli_sim_device *device,
                      const struct spw_stats *stats, const struct spw_stats_device *from)
 {
@@ -231,7 +231,7 @@ static void add_host(struct spw_cli_sim_result *result, struct spw_cli_sim_devic
     device->spilled = device->host_peak_bytes > 0 && (moved || device->placed_peak_bytes == 0);
 }
 
-/* Adds the pool's statistics: the driver below it sees chunks only, not allocations. */
+/* Adds the pool's statistics: the driver sees the pool's chunks, but not its allocations. */
 static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_device *from)
 {
     const struct spw_counters *counters = &from->counters;
@@ -313,7 +313,7 @@ static void add_process(struct spw_cli_sim_result *result, const struct sim_reco
     result->count++;
 }
 
-/* Notes that a record does not tell all, if its process has said so, or if it is empty. */
+/* Counts a record as lost if it is empty, or if its process left a note that it is incomplete. */
 static void find_problem(struct spw_cli_sim_result *result, const char *path)
 {
     char link[4096 + 16], why[sizeof(result->problem)];
@@ -372,7 +372,7 @@ static void add_parts(struct spw_cli_sim_result *result, const struct sim_device
                 process->devices[k].shared_peak_bytes = from->at_peak[index];
             }
         }
-        return; /* the others of that pid were replaced by exec */
+        return; /* other records of that pid are of programs before an exec */
     }
 }
 

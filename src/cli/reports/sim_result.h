@@ -1,6 +1,5 @@
-/* The result of a simulated run, read from the run directory (launch/run_directory.h) after the
- * command has ended: the simulated driver's records and, where the pool was used, its statistics.
- * One thread. */
+/* The result of a simulated run, from the run directory (launch/run_directory.h): the simulated
+ * driver's records and, if the pool was used, its statistics. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,43 +36,41 @@ struct spw_cli_sim_refusal {
 /* The use of one device by one process. */
 struct spw_cli_sim_device {
     bool used;
-    int index;                   /* as the machine counts devices */
-    uint64_t shared_peak_bytes;  /* in use when all processes together held most of the device */
+    int index;                   /* of the machine's device */
+    uint64_t shared_peak_bytes;  /* in use at the peak of all processes together */
     bool pooled;                 /* by the pool */
     uint64_t memory_bytes;       /* of the device */
-    uint64_t total_bytes;        /* memory that may be used: with the pool, its limit */
+    uint64_t total_bytes;        /* usable memory: with the pool, its limit */
     uint64_t live_peak_bytes;    /* held by the program, in multiples of 512 bytes */
     uint64_t pool_peak_bytes;    /* pooled: held by the pool, free memory included, at most */
     uint64_t ordered_peak_bytes; /* pooled: of live memory, allocated in stream order */
     uint64_t used_bytes;         /* device memory in use: now */
     uint64_t used_peak_bytes;    /* and at most */
-    uint64_t allocations;        /* calls that asked for memory; pooled: that the pool served */
-    uint64_t own_peak_bytes;     /* of it the driver's code, local memory and graphs */
-    uint64_t overhead_bytes;     /* of it what a card holds besides; 0: not simulated */
+    uint64_t allocations;        /* calls that asked for memory; pooled: served by the pool */
+    uint64_t own_peak_bytes;     /* in use for the driver's code, local memory and graphs */
+    uint64_t overhead_bytes;     /* in use for the overhead of a card; 0: not simulated */
     uint64_t program_peak_bytes; /* used, without own, overhead and NCCL's, at most */
-    uint64_t communicators;      /* of NCCL, at most at a time */
-    uint64_t ranks;              /* of one of them, at most */
-    uint64_t nccl_bytes;         /* what a card would hold for them, at most at a time: estimate */
+    uint64_t communicators;      /* of NCCL, at one time at most */
+    uint64_t ranks;              /* of one communicator, at most */
+    uint64_t nccl_bytes;         /* of a card for them, at one time at most: estimate */
     uint64_t nccl_most_bytes;    /* and upper bound */
-    uint64_t host_peak_bytes;    /* in host memory, at most at a time; 0: nothing was, but by
-                                    pauses */
-    uint64_t placed_peak_bytes;  /* of it, at most at a time by each rule of the policy that placed
-                                    memory there */
-    bool spilled;                /* not all of it was placed there by rules */
+    uint64_t host_peak_bytes;    /* in host memory, at one time at most; 0: none but by pauses */
+    uint64_t placed_peak_bytes;  /* of it, the sum of the peaks of all rules that place memory */
+    bool spilled;                /* a part of it was not placed there by rules */
     uint64_t spilled_bytes;      /* that went to the host, in all */
     uint64_t promoted_bytes;     /* that came back */
     uint64_t paused_bytes;       /* of spilled_bytes, moved by pauses */
     uint64_t refusals;           /* calls that failed with out of memory */
-    uint64_t overcome;           /* requests that did, and succeeded when they were repeated */
-    uint64_t lost;               /* and those that did not */
+    uint64_t overcome;           /* failed requests that later succeeded */
+    uint64_t lost;               /* failed requests that did not */
     uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, bulk_reads, bulk_read_bytes; /* by the host, of results */
     uint64_t chosen;                                   /* sizes that SPILLWAY_SIM_UNKNOWN decided */
-    uint64_t known_reads;            /* of the small ones, those of results that were computed */
+    uint64_t known_reads;            /* small reads of results that were computed */
     uint64_t second_half_ns;         /* simulated time of the second half of the kernels; 0: too few
-                                        kernels, or time was not simulated */
+                                      * kernels, or no simulated time */
     uint64_t link_bytes;             /* of host memory that kernels used */
-    struct spw_cli_sim_refusal last; /* the latest failure; with lost > 0 one of these */
+    struct spw_cli_sim_refusal last; /* the latest failure; with lost > 0, of a lost request */
 };
 
 /* One process that initialised CUDA. */
@@ -90,19 +87,19 @@ struct spw_cli_sim_process {
 /* A rule of a policy that placed memory on the host. */
 struct spw_cli_sim_rule {
     char name[SPW_STATS_RULE];
-    uint64_t host_peak_bytes; /* at most at a time, on each device of each process; their sum */
+    uint64_t host_peak_bytes; /* sum of the peaks on each device of each process */
 };
 
 struct spw_cli_sim_result {
     size_t count;
     size_t left_out;    /* processes beyond SPW_CLI_SIM_PROCESSES */
-    size_t lost;        /* processes of which it is not known what they used */
-    char problem[1024]; /* why, of the first of them; "": not known */
+    size_t lost;        /* processes whose use of devices is not known */
+    char problem[1024]; /* the reason for the first of them; "": not known */
     struct spw_cli_sim_process *processes;
     struct spw_cli_sim_rule rules[SPW_ACCOUNTS];
     size_t rule_count;
     uint64_t shared_peaks[SPW_DEVICES_MAX]; /* by index of the device: bytes that all processes held
-                                             * of it at most at a time */
+                                             * together, at most */
 };
 
 /* Reads the run directory. Always initialises *ret_result; the caller calls
@@ -110,8 +107,8 @@ struct spw_cli_sim_result {
 void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result);
 void spw_cli_sim_result_fini(struct spw_cli_sim_result *result);
 
-/* The latest request that failed for good, with its process and device; NULL when there is none.
- * Valid as long as the result. */
+/* The latest lost request, with its process and device; NULL when there is none. Valid as long as
+ * the result. */
 const struct spw_cli_sim_refusal *
 spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
                            const struct spw_cli_sim_process **ret_process, int *ret_ordinal);
@@ -119,19 +116,18 @@ spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
 /* The sum of all peaks of memory on the host, in bytes. */
 uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result);
 
-/* The processes that held memory of a device when all of them together held most of it: their
- * number. */
+/* The number of processes that held memory of a device at the peak of all processes together. */
 size_t spw_cli_sim_result_sharers(const struct spw_cli_sim_result *result, int index);
 
-/* How a run came out. */
+/* The outcome of a run. */
 enum spw_cli_sim_outcome {
     SPW_CLI_SIM_UNUSED,       /* no process used a device */
-    SPW_CLI_SIM_UNRECORDED,   /* what a process used is not known */
-    SPW_CLI_SIM_FITS,         /* the command succeeded, with nothing on the host but what rules of
-                               * a policy placed there */
+    SPW_CLI_SIM_UNRECORDED,   /* the use of devices by a process is not known */
+    SPW_CLI_SIM_FITS,         /* the command succeeded; only rules of a policy placed memory on the
+                               * host */
     SPW_CLI_SIM_SPILLS,       /* it succeeded by spilling to the host */
-    SPW_CLI_SIM_CONTINUED,    /* it succeeded, although a call failed with out of memory for good */
-    SPW_CLI_SIM_DOES_NOT_FIT, /* it failed, after a call failed with out of memory for good */
+    SPW_CLI_SIM_CONTINUED,    /* it succeeded, although a request was lost */
+    SPW_CLI_SIM_DOES_NOT_FIT, /* it failed after a request was lost */
     SPW_CLI_SIM_FAILED,       /* it failed for another reason */
 };
 

@@ -30,7 +30,7 @@ static const char *error_of(const cJSON *json)
                                                       : NULL;
 }
 
-/* `alone`: the command takes statistics files only, and no recordings. */
+/* `alone`: the command takes only statistics files, and no recordings. */
 static cJSON *read_json(const char *command, const char *path, bool alone)
 {
     const char *wrong;
@@ -103,7 +103,7 @@ static const char *build_of(const cJSON *file, const char *library)
     return "";
 }
 
-/* The function of a frame: its name in the file, else from the library's symbol table. */
+/* The function of a frame, by its name in the file or from the library's symbol table. */
 static char *symbol_of(const cJSON *file, const cJSON *frame, struct spw_cli_symbols *names)
 {
     const char *known = spw_cli_json_text(frame, "symbol");

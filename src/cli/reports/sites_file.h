@@ -32,11 +32,10 @@ struct spw_cli_sites_file {
 };
 
 /* Reads a file and looks up the symbols that it lacks. False, with one line of `command` on stderr,
- * when it cannot be read, or has no sites and must have them; without them, ret_file->entries is
- * NULL. A command that does not need them takes recordings too: its line says so. The caller frees
- * *ret_file. */
+ * when it cannot be read or lacks needed sites. Without sites, ret_file->entries is NULL. Commands
+ * that need no sites also take recordings; their line names both. The caller frees *ret_file. */
 bool spw_cli_sites_file_load(const char *command, const char *path, bool need_sites,
                              struct spw_cli_sites_file *ret_file);
 
-/* Frees what was loaded. */
+/* Frees the content. */
 void spw_cli_sites_file_free(struct spw_cli_sites_file *file);

@@ -55,7 +55,7 @@ static void put_word(struct spw_cli_snapshot *snapshot, uint32_t word)
 
 /* ---- elements ---- */
 
-/* Before a value: in JSON a comma, unless a key stands before it. */
+/* Begins a value: in JSON, with a comma, except behind a key. */
 static void separate(struct spw_cli_snapshot *snapshot)
 {
     int level = snapshot->depth - 1;
@@ -66,7 +66,7 @@ static void separate(struct spw_cli_snapshot *snapshot)
     }
 }
 
-/* After a value: in a pickle it is added to what is open. */
+/* Ends a value: in a pickle, adds it to the open list or dictionary. */
 static void add(struct spw_cli_snapshot *snapshot)
 {
     if (snapshot->pickle && snapshot->depth > 0) {

@@ -43,9 +43,9 @@ void spw_cli_snapshot_boolean(struct spw_cli_snapshot *snapshot, bool value);
 /* A pair of numbers: a tuple in a pickle. */
 void spw_cli_snapshot_pair(struct spw_cli_snapshot *snapshot, uint64_t first, uint64_t second);
 
-/* Closes a list like spw_cli_snapshot_close, and remembers it under the number that is returned; in
- * JSON nothing is remembered: 0. */
+/* Closes a list like spw_cli_snapshot_close, and keeps it under the returned number; in JSON,
+ * returns 0. */
 uint32_t spw_cli_snapshot_close_kept(struct spw_cli_snapshot *snapshot);
 
-/* Writes a list again that was remembered, as the next value. */
+/* Writes a kept list again, as the next value. */
 void spw_cli_snapshot_again(struct spw_cli_snapshot *snapshot, uint32_t kept);

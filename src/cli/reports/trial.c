@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where a file may not have as much, what the program writes to stderr is not kept. */
+/* The program's stderr is kept only if a file may have this size. */
 enum { MOST_ERRORS = 1 << 30 };
 
 static const char *const variables[SPW_CLI_TRIAL_VARIABLES] = {
@@ -53,8 +53,8 @@ void spw_cli_trials_end(struct spw_cli_trials *trials)
     }
 }
 
-/* Redirects the standard streams to /dev/null, but stderr to the file that is returned, unless it
- * is -1; restore_output undoes it. */
+/* Redirects the standard streams to /dev/null, but stderr to a file, which it returns (-1: to
+ * /dev/null as well). restore_output undoes this. */
 static int silence_output(int saved[3])
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -74,7 +74,7 @@ static int silence_output(int saved[3])
     return errors;
 }
 
-/* Writes the last line of the file that is not spillway's and says something. */
+/* Writes the last line of the file that is not spillway's and has a lower-case letter. */
 static void read_last_line(int errors, char *ret_line)
 {
     char text[4096];
@@ -105,7 +105,7 @@ static void restore_output(const int saved[3])
     }
 }
 
-/* By a signal to this process, or to the program alone. */
+/* Keeps the signal that ended a run, to this process or only to the program. */
 static void note_interrupt(struct spw_cli_trials *trials, int code)
 {
     int number = code - SPW_CLI_EXIT_SIGNAL;

@@ -1,5 +1,5 @@
-/* Runs of a command on simulated devices, one after the other, each with settings of its own. The
- * environment is this process's, so one series at a time. One thread. */
+/* Runs a command on simulated devices, one run after the other, each with settings of its own. One
+ * series at a time, since the runs change this process's environment. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,18 +20,18 @@ enum { SPW_CLI_TRIAL_LINE = 240 };
 struct spw_cli_trials {
     const char *command; /* for messages */
     spw_cli_prepare *prepare;
-    char *values[SPW_CLI_TRIAL_VARIABLES]; /* as the user set them; NULL: not set */
-    int interrupt; /* the signal by which the user ended a run: start no more; 0: none */
-    char last_line[SPW_CLI_TRIAL_LINE]; /* of the last silent run on stderr, fit for a terminal */
+    char *values[SPW_CLI_TRIAL_VARIABLES]; /* the user's; NULL: not set */
+    int interrupt;                         /* the user's signal: no further run starts; 0: none */
+    char last_line[SPW_CLI_TRIAL_LINE]; /* on stderr, of the last silent run; safe for a terminal */
 };
 
-/* One variable of a run, which must be one of those that may differ. */
+/* One variable of a run, out of a fixed list. */
 struct spw_cli_setting {
     const char *name;
     const char *value; /* NULL: not set */
 };
 
-/* One run: what is not set is as the user set it. */
+/* One run. Variables that are not in `settings` have the user's values. */
 struct spw_cli_trial {
     char **arguments;
     bool with_pool;
@@ -40,7 +40,7 @@ struct spw_cli_trial {
     size_t setting_count;
 };
 
-/* Begins a series; remembers the variables until spw_cli_trials_end. */
+/* Begins a series, and keeps the user's variables until spw_cli_trials_end. */
 void spw_cli_trials_begin(struct spw_cli_trials *trials, const char *command,
                           spw_cli_prepare *prepare);
 void spw_cli_trials_end(struct spw_cli_trials *trials);

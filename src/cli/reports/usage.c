@@ -18,8 +18,8 @@ enum { IDENTITY = 16 * 1024, TEXT = 64 * 1024, OPERATOR = 128 };
 
 /* ---- lines ---- */
 
-/* The part of a path that is the same on every machine: of an installed package its path there, of
- * another file its name. */
+/* The part of a path that is the same on every machine: the path in the installed packages, or the
+ * file's name. */
 static const char *place_of(const char *file)
 {
     static const char packages[] = "-packages/";
@@ -49,8 +49,8 @@ static void append(struct text *text, const char *format, ...)
     text->used = text->used < IDENTITY ? text->used : IDENTITY - 1;
 }
 
-/* The operator that Python or the autograd engine called; without Python, the innermost function
- * with a name. */
+/* Appends the operator that Python or the autograd engine called; without Python, the innermost
+ * function with a name. */
 static void append_native(struct text *text, const struct spw_callsite_facts *facts)
 {
     char operator[OPERATOR];

@@ -1,5 +1,5 @@
-/* The memory that a program used, in the form that checks and comparisons need, read from a
- * recording or from a statistics file. One thread, one recording at a time. */
+/* The memory that a program used, from a recording or from a statistics file, in the form for
+ * checks and comparisons. One thread, one recording at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,17 +10,17 @@
 #include "callsite/text.h"
 #include "cli/recording/category.h"
 
-/* A line of the program: the call sites that have its Python frames, autograd node and operator. */
+/* A line of the program: all call sites with equal Python frames, autograd node and operator. */
 struct spw_cli_line {
     char label[SPW_CALLSITE_LABEL];
     uint64_t hash;   /* of the identity */
-    char *identity;  /* frames with lines; directories are left out */
-    char *family;    /* the same without lines */
-    char *text;      /* of its largest call site, as `spillway sites --full` prints it */
+    char *identity;  /* frames with lines, without directories */
+    char *family;    /* the identity without lines */
+    char *text;      /* of its largest call site, as in `spillway sites --full` */
     uint32_t *lines; /* of the frames, innermost first */
     size_t line_count;
-    uint64_t at_peak; /* bytes when the device held most */
-    uint64_t peak;    /* the most that one of its call sites held */
+    uint64_t at_peak; /* bytes at the device's peak */
+    uint64_t peak;    /* the largest peak of one of its call sites */
     uint64_t allocs;
     uint64_t growth; /* bytes a step */
 };
@@ -39,12 +39,12 @@ struct spw_cli_device_usage {
 
 struct spw_cli_usage {
     const char *path;
-    int64_t rank; /* of the process in its job; -1: it says none */
+    int64_t rank; /* of the process in its job; -1: none is named */
     bool is_recording;
     bool has_sites, has_categories;
     size_t steps;
     const char *steps_kind;
-    char gap[256];  /* why the file does not tell everything; "": it does */
+    char gap[256];  /* why the file is incomplete; "": it is complete */
     char note[256]; /* another remark, or "" */
     struct spw_cli_device_usage *devices;
     int device_count;
@@ -54,7 +54,7 @@ struct spw_cli_usage {
 bool spw_cli_usage_load(const char *command, const char *path, struct spw_cli_usage *ret_usage);
 void spw_cli_usage_free(struct spw_cli_usage *usage);
 
-/* For the readers: adds a call site to its line. `label` is NULL for that of the facts. False
+/* Adds a call site to its line, for the readers. `label`: NULL for the label of the facts. False
  * without memory. */
 bool spw_cli_usage_add(struct spw_cli_device_usage *device, const struct spw_callsite_facts *facts,
                        const char *api, const char *label, const struct spw_cli_line *figures);

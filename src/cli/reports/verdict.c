@@ -11,7 +11,7 @@
 
 enum {
     SHARERS = 8, /* processes that a line names */
-    LISTED = 4,  /* with more than so many, only the one that needs most has lines */
+    LISTED = 4,  /* if there are more processes, only the one that needs most has lines */
 };
 
 /* Prints one of the lines below the first. */
@@ -49,7 +49,7 @@ static void say_device(const struct spw_cli_sim_process *process, int ordinal)
     say(&line);
 }
 
-/* "560 MiB to 740 MiB", or one size where the two do not differ. */
+/* Adds "560 MiB to 740 MiB", or one size if both are equal. */
 static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *term)
 {
     spw_cli_line_add_size(line, term->bytes);
@@ -59,7 +59,7 @@ static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *
     }
 }
 
-/* Says what the context and the buffers of NCCL rest on. */
+/* Adds the source of the figures for the context and the buffers of NCCL. */
 static void add_basis(struct spw_cli_line *line, const struct spw_cli_sim_device *device,
                       const struct spw_cli_need *need)
 {
@@ -70,7 +70,7 @@ static void add_basis(struct spw_cli_line *line, const struct spw_cli_sim_device
     spw_cli_line_add(line, " (from published figures%s)", guess ? ", in part of other GPUs" : "");
 }
 
-/* Says what the need lacks. */
+/* Adds the requests that the need does not include. */
 static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_device *device)
 {
     if (device->lost == 1) {
@@ -85,8 +85,8 @@ static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_devi
     }
 }
 
-/* Says what a card of the simulated kind needs for it. `ended`: the program came to its end, so
- * that its need is known, unless it went on without memory that it was refused. */
+/* Prints the need on a card of the simulated kind. `ended`: the program ended well, so its need is
+ * known, or a lower bound if requests were lost. */
 static void say_need(const struct spw_cli_sim_device *device, bool ended)
 {
     struct spw_cli_need need = spw_cli_need_here(device);
@@ -132,7 +132,7 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
     say(&line);
 }
 
-/* Says what it costs that rules of the policy placed memory on the host. */
+/* Prints the cost of memory that rules of the policy placed on the host. */
 static void say_placed(const struct spw_cli_sim_device *device)
 {
     const struct spw_gpu_profile *profile = spw_cli_cards_profile();
@@ -151,7 +151,7 @@ static void say_placed(const struct spw_cli_sim_device *device)
     say(&line);
 }
 
-/* Says what went over the link, and the time that takes at best. */
+/* Prints the bytes that went over the link, and the least time that they take. */
 static void say_traffic(const struct spw_cli_sim_device *device)
 {
     const struct spw_gpu_profile *profile = spw_cli_cards_profile();
@@ -290,7 +290,7 @@ static void say_overcome(const struct spw_cli_sim_result *result)
     }
 }
 
-/* Says how much several processes held of a device at a time, and how much each of them. */
+/* Prints the memory of a device that several processes held together, and that each held. */
 static void say_sharers(const struct spw_cli_sim_result *result, int index)
 {
     struct spw_cli_need need = spw_cli_need_of_sharers(result, index);
@@ -333,10 +333,10 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
 
 /* ---- many processes ---- */
 
-/* The used devices of all processes, and which of them needs most. */
+/* The used devices of all processes, and the one that needs most. */
 struct crowd {
     size_t count;
-    const struct spw_cli_sim_process *process; /* that needs most; NULL: there is none */
+    const struct spw_cli_sim_process *process; /* that needs most; NULL: none */
     int ordinal;                               /* of its device */
     uint64_t least_peak, most_peak;            /* live bytes */
     uint64_t least_need, most_need;            /* of a real card */
@@ -373,7 +373,7 @@ static struct crowd find_crowd(const struct spw_cli_sim_result *result)
     return crowd;
 }
 
-/* Says what a process needs of one of its devices. */
+/* Prints the lines of a process on one of its devices. */
 static void say_process(const struct spw_cli_sim_process *process, int ordinal, int code)
 {
     say_device(process, ordinal);
@@ -382,7 +382,7 @@ static void say_process(const struct spw_cli_sim_process *process, int ordinal, 
     say_need(&process->devices[ordinal], code == 0);
 }
 
-/* Says that of the process that needs most, and how far the others differ. */
+/* Prints the lines of the process that needs most, and the ranges of all processes. */
 static void say_crowd(const struct crowd *crowd, int code)
 {
     struct spw_cli_line line = {""};

@@ -3,8 +3,8 @@
 
 #include "cli/reports/sim_result.h"
 
-/* Prints if the command, which ended with exit code `code`, fits, and the memory that it needed. */
+/* Prints whether the command fits, and its need of memory. `code`: its exit code. */
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose);
 
-/* Prints a line for each device that several processes held memory of at the same time. */
+/* Prints a line for each device whose memory several processes held at the same time. */
 void spw_cli_verdict_shared(const struct spw_cli_sim_result *result);

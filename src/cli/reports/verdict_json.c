@@ -100,7 +100,7 @@ static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal
     return object;
 }
 
-/* The devices that several processes held memory of at the same time. */
+/* Adds the devices whose memory several processes held at the same time. */
 static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "shared_devices");
@@ -124,7 +124,7 @@ static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *r
     }
 }
 
-/* The cards that the verdict is about. */
+/* Adds the cards of the verdict. */
 static void add_cards(cJSON *object, const struct spw_cli_sim_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "cards");

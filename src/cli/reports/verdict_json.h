@@ -20,6 +20,5 @@ cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code);
 /* Its "verdict"; static. */
 const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code);
 
-/* Writes `json` to a file and deletes it. False, with one line of `command` on stderr, when that is
- * not possible. */
+/* Writes `json` to a file and deletes it. False, with a line of `command` on stderr, on failure. */
 bool spw_cli_verdict_json_write(const char *command, cJSON *json, const char *path);
