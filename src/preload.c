@@ -12,15 +12,9 @@
 #include "setup/start.h"
 #include "torch/torch.h"
 
-static void look(void)
-{
-    spw_torch_look();
-    spw_policy_open_once();
-}
-
 static bool start(struct spw_process *process)
 {
-    if (!spw_device_find_all(atomic_load(&process->driver))) {
+    if (!spw_device_find_all(spw_process_driver())) {
         return false;
     }
     spw_setup_settings(process);
@@ -41,7 +35,7 @@ static void opened(void)
 void (*const *const spw_intercept_entries)(void) = spw_intercept_entry_table;
 
 const struct spw_process_ops spw_process_ops = {
-    .look = look,
+    .look = spw_torch_look,
     .start = start,
     .opened = opened,
 };

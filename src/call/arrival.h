@@ -15,7 +15,7 @@
 #include "policy/state.h"
 #include "program/stream.h"
 #include "record/record.h"
-#include "work/arguments.h"
+#include "submit/arguments.h"
 
 /* ---- the entry ---- */
 
@@ -159,7 +159,7 @@ const char *spw_call_api(const struct spw_call *call);
 /* The host tier that follows new and freed blocks; NULL: none, or memory was never short. */
 static inline struct spw_migrate *spw_call_tier(const struct spw_call *call)
 {
-    return SPW_UNLIKELY(spw_work_arguments_wanted()) ? atomic_load(&call->device->tier) : NULL;
+    return SPW_UNLIKELY(spw_submit_arguments_wanted()) ? atomic_load(&call->device->tier) : NULL;
 }
 
 /* Checks the pool after a change, with SPILLWAY_CHECK. */

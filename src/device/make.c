@@ -5,7 +5,7 @@
 #include "device/host_budget.h"
 #include "device/limits.h"
 #include "device/moves.h"
-#include "device/moving.h"
+#include "device/tier.h"
 #include "policy/state.h"
 #include "process/describe.h"
 

@@ -5,7 +5,7 @@
  * the pool's locks, inside. */
 #pragma once
 
-#include "device/moving.h"
+#include "device/tier.h"
 
 /* Ends complete moves, which pin free memory. Called before free memory is given back. */
 void spw_device_settle(const struct spw_device *device);

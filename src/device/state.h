@@ -65,7 +65,7 @@ struct spw_devices {
      * that lost memory in a move. */
     _Atomic uint64_t lazies;
 
-    /* Above 0: copies and fills of the program are looked at (work/parts.h). Counts chunks of the
+    /* Above 0: copies and fills of the program are looked at (submit/parts.h). Counts chunks of the
      * host and mappings of the program's own memory there, unless SPILLWAY_SPLIT_COPIES is off; and
      * 1 for good since two devices are used. */
     _Atomic uint64_t looked_at;

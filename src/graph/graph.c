@@ -9,8 +9,8 @@
 #include "graph/uses.h"
 #include "pool/pool.h"
 #include "program/users.h"
-#include "work/indirect.h"
-#include "work/use.h"
+#include "submit/indirect.h"
+#include "submit/use.h"
 
 #include <stdlib.h>
 
@@ -397,7 +397,7 @@ struct spw_graph_uses *spw_graph_expect(CUgraphExec executable, CUstream stream,
     struct spw_graph_uses *uses = get_uses(executable);
 
     if (uses != NULL) {
-        spw_work_use_expect(uses->named.addresses, uses->named.count, stream, per_thread);
+        spw_submit_use_expect(uses->named.addresses, uses->named.count, stream, per_thread);
         bring_back(uses);
     }
     return uses;
@@ -409,10 +409,10 @@ static bool is_indirect(const struct spw_graph_uses *uses)
     size_t i = 0;
 
     while (i < uses->named.count &&
-           !spw_work_indirect_at(uses->named.addresses[i], /* ours */ true)) {
+           !spw_submit_indirect_at(uses->named.addresses[i], /* ours */ true)) {
         i++;
     }
-    return i < uses->named.count || spw_work_indirect_everywhere();
+    return i < uses->named.count || spw_submit_indirect_everywhere();
 }
 
 void spw_graph_note(struct spw_graph_uses *uses)
@@ -423,7 +423,7 @@ void spw_graph_note(struct spw_graph_uses *uses)
                                 .count = uses->named.count,
                                 .addresses = uses->named.addresses};
 
-    spw_work_use_note(&use);
+    spw_submit_use_note(&use);
     spw_lock(&spw_locks.graphs);
     drop_reference(uses);
     spw_unlock(&spw_locks.graphs);

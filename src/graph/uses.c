@@ -5,7 +5,7 @@
 #include "device/lookup.h"
 #include "pool/pool.h"
 #include "program/stream.h"
-#include "work/arguments.h"
+#include "submit/arguments.h"
 
 #include <stdlib.h>
 
@@ -74,7 +74,7 @@ static bool read_kernel(struct spw_driver *driver, CUgraphNode node, struct spw_
         return false;
     }
     function = params.func != NULL ? params.func : (CUfunction)params.kern;
-    if (!spw_work_arguments_read(named, function, params.kernelParams, params.extra)) {
+    if (!spw_submit_arguments_read(named, function, params.kernelParams, params.extra)) {
         return false;
     }
     for (size_t i = 0; i < named->count; i++) {

@@ -1,7 +1,7 @@
 /* The blocks that one CUDA graph names, read from the parameters of its nodes.
  *
  * A driver may keep facts about the operands of copies and fills that it found when it made the
- * graph executable, and a copy must not cross from device to host memory (work/parts.h). So the
+ * graph executable, and a copy must not cross from device to host memory (submit/parts.h). So the
  * blocks that these nodes name keep their places while the executable graph exists. A kernel
  * reaches memory by its addresses, whatever lies behind them: the blocks that only kernels name may
  * move between launches. They also stay if a kernel may use more than it names, since a library

@@ -21,9 +21,9 @@
 #include "service/share.h"
 #include "setup/sites.h"
 #include "stats/file.h"
-#include "work/arguments.h"
-#include "work/indirect.h"
-#include "work/tensor_map.h"
+#include "submit/arguments.h"
+#include "submit/indirect.h"
+#include "submit/tensor_map.h"
 
 #include <pthread.h>
 
@@ -93,9 +93,9 @@ static void child(void)
     spw_graph_capture_reset();
     spw_graph_reset();
     spw_program_ledger_reset();
-    spw_work_indirect_reset();
-    spw_work_tensor_map_reset();
-    spw_work_arguments_forget_layouts();
+    spw_submit_indirect_reset();
+    spw_submit_tensor_map_reset();
+    spw_submit_arguments_forget_layouts();
     spw_program_mappings_reset();
     spw_ipc_server_forget();
     spw_serve_imports_reset();

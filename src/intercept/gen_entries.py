@@ -27,15 +27,15 @@ HEAD = """\
 #include "migrate/barrier.h"
 #include "serve/handlers.h"
 #include "serve/immovable.h"
-#include "work/arguments.h"
+#include "submit/arguments.h"
 #include "call/arrival.h"
-#include "work/batch.h"
+#include "submit/batch.h"
 #include "graph/graph.h"
-#include "work/indirect.h"
+#include "submit/indirect.h"
 #include "device/lease.h"
-#include "work/parts.h"
+#include "submit/parts.h"
 #include "process/process.h"
-#include "work/rows.h"
+#include "submit/rows.h"
 #include "device/spill.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ SUBMIT_BATCH = """\
     if (!spw_intercept_commit("{symbol}")) {{
         return CUDA_ERROR_OUT_OF_MEMORY;
     }}
-    if (spw_work_arguments_wanted()) {{
+    if (spw_submit_arguments_wanted()) {{
         spw_device_lease_enter();
         {look}
         spw_device_lease_leave();
@@ -128,10 +128,10 @@ SUBMIT_GRAPH = """\
     if (!spw_intercept_commit("{symbol}")) {{
         return CUDA_ERROR_OUT_OF_MEMORY;
     }}
-    if (spw_work_parts_wanted()) {{
+    if (spw_submit_parts_wanted()) {{
         spw_graph_note_users({graph}, {stream}, /* per_thread */ {per_thread});
     }}
-    if (spw_work_arguments_wanted()) {{
+    if (spw_submit_arguments_wanted()) {{
         spw_device_lease_enter();
         uses = spw_graph_expect({graph}, {stream}, /* per_thread */ {per_thread});
         spw_device_lease_leave();
@@ -149,7 +149,7 @@ SUBMIT_GRAPH = """\
 
 SUBMIT_REPORT = """\
     struct spw_driver *driver = spw_process_driver();
-    bool wanted = spw_work_arguments_wanted();
+    bool wanted = spw_submit_arguments_wanted();
     struct spw_arguments use;
     CUresult result;
 
@@ -159,13 +159,13 @@ SUBMIT_REPORT = """\
     if (SPW_UNLIKELY(wanted)) {{
         spw_device_lease_enter();
         {look}
-        spw_work_arguments_expect(&use, {stream}, /* per_thread */ {per_thread});
+        spw_submit_arguments_expect(&use, {stream}, /* per_thread */ {per_thread});
         spw_device_lease_leave();
     }}
     spw_migrate_barrier_acquire();
     if (SPW_UNLIKELY(wanted)) {{
         spw_device_lease_enter();
-        spw_work_arguments_note(&use);
+        spw_submit_arguments_note(&use);
         spw_device_lease_leave();
     }}
     {forward}
@@ -182,7 +182,7 @@ static CUresult {symbol}_in_parts({params})
     CUresult result = CUDA_SUCCESS;
 
     {begin}
-    while (spw_work_parts_next(&parts, result)) {{
+    while (spw_submit_parts_next(&parts, result)) {{
         {call}
     }}
     return result;
@@ -200,12 +200,12 @@ static CUresult {symbol}_in_parts({params})
     struct {type} split;
     CUresult result;
 
-    spw_work_batch_note{suffix}(&whole, {stream}, /* per_thread */ {per_thread});
-    if (!spw_work_batch_split{suffix}(&whole, &split)) {{
+    spw_submit_batch_note{suffix}(&whole, {stream}, /* per_thread */ {per_thread});
+    if (!spw_submit_batch_split{suffix}(&whole, &split)) {{
         return driver->{symbol}({arguments});
     }}
     result = driver->{symbol}({changed});
-    failed = spw_work_batch_end{suffix}(&split, failed);
+    failed = spw_submit_batch_end{suffix}(&split, failed);
     {tell}
     return result;
 }}
@@ -221,19 +221,19 @@ PARTS_BEGIN_ROWS = """\
 if (pCopy == NULL) {{
     return driver->{call};
 }}
-spw_work_parts_{kind}(&parts, pCopy);"""
+spw_submit_parts_{kind}(&parts, pCopy);"""
 PARTS_CALL_ROWS = """\
 {type} part = *pCopy;
 
-spw_work_rows_cut_{kind}(&part, &parts.cut.part);
+spw_submit_rows_cut_{kind}(&part, &parts.cut.part);
 {call}"""
 
 PARTS_NOTE = """
-spw_work_parts_note(&parts, {stream}, /* per_thread */ {per_thread});"""
+spw_submit_parts_note(&parts, {stream}, /* per_thread */ {per_thread});"""
 
 # Of a copy that may be between devices: the search, and the call when it must be a peer copy.
 PARTS_FIND_PEER = """
-spw_work_parts_find_peer(&parts, {stream}, /* per_thread */ {per_thread});"""
+spw_submit_parts_find_peer(&parts, {stream}, /* per_thread */ {per_thread});"""
 PARTS_CALL_PEER = """\
 if (SPW_UNLIKELY(parts.is_peer)) {{
     {peer}
@@ -241,7 +241,7 @@ if (SPW_UNLIKELY(parts.is_peer)) {{
     {call}
 }}"""
 PARTS_CALL_PEER_ROWS = """\
-const CUDA_MEMCPY3D_PEER peer = spw_work_rows_peer_of_{kind}(&part, &parts.peer);
+const CUDA_MEMCPY3D_PEER peer = spw_submit_rows_peer_of_{kind}(&part, &parts.peer);
 
 result = driver->{symbol}({arguments});"""
 
@@ -321,8 +321,8 @@ def as_word(param):
 
 
 def look_at_pointers(row):
-    lines = ["spw_work_arguments_touch(&use);"]
-    lines += [f"spw_work_arguments_add(&use, {functions.name_of(param)});"
+    lines = ["spw_submit_arguments_touch(&use);"]
+    lines += [f"spw_submit_arguments_add(&use, {functions.name_of(param)});"
               for param in row.params if functions.type_of(param) == "CUdeviceptr"]
     return "\n".join(lines)
 
@@ -330,7 +330,7 @@ def look_at_pointers(row):
 def look_at_copy(row):
     to, source = [as_word(param) for param in row.params
                   if functions.type_of(param) == "CUdeviceptr" or "*" in param][:2]
-    return f"{look_at_pointers(row)}\nspw_work_indirect_copy({to}, {source}, ByteCount);"
+    return f"{look_at_pointers(row)}\nspw_submit_indirect_copy({to}, {source}, ByteCount);"
 
 
 def type_of_rows(row):
@@ -363,9 +363,9 @@ def peer_symbol(row, base):
 
 def arguments_of_part(row):
     """Those for the part at hand of a copy or fill of one row, or a fill of rows."""
-    words = {"ByteCount": "spw_work_parts_count(&parts)",
-             "N": "spw_work_parts_count(&parts)",
-             "Width": "spw_work_parts_count(&parts)",
+    words = {"ByteCount": "spw_submit_parts_count(&parts)",
+             "N": "spw_submit_parts_count(&parts)",
+             "Width": "spw_submit_parts_count(&parts)",
              "Height": "parts.cut.part.height"}
     found = []
     for param in row.params:
@@ -373,11 +373,11 @@ def arguments_of_part(row):
         if name in words:
             found.append(words[name])
         elif kind == "CUdeviceptr" and is_fill(row):
-            found.append(f"spw_work_parts_element(&parts, {name})")
+            found.append(f"spw_submit_parts_element(&parts, {name})")
         elif kind == "CUdeviceptr" or name.endswith("Offset"):
-            found.append(f"{name} + spw_work_parts_at(&parts)")
+            found.append(f"{name} + spw_submit_parts_at(&parts)")
         elif "*" in param:
-            found.append(f"({kind.replace('void', 'char')}){name} + spw_work_parts_at(&parts)")
+            found.append(f"({kind.replace('void', 'char')}){name} + spw_submit_parts_at(&parts)")
         else:
             found.append(name)
     return found
@@ -414,10 +414,10 @@ def begin_parts(row):
         unit = next(ELEMENT[functions.type_of(param)] for param in row.params
                     if functions.type_of(param) in ELEMENT)
         rows = "dstPitch, {}, Width, Height" if "dstPitch" in names else "0, {}, N, 1"
-        return f"spw_work_parts_fill(&parts, {names[0]}, {rows.format(unit)});"
+        return f"spw_submit_parts_fill(&parts, {names[0]}, {rows.format(unit)});"
     ends = [as_word(param) for param in row.params
             if functions.type_of(param) == "CUdeviceptr" or "*" in param]
-    return f"spw_work_parts_copy(&parts, {', '.join([*ends, '0'][:2])}, ByteCount);"
+    return f"spw_submit_parts_copy(&parts, {', '.join([*ends, '0'][:2])}, ByteCount);"
 
 
 def is_split(row):
@@ -465,13 +465,13 @@ def look(row):
     names = [functions.name_of(param) for param in row.params]
     if row.memory == "KERNEL":
         extra = "extra" if "extra" in names else "/* extra */ NULL"
-        return f"spw_work_arguments_launch(&use, f, kernelParams, {extra});"
+        return f"spw_submit_arguments_launch(&use, f, kernelParams, {extra});"
     if row.memory == "DESCRIPTOR":
-        return ("spw_work_arguments_anything(&use);\n"
-                f"spw_work_indirect_copy_{ROWS[type_of_rows(row)]}(pCopy);")
+        return ("spw_submit_arguments_anything(&use);\n"
+                f"spw_submit_indirect_copy_{ROWS[type_of_rows(row)]}(pCopy);")
     if row.memory == "BATCH":
-        return ("spw_work_indirect_copy_3d_batch(opList, numOps);" if "opList" in names else
-                "spw_work_indirect_copy_batch(dsts, srcs, sizes, count);")
+        return ("spw_submit_indirect_copy_3d_batch(opList, numOps);" if "opList" in names else
+                "spw_submit_indirect_copy_batch(dsts, srcs, sizes, count);")
     return look_at_copy(row) if row.memory == "COPY" else look_at_pointers(row)
 
 
@@ -492,7 +492,7 @@ def function_entry(row):
     call = f"{row.symbol}({arguments(row)})"
     made = f"driver->{call}"
     if is_split(row):
-        made = f"spw_work_parts_wanted() ? {row.symbol}_in_parts({arguments(row)}) : {made}"
+        made = f"spw_submit_parts_wanted() ? {row.symbol}_in_parts({arguments(row)}) : {made}"
     forward = f"SPW_FORWARD(result, {made});" if row.retry == "RETRY" else f"result = {made};"
     if row.answer == "HANDLER_ALWAYS":
         body = HANDLER_ALWAYS

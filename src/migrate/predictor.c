@@ -290,8 +290,8 @@ static bool is_confirmed(struct spw_predictor *predictor)
     return predictor->confirmed;
 }
 
-/* Measures the step. Follows the last step instead of a period that has not occurred twice: for
- * example after the first evaluation, where the longest match leads to events before it. */
+/* Measures the step, and predicts from the last step while the period has not occurred twice. An
+ * example is the first step after an evaluation: its longest match lies before the evaluation. */
 static void measure_step(struct spw_predictor *predictor)
 {
     uint64_t step = marked_steps(predictor) > 0 ? 0 : find_step(predictor), period;

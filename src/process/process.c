@@ -3,6 +3,7 @@
 #include "common/lock.h"
 #include "common/options.h"
 #include "common/uncancelled.h"
+#include "policy/open.h"
 #include "process/native.h"
 
 #include <stdlib.h>
@@ -70,6 +71,7 @@ void spw_process_start(void)
         return;
     }
     spw_process_ops.look();
+    spw_policy_open_once();
     spw_lock(&spw_locks.process);
     if (!spw_process_is_running() && spw_process_ops.start(&spw_process)) {
         watch_exit();

@@ -1,9 +1,8 @@
-/* The state of spillway in the process: the driver, the devices, and if calls are served.
+/* spillway in the process: its start, the real driver, and whether calls are served.
  *
  * Locking: spw_locks.process covers starting, and the opening and closing of pools. Tables have
  * locks of their own; common/lock.def gives the order. No lock is held while the real driver does
- * the program's work (spw_locks.primary excepted), nor around the dynamic loader. Atomic members
- * may be read without a lock. A lease (lease.h) keeps a pool from being destroyed. */
+ * the program's work (spw_locks.primary excepted), nor around the dynamic loader. */
 #pragma once
 
 #include "common/likely.h"
@@ -15,8 +14,8 @@
 /* Functions that this folder calls and that need folders above it; preload.c defines them. They are
  * called with spw_locks.process held, except those with "No lock". */
 struct spw_process_ops {
-    /* CUDA was initialised, or PyTorch allocates: looks for PyTorch's allocator, and reads the
-     * policy at the first time. No lock: the dynamic loader is asked. */
+    /* Looks for PyTorch's allocator, when CUDA was initialised or PyTorch allocates. No lock: it
+     * calls the dynamic loader. */
     void (*look)(void);
     /* Finds the devices, reads options, opens log and statistics, watches for fork. False when CUDA
      * is not initialised. */
@@ -54,26 +53,26 @@ static inline struct spw_driver *spw_process_driver(void)
     return SPW_LIKELY(driver != NULL) ? driver : spw_process_load(true);
 }
 
-/* The same in a call that spillway serves. */
+/* The real driver, in a call that spillway serves: it is loaded. */
 static inline struct spw_driver *spw_process_driver_serving(void)
 {
     return atomic_load_explicit(&spw_process.driver, memory_order_relaxed);
 }
 
-/* What the options ask for. Calls are served. */
+/* The settings of the options. Valid while calls are served. */
 static inline const struct spw_settings *spw_process_settings(void)
 {
     return &spw_process.settings;
 }
 
-/* True when something that few programs use is to be asked for: the mode observe, a check, a
- * policy. */
+/* True with the mode observe, SPILLWAY_CHECK or a policy: an allocation asks for each of them only
+ * then. */
 static inline bool spw_process_is_unusual(void)
 {
     return SPW_UNLIKELY(atomic_load_explicit(&spw_process.unusual, memory_order_acquire));
 }
 
-/* The process is ending: nothing is torn down. */
+/* True while the process ends: nothing is torn down then. */
 static inline bool spw_process_is_leaving(void)
 {
     return atomic_load(&spw_process.leaving);

@@ -36,7 +36,7 @@ struct spw_process_torch {
     char version[32];
 };
 
-/* What the options ask for. Set at the start, before calls are served. */
+/* The settings of the options, from the start on. */
 struct spw_settings {
     enum spw_mode mode;
     bool check;        /* SPILLWAY_CHECK: check the invariants of pools */
@@ -54,9 +54,7 @@ struct spw_process {
     /* The process is ending, and the driver may be partly gone: blocks are still served, but
      * nothing is torn down with a context. */
     _Atomic bool leaving;
-    /* The mode is observe, invariants are checked, or a policy is in force. An allocation asks for
-     * each of them only if this is true. */
-    _Atomic bool unusual;
+    _Atomic bool unusual; /* see spw_process_is_unusual */
     struct spw_settings settings;
     struct spw_process_torch torch;
     struct spw_stats *stats; /* set at the start, and in a child after fork */

@@ -10,7 +10,7 @@
 #include "serve/oom.h"
 #include "serve/page_locked.h"
 #include "stats/file.h"
-#include "work/indirect.h"
+#include "submit/indirect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void ended(uint64_t address, const struct spw_ledger_entry *entry)
     struct spw_span span;
 
     if (entry->kind == SPW_LEDGER_PINNED) {
-        (void)spw_work_indirect_unmapped(address, &span);
+        (void)spw_submit_indirect_unmapped(address, &span);
     }
     left_ledger(address, entry);
 }
@@ -106,7 +106,7 @@ static void undo_free(CUdeviceptr address, const struct spw_ledger_entry *entry)
 void spw_serve_account_free_begin(CUdeviceptr address, struct spw_passed_free *ret_free)
 {
     ret_free->address = address;
-    ret_free->mapped = spw_work_indirect_unmapped(address, &ret_free->span);
+    ret_free->mapped = spw_submit_indirect_unmapped(address, &ret_free->span);
     ret_free->entered = enter_free(address, &ret_free->entry);
 }
 
@@ -116,7 +116,7 @@ CUresult spw_serve_account_free_end(const struct spw_passed_free *free, CUresult
         undo_free(free->address, &free->entry);
     }
     if (free->mapped && result != CUDA_SUCCESS) {
-        spw_work_indirect_mapped(free->span.begin, free->span.end - free->span.begin);
+        spw_submit_indirect_mapped(free->span.begin, free->span.end - free->span.begin);
     }
     return result;
 }

@@ -5,7 +5,7 @@
 
 #include "device/state.h"
 #include "program/ledger.h"
-#include "work/indirect.h"
+#include "submit/indirect.h"
 
 /* Enters an allocation of the real driver in the ledger and the counters. */
 void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_entry *entry);

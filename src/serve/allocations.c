@@ -10,7 +10,7 @@
 #include "serve/placement.h"
 #include "serve/synchronize.h"
 #include "serve/take.h"
-#include "work/indirect.h"
+#include "submit/indirect.h"
 
 /* The outcome of a request without room while a pause lets nothing move. It is tried again. */
 enum { TOO_EARLY = SPW_SERVE_PASSED + 1 };
@@ -382,7 +382,7 @@ static inline CUresult free_block(const struct spw_call *call, CUdeviceptr addre
 
     if (SPW_UNLIKELY(tier != NULL)) {
         spw_migrate_freed(tier, address);
-        spw_work_indirect_freed(address);
+        spw_submit_indirect_freed(address);
     }
     if (call->recorded) {
         spw_record_free(call->device->ordinal, stream != NULL ? stream->id : 0, address);

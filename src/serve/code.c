@@ -3,15 +3,15 @@
  * call, so that another thread that gets such a handle finds no layout, and after it, for layouts
  * that were read during the call. */
 #include "serve/handlers.h"
-#include "work/arguments.h"
+#include "submit/arguments.h"
 
 CUresult spw_serve_cuModuleUnload(CUmodule hmod)
 {
     CUresult result;
 
-    spw_work_arguments_forget_layouts();
+    spw_submit_arguments_forget_layouts();
     result = spw_process_driver()->cuModuleUnload(hmod);
-    spw_work_arguments_forget_layouts();
+    spw_submit_arguments_forget_layouts();
     return result;
 }
 
@@ -19,8 +19,8 @@ CUresult spw_serve_cuLibraryUnload(CUlibrary library)
 {
     CUresult result;
 
-    spw_work_arguments_forget_layouts();
+    spw_submit_arguments_forget_layouts();
     result = spw_process_driver()->cuLibraryUnload(library);
-    spw_work_arguments_forget_layouts();
+    spw_submit_arguments_forget_layouts();
     return result;
 }

@@ -15,7 +15,7 @@
 #include "serve/account.h"
 #include "serve/handlers.h"
 #include "serve/imports.h"
-#include "work/arguments.h"
+#include "submit/arguments.h"
 
 /* ---- streams ---- */
 
@@ -159,7 +159,7 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
             spw_pool_free_context(pool, context);
         }
     }
-    spw_work_arguments_forget_layouts();
+    spw_submit_arguments_forget_layouts();
     spw_device_access_forget_context(context);
     spw_device_forget_context(context);
 }
@@ -201,7 +201,7 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
     if (ordinal >= 0) {
         retire_context(context, false);
         synchronize(context, ordinal);
-        spw_work_arguments_forget_layouts();
+        spw_submit_arguments_forget_layouts();
         spw_device_forget_context(context);
     }
     return driver->cuGreenCtxDestroy(hCtx);

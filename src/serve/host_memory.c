@@ -5,7 +5,7 @@
 #include "program/stream.h"
 #include "serve/account.h"
 #include "serve/handlers.h"
-#include "work/indirect.h"
+#include "submit/indirect.h"
 
 /* `api` is the driver's function. */
 static CUresult pinned(CUresult result, const char *api, void *const *address, size_t bytes)
@@ -22,7 +22,7 @@ static CUresult pinned(CUresult result, const char *api, void *const *address, s
                                                                .site = spw_call_site(api)});
     }
     if (result == CUDA_SUCCESS) {
-        spw_work_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
+        spw_submit_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
     }
     return result;
 }
@@ -33,7 +33,7 @@ CUresult spw_serve_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigne
 
     SPW_FORWARD(result, spw_process_driver()->cuMemAllocManaged(dptr, bytesize, flags));
     if (result == CUDA_SUCCESS) {
-        spw_work_indirect_mapped(*dptr, bytesize);
+        spw_submit_indirect_mapped(*dptr, bytesize);
     }
     return result;
 }

@@ -12,8 +12,8 @@ static inline bool spw_serve_placement_is_due(void)
     return SPW_UNLIKELY(atomic_load_explicit(&spw_devices.lazies, memory_order_acquire) > 0);
 }
 
-/* Commits the lazy blocks, since `api` is about to submit work. Returns and reports
- * CUDA_ERROR_OUT_OF_MEMORY when there is none. */
+/* Gives lazy blocks their memory, since `api` is about to submit work. Returns and reports
+ * CUDA_ERROR_OUT_OF_MEMORY when there is too little. */
 CUresult spw_serve_placement_commit(const char *api);
 
 /* Allocates a block that the pool of the call's device refused: from memory that other processes

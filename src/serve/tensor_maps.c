@@ -1,12 +1,12 @@
 /* Tensor maps: the driver makes them, and each is recorded with its address. */
 #include "process/process.h"
 #include "serve/handlers.h"
-#include "work/tensor_map.h"
+#include "submit/tensor_map.h"
 
 static CUresult note(CUresult result, const CUtensorMap *map, const void *address)
 {
     if (result == CUDA_SUCCESS) {
-        spw_work_tensor_map_add(map, (uint64_t)(uintptr_t)address);
+        spw_submit_tensor_map_add(map, (uint64_t)(uintptr_t)address);
     }
     return result;
 }

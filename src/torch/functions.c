@@ -8,13 +8,13 @@
 #include "device/device.h"
 #include "process/native.h"
 #include "serve/direct.h"
+#include "submit/arguments.h"
 #include "torch/figures.h"
 #include "torch/place.h"
 #include "torch/share.h"
 #include "torch/snapshot.h"
 #include "torch/tensors.h"
 #include "torch/words.h"
-#include "work/arguments.h"
 
 #include <string.h>
 
@@ -283,7 +283,7 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
 
 /* Clears the stack below the caller's frame, `parts` times PART_BYTES of it. The pool leaves
  * addresses of blocks there. Old stack content is in unused bytes of kernels' arguments, where an
- * address looks like a use (work/arguments.h). */
+ * address looks like a use (submit/arguments.h). */
 static __attribute__((noinline)) void clear_stack(int parts)
 {
     enum { PART_BYTES = 1024 };
@@ -301,7 +301,7 @@ enum { STACK_PARTS = 4 };
 
 static inline void leave_no_addresses(void)
 {
-    if (SPW_UNLIKELY(spw_work_arguments_wanted())) {
+    if (SPW_UNLIKELY(spw_submit_arguments_wanted())) {
         clear_stack(STACK_PARTS);
     }
 }

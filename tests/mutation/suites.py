@@ -63,9 +63,9 @@ SUITES = {
     "setup": ("preload/*", "fault/faults"),
     "stats": ("unit/stats*", "unit/log", "preload/programs", "preload/hostile", "preload/top",
               "preload/oom", "preload/report"),
+    "submit": ("unit/cut", "unit/kernel_name", "unit/tensor_map", *TRACK),
     "torch": ("unit/torch_*", "torch/torch object", "torch/torch sharing", "torch/torch oom_words",
               "torch/torch graphs", "torch/torch gpt2_like", "torch/torch side_streams"),
-    "work": ("unit/cut", "unit/kernel_name", "unit/tensor_map", *TRACK),
 }
 
 

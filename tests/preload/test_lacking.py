@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Drivers that lack functions, a driver that looks like a real one, and a machine without libcjson:
-spillway does what is left to do, and says what is missing."""
+"""Drivers that lack functions, a driver that looks like a real one, and machines without a driver
+or without libcjson: spillway does what is left to do, and says what is missing."""
 import json
+import subprocess
+import sys
 
 import harness
 from harness import MIB, PROGRAMS, SIM
@@ -57,6 +59,16 @@ class Lacking(harness.Case):
         result = self.run_with(folder, PROGRAMS / "midway", "green-unknown")
         self.assertEqual(result.stdout.count("CUDA_SUCCESS"), 2)
         self.assertIn("kept: 1", result.stdout)
+
+    def test_no_driver(self):
+        """Each call has its error, and nothing is written."""
+        env = harness.environment(sim=False)
+        asks = [sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"]
+        if subprocess.run(asks, env=env, stderr=subprocess.DEVNULL).returncode == 0:
+            self.skipTest("this machine has NVIDIA's driver")
+        result = self.run_command([PROGRAMS / "driverless"], env)
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        self.assertEqual(result.stdout, "alloc: 302\nfree: 302\ninit: 302\nwait: 302\n")
 
     def test_driver_like_a_real_one(self):
         """The machine is the real one then: its memory is told. Room is left beside the pool."""

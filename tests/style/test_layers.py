@@ -24,15 +24,15 @@ BELOW = {
     "process": LOW,
     "device": LOW + "process",
     "program": LOW + "process device",
-    "work": LOW + "process device program",
-    "graph": LOW + "process device program work",
-    "call": LOW + "process device program work graph",
+    "submit": LOW + "process device program",
+    "graph": LOW + "process device program submit",
+    "call": LOW + "process device program submit graph",
     "setup": LOW + "process device",
-    "service": LOW + "process device program work",
-    "serve": LOW + "ipc process device program work graph call service",
-    "torch": LOW + "ipc process device program work call serve setup",
-    "intercept": LOW + "ipc process device program work graph call service serve setup",
-    "preload": LOW + "ipc process device program work graph call service serve torch intercept "
+    "service": LOW + "process device program submit",
+    "serve": LOW + "ipc process device program submit graph call service",
+    "torch": LOW + "ipc process device program submit call serve setup",
+    "intercept": LOW + "ipc process device program submit graph call service serve setup",
+    "preload": LOW + "ipc process device program submit graph call service serve torch intercept "
                "setup",
     "gpu": "common",
     "cli": "common driver pool callsite policy stats record gpu",
@@ -62,7 +62,7 @@ SIM_PARTS = ("driver", "runtime", "libs")
 SIM_SHARED = {"sim/driver/core/control.h", "sim/devices.h", "sim/record.h"}
 # Folders whose modules do not use each other in a circle (modules.py).
 WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "record", "migrate",
-                  "ipc", "backend", "process", "device", "program", "work", "graph", "call",
+                  "ipc", "backend", "process", "device", "program", "submit", "graph", "call",
                   "service", "serve", "torch", "intercept", "setup", "gpu")
 # The cycles that there are inside the folders of other layers. No more are allowed, and none of
 # these may get longer; one that was broken is to be taken out.

@@ -1,4 +1,4 @@
-#include "work/cut.h"
+#include "submit/cut.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static struct spw_cut_box row(uint64_t to, uint64_t from, size_t bytes)
 
 static void expect(struct spw_cut *cut, struct spw_cut_part part)
 {
-    assert_true(spw_work_cut_next(cut, run));
+    assert_true(spw_submit_cut_next(cut, run));
     assert_memory_equal(&cut->part, &part, sizeof(part));
 }
 
@@ -56,10 +56,10 @@ static void test_one_kind(void **state)
     struct spw_cut cut;
 
     all_one_kind();
-    spw_work_cut_begin(&cut, &box);
+    spw_submit_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = 100, .height = 1, .depth = 1});
-    assert_true(spw_work_cut_is_whole(&cut));
-    assert_false(spw_work_cut_next(&cut, run));
+    assert_true(spw_submit_cut_is_whole(&cut));
+    assert_false(spw_submit_cut_next(&cut, run));
 }
 
 /* A boundary on either side begins a part; one at the end does not. */
@@ -72,12 +72,12 @@ static void test_both_sides(void **state)
     change_at(40);
     change_at(100);
     change_at(570);
-    spw_work_cut_begin(&cut, &box);
+    spw_submit_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = 40, .height = 1, .depth = 1});
-    assert_false(spw_work_cut_is_whole(&cut));
+    assert_false(spw_submit_cut_is_whole(&cut));
     expect(&cut, (struct spw_cut_part){.x = 40, .width = 30, .height = 1, .depth = 1});
     expect(&cut, (struct spw_cut_part){.x = 70, .width = 30, .height = 1, .depth = 1});
-    assert_false(spw_work_cut_next(&cut, run));
+    assert_false(spw_submit_cut_next(&cut, run));
 }
 
 /* An empty copy is given to the driver, which may have something to say. */
@@ -86,10 +86,10 @@ static void test_empty(void **state)
     const struct spw_cut_box box = row(BASE, BASE, 0);
     struct spw_cut cut;
 
-    spw_work_cut_begin(&cut, &box);
+    spw_submit_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = 0, .height = 1, .depth = 1});
-    assert_true(spw_work_cut_is_whole(&cut));
-    assert_false(spw_work_cut_next(&cut, run));
+    assert_true(spw_submit_cut_is_whole(&cut));
+    assert_false(spw_submit_cut_next(&cut, run));
 }
 
 /* What is beyond the end of the address space is the driver's to refuse. */
@@ -102,18 +102,18 @@ static void test_overflow(void **state)
                               .depth = 1};
     struct spw_cut cut;
 
-    spw_work_cut_begin(&cut, &box);
+    spw_submit_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = SIZE_MAX / 2, .height = 1, .depth = 1});
     box = (struct spw_cut_box){.to = {.address = BASE, .pitch = SIZE_MAX / 4},
                                .unit = 1,
                                .width = 1,
                                .height = 1000,
                                .depth = 1};
-    spw_work_cut_begin(&cut, &box);
+    spw_submit_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = 1, .height = 1000, .depth = 1});
     box = row(UINT64_MAX - 10, BASE, 100);
     all_one_kind();
-    spw_work_cut_begin(&cut, &box);
+    spw_submit_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = 100, .height = 1, .depth = 1});
 }
 
@@ -130,12 +130,12 @@ static void test_rows(void **state)
 
     all_one_kind();
     change_at(220);
-    spw_work_cut_begin(&cut, &box);
+    spw_submit_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = 10, .height = 2, .depth = 1});
     expect(&cut, (struct spw_cut_part){.y = 2, .width = 5, .height = 1, .depth = 1});
     expect(&cut, (struct spw_cut_part){.x = 5, .y = 2, .width = 5, .height = 1, .depth = 1});
     expect(&cut, (struct spw_cut_part){.y = 3, .width = 10, .height = 2, .depth = 1});
-    assert_false(spw_work_cut_next(&cut, run));
+    assert_false(spw_submit_cut_next(&cut, run));
 }
 
 /* A boundary between two rows cuts none of them. */
@@ -151,10 +151,10 @@ static void test_between_rows(void **state)
 
     all_one_kind();
     change_at(150);
-    spw_work_cut_begin(&cut, &box);
+    spw_submit_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = 40, .height = 2, .depth = 1});
     expect(&cut, (struct spw_cut_part){.y = 2, .width = 40, .height = 3, .depth = 1});
-    assert_false(spw_work_cut_next(&cut, run));
+    assert_false(spw_submit_cut_next(&cut, run));
 }
 
 /* Every unit of random boxes is in exactly one part, and no part is of two kinds. */
@@ -183,8 +183,8 @@ static void test_random(void **state)
             change_at(2000 + (size_t)rand_r(&seed) % 1000 / unit * unit);
         }
         memset(seen, 0, sizeof(seen));
-        spw_work_cut_begin(&cut, &box);
-        while (spw_work_cut_next(&cut, run)) {
+        spw_submit_cut_begin(&cut, &box);
+        while (spw_submit_cut_next(&cut, run)) {
             const struct spw_cut_part *at = &cut.part;
             size_t first = at->z * slice + at->y * pitch + at->x * unit;
 

@@ -1,4 +1,4 @@
-#include "work/kernel_name.h"
+#include "submit/kernel_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,18 +13,18 @@
 /* Without a demangler: only the list tells something, and of C++ names nothing is known. */
 static void test_without_demangler(void **state)
 {
-    assert_true(spw_work_kernel_name_may_be_indirect("_Z6vecaddPKfS0_Pfi"));
-    assert_true(spw_work_kernel_name_may_be_indirect("ncclDevKernel"));
-    assert_false(spw_work_kernel_name_may_be_indirect("ampere_sgemm_128x64_nn"));
+    assert_true(spw_submit_kernel_name_may_be_indirect("_Z6vecaddPKfS0_Pfi"));
+    assert_true(spw_submit_kernel_name_may_be_indirect("ncclDevKernel"));
+    assert_false(spw_submit_kernel_name_may_be_indirect("ampere_sgemm_128x64_nn"));
 }
 
 /* Each entry of the list is found alone, and inside a longer name. */
 static void test_list(void **state)
 {
 #define SPW_INDIRECT(part, why)                                                                    \
-    assert_true(spw_work_kernel_name_may_be_indirect(part));                                       \
-    assert_true(spw_work_kernel_name_may_be_indirect("_ZN1a" part "IfEEvv"));
-#include "work/indirect.def"
+    assert_true(spw_submit_kernel_name_may_be_indirect(part));                                     \
+    assert_true(spw_submit_kernel_name_may_be_indirect("_ZN1a" part "IfEEvv"));
+#include "submit/indirect.def"
 #undef SPW_INDIRECT
 }
 
@@ -65,7 +65,7 @@ static void test_indirect(void **state)
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!spw_work_kernel_name_may_be_indirect(names[i])) {
+        if (!spw_submit_kernel_name_may_be_indirect(names[i])) {
             fail_msg("%s", names[i]);
         }
     }
@@ -92,7 +92,7 @@ static void test_plain(void **state)
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (spw_work_kernel_name_may_be_indirect(names[i])) {
+        if (spw_submit_kernel_name_may_be_indirect(names[i])) {
             fail_msg("%s", names[i]);
         }
     }

@@ -1,5 +1,5 @@
-#include "work/state.h"
-#include "work/tensor_map.h"
+#include "submit/state.h"
+#include "submit/tensor_map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ static void make(unsigned char *map, uint64_t number)
 
 static int setup(void **state)
 {
-    spw_work_tensor_map_reset();
+    spw_submit_tensor_map_reset();
     return 0;
 }
 
@@ -23,8 +23,8 @@ static void test_none(void **state)
 {
     unsigned char map[SPW_TENSOR_MAP_BYTES] = {0};
 
-    assert_false(spw_work_tensor_map_any());
-    assert_int_equal(spw_work_tensor_map_find(map), 0);
+    assert_false(spw_submit_tensor_map_any());
+    assert_int_equal(spw_submit_tensor_map_find(map), 0);
 }
 
 static void test_found_by_content(void **state)
@@ -32,12 +32,12 @@ static void test_found_by_content(void **state)
     unsigned char map[SPW_TENSOR_MAP_BYTES + 1], other[SPW_TENSOR_MAP_BYTES];
 
     make(map + 1, 7);
-    spw_work_tensor_map_add(map + 1, 0x7000);
-    assert_true(spw_work_tensor_map_any());
+    spw_submit_tensor_map_add(map + 1, 0x7000);
+    assert_true(spw_submit_tensor_map_any());
     make(other, 7);
-    assert_int_equal(spw_work_tensor_map_find(other), 0x7000);
+    assert_int_equal(spw_submit_tensor_map_find(other), 0x7000);
     other[127] ^= 1;
-    assert_int_equal(spw_work_tensor_map_find(other), 0);
+    assert_int_equal(spw_submit_tensor_map_find(other), 0);
 }
 
 /* A map with known content is entered again: its address was freed and allocated again. */
@@ -47,8 +47,8 @@ static void test_the_last_counts(void **state)
 
     make(map, 7);
     for (uint64_t i = 1; i < 100; i++) {
-        spw_work_tensor_map_add(map, i << 12);
-        assert_int_equal(spw_work_tensor_map_find(map), i << 12);
+        spw_submit_tensor_map_add(map, i << 12);
+        assert_int_equal(spw_submit_tensor_map_find(map), i << 12);
     }
 }
 
@@ -59,14 +59,14 @@ static void test_the_youngest_are_known(void **state)
 
     for (uint64_t i = 1; i <= MANY; i++) {
         make(map, i);
-        spw_work_tensor_map_add(map, i << 12);
+        spw_submit_tensor_map_add(map, i << 12);
     }
     for (uint64_t i = MANY - KNOWN + 1; i <= MANY; i++) {
         make(map, i);
-        assert_int_equal(spw_work_tensor_map_find(map), i << 12);
+        assert_int_equal(spw_submit_tensor_map_find(map), i << 12);
     }
     make(map, MANY - KNOWN);
-    assert_int_equal(spw_work_tensor_map_find(map), 0);
+    assert_int_equal(spw_submit_tensor_map_find(map), 0);
 }
 
 int main(void)

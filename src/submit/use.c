@@ -1,4 +1,4 @@
-#include "work/use.h"
+#include "submit/use.h"
 
 #include "device/lookup.h"
 #include "device/spill.h"
@@ -6,7 +6,8 @@
 #include "program/stream.h"
 #include "record/record.h"
 
-void spw_work_use_expect(const uint64_t *addresses, size_t count, CUstream stream, bool per_thread)
+void spw_submit_use_expect(const uint64_t *addresses, size_t count, CUstream stream,
+                           bool per_thread)
 {
     for (int i = 0; i < spw_device_count(); i++) {
         const struct spw_stream_info *info = spw_device_wants_stream(spw_device_at(i))
@@ -37,7 +38,7 @@ static void record(const struct spw_use *use)
     }
 }
 
-void spw_work_use_note(const struct spw_use *use)
+void spw_submit_use_note(const struct spw_use *use)
 {
     if (spw_migrate_barrier_depth != 1) {
         return; /* a call inside another call is a part of the outer one, which was noted */

@@ -67,10 +67,10 @@ struct spw_tensor_maps {
     uint16_t first[SPW_TENSOR_MAPS]; /* by hash, as spw_tensor_map.next */
 };
 
-struct spw_work {
+struct spw_submit {
     struct spw_layouts layouts;
     struct spw_indirect indirect;
     struct spw_tensor_maps tensor_maps;
 };
 
-extern struct spw_work spw_work;
+extern struct spw_submit spw_submit;

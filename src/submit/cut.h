@@ -38,13 +38,13 @@ struct spw_cut {
 typedef uint64_t spw_cut_run(uint64_t address, uint64_t most);
 
 /* Begins with a box. A side whose end is beyond the last address is not looked at. */
-void spw_work_cut_begin(struct spw_cut *ret_cut, const struct spw_cut_box *box);
+void spw_submit_cut_begin(struct spw_cut *ret_cut, const struct spw_cut_box *box);
 
 /* Finds the next part; false after the last. An empty box is one part. */
-bool spw_work_cut_next(struct spw_cut *cut, spw_cut_run *run);
+bool spw_submit_cut_next(struct spw_cut *cut, spw_cut_run *run);
 
 /* True when the part at hand is the whole box. */
-static inline bool spw_work_cut_is_whole(const struct spw_cut *cut)
+static inline bool spw_submit_cut_is_whole(const struct spw_cut *cut)
 {
     return cut->part.width == cut->box.width && cut->part.height == cut->box.height &&
            cut->part.depth == cut->box.depth;

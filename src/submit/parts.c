@@ -1,10 +1,10 @@
-#include "work/parts.h"
+#include "submit/parts.h"
 
 #include "device/lease.h"
 #include "device/lookup.h"
 #include "program/mappings.h"
 #include "program/users.h"
-#include "work/rows.h"
+#include "submit/rows.h"
 
 /* The bytes from `address` on that are in one tier: of a block, or of the program's own memory. */
 static uint64_t run_of_tier(uint64_t address, uint64_t most)
@@ -23,10 +23,10 @@ static void begin(struct spw_parts *ret_parts, struct spw_cut_box box)
     if (spw_process_settings()->whole_copies) {
         box.to.address = box.from.address = 0;
     }
-    spw_work_cut_begin(&ret_parts->cut, &box);
+    spw_submit_cut_begin(&ret_parts->cut, &box);
 }
 
-void spw_work_parts_copy(struct spw_parts *ret_parts, uint64_t to, uint64_t from, size_t bytes)
+void spw_submit_parts_copy(struct spw_parts *ret_parts, uint64_t to, uint64_t from, size_t bytes)
 {
     begin(ret_parts, (struct spw_cut_box){.to = {.address = to},
                                           .from = {.address = from},
@@ -36,8 +36,8 @@ void spw_work_parts_copy(struct spw_parts *ret_parts, uint64_t to, uint64_t from
                                           .depth = 1});
 }
 
-void spw_work_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch, size_t unit,
-                         size_t width, size_t height)
+void spw_submit_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch, size_t unit,
+                           size_t width, size_t height)
 {
     begin(ret_parts, (struct spw_cut_box){.to = {.address = to, .pitch = pitch},
                                           .unit = unit,
@@ -46,34 +46,34 @@ void spw_work_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch,
                                           .depth = 1});
 }
 
-void spw_work_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy)
+void spw_submit_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy)
 {
-    begin(ret_parts, spw_work_rows_2d(copy));
+    begin(ret_parts, spw_submit_rows_2d(copy));
 }
 
-void spw_work_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy)
+void spw_submit_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy)
 {
-    begin(ret_parts, spw_work_rows_3d(copy));
+    begin(ret_parts, spw_submit_rows_3d(copy));
 }
 
-void spw_work_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy)
+void spw_submit_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy)
 {
-    begin(ret_parts, spw_work_rows_3d_peer(copy));
+    begin(ret_parts, spw_submit_rows_3d_peer(copy));
 }
 
-void spw_work_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy)
+void spw_submit_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy)
 {
-    begin(ret_parts, spw_work_rows_batched(copy));
+    begin(ret_parts, spw_submit_rows_batched(copy));
 }
 
-void spw_work_parts_note(const struct spw_parts *parts, CUstream stream, bool per_thread)
+void spw_submit_parts_note(const struct spw_parts *parts, CUstream stream, bool per_thread)
 {
     const uint64_t ends[] = {parts->to, parts->from};
 
     spw_program_users_note(ends, 2, stream, per_thread);
 }
 
-void spw_work_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread)
+void spw_submit_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread)
 {
     spw_device_lease_enter();
     parts->is_peer =
@@ -81,7 +81,7 @@ void spw_work_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per
     spw_device_lease_leave();
 }
 
-bool spw_work_parts_next(struct spw_parts *parts, CUresult result)
+bool spw_submit_parts_next(struct spw_parts *parts, CUresult result)
 {
     bool found;
 
@@ -89,7 +89,7 @@ bool spw_work_parts_next(struct spw_parts *parts, CUresult result)
         return false;
     }
     spw_device_lease_enter();
-    found = spw_work_cut_next(&parts->cut, run_of_tier);
+    found = spw_submit_cut_next(&parts->cut, run_of_tier);
     spw_device_lease_leave();
     return found;
 }

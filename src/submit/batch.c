@@ -1,17 +1,17 @@
-#include "work/batch.h"
+#include "submit/batch.h"
 
 #include <stdlib.h>
 
 #include "program/users.h"
-#include "work/parts.h"
-#include "work/rows.h"
+#include "submit/parts.h"
+#include "submit/rows.h"
 
 /* The number of parts of a copy. */
 static size_t count_parts(struct spw_parts *parts)
 {
     size_t count = 0;
 
-    while (spw_work_parts_next(parts, CUDA_SUCCESS)) {
+    while (spw_submit_parts_next(parts, CUDA_SUCCESS)) {
         count++;
     }
     return count;
@@ -19,7 +19,7 @@ static size_t count_parts(struct spw_parts *parts)
 
 /* ---- copies of bytes ---- */
 
-void spw_work_batch_note(const struct spw_batch *batch, CUstream stream, bool per_thread)
+void spw_submit_batch_note(const struct spw_batch *batch, CUstream stream, bool per_thread)
 {
     if (batch->to != NULL && batch->from != NULL) {
         spw_program_users_note((const uint64_t *)batch->to, batch->count, stream, per_thread);
@@ -33,7 +33,7 @@ static size_t count_all(const struct spw_batch *batch)
     size_t count = 0;
 
     for (size_t i = 0; i < batch->count; i++) {
-        spw_work_parts_copy(&parts, batch->to[i], batch->from[i], batch->bytes[i]);
+        spw_submit_parts_copy(&parts, batch->to[i], batch->from[i], batch->bytes[i]);
         count += count_parts(&parts);
     }
     return count;
@@ -51,7 +51,7 @@ static bool make(struct spw_batch *split, size_t count, size_t attributes)
         split->origins != NULL) {
         return true;
     }
-    (void)spw_work_batch_end(split, SIZE_MAX);
+    (void)spw_submit_batch_end(split, SIZE_MAX);
     return false;
 }
 
@@ -59,16 +59,16 @@ static void split_copy(struct spw_batch *split, const struct spw_batch *batch, s
 {
     struct spw_parts parts;
 
-    spw_work_parts_copy(&parts, batch->to[index], batch->from[index], batch->bytes[index]);
-    while (spw_work_parts_next(&parts, CUDA_SUCCESS)) {
-        split->to[split->count] = batch->to[index] + spw_work_parts_at(&parts);
-        split->from[split->count] = batch->from[index] + spw_work_parts_at(&parts);
-        split->bytes[split->count] = spw_work_parts_count(&parts);
+    spw_submit_parts_copy(&parts, batch->to[index], batch->from[index], batch->bytes[index]);
+    while (spw_submit_parts_next(&parts, CUDA_SUCCESS)) {
+        split->to[split->count] = batch->to[index] + spw_submit_parts_at(&parts);
+        split->from[split->count] = batch->from[index] + spw_submit_parts_at(&parts);
+        split->bytes[split->count] = spw_submit_parts_count(&parts);
         split->origins[split->count++] = index;
     }
 }
 
-bool spw_work_batch_split(const struct spw_batch *batch, struct spw_batch *ret_split)
+bool spw_submit_batch_split(const struct spw_batch *batch, struct spw_batch *ret_split)
 {
     size_t count;
 
@@ -88,7 +88,7 @@ bool spw_work_batch_split(const struct spw_batch *batch, struct spw_batch *ret_s
     return true;
 }
 
-size_t spw_work_batch_end(struct spw_batch *split, size_t failed)
+size_t spw_submit_batch_end(struct spw_batch *split, size_t failed)
 {
     size_t origin = failed < split->count ? split->origins[failed] : failed;
 
@@ -102,13 +102,13 @@ size_t spw_work_batch_end(struct spw_batch *split, size_t failed)
 
 /* ---- copies of volumes ---- */
 
-void spw_work_batch_note_3d(const struct spw_batch_3d *batch, CUstream stream, bool per_thread)
+void spw_submit_batch_note_3d(const struct spw_batch_3d *batch, CUstream stream, bool per_thread)
 {
     for (size_t i = 0; batch->copies != NULL && i < batch->count; i++) {
         struct spw_parts parts;
 
-        spw_work_parts_batched(&parts, &batch->copies[i]);
-        spw_work_parts_note(&parts, stream, per_thread);
+        spw_submit_parts_batched(&parts, &batch->copies[i]);
+        spw_submit_parts_note(&parts, stream, per_thread);
     }
 }
 
@@ -118,7 +118,7 @@ static size_t count_all_3d(const struct spw_batch_3d *batch)
     size_t count = 0;
 
     for (size_t i = 0; i < batch->count; i++) {
-        spw_work_parts_batched(&parts, &batch->copies[i]);
+        spw_submit_parts_batched(&parts, &batch->copies[i]);
         count += count_parts(&parts);
     }
     return count;
@@ -129,15 +129,15 @@ static void split_copy_3d(struct spw_batch_3d *split, const CUDA_MEMCPY3D_BATCH_
 {
     struct spw_parts parts;
 
-    spw_work_parts_batched(&parts, copy);
-    while (spw_work_parts_next(&parts, CUDA_SUCCESS)) {
+    spw_submit_parts_batched(&parts, copy);
+    while (spw_submit_parts_next(&parts, CUDA_SUCCESS)) {
         split->copies[split->count] = *copy;
-        spw_work_rows_cut_batched(&split->copies[split->count], &parts.cut.box, &parts.cut.part);
+        spw_submit_rows_cut_batched(&split->copies[split->count], &parts.cut.box, &parts.cut.part);
         split->origins[split->count++] = index;
     }
 }
 
-bool spw_work_batch_split_3d(const struct spw_batch_3d *batch, struct spw_batch_3d *ret_split)
+bool spw_submit_batch_split_3d(const struct spw_batch_3d *batch, struct spw_batch_3d *ret_split)
 {
     size_t count = batch->copies != NULL ? count_all_3d(batch) : batch->count;
 
@@ -147,7 +147,7 @@ bool spw_work_batch_split_3d(const struct spw_batch_3d *batch, struct spw_batch_
     *ret_split = (struct spw_batch_3d){.copies = malloc(count * sizeof(*ret_split->copies)),
                                        .origins = malloc(count * sizeof(*ret_split->origins))};
     if (ret_split->copies == NULL || ret_split->origins == NULL) {
-        (void)spw_work_batch_end_3d(ret_split, SIZE_MAX);
+        (void)spw_submit_batch_end_3d(ret_split, SIZE_MAX);
         return false;
     }
     for (size_t i = 0; i < batch->count; i++) {
@@ -156,7 +156,7 @@ bool spw_work_batch_split_3d(const struct spw_batch_3d *batch, struct spw_batch_
     return true;
 }
 
-size_t spw_work_batch_end_3d(struct spw_batch_3d *split, size_t failed)
+size_t spw_submit_batch_end_3d(struct spw_batch_3d *split, size_t failed)
 {
     size_t origin = failed < split->count ? split->origins[failed] : failed;
 

@@ -1,4 +1,4 @@
-/* Whether blocks may move between device and host. */
+/* The host tier of a device, and whether blocks may move to it and back. */
 #pragma once
 
 #include "device/state.h"

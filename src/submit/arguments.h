@@ -9,7 +9,7 @@
 #include "migrate/access_log.h"
 #include "process/process.h"
 #include "record/record.h"
-#include "work/use.h"
+#include "submit/use.h"
 
 enum { SPW_USE_ADDRESSES = 192 };
 
@@ -22,7 +22,7 @@ struct spw_arguments {
 };
 
 /* True when a host tier or the recording notes memory use, and the call is the program's own. */
-static inline bool spw_work_arguments_wanted(void)
+static inline bool spw_submit_arguments_wanted(void)
 {
     return SPW_UNLIKELY(atomic_load_explicit(&spw_migrate_access_log_count, memory_order_relaxed) >
                             0 ||
@@ -33,15 +33,15 @@ static inline bool spw_work_arguments_wanted(void)
 /* Fills *ret_use with the addresses in a launch's parameters, given one by one (`params`) or in one
  * buffer (`extra`). ret_use->known is false when the kernel may reach memory that they do not name
  * (indirect.h). */
-void spw_work_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
-                               void **extra);
+void spw_submit_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
+                                 void **extra);
 
 /* Likewise for a kernel that is not launched now. False when its parameters cannot all be read. */
-bool spw_work_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
-                             void **extra);
+bool spw_submit_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
+                               void **extra);
 
 /* Begins the description of a call whose arguments name all memory that it uses: no address yet. */
-static inline void spw_work_arguments_touch(struct spw_arguments *ret_use)
+static inline void spw_submit_arguments_touch(struct spw_arguments *ret_use)
 {
     ret_use->known = true;
     ret_use->kernel = ret_use->first = false;
@@ -49,7 +49,7 @@ static inline void spw_work_arguments_touch(struct spw_arguments *ret_use)
 }
 
 /* Describes a call whose memory is not searched for: it may use any memory. */
-static inline void spw_work_arguments_anything(struct spw_arguments *ret_use)
+static inline void spw_submit_arguments_anything(struct spw_arguments *ret_use)
 {
     ret_use->known = false;
     ret_use->kernel = ret_use->first = false;
@@ -57,17 +57,17 @@ static inline void spw_work_arguments_anything(struct spw_arguments *ret_use)
 }
 
 /* Adds `word` if it is an address in one of our pools. */
-void spw_work_arguments_add(struct spw_arguments *use, uint64_t word);
+void spw_submit_arguments_add(struct spw_arguments *use, uint64_t word);
 
-/* spw_work_use_expect (use.h) for such a call. */
-static inline void spw_work_arguments_expect(const struct spw_arguments *use, CUstream stream,
-                                             bool per_thread)
+/* spw_submit_use_expect (use.h) for such a call. */
+static inline void spw_submit_arguments_expect(const struct spw_arguments *use, CUstream stream,
+                                               bool per_thread)
 {
-    spw_work_use_expect(use->addresses, use->count, stream, per_thread);
+    spw_submit_use_expect(use->addresses, use->count, stream, per_thread);
 }
 
-/* spw_work_use_note for it. */
-void spw_work_arguments_note(const struct spw_arguments *use);
+/* spw_submit_use_note for it. */
+void spw_submit_arguments_note(const struct spw_arguments *use);
 
 /* Forgets every layout: code was unloaded, and handles may be reused. */
-void spw_work_arguments_forget_layouts(void);
+void spw_submit_arguments_forget_layouts(void);

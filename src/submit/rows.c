@@ -1,4 +1,4 @@
-#include "work/rows.h"
+#include "submit/rows.h"
 
 /* The address of one end of a copy, `src` or `dst`; 0 for an array. */
 #define FIRST_OF(copy, end)                                                                        \
@@ -25,7 +25,7 @@
                           .height = (copy)->Height,                                                \
                           .depth = (copy)->Depth})
 
-struct spw_cut_box spw_work_rows_2d(const CUDA_MEMCPY2D *copy)
+struct spw_cut_box spw_submit_rows_2d(const CUDA_MEMCPY2D *copy)
 {
     return (struct spw_cut_box){.to = {.address = AT_2D(copy, dst), .pitch = copy->dstPitch},
                                 .from = {.address = AT_2D(copy, src), .pitch = copy->srcPitch},
@@ -35,12 +35,12 @@ struct spw_cut_box spw_work_rows_2d(const CUDA_MEMCPY2D *copy)
                                 .depth = 1};
 }
 
-struct spw_cut_box spw_work_rows_3d(const CUDA_MEMCPY3D *copy)
+struct spw_cut_box spw_submit_rows_3d(const CUDA_MEMCPY3D *copy)
 {
     return BOX_3D(copy);
 }
 
-struct spw_cut_box spw_work_rows_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
+struct spw_cut_box spw_submit_rows_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
 {
     return BOX_3D(copy);
 }
@@ -55,7 +55,7 @@ static struct spw_cut_side side_of(const CUmemcpy3DOperand *operand, const CUext
                                  (layer > 0 ? layer : extent->height) * row};
 }
 
-struct spw_cut_box spw_work_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy)
+struct spw_cut_box spw_submit_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy)
 {
     /* With an array, the extent is in its elements. */
     if (copy->dst.type != CU_MEMCPY_OPERAND_TYPE_POINTER ||
@@ -80,7 +80,8 @@ struct spw_cut_box spw_work_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy)
     .end##Device = (copy)->end##Device, .end##Array = (copy)->end##Array,                          \
     .end##Pitch = (copy)->end##Pitch
 
-CUDA_MEMCPY3D_PEER spw_work_rows_peer_of_2d(const CUDA_MEMCPY2D *copy, const struct spw_peer *peer)
+CUDA_MEMCPY3D_PEER spw_submit_rows_peer_of_2d(const CUDA_MEMCPY2D *copy,
+                                              const struct spw_peer *peer)
 {
     return (CUDA_MEMCPY3D_PEER){SAME_2D(copy, src),
                                 SAME_2D(copy, dst),
@@ -91,7 +92,8 @@ CUDA_MEMCPY3D_PEER spw_work_rows_peer_of_2d(const CUDA_MEMCPY2D *copy, const str
                                 .Depth = 1};
 }
 
-CUDA_MEMCPY3D_PEER spw_work_rows_peer_of_3d(const CUDA_MEMCPY3D *copy, const struct spw_peer *peer)
+CUDA_MEMCPY3D_PEER spw_submit_rows_peer_of_3d(const CUDA_MEMCPY3D *copy,
+                                              const struct spw_peer *peer)
 {
     return (CUDA_MEMCPY3D_PEER){SAME_2D(copy, src),
                                 SAME_2D(copy, dst),
@@ -125,17 +127,17 @@ CUDA_MEMCPY3D_PEER spw_work_rows_peer_of_3d(const CUDA_MEMCPY3D *copy, const str
         (copy)->Depth = (part)->depth;                                                             \
     } while (0)
 
-void spw_work_rows_cut_2d(CUDA_MEMCPY2D *copy, const struct spw_cut_part *part)
+void spw_submit_rows_cut_2d(CUDA_MEMCPY2D *copy, const struct spw_cut_part *part)
 {
     CUT_2D(copy, part);
 }
 
-void spw_work_rows_cut_3d(CUDA_MEMCPY3D *copy, const struct spw_cut_part *part)
+void spw_submit_rows_cut_3d(CUDA_MEMCPY3D *copy, const struct spw_cut_part *part)
 {
     CUT_3D(copy, part);
 }
 
-void spw_work_rows_cut_3d_peer(CUDA_MEMCPY3D_PEER *copy, const struct spw_cut_part *part)
+void spw_submit_rows_cut_3d_peer(CUDA_MEMCPY3D_PEER *copy, const struct spw_cut_part *part)
 {
     CUT_3D(copy, part);
 }
@@ -150,8 +152,8 @@ static void cut_operand(CUmemcpy3DOperand *operand, const struct spw_cut_side *s
     }
 }
 
-void spw_work_rows_cut_batched(CUDA_MEMCPY3D_BATCH_OP *copy, const struct spw_cut_box *box,
-                               const struct spw_cut_part *part)
+void spw_submit_rows_cut_batched(CUDA_MEMCPY3D_BATCH_OP *copy, const struct spw_cut_box *box,
+                                 const struct spw_cut_part *part)
 {
     cut_operand(&copy->dst, &box->to, box, part);
     cut_operand(&copy->src, &box->from, box, part);

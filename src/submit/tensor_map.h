@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 /* Enters a map that the driver has made from `address`. */
-void spw_work_tensor_map_add(const void *map, uint64_t address);
+void spw_submit_tensor_map_add(const void *map, uint64_t address);
 
 /* The address that SPW_TENSOR_MAP_BYTES at `bytes` were made from; 0 when they are not a known map.
  */
-uint64_t spw_work_tensor_map_find(const void *bytes);
+uint64_t spw_submit_tensor_map_find(const void *bytes);
 
 /* True when a map is known. No lock. */
-bool spw_work_tensor_map_any(void);
+bool spw_submit_tensor_map_any(void);
 
 /* In a child after fork: empties the table. */
-void spw_work_tensor_map_reset(void);
+void spw_submit_tensor_map_reset(void);

@@ -1,4 +1,4 @@
-#include "device/moving.h"
+#include "device/tier.h"
 
 #include "process/unseen.h"
 

@@ -1,4 +1,4 @@
-#include "work/kernel_name.h"
+#include "submit/kernel_name.h"
 
 #include "common/demangle.h"
 
@@ -12,7 +12,7 @@ static bool is_listed(const char *name)
     if (strstr(name, part) != NULL) {                                                              \
         return true;                                                                               \
     }
-#include "work/indirect.def"
+#include "submit/indirect.def"
 #undef SPW_INDIRECT
     return false;
 }
@@ -47,7 +47,7 @@ static bool has_pointer_to_pointer(const char *declaration)
     return at != NULL;
 }
 
-bool spw_work_kernel_name_may_be_indirect(const char *name)
+bool spw_submit_kernel_name_may_be_indirect(const char *name)
 {
     char *declaration;
     bool found;

@@ -1,4 +1,4 @@
-#include "work/cut.h"
+#include "submit/cut.h"
 
 #include "common/minmax.h"
 
@@ -28,7 +28,7 @@ static bool is_empty(const struct spw_cut_box *box)
     return box->width == 0 || box->height == 0 || box->depth == 0;
 }
 
-void spw_work_cut_begin(struct spw_cut *ret_cut, const struct spw_cut_box *box)
+void spw_submit_cut_begin(struct spw_cut *ret_cut, const struct spw_cut_box *box)
 {
     *ret_cut = (struct spw_cut){.box = *box};
     if (is_empty(box) || !fits(&box->to, box)) {
@@ -108,7 +108,7 @@ static void set_extent(struct spw_cut_part *part, size_t width, size_t height, s
     part->depth = depth;
 }
 
-bool spw_work_cut_next(struct spw_cut *cut, spw_cut_run *run)
+bool spw_submit_cut_next(struct spw_cut *cut, spw_cut_run *run)
 {
     const struct spw_cut_box *box = &cut->box;
     struct spw_cut_part *at = &cut->part;

@@ -19,8 +19,9 @@ struct spw_use {
 
 /* Announces the memory that a call will use, and its stream, to the host tiers. To be called before
  * the submit barrier is acquired; `per_thread` as in program/stream.h. */
-void spw_work_use_expect(const uint64_t *addresses, size_t count, CUstream stream, bool per_thread);
+void spw_submit_use_expect(const uint64_t *addresses, size_t count, CUstream stream,
+                           bool per_thread);
 
 /* Notes the use in the access logs and in the recording. To be called between acquiring the submit
- * barrier and the call, after spw_work_use_expect. */
-void spw_work_use_note(const struct spw_use *use);
+ * barrier and the call, after spw_submit_use_expect. */
+void spw_submit_use_note(const struct spw_use *use);

@@ -1,8 +1,8 @@
-#include "work/tensor_map.h"
+#include "submit/tensor_map.h"
 
 #include "common/hash.h"
 #include "common/lock.h"
-#include "work/state.h"
+#include "submit/state.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static uint16_t *chain_of(const uint64_t *words)
 {
     uint64_t hash = spw_hash_bytes(words, SPW_TENSOR_MAP_WORDS * sizeof(*words));
 
-    return &spw_work.tensor_maps.first[hash % SPW_TENSOR_MAPS];
+    return &spw_submit.tensor_maps.first[hash % SPW_TENSOR_MAPS];
 }
 
 static struct spw_tensor_map *find(const uint64_t *words)
@@ -19,18 +19,18 @@ static struct spw_tensor_map *find(const uint64_t *words)
     uint16_t at = *chain_of(words);
 
     while (at != 0 &&
-           memcmp(spw_work.tensor_maps.maps[at - 1].words, words, SPW_TENSOR_MAP_BYTES) != 0) {
-        at = spw_work.tensor_maps.maps[at - 1].next;
+           memcmp(spw_submit.tensor_maps.maps[at - 1].words, words, SPW_TENSOR_MAP_BYTES) != 0) {
+        at = spw_submit.tensor_maps.maps[at - 1].next;
     }
-    return at == 0 ? NULL : &spw_work.tensor_maps.maps[at - 1];
+    return at == 0 ? NULL : &spw_submit.tensor_maps.maps[at - 1];
 }
 
 static void unlink_map(const struct spw_tensor_map *map)
 {
     uint16_t *link = chain_of(map->words);
 
-    while (&spw_work.tensor_maps.maps[*link - 1] != map) {
-        link = &spw_work.tensor_maps.maps[*link - 1].next;
+    while (&spw_submit.tensor_maps.maps[*link - 1] != map) {
+        link = &spw_submit.tensor_maps.maps[*link - 1].next;
     }
     *link = map->next;
 }
@@ -39,23 +39,23 @@ static void unlink_map(const struct spw_tensor_map *map)
 static struct spw_tensor_map *renew(const uint64_t *words)
 {
     struct spw_tensor_map *map =
-        &spw_work.tensor_maps.maps[spw_work.tensor_maps.added % SPW_TENSOR_MAPS];
+        &spw_submit.tensor_maps.maps[spw_submit.tensor_maps.added % SPW_TENSOR_MAPS];
     uint16_t *chain = chain_of(words);
 
-    if (spw_work.tensor_maps.added >= SPW_TENSOR_MAPS) {
+    if (spw_submit.tensor_maps.added >= SPW_TENSOR_MAPS) {
         unlink_map(map);
     }
     memcpy(map->words, words, SPW_TENSOR_MAP_BYTES);
     map->next = *chain;
-    *chain = (uint16_t)(spw_work.tensor_maps.added % SPW_TENSOR_MAPS + 1);
+    *chain = (uint16_t)(spw_submit.tensor_maps.added % SPW_TENSOR_MAPS + 1);
     /* Keeps the position in the ring, and that the ring is full, without overflow. */
-    spw_work.tensor_maps.added = spw_work.tensor_maps.added + 1 < 2 * SPW_TENSOR_MAPS
-                                     ? spw_work.tensor_maps.added + 1
-                                     : SPW_TENSOR_MAPS;
+    spw_submit.tensor_maps.added = spw_submit.tensor_maps.added + 1 < 2 * SPW_TENSOR_MAPS
+                                       ? spw_submit.tensor_maps.added + 1
+                                       : SPW_TENSOR_MAPS;
     return map;
 }
 
-void spw_work_tensor_map_add(const void *map, uint64_t address)
+void spw_submit_tensor_map_add(const void *map, uint64_t address)
 {
     uint64_t words[SPW_TENSOR_MAP_WORDS];
     struct spw_tensor_map *known;
@@ -68,10 +68,10 @@ void spw_work_tensor_map_add(const void *map, uint64_t address)
     }
     known->address = address;
     spw_unlock(&spw_locks.tensor_maps);
-    atomic_store_explicit(&spw_work.tensor_maps.any, true, memory_order_release);
+    atomic_store_explicit(&spw_submit.tensor_maps.any, true, memory_order_release);
 }
 
-uint64_t spw_work_tensor_map_find(const void *bytes)
+uint64_t spw_submit_tensor_map_find(const void *bytes)
 {
     uint64_t words[SPW_TENSOR_MAP_WORDS], address;
     const struct spw_tensor_map *known;
@@ -84,17 +84,17 @@ uint64_t spw_work_tensor_map_find(const void *bytes)
     return address;
 }
 
-bool spw_work_tensor_map_any(void)
+bool spw_submit_tensor_map_any(void)
 {
-    return atomic_load_explicit(&spw_work.tensor_maps.any, memory_order_acquire);
+    return atomic_load_explicit(&spw_submit.tensor_maps.any, memory_order_acquire);
 }
 
-void spw_work_tensor_map_reset(void)
+void spw_submit_tensor_map_reset(void)
 {
     spw_lock(&spw_locks.tensor_maps);
-    memset(spw_work.tensor_maps.maps, 0, sizeof(spw_work.tensor_maps.maps));
-    memset(spw_work.tensor_maps.first, 0, sizeof(spw_work.tensor_maps.first));
-    spw_work.tensor_maps.added = 0;
-    atomic_store(&spw_work.tensor_maps.any, false);
+    memset(spw_submit.tensor_maps.maps, 0, sizeof(spw_submit.tensor_maps.maps));
+    memset(spw_submit.tensor_maps.first, 0, sizeof(spw_submit.tensor_maps.first));
+    spw_submit.tensor_maps.added = 0;
+    atomic_store(&spw_submit.tensor_maps.any, false);
     spw_unlock(&spw_locks.tensor_maps);
 }

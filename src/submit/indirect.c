@@ -1,13 +1,13 @@
-#include "work/indirect.h"
+#include "submit/indirect.h"
 
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/room.h"
 #include "common/safe_read.h"
 #include "device/lookup.h"
-#include "work/rows.h"
-#include "work/state.h"
-#include "work/tensor_map.h"
+#include "submit/rows.h"
+#include "submit/state.h"
+#include "submit/tensor_map.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -34,58 +34,59 @@ static bool is_in(const struct spw_spans *spans, uint64_t address)
 
 static bool may_be_mapped(uint64_t address)
 {
-    return address >= atomic_load_explicit(&spw_work.indirect.mapped_begin, memory_order_acquire) &&
-           address < atomic_load_explicit(&spw_work.indirect.mapped_end, memory_order_acquire);
+    return address >=
+               atomic_load_explicit(&spw_submit.indirect.mapped_begin, memory_order_acquire) &&
+           address < atomic_load_explicit(&spw_submit.indirect.mapped_end, memory_order_acquire);
 }
 
-bool spw_work_indirect_at(uint64_t address, bool ours)
+bool spw_submit_indirect_at(uint64_t address, bool ours)
 {
     if (ours) {
-        return atomic_load_explicit(&spw_work.indirect.holder_count, memory_order_acquire) > 0 &&
-               is_in(&spw_work.indirect.holders, address);
+        return atomic_load_explicit(&spw_submit.indirect.holder_count, memory_order_acquire) > 0 &&
+               is_in(&spw_submit.indirect.holders, address);
     }
-    return may_be_mapped(address) && is_in(&spw_work.indirect.mapped, address);
+    return may_be_mapped(address) && is_in(&spw_submit.indirect.mapped, address);
 }
 
-bool spw_work_indirect_everywhere(void)
+bool spw_submit_indirect_everywhere(void)
 {
-    return atomic_load_explicit(&spw_work.indirect.everywhere, memory_order_relaxed);
+    return atomic_load_explicit(&spw_submit.indirect.everywhere, memory_order_relaxed);
 }
 
-void spw_work_indirect_freed(uint64_t address)
+void spw_submit_indirect_freed(uint64_t address)
 {
     struct spw_span span;
 
-    if (atomic_load_explicit(&spw_work.indirect.holder_count, memory_order_acquire) == 0) {
+    if (atomic_load_explicit(&spw_submit.indirect.holder_count, memory_order_acquire) == 0) {
         return;
     }
     spw_lock(&spw_locks.indirect);
-    (void)spw_program_spans_take(&spw_work.indirect.holders, address, &span);
-    atomic_store_explicit(&spw_work.indirect.holder_count, spw_work.indirect.holders.count,
+    (void)spw_program_spans_take(&spw_submit.indirect.holders, address, &span);
+    atomic_store_explicit(&spw_submit.indirect.holder_count, spw_submit.indirect.holders.count,
                           memory_order_release);
     spw_unlock(&spw_locks.indirect);
 }
 
-void spw_work_indirect_mapped(uint64_t address, uint64_t bytes)
+void spw_submit_indirect_mapped(uint64_t address, uint64_t bytes)
 {
     if (bytes == 0 || bytes > UINT64_MAX - address) {
         return;
     }
     spw_lock(&spw_locks.indirect);
-    if (!spw_program_spans_add(&spw_work.indirect.mapped, address, bytes)) {
-        atomic_store(&spw_work.indirect.everywhere, true);
+    if (!spw_program_spans_add(&spw_submit.indirect.mapped, address, bytes)) {
+        atomic_store(&spw_submit.indirect.everywhere, true);
     }
-    if (atomic_load(&spw_work.indirect.mapped_end) == 0 ||
-        address < atomic_load(&spw_work.indirect.mapped_begin)) {
-        atomic_store(&spw_work.indirect.mapped_begin, address);
+    if (atomic_load(&spw_submit.indirect.mapped_end) == 0 ||
+        address < atomic_load(&spw_submit.indirect.mapped_begin)) {
+        atomic_store(&spw_submit.indirect.mapped_begin, address);
     }
-    if (address + bytes > atomic_load(&spw_work.indirect.mapped_end)) {
-        atomic_store(&spw_work.indirect.mapped_end, address + bytes);
+    if (address + bytes > atomic_load(&spw_submit.indirect.mapped_end)) {
+        atomic_store(&spw_submit.indirect.mapped_end, address + bytes);
     }
     spw_unlock(&spw_locks.indirect);
 }
 
-bool spw_work_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
+bool spw_submit_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
 {
     bool taken;
 
@@ -93,14 +94,14 @@ bool spw_work_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
         return false;
     }
     spw_lock(&spw_locks.indirect);
-    taken = spw_program_spans_take(&spw_work.indirect.mapped, address, ret_span);
+    taken = spw_program_spans_take(&spw_submit.indirect.mapped, address, ret_span);
     spw_unlock(&spw_locks.indirect);
     return taken;
 }
 
 static void add_everywhere(uint64_t to)
 {
-    if (!atomic_exchange(&spw_work.indirect.everywhere, true)) {
+    if (!atomic_exchange(&spw_submit.indirect.everywhere, true)) {
         spw_log(SPW_LOG_INFO,
                 "addresses were copied to 0x%llx, where any kernel may find them: "
                 "from now on each one counts as using everything",
@@ -113,8 +114,8 @@ static void add_holder(const struct spw_block *block)
     bool added;
 
     spw_lock(&spw_locks.indirect);
-    added = spw_program_spans_add(&spw_work.indirect.holders, block->address, block->bytes);
-    atomic_store_explicit(&spw_work.indirect.holder_count, spw_work.indirect.holders.count,
+    added = spw_program_spans_add(&spw_submit.indirect.holders, block->address, block->bytes);
+    atomic_store_explicit(&spw_submit.indirect.holder_count, spw_submit.indirect.holders.count,
                           memory_order_release);
     spw_unlock(&spw_locks.indirect);
     if (!added) {
@@ -148,7 +149,7 @@ static void hold(uint64_t to)
         if (spw_pool_find(pool, to, &block)) {
             add_holder(&block);
         }
-    } else if (!spw_work_indirect_at(to, /* ours */ false) && is_of_a_device(to)) {
+    } else if (!spw_submit_indirect_at(to, /* ours */ false) && is_of_a_device(to)) {
         add_everywhere(to);
     }
 }
@@ -193,7 +194,7 @@ static bool has_tensor_map(const uint64_t *words, size_t count)
 {
     for (size_t at = 0; at + SPW_TENSOR_MAP_BYTES / WORD <= count;
          at += SPW_TENSOR_MAP_ALIGN / WORD) {
-        if (is_address(spw_work_tensor_map_find(words + at))) {
+        if (is_address(spw_submit_tensor_map_find(words + at))) {
             return true;
         }
     }
@@ -220,7 +221,7 @@ static bool carries(uint64_t to, uint64_t from, size_t bytes)
             has_address(chunk, count)) {
             return true;
         }
-        if (spw_work_tensor_map_any() && bytes <= CHUNK && to % SPW_TENSOR_MAP_ALIGN == 0 &&
+        if (spw_submit_tensor_map_any() && bytes <= CHUNK && to % SPW_TENSOR_MAP_ALIGN == 0 &&
             has_tensor_map(chunk, count)) {
             return true;
         }
@@ -228,7 +229,7 @@ static bool carries(uint64_t to, uint64_t from, size_t bytes)
     return false;
 }
 
-void spw_work_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
+void spw_submit_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
 {
     struct spw_pool *pool;
     bool found;
@@ -237,7 +238,7 @@ void spw_work_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
         return;
     }
     if (spw_device_owner(from, &pool) != NULL) {
-        found = spw_work_indirect_at(from, /* ours */ true);
+        found = spw_submit_indirect_at(from, /* ours */ true);
     } else {
         found = bytes <= SPW_INDIRECT_MOST && carries(to, from, bytes);
     }
@@ -261,51 +262,51 @@ static void copy_box(const struct spw_cut_box *box)
     }
     for (size_t z = 0; z < box->depth; z++) {
         for (size_t y = 0; y < box->height; y++) {
-            spw_work_indirect_copy(to->address + z * to->slice + y * to->pitch,
-                                   from->address + z * from->slice + y * from->pitch, box->width);
+            spw_submit_indirect_copy(to->address + z * to->slice + y * to->pitch,
+                                     from->address + z * from->slice + y * from->pitch, box->width);
         }
     }
 }
 
-void spw_work_indirect_copy_2d(const CUDA_MEMCPY2D *copy)
+void spw_submit_indirect_copy_2d(const CUDA_MEMCPY2D *copy)
 {
     if (copy != NULL) {
-        const struct spw_cut_box box = spw_work_rows_2d(copy);
+        const struct spw_cut_box box = spw_submit_rows_2d(copy);
 
         copy_box(&box);
     }
 }
 
-void spw_work_indirect_copy_3d(const CUDA_MEMCPY3D *copy)
+void spw_submit_indirect_copy_3d(const CUDA_MEMCPY3D *copy)
 {
     if (copy != NULL) {
-        const struct spw_cut_box box = spw_work_rows_3d(copy);
+        const struct spw_cut_box box = spw_submit_rows_3d(copy);
 
         copy_box(&box);
     }
 }
 
-void spw_work_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
+void spw_submit_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
 {
     if (copy != NULL) {
-        const struct spw_cut_box box = spw_work_rows_3d_peer(copy);
+        const struct spw_cut_box box = spw_submit_rows_3d_peer(copy);
 
         copy_box(&box);
     }
 }
 
-void spw_work_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from,
-                                  const size_t *bytes, size_t count)
+void spw_submit_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from,
+                                    const size_t *bytes, size_t count)
 {
     for (size_t i = 0; to != NULL && from != NULL && bytes != NULL && i < count; i++) {
-        spw_work_indirect_copy(to[i], from[i], bytes[i]);
+        spw_submit_indirect_copy(to[i], from[i], bytes[i]);
     }
 }
 
-void spw_work_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count)
+void spw_submit_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count)
 {
     for (size_t i = 0; copies != NULL && i < count; i++) {
-        const struct spw_cut_box box = spw_work_rows_batched(&copies[i]);
+        const struct spw_cut_box box = spw_submit_rows_batched(&copies[i]);
 
         copy_box(&box);
     }
@@ -313,14 +314,14 @@ void spw_work_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_
 
 /* ---- fork ---- */
 
-void spw_work_indirect_reset(void)
+void spw_submit_indirect_reset(void)
 {
     spw_lock(&spw_locks.indirect);
-    spw_program_spans_clear(&spw_work.indirect.holders);
-    spw_program_spans_clear(&spw_work.indirect.mapped);
-    atomic_store(&spw_work.indirect.holder_count, 0);
-    atomic_store(&spw_work.indirect.mapped_end, 0);
-    atomic_store(&spw_work.indirect.mapped_begin, 0);
-    atomic_store(&spw_work.indirect.everywhere, false);
+    spw_program_spans_clear(&spw_submit.indirect.holders);
+    spw_program_spans_clear(&spw_submit.indirect.mapped);
+    atomic_store(&spw_submit.indirect.holder_count, 0);
+    atomic_store(&spw_submit.indirect.mapped_end, 0);
+    atomic_store(&spw_submit.indirect.mapped_begin, 0);
+    atomic_store(&spw_submit.indirect.everywhere, false);
     spw_unlock(&spw_locks.indirect);
 }

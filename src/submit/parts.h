@@ -19,7 +19,7 @@
 
 #include "device/state.h"
 #include "program/peer.h"
-#include "work/cut.h"
+#include "submit/cut.h"
 
 struct spw_parts {
     struct spw_cut cut; /* cut.part: the part at hand */
@@ -30,46 +30,46 @@ struct spw_parts {
 
 /* True when copies and fills have to be looked at: memory is on the host, or two devices are used.
  * No lock. */
-static inline bool spw_work_parts_wanted(void)
+static inline bool spw_submit_parts_wanted(void)
 {
     return SPW_UNLIKELY(atomic_load_explicit(&spw_devices.looked_at, memory_order_relaxed) > 0);
 }
 
 /* Begins with a copy of bytes; 0 as an address: an array. */
-void spw_work_parts_copy(struct spw_parts *ret_parts, uint64_t to, uint64_t from, size_t bytes);
+void spw_submit_parts_copy(struct spw_parts *ret_parts, uint64_t to, uint64_t from, size_t bytes);
 
 /* Begins with a fill of `height` rows of `width` elements of `unit` bytes. */
-void spw_work_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch, size_t unit,
-                         size_t width, size_t height);
+void spw_submit_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch, size_t unit,
+                           size_t width, size_t height);
 
 /* Begin with a copy of rows or of a volume, which is not NULL. */
-void spw_work_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy);
-void spw_work_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy);
-void spw_work_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy);
+void spw_submit_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy);
+void spw_submit_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy);
+void spw_submit_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy);
 
 /* Begins with one copy of a batch. */
-void spw_work_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy);
+void spw_submit_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy);
 
 /* Reports to the pools that a copy or fill on this stream uses their memory. To be called after one
  * of the functions above, and before the first part. */
-void spw_work_parts_note(const struct spw_parts *parts, CUstream stream, bool per_thread);
+void spw_submit_parts_note(const struct spw_parts *parts, CUstream stream, bool per_thread);
 
 /* Finds out if a copy must be a peer copy. To be called after a function above, not for a peer
  * copy. */
-void spw_work_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread);
+void spw_submit_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread);
 
 /* Finds the next part. `result` is the driver's answer to the one before. False after the last
  * part, and after an error. */
-bool spw_work_parts_next(struct spw_parts *parts, CUresult result);
+bool spw_submit_parts_next(struct spw_parts *parts, CUresult result);
 
 /* The offset of the part in a copy of bytes. */
-static inline size_t spw_work_parts_at(const struct spw_parts *parts)
+static inline size_t spw_submit_parts_at(const struct spw_parts *parts)
 {
     return parts->cut.part.x;
 }
 
 /* The first element of the part of a fill of `to`. */
-static inline CUdeviceptr spw_work_parts_element(const struct spw_parts *parts, CUdeviceptr to)
+static inline CUdeviceptr spw_submit_parts_element(const struct spw_parts *parts, CUdeviceptr to)
 {
     const struct spw_cut_box *box = &parts->cut.box;
     const struct spw_cut_part *part = &parts->cut.part;
@@ -78,7 +78,7 @@ static inline CUdeviceptr spw_work_parts_element(const struct spw_parts *parts, 
 }
 
 /* The bytes, or elements, of the part in a row. */
-static inline size_t spw_work_parts_count(const struct spw_parts *parts)
+static inline size_t spw_submit_parts_count(const struct spw_parts *parts)
 {
     return parts->cut.part.width;
 }

@@ -28,14 +28,14 @@ struct spw_batch_3d {
 
 /* Reports to the pools that a batch on this stream uses their memory. To be called before it is
  * submitted. */
-void spw_work_batch_note(const struct spw_batch *batch, CUstream stream, bool per_thread);
-void spw_work_batch_note_3d(const struct spw_batch_3d *batch, CUstream stream, bool per_thread);
+void spw_submit_batch_note(const struct spw_batch *batch, CUstream stream, bool per_thread);
+void spw_submit_batch_note_3d(const struct spw_batch_3d *batch, CUstream stream, bool per_thread);
 
 /* Splits a batch. False when no copy crosses, or without memory: then the batch stays as it is. */
-bool spw_work_batch_split(const struct spw_batch *batch, struct spw_batch *ret_split);
-bool spw_work_batch_split_3d(const struct spw_batch_3d *batch, struct spw_batch_3d *ret_split);
+bool spw_submit_batch_split(const struct spw_batch *batch, struct spw_batch *ret_split);
+bool spw_submit_batch_split_3d(const struct spw_batch_3d *batch, struct spw_batch_3d *ret_split);
 
 /* Frees a split batch. `failed` is the driver's index of the copy that failed, or SIZE_MAX; returns
  * it as an index of the original. */
-size_t spw_work_batch_end(struct spw_batch *split, size_t failed);
-size_t spw_work_batch_end_3d(struct spw_batch_3d *split, size_t failed);
+size_t spw_submit_batch_end(struct spw_batch *split, size_t failed);
+size_t spw_submit_batch_end_3d(struct spw_batch_3d *split, size_t failed);

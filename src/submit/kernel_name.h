@@ -11,4 +11,4 @@
  *
  * False proves nothing: pointers may be members of structs, and the names of C kernels have no
  * types. */
-bool spw_work_kernel_name_may_be_indirect(const char *name);
+bool spw_submit_kernel_name_may_be_indirect(const char *name);

@@ -25,30 +25,30 @@
 enum { SPW_INDIRECT_MOST = 1 << 20 };
 
 /* True when the memory at `address` may hold addresses. `ours`: it is in one of our pools. */
-bool spw_work_indirect_at(uint64_t address, bool ours);
+bool spw_submit_indirect_at(uint64_t address, bool ours);
 
 /* True after addresses were copied to a place where every launch may find them. No lock. */
-bool spw_work_indirect_everywhere(void);
+bool spw_submit_indirect_everywhere(void);
 
 /* Examines a copy of `bytes` that is about to be submitted. Either end may be host or device
  * memory. Memory that cannot be read counts as holding addresses. */
-void spw_work_indirect_copy(uint64_t to, uint64_t from, size_t bytes);
+void spw_submit_indirect_copy(uint64_t to, uint64_t from, size_t bytes);
 
 /* Examine copies of rows and of volumes, and several copies at once. NULL is ignored. */
-void spw_work_indirect_copy_2d(const CUDA_MEMCPY2D *copy);
-void spw_work_indirect_copy_3d(const CUDA_MEMCPY3D *copy);
-void spw_work_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
-void spw_work_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from,
-                                  const size_t *bytes, size_t count);
-void spw_work_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count);
+void spw_submit_indirect_copy_2d(const CUDA_MEMCPY2D *copy);
+void spw_submit_indirect_copy_3d(const CUDA_MEMCPY3D *copy);
+void spw_submit_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
+void spw_submit_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from,
+                                    const size_t *bytes, size_t count);
+void spw_submit_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count);
 
 /* Forgets a block of ours that is about to be freed. */
-void spw_work_indirect_freed(uint64_t address);
+void spw_submit_indirect_freed(uint64_t address);
 
 /* Note that page-locked or managed memory was allocated, or is about to be freed. False when it was
  * not known. */
-void spw_work_indirect_mapped(uint64_t address, uint64_t bytes);
-bool spw_work_indirect_unmapped(uint64_t address, struct spw_span *ret_span);
+void spw_submit_indirect_mapped(uint64_t address, uint64_t bytes);
+bool spw_submit_indirect_unmapped(uint64_t address, struct spw_span *ret_span);
 
 /* In a child after fork: forgets everything. */
-void spw_work_indirect_reset(void);
+void spw_submit_indirect_reset(void);

@@ -1,4 +1,4 @@
-#include "work/arguments.h"
+#include "submit/arguments.h"
 
 #include "common/demangle.h"
 #include "common/hash.h"
@@ -7,10 +7,10 @@
 #include "device/spill.h"
 #include "migrate/barrier.h"
 #include "program/stream.h"
-#include "work/indirect.h"
-#include "work/kernel_name.h"
-#include "work/state.h"
-#include "work/tensor_map.h"
+#include "submit/indirect.h"
+#include "submit/kernel_name.h"
+#include "submit/state.h"
+#include "submit/tensor_map.h"
 
 #include <string.h>
 
@@ -32,9 +32,9 @@ static CUresult enter_sizes(struct spw_layout *layout, CUfunction function, bool
     size_t offset, bytes;
     CUresult result = CUDA_SUCCESS;
 
-    layout->first = spw_work.layouts.used;
+    layout->first = spw_submit.layouts.used;
     layout->count = 0;
-    while (layout->count < MOST_PARAMS && spw_work.layouts.used < SPW_LAYOUT_SIZES) {
+    while (layout->count < MOST_PARAMS && spw_submit.layouts.used < SPW_LAYOUT_SIZES) {
         result = kernel ? SPW_DRIVER_CALL(driver, -1, cuKernelGetParamInfo, (CUkernel)function,
                                           layout->count, &offset, &bytes)
                         : SPW_DRIVER_CALL(driver, -1, cuFuncGetParamInfo, function, layout->count,
@@ -42,7 +42,7 @@ static CUresult enter_sizes(struct spw_layout *layout, CUfunction function, bool
         if (result != CUDA_SUCCESS || bytes > UINT16_MAX) {
             break;
         }
-        spw_work.layouts.sizes[spw_work.layouts.used++] = (uint16_t)bytes;
+        spw_submit.layouts.sizes[spw_submit.layouts.used++] = (uint16_t)bytes;
         layout->count++;
     }
     return result;
@@ -59,7 +59,7 @@ static bool has_direct_name(CUfunction function, bool kernel)
     } else if (!kernel && driver->cuFuncGetName != NULL) {
         result = SPW_DRIVER_CALL(driver, -1, cuFuncGetName, &name, function);
     }
-    return result == CUDA_SUCCESS && name != NULL && !spw_work_kernel_name_may_be_indirect(name);
+    return result == CUDA_SUCCESS && name != NULL && !spw_submit_kernel_name_may_be_indirect(name);
 }
 
 /* Asks the driver for a layout. The lock is held. False when the driver had no memory to load the
@@ -108,11 +108,12 @@ static void enter(struct spw_layout *layout, CUfunction function, uint32_t gener
 /* The layout of a function; NULL: the driver gave no answer yet, or the table is full. */
 static struct spw_layout *find(CUfunction function)
 {
-    uint32_t generation = atomic_load_explicit(&spw_work.layouts.generation, memory_order_acquire);
+    uint32_t generation =
+        atomic_load_explicit(&spw_submit.layouts.generation, memory_order_acquire);
     size_t at = place_of((uintptr_t)function, generation);
 
     for (size_t i = 0; i < TRIES; i++) {
-        struct spw_layout *layout = &spw_work.layouts.layouts[(at + i) % SPW_LAYOUTS];
+        struct spw_layout *layout = &spw_submit.layouts.layouts[(at + i) % SPW_LAYOUTS];
         uintptr_t entered = atomic_load_explicit(&layout->function, memory_order_acquire);
 
         if (entered == 0) {
@@ -129,9 +130,9 @@ static struct spw_layout *find(CUfunction function)
     return NULL;
 }
 
-void spw_work_arguments_forget_layouts(void)
+void spw_submit_arguments_forget_layouts(void)
 {
-    atomic_fetch_add(&spw_work.layouts.generation, 1);
+    atomic_fetch_add(&spw_submit.layouts.generation, 1);
 }
 
 /* Enters an address of ours. */
@@ -149,7 +150,7 @@ static void enter_address(struct spw_arguments *use, uint64_t address)
     use->addresses[use->count++] = address;
 }
 
-void spw_work_arguments_add(struct spw_arguments *use, uint64_t word)
+void spw_submit_arguments_add(struct spw_arguments *use, uint64_t word)
 {
     struct spw_pool *pool;
 
@@ -167,7 +168,7 @@ static void follow(struct spw_arguments *use, uint64_t word)
     if (ours) {
         enter_address(use, word);
     }
-    if (SPW_UNLIKELY(spw_work_indirect_at(word, ours))) {
+    if (SPW_UNLIKELY(spw_submit_indirect_at(word, ours))) {
         use->known = false;
     }
 }
@@ -182,9 +183,9 @@ static void look_through(struct spw_arguments *use, const unsigned char *param, 
         memcpy(&word, param + at, sizeof(word));
         follow(use, word);
     }
-    for (size_t at = 0; spw_work_tensor_map_any() && at + SPW_TENSOR_MAP_BYTES <= bytes;
+    for (size_t at = 0; spw_submit_tensor_map_any() && at + SPW_TENSOR_MAP_BYTES <= bytes;
          at += SPW_TENSOR_MAP_ALIGN) {
-        follow(use, spw_work_tensor_map_find(param + at));
+        follow(use, spw_submit_tensor_map_find(param + at));
     }
 }
 
@@ -215,7 +216,7 @@ static bool read_parameters(struct spw_arguments *use, const struct spw_layout *
     use->count = 0;
     if (params != NULL && layout != NULL && layout->known) {
         for (uint32_t i = 0; i < layout->count; i++) {
-            look_through(use, params[i], spw_work.layouts.sizes[layout->first + i]);
+            look_through(use, params[i], spw_submit.layouts.sizes[layout->first + i]);
         }
         return true;
     }
@@ -229,11 +230,11 @@ static bool read_parameters(struct spw_arguments *use, const struct spw_layout *
 /* True when, by its name, a kernel uses no memory that its parameters do not name. */
 static bool names_all(const struct spw_layout *layout)
 {
-    return layout != NULL && layout->direct && !spw_work_indirect_everywhere();
+    return layout != NULL && layout->direct && !spw_submit_indirect_everywhere();
 }
 
-bool spw_work_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
-                             void **extra)
+bool spw_submit_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
+                               void **extra)
 {
     struct spw_layout *layout = find(function);
 
@@ -243,8 +244,8 @@ bool spw_work_arguments_read(struct spw_arguments *ret_use, CUfunction function,
     return read_parameters(ret_use, layout, params, extra) && ret_use->count < SPW_USE_ADDRESSES;
 }
 
-void spw_work_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
-                               void **extra)
+void spw_submit_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
+                                 void **extra)
 {
     struct spw_layout *layout = find(function);
 
@@ -258,7 +259,7 @@ void spw_work_arguments_launch(struct spw_arguments *ret_use, CUfunction functio
     }
 }
 
-void spw_work_arguments_note(const struct spw_arguments *use)
+void spw_submit_arguments_note(const struct spw_arguments *use)
 {
     const struct spw_use noted = {.known = use->known,
                                   .kernel = use->kernel,
@@ -266,5 +267,5 @@ void spw_work_arguments_note(const struct spw_arguments *use)
                                   .count = use->count,
                                   .addresses = use->addresses};
 
-    spw_work_use_note(&noted);
+    spw_submit_use_note(&noted);
 }

@@ -1,0 +1,3 @@
+#include "submit/state.h"
+
+struct spw_submit spw_submit;

@@ -1,3 +1,0 @@
-#include "work/state.h"
-
-struct spw_work spw_work;
