@@ -34,7 +34,7 @@ struct spw_vm_copy {
 
 /* Page-locked memory of the host. */
 struct spw_vm_pinned {
-    uint64_t address; /* of the memory on the device */
+    uint64_t address; /* by which the device uses it */
     uint64_t memory;  /* the backend's handle */
     void *context;    /* the driver frees the memory with this context; NULL: not known */
     bool lasting;     /* the context is likely to outlive the others */
