@@ -1,5 +1,6 @@
 """The build with headers of CUDA 12: the subfolder cuda12/ of the build folder, which is in the
 environment as BUILD_ROOT."""
+import fcntl
 import os
 import pathlib
 import subprocess
@@ -26,10 +27,12 @@ def why_not():
 
 
 def build():
-    """Makes it, or brings it up to date."""
-    if not (BUILD / "build.ninja").exists():
-        done = run("meson", "setup", BUILD, libraries.SOURCE, f"-Dcuda-headers={HEADERS}",
-                   "-Dwerror=true")
+    """Makes it, or brings it up to date. One process after the other: Meson refuses a second."""
+    with open(BUILD.parent / "cuda12.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (BUILD / "build.ninja").exists():
+            done = run("meson", "setup", BUILD, libraries.SOURCE, f"-Dcuda-headers={HEADERS}",
+                       "-Dwerror=true")
+            assert done.returncode == 0, done.stdout + done.stderr
+        done = run("ninja", "-C", BUILD)
         assert done.returncode == 0, done.stdout + done.stderr
-    done = run("ninja", "-C", BUILD)
-    assert done.returncode == 0, done.stdout + done.stderr
