@@ -14,9 +14,9 @@
 #include "common/demangle.h"
 #include "common/path.h"
 #include "sim/driver/code/unpack.h"
-#include "sim/driver/core/calls.h"
 #include "sim/driver/core/lock.h"
 #include "sim/driver/core/run_record.h"
+#include "sim/driver/core/say.h"
 
 #define CUDA_MAJOR (CUDA_VERSION / 1000)
 

@@ -18,6 +18,7 @@
 #include "sim/driver/core/errors.h"
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/lock.h"
+#include "sim/driver/core/say.h"
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/core/tables.h"
 
@@ -38,7 +39,6 @@ static struct fault_rule rules[SIM_MAX_RULES];
 static unsigned int rule_count;
 static bool rule_exists[SIM_FN_COUNT]; /* spares most calls a search */
 
-static const char prefix[] = "spillway sim: ";
 static int log_fd = -1;
 static unsigned long long log_lines;
 static bool started;
@@ -237,25 +237,13 @@ void sim_warn_once(bool *once, const char *format, ...)
     if (once != NULL) {
         *once = true;
     }
-    length = snprintf(text, sizeof(text), "%s", prefix);
+    length = snprintf(text, sizeof(text), "%s", SIM_SAY_PREFIX);
     va_start(args, format);
     vsnprintf(text + length, sizeof(text) - (size_t)length - 1, format, args);
     va_end(args);
     spw_utf8_plain(text, /* keep */ "");
     sim_calls_log(text);
-    sim_say("%s", text + strlen(prefix));
-}
-
-void sim_say(const char *format, ...)
-{
-    char line[1024];
-    va_list args;
-
-    snprintf(line, sizeof(line), "%s", prefix);
-
-    va_start(args, format);
-    (void)spw_fd_write_line(STDERR_FILENO, line, sizeof(line), format, args);
-    va_end(args);
+    sim_say("%s", text + strlen(SIM_SAY_PREFIX));
 }
 
 SIM_EXPORT unsigned long long spillway_sim_time(void)

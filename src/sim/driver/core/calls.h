@@ -33,6 +33,3 @@ void sim_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Writes one line to stderr and to the log, "spillway sim: ...". With `once`, only the first time:
  * *once is set. */
 void sim_warn_once(bool *once, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Writes a line "spillway sim: text" to stderr. No lock is needed. */
-void sim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -14,11 +14,11 @@
 
 #include "common/create.h"
 #include "common/file_limit.h"
-#include "sim/driver/core/calls.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/lock.h"
+#include "sim/driver/core/say.h"
 #include "sim/driver/core/tables.h"
 
 #define MOST_IMAGES 16 /* a process may execute one program after the other */

@@ -5,7 +5,7 @@
 
 #include "common/bounds.h"
 #include "gpu/profile.h"
-#include "sim/driver/core/calls.h"
+#include "sim/driver/core/say.h"
 
 static struct sim_options options;
 static pthread_once_t options_once = PTHREAD_ONCE_INIT;
