@@ -75,7 +75,6 @@ CYCLES = {
     "sim": {
         "driver/exec": ["callback copy crossing fence op schedule timing", "image ptx"],
         "driver/graph": ["graph graph_memory stream_capture submit user_object"],
-        "driver/memory": ["chunk mapping", "content payload"],
         "libs/nccl": ["comm holding"],
     },
 }

@@ -14,6 +14,7 @@
 #include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/memory/alloc.h"
 #include "sim/driver/memory/chunk.h"
+#include "sim/driver/memory/mapping.h"
 #include "sim/driver/memory/region.h"
 
 #define HANDLE_MAGIC UINT64_C(0x6370696d69737073)
@@ -42,7 +43,7 @@ SIM_API(cuIpcGetMemHandle, SIM_CONTEXT, (CUipcMemHandle * pHandle, CUdeviceptr d
         return CUDA_ERROR_INVALID_VALUE;
     }
     chunk = sim_mapping_find(block->range.start)->chunk;
-    fd = sim_chunk_export(chunk);
+    fd = sim_mapping_export(chunk);
     if (fd < 0) {
         return CUDA_ERROR_MAP_FAILED;
     }

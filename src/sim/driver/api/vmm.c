@@ -542,7 +542,7 @@ SIM_API(cuMemExportToShareableHandle, SIM_HEALTHY,
         (chunk->prop.requestedHandleTypes & handleType) == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    fd = sim_chunk_export(chunk);
+    fd = sim_mapping_export(chunk);
     if (fd < 0) {
         return CUDA_ERROR_OPERATING_SYSTEM;
     }

@@ -5,7 +5,6 @@
 #include "common/grow.h"
 #include "sim/driver/core/budget.h"
 #include "sim/driver/core/run_record.h"
-#include "sim/driver/memory/mapping.h"
 
 #define LABEL_MAGIC UINT64_C(0x676e6c6c69707373)
 
@@ -211,7 +210,7 @@ bool sim_chunk_place(struct sim_chunk *chunk, uint64_t wanted)
     return true;
 }
 
-int sim_chunk_export(struct sim_chunk *chunk)
+bool sim_chunk_isolate(struct sim_chunk *chunk)
 {
     struct label label = {
         .magic = LABEL_MAGIC,
@@ -219,15 +218,8 @@ int sim_chunk_export(struct sim_chunk *chunk)
         .location_id = chunk->device != NULL ? chunk->device->index : chunk->prop.location.id,
     };
 
-    bool isolated;
-
-    if (!sim_chunk_place(chunk, SIM_EXTENT_ANYWHERE)) {
-        return -1;
-    }
-    sim_mapping_discount(chunk);
-    isolated = sim_extent_isolate(&chunk->extent, &label, sizeof(label));
-    sim_mapping_refresh(chunk);
-    return isolated ? sim_extent_export(&chunk->extent) : -1;
+    return sim_chunk_place(chunk, SIM_EXTENT_ANYWHERE) &&
+           sim_extent_isolate(&chunk->extent, &label, sizeof(label));
 }
 
 static struct sim_chunk *chunk_of_fd(int fd)

@@ -65,6 +65,6 @@ void sim_chunk_release(struct sim_chunk *chunk);
 /* Frees the chunk if no reference and no mapping is left. */
 void sim_chunk_settle(struct sim_chunk *chunk);
 
-/* A descriptor for another process, or -1. The first export moves the content to a file of its own.
- */
-int sim_chunk_export(struct sim_chunk *chunk);
+/* Moves the content to a file of its own, labelled for sim_chunk_import(), unless it has one. False
+ * if the system has none. For a mapped chunk, call sim_mapping_export() instead. */
+bool sim_chunk_isolate(struct sim_chunk *chunk);

@@ -219,7 +219,8 @@ void sim_mem_read(void *dst, CUdeviceptr src, size_t size)
     }
 }
 
-size_t sim_mem_content(CUdeviceptr address, size_t size)
+/* Bytes of host memory that the content of a range takes. */
+static size_t content_of(CUdeviceptr address, size_t size)
 {
     size_t bytes = 0;
 
@@ -262,9 +263,11 @@ void sim_mem_discard(CUdeviceptr address, size_t size)
 /* True if data may be written. If not, the destination was cleared. */
 static bool admit(CUdeviceptr dst, size_t size)
 {
-    if (sim_space_find(dst) == NULL || sim_payload_admits(dst, size)) {
+    if (sim_space_find(dst) == NULL || sim_payload_has_room(size, 0) ||
+        sim_payload_has_room(size, content_of(dst, size))) {
         return true;
     }
+    sim_payload_drop(size);
     clear(dst, size);
     return false;
 }

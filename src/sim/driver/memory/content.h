@@ -67,8 +67,5 @@ void sim_mem_set_known(CUdeviceptr address, size_t size, bool is_known);
  * gap: a write of unknown extent began there. */
 void sim_mem_lose(CUdeviceptr address, size_t size);
 
-/* Bytes of host memory that the content of a range takes. */
-size_t sim_mem_content(CUdeviceptr address, size_t size);
-
 /* Drops the content of a range of device memory that was freed but stays mapped. */
 void sim_mem_discard(CUdeviceptr address, size_t size);

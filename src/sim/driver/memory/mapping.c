@@ -305,7 +305,9 @@ void sim_mapping_apply(uint64_t start, uint64_t end)
     }
 }
 
-void sim_mapping_discount(struct sim_chunk *chunk)
+/* Subtracts the cost of a chunk's mappings, which depends on the backing, before the content moves
+ * to another backing. */
+static void discount(struct sim_chunk *chunk)
 {
     for (struct sim_mapping *mapping = chunk->mappings; mapping != NULL; mapping = mapping->next) {
         uint64_t start = mapping->range.start, end = sim_range_end(&mapping->range);
@@ -316,11 +318,16 @@ void sim_mapping_discount(struct sim_chunk *chunk)
     }
 }
 
-void sim_mapping_refresh(struct sim_chunk *chunk)
+int sim_mapping_export(struct sim_chunk *chunk)
 {
+    bool isolated;
+
+    discount(chunk);
+    isolated = sim_chunk_isolate(chunk);
     for (struct sim_mapping *mapping = chunk->mappings; mapping != NULL; mapping = mapping->next) {
         sim_mapping_apply(mapping->range.start, sim_range_end(&mapping->range));
     }
+    return isolated ? sim_extent_export(&chunk->extent) : -1;
 }
 
 CUresult sim_mapping_create(struct sim_reservation *reservation, uint64_t address,

@@ -61,10 +61,9 @@ bool sim_mapping_fills(uint64_t start, uint64_t end);
 /* Makes the kernel's mappings of [start, end) agree with the access in the table. */
 void sim_mapping_apply(uint64_t start, uint64_t end);
 
-/* To be called before, and after, a chunk's content moves to another backing. discount: subtracts
- * the cost of its mappings, which depends on the backing. refresh: maps them anew. */
-void sim_mapping_discount(struct sim_chunk *chunk);
-void sim_mapping_refresh(struct sim_chunk *chunk);
+/* A descriptor of the chunk for another process, or -1. The first export moves the content to a
+ * file of its own, and the kernel's mappings of the chunk with it. */
+int sim_mapping_export(struct sim_chunk *chunk);
 
 /* True if kernels on `device` may read the mapping, or with `write` may write it. */
 bool sim_mapping_allows(const struct sim_mapping *mapping, const struct sim_device *device,

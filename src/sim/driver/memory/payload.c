@@ -11,7 +11,6 @@
 #include "sim/driver/core/lock.h"
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/memory/backing.h"
-#include "sim/driver/memory/content.h"
 
 /* Smaller copies and fills always move data. */
 #define LARGE_BYTES ((size_t)1 << 20)
@@ -83,26 +82,22 @@ static uint64_t limit(void)
     return bytes;
 }
 
-bool sim_payload_admits(CUdeviceptr dst, size_t size)
+bool sim_payload_has_room(size_t size, size_t replaced)
+{
+    return size < LARGE_BYTES || sim_backing_bytes() + size - replaced <= limit();
+}
+
+void sim_payload_drop(size_t size)
 {
     static bool said;
-    uint64_t used;
 
-    if (size < LARGE_BYTES) {
-        return true;
-    }
-    used = sim_backing_bytes();
-    if (used + size <= limit() || used + size - sim_mem_content(dst, size) <= limit()) {
-        return true;
-    }
     dropped_bytes += size;
     sim_warn_once(
         &said,
         "the content of simulated memory takes %llu MiB of host memory and SPILLWAY_SIM_PAYLOAD "
         "allows %llu MiB: copies of 1 MiB and more for which there is no room move no data, their "
         "destination reads as zeros",
-        (unsigned long long)used >> 20, (unsigned long long)limit() >> 20);
-    return false;
+        (unsigned long long)sim_backing_bytes() >> 20, (unsigned long long)limit() >> 20);
 }
 
 SIM_EXPORT unsigned long long spillway_sim_payload(unsigned long long *ret_dropped)

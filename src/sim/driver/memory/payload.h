@@ -11,8 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <cuda.h>
+/* True if there is room for the data of a copy or fill of `size` bytes, which replaces `replaced`
+ * bytes of content. */
+bool sim_payload_has_room(size_t size, size_t replaced);
 
-/* True if there is room for the data of a copy or fill of `size` bytes to `dst`. If not, this
- * counts the bytes and warns once, and the caller should zero the destination instead. */
-bool sim_payload_admits(CUdeviceptr dst, size_t size);
+/* Counts the bytes of a copy or fill without room and warns once. The caller should zero the
+ * destination instead. */
+void sim_payload_drop(size_t size);
