@@ -7,6 +7,7 @@
 
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/handle_table.h"
+#include "sim/driver/exec/image_read.h"
 #include "sim/driver/exec/work_context.h"
 #include "sim/driver/memory/alloc.h"
 

@@ -2,6 +2,7 @@
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/handle_table.h"
+#include "sim/driver/exec/image_read.h"
 #include "sim/driver/exec/module.h"
 #include "sim/driver/graph/stream_capture.h"
 

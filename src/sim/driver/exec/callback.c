@@ -1,12 +1,10 @@
 #include "sim/driver/exec/callback.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "sim/driver/core/lock.h"
-#include "sim/driver/exec/schedule.h"
 
 /* The longest wait of an API call for pending functions. After a timeout, later calls do not wait
  * until all have returned. */
@@ -31,7 +29,6 @@ static struct {
     struct sim_call *first;
     struct sim_call *last;
     bool idle; /* nothing is queued or running */
-    bool started;
     unsigned int pending;
     bool slow; /* a wait timed out; false again when nothing is pending */
 } thread_state = {
@@ -62,52 +59,24 @@ static struct sim_call *take(void)
     return call;
 }
 
-static void *callback_main(void *unused)
+void sim_callback_make(void)
 {
+    struct sim_call *call;
+
     is_callback_thread = true;
-    for (;;) {
-        struct sim_call *call = take();
-
-        if (call->stream_fn != NULL) {
-            call->stream_fn(call->stream, call->status, call->data);
-        } else {
-            call->fn(call->data);
-        }
-        sim_lock();
-        call->done = true;
-        thread_state.pending--;
-        if (thread_state.pending == 0) {
-            thread_state.slow = false;
-        }
-        sim_call_unref(call);
-        sim_schedule_run();
-        sim_notify_progress();
-        sim_unlock();
+    call = take();
+    if (call->stream_fn != NULL) {
+        call->stream_fn(call->stream, call->status, call->data);
+    } else {
+        call->fn(call->data);
     }
-    return NULL;
-}
-
-CUresult sim_callback_start(void)
-{
-    pthread_t thread;
-    sigset_t all;
-    sigset_t before;
-    int error;
-
-    if (thread_state.started) {
-        return CUDA_SUCCESS;
+    sim_lock();
+    call->done = true;
+    thread_state.pending--;
+    if (thread_state.pending == 0) {
+        thread_state.slow = false;
     }
-    /* This thread must not get the program's signals. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, NULL, callback_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error != 0) {
-        return CUDA_ERROR_OPERATING_SYSTEM;
-    }
-    pthread_detach(thread);
-    thread_state.started = true;
-    return CUDA_SUCCESS;
+    sim_call_unref(call);
 }
 
 static struct sim_call *post(struct sim_call call)

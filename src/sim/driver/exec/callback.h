@@ -1,5 +1,5 @@
-/* The thread that calls the program back: host functions, stream callbacks, destructors of user
- * objects. It runs them one after the other, without the simulator's lock.
+/* Calls of the program's functions: host functions, stream callbacks, destructors of user objects.
+ * A thread (callback_thread.h) makes them one after the other, without the simulator's lock.
  *
  * Locking: the simulator's lock (core/lock.h) is held, unless stated otherwise. */
 #pragma once
@@ -10,9 +10,6 @@
 
 /* One call, pending or done; reference counted. */
 struct sim_call;
-
-/* Starts the thread if it does not run yet. CUDA_ERROR_OPERATING_SYSTEM. */
-CUresult sim_callback_start(void);
 
 /* Posts `fn(data)`, or a stream callback, to the thread, which must have been started. Returns a
  * reference, or NULL when host memory is out. */
@@ -30,6 +27,10 @@ bool sim_callback_is_pending(void);
 /* Waits a moment for pending calls to return, so that short ones return at a fixed place in the
  * sequence of API calls. May release the lock in between. */
 void sim_callback_settle(void);
+
+/* On the thread, without the lock: waits for the next call and makes it. The lock is held when this
+ * returns. */
+void sim_callback_make(void);
 
 /* True on the thread that the callbacks run on, where CUDA calls are not permitted
  * (CUDA_ERROR_NOT_PERMITTED). Needs no lock. */

@@ -6,7 +6,6 @@
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/core/spin.h"
 #include "sim/driver/exec/crossing.h"
-#include "sim/driver/exec/schedule.h"
 #include "sim/driver/memory/content.h"
 #include "sim/driver/memory/mapping.h"
 

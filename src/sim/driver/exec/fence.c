@@ -1,7 +1,8 @@
-#include "common/grow.h"
-#include "sim/driver/exec/schedule.h"
+#include "sim/driver/exec/fence.h"
 
 #include <stdlib.h>
+
+#include "common/grow.h"
 
 bool sim_fence_is_done(const struct sim_fence *fence)
 {

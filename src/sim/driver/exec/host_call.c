@@ -2,6 +2,7 @@
 
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/callback.h"
+#include "sim/driver/exec/callback_thread.h"
 #include "sim/driver/exec/schedule.h"
 
 struct host_op {

@@ -1,8 +1,5 @@
 /* Module images: their memory when loaded, and the names in them.
  *
- * Known formats are PTX text, cubins (ELF) and fat binaries. An image of another format accepts any
- * name.
- *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
@@ -41,18 +38,6 @@ struct sim_image {
     size_t declared_count;
     struct sim_code *code; /* to read parameters of kernels from; NULL: none */
 };
-
-/* The size of an image of unknown size. */
-#define SIM_IMAGE_ANY_SIZE SIZE_MAX
-
-/* Reads an image and returns a reference. `kept`: the data outlive the image, so they can be read
- * later; otherwise the required part is copied. CUDA_ERROR_INVALID_VALUE for NULL,
- * CUDA_ERROR_INVALID_IMAGE for a damaged cubin, CUDA_ERROR_NO_BINARY_FOR_GPU for code that runs on
- * other devices only, CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult sim_image_read(const void *data, size_t size, bool kept, struct sim_image **ret_image);
-
-/* The content of a file, to be freed by the caller. CUDA_ERROR_FILE_NOT_FOUND. */
-CUresult sim_image_read_file(const char *path, void **ret_data, size_t *ret_size);
 
 /* Take and drop a reference; the last one frees the image. */
 struct sim_image *sim_image_ref(struct sim_image *image);

@@ -1,7 +1,6 @@
 #include "sim/driver/exec/memset.h"
 
 #include "sim/driver/exec/crossing.h"
-#include "sim/driver/exec/schedule.h"
 #include "sim/driver/memory/content.h"
 
 struct memset_op {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "common/grow.h"
-#include "sim/driver/exec/schedule.h"
 #include "sim/driver/memory/content.h"
 
 void *sim_op_new(const struct sim_op_class *class, size_t size, int device)

@@ -20,21 +20,10 @@
 
 #include <cuda.h>
 
+#include "sim/driver/exec/fence.h"
 #include "sim/driver/exec/op.h"
 #include "sim/driver/exec/stream.h"
 #include "sim/driver/exec/timing.h"
-
-/* A point in a stream: complete when `number` of its items are complete. */
-struct sim_fence {
-    struct sim_stream *stream; /* a reference */
-    uint64_t number;
-};
-
-/* A set of fences; empty if zeroed. */
-struct sim_fences {
-    struct sim_fence *list;
-    size_t count;
-};
 
 /* One operation in the queue of a stream. */
 struct sim_item {
@@ -49,18 +38,6 @@ struct sim_item {
     bool polls;               /* blocked until memory changes, without notification */
     void *state;              /* owned by the operation, see struct sim_op_class */
 };
-
-/* True if the fence is complete. */
-bool sim_fence_is_done(const struct sim_fence *fence);
-
-/* Add the fence of item `number` of the stream, or all fences of a set; complete fences are left
- * out. CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult sim_fences_add(struct sim_fences *fences, struct sim_stream *stream, uint64_t number);
-CUresult sim_fences_add_all(struct sim_fences *fences, const struct sim_fences *more);
-
-/* Drops complete fences; true if none is left. */
-bool sim_fences_prune(struct sim_fences *fences);
-void sim_fences_fini(struct sim_fences *fences);
 
 /* Queues the operation, with its own reference, behind the stream's items, the fences from the
  * rules of the legacy stream, and `after` (may be NULL). Then runs items that can run. The stream

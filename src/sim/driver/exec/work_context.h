@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "sim/driver/exec/schedule.h"
+#include "sim/driver/exec/fence.h"
 #include "sim/driver/exec/stream.h"
 
 struct sim_event;
