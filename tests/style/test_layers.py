@@ -73,7 +73,6 @@ CYCLES = {
                     "recording_page_moments", "usage usage_recording"],
     },
     "sim": {
-        "driver/graph": ["graph graph_memory stream_capture submit user_object"],
         "libs/nccl": ["comm holding"],
     },
 }

@@ -5,6 +5,7 @@
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/handle_table.h"
 #include "sim/driver/exec/callback_thread.h"
+#include "sim/driver/graph/graph.h"
 #include "sim/driver/graph/user_object.h"
 
 SIM_API(cuUserObjectCreate, SIM_INITIALIZED,

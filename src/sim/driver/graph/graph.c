@@ -6,7 +6,6 @@
 #include "common/grow.h"
 #include "sim/driver/core/handle_table.h"
 #include "sim/driver/exec/schedule.h"
-#include "sim/driver/graph/graph_memory.h"
 #include "sim/driver/graph/user_object.h"
 
 static unsigned long long last_id;
@@ -451,4 +450,37 @@ struct sim_graph *sim_child_op_graph(const struct sim_op *op)
 bool sim_op_is_child(const struct sim_op *op)
 {
     return op->class == &child_class;
+}
+
+bool sim_op_is_graph_memory(const struct sim_op *op)
+{
+    return op->class->node_type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+           op->class->node_type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
+CUresult sim_graph_adopt_object(struct sim_graph *graph, struct sim_user_object *object,
+                                unsigned int count)
+{
+    for (size_t i = 0; i < graph->object_count; i++) {
+        if (graph->objects[i].object == object) {
+            graph->objects[i].count += count;
+            return CUDA_SUCCESS;
+        }
+    }
+    if (!SPW_RESIZE(&graph->objects, graph->object_count + 1)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    graph->objects[graph->object_count++] = (struct sim_object_ref){object, count};
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_graph_own_object(struct sim_graph *graph, struct sim_user_object *object,
+                              unsigned int count)
+{
+    CUresult result = sim_graph_adopt_object(graph, object, count);
+
+    if (result == CUDA_SUCCESS) {
+        object->refs += count;
+    }
+    return result;
 }

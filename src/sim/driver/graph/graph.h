@@ -100,3 +100,15 @@ CUresult sim_nodes_of(const CUgraphNode *handles, size_t count, const struct sim
 struct sim_op *sim_child_op_new(struct sim_graph *graph);
 struct sim_graph *sim_child_op_graph(const struct sim_op *op);
 bool sim_op_is_child(const struct sim_op *op);
+
+/* Gives the graph its own references to a user object; it drops them when it is destroyed.
+ * CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_graph_own_object(struct sim_graph *graph, struct sim_user_object *object,
+                              unsigned int count);
+
+/* As sim_graph_own_object(), but takes over references of the caller. */
+CUresult sim_graph_adopt_object(struct sim_graph *graph, struct sim_user_object *object,
+                                unsigned int count);
+
+/* True if the operation is that of an allocation or free node (graph_memory.h). */
+bool sim_op_is_graph_memory(const struct sim_op *op);

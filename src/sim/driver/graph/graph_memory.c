@@ -171,11 +171,6 @@ CUresult sim_graph_free_op_new(CUdeviceptr address, struct sim_op **ret_op)
     return CUDA_SUCCESS;
 }
 
-bool sim_op_is_graph_memory(const struct sim_op *op)
-{
-    return op->class == &alloc_class || op->class == &free_class;
-}
-
 CUdeviceptr sim_graph_memory_address(const struct sim_op *op)
 {
     return memory_of(op)->address;

@@ -24,9 +24,6 @@ CUresult sim_graph_alloc_op_new(struct sim_device *device, size_t size, struct s
  * allocation node, or has a free node already. */
 CUresult sim_graph_free_op_new(CUdeviceptr address, struct sim_op **ret_op);
 
-/* True if the operation is that of an allocation or free node. */
-bool sim_op_is_graph_memory(const struct sim_op *op);
-
 /* Address and size of the memory that the operation allocates or frees. */
 CUdeviceptr sim_graph_memory_address(const struct sim_op *op);
 size_t sim_graph_memory_size(const struct sim_op *op);

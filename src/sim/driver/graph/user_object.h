@@ -6,8 +6,6 @@
 
 #include <cuda.h>
 
-#include "sim/driver/graph/graph.h"
-
 struct sim_user_object {
     CUuserObject handle;
     unsigned int refs;
@@ -17,12 +15,3 @@ struct sim_user_object {
 
 /* Drops references. After the last one, the callback thread calls the destructor. */
 void sim_user_object_release(struct sim_user_object *object, unsigned int count);
-
-/* Gives the graph its own references; it drops them when it is destroyed. CUDA_ERROR_OUT_OF_MEMORY.
- */
-CUresult sim_graph_own_object(struct sim_graph *graph, struct sim_user_object *object,
-                              unsigned int count);
-
-/* As sim_graph_own_object(), but takes over references of the caller. */
-CUresult sim_graph_adopt_object(struct sim_graph *graph, struct sim_user_object *object,
-                                unsigned int count);
