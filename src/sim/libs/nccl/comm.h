@@ -8,7 +8,7 @@
  * program that would hang on GPUs may continue here.
  *
  * One small buffer stands for NCCL's buffers (buffer.h). Their memory on a card is reported to the
- * driver and, with SPILLWAY_SIM_OVERHEAD, also allocated (holding.h).
+ * driver, for the verdict, and with SPILLWAY_SIM_OVERHEAD also allocated.
  *
  * Calls between ncclGroupStart and ncclGroupEnd take effect at once, except splits.
  *
@@ -17,10 +17,10 @@
 
 #include <nccl.h>
 
+#include "gpu/communicator.h"
 #include "sim/libs/common/shim.h"
 #include "sim/libs/nccl/board.h"
 #include "sim/libs/nccl/buffer.h"
-#include "sim/libs/nccl/holding.h"
 
 /* A message that was sent to another rank. */
 struct sim_nccl_message {
@@ -57,6 +57,12 @@ struct ncclComm *sim_nccl_comm_create(int ranks, int rank);
 
 /* Frees a communicator, but not its board. */
 void sim_nccl_comm_free(struct ncclComm *comm);
+
+/* Takes the memory of a part of the communicator (gpu/communicator.h), unless it is already held.
+ * `peer` is the rank that SPW_GPU_PEER connects; a rank of another machine takes no memory. The
+ * communicator's device must be current. CUDA_ERROR_OUT_OF_MEMORY or another error of the driver;
+ * nothing is then taken. */
+CUresult sim_nccl_hold(struct ncclComm *comm, enum spw_gpu_connection connection, int peer);
 
 /* The number of the group of calls that the calling thread has open; 0: none. */
 unsigned long sim_nccl_group(void);
