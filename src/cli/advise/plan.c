@@ -230,7 +230,8 @@ static bool make(struct placing *placing, const struct spw_cli_advise_goal *goal
         return true;
     }
     plan->answer = SPW_CLI_ADVISE_PLACED;
-    plan->policy = spw_cli_advise_rules_make(placing->history, goal, plan);
+    plan->policy = spw_cli_advise_rules_make(placing->history, plan->groups, plan->group_count,
+                                             goal->budget_bytes, plan->live_bytes);
     return plan->policy != NULL && predict(placing, goal, plan);
 }
 

@@ -32,14 +32,14 @@ struct sum {
     uint32_t site;
 };
 
-static struct sum sum_of(const struct spw_cli_advise_plan *plan, size_t first)
+static struct sum sum_of(const struct spw_cli_advise_group *groups, size_t count, size_t first)
 {
-    struct sum sum = {.site = plan->groups[first].site};
+    struct sum sum = {.site = groups[first].site};
 
-    for (size_t i = first; i < plan->group_count; i++) {
-        const struct spw_cli_advise_group *group = &plan->groups[i];
+    for (size_t i = first; i < count; i++) {
+        const struct spw_cli_advise_group *group = &groups[i];
 
-        if (have_one_rule(group, &plan->groups[first])) {
+        if (have_one_rule(group, &groups[first])) {
             sum.bytes += spw_cli_advise_group_part(group, group->highest);
             sum.at_peak += spw_cli_advise_group_part(group, group->at_peak);
             sum.cost_ns += spw_cli_advise_group_part(group, group->cost_ns);
@@ -77,16 +77,15 @@ static bool add_comment(cJSON *rule, const struct spw_cli_advise_history *histor
     return list != NULL && add_line(list, &saved) && add_line(list, &cost) && add_line(list, &why);
 }
 
-static bool add_head(cJSON *policy, const struct spw_cli_advise_goal *goal,
-                     const struct spw_cli_advise_plan *plan)
+static bool add_head(cJSON *policy, uint64_t budget_bytes, uint64_t live_bytes)
 {
     cJSON *list = cJSON_AddArrayToObject(policy, "comment");
     struct spw_cli_line what = {""}, how = {""};
 
     spw_cli_line_add(&what, "Written by spillway advise for a budget of ");
-    spw_cli_line_add_size(&what, goal->budget_bytes);
+    spw_cli_line_add_size(&what, budget_bytes);
     spw_cli_line_add(&what, ": at most ");
-    spw_cli_line_add_size(&what, plan->live_bytes);
+    spw_cli_line_add_size(&what, live_bytes);
     spw_cli_line_add(&what, " live on the device.");
     spw_cli_line_add(&how,
                      "Lines of the script are named: after a change of it, or with other sizes, "
@@ -106,19 +105,18 @@ static bool add_size(cJSON *list, const struct spw_cli_advise_group *group)
 }
 
 static bool add_match(cJSON *rule, const struct spw_cli_advise_history *history,
-                      const struct spw_cli_advise_plan *plan, size_t first)
+                      const struct spw_cli_advise_group *groups, size_t count, size_t first)
 {
     cJSON *match = cJSON_AddObjectToObject(rule, "match");
     cJSON *sizes;
 
-    if (match == NULL || !spw_cli_advise_where_match(&plan->groups[first].where, match) ||
+    if (match == NULL || !spw_cli_advise_where_match(&groups[first].where, match) ||
         (history->several && cJSON_AddNumberToObject(match, "device", history->device) == NULL)) {
         return false;
     }
     sizes = cJSON_AddArrayToObject(match, "size");
-    for (size_t i = first; sizes != NULL && i < plan->group_count; i++) {
-        if (have_one_rule(&plan->groups[i], &plan->groups[first]) &&
-            !add_size(sizes, &plan->groups[i])) {
+    for (size_t i = first; sizes != NULL && i < count; i++) {
+        if (have_one_rule(&groups[i], &groups[first]) && !add_size(sizes, &groups[i])) {
             return false;
         }
     }
@@ -139,30 +137,31 @@ static bool add_action(cJSON *action, unsigned percent)
 }
 
 static bool add_rule(cJSON *rules, const struct spw_cli_advise_history *history,
-                     const struct spw_cli_advise_plan *plan, size_t first)
+                     const struct spw_cli_advise_group *groups, size_t count, size_t first)
 {
     cJSON *rule = cJSON_CreateObject(), *action;
-    struct sum sum = sum_of(plan, first);
+    struct sum sum = sum_of(groups, count, first);
     char place[64], name[64];
 
     if (rule == NULL || !cJSON_AddItemToArray(rules, rule)) {
         cJSON_Delete(rule);
         return false;
     }
-    spw_cli_advise_where_name(&plan->groups[first].where, place);
+    spw_cli_advise_where_name(&groups[first].where, place);
     (void)snprintf(name, sizeof(name), "%d.%.50s", cJSON_GetArraySize(rules), place);
     action = cJSON_AddStringToObject(rule, "name", name) != NULL &&
-                     add_comment(rule, history, &sum) && add_match(rule, history, plan, first)
+                     add_comment(rule, history, &sum) &&
+                     add_match(rule, history, groups, count, first)
                  ? cJSON_AddObjectToObject(rule, "action")
                  : NULL;
-    return action != NULL && add_action(action, plan->groups[first].percent);
+    return action != NULL && add_action(action, groups[first].percent);
 }
 
 /* True if an earlier group has the same rule. */
-static bool has_rule(const struct spw_cli_advise_plan *plan, size_t group)
+static bool has_rule(const struct spw_cli_advise_group *groups, size_t group)
 {
     for (size_t i = 0; i < group; i++) {
-        if (have_one_rule(&plan->groups[i], &plan->groups[group])) {
+        if (have_one_rule(&groups[i], &groups[group])) {
             return true;
         }
     }
@@ -170,17 +169,17 @@ static bool has_rule(const struct spw_cli_advise_plan *plan, size_t group)
 }
 
 cJSON *spw_cli_advise_rules_make(const struct spw_cli_advise_history *history,
-                                 const struct spw_cli_advise_goal *goal,
-                                 const struct spw_cli_advise_plan *plan)
+                                 const struct spw_cli_advise_group *groups, size_t count,
+                                 uint64_t budget_bytes, uint64_t live_bytes)
 {
     cJSON *policy = cJSON_CreateObject(), *rules = NULL;
     bool good = policy != NULL && cJSON_AddNumberToObject(policy, "version", 1) != NULL &&
-                add_head(policy, goal, plan) &&
+                add_head(policy, budget_bytes, live_bytes) &&
                 (rules = cJSON_AddArrayToObject(policy, "rules")) != NULL;
 
-    for (size_t i = 0; good && i < plan->group_count; i++) {
-        good =
-            plan->groups[i].percent == 0 || has_rule(plan, i) || add_rule(rules, history, plan, i);
+    for (size_t i = 0; good && i < count; i++) {
+        good = groups[i].percent == 0 || has_rule(groups, i) ||
+               add_rule(rules, history, groups, count, i);
     }
     if (!good) {
         cJSON_Delete(policy);
