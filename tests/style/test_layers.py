@@ -63,16 +63,7 @@ SIM_SHARED = {"sim/driver/core/control.h", "sim/devices.h", "sim/record.h"}
 # Folders whose modules do not use each other in a circle (modules.py).
 WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "record", "migrate",
                   "ipc", "backend", "process", "device", "program", "submit", "graph", "call",
-                  "service", "serve", "torch", "intercept", "setup", "gpu", "sim")
-# The cycles that there are inside the folders of other layers. No more are allowed, and none of
-# these may get longer; one that was broken is to be taken out.
-CYCLES = {
-    "cli": {
-        "advise": ["plan rules"],
-        "reports": ["recording_page recording_page_events recording_page_frames "
-                    "recording_page_moments", "usage usage_recording"],
-    },
-}
+                  "service", "serve", "torch", "intercept", "setup", "gpu", "cli", "sim")
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"gpu", "cli", "sim"}
 # The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and
@@ -178,19 +169,6 @@ class Layers(unittest.TestCase):
                 edges = modules.between_sources(modules.uses(paths), paths)
                 self.assertEqual([modules.describe(component, edges)
                                   for component in modules.cycles(edges)], [])
-
-    def test_cycles_get_fewer(self):
-        for layer, folders in CYCLES.items():
-            known = [{pathlib.PurePath("src", layer, folder, name) for name in names.split()}
-                     for folder, cycles in folders.items() for names in cycles]
-            paths = [path for path in tree.matching("src", ".c", ".h")
-                     if tree.layer(path) == layer]
-            edges = modules.between_sources(modules.uses(paths), paths)
-            found = modules.cycles(edges)
-            self.assertEqual([modules.describe(cycle, edges) for cycle in found
-                              if not any(set(cycle) <= names for names in known)], [])
-            if modules.symbols():  # without a build, some of the uses are not known
-                self.assertEqual([names for names in known if sorted(names) not in found], [])
 
     def find(self, pattern, where):
         """Occurrences of a pattern in the code of the files that `where` chooses."""

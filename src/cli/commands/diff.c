@@ -3,6 +3,7 @@
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 #include "cli/reports/difference_output.h"
+#include "cli/reports/usage_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,13 @@
 /* One self-contained page of HTML: memory over time by category and call site, its holders at any
  * moment, events, and decisions of the policy. It needs no network. */
-#include "cli/reports/recording_page.h"
+#include "cli/reports/recording.h"
 
 #include "cli/reports/recording_categories.h"
+#include "cli/reports/recording_page_events.h"
+#include "cli/reports/recording_page_frames.h"
+#include "cli/reports/recording_page_moments.h"
+#include "cli/reports/recording_page_text.h"
 #include "common/size.h"
-#include "common/utf8.h"
 
 #include "cli/page.inc"
 
@@ -18,37 +21,6 @@ struct page {
     struct spw_cli_page_events *events;
     struct spw_cli_page_frames *frames;
 };
-
-/* ---- text in a script ---- */
-
-void spw_cli_page_string(struct spw_writer *out, const char *text)
-{
-    char character[8] = "";
-
-    spw_write(out, "\"");
-    while (*text != '\0') {
-        size_t length = spw_utf8_length(text);
-
-        if (length == 0 || spw_utf8_is_control(text, length) || *text == '<' || *text == '>' ||
-            *text == '&' || *text == '"' || *text == '\\') {
-            snprintf(character, sizeof(character), "\\u%04x", (unsigned)(uint8_t)*text);
-            length = length == 0 ? 1 : length;
-            spw_write(out, length == 1 ? character : "?");
-        } else {
-            memcpy(character, text, length);
-            character[length] = '\0';
-            spw_write(out, character);
-        }
-        text += length;
-    }
-    spw_write(out, "\"");
-}
-
-void spw_cli_page_text(struct spw_writer *out, const char *key, const char *text)
-{
-    spw_write_key(out, key);
-    spw_cli_page_string(out, text);
-}
 
 /* ---- reading ---- */
 

@@ -1,6 +1,7 @@
-#include "cli/reports/recording_page.h"
+#include "cli/reports/recording_page_events.h"
 
 #include "callsite/label.h"
+#include "cli/reports/recording_page_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* The frames of all call sites of the page, each text once: sites share most frames. */
-#include "cli/reports/recording_page.h"
-#include "common/grow.h"
+#include "cli/reports/recording_page_frames.h"
 
+#include "cli/reports/recording_page_text.h"
+#include "common/grow.h"
 #include "common/map.h"
 
 #include <stdlib.h>

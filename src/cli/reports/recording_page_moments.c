@@ -1,7 +1,8 @@
-#include "cli/reports/recording_page.h"
+#include "cli/reports/recording_page_moments.h"
 
 #include "callsite/label.h"
 #include "cli/reports/recording_categories.h"
+#include "cli/reports/recording_page_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The memory that a program used, from a recording or from a statistics file, in the form for
- * checks and comparisons. One thread, one recording at a time. */
+/* The memory that a program used, from a recording or from a statistics file (usage_file.h), in the
+ * form for checks and comparisons. One thread, one recording at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -50,15 +50,10 @@ struct spw_cli_usage {
     int device_count;
 };
 
-/* Reads a file of either kind. False after a line on stderr. The caller frees *ret_usage. */
-bool spw_cli_usage_load(const char *command, const char *path, struct spw_cli_usage *ret_usage);
+/* Frees the devices with their lines. */
 void spw_cli_usage_free(struct spw_cli_usage *usage);
 
 /* Adds a call site to its line, for the readers. `label`: NULL for the label of the facts. False
  * without memory. */
 bool spw_cli_usage_add(struct spw_cli_device_usage *device, const struct spw_callsite_facts *facts,
                        const char *api, const char *label, const struct spw_cli_line *figures);
-
-/* The reader of recordings (usage_recording.c). */
-bool spw_cli_usage_of_recording(const char *command, const char *path,
-                                struct spw_cli_usage *ret_usage);

@@ -1,8 +1,9 @@
+#include "cli/reports/usage_recording.h"
+
 #include "cli/console/messages.h"
 #include "cli/reports/recording.h"
 #include "cli/reports/recording_categories.h"
 #include "cli/reports/recording_growth.h"
-#include "cli/reports/usage.h"
 
 #include <inttypes.h>
 #include <stdio.h>
