@@ -17,8 +17,8 @@ HERE = SOURCE / "tests/fuzz"
 # What each target is made of, besides fuzz_TARGET.c, and what it links.
 TARGETS = {
     "fatbin": (["src/sim/driver/code/*.c"], []),
-    "functor": (["src/sim/driver/compute/cxx_text.c", "src/sim/driver/compute/functor.c",
-                 "src/sim/driver/compute/value.c"], ["-lm"]),
+    "functor": (["src/sim/pytorch/cxx_text.c", "src/sim/pytorch/functor.c",
+                 "src/sim/pytorch/value.c"], ["-lm"]),
     "policy": (["src/policy/*.c", "src/common/nearest.c", "src/common/size.c",
                 "src/common/utf8.c", "src/callsite/text.c"], ["-lcjson"]),
     "process_sites": (["src/cli/inspect/call_sites.c", "src/cli/inspect/libraries.c",

@@ -1,5 +1,5 @@
 /* Any bytes as the name of a kernel's functor and what it keeps: refused, or computed. */
-#include "sim/driver/compute/functor.h"
+#include "sim/pytorch/functor.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Names of PyTorch's functors, and their results. */
-#include "sim/driver/compute/functor.h"
+#include "sim/pytorch/functor.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -128,13 +128,11 @@ def describe(component, edges):
 
 
 def against_order(root, allowed, edges):
-    """The uses among the folders of `root` that `allowed` ({folder: the folders it may use, in one
-    string}) does not list. A folder may use itself."""
+    """The uses among the folders below `root` that `allowed` ({folder: the folders it may use, in
+    one string}) does not list. A folder may use itself."""
     def folder(node):
-        inside = node.relative_to(root) if node.is_relative_to(root) else None
-        return inside.parts[0] if inside and len(inside.parts) > 1 else None
+        return node.parent.relative_to(root).as_posix()
 
     return [f"{node} {why} of {other}" for node in sorted(edges)
             for other, why in sorted(edges[node].items())
-            if folder(node) and folder(other) and folder(other) != folder(node)
-            and folder(other) not in allowed[folder(node)].split()]
+            if folder(other) not in (folder(node), *allowed[folder(node)].split())]

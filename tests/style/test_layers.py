@@ -45,20 +45,21 @@ GROUPS = {"cli": ["console", "inspect", "pause", "live", "recording", "launch", 
 # a header that needs common alone, is shared.
 EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h"),
               ("src/cli/reports/sim_result.c", "sim/devices.h")}
-# The same for the folders of the simulated driver.
-SIM_DRIVER = pathlib.Path("src/sim/driver")
+# The same for the folders of the simulated driver, and for what it knows of PyTorch's kernels.
+SIM = pathlib.Path("src/sim")
 SIM_BELOW = {
-    "core": "",
-    "code": "",
-    "memory": "core code",
-    "compute": "core memory",
-    "exec": "core code memory compute",
-    "graph": "core code memory compute exec",
-    "api": "core code memory compute exec graph",
+    "driver/core": "",
+    "driver/code": "",
+    "driver/memory": "driver/core driver/code",
+    "driver/compute": "driver/core driver/memory",
+    "pytorch": "driver/memory driver/compute",
+    "driver/exec": "driver/core driver/code driver/memory driver/compute pytorch",
+    "driver/graph": "driver/core driver/code driver/memory driver/exec",
+    "driver/api": "driver/core driver/code driver/memory driver/exec driver/graph",
 }
-# The parts of the simulator, which are libraries of their own: of the driver, the others may
-# include only the header of the functions that it exports beside CUDA's.
-SIM_PARTS = ("driver", "runtime", "libs")
+# The parts of the simulator, which are libraries of their own, by their folders: of the driver, the
+# others may include only the header of the functions that it exports beside CUDA's.
+SIM_PARTS = ({"driver", "pytorch"}, {"runtime"}, {"libs"})
 SIM_SHARED = {"sim/driver/core/control.h", "sim/devices.h", "sim/record.h"}
 # Folders whose modules do not use each other in a circle (modules.py).
 WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "record", "migrate",
@@ -147,17 +148,18 @@ class Layers(unittest.TestCase):
     def test_folders_of_the_simulated_driver(self):
         """By includes and, where there is a build, by symbols."""
         paths = [path for path in tree.matching("src", ".c", ".h")
-                 if path.is_relative_to(SIM_DRIVER)]
-        self.assertEqual({path.parent.name for path in paths}, set(SIM_BELOW))
-        self.assertEqual(modules.against_order(SIM_DRIVER, SIM_BELOW, modules.uses(paths)), [])
+                 if tree.layer(path) == "sim" and path.parts[2] in SIM_PARTS[0]]
+        self.assertEqual({path.parent for path in paths}, {SIM / name for name in SIM_BELOW})
+        self.assertEqual(modules.against_order(SIM, SIM_BELOW, modules.uses(paths)), [])
 
     def test_parts_of_the_simulator(self):
         wrong = []
         for path in tree.matching("src", ".c", ".h"):
-            part = path.parts[2] if tree.layer(path) == "sim" else None
-            for name in modules.included(path) if part in SIM_PARTS else ():
+            own = [part for part in SIM_PARTS
+                   if tree.layer(path) == "sim" and path.parts[2] in part]
+            for name in modules.included(path) if own else ():
                 if name.startswith("sim/") and name not in SIM_SHARED \
-                        and not name.startswith(f"sim/{part}/"):
+                        and name.split("/")[1] not in own[0]:
                     wrong.append(f"{path} includes {name}")
         self.assertEqual(wrong, [])
 

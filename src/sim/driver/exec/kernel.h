@@ -1,8 +1,8 @@
 /* Facts about kernels, and the built-in kernels, which have real effects.
  *
  * Instructions are never read: a kernel has no effect, unless it is built in or a known kernel of a
- * library (compute/). Declarations in PTX are read (PTX ISA: parameters, local and shared memory),
- * and the parameters that a cubin lists (layouts.h).
+ * library (sim/pytorch/). Declarations in PTX are read (PTX ISA: parameters, local and shared
+ * memory), and the parameters that a cubin lists (layouts.h).
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -13,10 +13,10 @@
 #include <cuda.h>
 
 #include "common/layout.h"
-#include "sim/driver/compute/computation.h"
 #include "sim/driver/exec/declaration.h"
 #include "sim/driver/exec/op.h"
 #include "sim/driver/exec/schedule.h"
+#include "sim/pytorch/computation.h"
 
 /* A kernel with real effects. `args` is the parameter buffer. */
 struct sim_builtin {

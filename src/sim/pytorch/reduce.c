@@ -2,8 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/driver/compute/kind.h"
 #include "sim/driver/memory/content.h"
+#include "sim/pytorch/kind.h"
+#include "sim/pytorch/strides.h"
 
 /* The configuration in a ReduceOp: ints. Used here are the number of inputs for each output, and
  * the number of outputs. */

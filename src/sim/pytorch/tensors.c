@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/compute/kind.h"
+#include "sim/pytorch/kind.h"
+#include "sim/pytorch/strides.h"
 
 enum { MOST_ARRAYS = 4 };
 

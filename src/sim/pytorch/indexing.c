@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/compute/kind.h"
 #include "sim/driver/memory/content.h"
+#include "sim/pytorch/kind.h"
+#include "sim/pytorch/strides.h"
 
 static size_t round_up(size_t size, size_t align)
 {

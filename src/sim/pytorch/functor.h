@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sim/driver/compute/value.h"
+#include "sim/pytorch/value.h"
 
 enum sim_operation {
     SIM_COPY,

@@ -1,4 +1,4 @@
-#include "sim/driver/compute/value.h"
+#include "sim/pytorch/value.h"
 
 #include <math.h>
 #include <string.h>

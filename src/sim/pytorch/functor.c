@@ -1,4 +1,4 @@
-#include "sim/driver/compute/functor.h"
+#include "sim/pytorch/functor.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const struct known {
 } known[] = {
 #define SIM_OPERATION(operation, name, inputs, result, state)                                      \
     {SIM_##operation, name, inputs, result, state},
-#include "sim/driver/compute/operation.def"
+#include "sim/pytorch/operation.def"
 #undef SIM_OPERATION
 };
 

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/compute/kind.h"
+#include "sim/pytorch/kind.h"
+#include "sim/pytorch/strides.h"
 
 /* An element to sort: its value is replaced by a rank of the same order. */
 struct item {

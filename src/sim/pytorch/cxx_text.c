@@ -1,4 +1,4 @@
-#include "sim/driver/compute/cxx_text.h"
+#include "sim/pytorch/cxx_text.h"
 
 #include <string.h>
 

@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/driver/compute/kind.h"
 #include "sim/driver/memory/content.h"
+#include "sim/pytorch/kind.h"
+#include "sim/pytorch/strides.h"
 
 /* The result and the inputs. */
 enum { TENSORS = 1 + SIM_FUNCTOR_INPUTS };

@@ -1,10 +1,10 @@
-#include "sim/driver/compute/computation.h"
+#include "sim/pytorch/computation.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/demangle.h"
-#include "sim/driver/compute/kind.h"
+#include "sim/pytorch/kind.h"
 
 static const struct sim_kernel_kind *const groups[] = {sim_elementwise_kinds, sim_reduce_kinds,
                                                        sim_cub_kinds,         sim_indexing_kinds,

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/driver/compute/cxx_text.h"
+#include "sim/pytorch/cxx_text.h"
 
 enum sim_type {
     SIM_TYPE_NONE, /* not known */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "sim/driver/compute/call.h"
-#include "sim/driver/compute/functor.h"
+#include "sim/pytorch/functor.h"
 
 struct sim_computation;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/driver/compute/choice.h"
-#include "sim/driver/compute/kind.h"
+#include "sim/pytorch/kind.h"
 
 /* The elements of an argument. */
 struct source {
