@@ -5,7 +5,7 @@
 
 #include "common/demangle.h"
 #include "sim/driver/core/control.h"
-#include "sim/driver/exec/declaration.h"
+#include "sim/pytorch/declaration.h"
 
 /* "1:1 3:2": one word in parameter 1, two in parameter 3; "?" when the name says nothing. */
 static const char *addresses(const char *name)

@@ -7,7 +7,8 @@
 #include "sim/driver/core/functions.h"
 
 /* To be called before every call. At the first function lookup and at cuInit, looks for a runtime
- * of another CUDA version; at cuInit, also opens the libraries of declaration.h and unpack.h. */
+ * of another CUDA version; at cuInit, also opens the libraries of common/demangle.h and
+ * unpack.h. */
 void sim_loaded_libs_check(enum sim_fn fn);
 
 /* Reports that NVIDIA's runtime, linked into the file that contains `caller`, was refused. */

@@ -13,10 +13,10 @@
 #include <cuda.h>
 
 #include "common/layout.h"
-#include "sim/driver/exec/declaration.h"
 #include "sim/driver/exec/op.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/pytorch/computation.h"
+#include "sim/pytorch/declaration.h"
 
 /* A kernel with real effects. `args` is the parameter buffer. */
 struct sim_builtin {

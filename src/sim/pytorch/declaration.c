@@ -1,31 +1,16 @@
-#include "sim/driver/exec/declaration.h"
+#include "sim/pytorch/declaration.h"
 
 #include "common/demangle.h"
 #include "common/grow.h"
+#include "sim/pytorch/cxx_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_WORDS 64 /* in one array */
 
-/* A part of a declaration. */
-struct text {
-    const char *at;
-    size_t length;
-};
-
-static bool begins_with(const struct text *text, const char *prefix)
-{
-    return text->length >= strlen(prefix) && strncmp(text->at, prefix, strlen(prefix)) == 0;
-}
-
-static bool is(const struct text *text, const char *word)
-{
-    return text->length == strlen(word) && begins_with(text, word);
-}
-
 /* The text between the last pair of parentheses. False if the declaration does not end with one. */
-static bool find_params(const char *declaration, struct text *ret_params)
+static bool find_params(const char *declaration, struct sim_cxx_text *ret_params)
 {
     const char *end = declaration + strlen(declaration);
     const char *at = end;
@@ -39,22 +24,22 @@ static bool find_params(const char *declaration, struct text *ret_params)
         depth += *at == ')';
         depth -= *at == '(';
     } while (depth > 0 && at > declaration);
-    *ret_params = (struct text){at + 1, (size_t)(end - at) - 2};
+    *ret_params = (struct sim_cxx_text){at + 1, (size_t)(end - at) - 2};
     return depth == 0;
 }
 
 /* Splits off the next parameter; false behind the last, or if the brackets do not match. */
-static bool next_param(struct text *params, struct text *ret_param)
+static bool next_param(struct sim_cxx_text *params, struct sim_cxx_text *ret_param)
 {
     size_t length = 0;
     int depth = 0;
 
-    while (params->length > 0 && *params->at == ' ') {
-        params->at++;
+    while (params->length > 0 && *params->start == ' ') {
+        params->start++;
         params->length--;
     }
-    for (; length < params->length && (depth > 0 || params->at[length] != ','); length++) {
-        char c = params->at[length];
+    for (; length < params->length && (depth > 0 || params->start[length] != ','); length++) {
+        char c = params->start[length];
 
         depth += c == '<' || c == '(' || c == '{' || c == '[';
         depth -= c == '>' || c == ')' || c == '}' || c == ']';
@@ -62,8 +47,8 @@ static bool next_param(struct text *params, struct text *ret_param)
             return false;
         }
     }
-    *ret_param = (struct text){params->at, length};
-    params->at += length + (length < params->length);
+    *ret_param = (struct sim_cxx_text){params->start, length};
+    params->start += length + (length < params->length);
     params->length -= length + (length < params->length);
     return length > 0 && depth == 0;
 }
@@ -96,13 +81,13 @@ static const struct value_type {
 };
 
 /* Reads a pointer or a single value. Nothing is known of any other type. */
-static struct sim_declared read_single(const struct text *type)
+static struct sim_declared read_single(const struct sim_cxx_text *type)
 {
-    if (type->length > 0 && type->at[type->length - 1] == '*') {
+    if (type->length > 0 && type->start[type->length - 1] == '*') {
         return (struct sim_declared){1, sizeof(void *), sizeof(void *)};
     }
     for (size_t i = 0; i < sizeof(value_types) / sizeof(value_types[0]); i++) {
-        if (is(type, value_types[i].name)) {
+        if (sim_cxx_is(*type, value_types[i].name)) {
             return (struct sim_declared){0, value_types[i].bytes, value_types[i].bytes};
         }
     }
@@ -110,33 +95,34 @@ static struct sim_declared read_single(const struct text *type)
 }
 
 /* Reads a std::array<char*, 3ul> or similar; any other type is read as a single value. */
-static struct sim_declared read_type(const struct text *type)
+static struct sim_declared read_type(const struct sim_cxx_text *type)
 {
-    const char *begin = memchr(type->at, '<', type->length);
-    const char *comma = memchr(type->at, ',', type->length);
+    const char *begin = memchr(type->start, '<', type->length);
+    const char *comma = memchr(type->start, ',', type->length);
     struct sim_declared element;
     size_t count;
     char *end;
 
-    if ((!begins_with(type, "std::array<") && !begins_with(type, "at::detail::Array<")) ||
+    if ((!sim_cxx_begins(*type, "std::array<") && !sim_cxx_begins(*type, "at::detail::Array<")) ||
         comma == NULL) {
         return read_single(type);
     }
-    element = read_single(&(struct text){begin + 1, (size_t)(comma - begin) - 1});
+    element = read_single(&(struct sim_cxx_text){begin + 1, (size_t)(comma - begin) - 1});
     count = strtoul(comma + 1, &end, 10);
     end += strspn(end, "ul");
-    if (count > MOST_WORDS || *end != '>' || end + 1 != type->at + type->length) {
+    if (count > MOST_WORDS || *end != '>' || end + 1 != type->start + type->length) {
         return (struct sim_declared){0, 0, 0};
     }
     return (struct sim_declared){count * element.words, count * element.bytes, element.align};
 }
 
-static bool read_params(struct text params, struct sim_declared **ret_declared, size_t *ret_count)
+static bool read_params(struct sim_cxx_text params, struct sim_declared **ret_declared,
+                        size_t *ret_count)
 {
     struct sim_declared *declared = NULL;
     bool all_known = true;
     bool any_address = false;
-    struct text param;
+    struct sim_cxx_text param;
     size_t count = 0;
 
     while (params.length > 0) {
@@ -160,30 +146,32 @@ err_free:
     return false;
 }
 
-static bool ends_with(const struct text *text, const char *suffix)
+static bool ends_with(const struct sim_cxx_text *text, const char *suffix)
 {
     size_t length = strlen(suffix);
 
-    return text->length >= length && strncmp(text->at + text->length - length, suffix, length) == 0;
+    return text->length >= length &&
+           strncmp(text->start + text->length - length, suffix, length) == 0;
 }
 
-static bool is_constant(const struct text *type)
+static bool is_constant(const struct sim_cxx_text *type)
 {
     static const char info[] = "at::cuda::detail::TensorInfo<";
-    const char *comma = memchr(type->at, ',', type->length);
-    struct text element;
+    const char *comma = memchr(type->start, ',', type->length);
+    struct sim_cxx_text element;
 
-    if (!begins_with(type, info) || comma == NULL) {
+    if (!sim_cxx_begins(*type, info) || comma == NULL) {
         return ends_with(type, " const*");
     }
-    element = (struct text){type->at + strlen(info), (size_t)(comma - type->at) - strlen(info)};
+    element = (struct sim_cxx_text){type->start + strlen(info),
+                                    (size_t)(comma - type->start) - strlen(info)};
     return ends_with(&element, " const");
 }
 
 uint64_t sim_declaration_constant(const char *name)
 {
     char *declaration = spw_demangle(name);
-    struct text params, param;
+    struct sim_cxx_text params, param;
     uint64_t constant = 0;
 
     if (declaration != NULL && find_params(declaration, &params)) {
@@ -198,7 +186,7 @@ uint64_t sim_declaration_constant(const char *name)
 bool sim_declaration_read(const char *name, struct sim_declared **ret_declared, size_t *ret_count)
 {
     char *declaration = spw_demangle(name);
-    struct text params;
+    struct sim_cxx_text params;
     bool known;
 
     if (declaration == NULL) {
