@@ -38,33 +38,30 @@ BELOW = {
     "cli": "common driver pool callsite policy stats record gpu",
     "sim": "common gpu",
 }
-# Folders inside a layer, lowest first: each may include those before it, and every file is in one.
-GROUPS = {"cli": ["console", "inspect", "pause", "live", "recording", "launch", "reports", "fit",
-                  "advise", "doctor", "commands"]}
 # The launcher reads what the simulated driver has written down in mapped files: the layout of each,
 # a header that needs common alone, is shared.
 EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h"),
               ("src/cli/reports/sim_result.c", "sim/devices.h")}
-# The same for the folders of the simulated driver, and for what it knows of PyTorch's kernels.
-SIM = pathlib.Path("src/sim")
-SIM_BELOW = {
-    "driver/core": "",
-    "driver/code": "",
-    "driver/memory": "driver/core driver/code",
-    "driver/compute": "driver/core driver/memory",
-    "pytorch": "driver/memory driver/compute",
-    "driver/exec": "driver/core driver/code driver/memory driver/compute pytorch",
-    "driver/graph": "driver/core driver/code driver/memory driver/exec",
-    "driver/api": "driver/core driver/code driver/memory driver/exec driver/graph",
+# The folders inside a layer, and those that each of them may use.
+CLI = "console inspect pause live recording launch reports fit advise doctor commands".split()
+FOLDERS = {
+    "cli": {folder: " ".join(CLI[:place]) for place, folder in enumerate(CLI)},
+    "sim": {
+        "driver/core": "",
+        "driver/code": "",
+        "driver/memory": "driver/core driver/code",
+        "driver/compute": "driver/core driver/memory",
+        "pytorch": "driver/memory driver/compute",
+        "driver/exec": "driver/core driver/code driver/memory driver/compute pytorch",
+        "driver/graph": "driver/core driver/code driver/memory driver/exec",
+        "driver/api": "driver/core driver/code driver/memory driver/exec driver/graph",
+        "runtime": "",
+        "libs/common": "",
+    } | {f"libs/{name}": "libs/common" for name in
+         "cublas cublasLt cudnn cufft cusolver cusparse nccl nvml".split()},
 }
-# The parts of the simulator, which are libraries of their own, by their folders: of the driver, the
-# others may include only the header of the functions that it exports beside CUDA's.
-SIM_PARTS = ({"driver", "pytorch"}, {"runtime"}, {"libs"})
+# Any folder of the simulator may use these: the driver's libraries read them too.
 SIM_SHARED = {"sim/driver/core/control.h", "sim/devices.h", "sim/record.h"}
-# Folders whose modules do not use each other in a circle (modules.py).
-WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "record", "migrate",
-                  "ipc", "backend", "process", "device", "program", "submit", "graph", "call",
-                  "service", "serve", "torch", "intercept", "setup", "gpu", "cli", "sim")
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"gpu", "cli", "sim"}
 # The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and
@@ -129,42 +126,19 @@ class Layers(unittest.TestCase):
             found += self.find(pattern, lambda other, path=path: other == path)
         self.assertEqual(found, [])
 
-    def test_includes_inside_a_layer_point_down(self):
-        wrong = []
-        for path in SOURCES:
-            groups = GROUPS.get(tree.layer(path))
-            if groups is None:
-                continue
-            if len(path.parts) < 4 or path.parts[2] not in groups:
-                wrong.append(f"{path} is in none of {groups}")
-                continue
-            above = groups[groups.index(path.parts[2]) + 1:]
-            for name in re.findall(rf'^\s*#\s*include\s+"{tree.layer(path)}/([^"]+)"',
-                                   tree.text(path), re.MULTILINE):
-                if name.split("/")[0] in above:
-                    wrong.append(f"{path} includes {name}")
-        self.assertEqual(wrong, [])
-
-    def test_folders_of_the_simulated_driver(self):
+    def test_folders_inside_a_layer(self):
         """By includes and, where there is a build, by symbols."""
-        paths = [path for path in tree.matching("src", ".c", ".h")
-                 if tree.layer(path) == "sim" and path.parts[2] in SIM_PARTS[0]]
-        self.assertEqual({path.parent for path in paths}, {SIM / name for name in SIM_BELOW})
-        self.assertEqual(modules.against_order(SIM, SIM_BELOW, modules.uses(paths)), [])
-
-    def test_parts_of_the_simulator(self):
-        wrong = []
-        for path in tree.matching("src", ".c", ".h"):
-            own = [part for part in SIM_PARTS
-                   if tree.layer(path) == "sim" and path.parts[2] in part]
-            for name in modules.included(path) if own else ():
-                if name.startswith("sim/") and name not in SIM_SHARED \
-                        and name.split("/")[1] not in own[0]:
-                    wrong.append(f"{path} includes {name}")
-        self.assertEqual(wrong, [])
+        for layer, below in FOLDERS.items():
+            with self.subTest(layer=layer):
+                root = pathlib.Path("src", layer)
+                paths = [path for path in tree.matching("src", ".c", ".h")
+                         if tree.layer(path) == layer
+                         and str(path.relative_to("src")) not in SIM_SHARED]
+                self.assertEqual({path.parent for path in paths}, {root / name for name in below})
+                self.assertEqual(modules.against_order(root, below, modules.uses(paths)), [])
 
     def test_modules_use_each_other_in_one_direction(self):
-        for layer in WITHOUT_CYCLES:
+        for layer in BELOW:
             with self.subTest(layer=layer):
                 paths = [path for path in tree.matching("src", ".c", ".h")
                          if tree.layer(path) == layer]
