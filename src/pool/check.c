@@ -1,5 +1,5 @@
 /* The check of all invariants. */
-#include "pool/state.h"
+#include "pool/alloc/state.h"
 
 /* Sums of a walk over all extents, to be compared with the pool's own figures. */
 struct totals {

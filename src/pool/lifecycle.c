@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 
-#include "pool/lazy.h"
-#include "pool/lost.h"
-#include "pool/move_end.h"
-#include "pool/placement.h"
-#include "pool/state.h"
+#include "pool/alloc/lazy.h"
+#include "pool/alloc/placement.h"
+#include "pool/alloc/state.h"
+#include "pool/memory/moves.h"
+#include "pool/space/lost.h"
 
 enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm *vm,
                              struct spw_counters *counters, struct spw_pool **ret_pool)

@@ -15,7 +15,7 @@ LEFT_OUT = {
 }
 
 # Functions that are a part of that check.
-LEFT_OUT_FUNCTIONS = ("pool/slabs.c:check_slab", "pool/slabs.c:spw_pool_slabs_check")
+LEFT_OUT_FUNCTIONS = ("pool/space/slabs.c:check_slab", "pool/space/slabs.c:spw_pool_slabs_check")
 
 POOL = ("unit/pool_*", "unit/migration", "unit/hidden_writes", "stress/stream_order",
         "stress/pool_traces")

@@ -1,4 +1,4 @@
-#include "pool/address_map.h"
+#include "pool/extents/address_map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

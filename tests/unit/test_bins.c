@@ -1,4 +1,4 @@
-#include "pool/bins.h"
+#include "pool/extents/bins.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

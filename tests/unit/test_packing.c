@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "pool/packing.h"
+#include "pool/plan/packing.h"
 
 enum { UNIT = 512, GRANULE = 2 << 20 };
 

@@ -1,5 +1,5 @@
 /* The table of granules by itself: mapping and unmapping, what may be stolen, and what is lost. */
-#include "pool/backing.h"
+#include "pool/memory/backing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

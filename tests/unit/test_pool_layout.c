@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/host_share.h"
-#include "pool/layout.h"
-#include "pool/state.h"
+#include "pool/alloc/state.h"
+#include "pool/plan/layout.h"
 
 enum { BLOCKS = 300, EVENTS = 2 * BLOCKS, KEPT = 20, OTHERS = 20 };
 

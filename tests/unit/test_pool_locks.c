@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "pool/state.h"
+#include "pool/alloc/state.h"
 
 enum { MOVED = 4, LIMIT = 32, HOST = 16, MOST = 64 };
 

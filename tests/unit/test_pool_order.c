@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "pool/state.h"
+#include "pool/alloc/state.h"
 
 enum { BIG = 8 * GRANULE };
 

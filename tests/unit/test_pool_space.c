@@ -1,8 +1,8 @@
 /* The addresses of a pool by themselves: what is taken at a given one, and what is stolen. */
 #include "pool_fixture.h"
 
-#include "pool/space.h"
-#include "pool/state.h"
+#include "pool/alloc/state.h"
+#include "pool/space/space.h"
 
 /* Frees a block of `bytes`, so that its memory is idle. Returns its address. */
 static uint64_t leave_idle(struct pool_fixture *f, uint64_t bytes)

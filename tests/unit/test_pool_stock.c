@@ -1,5 +1,5 @@
 /* The stock of chunks by itself: which chunk is found, and what is released and created for it. */
-#include "pool/stock.h"
+#include "pool/memory/stock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

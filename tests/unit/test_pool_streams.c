@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "pool/state.h"
+#include "pool/alloc/state.h"
 
 enum { STREAMS = 20000, BLOCK = 4096, LOOKED_AT = 4000, EMPTY_BYTES = 2048 };
 

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "pool_fixture.h"
 #include "common/clock.h"
 #include "migrate/barrier.h"
 #include "migrate/tuning.h"
-#include "pool/state.h"
+#include "pool/alloc/state.h"
+#include "pool_fixture.h"
 
 enum { MOST = 8192, PATIENCE_NS = 1000, CHECKS = 8 };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "pool/repetition.h"
+#include "pool/plan/repetition.h"
 
 enum { MOST = 2000 };
 

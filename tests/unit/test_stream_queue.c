@@ -1,4 +1,4 @@
-#include "pool/stream_queue.h"
+#include "pool/order/stream_queue.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,0 +1,243 @@
+#include "pool/alloc/chunks.h"
+
+#include "pool/alloc/state.h"
+#include "pool/memory/stock.h"
+#include "pool/space/pending.h"
+
+enum {
+    PRESSURE_FREES = 256,       /* frees after a steal with early fences */
+    GROWTH_FLOOR_GRANULES = 16, /* of any growth allowance above zero */
+    GROWTH_FIRST_SHARE = 5,     /* 1/share of the growth allowance may be used at once */
+    GROWTH_STEAL_SHARE = 2,     /* and in addition 1/share of the stolen bytes */
+    SIZE_SHARE = 512,           /* a chunk is at most 1/share of the pool, and of the room left */
+    JOIN_SHARE = 128,           /* while memory spills, a chunk is at most 1/share of the limit */
+};
+
+/* Returns the largest order of a chunk to create in a tier, if `count` granules are needed and
+ * `room` granules, not 0, may be created. */
+static unsigned order_for(const struct spw_pool *pool, enum spw_tier tier, size_t count,
+                          size_t room)
+{
+    size_t least = room < pool->backing.stock.tiers[tier].total + count
+                       ? room
+                       : pool->backing.stock.tiers[tier].total + count;
+    size_t most = least / SIZE_SHARE;
+    unsigned order = spw_pool_stock_order(most < count ? most + (most == 0) : count);
+
+    return order < pool->largest_order ? order : pool->largest_order;
+}
+
+/* Returns the number of granules that may be created with at most `most_bytes` committed. */
+static size_t room_for(const struct spw_pool *pool, uint64_t most_bytes)
+{
+    uint64_t committed = spw_counter_get(&pool->counters->committed_bytes);
+
+    return committed < most_bytes ? (size_t)((most_bytes - committed) / pool->config.granule_bytes)
+                                  : 0;
+}
+
+/* Creates chunks until `count` granules are spare, with at most `most_bytes` committed. Created
+ * chunks stay after any result. */
+static enum spw_err grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count,
+                         uint64_t most_bytes)
+{
+    unsigned largest = SPW_CHUNK_ORDERS;
+
+    while (spw_pool_backing_spare(&pool->backing) < count && !need->device_full) {
+        size_t wanted = count - spw_pool_backing_spare(&pool->backing);
+        size_t left = room_for(pool, pool->config.limit_bytes), most = room_for(pool, most_bytes);
+        enum spw_err err;
+        unsigned order;
+
+        most = most < left ? most : left;
+        if (most == 0) {
+            break;
+        }
+        order = order_for(pool, SPW_TIER_DEVICE, wanted < most ? wanted : most, left);
+        order = order < largest ? order : largest;
+        err = spw_pool_stock_create(&pool->backing.stock, SPW_TIER_DEVICE, order);
+        if (err == SPW_E_NO_MEMORY) {
+            need->device_full = order == 0;
+            largest = order == 0 ? 0 : order - 1;
+        } else if (err != SPW_OK) {
+            return err;
+        }
+    }
+    return SPW_OK;
+}
+
+/* The bytes of free memory that may be backed beyond a peak. A program that rarely steals keeps
+ * little; a program that steals repeatedly gets room for all its sizes. */
+static uint64_t growth_allowance(const struct spw_pool *pool, uint64_t peak)
+{
+    uint64_t floor = GROWTH_FLOOR_GRANULES * pool->config.granule_bytes;
+    uint64_t stolen = spw_counter_get(&pool->counters->steals) * pool->config.granule_bytes;
+    uint64_t most = peak / 1000 * pool->config.growth_permille;
+    uint64_t now = most / GROWTH_FIRST_SHARE;
+
+    if (pool->config.growth_permille == 0) {
+        return 0;
+    }
+    now = (now > floor ? now : floor) + stolen / GROWTH_STEAL_SHARE;
+    most = most > floor ? most : floor;
+    return now < most ? now : most;
+}
+
+/* The bytes that may be committed before free memory elsewhere is stolen. */
+static uint64_t growth_bound(const struct spw_pool *pool, const struct spw_chunk_need *need)
+{
+    uint64_t peak = spw_counter_get(&pool->counters->live_peak_bytes);
+    uint64_t live = spw_counter_get(&pool->counters->live_bytes) + need->bytes;
+
+    if (live > peak) {
+        peak = live;
+    }
+    peak -= pool->placed_bytes < peak ? pool->placed_bytes : 0;
+    return peak + growth_allowance(pool, peak);
+}
+
+size_t spw_pool_chunks_room(const struct spw_pool *pool, enum spw_tier tier)
+{
+    const struct spw_counters *counters = pool->counters;
+    bool host = tier == SPW_TIER_HOST;
+    uint64_t limit = host ? pool->config.host_limit_bytes : pool->config.limit_bytes;
+    uint64_t used = spw_counter_get(host ? &counters->host_bytes : &counters->committed_bytes);
+
+    return used < limit ? (size_t)((limit - used) / pool->config.granule_bytes) : 0;
+}
+
+enum spw_err spw_pool_chunks_grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count)
+{
+    return grow(pool, need, count, growth_bound(pool, need));
+}
+
+static void steal(struct spw_pool *pool, size_t count)
+{
+    size_t spare = spw_pool_backing_spare(&pool->backing), taken;
+
+    if (spare >= count) {
+        return;
+    }
+    spw_pool_poll_queues(pool, NULL, false);
+    taken = spw_pool_space_steal(&pool->space, count - spare);
+    if (taken < count - spare) {
+        spw_pool_poll_queues(pool, NULL, true);
+        taken += spw_pool_space_steal(&pool->space, count - spare - taken);
+    }
+    if (taken > 0) {
+        spw_counter_add(&pool->counters->steals, taken);
+        spw_counter_add(&pool->counters->steal_batches, 1);
+    }
+    pool->pressure = PRESSURE_FREES;
+    spw_pool_layout_want(pool);
+}
+
+enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_chunk_need *need,
+                                             size_t count)
+{
+    enum spw_err err;
+
+    steal(pool, count);
+    if (spw_pool_backing_spare(&pool->backing) >= count) {
+        return SPW_OK;
+    }
+    /* On a bare driver cuMemFree may have waited for the device, so waiting here is no worse. The
+     * wait keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. It would be worse
+     * if only a wait for the whole device completed fences: work of the device may wait for this
+     * thread. */
+    if (need->any_stream && !need->wait_refused &&
+        spw_pool_stream_queue_all(&pool->queues)->count > 0 && !pool->vm->ops->defers(pool->vm)) {
+        return SPW_E_AGAIN;
+    }
+    err = grow(pool, need, count, UINT64_MAX);
+    if (err != SPW_OK || spw_pool_backing_spare(&pool->backing) >= count) {
+        return err;
+    }
+    if (spw_pool_has_pending(pool)) {
+        return SPW_E_AGAIN;
+    }
+    return need->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
+}
+
+unsigned spw_pool_chunks_join_order(const struct spw_pool *pool)
+{
+    uint64_t limit = pool->config.limit_bytes / pool->config.granule_bytes / JOIN_SHARE;
+    unsigned order = limit > 0 ? spw_pool_stock_order((size_t)limit) : 0;
+
+    return order < pool->largest_order ? order : pool->largest_order;
+}
+
+bool spw_pool_chunks_exhausted(const struct spw_chunk_need *need, enum spw_err err)
+{
+    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY ||
+           (err == SPW_E_AGAIN && need->wait_refused);
+}
+
+/* Creates chunks on the host, within its limit, until `count` granules are spare. */
+static bool create_host(struct spw_pool *pool, size_t count)
+{
+    const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
+    uint64_t charged = spw_counter_get(&pool->counters->vmm_host_bytes);
+    uint64_t limit = pool->config.host_limit_bytes;
+    size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
+    enum spw_err err = SPW_OK;
+
+    if (pool->slabs.open) {
+        most = 0; /* the device cannot map chunks of the host */
+    }
+    while (host->spare < count && host->total < most && err == SPW_OK) {
+        size_t wanted = count - host->spare, left = most - host->total;
+
+        err = spw_pool_stock_create(
+            &pool->backing.stock, SPW_TIER_HOST,
+            order_for(pool, SPW_TIER_HOST, wanted < left ? wanted : left, left));
+    }
+    return host->spare >= count;
+}
+
+bool spw_pool_chunks_supplement(struct spw_pool *pool, size_t count)
+{
+    size_t spare = spw_pool_backing_spare(&pool->backing);
+
+    return create_host(pool, count > spare ? count - spare : 0);
+}
+
+enum spw_err spw_pool_chunks_get_host(struct spw_pool *pool, size_t count)
+{
+    const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
+
+    if (!create_host(pool, count)) {
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
+        spw_pool_space_evict_host_heap(&pool->space);
+    }
+    return host->spare >= count         ? SPW_OK
+           : spw_pool_has_pending(pool) ? SPW_E_AGAIN
+                                        : SPW_E_NO_MEMORY;
+}
+
+enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool spilling)
+{
+    struct spw_chunk_need need = {.any_stream = true};
+    enum spw_err err;
+
+    do {
+        need.device_full = false;
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
+        err = spw_pool_chunks_grow(pool, &need, count);
+        if (err == SPW_OK) {
+            err = spw_pool_chunks_reclaim_or_grow(pool, &need, count);
+        }
+        if (spilling && spw_pool_chunks_exhausted(&need, err) &&
+            spw_pool_chunks_supplement(pool, count)) {
+            err = SPW_OK;
+        }
+        if (err != SPW_E_AGAIN || need.wait_refused) {
+            break;
+        }
+        need.wait_refused =
+            spw_pool_wait_for_fence(pool, pool->config.host_limit_bytes > 0) != SPW_OK;
+    } while (true);
+    return err == SPW_E_AGAIN ? SPW_E_LIMIT : err;
+}

@@ -1,0 +1,37 @@
+#include "pool/fences.h"
+
+#include "pool/alloc/state.h"
+
+enum spw_err spw_pool_fence_record(struct spw_pool *pool, const struct spw_stream *stream,
+                                   void **ret_fence)
+{
+    const struct spw_stream all = {.id = SPW_STREAM_ALL};
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = pool->vm->ops->fence(pool->vm, stream != NULL ? stream : &all, ret_fence);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_fence_query(struct spw_pool *pool, void *fence)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = pool->vm->ops->query(pool->vm, fence);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_fence_wait(struct spw_pool *pool, void *fence)
+{
+    return pool->vm->ops->wait_host(pool->vm, fence);
+}
+
+void spw_pool_fence_drop(struct spw_pool *pool, void *fence)
+{
+    spw_lock(&pool->lock);
+    pool->vm->ops->drop(pool->vm, fence);
+    spw_unlock(&pool->lock);
+}

@@ -1,0 +1,209 @@
+/* Limits, trimming, and charges of memory that the program created itself. */
+#include "pool/alloc/state.h"
+#include "pool/alloc/usage.h"
+#include "pool/memory/stock.h"
+#include "pool/space/exported.h"
+#include "pool/space/pending.h"
+
+/* A fence recorded on an idle stream is complete at the second poll. */
+enum { TRIM_LOOKS = 3 };
+
+/* Makes chunks spare and releases up to `count` granules of them. */
+static size_t give_back(struct spw_pool *pool, size_t count)
+{
+    for (int look = 0; look < TRIM_LOOKS && spw_pool_backing_spare(&pool->backing) < count;
+         look++) {
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
+        (void)spw_pool_space_steal(&pool->space, count - spw_pool_backing_spare(&pool->backing));
+    }
+    return spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, count);
+}
+
+uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
+{
+    uint64_t committed, released = 0;
+
+    spw_lock(&pool->lock);
+    spw_pool_exported_release(pool);
+    committed = spw_pool_committed(pool);
+    if (committed > keep_bytes && !pool->shut) {
+        released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
+    }
+    spw_unlock(&pool->lock);
+    return released * pool->config.granule_bytes;
+}
+
+uint64_t spw_pool_trim_pending(struct spw_pool *pool)
+{
+    size_t released = 0;
+
+    spw_lock(&pool->lock);
+    while (!pool->shut && released == 0 &&
+           spw_pool_wait_for_fence(pool, /* briefly */ true) == SPW_OK) {
+        released = give_back(pool, spw_pool_committed(pool) / pool->config.granule_bytes);
+    }
+    spw_unlock(&pool->lock);
+    return released * pool->config.granule_bytes;
+}
+
+void spw_pool_fence_frees(struct spw_pool *pool)
+{
+    spw_lock(&pool->lock);
+    spw_pool_poll_queues(pool, NULL, /* record */ true);
+    spw_unlock(&pool->lock);
+}
+
+/* Counts memory outside the pool for the device, even if the pool is shut. */
+static void count_device(struct spw_pool *pool, int64_t bytes, uint32_t site)
+{
+    struct spw_counters *counters = pool->device_counters;
+
+    spw_counter_shift(&counters->vmm_bytes, bytes);
+    spw_counter_shift(&counters->committed_bytes, bytes);
+    spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
+    spw_pool_count_live_in(counters, pool, bytes, false, site);
+}
+
+static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
+{
+    struct spw_counters *counters = pool->device_counters;
+
+    spw_counter_shift(&counters->vmm_host_bytes, bytes);
+    spw_counter_shift(&counters->host_bytes, bytes);
+    spw_counter_shift(&counters->host_used_bytes, bytes);
+    spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
+    spw_pool_count_live_in(counters, pool, bytes, false, site);
+}
+
+enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond)
+{
+    struct spw_counters *counters = pool->device_counters;
+    uint64_t wanted;
+    enum spw_err err = SPW_OK;
+
+    spw_lock(&pool->lock);
+    wanted = spw_counter_get(&counters->committed_bytes) + bytes;
+    if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
+        uint64_t excess = wanted - pool->config.limit_bytes;
+
+        (void)give_back(
+            pool, (size_t)((excess + pool->config.granule_bytes - 1) / pool->config.granule_bytes));
+        wanted = spw_counter_get(&counters->committed_bytes) + bytes;
+    }
+    if (!beyond && (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes)) {
+        err = SPW_E_LIMIT;
+    } else {
+        count_device(pool, (int64_t)bytes, site);
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+{
+    spw_lock(&pool->lock);
+    count_device(pool, -(int64_t)bytes, site);
+    spw_unlock(&pool->lock);
+}
+
+enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool wished)
+{
+    enum spw_err err = SPW_E_LIMIT;
+
+    spw_lock(&pool->lock);
+    if (bytes <= pool->config.host_limit_bytes &&
+        spw_counter_get(&pool->device_counters->host_bytes) + bytes <=
+            pool->config.host_limit_bytes) {
+        count_host(pool, (int64_t)bytes, site);
+        if (!wished) {
+            spw_counter_add(&pool->device_counters->spilled_bytes, bytes);
+            spw_counter_add(&pool->device_counters->placed_bytes, bytes);
+        }
+        err = SPW_OK;
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+{
+    spw_lock(&pool->lock);
+    count_host(pool, -(int64_t)bytes, site);
+    spw_unlock(&pool->lock);
+}
+
+void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes)
+{
+    spw_lock(&pool->lock);
+    pool->config.limit_bytes = limit_bytes;
+    spw_counter_set(&pool->counters->limit_bytes, limit_bytes);
+    spw_unlock(&pool->lock);
+}
+
+static void set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
+{
+    pool->config.host_limit_bytes = host_limit_bytes;
+    spw_counter_set(&pool->counters->host_limit_bytes, host_limit_bytes);
+}
+
+void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
+{
+    spw_lock(&pool->lock);
+    set_host_limit(pool, host_limit_bytes);
+    spw_unlock(&pool->lock);
+}
+
+void spw_pool_map_ahead(struct spw_pool *pool, size_t granules)
+{
+    spw_lock(&pool->lock);
+    pool->ahead = granules;
+    spw_unlock(&pool->lock);
+}
+
+enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes, bool *ret_moves)
+{
+    enum spw_err err;
+
+    pool->vm->ops->seek_host(pool->vm);
+    spw_lock(&pool->lock);
+    err = pool->vm->ops->probe_host(pool->vm, ret_moves);
+    pool->config.host_untried = false;
+    set_host_limit(pool, host_limit_bytes);
+    if (err != SPW_OK && err != SPW_E_AGAIN) {
+        *ret_moves = false;
+        err = spw_pool_slabs_open(pool) == SPW_OK ? SPW_OK : err;
+    }
+    if (err != SPW_OK) {
+        set_host_limit(pool, 0);
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+bool spw_pool_uses_pinned(struct spw_pool *pool)
+{
+    bool pins;
+
+    spw_lock(&pool->lock);
+    pins = pool->slabs.open;
+    spw_unlock(&pool->lock);
+    return pins;
+}
+
+uint64_t spw_pool_trim_host(struct spw_pool *pool)
+{
+    uint64_t released;
+
+    spw_lock(&pool->lock);
+    for (int look = 0; look < TRIM_LOOKS; look++) {
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
+        spw_pool_space_evict_host_heap(&pool->space);
+    }
+    released = spw_pool_stock_release(&pool->backing.stock, SPW_TIER_HOST, SIZE_MAX) *
+               pool->config.granule_bytes;
+    released += spw_pool_slabs_trim(pool);
+    spw_unlock(&pool->lock);
+    return released;
+}

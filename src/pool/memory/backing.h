@@ -1,0 +1,211 @@
+/* Backing: the physical memory of the arena's granules, and the spare chunks.
+ *
+ * A chunk is a piece of physical memory, on the device or on the host, of 1, 2, 4 ... granules: 2
+ * to the power of its order. A driver call costs about as much for a large chunk as for a small
+ * one, but a chunk is mapped, unmapped and moved as a whole. A chunk is mapped at consecutive
+ * granules of the arena, spare, or held by a move. Amounts of chunks are counted in granules.
+ * "Spare" alone means spare chunks of the device.
+ *
+ * Every granule records the last free that touched it, as queue and number, so that pending device
+ * work is known by granule. A run of neighbours on chunks of one size takes one set-access call
+ * and, if the backend can, one unmap call. Not thread-safe: the caller holds the pool's lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/counters.h"
+#include "pool/memory/stock.h"
+#include "pool/order/stream_queue.h"
+#include "pool/vm_ops.h"
+
+/* The part of a mapping that the backend has refused to restore after a move. */
+enum spw_lost { SPW_LOST_NOTHING, SPW_LOST_ACCESS, SPW_LOST_MAPPING };
+
+struct spw_granule {
+    uint64_t chunk;    /* the backend's handle plus 1; 0: not backed */
+    uint64_t seq;      /* of the last free inside */
+    uint32_t queue;    /* number of that free's queue */
+    uint8_t order;     /* of the chunk */
+    uint8_t part;      /* number of this granule in the chunk */
+    uint8_t lost;      /* enum spw_lost: the content is in the chunk, without access */
+    uint8_t tier : 1;  /* enum spw_tier of the chunk */
+    bool broken : 1;   /* serves no new block: the backend failed half-way, or `exported` */
+    bool pinned : 1;   /* a move reads it: must not be unmapped */
+    bool exported : 1; /* other processes may map the chunk (export.h): it stays here until its last
+                        * block ends, and is then released */
+    bool swapped : 1;  /* the chunk was released (swap.h); the fields above still describe it */
+    struct spw_extent
+        *start; /* record of the last block that began here; it may now serve another extent */
+};
+
+struct spw_backing {
+    struct spw_granule *granules;
+    uint64_t base, bytes, granule_bytes;
+    uint64_t alias_bytes;
+    unsigned granule_shift;
+    struct spw_stock stock;
+    uint64_t *kept;  /* bits of granules that are stolen last (layout.h); NULL: none */
+    bool takes_kept; /* stealing takes these granules */
+    size_t broken;   /* number of broken granules */
+    size_t lost;     /* number of lost granules */
+    size_t swapped;  /* number of granules that are swapped out */
+    struct spw_vm *vm;
+    struct spw_stream_queues *queues;
+    struct spw_counters *counters;
+};
+
+/* Pointers are not owned. Sizes are multiples of the granule. */
+struct spw_backing_config {
+    struct spw_vm *vm;
+    struct spw_stream_queues *queues;
+    struct spw_counters *counters;
+    _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
+    uint64_t arena_bytes, granule_bytes;
+    uint64_t alias_bytes; /* addresses for second mappings, behind the arena (alias.h) */
+};
+
+/* Reserves the addresses of the arena and of the aliases behind it, without backing. On failure
+ * nothing stays reserved. */
+enum spw_err spw_pool_backing_init(struct spw_backing *backing,
+                                   const struct spw_backing_config *config);
+
+/* Frees the records. With `release`, first releases all chunks; no work may be pending. */
+void spw_pool_backing_fini(struct spw_backing *backing, bool release);
+
+/* Takes the chunks out of the device's counters. */
+void spw_pool_backing_uncount(const struct spw_backing *backing, struct spw_counters *counters);
+
+static inline size_t spw_pool_backing_index(const struct spw_backing *backing, uint64_t address)
+{
+    return (size_t)((address - backing->base) >> backing->granule_shift);
+}
+
+static inline bool spw_pool_backing_has(const struct spw_backing *backing, uint64_t address)
+{
+    return backing->granules[spw_pool_backing_index(backing, address)].chunk != 0;
+}
+
+/* Returns the number of granules of the device's spare chunks. */
+static inline size_t spw_pool_backing_spare(const struct spw_backing *backing)
+{
+    return backing->stock.tiers[SPW_TIER_DEVICE].spare;
+}
+
+/* Returns the first granule of the chunk that backs granule `index`, and the granule behind it. */
+static inline size_t spw_pool_backing_chunk_begin(const struct spw_backing *backing, size_t index)
+{
+    return index - backing->granules[index].part;
+}
+
+static inline size_t spw_pool_backing_chunk_end(const struct spw_backing *backing, size_t index)
+{
+    return spw_pool_backing_chunk_begin(backing, index) +
+           spw_pool_stock_size(backing->granules[index].order);
+}
+
+/* Returns the end, at most `last`, of the chunks of one size from granule `first` on: the backend
+ * takes them in one call. Both granules begin a chunk. */
+size_t spw_pool_backing_end_of_size(const struct spw_backing *backing, size_t first, size_t last);
+
+/* True if a chunk of the host is mapped, or may be mapped again after swapping. */
+static inline bool spw_pool_backing_uses_host(const struct spw_backing *backing)
+{
+    const struct spw_stock_tier *host = &backing->stock.tiers[SPW_TIER_HOST];
+
+    return host->total > host->spare + host->held || backing->swapped > 0;
+}
+
+static inline uint64_t spw_pool_backing_down(const struct spw_backing *backing, uint64_t address)
+{
+    return address & ~(backing->granule_bytes - 1);
+}
+
+static inline uint64_t spw_pool_backing_up(const struct spw_backing *backing, uint64_t address)
+{
+    return (address + backing->granule_bytes - 1) & ~(backing->granule_bytes - 1);
+}
+
+/* Counts host memory outside of chunks: `bytes` allocated and `used` in use, as differences. */
+void spw_pool_backing_count_host(struct spw_backing *backing, int64_t bytes, int64_t used);
+
+/* True if a granule of [address, end) is on the host; and the number of bytes there. */
+bool spw_pool_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end);
+uint64_t spw_pool_backing_host_bytes(const struct spw_backing *backing, uint64_t address,
+                                     uint64_t end);
+
+/* Returns the number of bytes of [address, end), from `address` on, that are in one tier. */
+uint64_t spw_pool_backing_run(const struct spw_backing *backing, uint64_t address, uint64_t end);
+
+/* The first marks a granule broken for good. The second marks the granules of the chunk that begins
+ * there lost, and broken while they are lost. */
+void spw_pool_backing_mark_broken(struct spw_backing *backing, size_t granule);
+void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost);
+
+/* True if a granule of [address, end) is broken. */
+bool spw_pool_backing_is_broken(const struct spw_backing *backing, uint64_t address, uint64_t end);
+
+/* Returns the number of granules that [address, end) touches. */
+static inline size_t spw_pool_backing_granules(const struct spw_backing *backing, uint64_t address,
+                                               uint64_t end)
+{
+    return spw_pool_backing_index(backing, end - 1) - spw_pool_backing_index(backing, address) + 1;
+}
+
+/* Returns the number of granules of [address, end) without a chunk. */
+size_t spw_pool_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end);
+
+/* Records a free of [address, end), the newest of `queue`, as the last use of its granules. */
+void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, uint64_t end,
+                                const struct spw_stream_queue *queue);
+
+/* Returns the device granules that spw_pool_backing_steal could take from [address, end). */
+size_t spw_pool_backing_stealable(const struct spw_backing *backing, uint64_t address,
+                                  uint64_t end);
+
+/* Unmaps whole chunks of a tier inside [address, end) whose work is complete, from the high end
+ * down, until they have `most` granules or, with the last chunk, a few more. The chunks become
+ * spare. Returns their granules. */
+size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64_t address,
+                              uint64_t end, size_t most);
+
+/* Unmaps chunks of the device in [address, end), whole granules, until `count` of the granules have
+ * no chunk: evenly spread if possible, and with the last granule among them. Spares the granules
+ * that spw_pool_backing_steal spares. Returns the number of granules without a chunk. */
+size_t spw_pool_backing_make_holes(struct spw_backing *backing, uint64_t address, uint64_t end,
+                                   size_t count);
+
+/* Maps spare chunks at every granule of [address, end) without a chunk, and makes them accessible.
+ * A chunk that does not fit is released, and smaller chunks are created instead. Chunks of the host
+ * are used for `host` of these granules, evenly spread, and when the device has no spare chunk
+ * left. Both tiers together must have enough. On failure some granules may have been backed; they
+ * are accessible unless marked broken. The next call gives access to broken ones. */
+enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
+                                   size_t host);
+
+/* Marks the granules of [address, end) to be stolen last, or with `keep` false removes the mark.
+ * Does nothing when the process has no memory. */
+void spw_pool_backing_keep(struct spw_backing *backing, uint64_t address, uint64_t end, bool keep);
+
+/* Records a held chunk, of tier `to` and of an order, for the granules from `granule` on. It
+ * replaces one or more whole chunks, which become spare. */
+void spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                               unsigned order, uint64_t chunk);
+
+/* The two halves of an exchange: makes the recorded chunks of granules [first, last), whole chunks,
+ * spare; and records a held chunk. */
+void spw_pool_backing_give_up(struct spw_backing *backing, size_t first, size_t last);
+void spw_pool_backing_install(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                              unsigned order, uint64_t chunk);
+
+/* Marks the granules of the chunk that begins at a granule as exported. */
+void spw_pool_backing_mark_exported(struct spw_backing *backing, size_t granule);
+
+/* Unmaps and releases the exported chunk that begins at a granule. Its work must be complete. False
+ * when the backend refuses to unmap; then nothing has changed. */
+bool spw_pool_backing_release_exported(struct spw_backing *backing, size_t granule);
+
+/* Applies the backend's access list to all mappings in [address, end), except lost granules. */
+enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64_t address,
+                                             uint64_t end);

@@ -1,0 +1,294 @@
+#include "pool/memory/stock.h"
+
+#include "common/grow.h"
+
+#include <stdlib.h>
+
+/* Chunks of so many orders below the wanted one are merged: mapping four or more of them costs more
+ * than replacing them. */
+enum { MERGED_ORDERS = 2 };
+
+/* Updates the peak of reserved memory that programs can query: spare chunks of the host do not
+ * count. */
+void spw_pool_stock_note_reserved(struct spw_counters *counters)
+{
+    uint64_t reserved =
+        spw_counter_get(&counters->committed_bytes) + spw_counter_get(&counters->host_used_bytes);
+
+    if (reserved > spw_counter_get(&counters->reserved_peak_bytes)) {
+        spw_counter_set(&counters->reserved_peak_bytes, reserved);
+    }
+}
+
+/* Counts granules of chunks that are created or released. */
+static void count_chunks(struct spw_stock *stock, enum spw_tier tier, int64_t change)
+{
+    struct spw_counters *counters = stock->counters;
+    int64_t bytes = change * (int64_t)stock->granule_bytes;
+
+    stock->tiers[tier].total += (size_t)change;
+    if (tier == SPW_TIER_HOST) {
+        if (stock->host_chunks != NULL) {
+            atomic_fetch_add(stock->host_chunks, (uint64_t)change);
+        }
+        spw_counter_shift(&counters->host_bytes, bytes);
+        spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
+        return;
+    }
+    spw_counter_shift(&counters->committed_bytes, bytes);
+    spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
+    spw_pool_stock_note_reserved(counters);
+}
+
+void spw_pool_stock_put(struct spw_stock *stock, enum spw_tier tier, unsigned order, uint64_t chunk)
+{
+    struct spw_stock_tier *store = &stock->tiers[tier];
+    struct spw_spare_chunks *spare = &store->orders[order];
+
+    spare->chunks[spare->count++] = chunk;
+    store->spare += spw_pool_stock_size(order);
+}
+
+uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsigned order)
+{
+    struct spw_stock_tier *store = &stock->tiers[tier];
+    struct spw_spare_chunks *spare = &store->orders[order];
+
+    store->spare -= spw_pool_stock_size(order);
+    return spare->chunks[--spare->count];
+}
+
+/* Makes room for the records of `more` chunks, so that unmapping never allocates. False when the
+ * process has no memory. */
+static bool reserve_records(struct spw_spare_chunks *spare, size_t more)
+{
+    return SPW_GROW(&spare->chunks, &spare->capacity, spare->existing + more);
+}
+
+/* Makes a new chunk spare. There must be room for its record. */
+static void add(struct spw_stock *stock, enum spw_tier tier, unsigned order, uint64_t chunk)
+{
+    stock->tiers[tier].orders[order].existing++;
+    spw_pool_stock_put(stock, tier, order, chunk);
+    count_chunks(stock, tier, (int64_t)spw_pool_stock_size(order));
+}
+
+enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order)
+{
+    struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
+    size_t granules = spw_pool_stock_size(order);
+    uint64_t chunk;
+    enum spw_err err;
+
+    if (!reserve_records(spare, 1)) {
+        return SPW_E_METADATA_NOMEM;
+    }
+    err = stock->vm->ops->create(stock->vm, tier, granules * stock->granule_bytes, &chunk);
+    if (err == SPW_OK) {
+        add(stock, tier, order, chunk + 1);
+    }
+    return err;
+}
+
+/* Releases a spare chunk of an order. False when the backend refuses. */
+static bool release_spare(struct spw_stock *stock, enum spw_tier tier, unsigned order)
+{
+    struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
+
+    if (!spw_pool_alias_drop(&stock->aliases, spare->chunks[spare->count - 1], order) ||
+        stock->vm->ops->release(stock->vm, spare->chunks[spare->count - 1] - 1) != SPW_OK) {
+        return false;
+    }
+    (void)spw_pool_stock_take(stock, tier, order);
+    spare->existing--;
+    count_chunks(stock, tier, -(int64_t)spw_pool_stock_size(order));
+    return true;
+}
+
+/* Returns the smallest order above `order` with a spare chunk; SPW_CHUNK_ORDERS: none. */
+static unsigned next_larger(const struct spw_stock_tier *store, unsigned order)
+{
+    do {
+        order++;
+    } while (order < SPW_CHUNK_ORDERS && store->orders[order].count == 0);
+    return order;
+}
+
+/* Replaces a spare chunk of order `from` by smaller ones, including two of order `to`. */
+static enum spw_err split(struct spw_stock *stock, enum spw_tier tier, unsigned from, unsigned to)
+{
+    enum spw_err err = SPW_OK;
+
+    if (!release_spare(stock, tier, from)) {
+        return SPW_E_NO_MEMORY;
+    }
+    err = spw_pool_stock_create(stock, tier, to);
+    for (unsigned order = to; order < from && err == SPW_OK; order++) {
+        err = spw_pool_stock_create(stock, tier, order);
+    }
+    return err;
+}
+
+/* Finds the largest order of a spare chunk of at most `most` granules. When all are larger, splits
+ * one. */
+static enum spw_err find_largest(struct spw_stock *stock, enum spw_tier tier, size_t most,
+                                 unsigned *ret_order)
+{
+    const struct spw_stock_tier *store = &stock->tiers[tier];
+    unsigned largest = spw_pool_stock_order(most), order = largest;
+
+    while (order > 0 && store->orders[order].count == 0) {
+        order--;
+    }
+    *ret_order = order;
+    if (store->orders[order].count > 0) {
+        return SPW_OK;
+    }
+    order = next_larger(store, largest);
+    *ret_order = largest;
+    return order < SPW_CHUNK_ORDERS ? split(stock, tier, order, largest) : SPW_E_NO_MEMORY;
+}
+
+/* Replaces smaller spare chunks by one of `order`. */
+static enum spw_err merge(struct spw_stock *stock, enum spw_tier tier, unsigned order)
+{
+    struct spw_stock_tier *store = &stock->tiers[tier];
+    size_t size = spw_pool_stock_size(order), most = size, smaller = 0;
+
+    for (unsigned i = 0; i < order; i++) {
+        smaller += store->orders[i].count << i;
+    }
+    if (smaller < size || !reserve_records(&store->orders[order], 1)) {
+        return SPW_E_NO_MEMORY;
+    }
+    /* From the largest down, their sizes add up to `size` exactly. */
+    for (unsigned i = order; i-- > 0;) {
+        while (store->orders[i].count > 0 && most > 0) {
+            if (!release_spare(stock, tier, i)) {
+                return SPW_E_NO_MEMORY;
+            }
+            most -= spw_pool_stock_size(i);
+        }
+    }
+    return spw_pool_stock_create(stock, tier, order);
+}
+
+enum spw_err spw_pool_stock_find(struct spw_stock *stock, enum spw_tier tier, size_t most,
+                                 unsigned *ret_order)
+{
+    unsigned order = spw_pool_stock_order(most);
+    enum spw_err err;
+
+    order = order < stock->merge_order ? order : stock->merge_order;
+    err = find_largest(stock, tier, most, ret_order);
+    if (err == SPW_OK && *ret_order + MERGED_ORDERS <= order &&
+        merge(stock, tier, order) == SPW_OK) {
+        *ret_order = order;
+    }
+    return err == SPW_OK && stock->tiers[tier].orders[*ret_order].count == 0
+               ? find_largest(stock, tier, most, ret_order)
+               : err;
+}
+
+size_t spw_pool_stock_release(struct spw_stock *stock, enum spw_tier tier, size_t most)
+{
+    const struct spw_stock_tier *store = &stock->tiers[tier];
+    size_t released = 0;
+    unsigned order;
+
+    while (released < most && store->spare > 0 &&
+           find_largest(stock, tier, most - released, &order) == SPW_OK &&
+           release_spare(stock, tier, order)) {
+        released += spw_pool_stock_size(order);
+    }
+    return released;
+}
+
+/* Makes a spare chunk of an order without one. */
+static enum spw_err make_spare(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                               size_t may_add)
+{
+    unsigned larger = next_larger(&stock->tiers[tier], order);
+    enum spw_err err = SPW_E_NO_MEMORY;
+
+    if (larger < SPW_CHUNK_ORDERS) {
+        err = split(stock, tier, larger, order);
+    } else if (spw_pool_stock_size(order) <= may_add) {
+        err = spw_pool_stock_create(stock, tier, order);
+    }
+    return err == SPW_E_NO_MEMORY ? merge(stock, tier, order) : err;
+}
+
+enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                                 size_t may_add, uint64_t *ret_chunk, uint64_t *ret_alias)
+{
+    struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
+    enum spw_err err = spare->count > 0 ? SPW_OK : make_spare(stock, tier, order, may_add);
+
+    if (err == SPW_OK) {
+        err =
+            spw_pool_alias_get(&stock->aliases, spare->chunks[spare->count - 1], order, ret_alias);
+    }
+    if (err == SPW_OK) {
+        stock->tiers[tier].held += spw_pool_stock_size(order);
+        *ret_chunk = spw_pool_stock_take(stock, tier, order);
+    }
+    return err;
+}
+
+enum spw_err spw_pool_stock_hold_exportable(struct spw_stock *stock, unsigned order,
+                                            uint64_t *ret_chunk, uint64_t *ret_alias)
+{
+    struct spw_spare_chunks *spare = &stock->tiers[SPW_TIER_DEVICE].orders[order];
+    size_t size = spw_pool_stock_size(order);
+    uint64_t chunk;
+    enum spw_err err;
+
+    if (!reserve_records(spare, 1)) {
+        return SPW_E_METADATA_NOMEM;
+    }
+    err = stock->vm->ops->create_exportable(stock->vm, size * stock->granule_bytes, &chunk);
+    if (err != SPW_OK) {
+        return err;
+    }
+    add(stock, SPW_TIER_DEVICE, order, chunk + 1);
+    err = spw_pool_alias_get(&stock->aliases, chunk + 1, order, ret_alias);
+    if (err != SPW_OK) {
+        /* If the backend refuses, the chunk serves as any other: no other process has a handle of
+         * it. */
+        (void)release_spare(stock, SPW_TIER_DEVICE, order);
+        return err;
+    }
+    *ret_chunk = spw_pool_stock_take(stock, SPW_TIER_DEVICE, order);
+    spare->existing--;
+    stock->tiers[SPW_TIER_DEVICE].held += size;
+    return SPW_OK;
+}
+
+void spw_pool_stock_discard(struct spw_stock *stock, unsigned order, uint64_t chunk)
+{
+    size_t size = spw_pool_stock_size(order);
+
+    if (spw_pool_alias_drop(&stock->aliases, chunk, order) &&
+        stock->vm->ops->release(stock->vm, chunk - 1) == SPW_OK) {
+        count_chunks(stock, SPW_TIER_DEVICE, -(int64_t)size);
+    } else {
+        stock->tiers[SPW_TIER_DEVICE].held += size;
+    }
+}
+
+void spw_pool_stock_unhold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                           uint64_t chunk)
+{
+    stock->tiers[tier].held -= spw_pool_stock_size(order);
+    spw_pool_stock_put(stock, tier, order, chunk);
+}
+
+void spw_pool_stock_fini(struct spw_stock *stock, enum spw_tier tier)
+{
+    /* The release of some chunks may have failed. */
+    count_chunks(stock, tier, -(int64_t)stock->tiers[tier].total);
+    for (int order = 0; order < SPW_CHUNK_ORDERS; order++) {
+        free(stock->tiers[tier].orders[order].chunks);
+    }
+}

@@ -1,0 +1,105 @@
+/* The stock of chunks: creates and releases physical memory, and keeps the unmapped chunks.
+ *
+ * A chunk is a piece of physical memory, on the device or on the host, of 1, 2, 4 ... granules: 2
+ * to the power of its order. A driver call costs about as much for a large chunk as for a small
+ * one, but a chunk is mapped, unmapped and moved as a whole. A chunk is mapped in the arena
+ * (backing.h), held by a move, or spare.
+ *
+ * Amounts are granules unless named "bytes". The caller holds the pool's lock. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/counters.h"
+#include "common/err.h"
+#include "pool/memory/alias.h"
+#include "pool/vm_ops.h"
+
+/* The spare chunks of one order: mapped nowhere. */
+struct spw_spare_chunks {
+    uint64_t *chunks;
+    size_t count, capacity;
+    size_t existing; /* chunks of that order: mapped, spare or held */
+};
+
+/* The chunks of one tier. */
+struct spw_stock_tier {
+    struct spw_spare_chunks orders[SPW_CHUNK_ORDERS];
+    size_t spare;
+    size_t held;  /* by moves: neither mapped in the arena nor spare */
+    size_t total; /* mapped, spare or held */
+};
+
+/* The members below `tiers` are set by the owner; pointers are not owned. */
+struct spw_stock {
+    struct spw_stock_tier tiers[SPW_TIER_COUNT];
+    struct spw_vm *vm;
+    uint64_t granule_bytes;
+    struct spw_aliases aliases;
+    unsigned merge_order; /* small spare chunks may be merged up to this order */
+    struct spw_counters *counters;
+    _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
+};
+
+/* Returns the number of granules of a chunk of an order. */
+static inline size_t spw_pool_stock_size(unsigned order)
+{
+    return (size_t)1 << order;
+}
+
+/* Returns the order of the largest chunk of at most `granules`, which is not 0. */
+static inline unsigned spw_pool_stock_order(size_t granules)
+{
+    unsigned order = 63u - (unsigned)__builtin_clzll(granules);
+
+    return order < SPW_CHUNK_ORDERS ? order : SPW_CHUNK_ORDERS - 1;
+}
+
+/* Creates one spare chunk. */
+enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order);
+
+/* Releases spare chunks of a tier, together at most `most` granules, and returns the number of
+ * granules. If only larger chunks are spare, smaller ones are created for the rest. */
+size_t spw_pool_stock_release(struct spw_stock *stock, enum spw_tier tier, size_t most);
+
+/* Forgets the chunks of a tier, and frees the records. */
+void spw_pool_stock_fini(struct spw_stock *stock, enum spw_tier tier);
+
+/* ---- for mapping chunks in the arena ---- */
+
+/* The first makes a chunk spare that was mapped. The second takes a spare chunk of an order that
+ * has one. */
+void spw_pool_stock_put(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                        uint64_t chunk);
+uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsigned order);
+
+/* Finds the largest order of a spare chunk of at most `most` granules. When all spare chunks are
+ * larger, one is replaced by smaller ones. When all are much smaller, and `merge_order` allows it,
+ * some are replaced by a larger one. */
+enum spw_err spw_pool_stock_find(struct spw_stock *stock, enum spw_tier tier, size_t most,
+                                 unsigned *ret_order);
+
+/* Updates the peak of reserved memory. */
+void spw_pool_stock_note_reserved(struct spw_counters *counters);
+
+/* ---- for moves, which map chunks themselves ---- */
+
+/* Holds a spare chunk of a tier and an order; *ret_alias is the chunk's second address. Without
+ * such a chunk, replaces a larger one by smaller ones, or creates one if `may_add` granules suffice
+ * for it, or replaces smaller ones by it. */
+enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                                 size_t may_add, uint64_t *ret_chunk, uint64_t *ret_alias);
+
+/* Creates an exportable chunk of the device and holds it; *ret_alias as above. The chunk never
+ * becomes spare: no other block gets it. */
+enum spw_err spw_pool_stock_hold_exportable(struct spw_stock *stock, unsigned order,
+                                            uint64_t *ret_chunk, uint64_t *ret_alias);
+
+/* Releases an exportable chunk, which must be mapped nowhere but at its alias. When the backend
+ * refuses, the chunk stays held for good. */
+void spw_pool_stock_discard(struct spw_stock *stock, unsigned order, uint64_t chunk);
+
+/* Gives a held chunk back. */
+void spw_pool_stock_unhold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                           uint64_t chunk);

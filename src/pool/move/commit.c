@@ -1,0 +1,253 @@
+/* The last step of a move: maps new chunks in place of the old ones, and undoes it on failure.
+ *
+ * Between unmapping the old chunks and mapping the new one, the addresses have no mapping. Both
+ * have the content, so it cannot be lost, but the backend may refuse to map or to give access. If
+ * it refuses the new chunk, and an old one twice, the old one is marked lost (lost.h): it stays
+ * with its granules until mapping it succeeds. The granules serve no other block until then, even
+ * if their own block is freed. */
+#include "pool/move.h"
+
+#include "pool/alloc/placement.h"
+#include "pool/alloc/state.h"
+#include "pool/memory/old_chunks.h"
+#include "pool/space/heaps.h"
+#include "pool/space/lost.h"
+
+/* ---- the new chunks ---- */
+
+static bool map(struct spw_pool *pool, const struct spw_move_item *item)
+{
+    return pool->vm->ops->map(pool->vm, spw_pool_move_address(pool, item),
+                              spw_pool_move_bytes(pool, item), item->chunk - 1) == SPW_OK;
+}
+
+static bool unmap(struct spw_pool *pool, const struct spw_move_item *item)
+{
+    uint64_t bytes = spw_pool_move_bytes(pool, item), done = bytes;
+
+    return pool->vm->ops->unmap(pool->vm, spw_pool_move_address(pool, item), bytes, bytes, &done) ==
+           SPW_OK;
+}
+
+static bool give_access(struct spw_pool *pool, const struct spw_move_item *item)
+{
+    uint64_t bytes = spw_pool_move_bytes(pool, item);
+
+    return pool->vm->ops->set_access(pool->vm, spw_pool_move_address(pool, item), bytes, bytes) ==
+           SPW_OK;
+}
+
+/* Records that the new chunk is in place of the old ones. */
+static void exchange(struct spw_pool *pool, struct spw_move_item *item)
+{
+    spw_pool_backing_exchange(&pool->backing, item->granule, item->to,
+                              spw_pool_stock_order(item->count), item->chunk);
+    item->committed = true;
+    spw_pool_placement_moved(pool, spw_pool_move_address(pool, item),
+                             spw_pool_move_bytes(pool, item), item->to);
+}
+
+/* Handles an item whose new chunk is mapped but got no access. True if the new chunk stays. */
+static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
+{
+    if (give_access(pool, item)) {
+        exchange(pool, item);
+        return true;
+    }
+    if (!unmap(pool, item)) {
+        exchange(pool, item);
+        spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
+        return true;
+    }
+    spw_pool_old_chunks_put_back(pool, item->granule, item->granule + item->count);
+    return false;
+}
+
+/* Maps the new chunks of items [first, last), a run of neighbours, in place of the old ones,
+ * without access. */
+static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last)
+{
+    size_t begin = move->items[first].granule;
+    size_t end = move->items[last - 1].granule + move->items[last - 1].count;
+    size_t unmapped = spw_pool_old_chunks_unmap(pool, begin, end);
+
+    for (size_t i = first; i < last; i++) {
+        struct spw_move_item *item = &move->items[i];
+
+        begin = item->granule;
+        if (begin + item->count > unmapped || !map(pool, item)) {
+            break;
+        }
+        item->mapped = true;
+        begin += item->count;
+    }
+    spw_pool_old_chunks_put_back(pool, begin, unmapped);
+    return begin < end ? SPW_E_NO_MEMORY : SPW_OK;
+}
+
+/* Returns the end of the longest run of mapped neighbours of one size from item `first` on. One
+ * call gives access to such a run only: granules between moved ones may be in use, and the driver
+ * may remove access before it gives it again (UVM maps external memory again). */
+static size_t span_of(const struct spw_move *move, size_t first)
+{
+    size_t end = first + 1;
+
+    while (end < move->count && move->items[end].mapped &&
+           move->items[end].count == move->items[first].count &&
+           spw_pool_move_adjoins(&move->items[end - 1], &move->items[end])) {
+        end++;
+    }
+    return end;
+}
+
+/* Gives access to the mapped items of [first, last) and records them as committed. */
+static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move *move,
+                                          size_t first, size_t last, size_t *moved)
+{
+    enum spw_err err = SPW_OK;
+
+    for (size_t i = first, end; i < last; i = end) {
+        uint64_t address = spw_pool_move_address(pool, &move->items[i]);
+        uint64_t size = spw_pool_move_bytes(pool, &move->items[i]);
+        bool given;
+
+        end = i + 1;
+        if (!move->items[i].mapped) {
+            continue;
+        }
+        end = span_of(move, i);
+        given = pool->vm->ops->set_access(pool->vm, address, (end - i) * size, size) == SPW_OK;
+        for (size_t k = i; k < end; k++) {
+            move->items[k].mapped = false;
+            if (given) {
+                exchange(pool, &move->items[k]);
+                moved[move->items[k].to] += move->items[k].count;
+            } else if (rescue(pool, &move->items[k])) {
+                moved[move->items[k].to] += move->items[k].count;
+            } else {
+                err = SPW_E_NO_MEMORY;
+            }
+        }
+    }
+    return pool->backing.lost > 0 ? SPW_E_NO_MEMORY : err;
+}
+
+/* Returns the first free extent on a broken granule; NULL when there is none. */
+static struct spw_extent *find_broken(const struct spw_pool *pool)
+{
+    for (struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
+         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
+        if (e->kind == SPW_EXTENT_FREE &&
+            spw_pool_backing_is_broken(&pool->backing, e->address, spw_pool_extent_end(e))) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* Calls a function for each free extent that shares granules with the blocks of items [i, last). */
+static void for_free_extents(struct spw_pool *pool, const struct spw_move *move, size_t i,
+                             size_t last,
+                             void (*act)(struct spw_space *space, struct spw_extent *extent))
+{
+    for (struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps);
+         e != NULL && i < last; e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
+        while (i < last && spw_pool_move_address(pool, &move->items[i]) +
+                                   spw_pool_move_bytes(pool, &move->items[i]) <=
+                               e->address) {
+            i++;
+        }
+        if (i < last && e->kind == SPW_EXTENT_FREE &&
+            spw_pool_move_address(pool, &move->items[i]) < spw_pool_extent_end(e)) {
+            act(&pool->space, e);
+        }
+    }
+}
+
+/* Updates free extents that share granules with the blocks of items [first, last): their tier may
+ * have changed, or a granule may be broken. */
+static void update_free_extents(struct spw_pool *pool, const struct spw_move *move, size_t first,
+                                size_t last)
+{
+    struct spw_extent *broken;
+
+    for_free_extents(pool, move, first, last, spw_pool_space_update_tier);
+    for_free_extents(pool, move, first, last, spw_pool_space_join);
+    while (pool->backing.broken > 0 && (broken = find_broken(pool)) != NULL) {
+        spw_pool_space_retire(&pool->space, broken);
+    }
+}
+
+/* Commits items [first, last). Caller holds the lock. */
+static enum spw_err commit(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last,
+                           uint64_t *ret_bytes)
+{
+    enum spw_err err = SPW_OK, access_err;
+    size_t moved[SPW_TIER_COUNT] = {0};
+
+    for (size_t i = first, run; i < last && err == SPW_OK; i += run) {
+        run = spw_pool_move_run(move, i);
+        run = run < last - i ? run : last - i;
+        if (!move->items[i].left_out) {
+            err = map_run(pool, move, i, i + run);
+        }
+    }
+    access_err = give_access_to_mapped(pool, move, first, last, moved);
+    err = err == SPW_OK ? access_err : err;
+    spw_pool_lost_announce(pool);
+    update_free_extents(pool, move, first, last);
+    spw_counter_add(&pool->counters->spilled_bytes,
+                    moved[SPW_TIER_HOST] * pool->config.granule_bytes);
+    spw_counter_add(&pool->counters->promoted_bytes,
+                    moved[SPW_TIER_DEVICE] * pool->config.granule_bytes);
+    *ret_bytes = (moved[SPW_TIER_HOST] + moved[SPW_TIER_DEVICE]) * pool->config.granule_bytes;
+    return err;
+}
+
+enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, uint64_t *ret_bytes)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = commit(pool, move, 0, move->count, ret_bytes);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_commit_part(struct spw_pool *pool, struct spw_move *move, size_t part,
+                                       uint64_t *ret_bytes)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = commit(pool, move, spw_pool_move_part_begin(move, part), move->ends[part], ret_bytes);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+/* ---- lost granules ---- */
+
+enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool)
+{
+    enum spw_err err = SPW_OK;
+
+    spw_lock(&pool->lock);
+    if (pool->backing.lost > 0 && !spw_pool_lost_remap(pool)) {
+        err = SPW_E_AGAIN;
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes)
+{
+    uint64_t address = 0;
+
+    spw_lock(&pool->lock);
+    *ret_bytes = pool->backing.lost * pool->config.granule_bytes;
+    if (pool->backing.lost > 0) {
+        address = pool->backing.base + spw_pool_lost_first(pool) * pool->config.granule_bytes;
+    }
+    spw_unlock(&pool->lock);
+    return address;
+}

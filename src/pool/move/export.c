@@ -1,0 +1,593 @@
+#include "pool/export.h"
+
+#include "pool/alloc/chunks.h"
+#include "pool/alloc/placement.h"
+#include "pool/alloc/state.h"
+#include "pool/attributes.h"
+#include "pool/memory/moves.h"
+#include "pool/memory/old_chunks.h"
+#include "pool/space/exported.h"
+#include "pool/space/lost.h"
+#include "pool/space/pending.h"
+
+#include <string.h>
+
+static uint64_t address_of(const struct spw_pool *pool, size_t granule)
+{
+    return pool->backing.base + granule * pool->config.granule_bytes;
+}
+
+static uint64_t bytes_of(const struct spw_pool *pool, const struct spw_export_piece *piece)
+{
+    return piece->count * pool->config.granule_bytes;
+}
+
+/* ---- which granules ---- */
+
+/* Granules [first, last) of a block. */
+struct range {
+    size_t first, last;
+};
+
+static struct range granules_of(const struct spw_pool *pool, const struct spw_extent *block)
+{
+    return (struct range){spw_pool_backing_index(&pool->backing, block->address),
+                          spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1) +
+                              1};
+}
+
+/* Returns the first granule of a range that is not exported, or the range's end. */
+static size_t first_private(const struct spw_pool *pool, struct range range)
+{
+    while (range.first < range.last && pool->backing.granules[range.first].exported) {
+        range.first++;
+    }
+    return range.first;
+}
+
+/* SPW_OK if the chunks of granules [first, last) can be replaced: they are whole, no move uses
+ * them, and none is registered. */
+static enum spw_err check_range(const struct spw_pool *pool, size_t first, size_t last)
+{
+    const struct spw_extent *e = spw_pool_space_find(&pool->space, address_of(pool, first));
+
+    for (size_t i = first; i < last; i++) {
+        const struct spw_granule *granule = &pool->backing.granules[i];
+
+        if (granule->pinned || granule->broken || granule->lost != SPW_LOST_NOTHING) {
+            return SPW_E_AGAIN;
+        }
+    }
+    for (; e != NULL && e->address < address_of(pool, last); e = e->next) {
+        if (e->kind == SPW_EXTENT_BLOCK && (e->fixed & SPW_FIXED_SHARED) != 0) {
+            return SPW_E_INVAL;
+        }
+        if (e->kind == SPW_EXTENT_CLAIM) {
+            return SPW_E_AGAIN;
+        }
+    }
+    return SPW_OK;
+}
+
+/* Chooses the next chunks of a block to replace, at most `most` granules or one chunk. */
+static enum spw_err choose(struct spw_pool *pool, struct range range, size_t most)
+{
+    struct spw_export *export = &pool->export;
+    const struct spw_backing *backing = &pool->backing;
+    size_t at = first_private(pool, range), next;
+
+    export->first = export->last = 0;
+    if (at == range.last) {
+        return SPW_OK;
+    }
+    if (backing->granules[at].chunk == 0) {
+        return SPW_E_UNSUPPORTED;
+    }
+    export->first = spw_pool_backing_chunk_begin(backing, at);
+    export->last = spw_pool_backing_chunk_end(backing, at);
+    while (export->last < range.last && backing->granules[export->last].chunk != 0 &&
+           !backing->granules[export->last].exported) {
+        next = spw_pool_backing_chunk_end(backing, export->last);
+        if (next - export->first > most) {
+            break;
+        }
+        export->last = next;
+    }
+    return check_range(pool, export->first, export->last);
+}
+
+/* ---- new chunks ---- */
+
+static void add_pieces(struct spw_export *export, size_t first, size_t last, enum spw_tier tier,
+                       bool own)
+{
+    while (first < last) {
+        size_t count = spw_pool_stock_size(spw_pool_stock_order(last - first));
+
+        export->pieces[export->count++] = (struct spw_export_piece){
+            .granule = first, .count = count, .tier = tier, .lost = SPW_LOST_MAPPING, .own = own};
+        first += count;
+    }
+}
+
+/* Divides the granules into pieces beside the block and under it. A granule that the block shares
+ * is a piece of its own, so that the other chunks do not wait for the end of neighbouring
+ * blocks. */
+static void divide(struct spw_pool *pool, const struct spw_extent *block, struct range range)
+{
+    struct spw_export *export = &pool->export;
+    const struct spw_granule *granules = pool->backing.granules;
+    size_t first = export->first > range.first ? export->first : range.first;
+    size_t last = export->last < range.last ? export->last : range.last;
+    size_t begin = first, end = last;
+
+    export->count = 0;
+    add_pieces(export, export->first, first, granules[export->first].tier, /* own */ false);
+    if (first == range.first && block->address > address_of(pool, first)) {
+        begin++;
+        add_pieces(export, first, begin, SPW_TIER_DEVICE, /* own */ true);
+    }
+    if (last == range.last && last > begin && spw_pool_extent_end(block) < address_of(pool, last)) {
+        end--;
+    }
+    add_pieces(export, begin, end, SPW_TIER_DEVICE, /* own */ true);
+    add_pieces(export, end, last, SPW_TIER_DEVICE, /* own */ true);
+    add_pieces(export, last, export->last, granules[export->last - 1].tier, /* own */ false);
+}
+
+/* Gives free memory back to the driver until `wanted` granules may be created. */
+static void make_room(struct spw_pool *pool, size_t wanted)
+{
+    size_t room = spw_pool_chunks_room(pool, SPW_TIER_DEVICE);
+    size_t missing = wanted > room ? wanted - room : 0;
+    size_t spare = spw_pool_backing_spare(&pool->backing);
+
+    if (missing > spare) {
+        spw_pool_poll_queues(pool, NULL, /* record */ true);
+        (void)spw_pool_space_steal(&pool->space, missing - spare);
+    }
+    if (missing > 0) {
+        (void)spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, missing);
+    }
+}
+
+/* Gets an exportable chunk. When the device is full, first gives free memory of the pool back. */
+static enum spw_err get_own(struct spw_pool *pool, struct spw_export_piece *piece)
+{
+    unsigned order = spw_pool_stock_order(piece->count);
+    enum spw_err err;
+
+    make_room(pool, piece->count);
+    if (spw_pool_chunks_room(pool, SPW_TIER_DEVICE) < piece->count) {
+        return SPW_E_LIMIT;
+    }
+    err = spw_pool_stock_hold_exportable(&pool->backing.stock, order, &piece->chunk, &piece->alias);
+    if (err == SPW_E_NO_MEMORY) {
+        spw_pool_poll_queues(pool, NULL, /* record */ true);
+        (void)spw_pool_space_steal(&pool->space, piece->count);
+        (void)spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, SIZE_MAX);
+        err = spw_pool_stock_hold_exportable(&pool->backing.stock, order, &piece->chunk,
+                                             &piece->alias);
+    }
+    return err;
+}
+
+static void give_back(struct spw_pool *pool, const struct spw_export_piece *piece)
+{
+    unsigned order = spw_pool_stock_order(piece->count);
+
+    if (piece->own) {
+        pool->backing.stock.tiers[SPW_TIER_DEVICE].held -= piece->count;
+        spw_pool_stock_discard(&pool->backing.stock, order, piece->chunk);
+    } else {
+        spw_pool_stock_unhold(&pool->backing.stock, piece->tier, order, piece->chunk);
+    }
+}
+
+static enum spw_err get_chunks(struct spw_pool *pool)
+{
+    struct spw_export *export = &pool->export;
+    enum spw_err err = SPW_OK;
+    size_t had = 0;
+
+    for (; had < export->count && err == SPW_OK; had += err == SPW_OK) {
+        struct spw_export_piece *piece = &export->pieces[had];
+
+        err = piece->own ? get_own(pool, piece)
+                         : spw_pool_stock_hold(&pool->backing.stock, piece->tier,
+                                               spw_pool_stock_order(piece->count),
+                                               spw_pool_chunks_room(pool, piece->tier),
+                                               &piece->chunk, &piece->alias);
+    }
+    while (err != SPW_OK && had > 0) {
+        give_back(pool, &export->pieces[--had]);
+    }
+    return err;
+}
+
+static void pin(struct spw_pool *pool, bool pinned)
+{
+    for (size_t i = pool->export.first; i < pool->export.last; i++) {
+        pool->backing.granules[i].pinned = pinned;
+    }
+}
+
+static enum spw_err prepare(struct spw_pool *pool, const struct spw_extent *block, size_t most)
+{
+    struct range range = granules_of(pool, block);
+    enum spw_err err = choose(pool, range, most);
+
+    if (err != SPW_OK || pool->export.first == pool->export.last) {
+        return err;
+    }
+    if (!spw_pool_exported_reserve(&pool->exported, pool->export.last - pool->export.first)) {
+        return SPW_E_METADATA_NOMEM;
+    }
+    divide(pool, block, range);
+    pin(pool, true); /* making room may steal */
+    err = get_chunks(pool);
+    if (err != SPW_OK) {
+        pin(pool, false);
+    }
+    return err;
+}
+
+/* ---- waiting and copying ---- */
+
+enum spw_err spw_pool_export_drain(struct spw_pool *pool)
+{
+    const struct spw_stream all = {.id = SPW_STREAM_ALL};
+    enum spw_err err = SPW_OK;
+
+    spw_lock(&pool->lock);
+    if (pool->export.drained == NULL) {
+        err = pool->vm->ops->fence(pool->vm, &all, &pool->export.drained);
+    }
+    if (err == SPW_OK) {
+        err = spw_pool_move_query(pool, &pool->export.drained);
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+/* Adds the copies of a piece. Each copies from one tier, since the driver may choose its way by the
+ * first byte. Returns their number. */
+static size_t list_copies(const struct spw_pool *pool, const struct spw_export_piece *piece,
+                          struct spw_vm_copy *ret_copies)
+{
+    uint64_t from = address_of(pool, piece->granule), end = from + bytes_of(pool, piece);
+    uint64_t to = piece->alias;
+    size_t count = 0;
+
+    while (from < end) {
+        uint64_t bytes = spw_pool_backing_run(&pool->backing, from, end);
+
+        ret_copies[count++] = (struct spw_vm_copy){.to = to, .from = from, .bytes = bytes};
+        from += bytes;
+        to += bytes;
+    }
+    return count;
+}
+
+static enum spw_err copy_to(struct spw_pool *pool, enum spw_tier to)
+{
+    struct spw_export *export = &pool->export;
+    struct spw_vm_copy *copies = pool->copies;
+    size_t count = 0;
+
+    for (size_t i = 0; i < export->count; i++) {
+        if (export->pieces[i].tier == to) {
+            count += list_copies(pool, &export->pieces[i], &copies[count]);
+        }
+    }
+    return count == 0 ? SPW_OK
+                      : pool->vm->ops->copy(pool->vm, to, copies, count, /* after_all */ false,
+                                            &export->fences[to]);
+}
+
+static enum spw_err query_copies(struct spw_pool *pool)
+{
+    enum spw_err err = SPW_OK;
+
+    for (int tier = 0; tier < SPW_TIER_COUNT && err == SPW_OK; tier++) {
+        err = spw_pool_move_query(pool, &pool->export.fences[tier]);
+    }
+    return err;
+}
+
+enum spw_err spw_pool_export_copy(struct spw_pool *pool)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = query_copies(pool); /* copies of an earlier attempt */
+    for (int tier = 0; tier < SPW_TIER_COUNT && err == SPW_OK; tier++) {
+        err = copy_to(pool, tier);
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_export_poll(struct spw_pool *pool)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = query_copies(pool);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+/* ---- the switch ---- */
+
+/* Unmaps the mapped pieces. Stops, and returns false, when the backend refuses one. */
+static bool unmap_pieces(struct spw_pool *pool)
+{
+    enum spw_err err = SPW_OK;
+
+    for (size_t i = 0; i < pool->export.count && err == SPW_OK; i++) {
+        struct spw_export_piece *piece = &pool->export.pieces[i];
+        uint64_t bytes = bytes_of(pool, piece), done = bytes;
+
+        if (piece->lost != SPW_LOST_MAPPING) {
+            err = pool->vm->ops->unmap(pool->vm, address_of(pool, piece->granule), bytes, bytes,
+                                       &done);
+            piece->lost = err == SPW_OK ? SPW_LOST_MAPPING : piece->lost;
+        }
+    }
+    return err == SPW_OK;
+}
+
+/* Maps every piece and gives access. */
+static enum spw_err map_pieces(struct spw_pool *pool)
+{
+    struct spw_export *export = &pool->export;
+    enum spw_err err = SPW_OK;
+
+    for (size_t i = 0; i < export->count && err == SPW_OK; i++) {
+        struct spw_export_piece *piece = &export->pieces[i];
+
+        err = pool->vm->ops->map(pool->vm, address_of(pool, piece->granule), bytes_of(pool, piece),
+                                 piece->chunk - 1);
+        piece->lost = err == SPW_OK ? SPW_LOST_ACCESS : piece->lost;
+    }
+    for (size_t i = 0; i < export->count && err == SPW_OK; i++) {
+        struct spw_export_piece *piece = &export->pieces[i];
+        uint64_t bytes = bytes_of(pool, piece);
+
+        err = pool->vm->ops->set_access(pool->vm, address_of(pool, piece->granule), bytes, bytes);
+        piece->lost = err == SPW_OK ? SPW_LOST_NOTHING : piece->lost;
+    }
+    return err;
+}
+
+/* Counts the bytes that return from the host, before the new chunks are recorded. */
+static void count_moved(struct spw_pool *pool, const struct spw_export_piece *piece)
+{
+    uint64_t at = address_of(pool, piece->granule), end = at + bytes_of(pool, piece);
+
+    while (piece->tier == SPW_TIER_DEVICE && at < end) {
+        uint64_t bytes = spw_pool_backing_run(&pool->backing, at, end);
+
+        if (spw_pool_backing_on_host(&pool->backing, at, at + bytes)) {
+            spw_counter_add(&pool->counters->promoted_bytes, bytes);
+            spw_pool_placement_moved(pool, at, bytes, SPW_TIER_DEVICE);
+        }
+        at += bytes;
+    }
+}
+
+/* Records the new chunks in place of the old ones, and the parts of them that are lost. */
+static void record(struct spw_pool *pool)
+{
+    struct spw_export *export = &pool->export;
+
+    for (size_t i = 0; i < export->count; i++) {
+        count_moved(pool, &export->pieces[i]);
+    }
+    spw_pool_backing_give_up(&pool->backing, export->first, export->last);
+    for (size_t i = 0; i < export->count; i++) {
+        const struct spw_export_piece *piece = &export->pieces[i];
+
+        spw_pool_backing_install(&pool->backing, piece->granule, piece->tier,
+                                 spw_pool_stock_order(piece->count), piece->chunk);
+        if (piece->own) {
+            spw_pool_backing_mark_exported(&pool->backing, piece->granule);
+            pool->exported.granules[pool->exported.count++] = piece->granule;
+        }
+        spw_pool_backing_mark_lost(&pool->backing, piece->granule, piece->lost);
+    }
+}
+
+/* Returns a free extent of [address, end) on a broken granule, such as an exported or lost one;
+ * NULL when there is none. */
+static struct spw_extent *find_free(const struct spw_pool *pool, uint64_t address, uint64_t end)
+{
+    struct spw_extent *e = spw_pool_space_find(&pool->space, address);
+
+    while (e != NULL && e->address < end &&
+           (e->kind != SPW_EXTENT_FREE ||
+            !spw_pool_backing_is_broken(&pool->backing, e->address, spw_pool_extent_end(e)))) {
+        e = e->next;
+    }
+    return e != NULL && e->address < end ? e : NULL;
+}
+
+/* Takes the free extents on exported or lost granules of [address, end) out of use. */
+static void retire_free(struct spw_pool *pool, uint64_t address, uint64_t end)
+{
+    struct spw_extent *free;
+
+    while ((free = find_free(pool, address, end)) != NULL) {
+        spw_pool_space_retire(&pool->space, free);
+    }
+}
+
+static enum spw_err commit(struct spw_pool *pool)
+{
+    struct spw_export *export = &pool->export;
+    uint64_t address = address_of(pool, export->first), end = address_of(pool, export->last);
+    size_t unmapped = spw_pool_old_chunks_unmap(pool, export->first, export->last);
+    enum spw_err err = unmapped == export->last ? map_pieces(pool) : SPW_E_NO_MEMORY;
+
+    if (err != SPW_OK && unmap_pieces(pool)) {
+        spw_pool_old_chunks_put_back(pool, export->first, unmapped);
+    } else {
+        /* The old chunks cannot return where a new chunk stays. The new chunks have the content. */
+        pin(pool, false);
+        record(pool);
+        export->committed = true;
+    }
+    retire_free(pool, address, end);
+    spw_pool_lost_announce(pool);
+    return err;
+}
+
+enum spw_err spw_pool_export_commit(struct spw_pool *pool)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = commit(pool);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+/* ---- the end ---- */
+
+/* Drops the second mapping of an exported chunk, which never moves again. */
+static void drop_alias(struct spw_pool *pool, const struct spw_export_piece *piece)
+{
+    if (piece->own) {
+        (void)spw_pool_alias_drop(&pool->backing.stock.aliases, piece->chunk,
+                                  spw_pool_stock_order(piece->count));
+    }
+}
+
+/* Gives chunks and pins back. The copies are done, or the device is gone. */
+static void finish(struct spw_pool *pool)
+{
+    struct spw_export *export = &pool->export;
+
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        if (export->fences[tier] != NULL) {
+            pool->vm->ops->drop(pool->vm, export->fences[tier]);
+        }
+    }
+    if (export->drained != NULL) {
+        pool->vm->ops->drop(pool->vm, export->drained);
+    }
+    for (size_t i = 0; i < export->count; i++) {
+        if (export->committed) {
+            drop_alias(pool, &export->pieces[i]);
+        } else {
+            give_back(pool, &export->pieces[i]);
+        }
+    }
+    if (!export->committed) {
+        pin(pool, false);
+    }
+    memset(export, 0, sizeof(*export)); /* too large for a stack */
+}
+
+/* True if no step is under way. Ends a step that is over and whose copies are done. */
+static bool is_ready(struct spw_pool *pool)
+{
+    if (pool->export.over && query_copies(pool) != SPW_E_AGAIN) {
+        finish(pool);
+    }
+    return pool->export.count == 0;
+}
+
+void spw_pool_export_drop(struct spw_pool *pool)
+{
+    if (pool->export.count > 0) {
+        finish(pool);
+    }
+}
+
+void spw_pool_export_end(struct spw_pool *pool)
+{
+    spw_lock(&pool->lock);
+    pool->export.over = true;
+    (void)is_ready(pool);
+    spw_unlock(&pool->lock);
+}
+
+/* ---- the beginning ---- */
+
+static bool is_short(enum spw_err err)
+{
+    return err == SPW_E_NO_MEMORY || err == SPW_E_LIMIT;
+}
+
+static enum spw_err begin(struct spw_pool *pool, struct spw_extent *block, bool *ret_done)
+{
+    enum spw_err err;
+
+    if (block->heap == SPW_HEAP_SLAB || block->placed > 0 || block->lazy ||
+        pool->vm->ops->create_exportable == NULL) {
+        return SPW_E_UNSUPPORTED;
+    }
+    spw_pool_move_end_finished(pool);
+    if (!is_ready(pool)) {
+        return SPW_E_AGAIN;
+    }
+    err = prepare(pool, block, SPW_EXPORT_GRANULES);
+    if (is_short(err)) {
+        err = prepare(pool, block, 0);
+    }
+    *ret_done = err == SPW_OK && pool->export.first == pool->export.last;
+    if (*ret_done) {
+        block->fixed |= SPW_FIXED_SHARED;
+    } else if (err != SPW_OK) {
+        pool->export.first = pool->export.last = pool->export.count = 0;
+    }
+    return err;
+}
+
+enum spw_err spw_pool_export_begin(struct spw_pool *pool, uint64_t address, uint64_t id,
+                                   bool *ret_done)
+{
+    enum spw_err err = SPW_E_NOT_OURS;
+    struct spw_extent *block;
+
+    *ret_done = false;
+    spw_lock(&pool->lock);
+    block = pool->shut ? NULL : spw_pool_address_map_get(&pool->blocks, address);
+    if (block != NULL && block->id == id) {
+        spw_pool_exported_release(pool);
+        err = begin(pool, block, ret_done);
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+size_t spw_pool_export_chunks(struct spw_pool *pool, uint64_t address,
+                              struct spw_exported_chunk *ret_chunks, size_t most,
+                              uint64_t *ret_offset)
+{
+    const struct spw_granule *granules = pool->backing.granules;
+    const struct spw_extent *block;
+    struct range range;
+    size_t count = 0;
+
+    spw_lock(&pool->lock);
+    block = spw_pool_address_map_get(&pool->blocks, address);
+    range = block != NULL && block->heap != SPW_HEAP_SLAB ? granules_of(pool, block)
+                                                          : (struct range){0};
+    if (range.first < range.last && first_private(pool, range) == range.last) {
+        size_t at = spw_pool_backing_chunk_begin(&pool->backing, range.first);
+
+        *ret_offset = address - address_of(pool, at);
+        for (; at < range.last; at = spw_pool_backing_chunk_end(&pool->backing, at), count++) {
+            if (count < most) {
+                ret_chunks[count] = (struct spw_exported_chunk){.chunk = granules[at].chunk - 1,
+                                                                .bytes = pool->config.granule_bytes
+                                                                         << granules[at].order};
+            }
+        }
+    }
+    spw_unlock(&pool->lock);
+    return count;
+}

@@ -1,0 +1,617 @@
+#include "pool/move.h"
+
+#include <stdlib.h>
+
+#include "pool/alloc/chunks.h"
+#include "pool/alloc/state.h"
+#include "pool/memory/moves.h"
+#include "pool/memory/stock.h"
+#include "pool/move/movable.h"
+#include "pool/space/heaps.h"
+#include "pool/space/lost.h"
+#include "pool/space/pending.h"
+
+/* ---- choosing ---- */
+
+/* A block that may be moved. */
+struct candidate {
+    const struct spw_extent *block;
+    uint64_t used;
+    int32_t priority;
+};
+
+static int coldest_first(const void *a, const void *b)
+{
+    const struct candidate *left = a, *right = b;
+
+    if (left->priority != right->priority) {
+        return left->priority < right->priority ? -1 : 1;
+    }
+    if (left->used != right->used) {
+        return left->used < right->used ? -1 : 1;
+    }
+    return left->block->address < right->block->address ? -1 : 1;
+}
+
+static int hottest_first(const void *a, const void *b)
+{
+    return -coldest_first(a, b);
+}
+
+/* While graphs' blocks may move, they have the highest priority. */
+static int32_t priority_of(const struct spw_pool *pool, const struct spw_extent *block)
+{
+    const unsigned by_graph = SPW_FIXED_BY_GRAPH | SPW_NAMED_BY_GRAPH;
+
+    return pool->overruled != 0 && (block->fixed & by_graph) != 0 ? INT32_MAX : block->priority;
+}
+
+static bool is_meant(const struct spw_block_filter *filter, const struct spw_extent *block)
+{
+    return (filter->account == 0 || block->account == filter->account) &&
+           (filter->sites == NULL ||
+            (block->site < filter->site_count &&
+             (filter->sites[block->site / 64] >> block->site % 64 & 1) != 0));
+}
+
+/* Lists the blocks that qualify, in the order of moving. The caller frees *ret_candidates. Returns
+ * 0 when no block qualifies, or without memory for the list. */
+static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_request *request,
+                              struct candidate **ret_candidates)
+{
+    struct candidate *candidates = malloc(pool->blocks.count * sizeof(*candidates));
+    size_t count = 0;
+
+    for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps);
+         candidates != NULL && e != NULL; e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
+        if (e->kind == SPW_EXTENT_BLOCK && spw_pool_can_move(pool, e) &&
+            (request->to == SPW_TIER_HOST || e->placed == 0) && is_meant(&request->only, e) &&
+            pool->queues.clock - e->used >= request->least_age) {
+            candidates[count++] = (struct candidate){e, e->used, priority_of(pool, e)};
+        }
+    }
+    if (candidates != NULL) {
+        qsort(candidates, count, sizeof(*candidates),
+              request->to == SPW_TIER_HOST ? coldest_first : hottest_first);
+    }
+    *ret_candidates = candidates;
+    return count;
+}
+
+/* Adds the chunk of a block at `at` to the move, if the chunk may move, and pins it. Returns the
+ * end of the chunk's addresses. */
+static uint64_t take_chunk(struct spw_pool *pool, struct spw_move *move,
+                           const struct spw_extent *block, uint64_t at, enum spw_tier to)
+{
+    struct spw_backing *backing = &pool->backing;
+    size_t index = spw_pool_backing_index(backing, at);
+    size_t first = spw_pool_backing_chunk_begin(backing, index);
+    size_t last = spw_pool_backing_chunk_end(backing, index);
+
+    if (backing->granules[index].chunk != 0 && backing->granules[index].tier != to &&
+        move->granules + (last - first) <= SPW_MOVE_GRANULES &&
+        spw_pool_movable_chunk(pool, block, first, last, to)) {
+        for (size_t i = first; i < last; i++) {
+            backing->granules[i].pinned = true;
+        }
+        move->granules += last - first;
+        move->items[move->count] = (struct spw_move_item){
+            .granule = first, .count = last - first, .urgency = move->count, .to = to};
+        move->count++;
+    }
+    return backing->base + last * backing->granule_bytes;
+}
+
+/* Adds the chunks of a block until the move has `most` granules. */
+static void take_chunks(struct spw_pool *pool, struct spw_move *move,
+                        const struct spw_extent *block, size_t most, enum spw_tier to)
+{
+    uint64_t at = spw_pool_backing_down(&pool->backing, block->address);
+
+    while (at < spw_pool_extent_end(block) && move->granules < most) {
+        at = take_chunk(pool, move, block, at, to);
+    }
+}
+
+static int by_granule(const void *a, const void *b)
+{
+    const struct spw_move_item *left = a, *right = b;
+
+    return left->granule < right->granule ? -1 : left->granule > right->granule;
+}
+
+static int by_urgency(const void *a, const void *b)
+{
+    const struct spw_move_item *left = a, *right = b;
+
+    return left->urgency < right->urgency ? -1 : left->urgency > right->urgency;
+}
+
+/* ---- joining neighbours ---- */
+
+/* Returns the largest number of items from `first` on, neighbours with one target, that one chunk
+ * of at most `most` granules can replace. */
+static size_t joinable(const struct spw_move *move, size_t first, size_t most)
+{
+    size_t granules = move->items[first].count, best = 1;
+
+    for (size_t i = first + 1;
+         i < move->count && move->items[i].to == move->items[first].to &&
+         spw_pool_move_adjoins(&move->items[i - 1], &move->items[i]) && granules < most;
+         i++) {
+        granules += move->items[i].count;
+        if (granules <= most && (granules & (granules - 1)) == 0) {
+            best = i + 1 - first;
+        }
+    }
+    return best;
+}
+
+/* Lets neighbours move to one larger chunk: they are likely to move again, then as one chunk.
+ * Leaves the items in the order of their urgency. */
+static void join_neighbours(const struct spw_pool *pool, struct spw_move *move)
+{
+    size_t most = spw_pool_stock_size(spw_pool_chunks_join_order(pool)), joined = 0;
+
+    qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
+    for (size_t i = 0, next; i < move->count; i = next) {
+        struct spw_move_item item = move->items[i];
+
+        next = i + joinable(move, i, most);
+        for (size_t k = i + 1; k < next; k++) {
+            item.count += move->items[k].count;
+            item.urgency =
+                move->items[k].urgency < item.urgency ? move->items[k].urgency : item.urgency;
+        }
+        move->items[joined++] = item;
+    }
+    move->count = joined;
+    qsort(move->items, move->count, sizeof(move->items[0]), by_urgency);
+}
+
+/* True if a block is on the chunk of the granule at `address`. */
+static bool covers(const struct spw_pool *pool, const struct spw_extent *block, uint64_t address)
+{
+    size_t index = spw_pool_backing_index(&pool->backing, address);
+
+    return spw_pool_backing_chunk_begin(&pool->backing, index) <=
+               spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1) &&
+           spw_pool_backing_chunk_end(&pool->backing, index) >
+               spw_pool_backing_index(&pool->backing, block->address);
+}
+
+/* Adds the chunks of the granules that the caller has chosen, unless they have changed. */
+static void take_places(struct spw_pool *pool, struct spw_move *move,
+                        const struct spw_move_request *request)
+{
+    for (size_t i = 0; i < request->count && move->granules < SPW_MOVE_GRANULES; i++) {
+        const struct spw_move_place *place = &request->places[i];
+        const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, place->block);
+
+        if (block != NULL && covers(pool, block, place->granule)) {
+            (void)take_chunk(pool, move, block, place->granule, place->to);
+        }
+    }
+}
+
+static void choose(struct spw_pool *pool, struct spw_move *move,
+                   const struct spw_move_request *request)
+{
+    uint64_t granules =
+        (request->bytes + pool->config.granule_bytes - 1) / pool->config.granule_bytes;
+    size_t most = granules < SPW_MOVE_GRANULES ? (size_t)granules : SPW_MOVE_GRANULES;
+    struct candidate *candidates;
+    size_t count;
+
+    if (request->places != NULL) {
+        take_places(pool, move, request);
+        return;
+    }
+    count = list_candidates(pool, request, &candidates);
+    for (size_t i = 0; i < count && move->granules < most; i++) {
+        take_chunks(pool, move, candidates[i].block, most, request->to);
+    }
+    free(candidates);
+}
+
+/* ---- beginning and ending ---- */
+
+/* Steals free memory of the device if not enough chunks are spare. */
+static void find_spare(struct spw_pool *pool, const struct spw_move *move)
+{
+    size_t wanted = 0, spare = spw_pool_backing_spare(&pool->backing);
+
+    for (size_t i = 0; i < move->count; i++) {
+        wanted += move->items[i].to == SPW_TIER_DEVICE ? move->items[i].count : 0;
+    }
+    if (wanted > spare) {
+        spw_pool_poll_queues(pool, NULL, true);
+        (void)spw_pool_space_steal(&pool->space, wanted - spare);
+    }
+}
+
+/* Gets a new chunk for each item, and drops items without memory. */
+static void get_chunks(struct spw_pool *pool, struct spw_move *move)
+{
+    size_t full[SPW_TIER_COUNT] = {SIZE_MAX, SIZE_MAX}; /* size that was not available */
+    size_t had = 0;
+
+    find_spare(pool, move);
+    move->granules = 0;
+    for (size_t i = 0; i < move->count; i++) {
+        struct spw_move_item item = move->items[i];
+
+        if (item.count < full[item.to] &&
+            spw_pool_stock_hold(&pool->backing.stock, item.to, spw_pool_stock_order(item.count),
+                                spw_pool_chunks_room(pool, item.to), &item.chunk,
+                                &item.alias) == SPW_OK) {
+            move->items[had++] = item;
+            move->granules += item.count;
+            continue;
+        }
+        full[item.to] = item.count < full[item.to] ? item.count : full[item.to];
+        for (size_t k = item.granule; k < item.granule + item.count; k++) {
+            pool->backing.granules[k].pinned = false;
+        }
+    }
+    move->count = had;
+}
+
+/* Returns a free record of a move; NULL when all are in use. */
+static struct spw_move *find_move(struct spw_pool *pool)
+{
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        if (pool->moves[i].count == 0) {
+            return &pool->moves[i];
+        }
+    }
+    return NULL;
+}
+
+/* Chooses and pins granules, and gets new chunks. */
+static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
+                            const struct spw_move_request *request)
+{
+    move->granules = 0;
+    choose(pool, move, request);
+    if (move->count == 0) {
+        return SPW_E_NOTHING;
+    }
+    join_neighbours(pool, move);
+    get_chunks(pool, move);
+    if (move->count == 0) {
+        return SPW_E_NO_MEMORY;
+    }
+    qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
+    return SPW_OK;
+}
+
+enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_request *request,
+                                 struct spw_move **ret_move)
+{
+    enum spw_err err = SPW_E_AGAIN;
+    struct spw_move *move;
+
+    spw_lock(&pool->lock);
+    spw_pool_move_end_finished(pool);
+    move = find_move(pool);
+    /* If lost granules cannot be mapped now, the move would lose others. */
+    if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(pool))) {
+        err = prepare(pool, move, request);
+    }
+    if (err == SPW_OK) {
+        *ret_move = move;
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    move->over = move->count > 0;
+    err = spw_pool_move_end_if_finished(pool, move);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_move_leave(struct spw_pool *pool, struct spw_move *move)
+{
+    spw_lock(&pool->lock);
+    move->over = move->count > 0;
+    spw_unlock(&pool->lock);
+}
+
+static size_t list_places(struct spw_pool *pool, const struct spw_move *move, bool committed_only,
+                          struct spw_move_place *ret_places)
+{
+    size_t count = 0;
+
+    spw_lock(&pool->lock);
+    for (size_t i = 0; i < move->count; i++) {
+        const struct spw_move_item *item = &move->items[i];
+
+        for (size_t k = 0; k < item->count && (item->committed || !committed_only); k++) {
+            ret_places[count++] = (struct spw_move_place){
+                .granule = spw_pool_move_address(pool, item) + k * pool->config.granule_bytes,
+                .to = item->to};
+        }
+    }
+    spw_unlock(&pool->lock);
+    return count;
+}
+
+size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
+                            struct spw_move_place *ret_places)
+{
+    return list_places(pool, move, /* committed only */ false, ret_places);
+}
+
+size_t spw_pool_move_committed(struct spw_pool *pool, const struct spw_move *move,
+                               struct spw_move_place *ret_places)
+{
+    return list_places(pool, move, /* committed only */ true, ret_places);
+}
+
+/* ---- copying and waiting ---- */
+
+/* Enqueues the copies of a part to one tier. Caller holds the lock. */
+static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, size_t part,
+                            enum spw_tier to, bool after_all)
+{
+    struct spw_vm_copy *copies = pool->copies;
+    size_t count = 0;
+
+    for (size_t i = spw_pool_move_part_begin(move, part); i < move->ends[part]; i++) {
+        const struct spw_move_item *item = &move->items[i];
+
+        if (item->to == to) {
+            copies[count++] = (struct spw_vm_copy){.to = item->alias,
+                                                   .from = spw_pool_move_address(pool, item),
+                                                   .bytes = spw_pool_move_bytes(pool, item)};
+        }
+    }
+    return count == 0 ? SPW_OK
+                      : pool->vm->ops->copy(pool->vm, to, copies, count, after_all,
+                                            &move->fences[part][to]);
+}
+
+/* Divides the items into at most `most` parts of about the same size. */
+static void divide(struct spw_move *move, size_t most)
+{
+    size_t granules = 0, part = 0;
+
+    for (size_t i = 0; i < move->count; i++) {
+        granules += move->items[i].count;
+        if (granules * most >= move->granules * (part + 1) || i + 1 == move->count) {
+            move->ends[part++] = i + 1;
+        }
+    }
+    move->parts = part;
+}
+
+/* Enqueues all copies. Caller holds the lock. */
+static enum spw_err copy(struct spw_pool *pool, struct spw_move *move, size_t most_parts,
+                         bool after_all)
+{
+    enum spw_err err = SPW_OK;
+
+    divide(move, most_parts);
+    for (size_t part = 0; part < move->parts && err == SPW_OK; part++) {
+        err = copy_to(pool, move, part, SPW_TIER_HOST, after_all);
+        if (err == SPW_OK) {
+            err = copy_to(pool, move, part, SPW_TIER_DEVICE, after_all);
+        }
+    }
+    return err;
+}
+
+enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bool after_all)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = copy(pool, move, 1, after_all);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_copy_parts(struct spw_pool *pool, struct spw_move *move,
+                                      size_t *ret_parts)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = copy(pool, move, SPW_MOVE_PARTS, /* after_all */ false);
+    *ret_parts = move->parts;
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_poll_part(struct spw_pool *pool, struct spw_move *move, size_t part)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = spw_pool_move_query_part(pool, move, part);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = spw_pool_move_query_all(pool, move);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
+{
+    const struct spw_stream all = {.id = SPW_STREAM_ALL};
+    enum spw_err err = SPW_OK;
+
+    spw_lock(&pool->lock);
+    if (move->drained == NULL) {
+        err = pool->vm->ops->fence(pool->vm, &all, &move->drained);
+    }
+    if (err == SPW_OK) {
+        err = spw_pool_move_query(pool, &move->drained);
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint64_t granule)
+{
+    spw_lock(&pool->lock);
+    for (size_t i = 0; i < move->count; i++) {
+        if (granule - spw_pool_move_address(pool, &move->items[i]) <
+            spw_pool_move_bytes(pool, &move->items[i])) {
+            move->items[i].left_out = true;
+        }
+    }
+    spw_unlock(&pool->lock);
+}
+
+/* ---- samples ---- */
+
+/* Returns the number of items, of `count` from `first` on, in the same block or free extent. */
+static size_t stretch_of(const struct spw_pool *pool, const struct spw_move *move, size_t first,
+                         size_t count)
+{
+    const struct spw_extent *extent =
+        spw_pool_space_find(&pool->space, spw_pool_move_address(pool, &move->items[first]));
+    size_t next = first + 1;
+
+    while (next < first + count && extent != NULL &&
+           spw_pool_move_address(pool, &move->items[next]) < spw_pool_extent_end(extent)) {
+        next++;
+    }
+    return next - first;
+}
+
+static void choose_sample(const struct spw_pool *pool, struct spw_move *move, uint64_t turn)
+{
+    for (size_t i = 0, run; i < move->count; i += run) {
+        run = spw_pool_move_run(move, i);
+        for (size_t k = i, stretch; k < i + run; k += stretch) {
+            stretch = stretch_of(pool, move, k, i + run - k);
+            for (size_t m = k; m < k + stretch; m++) {
+                move->items[m].sampled = m == k + turn % stretch;
+            }
+        }
+    }
+}
+
+/* Hashes the copy of an item. Takes the lock for each item, so that the program can allocate in
+ * between. */
+static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move, size_t item,
+                              uint64_t *ret_hash)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = pool->vm->ops->hash(pool->vm, move->items[item].alias,
+                              spw_pool_move_bytes(pool, &move->items[item]), ret_hash);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, uint64_t turn)
+{
+    enum spw_err err = SPW_OK;
+
+    spw_lock(&pool->lock);
+    choose_sample(pool, move, turn);
+    spw_unlock(&pool->lock);
+    for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
+        if (move->items[i].sampled) {
+            err = hash_copy(pool, move, i, &move->items[i].copied_hash);
+        }
+    }
+    return err;
+}
+
+enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move *move,
+                                   uint64_t *ret_granule)
+{
+    enum spw_err err = SPW_OK;
+
+    *ret_granule = 0;
+    for (size_t i = 0; i < move->count && err == SPW_OK && *ret_granule == 0; i++) {
+        uint64_t hash;
+
+        if (!move->items[i].sampled) {
+            continue;
+        }
+        err = hash_copy(pool, move, i, &hash);
+        if (err == SPW_OK && hash != 0 && hash != move->items[i].copied_hash) {
+            *ret_granule = spw_pool_move_address(pool, &move->items[i]);
+        }
+    }
+    return err;
+}
+
+/* ---- validation ---- */
+
+enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
+{
+    enum spw_err err = SPW_OK;
+
+    spw_lock(&pool->lock);
+    for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
+        err = pool->vm->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
+                                  spw_pool_move_bytes(pool, &move->items[i]), &move->items[i].hash);
+    }
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move)
+{
+    uint64_t wrong = 0;
+
+    spw_lock(&pool->lock);
+    for (size_t i = 0; i < move->count && wrong == 0; i++) {
+        uint64_t hash;
+
+        if (pool->vm->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
+                                spw_pool_move_bytes(pool, &move->items[i]), &hash) == SPW_OK &&
+            hash != 0 && hash != move->items[i].hash) {
+            wrong = spw_pool_move_address(pool, &move->items[i]);
+        }
+    }
+    spw_unlock(&pool->lock);
+    return wrong;
+}
+
+void spw_pool_fix_all(struct spw_pool *pool)
+{
+    spw_lock(&pool->lock);
+    pool->fixed_id = pool->next_id;
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        for (size_t k = 0; k < pool->moves[i].count; k++) {
+            pool->moves[i].items[k].left_out = true;
+        }
+    }
+    spw_unlock(&pool->lock);
+}
+
+void spw_pool_let_graphs_move(struct spw_pool *pool, bool may)
+{
+    spw_lock(&pool->lock);
+    pool->overruled = may ? SPW_FIXED_BY_GRAPH : 0;
+    spw_unlock(&pool->lock);
+}
+
+void spw_pool_release_all(struct spw_pool *pool)
+{
+    spw_lock(&pool->lock);
+    pool->fixed_id = 0;
+    spw_unlock(&pool->lock);
+}

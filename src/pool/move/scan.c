@@ -1,0 +1,264 @@
+/* The state of granules, for callers that choose what to move. */
+#include <string.h>
+
+#include "pool/alloc/state.h"
+#include "pool/move/movable.h"
+#include "pool/space/heaps.h"
+
+/* Enters a block into the information of its granules. */
+static void scan_block(const struct spw_pool *pool, const struct spw_extent *block,
+                       struct spw_granule_info *infos, size_t first, size_t count)
+{
+    const struct spw_backing *backing = &pool->backing;
+    uint64_t at = spw_pool_backing_down(backing, block->address);
+
+    for (; at < spw_pool_extent_end(block); at += backing->granule_bytes) {
+        size_t index = spw_pool_backing_index(backing, at);
+        const struct spw_granule *granule = &backing->granules[index];
+        struct spw_granule_info *info = &infos[index - first];
+
+        if (index - first >= count) {
+            return;
+        }
+        if (info->block == 0) {
+            *info = (struct spw_granule_info){.block = block->address,
+                                              .priority = block->priority,
+                                              .tier = granule->tier,
+                                              .movable = granule->chunk != 0 && !granule->broken &&
+                                                         !granule->pinned};
+        }
+        /* A block that was placed on the host stays there. */
+        info->movable = info->movable && spw_pool_can_move(pool, block) &&
+                        (block->placed == 0 || granule->tier == SPW_TIER_DEVICE);
+        if (block->priority > info->priority) {
+            info->priority = block->priority;
+        }
+    }
+}
+
+/* Counts device granules under large blocks. */
+static uint64_t count_used(const struct spw_pool *pool)
+{
+    const struct spw_backing *backing = &pool->backing;
+    uint64_t used = 0, at = 0;
+
+    for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
+         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
+        uint64_t begin = spw_pool_backing_down(backing, e->address);
+
+        if (e->kind != SPW_EXTENT_BLOCK) {
+            continue;
+        }
+        for (at = begin > at ? begin : at; at < spw_pool_extent_end(e);
+             at += backing->granule_bytes) {
+            used += backing->granules[spw_pool_backing_index(backing, at)].tier == SPW_TIER_DEVICE;
+        }
+    }
+    return used;
+}
+
+/* True if an item of a move is yet to be committed. */
+static bool is_pending(const struct spw_move *move, const struct spw_move_item *item)
+{
+    return !move->over && !item->left_out && !item->committed;
+}
+
+/* Returns the number of granules that the moves under way will add to the room. */
+static int64_t find_growth(const struct spw_pool *pool)
+{
+    int64_t growth = 0;
+
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        const struct spw_move *move = &pool->moves[i];
+
+        for (size_t k = 0; k < move->count; k++) {
+            if (is_pending(move, &move->items[k])) {
+                int64_t count = (int64_t)move->items[k].count;
+
+                growth += move->items[k].to == SPW_TIER_HOST ? count : -count;
+            }
+        }
+    }
+    return growth;
+}
+
+/* Returns the bytes of the device that blocks do not use, in chunks that exist or may be
+ * created. */
+static int64_t find_room(const struct spw_pool *pool)
+{
+    const struct spw_heap *small = &pool->space.heaps[SPW_HEAP_SMALL];
+    uint64_t granule = pool->config.granule_bytes;
+    uint64_t chunks = pool->backing.stock.tiers[SPW_TIER_DEVICE].total * granule;
+    uint64_t used = spw_pool_backing_up(&pool->backing, small->frontier) -
+                    spw_pool_backing_down(&pool->backing, small->base) + count_used(pool) * granule;
+
+    return (int64_t)(pool->config.limit_bytes + chunks -
+                     spw_counter_get(&pool->counters->committed_bytes)) -
+           (int64_t)used + find_growth(pool) * (int64_t)granule;
+}
+
+int64_t spw_pool_room(struct spw_pool *pool)
+{
+    int64_t room;
+
+    spw_lock(&pool->lock);
+    room = find_room(pool);
+    spw_unlock(&pool->lock);
+    return room;
+}
+
+/* Returns the end of the last heap in use. */
+static uint64_t find_end(const struct spw_pool *pool)
+{
+    uint64_t end = pool->space.heaps[SPW_HEAP_LARGE].frontier;
+
+    for (int i = SPW_HEAP_NUMBERED; i < SPW_HEAP_COUNT; i++) {
+        const struct spw_heap *heap = &pool->space.heaps[i];
+
+        end = heap->frontier > heap->base ? heap->frontier : end;
+    }
+    return spw_pool_backing_up(&pool->backing, end);
+}
+
+/* Merges the information on the other granules of a chunk into its first granule. */
+static void scan_chunks(const struct spw_pool *pool, struct spw_granule_info *infos, size_t first,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct spw_granule *granule = &pool->backing.granules[first + i];
+        struct spw_granule_info *head = &infos[i - granule->part];
+
+        infos[i].part = granule->part;
+        infos[i].count = (uint8_t)spw_pool_stock_size(granule->order);
+        if (granule->part == 0) {
+            continue;
+        }
+        if (infos[i].block != 0 && head->block == 0) {
+            head->block = infos[i].block;
+            head->priority = infos[i].priority;
+            head->tier = infos[i].tier;
+            head->movable = infos[i].movable;
+        } else if (infos[i].block != 0) {
+            head->movable = head->movable && infos[i].movable;
+            head->priority =
+                infos[i].priority > head->priority ? infos[i].priority : head->priority;
+        }
+    }
+}
+
+/* Gives granules that are being moved the tier of their target. */
+static void scan_move(const struct spw_move *move, struct spw_granule_info *infos, size_t first,
+                      size_t count)
+{
+    for (size_t i = 0; i < move->count; i++) {
+        const struct spw_move_item *item = &move->items[i];
+
+        for (size_t k = item->granule; is_pending(move, item) && k < item->granule + item->count;
+             k++) {
+            if (k - first < count) {
+                infos[k - first].tier = (uint8_t)item->to;
+            }
+        }
+    }
+}
+
+size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *infos, size_t most,
+                              uint64_t *ret_address, int64_t *ret_room)
+{
+    uint64_t base = pool->space.heaps[SPW_HEAP_LARGE].base;
+    size_t count;
+
+    spw_lock(&pool->lock);
+    count = (size_t)((find_end(pool) - base) / pool->config.granule_bytes);
+    count = count < most ? count : most;
+    memset(infos, 0, count * sizeof(*infos));
+    for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
+         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
+        if (e->kind == SPW_EXTENT_BLOCK) {
+            scan_block(pool, e, infos, spw_pool_backing_index(&pool->backing, base), count);
+        }
+    }
+    scan_chunks(pool, infos, spw_pool_backing_index(&pool->backing, base), count);
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        scan_move(&pool->moves[i], infos, spw_pool_backing_index(&pool->backing, base), count);
+    }
+    *ret_address = base;
+    *ret_room = find_room(pool);
+    spw_unlock(&pool->lock);
+    return count;
+}
+
+/* ---- chunks on the host ---- */
+
+/* The output of spw_pool_find_on_host. */
+struct host_places {
+    struct spw_move_place *places;
+    size_t count, granules;
+};
+
+/* Lists the chunks of a block that are on the host. False when the list is full. */
+static bool list_block(const struct spw_pool *pool, const struct spw_extent *block,
+                       struct host_places *list)
+{
+    const struct spw_backing *backing = &pool->backing;
+    size_t end = spw_pool_backing_index(backing, spw_pool_extent_end(block) - 1) + 1;
+
+    for (size_t i = spw_pool_backing_index(backing, block->address), first, last; i < end;
+         i = last) {
+        first = spw_pool_backing_chunk_begin(backing, i);
+        last = spw_pool_backing_chunk_end(backing, i);
+        if (backing->granules[i].chunk == 0 || backing->granules[i].tier != SPW_TIER_HOST ||
+            !spw_pool_movable_chunk(pool, block, first, last, SPW_TIER_DEVICE)) {
+            continue;
+        }
+        if (list->granules + (last - first) > SPW_MOVE_GRANULES) {
+            return false;
+        }
+        list->granules += last - first;
+        list->places[list->count++] =
+            (struct spw_move_place){.block = block->address,
+                                    .granule = backing->base + i * backing->granule_bytes,
+                                    .to = SPW_TIER_DEVICE};
+    }
+    return true;
+}
+
+size_t spw_pool_find_on_host(struct spw_pool *pool, const uint64_t *addresses, size_t count,
+                             struct spw_move_place ret_places[SPW_MOVE_GRANULES],
+                             uint64_t *ret_bytes)
+{
+    struct host_places list = {.places = ret_places};
+    bool more = true;
+
+    spw_lock(&pool->lock);
+    for (size_t i = 0; i < count && more; i++) {
+        const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, addresses[i]);
+
+        if (block != NULL && block->heap != SPW_HEAP_SLAB && block->heap != SPW_HEAP_SMALL) {
+            more = list_block(pool, block, &list);
+        }
+    }
+    spw_unlock(&pool->lock);
+    *ret_bytes = list.granules * pool->config.granule_bytes;
+    return list.count;
+}
+
+void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie)
+{
+    spw_lock(&pool->lock);
+    for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
+         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
+        if (e->kind == SPW_EXTENT_BLOCK) {
+            visit(cookie, e->address, e->bytes, e->site, pool->queues.clock - e->used);
+        }
+    }
+    spw_unlock(&pool->lock);
+}
+
+void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
+                          uint64_t *ret_granule_bytes)
+{
+    *ret_address = pool->space.heaps[SPW_HEAP_LARGE].base;
+    *ret_bytes = pool->backing.base + pool->backing.bytes - *ret_address;
+    *ret_granule_bytes = pool->config.granule_bytes;
+}

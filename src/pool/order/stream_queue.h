@@ -1,0 +1,200 @@
+/* Stream queues: the order of freed memory, one queue per stream.
+ *
+ * Every free gets a number from one clock of the pool; `seq` of a queue is the number of its last
+ * free. A fence recorded on the stream covers every free so far. When the fence has completed, or
+ * when the program itself has waited for the stream, `done` rises to the last number covered.
+ * Fences are recorded only on demand, so a program on one stream records none.
+ *
+ * Queue SPW_STREAM_QUEUE_IDLE holds memory without pending work. Queue SPW_STREAM_QUEUE_ALL is the
+ * order of frees without a stream (cuMemFree): its fences cover all work submitted to the device.
+ *
+ * A queue whose stream is gone is reused for another stream. Numbers only rise, so a pair of queue
+ * and number stays valid for ever.
+ *
+ * A program may have tens of thousands of streams. Only the end of a context walks over all queues:
+ * lists hold the queues with pending work, with fences, and for reuse. An empty queue takes about 1
+ * KiB. Not thread-safe: the caller holds the pool's lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/likely.h"
+#include "common/map.h"
+#include "pool/extents/extent.h"
+#include "pool/extents/shelf.h"
+#include "pool/vm_ops.h"
+
+enum { SPW_STREAM_QUEUE_IDLE, SPW_STREAM_QUEUE_ALL, SPW_STREAM_QUEUE_FIRST_STREAM };
+enum { SPW_STREAM_QUEUE_FENCES = 32 };
+
+struct spw_fence_record {
+    void *fence;
+    uint64_t seq; /* the fence covers all frees of its queue up to here */
+};
+
+/* Lists of queues, each in the order of entering. */
+enum spw_queue_list_kind {
+    SPW_QUEUES_BUSY,   /* with frees that are not known to be complete, or with fences */
+    SPW_QUEUES_FENCED, /* with fences */
+    SPW_QUEUES_BOUND,  /* of a thread's own stream, whose end is never reported */
+    SPW_QUEUES_VACANT,
+    SPW_QUEUES_LISTS
+};
+
+struct spw_queue_list {
+    struct spw_stream_queue *first, *last;
+    uint32_t count;
+};
+
+struct spw_queue_link {
+    struct spw_stream_queue *prev, *next;
+};
+
+struct spw_stream_queue {
+    uint32_t number;
+    struct spw_stream stream;
+    uint64_t owner; /* number of the thread that may record on a thread-bound stream */
+    bool retired;   /* the stream's handle is gone */
+    bool vacant;    /* retired and without pending work: may serve another stream */
+    uint32_t users; /* requests under way that use it and may wait without the pool's lock */
+    uint64_t seq, fenced, done;
+    uint64_t unfenced_bytes;                                 /* freed since the newest fence */
+    struct spw_fence_record fences[SPW_STREAM_QUEUE_FENCES]; /* a ring, oldest at `first` */
+    unsigned first, count;
+    struct spw_age_list extents; /* free extents of this queue, by rising seq */
+    struct spw_shelf shelves[SPW_HEAP_COUNT];
+    struct spw_queue_link links[SPW_QUEUES_LISTS];
+    uint8_t listed; /* its lists, as bits */
+};
+
+enum { SPW_STREAM_QUEUE_CACHE = 64 };
+
+struct spw_stream_queues {
+    struct spw_stream_queue **by_number;
+    uint32_t count, capacity;
+    uint32_t streams; /* queues of streams that exist now */
+    uint64_t clock;   /* number of the last free on any queue */
+    uint32_t waiters; /* threads that took a fence out of its queue and wait for it */
+    struct spw_stream_queue *cache[SPW_STREAM_QUEUE_CACHE]; /* by stream id */
+    struct spw_map by_stream;                               /* queues of existing streams */
+    struct spw_queue_list lists[SPW_QUEUES_LISTS];
+    uint64_t visits; /* queues visited in walks: for tests */
+    struct spw_vm *vm;
+};
+
+/* Creates the two queues that always exist. SPW_E_METADATA_NOMEM leaves nothing behind. */
+enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues, struct spw_vm *vm);
+
+/* Frees every record. With `drop`, gives fences back to the backend first. */
+void spw_pool_stream_queues_fini(struct spw_stream_queues *queues, bool drop);
+
+/* The slow half of spw_pool_stream_queue_of. */
+struct spw_stream_queue *spw_pool_stream_queue_enter(struct spw_stream_queues *queues,
+                                                     const struct spw_stream *stream);
+
+/* Returns the queue of a stream, created at first use; NULL when the process has no memory. */
+static inline struct spw_stream_queue *spw_pool_stream_queue_of(struct spw_stream_queues *queues,
+                                                                const struct spw_stream *stream)
+{
+    struct spw_stream_queue *queue = queues->cache[stream->id % SPW_STREAM_QUEUE_CACHE];
+
+    return queue != NULL && queue->stream.id == stream->id
+               ? queue
+               : spw_pool_stream_queue_enter(queues, stream);
+}
+
+/* Returns the queue of a stream; NULL when it has none yet. */
+struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_queues *queues,
+                                                     uint64_t stream_id);
+
+/* Adds a queue to a list. The queue must not be in the list. */
+void spw_pool_stream_queue_list(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
+                                enum spw_queue_list_kind kind);
+
+/* Returns the first queue of a list, and the one behind `queue`; NULL at the end. */
+static inline struct spw_stream_queue *
+spw_pool_stream_queue_first(const struct spw_stream_queues *queues, enum spw_queue_list_kind kind)
+{
+    return queues->lists[kind].first;
+}
+
+static inline struct spw_stream_queue *
+spw_pool_stream_queue_next(struct spw_stream_queues *queues, const struct spw_stream_queue *queue,
+                           enum spw_queue_list_kind kind)
+{
+    queues->visits++;
+    return queue->links[kind].next;
+}
+
+/* Moves a queue to the end of a list. The queue must be in the list. */
+void spw_pool_stream_queue_rotate(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
+                                  enum spw_queue_list_kind kind);
+
+/* Records a free on a queue: raises its `seq` to the clock's present number. */
+static inline void spw_pool_stream_queue_stamp(struct spw_stream_queues *queues,
+                                               struct spw_stream_queue *queue)
+{
+    queue->seq = queues->clock;
+    if (SPW_UNLIKELY((queue->listed & 1u << SPW_QUEUES_BUSY) == 0)) {
+        spw_pool_stream_queue_list(queues, queue, SPW_QUEUES_BUSY);
+    }
+}
+
+/* Returns the newest pending fence of a queue that has one. */
+static inline void *spw_pool_stream_queue_newest(const struct spw_stream_queue *queue)
+{
+    return queue->fences[(queue->first + queue->count - 1) % SPW_STREAM_QUEUE_FENCES].fence;
+}
+
+static inline struct spw_stream_queue *
+spw_pool_stream_queue_idle(const struct spw_stream_queues *queues)
+{
+    return queues->by_number[SPW_STREAM_QUEUE_IDLE];
+}
+
+static inline struct spw_stream_queue *
+spw_pool_stream_queue_all(const struct spw_stream_queues *queues)
+{
+    return queues->by_number[SPW_STREAM_QUEUE_ALL];
+}
+
+/* True if free number `seq` of queue `number` is known to be complete. */
+static inline bool spw_pool_stream_queue_passed(const struct spw_stream_queues *queues,
+                                                uint32_t number, uint64_t seq)
+{
+    return number == SPW_STREAM_QUEUE_IDLE || seq <= queues->by_number[number]->done;
+}
+
+/* Records a fence that covers all frees of the queue so far, unless one exists. If the stream is
+ * gone, or bound to another thread, the fence covers the whole device. SPW_E_AGAIN while a capture
+ * forbids a fence. */
+enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,
+                                         struct spw_stream_queue *queue);
+
+/* Raises `done` to free number `clock`, after the program has waited for the queue's stream or the
+ * whole device, and drops the fences up to `done`. True if `done` rose. */
+bool spw_pool_stream_queue_synchronized(struct spw_stream_queues *queues,
+                                        struct spw_stream_queue *queue, uint64_t clock);
+
+/* Queries the pending fences, oldest first, and raises `done`. True if `done` rose. */
+bool spw_pool_stream_queue_poll(struct spw_stream_queues *queues, struct spw_stream_queue *queue);
+
+/* Takes the oldest pending fence of some queue out of the queue, for a wait without the lock; the
+ * caller then calls spw_pool_stream_queue_waited. Returns the queue; NULL when no fence is
+ * pending. */
+struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_queues *queues,
+                                                            struct spw_fence_record *ret_record);
+
+/* Ends the wait for a fence. The fence stays pending unless `completed`. */
+void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
+                                  struct spw_fence_record record, bool completed);
+
+/* Retires a queue whose stream's handle is gone. */
+void spw_pool_stream_queue_retire(struct spw_stream_queues *queues, struct spw_stream_queue *queue);
+
+/* Frees unneeded memory of a queue without extents. Makes the queue vacant if its stream is gone
+ * and no work or request refers to it. */
+void spw_pool_stream_queue_collect(struct spw_stream_queues *queues,
+                                   struct spw_stream_queue *queue);

@@ -1,0 +1,489 @@
+#include "pool/plan/layout.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "common/hash.h"
+#include "pool/alloc/state.h"
+#include "pool/alloc/usage.h"
+#include "pool/plan/packing.h"
+#include "pool/plan/repetition.h"
+
+enum {
+    RECORDS_MASK = SPW_LAYOUT_RECORDS - 1,
+    PERIOD_LEAST = 8,      /* blocks: shorter repetitions belong to a longer one */
+    PERIOD_MOST = 1 << 15, /* blocks: packing time grows with its square */
+    PAUSE_LEAST = 64,      /* blocks between two searches */
+    PAUSE_SHARE = 16,      /* and 1/share of the searched blocks */
+    AHEAD_MOST = 32,       /* planned blocks that may be missing in a row */
+    STRAY_WEIGHT = 2,      /* fitting blocks that balance one that does not fit */
+    SYNC_SYMBOLS = 8,      /* sizes in a row that identify a place in the plan */
+    SYNC_INTERVAL = 64,    /* of `strays`, between two searches for the place */
+    SURE_PERIODS = 3,      /* repetitions in a row that end the search for a longer period */
+};
+
+struct spw_layout_record {
+    uint64_t bytes;
+    uint64_t id;
+    uint64_t symbol;     /* of the size, and of the bytes freed since the previous block */
+    int64_t live;        /* bytes allocated less bytes freed, after this allocation */
+    uint32_t born, died; /* events; died 0: the block is live */
+};
+
+/* A block of the plan. */
+struct spw_layout_place {
+    uint64_t bytes;
+    uint64_t address; /* 0: not planned, since its end is unknown */
+};
+
+/* ---- recording ---- */
+
+static size_t records_bytes(void)
+{
+    return SPW_LAYOUT_RECORDS * (sizeof(struct spw_layout_record) + sizeof(uint32_t));
+}
+
+static struct spw_layout_record *record_at(const struct spw_layout *layout, uint64_t number)
+{
+    return &layout->records[number & RECORDS_MASK];
+}
+
+/* Pages that are never touched cost nothing. */
+static void start(struct spw_layout *layout)
+{
+    void *memory = mmap(NULL, records_bytes(), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (memory != MAP_FAILED) {
+        layout->records = memory;
+        layout->by_id = (uint32_t *)(layout->records + SPW_LAYOUT_RECORDS);
+    }
+}
+
+void spw_pool_layout_want(struct spw_pool *pool)
+{
+    struct spw_layout *layout = &pool->layout;
+
+    if (layout->records == NULL) {
+        start(layout);
+    }
+    layout->wanted = layout->records != NULL;
+}
+
+void spw_pool_layout_record(struct spw_pool *pool, const struct spw_extent *block)
+{
+    struct spw_layout *layout = &pool->layout;
+    const struct spw_layout_record *before = record_at(layout, layout->count - 1);
+    struct spw_layout_record *record = record_at(layout, layout->count);
+    int64_t live_before = layout->count > 0 ? before->live : 0;
+
+    *record =
+        (struct spw_layout_record){.bytes = block->bytes,
+                                   .id = block->id,
+                                   .born = ++layout->events,
+                                   .live = layout->live + (int64_t)spw_pool_extent_held(block)};
+    record->symbol = spw_hash_mix(block->bytes, (uint64_t)(live_before - layout->live));
+    layout->live = record->live;
+    layout->by_id[block->id & RECORDS_MASK] = (uint32_t)(layout->count & RECORDS_MASK);
+    layout->count++;
+}
+
+void spw_pool_layout_record_free(struct spw_pool *pool, const struct spw_extent *block)
+{
+    struct spw_layout *layout = &pool->layout;
+    struct spw_layout_record *record = &layout->records[layout->by_id[block->id & RECORDS_MASK]];
+
+    layout->live -= (int64_t)spw_pool_extent_held(block);
+    layout->events++;
+    if (record->id == block->id) {
+        record->died = layout->events;
+    }
+}
+
+/* ---- planning ---- */
+
+/* The period that a plan is made from: the last one of the record. */
+struct period {
+    const struct spw_layout *layout;
+    uint64_t first;  /* number of its first block */
+    size_t count;    /* blocks */
+    uint32_t began;  /* the event before its first block */
+    uint32_t length; /* events */
+};
+
+/* The number of blocks recorded since the last change of the program. */
+static size_t known_blocks(const struct spw_layout *layout)
+{
+    uint64_t count = layout->count - layout->since;
+
+    return count < SPW_LAYOUT_RECORDS ? (size_t)count : SPW_LAYOUT_RECORDS;
+}
+
+/* The most bytes live after one of the last `count` allocations. */
+static int64_t peak_of_last(const struct spw_layout *layout, size_t count)
+{
+    int64_t peak = INT64_MIN;
+
+    for (size_t i = 1; i <= count; i++) {
+        int64_t live = record_at(layout, layout->count - i)->live;
+
+        peak = live > peak ? live : peak;
+    }
+    return peak;
+}
+
+/* The blocks that are searched. */
+struct searched {
+    const struct spw_layout *layout;
+    const uint64_t *symbols;
+    size_t count;
+};
+
+/* True if a period may be a whole step. Its ends must have equal live bytes, since memory grows
+ * from layer to layer in the forward part of a step. It must also contain the peak. */
+static bool is_step(const void *cookie, size_t period)
+{
+    const struct searched *searched = cookie;
+    const struct spw_layout *layout = searched->layout;
+    size_t count = searched->count;
+
+    if (layout->places != NULL &&
+        (period % layout->period == 0 || /* the existing plan */
+         !spw_pool_repetition_recurs(searched->symbols, count, period, layout->period))) {
+        return false;
+    }
+    return period <= PERIOD_MOST && period < count &&
+           record_at(layout, layout->count - 1)->live ==
+               record_at(layout, layout->count - 1 - period)->live &&
+           peak_of_last(layout, period) == peak_of_last(layout, count);
+}
+
+/* True while the program only repeats the existing plan. A longer period would be a coincidence:
+ * the blocks before a disturbance agree with the blocks after it. */
+static bool repeats_plan(const struct spw_layout *layout, const uint64_t *symbols, size_t count)
+{
+    size_t last = SURE_PERIODS * layout->period;
+
+    return layout->places != NULL && count >= last &&
+           spw_pool_repetition_is_of(symbols, count, last, layout->period);
+}
+
+static size_t find_period(const struct spw_layout *layout)
+{
+    size_t count = known_blocks(layout);
+    /* An existing plan needs a longer period. */
+    size_t least = layout->places != NULL ? layout->period + 1 : PERIOD_LEAST;
+    uint64_t *symbols = malloc((count + 1) * sizeof(*symbols));
+    struct searched searched = {layout, symbols, count};
+    size_t period = 0;
+
+    for (size_t i = 0; i < count && symbols != NULL; i++) {
+        symbols[i] = record_at(layout, layout->count - count + i)->symbol;
+    }
+    if (symbols != NULL && !repeats_plan(layout, symbols, count)) {
+        period = spw_pool_repetition_find(symbols, count, least, is_step, &searched);
+    }
+    /* If the program has left the plan's period, the longer one may be several of its steps. Each
+     * later search would then find even more steps. */
+    if (period > 0 && layout->places != NULL) {
+        period = spw_pool_repetition_part(symbols, count, period, PERIOD_LEAST);
+    }
+    free(symbols);
+    return period;
+}
+
+/* The lifetime of a block of the period, in events; 0: unknown. A block that is still live is
+ * expected to live as long as its predecessor one period earlier. */
+static uint32_t length_of(const struct period *period, size_t i)
+{
+    const struct spw_layout *layout = period->layout;
+    const struct spw_layout_record *record = record_at(layout, period->first + i);
+
+    if (record->died == 0 && period->first + i >= period->count &&
+        layout->count - (period->first + i) + period->count <= SPW_LAYOUT_RECORDS) {
+        record = record_at(layout, period->first + i - period->count);
+    }
+    return record->died != 0 ? record->died - record->born : 0;
+}
+
+static bool is_planned(const struct period *period, size_t i)
+{
+    uint32_t length = length_of(period, i);
+
+    return length > 0 && length < period->length;
+}
+
+/* True if the block belongs to the period and is planned. */
+static bool is_passing(const struct period *period, const struct spw_extent *block)
+{
+    const struct spw_layout *layout = period->layout;
+    uint32_t place = layout->by_id[block->id & RECORDS_MASK];
+    uint64_t number = layout->count - 1 - ((layout->count - 1 - place) & RECORDS_MASK);
+
+    return layout->records[place].id == block->id && number >= period->first &&
+           is_planned(period, (size_t)(number - period->first));
+}
+
+/* Adds the blocks that stay in place, and addresses out of use. Counts them if `items` is NULL. */
+static size_t add_fixed(const struct spw_pool *pool, const struct period *period,
+                        struct spw_packing_item *items)
+{
+    size_t count = 0;
+
+    for (const struct spw_extent *e = pool->space.heaps[SPW_HEAP_LARGE].first; e != NULL;
+         e = e->next) {
+        bool stays =
+            e->kind == SPW_EXTENT_CLAIM || (e->kind == SPW_EXTENT_BLOCK && !is_passing(period, e));
+
+        if (stays && items != NULL) {
+            items[count] =
+                (struct spw_packing_item){.bytes = e->bytes, .address = e->address, .fixed = true};
+        }
+        count += stays;
+    }
+    return count;
+}
+
+static size_t add_planned(const struct period *period, struct spw_packing_item *items)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < period->count; i++) {
+        const struct spw_layout_record *record = record_at(period->layout, period->first + i);
+
+        if (is_planned(period, i)) {
+            items[count++] =
+                (struct spw_packing_item){.bytes = record->bytes,
+                                          .begin = (record->born - period->began) % period->length,
+                                          .length = length_of(period, i)};
+        }
+    }
+    return count;
+}
+
+/* Bytes of device chunks outside the heap of small blocks. */
+static uint64_t memory_there(const struct spw_pool *pool)
+{
+    uint64_t other = 0;
+
+    for (const struct spw_extent *e = pool->space.heaps[SPW_HEAP_SMALL].first; e != NULL;
+         e = e->next) {
+        other += e->kind != SPW_EXTENT_HOLE ? e->bytes : 0;
+    }
+    return spw_pool_committed(pool) > other ? spw_pool_committed(pool) - other : 0;
+}
+
+static void keep_granules(struct spw_pool *pool, bool keep)
+{
+    const struct spw_layout *layout = &pool->layout;
+
+    for (size_t i = 0; i < layout->period; i++) {
+        if (layout->places[i].address != 0) {
+            spw_pool_backing_keep(&pool->backing, layout->places[i].address,
+                                  layout->places[i].address + layout->places[i].bytes, keep);
+        }
+    }
+}
+
+static void drop(struct spw_pool *pool)
+{
+    keep_granules(pool, false);
+    free(pool->layout.places);
+    pool->layout.places = NULL;
+    pool->layout.period = 0;
+}
+
+/* Takes over the addresses of a packing, whose items are in the order of the period. */
+static void adopt(struct spw_pool *pool, const struct period *period,
+                  const struct spw_packing_item *items)
+{
+    struct spw_layout *layout = &pool->layout;
+    struct spw_layout_place *places = calloc(period->count, sizeof(*places));
+    uint32_t earliest = UINT32_MAX;
+
+    if (places == NULL) {
+        return;
+    }
+    drop(pool);
+    for (size_t i = 0; i < period->count; i++) {
+        places[i].bytes = record_at(layout, period->first + i)->bytes;
+        if (!is_planned(period, i)) {
+            continue;
+        }
+        places[i].address = items->address;
+        if (items->begin < earliest) {
+            earliest = items->begin;
+            layout->begin = i;
+        }
+        items++;
+    }
+    layout->places = places;
+    layout->period = period->count;
+    layout->next = 0;
+    layout->strays = 0;
+    layout->followed = false;
+    keep_granules(pool, true);
+    spw_counter_add(&pool->counters->layouts, 1);
+}
+
+/* The period that ends with the last block. */
+static struct period last_period(const struct spw_layout *layout, size_t count)
+{
+    uint64_t first = layout->count - count;
+    uint32_t began = record_at(layout, first - 1)->born;
+
+    return (struct period){.layout = layout,
+                           .first = first,
+                           .count = count,
+                           .began = began,
+                           .length = record_at(layout, layout->count - 1)->born - began};
+}
+
+/* True if the lifetimes of all its blocks are known. */
+static bool is_known(const struct period *period)
+{
+    size_t i = 0;
+
+    while (i < period->count && length_of(period, i) > 0) {
+        i++;
+    }
+    return i == period->count;
+}
+
+static void plan(struct spw_pool *pool, const struct period *period)
+{
+    const struct spw_heap *heap = &pool->space.heaps[SPW_HEAP_LARGE];
+    struct spw_packing packing = {.base = heap->base,
+                                  .end = heap->end,
+                                  .period = period->length,
+                                  .granule_bytes = pool->config.granule_bytes,
+                                  .enough_bytes = memory_there(pool)};
+    size_t fixed = add_fixed(pool, period, NULL);
+    uint64_t bytes;
+    bool packed;
+
+    packing.items = malloc((fixed + period->count) * sizeof(*packing.items));
+    if (packing.items == NULL) {
+        return;
+    }
+    (void)add_fixed(pool, period, packing.items);
+    packing.count = fixed + add_planned(period, packing.items + fixed);
+    packed = spw_pool_packing_pack(&packing, &bytes);
+    if (packed) {
+        adopt(pool, period, packing.items + fixed);
+    }
+    free(packing.items);
+}
+
+/* Searches for a period, and plans it. */
+static void search(struct spw_pool *pool)
+{
+    struct spw_layout *layout = &pool->layout;
+    size_t count = find_period(layout);
+    struct period period;
+
+    if (count == 0) {
+        layout->wanted = false;
+        layout->search_at = layout->count + PAUSE_LEAST + known_blocks(layout) / PAUSE_SHARE;
+        return;
+    }
+    period = last_period(layout, count);
+    if (!is_known(&period)) {
+        layout->search_at = layout->count + count / 8;
+        return;
+    }
+    layout->wanted = false;
+    plan(pool, &period);
+    layout->search_at = layout->count + 2 * count;
+}
+
+/* ---- following ---- */
+
+/* Finds the place in the plan behind the last recorded sizes. */
+static bool find_place(struct spw_layout *layout)
+{
+    for (size_t i = 0; i < layout->period && layout->count >= SYNC_SYMBOLS; i++) {
+        size_t matching = 0;
+
+        while (matching < SYNC_SYMBOLS &&
+               layout->places[(i + matching) % layout->period].bytes ==
+                   record_at(layout, layout->count - SYNC_SYMBOLS + matching)->bytes) {
+            matching++;
+        }
+        if (matching == SYNC_SYMBOLS) {
+            layout->next = (i + SYNC_SYMBOLS) % layout->period;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Moves `next` to the place of a block of `bytes`, over a few missing blocks. */
+static bool skip_to(struct spw_layout *layout, uint64_t bytes)
+{
+    for (size_t i = 1; i <= AHEAD_MOST && i < layout->period; i++) {
+        size_t at = (layout->next + i) % layout->period;
+
+        if (layout->places[at].bytes == bytes) {
+            layout->next = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if the plan has a place for a block of `bytes`; `next` is that place. Drops a plan that the
+ * program no longer follows. */
+static bool expect(struct spw_pool *pool, uint64_t bytes)
+{
+    struct spw_layout *layout = &pool->layout;
+
+    if (layout->places[layout->next].bytes == bytes) {
+        layout->strays -= layout->strays > 0;
+        return true;
+    }
+    layout->strays += STRAY_WEIGHT;
+    if (layout->strays > layout->period + PAUSE_LEAST) {
+        drop(pool);
+        layout->since = layout->count;
+        return false;
+    }
+    return skip_to(layout, bytes) ||
+           (layout->strays % SYNC_INTERVAL < STRAY_WEIGHT && find_place(layout) &&
+            layout->places[layout->next].bytes == bytes);
+}
+
+bool spw_pool_layout_next(struct spw_pool *pool, uint64_t bytes, uint64_t *ret_address)
+{
+    struct spw_layout *layout = &pool->layout;
+    const struct spw_layout_place *place;
+
+    if (pool->backing.stock.tiers[SPW_TIER_HOST].total > 0) {
+        if (layout->places != NULL) {
+            drop(pool);
+        }
+        return false; /* migration chooses places, and plans do not know the tiers */
+    }
+    if (layout->wanted && layout->count >= layout->search_at) {
+        search(pool);
+    }
+    if (layout->places == NULL) {
+        return false;
+    }
+    if (!expect(pool, bytes)) {
+        return false;
+    }
+    place = &layout->places[layout->next];
+    layout->followed = layout->followed || layout->next == layout->begin;
+    layout->next = (layout->next + 1) % layout->period;
+    *ret_address = place->address;
+    return layout->followed && place->address != 0;
+}
+
+void spw_pool_layout_fini(struct spw_pool *pool)
+{
+    free(pool->layout.places);
+    if (pool->layout.records != NULL) {
+        (void)munmap(pool->layout.records, records_bytes());
+    }
+}

@@ -1,0 +1,475 @@
+#include "pool/space/slabs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool/alloc/state.h"
+
+enum {
+    MOST_SLABS = 4096,
+    LEAST_BYTES = 64 << 20, /* least size of a shared slab, for several blocks */
+    SHARE = 256,            /* a shared slab has 1/SHARE of the host's limit, if that is more */
+    ALONE = 4               /* a block of more than 1/ALONE of a shared slab has its own */
+};
+
+/* ---- which slab ---- */
+
+static struct spw_slab *slab_of(const struct spw_slabs *slabs, uint64_t address)
+{
+    size_t count = atomic_load_explicit(&slabs->count, memory_order_acquire);
+
+    for (size_t i = 0; i < count; i++) {
+        struct spw_slab *slab = &slabs->table[i];
+
+        if (address - atomic_load_explicit(&slab->address, memory_order_relaxed) <
+            atomic_load_explicit(&slab->bytes, memory_order_acquire)) {
+            return slab;
+        }
+    }
+    return NULL;
+}
+
+bool spw_pool_slabs_own(const struct spw_slabs *slabs, uint64_t address)
+{
+    return slab_of(slabs, address) != NULL;
+}
+
+struct spw_extent *spw_pool_slabs_find(const struct spw_slabs *slabs, uint64_t address)
+{
+    const struct spw_slab *slab = slab_of(slabs, address);
+    struct spw_extent *extent = slab != NULL ? slab->first : NULL;
+
+    while (extent != NULL && spw_pool_extent_end(extent) <= address) {
+        extent = extent->next;
+    }
+    return extent;
+}
+
+/* ---- free extents ---- */
+
+static bool is_idle(const struct spw_extent *extent)
+{
+    return extent != NULL && extent->kind == SPW_EXTENT_FREE &&
+           extent->queue->number == SPW_STREAM_QUEUE_IDLE;
+}
+
+/* `host` of an extent in a slab means that it is in no bin. */
+static void enter_idle(struct spw_pool *pool, struct spw_extent *extent)
+{
+    if (!extent->host) {
+        spw_pool_bins_insert(&pool->slabs.idle, extent);
+    }
+}
+
+static void leave_idle(struct spw_pool *pool, struct spw_extent *extent)
+{
+    if (!extent->host) {
+        spw_pool_bins_remove(&pool->slabs.idle, extent);
+    }
+}
+
+/* Merges an idle neighbour into an extent that is in no index, and keeps the extent's record. */
+static void merge(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
+{
+    leave_idle(pool, other);
+    extent->bytes += other->bytes;
+    if (other == extent->next) {
+        extent->next = other->next;
+    } else {
+        extent->address = other->address;
+        extent->prev = other->prev;
+    }
+    if (extent->next != NULL) {
+        extent->next->prev = extent;
+    }
+    if (extent->prev != NULL) {
+        extent->prev->next = extent;
+    } else {
+        slab_of(&pool->slabs, extent->address)->first = extent;
+    }
+    spw_pool_extent_give(&pool->space.store, other);
+}
+
+/* Makes an extent idle, after its work is complete, and merges it with idle neighbours. */
+static void make_idle(struct spw_pool *pool, struct spw_extent *extent)
+{
+    extent->queue = spw_pool_stream_queue_idle(&pool->queues);
+    if (is_idle(extent->next)) {
+        merge(pool, extent, extent->next);
+    }
+    if (is_idle(extent->prev)) {
+        merge(pool, extent, extent->prev);
+    }
+    enter_idle(pool, extent);
+}
+
+/* Makes pending extents idle whose work is known to be complete. */
+static void release_completed(struct spw_pool *pool)
+{
+    struct spw_age_list *pending = &pool->slabs.pending;
+
+    for (struct spw_extent *e = pending->oldest, *next; e != NULL; e = next) {
+        next = e->age.next;
+        if (spw_pool_stream_queue_passed(&pool->queues, e->queue->number, e->seq)) {
+            spw_pool_age_remove(pending, e);
+            make_idle(pool, e);
+        }
+    }
+}
+
+static struct spw_extent *better(struct spw_extent *best, struct spw_extent *extent, uint64_t bytes)
+{
+    return extent->bytes >= bytes && (best == NULL || extent->bytes < best->bytes) ? extent : best;
+}
+
+/* True if blocks of a context may be in the slab. */
+static bool serves(const struct spw_slab *slab, const void *context)
+{
+    return !slab->gone && (slab->shared || slab->context == context);
+}
+
+/* Returns the smallest fitting idle extent in no bin that serves the context, if it is better than
+ * `best`. */
+static struct spw_extent *best_of_context(const struct spw_slabs *slabs, uint64_t bytes,
+                                          const void *context, struct spw_extent *best)
+{
+    for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
+        const struct spw_slab *slab = &slabs->table[i];
+        bool its_own = serves(slab, context) && !slab->shared;
+
+        for (struct spw_extent *e = its_own ? slab->first : NULL; e != NULL; e = e->next) {
+            best = is_idle(e) ? better(best, e, bytes) : best;
+        }
+    }
+    return best;
+}
+
+/* Takes the smallest fitting extent, idle or of the same queue, out of its index. */
+static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
+                                    const struct spw_stream_queue *queue, const void *context)
+{
+    struct spw_slabs *slabs = &pool->slabs;
+    struct spw_extent *best = spw_pool_bins_best(&slabs->idle, bytes);
+
+    best = best_of_context(slabs, bytes, context, best);
+    for (struct spw_extent *e = slabs->pending.oldest; queue != NULL && e != NULL;
+         e = e->age.next) {
+        if (e->queue == queue && (!e->host || serves(slab_of(slabs, e->address), context))) {
+            best = better(best, e, bytes);
+        }
+    }
+    if (best != NULL && is_idle(best)) {
+        leave_idle(pool, best);
+    } else if (best != NULL) {
+        spw_pool_age_remove(&slabs->pending, best);
+    }
+    return best;
+}
+
+/* Makes the lower part of an extent, which is in no index, the block; the rest stays free. */
+static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, uint64_t bytes)
+{
+    if (extent->bytes > bytes) {
+        struct spw_extent *rest = spw_pool_extent_take(&pool->space.store);
+
+        *rest = *extent;
+        rest->address += bytes;
+        rest->bytes -= bytes;
+        rest->prev = extent;
+        if (rest->next != NULL) {
+            rest->next->prev = rest;
+        }
+        extent->next = rest;
+        extent->bytes = bytes;
+        if (is_idle(rest)) {
+            enter_idle(pool, rest);
+        } else {
+            spw_pool_age_append(&pool->slabs.pending, rest);
+        }
+    }
+    extent->kind = SPW_EXTENT_BLOCK;
+    return extent;
+}
+
+/* ---- slabs ---- */
+
+static void count(struct spw_pool *pool, struct spw_slab *slab, uint64_t bytes)
+{
+    uint64_t before = atomic_load(&slab->bytes);
+
+    atomic_store_explicit(&slab->bytes, bytes, memory_order_release);
+    pool->slabs.bytes += bytes - before;
+    spw_pool_backing_count_host(&pool->backing, (int64_t)(bytes - before), 0);
+}
+
+/* Releases a slab whose only extent is in no index. Other threads may read the table. */
+static void drop(struct spw_pool *pool, struct spw_extent *extent)
+{
+    struct spw_slab *slab = slab_of(&pool->slabs, extent->address);
+
+    (void)pool->vm->ops->unpin(pool->vm, slab->memory);
+    slab->first = NULL;
+    count(pool, slab, 0);
+    spw_pool_extent_give(&pool->space.store, extent);
+}
+
+/* Releases a slab that is one idle extent. */
+static enum spw_err give_back(struct spw_pool *pool, struct spw_slab *slab)
+{
+    enum spw_err err = slab->gone ? SPW_OK : pool->vm->ops->unpin(pool->vm, slab->memory);
+
+    if (err == SPW_OK) {
+        leave_idle(pool, slab->first);
+        spw_pool_extent_give(&pool->space.store, slab->first);
+        slab->first = NULL;
+        count(pool, slab, 0);
+    }
+    return err;
+}
+
+uint64_t spw_pool_slabs_trim(struct spw_pool *pool)
+{
+    struct spw_slabs *slabs = &pool->slabs;
+    uint64_t before = slabs->bytes;
+
+    release_completed(pool);
+    for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
+        struct spw_slab *slab = &slabs->table[i];
+
+        if (is_idle(slab->first) && slab->first->next == NULL && give_back(pool, slab) != SPW_OK) {
+            break;
+        }
+    }
+    return before - slabs->bytes;
+}
+
+static struct spw_slab *vacant(struct spw_slabs *slabs)
+{
+    size_t used = atomic_load(&slabs->count);
+
+    for (size_t i = 0; i < used; i++) {
+        if (slabs->table[i].first == NULL) {
+            return &slabs->table[i];
+        }
+    }
+    if (used == MOST_SLABS) {
+        return NULL;
+    }
+    atomic_store_explicit(&slabs->count, used + 1, memory_order_release);
+    return &slabs->table[used];
+}
+
+/* Returns the size of a new slab for a block; 0 when the limit leaves no room. */
+static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
+{
+    uint64_t limit = pool->config.host_limit_bytes, granule = pool->config.granule_bytes;
+    uint64_t held = spw_counter_get(&pool->counters->host_bytes);
+    uint64_t left = held < limit ? limit - held : 0;
+    uint64_t shared = limit / SHARE > LEAST_BYTES ? limit / SHARE / granule * granule : LEAST_BYTES;
+    uint64_t alone = (bytes + granule - 1) / granule * granule;
+
+    if (bytes <= shared / ALONE && shared <= left) {
+        return shared;
+    }
+    return alone <= left ? alone : bytes <= left ? bytes : 0;
+}
+
+/* Makes a slab for a block and returns its only extent, which is in no index. NULL when there is no
+ * memory. */
+static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes, void *context)
+{
+    uint64_t size = size_for(pool, bytes);
+    struct spw_slab *slab = size > 0 ? vacant(&pool->slabs) : NULL;
+    struct spw_vm_pinned pinned;
+    struct spw_extent *extent;
+
+    if (slab == NULL || pool->vm->ops->pin(pool->vm, context, size, &pinned) != SPW_OK) {
+        return NULL;
+    }
+    slab->memory = pinned.memory;
+    slab->context = pinned.context;
+    slab->shared = pinned.lasting;
+    slab->gone = false;
+    extent = spw_pool_extent_take(&pool->space.store);
+    *extent = (struct spw_extent){.address = pinned.address,
+                                  .bytes = size,
+                                  .kind = SPW_EXTENT_FREE,
+                                  .heap = SPW_HEAP_SLAB,
+                                  .host = !slab->shared,
+                                  .queue = spw_pool_stream_queue_idle(&pool->queues)};
+    slab->first = extent;
+    atomic_store(&slab->address, pinned.address);
+    count(pool, slab, size);
+    return extent;
+}
+
+enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
+{
+    struct spw_slabs *slabs = &pool->slabs;
+    struct spw_extent *extent = NULL;
+    enum spw_err err = SPW_E_METADATA_NOMEM;
+
+    if (slabs->open) {
+        return SPW_OK;
+    }
+    if (slabs->table == NULL) {
+        slabs->table = calloc(MOST_SLABS, sizeof(*slabs->table));
+    }
+    if (slabs->table != NULL && spw_pool_extent_reserve(&pool->space.store, 1)) {
+        extent = add_slab(pool, pool->config.granule_bytes / ALONE, NULL);
+        err = extent == NULL
+                  ? SPW_E_NO_MEMORY
+                  : pool->vm->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
+    }
+    if (err == SPW_OK) {
+        slabs->open = true;
+        enter_idle(pool, extent);
+    } else if (extent != NULL) {
+        drop(pool, extent);
+    }
+    return err;
+}
+
+/* ---- blocks ---- */
+
+enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
+                                  const struct spw_stream_queue *queue, void *context,
+                                  struct spw_extent **ret_block)
+{
+    struct spw_extent *extent;
+
+    if (!spw_pool_extent_reserve(&pool->space.store, 2) ||
+        !spw_pool_address_map_reserve(&pool->blocks)) {
+        return SPW_E_METADATA_NOMEM;
+    }
+    release_completed(pool);
+    extent = take_best(pool, bytes, queue, context);
+    if (extent == NULL) {
+        extent = add_slab(pool, bytes, context);
+    }
+    if (extent == NULL && spw_pool_slabs_trim(pool) > 0) {
+        extent = add_slab(pool, bytes, context); /* room of released small slabs */
+    }
+    if (extent == NULL) {
+        return SPW_E_NO_MEMORY;
+    }
+    *ret_block = cut(pool, extent, bytes);
+    pool->slabs.live_bytes += bytes;
+    spw_pool_backing_count_host(&pool->backing, 0, (int64_t)bytes);
+    return SPW_OK;
+}
+
+void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
+                         struct spw_stream_queue *queue)
+{
+    pool->slabs.live_bytes -= block->bytes;
+    spw_pool_backing_count_host(&pool->backing, 0, -(int64_t)block->bytes);
+    block->kind = SPW_EXTENT_FREE;
+    block->queue = queue;
+    block->seq = queue->seq;
+    if (is_idle(block)) {
+        make_idle(pool, block);
+    } else {
+        spw_pool_age_append(&pool->slabs.pending, block);
+    }
+}
+
+/* ---- the end, and the check ---- */
+
+/* Takes the free extents of a slab out of their indexes. No work will use them again. */
+static void end_slab(struct spw_pool *pool, struct spw_slab *slab)
+{
+    struct spw_stream_queue *idle = spw_pool_stream_queue_idle(&pool->queues);
+
+    for (struct spw_extent *e = slab->first; e != NULL; e = e->next) {
+        if (is_idle(e)) {
+            leave_idle(pool, e);
+        } else if (e->kind == SPW_EXTENT_FREE) {
+            spw_pool_age_remove(&pool->slabs.pending, e);
+            e->queue = idle;
+        }
+        e->host = true;
+    }
+    for (struct spw_extent *e = slab->first; e != NULL; e = e->next) {
+        while (is_idle(e) && is_idle(e->next)) {
+            merge(pool, e, e->next);
+        }
+    }
+    slab->gone = true;
+}
+
+void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context, bool release)
+{
+    for (size_t i = 0; i < atomic_load(&pool->slabs.count); i++) {
+        struct spw_slab *slab = &pool->slabs.table[i];
+
+        if (slab->first == NULL || slab->gone || (context != NULL && slab->context != context)) {
+            continue;
+        }
+        end_slab(pool, slab);
+        if (release && is_idle(slab->first) && slab->first->next == NULL) {
+            (void)give_back(pool, slab);
+        }
+    }
+}
+
+void spw_pool_slabs_fini(struct spw_pool *pool, bool release)
+{
+    struct spw_slabs *slabs = &pool->slabs;
+
+    for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
+        if (release && slabs->table[i].first != NULL && !slabs->table[i].gone) {
+            (void)pool->vm->ops->unpin(pool->vm, slabs->table[i].memory);
+        }
+    }
+    spw_pool_backing_count_host(&pool->backing, -(int64_t)slabs->bytes,
+                                -(int64_t)slabs->live_bytes);
+    free(slabs->table);
+    memset(slabs, 0, sizeof(*slabs)); /* too large for a stack */
+}
+
+static const char *check_slab(const struct spw_pool *pool, const struct spw_slab *slab,
+                              uint64_t *block_bytes, uint64_t *block_count)
+{
+    uint64_t expected = atomic_load(&slab->address);
+
+    for (const struct spw_extent *e = slab->first; e != NULL; e = e->next) {
+        bool block = e->kind == SPW_EXTENT_BLOCK;
+
+        if (e->address != expected || e->heap != SPW_HEAP_SLAB ||
+            e->host != (slab->gone || !slab->shared) || (e->next != NULL && e->next->prev != e)) {
+            return "the extents of a slab do not tile it";
+        }
+        if (block ? spw_pool_address_map_get(&pool->blocks, e->address) != e
+                  : is_idle(e) && is_idle(e->next)) {
+            return "a block of a slab is not found, or idle neighbours have not joined";
+        }
+        *block_bytes += block ? e->bytes : 0;
+        *block_count += block;
+        expected = spw_pool_extent_end(e);
+    }
+    return expected == atomic_load(&slab->address) + atomic_load(&slab->bytes)
+               ? NULL
+               : "the extents of a slab do not fill it";
+}
+
+const char *spw_pool_slabs_check(const struct spw_pool *pool, uint64_t *block_bytes,
+                                 uint64_t *block_count)
+{
+    const struct spw_slabs *slabs = &pool->slabs;
+    uint64_t own_bytes = 0, own_count = 0, bytes = 0;
+    const char *broken = NULL;
+
+    for (size_t i = 0; i < atomic_load(&slabs->count) && broken == NULL; i++) {
+        bytes += atomic_load(&slabs->table[i].bytes);
+        if (slabs->table[i].first != NULL) {
+            broken = check_slab(pool, &slabs->table[i], &own_bytes, &own_count);
+        }
+    }
+    if (broken == NULL && (bytes != slabs->bytes || own_bytes != slabs->live_bytes)) {
+        broken = "the bytes of the slabs are miscounted";
+    }
+    *block_bytes += own_bytes;
+    *block_count += own_count;
+    return broken;
+}

@@ -1,0 +1,120 @@
+/* The address space of the arena: its blocks, free extents and holes.
+ *
+ * Free extents of one queue merge with their neighbours; holes merge with holes. A free extent with
+ * a granule on the host is in no bin, except in the host's own heap: it serves blocks that may be
+ * on the host, or waits until its chunks of the host are evicted. Only stealing and evicting call
+ * the backend, through backing. Functions that need extent records reserve them first, and have no
+ * effect when the process has no memory. Not thread-safe: the caller holds the pool's lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pool/extents/extent.h"
+#include "pool/memory/backing.h"
+#include "pool/order/stream_queue.h"
+#include "pool/space/window.h"
+
+struct spw_space {
+    struct spw_heap heaps[SPW_HEAP_COUNT];
+    struct spw_extent_store store;
+    size_t host_extents; /* free extents partly on the host, except in its own heap */
+    struct spw_stream_queues *queues;
+    struct spw_backing *backing;
+};
+
+/* Divides the arena of `backing` between the heaps: `host` adds one for the host, `numbered` is the
+ * number of numbered heaps. */
+void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queues,
+                         struct spw_backing *backing, bool host, uint32_t numbered);
+void spw_pool_space_fini(struct spw_space *space);
+
+/* Returns the free extent that serves `bytes` best, idle or of `queue` (may be NULL); NULL when
+ * none fits. */
+struct spw_extent *spw_pool_space_best(const struct spw_space *space, enum spw_heap_class heap,
+                                       uint64_t bytes, const struct spw_stream_queue *queue);
+
+/* Cuts a block of `bytes` from the end of a free extent that suits its size (window.h); the rest
+ * stays free. NULL when the process has no memory. The caller fills in the fields of the block. */
+struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_extent *extent,
+                                       uint64_t bytes);
+
+/* Takes a block of `bytes` at `address` out of a free extent, idle or of `queue` (may be NULL).
+ * NULL when there is none, or the process has no memory. */
+struct spw_extent *spw_pool_space_take_at(struct spw_space *space, enum spw_heap_class heap,
+                                          uint64_t address, uint64_t bytes,
+                                          const struct spw_stream_queue *queue);
+
+/* Frees a block in the order of `queue`, after the caller has raised its `seq`. */
+void spw_pool_space_free(struct spw_space *space, struct spw_extent *block,
+                         struct spw_stream_queue *queue);
+
+/* Gives a free extent to another queue, whose stream waits for all work that may touch it. */
+void spw_pool_space_adopt(struct spw_space *space, struct spw_extent *extent,
+                          struct spw_stream_queue *queue);
+
+/* Frees a lazy block, which has no memory: its granules become a hole. */
+void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *block);
+
+/* Frees the never used part of a block behind its first `bytes`. Needs an earlier
+ * spw_pool_space_can_cut. */
+void spw_pool_space_cut_tail(struct spw_space *space, struct spw_extent *block, uint64_t bytes);
+
+/* Reserves the record for one cut. False when the process has no memory. */
+bool spw_pool_space_can_cut(struct spw_space *space);
+
+/* Makes free extents idle that completed fences of the queue cover. */
+void spw_pool_space_release_completed(struct spw_space *space, struct spw_stream_queue *queue);
+
+/* Claims the best window of the free space, of whole granules if the search asks for them. The
+ * search need not set `heap`. A claim exists only while the lock is held; the records for its end
+ * are reserved with it. SPW_E_NO_MEMORY when no run of addresses is long enough,
+ * SPW_E_METADATA_NOMEM when the process has no memory. */
+enum spw_err spw_pool_space_claim(struct spw_space *space, const struct spw_window_search *wanted,
+                                  struct spw_extent **ret_claim);
+
+/* Claims `bytes` at `address`, extended to whole granules at unbacked ends. SPW_E_NO_MEMORY when
+ * the addresses are not free for `queue`, on the device. */
+enum spw_err spw_pool_space_claim_at(struct spw_space *space, enum spw_heap_class heap,
+                                     uint64_t address, uint64_t bytes,
+                                     const struct spw_stream_queue *queue,
+                                     struct spw_extent **ret_claim);
+
+/* Gives a claim back: each granule becomes free if it is backed, and a hole if not. */
+void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim);
+
+/* Turns `bytes` of a claim, at `address`, into a block and gives the rest back. */
+struct spw_extent *spw_pool_space_finish_claim(struct spw_space *space, struct spw_extent *claim,
+                                               uint64_t address, uint64_t bytes);
+
+/* Make device chunks in free extents without pending work spare, until they have `count` granules
+ * or, with the last chunk, a few more. The first function spares granules marked by
+ * spw_pool_backing_keep, the second takes them last. Both return the number of granules. */
+size_t spw_pool_space_steal_unkept(struct spw_space *space, size_t count);
+size_t spw_pool_space_steal(struct spw_space *space, size_t count);
+
+/* Make the chunks of the host in free extents without pending work spare: outside the host's own
+ * heap, and inside it. */
+void spw_pool_space_evict_free_host(struct spw_space *space);
+void spw_pool_space_evict_host_heap(struct spw_space *space);
+
+/* Updates the index of a free extent after its chunks may have moved to the other tier. The extent
+ * may then match its neighbours: spw_pool_space_join must follow, when all extents are updated. */
+void spw_pool_space_update_tier(struct spw_space *space, struct spw_extent *extent);
+
+/* Merges a free extent or hole with matching neighbours, and keeps its record. No effect on other
+ * extents, and on NULL. */
+void spw_pool_space_join(struct spw_space *space, struct spw_extent *extent);
+
+/* The first takes the broken granules of a free extent out of use. The second takes granules of all
+ * heaps that are no longer broken into use again. */
+void spw_pool_space_retire(struct spw_space *space, struct spw_extent *extent);
+void spw_pool_space_reinstate(struct spw_space *space);
+
+/* Takes the granules of [address, end) that are no longer broken into use again. All of them must
+ * be out of use. */
+void spw_pool_space_reinstate_range(struct spw_space *space, uint64_t address, uint64_t end);
+
+/* Returns the extent that contains `address`; NULL when there is none. */
+struct spw_extent *spw_pool_space_find(const struct spw_space *space, uint64_t address);
