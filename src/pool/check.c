@@ -48,7 +48,7 @@ static const char *check_free(const struct spw_pool *pool, const struct spw_exte
 static const char *check_extent(const struct spw_pool *pool, const struct spw_extent *extent,
                                 struct totals *totals)
 {
-    uint64_t granule = pool->config.granule_bytes;
+    uint64_t granule = pool->backing.granule_bytes;
 
     if (extent->bytes == 0 || extent->bytes % SPW_UNIT_BYTES != 0) {
         return "an extent has no size, or one that is no multiple of the unit";
@@ -194,7 +194,7 @@ static const char *check_chunks(const struct spw_pool *pool)
     const struct spw_counters *counters = pool->counters;
     const struct spw_stock_tier *device = &pool->backing.stock.tiers[SPW_TIER_DEVICE];
     const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
-    uint64_t granule = pool->config.granule_bytes;
+    uint64_t granule = pool->backing.granule_bytes;
     uint64_t charged = spw_counter_get(&counters->vmm_host_bytes);
     size_t mapped[SPW_TIER_COUNT] = {0};
 

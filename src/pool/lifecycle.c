@@ -8,6 +8,20 @@
 #include "pool/memory/moves.h"
 #include "pool/space/lost.h"
 
+/* Sets how much may be created. */
+static void set_limits(struct spw_stock *stock, const struct spw_pool_config *config)
+{
+    stock->limits[SPW_TIER_DEVICE] = config->limit_bytes;
+    stock->limits[SPW_TIER_HOST] = config->host_limit_bytes;
+    stock->growth_permille = config->growth_permille;
+    if (config->chunk_bytes > config->granule_bytes) {
+        stock->largest_order =
+            spw_pool_stock_order((size_t)(config->chunk_bytes / config->granule_bytes));
+    }
+    spw_counter_set(&stock->counters->limit_bytes, config->limit_bytes);
+    spw_counter_set(&stock->counters->host_limit_bytes, config->host_limit_bytes);
+}
+
 enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm *vm,
                              struct spw_counters *counters, struct spw_pool **ret_pool)
 {
@@ -21,10 +35,6 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
         return SPW_E_METADATA_NOMEM;
     }
     pool->config = *config;
-    if (config->chunk_bytes > config->granule_bytes) {
-        pool->largest_order =
-            spw_pool_stock_order((size_t)(config->chunk_bytes / config->granule_bytes));
-    }
     pool->vm = vm;
     pool->counters = pool->device_counters = counters;
     err = spw_pool_stream_queues_init(&pool->queues, vm);
@@ -47,8 +57,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
                         config->numbered_heaps);
     spw_lock_init(&pool->lock, SPW_LOCK_RANK_pool);
     pthread_cond_init(&pool->waited, NULL);
-    spw_counter_set(&counters->limit_bytes, config->limit_bytes);
-    spw_counter_set(&counters->host_limit_bytes, config->host_limit_bytes);
+    set_limits(&pool->backing.stock, config);
     *ret_pool = pool;
     return SPW_OK;
 

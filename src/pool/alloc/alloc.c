@@ -32,8 +32,9 @@ static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, 
 {
     enum spw_err err;
 
-    pool->backing.stock.merge_order =
-        spw_pool_backing_uses_host(&pool->backing) ? spw_pool_chunks_join_order(pool) : 0;
+    pool->backing.stock.merge_order = spw_pool_backing_uses_host(&pool->backing)
+                                          ? spw_pool_stock_join_order(&pool->backing.stock)
+                                          : 0;
     err = spw_pool_backing_fill(&pool->backing, claim->address, spw_pool_extent_end(claim), host);
 
     if (err != SPW_OK) {
@@ -103,7 +104,7 @@ static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct a
 static size_t ahead_of(const struct spw_pool *pool, const struct attempt *attempt)
 {
     size_t spare = spw_pool_backing_spare(&pool->backing);
-    size_t own = (size_t)(attempt->bytes / pool->config.granule_bytes) + 2;
+    size_t own = (size_t)(attempt->bytes / pool->backing.granule_bytes) + 2;
 
     if (attempt->heap != SPW_HEAP_LARGE || spare <= own) {
         return 0;
@@ -123,7 +124,7 @@ static enum spw_err claim_ahead(struct spw_pool *pool, const struct attempt *att
 {
     struct spw_window_search search =
         search_of(attempt, attempt->request->may_spill ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE);
-    uint64_t more = ahead_of(pool, attempt) * pool->config.granule_bytes;
+    uint64_t more = ahead_of(pool, attempt) * pool->backing.granule_bytes;
     enum spw_err err;
 
     search.bytes += more;
@@ -413,7 +414,7 @@ static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
         /* With a host tier the wait is short, since there is another source of memory. The work may
          * never complete, if it waits for the program's next step. */
         attempt->need.wait_refused =
-            spw_pool_wait_for_fence(pool, pool->config.host_limit_bytes > 0 ||
+            spw_pool_wait_for_fence(pool, pool->backing.stock.limits[SPW_TIER_HOST] > 0 ||
                                               pool->config.host_untried) != SPW_OK;
         err = look(pool, attempt, ret_block);
     } while (err == SPW_E_AGAIN);
@@ -447,10 +448,10 @@ static enum spw_err admit(const struct spw_pool *pool, const struct attempt *att
 {
     uint64_t live = attempt->lazy ? 0 : spw_counter_get(&pool->counters->live_bytes);
     uint64_t host = attempt->request->may_spill || attempt->host_granules > 0
-                        ? pool->config.host_limit_bytes
+                        ? pool->backing.stock.limits[SPW_TIER_HOST]
                         : spw_counter_get(&pool->counters->host_used_bytes);
 
-    if (live + attempt->bytes > pool->config.limit_bytes + host) {
+    if (live + attempt->bytes > pool->backing.stock.limits[SPW_TIER_DEVICE] + host) {
         return SPW_E_LIMIT;
     }
     return attempt->request->placement == NULL ||
@@ -596,7 +597,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
 static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
 {
     const struct spw_pool_placement *placement = attempt->request->placement;
-    uint64_t granule = pool->config.granule_bytes;
+    uint64_t granule = pool->backing.granule_bytes;
     uint64_t all = (attempt->bytes + granule - 1) / granule;
     uint64_t share = spw_host_share_granules(attempt->bytes, placement->host_permille, granule);
 
@@ -627,7 +628,7 @@ enum spw_err spw_pool_alloc(struct spw_pool *pool, const struct spw_request *req
     if (request->bytes == 0) {
         return SPW_E_INVAL;
     }
-    if (request->bytes > pool->config.arena_bytes) {
+    if (request->bytes > pool->backing.bytes) {
         return SPW_E_LIMIT;
     }
     attempt.bytes = (request->bytes + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;

@@ -10,42 +10,41 @@ enum {
     GROWTH_FIRST_SHARE = 5,     /* 1/share of the growth allowance may be used at once */
     GROWTH_STEAL_SHARE = 2,     /* and in addition 1/share of the stolen bytes */
     SIZE_SHARE = 512,           /* a chunk is at most 1/share of the pool, and of the room left */
-    JOIN_SHARE = 128,           /* while memory spills, a chunk is at most 1/share of the limit */
 };
 
 /* Returns the largest order of a chunk to create in a tier, if `count` granules are needed and
  * `room` granules, not 0, may be created. */
-static unsigned order_for(const struct spw_pool *pool, enum spw_tier tier, size_t count,
+static unsigned order_for(const struct spw_stock *stock, enum spw_tier tier, size_t count,
                           size_t room)
 {
-    size_t least = room < pool->backing.stock.tiers[tier].total + count
-                       ? room
-                       : pool->backing.stock.tiers[tier].total + count;
+    size_t least =
+        room < stock->tiers[tier].total + count ? room : stock->tiers[tier].total + count;
     size_t most = least / SIZE_SHARE;
     unsigned order = spw_pool_stock_order(most < count ? most + (most == 0) : count);
 
-    return order < pool->largest_order ? order : pool->largest_order;
+    return order < stock->largest_order ? order : stock->largest_order;
 }
 
 /* Returns the number of granules that may be created with at most `most_bytes` committed. */
-static size_t room_for(const struct spw_pool *pool, uint64_t most_bytes)
+static size_t room_for(const struct spw_stock *stock, uint64_t most_bytes)
 {
-    uint64_t committed = spw_counter_get(&pool->counters->committed_bytes);
+    uint64_t committed = spw_counter_get(&stock->counters->committed_bytes);
 
-    return committed < most_bytes ? (size_t)((most_bytes - committed) / pool->config.granule_bytes)
-                                  : 0;
+    return committed < most_bytes ? (size_t)((most_bytes - committed) / stock->granule_bytes) : 0;
 }
 
 /* Creates chunks until `count` granules are spare, with at most `most_bytes` committed. Created
  * chunks stay after any result. */
-static enum spw_err grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count,
+static enum spw_err grow(struct spw_stock *stock, struct spw_chunk_need *need, size_t count,
                          uint64_t most_bytes)
 {
+    const struct spw_stock_tier *device = &stock->tiers[SPW_TIER_DEVICE];
     unsigned largest = SPW_CHUNK_ORDERS;
 
-    while (spw_pool_backing_spare(&pool->backing) < count && !need->device_full) {
-        size_t wanted = count - spw_pool_backing_spare(&pool->backing);
-        size_t left = room_for(pool, pool->config.limit_bytes), most = room_for(pool, most_bytes);
+    while (device->spare < count && !need->device_full) {
+        size_t wanted = count - device->spare;
+        size_t left = spw_pool_stock_room(stock, SPW_TIER_DEVICE),
+               most = room_for(stock, most_bytes);
         enum spw_err err;
         unsigned order;
 
@@ -53,9 +52,9 @@ static enum spw_err grow(struct spw_pool *pool, struct spw_chunk_need *need, siz
         if (most == 0) {
             break;
         }
-        order = order_for(pool, SPW_TIER_DEVICE, wanted < most ? wanted : most, left);
+        order = order_for(stock, SPW_TIER_DEVICE, wanted < most ? wanted : most, left);
         order = order < largest ? order : largest;
-        err = spw_pool_stock_create(&pool->backing.stock, SPW_TIER_DEVICE, order);
+        err = spw_pool_stock_create(stock, SPW_TIER_DEVICE, order);
         if (err == SPW_E_NO_MEMORY) {
             need->device_full = order == 0;
             largest = order == 0 ? 0 : order - 1;
@@ -68,14 +67,14 @@ static enum spw_err grow(struct spw_pool *pool, struct spw_chunk_need *need, siz
 
 /* The bytes of free memory that may be backed beyond a peak. A program that rarely steals keeps
  * little; a program that steals repeatedly gets room for all its sizes. */
-static uint64_t growth_allowance(const struct spw_pool *pool, uint64_t peak)
+static uint64_t growth_allowance(const struct spw_stock *stock, uint64_t peak)
 {
-    uint64_t floor = GROWTH_FLOOR_GRANULES * pool->config.granule_bytes;
-    uint64_t stolen = spw_counter_get(&pool->counters->steals) * pool->config.granule_bytes;
-    uint64_t most = peak / 1000 * pool->config.growth_permille;
+    uint64_t floor = GROWTH_FLOOR_GRANULES * stock->granule_bytes;
+    uint64_t stolen = spw_counter_get(&stock->counters->steals) * stock->granule_bytes;
+    uint64_t most = peak / 1000 * stock->growth_permille;
     uint64_t now = most / GROWTH_FIRST_SHARE;
 
-    if (pool->config.growth_permille == 0) {
+    if (stock->growth_permille == 0) {
         return 0;
     }
     now = (now > floor ? now : floor) + stolen / GROWTH_STEAL_SHARE;
@@ -93,22 +92,12 @@ static uint64_t growth_bound(const struct spw_pool *pool, const struct spw_chunk
         peak = live;
     }
     peak -= pool->placed_bytes < peak ? pool->placed_bytes : 0;
-    return peak + growth_allowance(pool, peak);
-}
-
-size_t spw_pool_chunks_room(const struct spw_pool *pool, enum spw_tier tier)
-{
-    const struct spw_counters *counters = pool->counters;
-    bool host = tier == SPW_TIER_HOST;
-    uint64_t limit = host ? pool->config.host_limit_bytes : pool->config.limit_bytes;
-    uint64_t used = spw_counter_get(host ? &counters->host_bytes : &counters->committed_bytes);
-
-    return used < limit ? (size_t)((limit - used) / pool->config.granule_bytes) : 0;
+    return peak + growth_allowance(&pool->backing.stock, peak);
 }
 
 enum spw_err spw_pool_chunks_grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count)
 {
-    return grow(pool, need, count, growth_bound(pool, need));
+    return grow(&pool->backing.stock, need, count, growth_bound(pool, need));
 }
 
 static void steal(struct spw_pool *pool, size_t count)
@@ -149,7 +138,7 @@ enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_c
         spw_pool_stream_queue_all(&pool->queues)->count > 0 && !pool->vm->ops->defers(pool->vm)) {
         return SPW_E_AGAIN;
     }
-    err = grow(pool, need, count, UINT64_MAX);
+    err = grow(&pool->backing.stock, need, count, UINT64_MAX);
     if (err != SPW_OK || spw_pool_backing_spare(&pool->backing) >= count) {
         return err;
     }
@@ -157,14 +146,6 @@ enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_c
         return SPW_E_AGAIN;
     }
     return need->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
-}
-
-unsigned spw_pool_chunks_join_order(const struct spw_pool *pool)
-{
-    uint64_t limit = pool->config.limit_bytes / pool->config.granule_bytes / JOIN_SHARE;
-    unsigned order = limit > 0 ? spw_pool_stock_order((size_t)limit) : 0;
-
-    return order < pool->largest_order ? order : pool->largest_order;
 }
 
 bool spw_pool_chunks_exhausted(const struct spw_chunk_need *need, enum spw_err err)
@@ -176,10 +157,11 @@ bool spw_pool_chunks_exhausted(const struct spw_chunk_need *need, enum spw_err e
 /* Creates chunks on the host, within its limit, until `count` granules are spare. */
 static bool create_host(struct spw_pool *pool, size_t count)
 {
-    const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
-    uint64_t charged = spw_counter_get(&pool->counters->vmm_host_bytes);
-    uint64_t limit = pool->config.host_limit_bytes;
-    size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
+    struct spw_stock *stock = &pool->backing.stock;
+    const struct spw_stock_tier *host = &stock->tiers[SPW_TIER_HOST];
+    uint64_t charged = spw_counter_get(&stock->counters->vmm_host_bytes);
+    uint64_t limit = stock->limits[SPW_TIER_HOST];
+    size_t most = charged < limit ? (size_t)((limit - charged) / stock->granule_bytes) : 0;
     enum spw_err err = SPW_OK;
 
     if (pool->slabs.open) {
@@ -189,8 +171,8 @@ static bool create_host(struct spw_pool *pool, size_t count)
         size_t wanted = count - host->spare, left = most - host->total;
 
         err = spw_pool_stock_create(
-            &pool->backing.stock, SPW_TIER_HOST,
-            order_for(pool, SPW_TIER_HOST, wanted < left ? wanted : left, left));
+            stock, SPW_TIER_HOST,
+            order_for(stock, SPW_TIER_HOST, wanted < left ? wanted : left, left));
     }
     return host->spare >= count;
 }
@@ -237,7 +219,7 @@ enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool s
             break;
         }
         need.wait_refused =
-            spw_pool_wait_for_fence(pool, pool->config.host_limit_bytes > 0) != SPW_OK;
+            spw_pool_wait_for_fence(pool, pool->backing.stock.limits[SPW_TIER_HOST] > 0) != SPW_OK;
     } while (true);
     return err == SPW_E_AGAIN ? SPW_E_LIMIT : err;
 }

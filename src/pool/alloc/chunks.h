@@ -24,9 +24,6 @@ struct spw_chunk_need {
     bool wait_refused; /* result: the host may not wait now */
 };
 
-/* Returns the number of granules that the limit of a tier allows to create. */
-size_t spw_pool_chunks_room(const struct spw_pool *pool, enum spw_tier tier);
-
 /* Creates chunks until `count` granules are spare, within the growth allowance; fewer may be spare
  * after SPW_OK. Otherwise returns the driver's error. All counts below are in granules. */
 enum spw_err spw_pool_chunks_grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count);
@@ -35,9 +32,6 @@ enum spw_err spw_pool_chunks_grow(struct spw_pool *pool, struct spw_chunk_need *
  * for the device may help; otherwise SPW_E_NO_MEMORY or SPW_E_LIMIT. */
 enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_chunk_need *need,
                                              size_t count);
-
-/* Returns the largest order for joining chunks while memory spills: a small share of the limit. */
-unsigned spw_pool_chunks_join_order(const struct spw_pool *pool);
 
 /* True if `err` means that the device has no memory and no wait can help. */
 bool spw_pool_chunks_exhausted(const struct spw_chunk_need *need, enum spw_err err);

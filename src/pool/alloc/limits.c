@@ -26,12 +26,13 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
 
     spw_lock(&pool->lock);
     spw_pool_exported_release(pool);
-    committed = spw_pool_committed(pool);
+    committed = spw_pool_stock_committed(&pool->backing.stock);
     if (committed > keep_bytes && !pool->shut) {
-        released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
+        released =
+            give_back(pool, (size_t)((committed - keep_bytes) / pool->backing.granule_bytes));
     }
     spw_unlock(&pool->lock);
-    return released * pool->config.granule_bytes;
+    return released * pool->backing.granule_bytes;
 }
 
 uint64_t spw_pool_trim_pending(struct spw_pool *pool)
@@ -41,10 +42,11 @@ uint64_t spw_pool_trim_pending(struct spw_pool *pool)
     spw_lock(&pool->lock);
     while (!pool->shut && released == 0 &&
            spw_pool_wait_for_fence(pool, /* briefly */ true) == SPW_OK) {
-        released = give_back(pool, spw_pool_committed(pool) / pool->config.granule_bytes);
+        released = give_back(pool, spw_pool_stock_committed(&pool->backing.stock) /
+                                       pool->backing.granule_bytes);
     }
     spw_unlock(&pool->lock);
-    return released * pool->config.granule_bytes;
+    return released * pool->backing.granule_bytes;
 }
 
 void spw_pool_fence_frees(struct spw_pool *pool)
@@ -79,19 +81,20 @@ static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
 enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond)
 {
     struct spw_counters *counters = pool->device_counters;
-    uint64_t wanted;
+    uint64_t limit, wanted;
     enum spw_err err = SPW_OK;
 
     spw_lock(&pool->lock);
+    limit = pool->backing.stock.limits[SPW_TIER_DEVICE];
     wanted = spw_counter_get(&counters->committed_bytes) + bytes;
-    if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
-        uint64_t excess = wanted - pool->config.limit_bytes;
+    if (bytes <= limit && wanted > limit) {
+        uint64_t excess = wanted - limit;
 
-        (void)give_back(
-            pool, (size_t)((excess + pool->config.granule_bytes - 1) / pool->config.granule_bytes));
+        (void)give_back(pool, (size_t)((excess + pool->backing.granule_bytes - 1) /
+                                       pool->backing.granule_bytes));
         wanted = spw_counter_get(&counters->committed_bytes) + bytes;
     }
-    if (!beyond && (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes)) {
+    if (!beyond && (bytes > limit || wanted > limit)) {
         err = SPW_E_LIMIT;
     } else {
         count_device(pool, (int64_t)bytes, site);
@@ -110,11 +113,11 @@ void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool wished)
 {
     enum spw_err err = SPW_E_LIMIT;
+    uint64_t limit;
 
     spw_lock(&pool->lock);
-    if (bytes <= pool->config.host_limit_bytes &&
-        spw_counter_get(&pool->device_counters->host_bytes) + bytes <=
-            pool->config.host_limit_bytes) {
+    limit = pool->backing.stock.limits[SPW_TIER_HOST];
+    if (bytes <= limit && spw_counter_get(&pool->device_counters->host_bytes) + bytes <= limit) {
         count_host(pool, (int64_t)bytes, site);
         if (!wished) {
             spw_counter_add(&pool->device_counters->spilled_bytes, bytes);
@@ -136,14 +139,14 @@ void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes, uint32_t sit
 void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes)
 {
     spw_lock(&pool->lock);
-    pool->config.limit_bytes = limit_bytes;
+    pool->backing.stock.limits[SPW_TIER_DEVICE] = limit_bytes;
     spw_counter_set(&pool->counters->limit_bytes, limit_bytes);
     spw_unlock(&pool->lock);
 }
 
 static void set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
 {
-    pool->config.host_limit_bytes = host_limit_bytes;
+    pool->backing.stock.limits[SPW_TIER_HOST] = host_limit_bytes;
     spw_counter_set(&pool->counters->host_limit_bytes, host_limit_bytes);
 }
 
@@ -202,7 +205,7 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
         spw_pool_space_evict_host_heap(&pool->space);
     }
     released = spw_pool_stock_release(&pool->backing.stock, SPW_TIER_HOST, SIZE_MAX) *
-               pool->config.granule_bytes;
+               pool->backing.granule_bytes;
     released += spw_pool_slabs_trim(pool);
     spw_unlock(&pool->lock);
     return released;

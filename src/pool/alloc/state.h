@@ -78,8 +78,7 @@ struct spw_pool {
     struct spw_slabs slabs;
     struct spw_address_map blocks;
     struct spw_layout layout;
-    unsigned largest_order; /* of chunks to create */
-    bool shut;              /* will be destroyed: no block begins or ends any more */
+    bool shut; /* will be destroyed: no block begins or ends any more */
     uint64_t next_id;
     uint64_t own_live_bytes;  /* blocks only, without foreign charges */
     uint64_t placed_bytes;    /* the part that was placed on the host */
@@ -130,13 +129,13 @@ static inline bool spw_pool_can_move(const struct spw_pool *pool, const struct s
 static inline uint64_t spw_pool_move_address(const struct spw_pool *pool,
                                              const struct spw_move_item *item)
 {
-    return pool->backing.base + item->granule * pool->config.granule_bytes;
+    return pool->backing.base + item->granule * pool->backing.granule_bytes;
 }
 
 static inline uint64_t spw_pool_move_bytes(const struct spw_pool *pool,
                                            const struct spw_move_item *item)
 {
-    return item->count * pool->config.granule_bytes;
+    return item->count * pool->backing.granule_bytes;
 }
 
 /* Returns the first item of a part. */

@@ -12,11 +12,6 @@ void spw_pool_count_peak(struct spw_pool *pool, struct spw_counters *counters)
     spw_counter_peak(&counters->async_live_peak_bytes, &counters->async_live_bytes);
 }
 
-uint64_t spw_pool_committed(const struct spw_pool *pool)
-{
-    return pool->backing.stock.tiers[SPW_TIER_DEVICE].total * pool->config.granule_bytes;
-}
-
 static uint64_t largest_of(const struct spw_stream_queue *queue, uint64_t largest)
 {
     for (int heap = 0; queue->extents.oldest != NULL && heap < SPW_HEAP_COUNT; heap++) {
@@ -47,9 +42,10 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
     spw_lock(&pool->lock);
     spw_pool_exported_release(pool);
     host = spw_counter_get(&pool->counters->host_used_bytes);
-    backed = spw_pool_committed(pool) + host - spw_counter_get(&pool->counters->vmm_host_bytes);
+    backed = spw_pool_stock_committed(&pool->backing.stock) + host -
+             spw_counter_get(&pool->counters->vmm_host_bytes);
     *ret_usage = (struct spw_pool_usage){
-        .limit = pool->config.limit_bytes,
+        .limit = pool->backing.stock.limits[SPW_TIER_DEVICE],
         .live = spw_counter_get(&pool->counters->live_bytes),
         .placed = pool->placed_bytes,
         .lazy = pool->lazy_bytes,
@@ -57,7 +53,7 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
         .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
         .committed = spw_counter_get(&pool->counters->committed_bytes),
         .host = host,
-        .host_limit = pool->config.host_limit_bytes,
+        .host_limit = pool->backing.stock.limits[SPW_TIER_HOST],
         .spare = backed - (pool->own_live_bytes - pool->lazy_bytes),
         .largest_free = largest_free(pool),
     };

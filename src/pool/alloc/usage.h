@@ -7,9 +7,6 @@
 /* The slow half of spw_pool_count_live: notes a new peak. */
 void spw_pool_count_peak(struct spw_pool *pool, struct spw_counters *counters);
 
-/* Returns the bytes of all chunks of the device. */
-uint64_t spw_pool_committed(const struct spw_pool *pool);
-
 /* Counts `change` bytes, of blocks or foreign charges, that begin (positive) or end (negative). */
 static inline void spw_pool_count_live_in(struct spw_counters *counters, struct spw_pool *pool,
                                           int64_t change, bool ordered, uint32_t site)

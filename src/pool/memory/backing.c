@@ -7,11 +7,6 @@
 #include "common/host_share.h"
 #include "pool/memory/stock.h"
 
-static uint64_t address_of(const struct spw_backing *backing, size_t index)
-{
-    return backing->base + ((uint64_t)index << backing->granule_shift);
-}
-
 /* The table covers the whole arena. Most of it is never touched, and costs nothing. */
 static size_t table_bytes(const struct spw_backing *backing)
 {
@@ -113,7 +108,7 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 
         end = spw_pool_backing_end_of_size(backing, i, last);
         done = bytes = (uint64_t)(end - i) << backing->granule_shift;
-        err = backing->vm->ops->unmap(backing->vm, address_of(backing, i), bytes,
+        err = backing->vm->ops->unmap(backing->vm, spw_pool_backing_address(backing, i), bytes,
                                       chunk_bytes(backing, i), &done);
         if (err == SPW_OK) {
             done = bytes;
@@ -511,7 +506,7 @@ static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, s
         return err;
     }
     chunk = store->orders[order].chunks[store->orders[order].count - 1];
-    err = backing->vm->ops->map(backing->vm, address_of(backing, index),
+    err = backing->vm->ops->map(backing->vm, spw_pool_backing_address(backing, index),
                                 backing->granule_bytes << order, chunk - 1);
     if (err != SPW_OK) {
         return err;
@@ -536,7 +531,7 @@ static enum spw_err give_access(struct spw_backing *backing, size_t *first, size
     for (size_t end; *first < last; *first = end) {
         end = spw_pool_backing_end_of_size(backing, *first, last);
         err =
-            give(backing->vm, address_of(backing, *first),
+            give(backing->vm, spw_pool_backing_address(backing, *first),
                  (uint64_t)(end - *first) << backing->granule_shift, chunk_bytes(backing, *first));
         if (err != SPW_OK) {
             break;

@@ -82,6 +82,11 @@ static inline size_t spw_pool_backing_index(const struct spw_backing *backing, u
     return (size_t)((address - backing->base) >> backing->granule_shift);
 }
 
+static inline uint64_t spw_pool_backing_address(const struct spw_backing *backing, size_t index)
+{
+    return backing->base + ((uint64_t)index << backing->granule_shift);
+}
+
 static inline bool spw_pool_backing_has(const struct spw_backing *backing, uint64_t address)
 {
     return backing->granules[spw_pool_backing_index(backing, address)].chunk != 0;

@@ -6,12 +6,12 @@
 
 #include <stddef.h>
 
-struct spw_pool;
+struct spw_backing;
 
 /* Unmaps the recorded chunks of granules [first, last). Returns the end of the unmapped
  * granules. */
-size_t spw_pool_old_chunks_unmap(struct spw_pool *pool, size_t first, size_t last);
+size_t spw_pool_old_chunks_unmap(struct spw_backing *backing, size_t first, size_t last);
 
 /* Maps the chunks of granules [first, last), where nothing is mapped, and gives access. A chunk
  * that the backend refuses twice is marked lost (lost.h). */
-void spw_pool_old_chunks_put_back(struct spw_pool *pool, size_t first, size_t last);
+void spw_pool_old_chunks_put_back(struct spw_backing *backing, size_t first, size_t last);

@@ -8,6 +8,8 @@
  * than replacing them. */
 enum { MERGED_ORDERS = 2 };
 
+enum { JOIN_SHARE = 128 }; /* while memory spills, a chunk is at most 1/share of the limit */
+
 /* Updates the peak of reserved memory that programs can query: spare chunks of the host do not
  * count. */
 void spw_pool_stock_note_reserved(struct spw_counters *counters)
@@ -71,6 +73,24 @@ static void add(struct spw_stock *stock, enum spw_tier tier, unsigned order, uin
     stock->tiers[tier].orders[order].existing++;
     spw_pool_stock_put(stock, tier, order, chunk);
     count_chunks(stock, tier, (int64_t)spw_pool_stock_size(order));
+}
+
+size_t spw_pool_stock_room(const struct spw_stock *stock, enum spw_tier tier)
+{
+    const struct spw_counters *counters = stock->counters;
+    uint64_t limit = stock->limits[tier];
+    uint64_t used =
+        spw_counter_get(tier == SPW_TIER_HOST ? &counters->host_bytes : &counters->committed_bytes);
+
+    return used < limit ? (size_t)((limit - used) / stock->granule_bytes) : 0;
+}
+
+unsigned spw_pool_stock_join_order(const struct spw_stock *stock)
+{
+    uint64_t limit = stock->limits[SPW_TIER_DEVICE] / stock->granule_bytes / JOIN_SHARE;
+    unsigned order = limit > 0 ? spw_pool_stock_order((size_t)limit) : 0;
+
+    return order < stock->largest_order ? order : stock->largest_order;
 }
 
 enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order)

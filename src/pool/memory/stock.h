@@ -37,7 +37,12 @@ struct spw_stock {
     struct spw_vm *vm;
     uint64_t granule_bytes;
     struct spw_aliases aliases;
-    unsigned merge_order; /* small spare chunks may be merged up to this order */
+    unsigned largest_order;   /* of chunks to create */
+    unsigned merge_order;     /* small spare chunks may be merged up to this order */
+    uint32_t growth_permille; /* free but backed memory to keep, as a share of the live peak */
+    uint64_t limits[SPW_TIER_COUNT]; /* most bytes of each tier, foreign charges included: of the
+                                        device in chunks, of the host in chunks or page-locked, 0:
+                                        no host tier */
     struct spw_counters *counters;
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
 };
@@ -55,6 +60,18 @@ static inline unsigned spw_pool_stock_order(size_t granules)
 
     return order < SPW_CHUNK_ORDERS ? order : SPW_CHUNK_ORDERS - 1;
 }
+
+/* Returns the bytes of all chunks of the device. */
+static inline uint64_t spw_pool_stock_committed(const struct spw_stock *stock)
+{
+    return stock->tiers[SPW_TIER_DEVICE].total * stock->granule_bytes;
+}
+
+/* Returns the number of granules that the limit of a tier allows to create. */
+size_t spw_pool_stock_room(const struct spw_stock *stock, enum spw_tier tier);
+
+/* Returns the largest order for joining chunks while memory spills: a small share of the limit. */
+unsigned spw_pool_stock_join_order(const struct spw_stock *stock);
 
 /* Creates one spare chunk. */
 enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order);

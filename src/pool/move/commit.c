@@ -59,7 +59,7 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
         spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
         return true;
     }
-    spw_pool_old_chunks_put_back(pool, item->granule, item->granule + item->count);
+    spw_pool_old_chunks_put_back(&pool->backing, item->granule, item->granule + item->count);
     return false;
 }
 
@@ -69,7 +69,7 @@ static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t
 {
     size_t begin = move->items[first].granule;
     size_t end = move->items[last - 1].granule + move->items[last - 1].count;
-    size_t unmapped = spw_pool_old_chunks_unmap(pool, begin, end);
+    size_t unmapped = spw_pool_old_chunks_unmap(&pool->backing, begin, end);
 
     for (size_t i = first; i < last; i++) {
         struct spw_move_item *item = &move->items[i];
@@ -81,7 +81,7 @@ static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t
         item->mapped = true;
         begin += item->count;
     }
-    spw_pool_old_chunks_put_back(pool, begin, unmapped);
+    spw_pool_old_chunks_put_back(&pool->backing, begin, unmapped);
     return begin < end ? SPW_E_NO_MEMORY : SPW_OK;
 }
 
@@ -197,10 +197,10 @@ static enum spw_err commit(struct spw_pool *pool, struct spw_move *move, size_t 
     spw_pool_lost_announce(pool);
     update_free_extents(pool, move, first, last);
     spw_counter_add(&pool->counters->spilled_bytes,
-                    moved[SPW_TIER_HOST] * pool->config.granule_bytes);
+                    moved[SPW_TIER_HOST] * pool->backing.granule_bytes);
     spw_counter_add(&pool->counters->promoted_bytes,
-                    moved[SPW_TIER_DEVICE] * pool->config.granule_bytes);
-    *ret_bytes = (moved[SPW_TIER_HOST] + moved[SPW_TIER_DEVICE]) * pool->config.granule_bytes;
+                    moved[SPW_TIER_DEVICE] * pool->backing.granule_bytes);
+    *ret_bytes = (moved[SPW_TIER_HOST] + moved[SPW_TIER_DEVICE]) * pool->backing.granule_bytes;
     return err;
 }
 
@@ -244,9 +244,9 @@ uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes)
     uint64_t address = 0;
 
     spw_lock(&pool->lock);
-    *ret_bytes = pool->backing.lost * pool->config.granule_bytes;
+    *ret_bytes = pool->backing.lost * pool->backing.granule_bytes;
     if (pool->backing.lost > 0) {
-        address = pool->backing.base + spw_pool_lost_first(pool) * pool->config.granule_bytes;
+        address = pool->backing.base + spw_pool_lost_first(pool) * pool->backing.granule_bytes;
     }
     spw_unlock(&pool->lock);
     return address;

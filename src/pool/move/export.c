@@ -1,6 +1,5 @@
 #include "pool/export.h"
 
-#include "pool/alloc/chunks.h"
 #include "pool/alloc/placement.h"
 #include "pool/alloc/state.h"
 #include "pool/attributes.h"
@@ -14,12 +13,12 @@
 
 static uint64_t address_of(const struct spw_pool *pool, size_t granule)
 {
-    return pool->backing.base + granule * pool->config.granule_bytes;
+    return pool->backing.base + granule * pool->backing.granule_bytes;
 }
 
 static uint64_t bytes_of(const struct spw_pool *pool, const struct spw_export_piece *piece)
 {
-    return piece->count * pool->config.granule_bytes;
+    return piece->count * pool->backing.granule_bytes;
 }
 
 /* ---- which granules ---- */
@@ -138,7 +137,7 @@ static void divide(struct spw_pool *pool, const struct spw_extent *block, struct
 /* Gives free memory back to the driver until `wanted` granules may be created. */
 static void make_room(struct spw_pool *pool, size_t wanted)
 {
-    size_t room = spw_pool_chunks_room(pool, SPW_TIER_DEVICE);
+    size_t room = spw_pool_stock_room(&pool->backing.stock, SPW_TIER_DEVICE);
     size_t missing = wanted > room ? wanted - room : 0;
     size_t spare = spw_pool_backing_spare(&pool->backing);
 
@@ -158,7 +157,7 @@ static enum spw_err get_own(struct spw_pool *pool, struct spw_export_piece *piec
     enum spw_err err;
 
     make_room(pool, piece->count);
-    if (spw_pool_chunks_room(pool, SPW_TIER_DEVICE) < piece->count) {
+    if (spw_pool_stock_room(&pool->backing.stock, SPW_TIER_DEVICE) < piece->count) {
         return SPW_E_LIMIT;
     }
     err = spw_pool_stock_hold_exportable(&pool->backing.stock, order, &piece->chunk, &piece->alias);
@@ -193,11 +192,12 @@ static enum spw_err get_chunks(struct spw_pool *pool)
     for (; had < export->count && err == SPW_OK; had += err == SPW_OK) {
         struct spw_export_piece *piece = &export->pieces[had];
 
-        err = piece->own ? get_own(pool, piece)
-                         : spw_pool_stock_hold(&pool->backing.stock, piece->tier,
-                                               spw_pool_stock_order(piece->count),
-                                               spw_pool_chunks_room(pool, piece->tier),
-                                               &piece->chunk, &piece->alias);
+        err = piece->own
+                  ? get_own(pool, piece)
+                  : spw_pool_stock_hold(&pool->backing.stock, piece->tier,
+                                        spw_pool_stock_order(piece->count),
+                                        spw_pool_stock_room(&pool->backing.stock, piece->tier),
+                                        &piece->chunk, &piece->alias);
     }
     while (err != SPW_OK && had > 0) {
         give_back(pool, &export->pieces[--had]);
@@ -427,11 +427,11 @@ static enum spw_err commit(struct spw_pool *pool)
 {
     struct spw_export *export = &pool->export;
     uint64_t address = address_of(pool, export->first), end = address_of(pool, export->last);
-    size_t unmapped = spw_pool_old_chunks_unmap(pool, export->first, export->last);
+    size_t unmapped = spw_pool_old_chunks_unmap(&pool->backing, export->first, export->last);
     enum spw_err err = unmapped == export->last ? map_pieces(pool) : SPW_E_NO_MEMORY;
 
     if (err != SPW_OK && unmap_pieces(pool)) {
-        spw_pool_old_chunks_put_back(pool, export->first, unmapped);
+        spw_pool_old_chunks_put_back(&pool->backing, export->first, unmapped);
     } else {
         /* The old chunks cannot return where a new chunk stays. The new chunks have the content. */
         pin(pool, false);
@@ -583,7 +583,7 @@ size_t spw_pool_export_chunks(struct spw_pool *pool, uint64_t address,
         for (; at < range.last; at = spw_pool_backing_chunk_end(&pool->backing, at), count++) {
             if (count < most) {
                 ret_chunks[count] = (struct spw_exported_chunk){.chunk = granules[at].chunk - 1,
-                                                                .bytes = pool->config.granule_bytes
+                                                                .bytes = pool->backing.granule_bytes
                                                                          << granules[at].order};
             }
         }

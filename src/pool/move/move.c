@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "pool/alloc/chunks.h"
 #include "pool/alloc/state.h"
 #include "pool/memory/moves.h"
 #include "pool/memory/stock.h"
@@ -151,7 +150,7 @@ static size_t joinable(const struct spw_move *move, size_t first, size_t most)
  * Leaves the items in the order of their urgency. */
 static void join_neighbours(const struct spw_pool *pool, struct spw_move *move)
 {
-    size_t most = spw_pool_stock_size(spw_pool_chunks_join_order(pool)), joined = 0;
+    size_t most = spw_pool_stock_size(spw_pool_stock_join_order(&pool->backing.stock)), joined = 0;
 
     qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
     for (size_t i = 0, next; i < move->count; i = next) {
@@ -198,7 +197,7 @@ static void choose(struct spw_pool *pool, struct spw_move *move,
                    const struct spw_move_request *request)
 {
     uint64_t granules =
-        (request->bytes + pool->config.granule_bytes - 1) / pool->config.granule_bytes;
+        (request->bytes + pool->backing.granule_bytes - 1) / pool->backing.granule_bytes;
     size_t most = granules < SPW_MOVE_GRANULES ? (size_t)granules : SPW_MOVE_GRANULES;
     struct candidate *candidates;
     size_t count;
@@ -243,7 +242,7 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 
         if (item.count < full[item.to] &&
             spw_pool_stock_hold(&pool->backing.stock, item.to, spw_pool_stock_order(item.count),
-                                spw_pool_chunks_room(pool, item.to), &item.chunk,
+                                spw_pool_stock_room(&pool->backing.stock, item.to), &item.chunk,
                                 &item.alias) == SPW_OK) {
             move->items[had++] = item;
             move->granules += item.count;
@@ -335,7 +334,7 @@ static size_t list_places(struct spw_pool *pool, const struct spw_move *move, bo
 
         for (size_t k = 0; k < item->count && (item->committed || !committed_only); k++) {
             ret_places[count++] = (struct spw_move_place){
-                .granule = spw_pool_move_address(pool, item) + k * pool->config.granule_bytes,
+                .granule = spw_pool_move_address(pool, item) + k * pool->backing.granule_bytes,
                 .to = item->to};
         }
     }

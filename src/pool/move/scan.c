@@ -87,12 +87,12 @@ static int64_t find_growth(const struct spw_pool *pool)
 static int64_t find_room(const struct spw_pool *pool)
 {
     const struct spw_heap *small = &pool->space.heaps[SPW_HEAP_SMALL];
-    uint64_t granule = pool->config.granule_bytes;
+    uint64_t granule = pool->backing.granule_bytes;
     uint64_t chunks = pool->backing.stock.tiers[SPW_TIER_DEVICE].total * granule;
     uint64_t used = spw_pool_backing_up(&pool->backing, small->frontier) -
                     spw_pool_backing_down(&pool->backing, small->base) + count_used(pool) * granule;
 
-    return (int64_t)(pool->config.limit_bytes + chunks -
+    return (int64_t)(pool->backing.stock.limits[SPW_TIER_DEVICE] + chunks -
                      spw_counter_get(&pool->counters->committed_bytes)) -
            (int64_t)used + find_growth(pool) * (int64_t)granule;
 }
@@ -169,7 +169,7 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
     size_t count;
 
     spw_lock(&pool->lock);
-    count = (size_t)((find_end(pool) - base) / pool->config.granule_bytes);
+    count = (size_t)((find_end(pool) - base) / pool->backing.granule_bytes);
     count = count < most ? count : most;
     memset(infos, 0, count * sizeof(*infos));
     for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
@@ -239,7 +239,7 @@ size_t spw_pool_find_on_host(struct spw_pool *pool, const uint64_t *addresses, s
         }
     }
     spw_unlock(&pool->lock);
-    *ret_bytes = list.granules * pool->config.granule_bytes;
+    *ret_bytes = list.granules * pool->backing.granule_bytes;
     return list.count;
 }
 
@@ -260,5 +260,5 @@ void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, ui
 {
     *ret_address = pool->space.heaps[SPW_HEAP_LARGE].base;
     *ret_bytes = pool->backing.base + pool->backing.bytes - *ret_address;
-    *ret_granule_bytes = pool->config.granule_bytes;
+    *ret_granule_bytes = pool->backing.granule_bytes;
 }

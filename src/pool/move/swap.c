@@ -1,6 +1,5 @@
 #include "pool/swap.h"
 
-#include "pool/alloc/chunks.h"
 #include "pool/alloc/placement.h"
 #include "pool/alloc/state.h"
 #include "pool/memory/old_chunks.h"
@@ -96,17 +95,17 @@ static void mark(struct spw_pool *pool, size_t first, size_t last, bool out)
     }
     pool->backing.swapped += out ? last - first : first - last;
     spw_counter_shift(&pool->counters->swapped_bytes,
-                      (out ? 1 : -1) * (int64_t)((last - first) * pool->config.granule_bytes));
+                      (out ? 1 : -1) * (int64_t)((last - first) * pool->backing.granule_bytes));
 }
 
 enum spw_err spw_pool_swap_out(struct spw_pool *pool, const struct spw_swap_chunk *chunk)
 {
     size_t first = spw_pool_backing_index(&pool->backing, chunk->address);
-    size_t last = first + (size_t)(chunk->bytes / pool->config.granule_bytes);
+    size_t last = first + (size_t)(chunk->bytes / pool->backing.granule_bytes);
     enum spw_err err = SPW_E_AGAIN;
 
     spw_lock(&pool->lock);
-    if (spw_pool_old_chunks_unmap(pool, first, last) == last) {
+    if (spw_pool_old_chunks_unmap(&pool->backing, first, last) == last) {
         spw_pool_backing_give_up(&pool->backing, first, last);
         mark(pool, first, last, true);
         (void)spw_pool_stock_release(&pool->backing.stock, chunk->tier, last - first);
@@ -120,7 +119,7 @@ enum spw_err spw_pool_swap_out(struct spw_pool *pool, const struct spw_swap_chun
 
 static unsigned order_of(const struct spw_pool *pool, const struct spw_swap_chunk *chunk)
 {
-    return spw_pool_stock_order((size_t)(chunk->bytes / pool->config.granule_bytes));
+    return spw_pool_stock_order((size_t)(chunk->bytes / pool->backing.granule_bytes));
 }
 
 static void let_go(struct spw_pool *pool, struct spw_swap_chunk *chunk)
@@ -134,8 +133,9 @@ static void let_go(struct spw_pool *pool, struct spw_swap_chunk *chunk)
 static enum spw_err map(struct spw_pool *pool, struct spw_swap_chunk *chunk, enum spw_tier tier)
 {
     uint64_t alias;
-    enum spw_err err = spw_pool_stock_hold(&pool->backing.stock, tier, order_of(pool, chunk),
-                                           spw_pool_chunks_room(pool, tier), &chunk->held, &alias);
+    enum spw_err err =
+        spw_pool_stock_hold(&pool->backing.stock, tier, order_of(pool, chunk),
+                            spw_pool_stock_room(&pool->backing.stock, tier), &chunk->held, &alias);
 
     if (err == SPW_OK) {
         chunk->held_tier = tier;
@@ -186,7 +186,7 @@ static void note_tier(struct spw_pool *pool, const struct spw_swap_chunk *chunk,
 static enum spw_err swap_in(struct spw_pool *pool, struct spw_swap_chunk *chunk, enum spw_tier tier)
 {
     size_t first = spw_pool_backing_index(&pool->backing, chunk->address);
-    size_t count = (size_t)(chunk->bytes / pool->config.granule_bytes);
+    size_t count = (size_t)(chunk->bytes / pool->backing.granule_bytes);
     enum spw_err err = chunk->held == 0 ? map(pool, chunk, tier) : SPW_OK;
 
     if (err == SPW_OK) {

@@ -5,7 +5,6 @@
 
 #include "common/hash.h"
 #include "pool/alloc/state.h"
-#include "pool/alloc/usage.h"
 #include "pool/plan/packing.h"
 #include "pool/plan/repetition.h"
 
@@ -270,7 +269,9 @@ static uint64_t memory_there(const struct spw_pool *pool)
          e = e->next) {
         other += e->kind != SPW_EXTENT_HOLE ? e->bytes : 0;
     }
-    return spw_pool_committed(pool) > other ? spw_pool_committed(pool) - other : 0;
+    return spw_pool_stock_committed(&pool->backing.stock) > other
+               ? spw_pool_stock_committed(&pool->backing.stock) - other
+               : 0;
 }
 
 static void keep_granules(struct spw_pool *pool, bool keep)
@@ -356,7 +357,7 @@ static void plan(struct spw_pool *pool, const struct period *period)
     struct spw_packing packing = {.base = heap->base,
                                   .end = heap->end,
                                   .period = period->length,
-                                  .granule_bytes = pool->config.granule_bytes,
+                                  .granule_bytes = pool->backing.granule_bytes,
                                   .enough_bytes = memory_there(pool)};
     size_t fixed = add_fixed(pool, period, NULL);
     uint64_t bytes;

@@ -37,7 +37,7 @@ static bool is_complete(const struct spw_pool *pool, size_t first, size_t last)
 static bool release(struct spw_pool *pool, size_t granule, bool *waits)
 {
     size_t end = spw_pool_backing_chunk_end(&pool->backing, granule);
-    uint64_t bytes = pool->config.granule_bytes;
+    uint64_t bytes = pool->backing.granule_bytes;
     uint64_t address = pool->backing.base + granule * bytes;
 
     if (!is_empty(pool, address, address + (end - granule) * bytes)) {

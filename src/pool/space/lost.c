@@ -26,8 +26,8 @@ void spw_pool_lost_abandon(struct spw_pool *pool)
 static void remap_chunk(struct spw_pool *pool, size_t index)
 {
     const struct spw_granule *granule = &pool->backing.granules[index];
-    uint64_t bytes = pool->config.granule_bytes << granule->order;
-    uint64_t address = pool->backing.base + index * pool->config.granule_bytes;
+    uint64_t bytes = pool->backing.granule_bytes << granule->order;
+    uint64_t address = pool->backing.base + index * pool->backing.granule_bytes;
 
     if (granule->lost == SPW_LOST_MAPPING) {
         if (pool->vm->ops->map(pool->vm, address, bytes, granule->chunk - 1) != SPW_OK) {

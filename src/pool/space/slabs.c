@@ -262,7 +262,8 @@ static struct spw_slab *vacant(struct spw_slabs *slabs)
 /* Returns the size of a new slab for a block; 0 when the limit leaves no room. */
 static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
 {
-    uint64_t limit = pool->config.host_limit_bytes, granule = pool->config.granule_bytes;
+    uint64_t limit = pool->backing.stock.limits[SPW_TIER_HOST],
+             granule = pool->backing.granule_bytes;
     uint64_t held = spw_counter_get(&pool->counters->host_bytes);
     uint64_t left = held < limit ? limit - held : 0;
     uint64_t shared = limit / SHARE > LEAST_BYTES ? limit / SHARE / granule * granule : LEAST_BYTES;
@@ -316,7 +317,7 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
         slabs->table = calloc(MOST_SLABS, sizeof(*slabs->table));
     }
     if (slabs->table != NULL && spw_pool_extent_reserve(&pool->space.store, 1)) {
-        extent = add_slab(pool, pool->config.granule_bytes / ALONE, NULL);
+        extent = add_slab(pool, pool->backing.granule_bytes / ALONE, NULL);
         err = extent == NULL
                   ? SPW_E_NO_MEMORY
                   : pool->vm->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
