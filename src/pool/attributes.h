@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct spw_extent;
 struct spw_pool;
 
 /* Reasons why a block is never moved; several may hold at once. */
@@ -37,6 +36,3 @@ size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t
  * lock. */
 bool spw_pool_set_attributes_of(struct spw_pool *pool, uint64_t address,
                                 const struct spw_block_attributes *attributes);
-
-/* Takes the granules of a block that is fixed out of the moves under way. Caller holds the lock. */
-void spw_pool_keep_in_place(struct spw_pool *pool, const struct spw_extent *block);

@@ -45,6 +45,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
     err = spw_pool_backing_init(
         &pool->backing, &(struct spw_backing_config){.vm = vm,
                                                      .queues = &pool->queues,
+                                                     .moves = &pool->moves,
                                                      .counters = counters,
                                                      .host_chunks = config->host_chunks,
                                                      .arena_bytes = config->arena_bytes,
@@ -128,7 +129,7 @@ static void pool_free(struct spw_pool *pool, bool release)
     spw_pool_layout_fini(pool);
     spw_pool_lost_abandon(pool);
     if (release) {
-        spw_pool_move_drop_all(pool);
+        spw_pool_move_drop_all(&pool->backing);
         spw_pool_export_drop(pool);
     }
     spw_pool_slabs_fini(pool, release);

@@ -11,33 +11,12 @@ static void set_block(struct spw_extent *block, const struct spw_block_attribute
     }
 }
 
-void spw_pool_keep_in_place(struct spw_pool *pool, const struct spw_extent *block)
-{
-    size_t first, last;
-
-    if (block->heap == SPW_HEAP_SLAB) {
-        return;
-    }
-    first = spw_pool_backing_index(&pool->backing, block->address);
-    last = spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1);
-    for (size_t i = 0; i < SPW_MOVES; i++) {
-        struct spw_move *move = &pool->moves[i];
-
-        for (size_t k = 0; k < move->count; k++) {
-            if (move->items[k].granule + move->items[k].count > first &&
-                move->items[k].granule <= last) {
-                move->items[k].left_out = true;
-            }
-        }
-    }
-}
-
-static void set_and_keep(struct spw_pool *pool, struct spw_extent *block,
+static void set_and_keep(struct spw_backing *backing, struct spw_extent *block,
                          const struct spw_block_attributes *attributes)
 {
     set_block(block, attributes);
     if (spw_pool_is_fixed(block)) {
-        spw_pool_keep_in_place(pool, block);
+        spw_pool_keep_in_place(backing, block);
     }
 }
 
@@ -49,7 +28,7 @@ bool spw_pool_set_attributes_of(struct spw_pool *pool, uint64_t address,
     spw_lock(&pool->lock);
     block = spw_pool_address_map_get(&pool->blocks, address);
     if (block != NULL) {
-        set_and_keep(pool, block, attributes);
+        set_and_keep(&pool->backing, block, attributes);
     }
     spw_unlock(&pool->lock);
     return block != NULL;
@@ -68,7 +47,7 @@ size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t
     extent = spw_pool_extent(pool, address);
     for (; extent != NULL && extent->address < address + bytes; extent = extent->next) {
         if (extent->kind == SPW_EXTENT_BLOCK) {
-            set_and_keep(pool, extent, attributes);
+            set_and_keep(&pool->backing, extent, attributes);
             count++;
         }
     }

@@ -36,7 +36,7 @@ void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
     block->priority = placement->priority;
     block->fixed = placement->fixed ? SPW_FIXED_BY_PLACEMENT : 0;
     if (placement->fixed) {
-        spw_pool_keep_in_place(pool, block);
+        spw_pool_keep_in_place(&pool->backing, block);
     }
     if (account != NULL) {
         block->account = placement->account;

@@ -26,6 +26,9 @@ enum spw_heap_class {
     SPW_HEAP_COUNT = SPW_HEAP_NUMBERED + SPW_POOL_HEAPS
 };
 
+/* Value of `heap` for an extent in a slab. */
+enum { SPW_HEAP_SLAB = 0xff };
+
 enum spw_extent_kind { SPW_EXTENT_BLOCK, SPW_EXTENT_FREE, SPW_EXTENT_HOLE, SPW_EXTENT_CLAIM };
 
 /* Links of one extent in a list other than the address order. */

@@ -26,6 +26,7 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
 
     *backing = (struct spw_backing){.vm = config->vm,
                                     .queues = config->queues,
+                                    .moves = config->moves,
                                     .counters = config->counters,
                                     .stock = {.vm = config->vm,
                                               .granule_bytes = config->granule_bytes,

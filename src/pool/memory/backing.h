@@ -53,6 +53,7 @@ struct spw_backing {
     size_t swapped;  /* number of granules that are swapped out */
     struct spw_vm *vm;
     struct spw_stream_queues *queues;
+    struct spw_moves *moves; /* those under way */
     struct spw_counters *counters;
 };
 
@@ -60,6 +61,7 @@ struct spw_backing {
 struct spw_backing_config {
     struct spw_vm *vm;
     struct spw_stream_queues *queues;
+    struct spw_moves *moves;
     struct spw_counters *counters;
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
     uint64_t arena_bytes, granule_bytes;

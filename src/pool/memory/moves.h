@@ -1,27 +1,129 @@
-/* The end of a move: it gives its chunks, pins and fences back.
+/* Moves under way: the granules that they pin, and the chunks that they hold until they end.
  *
  * The caller holds the pool's lock, or is the only user of the pool. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/err.h"
+#include "pool/attributes.h"
+#include "pool/extents/extent.h"
+#include "pool/memory/backing.h"
+#include "pool/move.h"
+#include "pool/vm_ops.h"
 
-struct spw_move;
-struct spw_pool;
+/* One new chunk of a move. It may replace several neighbouring chunks. */
+struct spw_move_item {
+    size_t granule;       /* the first */
+    size_t count;         /* granules of the chunk */
+    size_t urgency;       /* 0: the most urgent item */
+    uint64_t chunk;       /* the new chunk */
+    uint64_t alias;       /* its second address */
+    uint64_t hash;        /* of the content, if it is verified */
+    uint64_t copied_hash; /* of the copy, if it is sampled */
+    enum spw_tier to;
+    bool sampled;  /* part of the sample */
+    bool left_out; /* not to be committed, for example because its block was fixed */
+    bool mapped;   /* the new chunk is in place, but has no access yet */
+    bool committed;
+};
+
+/* A move under way. */
+struct spw_move {
+    size_t count;                                  /* 0: not under way */
+    size_t granules;                               /* of all items */
+    struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
+    size_t parts;                                  /* of the last copies; 0: none were made */
+    size_t ends[SPW_MOVE_PARTS];                   /* end of each part, as an item */
+    void *fences[SPW_MOVE_PARTS][SPW_TIER_COUNT];  /* of the copies; NULL: none under way */
+    void *drained;                                 /* covers the whole device; NULL: none */
+    bool over;                                     /* ended, but its copies are still under way */
+};
+
+struct spw_moves {
+    struct spw_move each[SPW_MOVES];
+    uint64_t fixed_id; /* blocks up to this id are not moved */
+    uint8_t overruled; /* bits of enum spw_fixed_reason that keep no block in place now: 0,
+                        * or SPW_FIXED_BY_GRAPH */
+    struct spw_vm_copy copies[SPW_MOVE_GRANULES]; /* scratch, larger than a stack allows */
+};
+
+/* True if a block has a reason to stay in its place, even an overruled one. */
+static inline bool spw_pool_is_fixed(const struct spw_extent *block)
+{
+    return (block->fixed & ~SPW_NAMED_BY_GRAPH) != 0;
+}
+
+/* True if an extent lets the granules under it be moved. */
+static inline bool spw_pool_can_move(const struct spw_moves *moves, const struct spw_extent *extent)
+{
+    return extent->kind == SPW_EXTENT_BLOCK
+               ? extent->id > moves->fixed_id &&
+                     (extent->fixed & ~(moves->overruled | SPW_NAMED_BY_GRAPH)) == 0
+               : extent->kind != SPW_EXTENT_CLAIM;
+}
+
+/* Returns the address of an item's first granule, and its size. */
+static inline uint64_t spw_pool_move_address(const struct spw_backing *backing,
+                                             const struct spw_move_item *item)
+{
+    return backing->base + item->granule * backing->granule_bytes;
+}
+
+static inline uint64_t spw_pool_move_bytes(const struct spw_backing *backing,
+                                           const struct spw_move_item *item)
+{
+    return item->count * backing->granule_bytes;
+}
+
+/* Returns the first item of a part. */
+static inline size_t spw_pool_move_part_begin(const struct spw_move *move, size_t part)
+{
+    return part > 0 ? move->ends[part - 1] : 0;
+}
+
+/* True if the second item is directly behind the first. */
+static inline bool spw_pool_move_adjoins(const struct spw_move_item *first,
+                                         const struct spw_move_item *second)
+{
+    return second->granule == first->granule + first->count;
+}
+
+/* Returns the number of items from `first` on that are neighbours of one size with the same target
+ * and the same `left_out`. */
+static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first)
+{
+    size_t next = first + 1;
+
+    while (next < move->count &&
+           spw_pool_move_adjoins(&move->items[next - 1], &move->items[next]) &&
+           move->items[next].count == move->items[first].count &&
+           move->items[next].to == move->items[first].to &&
+           move->items[next].left_out == move->items[first].left_out) {
+        next++;
+    }
+    return next - first;
+}
+
+/* Takes the granules of a block that is fixed out of the moves under way. */
+void spw_pool_keep_in_place(struct spw_backing *backing, const struct spw_extent *block);
+
+/* ---- the end of a move ---- */
 
 /* Queries a fence of a move; NULL counts as complete. Drops a complete fence and sets it to
  * NULL. */
-enum spw_err spw_pool_move_query(struct spw_pool *pool, void **fence);
+enum spw_err spw_pool_move_query(struct spw_vm *vm, void **fence);
 
 /* Query the copies of one part, and of all parts. */
-enum spw_err spw_pool_move_query_part(struct spw_pool *pool, struct spw_move *move, size_t part);
-enum spw_err spw_pool_move_query_all(struct spw_pool *pool, struct spw_move *move);
+enum spw_err spw_pool_move_query_part(struct spw_vm *vm, struct spw_move *move, size_t part);
+enum spw_err spw_pool_move_query_all(struct spw_vm *vm, struct spw_move *move);
 
 /* Gives the chunks and pins of a move back if it is over and its copies are done. SPW_E_AGAIN when
  * the copies are not done. The second function does so for every move. */
-enum spw_err spw_pool_move_end_if_finished(struct spw_pool *pool, struct spw_move *move);
-void spw_pool_move_end_finished(struct spw_pool *pool);
+enum spw_err spw_pool_move_end_if_finished(struct spw_backing *backing, struct spw_move *move);
+void spw_pool_move_end_finished(struct spw_backing *backing);
 
 /* Gives the chunks and pins of every move back in any state; all device work must be complete. */
-void spw_pool_move_drop_all(struct spw_pool *pool);
+void spw_pool_move_drop_all(struct spw_backing *backing);

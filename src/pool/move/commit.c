@@ -15,26 +15,26 @@
 
 /* ---- the new chunks ---- */
 
-static bool map(struct spw_pool *pool, const struct spw_move_item *item)
+static bool map(struct spw_backing *backing, const struct spw_move_item *item)
 {
-    return pool->vm->ops->map(pool->vm, spw_pool_move_address(pool, item),
-                              spw_pool_move_bytes(pool, item), item->chunk - 1) == SPW_OK;
+    return backing->vm->ops->map(backing->vm, spw_pool_move_address(backing, item),
+                                 spw_pool_move_bytes(backing, item), item->chunk - 1) == SPW_OK;
 }
 
-static bool unmap(struct spw_pool *pool, const struct spw_move_item *item)
+static bool unmap(struct spw_backing *backing, const struct spw_move_item *item)
 {
-    uint64_t bytes = spw_pool_move_bytes(pool, item), done = bytes;
+    uint64_t bytes = spw_pool_move_bytes(backing, item), done = bytes;
 
-    return pool->vm->ops->unmap(pool->vm, spw_pool_move_address(pool, item), bytes, bytes, &done) ==
-           SPW_OK;
+    return backing->vm->ops->unmap(backing->vm, spw_pool_move_address(backing, item), bytes, bytes,
+                                   &done) == SPW_OK;
 }
 
-static bool give_access(struct spw_pool *pool, const struct spw_move_item *item)
+static bool give_access(struct spw_backing *backing, const struct spw_move_item *item)
 {
-    uint64_t bytes = spw_pool_move_bytes(pool, item);
+    uint64_t bytes = spw_pool_move_bytes(backing, item);
 
-    return pool->vm->ops->set_access(pool->vm, spw_pool_move_address(pool, item), bytes, bytes) ==
-           SPW_OK;
+    return backing->vm->ops->set_access(backing->vm, spw_pool_move_address(backing, item), bytes,
+                                        bytes) == SPW_OK;
 }
 
 /* Records that the new chunk is in place of the old ones. */
@@ -43,18 +43,18 @@ static void exchange(struct spw_pool *pool, struct spw_move_item *item)
     spw_pool_backing_exchange(&pool->backing, item->granule, item->to,
                               spw_pool_stock_order(item->count), item->chunk);
     item->committed = true;
-    spw_pool_placement_moved(pool, spw_pool_move_address(pool, item),
-                             spw_pool_move_bytes(pool, item), item->to);
+    spw_pool_placement_moved(pool, spw_pool_move_address(&pool->backing, item),
+                             spw_pool_move_bytes(&pool->backing, item), item->to);
 }
 
 /* Handles an item whose new chunk is mapped but got no access. True if the new chunk stays. */
 static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 {
-    if (give_access(pool, item)) {
+    if (give_access(&pool->backing, item)) {
         exchange(pool, item);
         return true;
     }
-    if (!unmap(pool, item)) {
+    if (!unmap(&pool->backing, item)) {
         exchange(pool, item);
         spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
         return true;
@@ -65,23 +65,24 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 
 /* Maps the new chunks of items [first, last), a run of neighbours, in place of the old ones,
  * without access. */
-static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last)
+static enum spw_err map_run(struct spw_backing *backing, struct spw_move *move, size_t first,
+                            size_t last)
 {
     size_t begin = move->items[first].granule;
     size_t end = move->items[last - 1].granule + move->items[last - 1].count;
-    size_t unmapped = spw_pool_old_chunks_unmap(&pool->backing, begin, end);
+    size_t unmapped = spw_pool_old_chunks_unmap(backing, begin, end);
 
     for (size_t i = first; i < last; i++) {
         struct spw_move_item *item = &move->items[i];
 
         begin = item->granule;
-        if (begin + item->count > unmapped || !map(pool, item)) {
+        if (begin + item->count > unmapped || !map(backing, item)) {
             break;
         }
         item->mapped = true;
         begin += item->count;
     }
-    spw_pool_old_chunks_put_back(&pool->backing, begin, unmapped);
+    spw_pool_old_chunks_put_back(backing, begin, unmapped);
     return begin < end ? SPW_E_NO_MEMORY : SPW_OK;
 }
 
@@ -107,8 +108,8 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
     enum spw_err err = SPW_OK;
 
     for (size_t i = first, end; i < last; i = end) {
-        uint64_t address = spw_pool_move_address(pool, &move->items[i]);
-        uint64_t size = spw_pool_move_bytes(pool, &move->items[i]);
+        uint64_t address = spw_pool_move_address(&pool->backing, &move->items[i]);
+        uint64_t size = spw_pool_move_bytes(&pool->backing, &move->items[i]);
         bool given;
 
         end = i + 1;
@@ -133,12 +134,12 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
 }
 
 /* Returns the first free extent on a broken granule; NULL when there is none. */
-static struct spw_extent *find_broken(const struct spw_pool *pool)
+static struct spw_extent *find_broken(const struct spw_space *space)
 {
-    for (struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
-         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
+    for (struct spw_extent *e = spw_pool_heaps_first_large(space->heaps); e != NULL;
+         e = spw_pool_heaps_next_large(space->heaps, e)) {
         if (e->kind == SPW_EXTENT_FREE &&
-            spw_pool_backing_is_broken(&pool->backing, e->address, spw_pool_extent_end(e))) {
+            spw_pool_backing_is_broken(space->backing, e->address, spw_pool_extent_end(e))) {
             return e;
         }
     }
@@ -146,35 +147,35 @@ static struct spw_extent *find_broken(const struct spw_pool *pool)
 }
 
 /* Calls a function for each free extent that shares granules with the blocks of items [i, last). */
-static void for_free_extents(struct spw_pool *pool, const struct spw_move *move, size_t i,
+static void for_free_extents(struct spw_space *space, const struct spw_move *move, size_t i,
                              size_t last,
                              void (*act)(struct spw_space *space, struct spw_extent *extent))
 {
-    for (struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps);
-         e != NULL && i < last; e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
-        while (i < last && spw_pool_move_address(pool, &move->items[i]) +
-                                   spw_pool_move_bytes(pool, &move->items[i]) <=
+    for (struct spw_extent *e = spw_pool_heaps_first_large(space->heaps); e != NULL && i < last;
+         e = spw_pool_heaps_next_large(space->heaps, e)) {
+        while (i < last && spw_pool_move_address(space->backing, &move->items[i]) +
+                                   spw_pool_move_bytes(space->backing, &move->items[i]) <=
                                e->address) {
             i++;
         }
         if (i < last && e->kind == SPW_EXTENT_FREE &&
-            spw_pool_move_address(pool, &move->items[i]) < spw_pool_extent_end(e)) {
-            act(&pool->space, e);
+            spw_pool_move_address(space->backing, &move->items[i]) < spw_pool_extent_end(e)) {
+            act(space, e);
         }
     }
 }
 
 /* Updates free extents that share granules with the blocks of items [first, last): their tier may
  * have changed, or a granule may be broken. */
-static void update_free_extents(struct spw_pool *pool, const struct spw_move *move, size_t first,
+static void update_free_extents(struct spw_space *space, const struct spw_move *move, size_t first,
                                 size_t last)
 {
     struct spw_extent *broken;
 
-    for_free_extents(pool, move, first, last, spw_pool_space_update_tier);
-    for_free_extents(pool, move, first, last, spw_pool_space_join);
-    while (pool->backing.broken > 0 && (broken = find_broken(pool)) != NULL) {
-        spw_pool_space_retire(&pool->space, broken);
+    for_free_extents(space, move, first, last, spw_pool_space_update_tier);
+    for_free_extents(space, move, first, last, spw_pool_space_join);
+    while (space->backing->broken > 0 && (broken = find_broken(space)) != NULL) {
+        spw_pool_space_retire(space, broken);
     }
 }
 
@@ -189,13 +190,13 @@ static enum spw_err commit(struct spw_pool *pool, struct spw_move *move, size_t 
         run = spw_pool_move_run(move, i);
         run = run < last - i ? run : last - i;
         if (!move->items[i].left_out) {
-            err = map_run(pool, move, i, i + run);
+            err = map_run(&pool->backing, move, i, i + run);
         }
     }
     access_err = give_access_to_mapped(pool, move, first, last, moved);
     err = err == SPW_OK ? access_err : err;
     spw_pool_lost_announce(pool);
-    update_free_extents(pool, move, first, last);
+    update_free_extents(&pool->space, move, first, last);
     spw_counter_add(&pool->counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->backing.granule_bytes);
     spw_counter_add(&pool->counters->promoted_bytes,

@@ -244,7 +244,7 @@ enum spw_err spw_pool_export_drain(struct spw_pool *pool)
         err = pool->vm->ops->fence(pool->vm, &all, &pool->export.drained);
     }
     if (err == SPW_OK) {
-        err = spw_pool_move_query(pool, &pool->export.drained);
+        err = spw_pool_move_query(pool->backing.vm, &pool->export.drained);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -272,7 +272,7 @@ static size_t list_copies(const struct spw_pool *pool, const struct spw_export_p
 static enum spw_err copy_to(struct spw_pool *pool, enum spw_tier to)
 {
     struct spw_export *export = &pool->export;
-    struct spw_vm_copy *copies = pool->copies;
+    struct spw_vm_copy *copies = pool->moves.copies;
     size_t count = 0;
 
     for (size_t i = 0; i < export->count; i++) {
@@ -290,7 +290,7 @@ static enum spw_err query_copies(struct spw_pool *pool)
     enum spw_err err = SPW_OK;
 
     for (int tier = 0; tier < SPW_TIER_COUNT && err == SPW_OK; tier++) {
-        err = spw_pool_move_query(pool, &pool->export.fences[tier]);
+        err = spw_pool_move_query(pool->backing.vm, &pool->export.fences[tier]);
     }
     return err;
 }
@@ -529,7 +529,7 @@ static enum spw_err begin(struct spw_pool *pool, struct spw_extent *block, bool 
         pool->vm->ops->create_exportable == NULL) {
         return SPW_E_UNSUPPORTED;
     }
-    spw_pool_move_end_finished(pool);
+    spw_pool_move_end_finished(&pool->backing);
     if (!is_ready(pool)) {
         return SPW_E_AGAIN;
     }

@@ -3,42 +3,41 @@
 #include "pool/alloc/state.h"
 
 /* True if an extent lets its granules be moved to a tier. */
-static bool agrees(const struct spw_pool *pool, const struct spw_extent *extent, enum spw_tier to)
+static bool agrees(const struct spw_moves *moves, const struct spw_extent *extent, enum spw_tier to)
 {
-    return spw_pool_can_move(pool, extent) &&
+    return spw_pool_can_move(moves, extent) &&
            (to == SPW_TIER_HOST || extent->kind != SPW_EXTENT_BLOCK || extent->placed == 0);
 }
 
 /* True if all extents in [address, end) let it be moved; `block` is one of them. */
-static bool all_agree(const struct spw_pool *pool, const struct spw_extent *block, uint64_t address,
-                      uint64_t end, enum spw_tier to)
+static bool all_agree(const struct spw_moves *moves, const struct spw_extent *block,
+                      uint64_t address, uint64_t end, enum spw_tier to)
 {
     const struct spw_extent *e = block;
 
     while (e->prev != NULL && e->address > address) {
         e = e->prev;
     }
-    while (e != NULL && e->address < end && agrees(pool, e, to)) {
+    while (e != NULL && e->address < end && agrees(moves, e, to)) {
         e = e->next;
     }
     return e == NULL || e->address >= end;
 }
 
 /* True if no granule of [first, last) is broken or part of a move. */
-static bool is_whole(const struct spw_pool *pool, size_t first, size_t last)
+static bool is_whole(const struct spw_backing *backing, size_t first, size_t last)
 {
-    while (first < last && !pool->backing.granules[first].broken &&
-           !pool->backing.granules[first].pinned) {
+    while (first < last && !backing->granules[first].broken && !backing->granules[first].pinned) {
         first++;
     }
     return first == last;
 }
 
-bool spw_pool_movable_chunk(const struct spw_pool *pool, const struct spw_extent *block,
+bool spw_pool_movable_chunk(const struct spw_backing *backing, const struct spw_extent *block,
                             size_t first, size_t last, enum spw_tier to)
 {
-    uint64_t address = pool->backing.base + first * pool->backing.granule_bytes;
-    uint64_t end = pool->backing.base + last * pool->backing.granule_bytes;
+    uint64_t address = backing->base + first * backing->granule_bytes;
+    uint64_t end = backing->base + last * backing->granule_bytes;
 
-    return is_whole(pool, first, last) && all_agree(pool, block, address, end, to);
+    return is_whole(backing, first, last) && all_agree(backing->moves, block, address, end, to);
 }

@@ -38,11 +38,11 @@ static int hottest_first(const void *a, const void *b)
 }
 
 /* While graphs' blocks may move, they have the highest priority. */
-static int32_t priority_of(const struct spw_pool *pool, const struct spw_extent *block)
+static int32_t priority_of(const struct spw_moves *moves, const struct spw_extent *block)
 {
     const unsigned by_graph = SPW_FIXED_BY_GRAPH | SPW_NAMED_BY_GRAPH;
 
-    return pool->overruled != 0 && (block->fixed & by_graph) != 0 ? INT32_MAX : block->priority;
+    return moves->overruled != 0 && (block->fixed & by_graph) != 0 ? INT32_MAX : block->priority;
 }
 
 static bool is_meant(const struct spw_block_filter *filter, const struct spw_extent *block)
@@ -63,10 +63,10 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
 
     for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps);
          candidates != NULL && e != NULL; e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
-        if (e->kind == SPW_EXTENT_BLOCK && spw_pool_can_move(pool, e) &&
+        if (e->kind == SPW_EXTENT_BLOCK && spw_pool_can_move(&pool->moves, e) &&
             (request->to == SPW_TIER_HOST || e->placed == 0) && is_meant(&request->only, e) &&
             pool->queues.clock - e->used >= request->least_age) {
-            candidates[count++] = (struct candidate){e, e->used, priority_of(pool, e)};
+            candidates[count++] = (struct candidate){e, e->used, priority_of(&pool->moves, e)};
         }
     }
     if (candidates != NULL) {
@@ -79,17 +79,16 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
 
 /* Adds the chunk of a block at `at` to the move, if the chunk may move, and pins it. Returns the
  * end of the chunk's addresses. */
-static uint64_t take_chunk(struct spw_pool *pool, struct spw_move *move,
+static uint64_t take_chunk(struct spw_backing *backing, struct spw_move *move,
                            const struct spw_extent *block, uint64_t at, enum spw_tier to)
 {
-    struct spw_backing *backing = &pool->backing;
     size_t index = spw_pool_backing_index(backing, at);
     size_t first = spw_pool_backing_chunk_begin(backing, index);
     size_t last = spw_pool_backing_chunk_end(backing, index);
 
     if (backing->granules[index].chunk != 0 && backing->granules[index].tier != to &&
         move->granules + (last - first) <= SPW_MOVE_GRANULES &&
-        spw_pool_movable_chunk(pool, block, first, last, to)) {
+        spw_pool_movable_chunk(backing, block, first, last, to)) {
         for (size_t i = first; i < last; i++) {
             backing->granules[i].pinned = true;
         }
@@ -102,13 +101,13 @@ static uint64_t take_chunk(struct spw_pool *pool, struct spw_move *move,
 }
 
 /* Adds the chunks of a block until the move has `most` granules. */
-static void take_chunks(struct spw_pool *pool, struct spw_move *move,
+static void take_chunks(struct spw_backing *backing, struct spw_move *move,
                         const struct spw_extent *block, size_t most, enum spw_tier to)
 {
-    uint64_t at = spw_pool_backing_down(&pool->backing, block->address);
+    uint64_t at = spw_pool_backing_down(backing, block->address);
 
     while (at < spw_pool_extent_end(block) && move->granules < most) {
-        at = take_chunk(pool, move, block, at, to);
+        at = take_chunk(backing, move, block, at, to);
     }
 }
 
@@ -148,9 +147,9 @@ static size_t joinable(const struct spw_move *move, size_t first, size_t most)
 
 /* Lets neighbours move to one larger chunk: they are likely to move again, then as one chunk.
  * Leaves the items in the order of their urgency. */
-static void join_neighbours(const struct spw_pool *pool, struct spw_move *move)
+static void join_neighbours(const struct spw_stock *stock, struct spw_move *move)
 {
-    size_t most = spw_pool_stock_size(spw_pool_stock_join_order(&pool->backing.stock)), joined = 0;
+    size_t most = spw_pool_stock_size(spw_pool_stock_join_order(stock)), joined = 0;
 
     qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
     for (size_t i = 0, next; i < move->count; i = next) {
@@ -169,14 +168,15 @@ static void join_neighbours(const struct spw_pool *pool, struct spw_move *move)
 }
 
 /* True if a block is on the chunk of the granule at `address`. */
-static bool covers(const struct spw_pool *pool, const struct spw_extent *block, uint64_t address)
+static bool covers(const struct spw_backing *backing, const struct spw_extent *block,
+                   uint64_t address)
 {
-    size_t index = spw_pool_backing_index(&pool->backing, address);
+    size_t index = spw_pool_backing_index(backing, address);
 
-    return spw_pool_backing_chunk_begin(&pool->backing, index) <=
-               spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1) &&
-           spw_pool_backing_chunk_end(&pool->backing, index) >
-               spw_pool_backing_index(&pool->backing, block->address);
+    return spw_pool_backing_chunk_begin(backing, index) <=
+               spw_pool_backing_index(backing, spw_pool_extent_end(block) - 1) &&
+           spw_pool_backing_chunk_end(backing, index) >
+               spw_pool_backing_index(backing, block->address);
 }
 
 /* Adds the chunks of the granules that the caller has chosen, unless they have changed. */
@@ -187,8 +187,8 @@ static void take_places(struct spw_pool *pool, struct spw_move *move,
         const struct spw_move_place *place = &request->places[i];
         const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, place->block);
 
-        if (block != NULL && covers(pool, block, place->granule)) {
-            (void)take_chunk(pool, move, block, place->granule, place->to);
+        if (block != NULL && covers(&pool->backing, block, place->granule)) {
+            (void)take_chunk(&pool->backing, move, block, place->granule, place->to);
         }
     }
 }
@@ -208,7 +208,7 @@ static void choose(struct spw_pool *pool, struct spw_move *move,
     }
     count = list_candidates(pool, request, &candidates);
     for (size_t i = 0; i < count && move->granules < most; i++) {
-        take_chunks(pool, move, candidates[i].block, most, request->to);
+        take_chunks(&pool->backing, move, candidates[i].block, most, request->to);
     }
     free(candidates);
 }
@@ -257,11 +257,11 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 }
 
 /* Returns a free record of a move; NULL when all are in use. */
-static struct spw_move *find_move(struct spw_pool *pool)
+static struct spw_move *find_move(struct spw_moves *moves)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
-        if (pool->moves[i].count == 0) {
-            return &pool->moves[i];
+        if (moves->each[i].count == 0) {
+            return &moves->each[i];
         }
     }
     return NULL;
@@ -276,7 +276,7 @@ static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
     if (move->count == 0) {
         return SPW_E_NOTHING;
     }
-    join_neighbours(pool, move);
+    join_neighbours(&pool->backing.stock, move);
     get_chunks(pool, move);
     if (move->count == 0) {
         return SPW_E_NO_MEMORY;
@@ -292,8 +292,8 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
     struct spw_move *move;
 
     spw_lock(&pool->lock);
-    spw_pool_move_end_finished(pool);
-    move = find_move(pool);
+    spw_pool_move_end_finished(&pool->backing);
+    move = find_move(&pool->moves);
     /* If lost granules cannot be mapped now, the move would lose others. */
     if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(pool))) {
         err = prepare(pool, move, request);
@@ -311,7 +311,7 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move)
 
     spw_lock(&pool->lock);
     move->over = move->count > 0;
-    err = spw_pool_move_end_if_finished(pool, move);
+    err = spw_pool_move_end_if_finished(&pool->backing, move);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -333,9 +333,10 @@ static size_t list_places(struct spw_pool *pool, const struct spw_move *move, bo
         const struct spw_move_item *item = &move->items[i];
 
         for (size_t k = 0; k < item->count && (item->committed || !committed_only); k++) {
-            ret_places[count++] = (struct spw_move_place){
-                .granule = spw_pool_move_address(pool, item) + k * pool->backing.granule_bytes,
-                .to = item->to};
+            ret_places[count++] =
+                (struct spw_move_place){.granule = spw_pool_move_address(&pool->backing, item) +
+                                                   k * pool->backing.granule_bytes,
+                                        .to = item->to};
         }
     }
     spw_unlock(&pool->lock);
@@ -357,10 +358,10 @@ size_t spw_pool_move_committed(struct spw_pool *pool, const struct spw_move *mov
 /* ---- copying and waiting ---- */
 
 /* Enqueues the copies of a part to one tier. Caller holds the lock. */
-static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, size_t part,
+static enum spw_err copy_to(struct spw_backing *backing, struct spw_move *move, size_t part,
                             enum spw_tier to, bool after_all)
 {
-    struct spw_vm_copy *copies = pool->copies;
+    struct spw_vm_copy *copies = backing->moves->copies;
     size_t count = 0;
 
     for (size_t i = spw_pool_move_part_begin(move, part); i < move->ends[part]; i++) {
@@ -368,13 +369,13 @@ static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, size_t
 
         if (item->to == to) {
             copies[count++] = (struct spw_vm_copy){.to = item->alias,
-                                                   .from = spw_pool_move_address(pool, item),
-                                                   .bytes = spw_pool_move_bytes(pool, item)};
+                                                   .from = spw_pool_move_address(backing, item),
+                                                   .bytes = spw_pool_move_bytes(backing, item)};
         }
     }
     return count == 0 ? SPW_OK
-                      : pool->vm->ops->copy(pool->vm, to, copies, count, after_all,
-                                            &move->fences[part][to]);
+                      : backing->vm->ops->copy(backing->vm, to, copies, count, after_all,
+                                               &move->fences[part][to]);
 }
 
 /* Divides the items into at most `most` parts of about the same size. */
@@ -392,16 +393,16 @@ static void divide(struct spw_move *move, size_t most)
 }
 
 /* Enqueues all copies. Caller holds the lock. */
-static enum spw_err copy(struct spw_pool *pool, struct spw_move *move, size_t most_parts,
+static enum spw_err copy(struct spw_backing *backing, struct spw_move *move, size_t most_parts,
                          bool after_all)
 {
     enum spw_err err = SPW_OK;
 
     divide(move, most_parts);
     for (size_t part = 0; part < move->parts && err == SPW_OK; part++) {
-        err = copy_to(pool, move, part, SPW_TIER_HOST, after_all);
+        err = copy_to(backing, move, part, SPW_TIER_HOST, after_all);
         if (err == SPW_OK) {
-            err = copy_to(pool, move, part, SPW_TIER_DEVICE, after_all);
+            err = copy_to(backing, move, part, SPW_TIER_DEVICE, after_all);
         }
     }
     return err;
@@ -412,7 +413,7 @@ enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bo
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = copy(pool, move, 1, after_all);
+    err = copy(&pool->backing, move, 1, after_all);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -423,7 +424,7 @@ enum spw_err spw_pool_move_copy_parts(struct spw_pool *pool, struct spw_move *mo
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = copy(pool, move, SPW_MOVE_PARTS, /* after_all */ false);
+    err = copy(&pool->backing, move, SPW_MOVE_PARTS, /* after_all */ false);
     *ret_parts = move->parts;
     spw_unlock(&pool->lock);
     return err;
@@ -434,7 +435,7 @@ enum spw_err spw_pool_move_poll_part(struct spw_pool *pool, struct spw_move *mov
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = spw_pool_move_query_part(pool, move, part);
+    err = spw_pool_move_query_part(pool->backing.vm, move, part);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -444,7 +445,7 @@ enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move)
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = spw_pool_move_query_all(pool, move);
+    err = spw_pool_move_query_all(pool->backing.vm, move);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -459,7 +460,7 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
         err = pool->vm->ops->fence(pool->vm, &all, &move->drained);
     }
     if (err == SPW_OK) {
-        err = spw_pool_move_query(pool, &move->drained);
+        err = spw_pool_move_query(pool->backing.vm, &move->drained);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -469,8 +470,8 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
 {
     spw_lock(&pool->lock);
     for (size_t i = 0; i < move->count; i++) {
-        if (granule - spw_pool_move_address(pool, &move->items[i]) <
-            spw_pool_move_bytes(pool, &move->items[i])) {
+        if (granule - spw_pool_move_address(&pool->backing, &move->items[i]) <
+            spw_pool_move_bytes(&pool->backing, &move->items[i])) {
             move->items[i].left_out = true;
         }
     }
@@ -480,26 +481,27 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
 /* ---- samples ---- */
 
 /* Returns the number of items, of `count` from `first` on, in the same block or free extent. */
-static size_t stretch_of(const struct spw_pool *pool, const struct spw_move *move, size_t first,
+static size_t stretch_of(const struct spw_space *space, const struct spw_move *move, size_t first,
                          size_t count)
 {
     const struct spw_extent *extent =
-        spw_pool_space_find(&pool->space, spw_pool_move_address(pool, &move->items[first]));
+        spw_pool_space_find(space, spw_pool_move_address(space->backing, &move->items[first]));
     size_t next = first + 1;
 
     while (next < first + count && extent != NULL &&
-           spw_pool_move_address(pool, &move->items[next]) < spw_pool_extent_end(extent)) {
+           spw_pool_move_address(space->backing, &move->items[next]) <
+               spw_pool_extent_end(extent)) {
         next++;
     }
     return next - first;
 }
 
-static void choose_sample(const struct spw_pool *pool, struct spw_move *move, uint64_t turn)
+static void choose_sample(const struct spw_space *space, struct spw_move *move, uint64_t turn)
 {
     for (size_t i = 0, run; i < move->count; i += run) {
         run = spw_pool_move_run(move, i);
         for (size_t k = i, stretch; k < i + run; k += stretch) {
-            stretch = stretch_of(pool, move, k, i + run - k);
+            stretch = stretch_of(space, move, k, i + run - k);
             for (size_t m = k; m < k + stretch; m++) {
                 move->items[m].sampled = m == k + turn % stretch;
             }
@@ -516,7 +518,7 @@ static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move
 
     spw_lock(&pool->lock);
     err = pool->vm->ops->hash(pool->vm, move->items[item].alias,
-                              spw_pool_move_bytes(pool, &move->items[item]), ret_hash);
+                              spw_pool_move_bytes(&pool->backing, &move->items[item]), ret_hash);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -526,7 +528,7 @@ enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, 
     enum spw_err err = SPW_OK;
 
     spw_lock(&pool->lock);
-    choose_sample(pool, move, turn);
+    choose_sample(&pool->space, move, turn);
     spw_unlock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
         if (move->items[i].sampled) {
@@ -550,7 +552,7 @@ enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move 
         }
         err = hash_copy(pool, move, i, &hash);
         if (err == SPW_OK && hash != 0 && hash != move->items[i].copied_hash) {
-            *ret_granule = spw_pool_move_address(pool, &move->items[i]);
+            *ret_granule = spw_pool_move_address(&pool->backing, &move->items[i]);
         }
     }
     return err;
@@ -564,8 +566,9 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
 
     spw_lock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
-        err = pool->vm->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
-                                  spw_pool_move_bytes(pool, &move->items[i]), &move->items[i].hash);
+        err = pool->vm->ops->hash(pool->vm, spw_pool_move_address(&pool->backing, &move->items[i]),
+                                  spw_pool_move_bytes(&pool->backing, &move->items[i]),
+                                  &move->items[i].hash);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -579,10 +582,11 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move
     for (size_t i = 0; i < move->count && wrong == 0; i++) {
         uint64_t hash;
 
-        if (pool->vm->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
-                                spw_pool_move_bytes(pool, &move->items[i]), &hash) == SPW_OK &&
+        if (pool->vm->ops->hash(pool->vm, spw_pool_move_address(&pool->backing, &move->items[i]),
+                                spw_pool_move_bytes(&pool->backing, &move->items[i]),
+                                &hash) == SPW_OK &&
             hash != 0 && hash != move->items[i].hash) {
-            wrong = spw_pool_move_address(pool, &move->items[i]);
+            wrong = spw_pool_move_address(&pool->backing, &move->items[i]);
         }
     }
     spw_unlock(&pool->lock);
@@ -592,10 +596,10 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move
 void spw_pool_fix_all(struct spw_pool *pool)
 {
     spw_lock(&pool->lock);
-    pool->fixed_id = pool->next_id;
+    pool->moves.fixed_id = pool->next_id;
     for (size_t i = 0; i < SPW_MOVES; i++) {
-        for (size_t k = 0; k < pool->moves[i].count; k++) {
-            pool->moves[i].items[k].left_out = true;
+        for (size_t k = 0; k < pool->moves.each[i].count; k++) {
+            pool->moves.each[i].items[k].left_out = true;
         }
     }
     spw_unlock(&pool->lock);
@@ -604,13 +608,13 @@ void spw_pool_fix_all(struct spw_pool *pool)
 void spw_pool_let_graphs_move(struct spw_pool *pool, bool may)
 {
     spw_lock(&pool->lock);
-    pool->overruled = may ? SPW_FIXED_BY_GRAPH : 0;
+    pool->moves.overruled = may ? SPW_FIXED_BY_GRAPH : 0;
     spw_unlock(&pool->lock);
 }
 
 void spw_pool_release_all(struct spw_pool *pool)
 {
     spw_lock(&pool->lock);
-    pool->fixed_id = 0;
+    pool->moves.fixed_id = 0;
     spw_unlock(&pool->lock);
 }

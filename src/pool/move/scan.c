@@ -6,10 +6,9 @@
 #include "pool/space/heaps.h"
 
 /* Enters a block into the information of its granules. */
-static void scan_block(const struct spw_pool *pool, const struct spw_extent *block,
+static void scan_block(const struct spw_backing *backing, const struct spw_extent *block,
                        struct spw_granule_info *infos, size_t first, size_t count)
 {
-    const struct spw_backing *backing = &pool->backing;
     uint64_t at = spw_pool_backing_down(backing, block->address);
 
     for (; at < spw_pool_extent_end(block); at += backing->granule_bytes) {
@@ -28,7 +27,7 @@ static void scan_block(const struct spw_pool *pool, const struct spw_extent *blo
                                                          !granule->pinned};
         }
         /* A block that was placed on the host stays there. */
-        info->movable = info->movable && spw_pool_can_move(pool, block) &&
+        info->movable = info->movable && spw_pool_can_move(backing->moves, block) &&
                         (block->placed == 0 || granule->tier == SPW_TIER_DEVICE);
         if (block->priority > info->priority) {
             info->priority = block->priority;
@@ -37,13 +36,13 @@ static void scan_block(const struct spw_pool *pool, const struct spw_extent *blo
 }
 
 /* Counts device granules under large blocks. */
-static uint64_t count_used(const struct spw_pool *pool)
+static uint64_t count_used(const struct spw_space *space)
 {
-    const struct spw_backing *backing = &pool->backing;
+    const struct spw_backing *backing = space->backing;
     uint64_t used = 0, at = 0;
 
-    for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
-         e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
+    for (const struct spw_extent *e = spw_pool_heaps_first_large(space->heaps); e != NULL;
+         e = spw_pool_heaps_next_large(space->heaps, e)) {
         uint64_t begin = spw_pool_backing_down(backing, e->address);
 
         if (e->kind != SPW_EXTENT_BLOCK) {
@@ -64,12 +63,12 @@ static bool is_pending(const struct spw_move *move, const struct spw_move_item *
 }
 
 /* Returns the number of granules that the moves under way will add to the room. */
-static int64_t find_growth(const struct spw_pool *pool)
+static int64_t find_growth(const struct spw_moves *moves)
 {
     int64_t growth = 0;
 
     for (size_t i = 0; i < SPW_MOVES; i++) {
-        const struct spw_move *move = &pool->moves[i];
+        const struct spw_move *move = &moves->each[i];
 
         for (size_t k = 0; k < move->count; k++) {
             if (is_pending(move, &move->items[k])) {
@@ -84,17 +83,18 @@ static int64_t find_growth(const struct spw_pool *pool)
 
 /* Returns the bytes of the device that blocks do not use, in chunks that exist or may be
  * created. */
-static int64_t find_room(const struct spw_pool *pool)
+static int64_t find_room(const struct spw_space *space)
 {
-    const struct spw_heap *small = &pool->space.heaps[SPW_HEAP_SMALL];
-    uint64_t granule = pool->backing.granule_bytes;
-    uint64_t chunks = pool->backing.stock.tiers[SPW_TIER_DEVICE].total * granule;
-    uint64_t used = spw_pool_backing_up(&pool->backing, small->frontier) -
-                    spw_pool_backing_down(&pool->backing, small->base) + count_used(pool) * granule;
+    const struct spw_heap *small = &space->heaps[SPW_HEAP_SMALL];
+    uint64_t granule = space->backing->granule_bytes;
+    uint64_t chunks = spw_pool_stock_committed(&space->backing->stock);
+    uint64_t used = spw_pool_backing_up(space->backing, small->frontier) -
+                    spw_pool_backing_down(space->backing, small->base) +
+                    count_used(space) * granule;
 
-    return (int64_t)(pool->backing.stock.limits[SPW_TIER_DEVICE] + chunks -
-                     spw_counter_get(&pool->counters->committed_bytes)) -
-           (int64_t)used + find_growth(pool) * (int64_t)granule;
+    return (int64_t)(space->backing->stock.limits[SPW_TIER_DEVICE] + chunks -
+                     spw_counter_get(&space->backing->counters->committed_bytes)) -
+           (int64_t)used + find_growth(space->backing->moves) * (int64_t)granule;
 }
 
 int64_t spw_pool_room(struct spw_pool *pool)
@@ -102,30 +102,30 @@ int64_t spw_pool_room(struct spw_pool *pool)
     int64_t room;
 
     spw_lock(&pool->lock);
-    room = find_room(pool);
+    room = find_room(&pool->space);
     spw_unlock(&pool->lock);
     return room;
 }
 
 /* Returns the end of the last heap in use. */
-static uint64_t find_end(const struct spw_pool *pool)
+static uint64_t find_end(const struct spw_space *space)
 {
-    uint64_t end = pool->space.heaps[SPW_HEAP_LARGE].frontier;
+    uint64_t end = space->heaps[SPW_HEAP_LARGE].frontier;
 
     for (int i = SPW_HEAP_NUMBERED; i < SPW_HEAP_COUNT; i++) {
-        const struct spw_heap *heap = &pool->space.heaps[i];
+        const struct spw_heap *heap = &space->heaps[i];
 
         end = heap->frontier > heap->base ? heap->frontier : end;
     }
-    return spw_pool_backing_up(&pool->backing, end);
+    return spw_pool_backing_up(space->backing, end);
 }
 
 /* Merges the information on the other granules of a chunk into its first granule. */
-static void scan_chunks(const struct spw_pool *pool, struct spw_granule_info *infos, size_t first,
-                        size_t count)
+static void scan_chunks(const struct spw_backing *backing, struct spw_granule_info *infos,
+                        size_t first, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct spw_granule *granule = &pool->backing.granules[first + i];
+        const struct spw_granule *granule = &backing->granules[first + i];
         struct spw_granule_info *head = &infos[i - granule->part];
 
         infos[i].part = granule->part;
@@ -169,21 +169,22 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
     size_t count;
 
     spw_lock(&pool->lock);
-    count = (size_t)((find_end(pool) - base) / pool->backing.granule_bytes);
+    count = (size_t)((find_end(&pool->space) - base) / pool->backing.granule_bytes);
     count = count < most ? count : most;
     memset(infos, 0, count * sizeof(*infos));
     for (const struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps); e != NULL;
          e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
         if (e->kind == SPW_EXTENT_BLOCK) {
-            scan_block(pool, e, infos, spw_pool_backing_index(&pool->backing, base), count);
+            scan_block(&pool->backing, e, infos, spw_pool_backing_index(&pool->backing, base),
+                       count);
         }
     }
-    scan_chunks(pool, infos, spw_pool_backing_index(&pool->backing, base), count);
+    scan_chunks(&pool->backing, infos, spw_pool_backing_index(&pool->backing, base), count);
     for (size_t i = 0; i < SPW_MOVES; i++) {
-        scan_move(&pool->moves[i], infos, spw_pool_backing_index(&pool->backing, base), count);
+        scan_move(&pool->moves.each[i], infos, spw_pool_backing_index(&pool->backing, base), count);
     }
     *ret_address = base;
-    *ret_room = find_room(pool);
+    *ret_room = find_room(&pool->space);
     spw_unlock(&pool->lock);
     return count;
 }
@@ -197,10 +198,9 @@ struct host_places {
 };
 
 /* Lists the chunks of a block that are on the host. False when the list is full. */
-static bool list_block(const struct spw_pool *pool, const struct spw_extent *block,
+static bool list_block(const struct spw_backing *backing, const struct spw_extent *block,
                        struct host_places *list)
 {
-    const struct spw_backing *backing = &pool->backing;
     size_t end = spw_pool_backing_index(backing, spw_pool_extent_end(block) - 1) + 1;
 
     for (size_t i = spw_pool_backing_index(backing, block->address), first, last; i < end;
@@ -208,7 +208,7 @@ static bool list_block(const struct spw_pool *pool, const struct spw_extent *blo
         first = spw_pool_backing_chunk_begin(backing, i);
         last = spw_pool_backing_chunk_end(backing, i);
         if (backing->granules[i].chunk == 0 || backing->granules[i].tier != SPW_TIER_HOST ||
-            !spw_pool_movable_chunk(pool, block, first, last, SPW_TIER_DEVICE)) {
+            !spw_pool_movable_chunk(backing, block, first, last, SPW_TIER_DEVICE)) {
             continue;
         }
         if (list->granules + (last - first) > SPW_MOVE_GRANULES) {
@@ -235,7 +235,7 @@ size_t spw_pool_find_on_host(struct spw_pool *pool, const uint64_t *addresses, s
         const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, addresses[i]);
 
         if (block != NULL && block->heap != SPW_HEAP_SLAB && block->heap != SPW_HEAP_SMALL) {
-            more = list_block(pool, block, &list);
+            more = list_block(&pool->backing, block, &list);
         }
     }
     spw_unlock(&pool->lock);

@@ -9,18 +9,17 @@
 /* ---- finding ---- */
 
 /* True if the chunk of granules [first, last), under `block`, may be swapped out. */
-static bool qualifies(const struct spw_pool *pool, const struct spw_extent *block, size_t first,
-                      size_t last)
+static bool qualifies(const struct spw_backing *backing, const struct spw_extent *block,
+                      size_t first, size_t last)
 {
-    return pool->backing.granules[first].chunk != 0 && !pool->backing.granules[first].swapped &&
-           spw_pool_movable_chunk(pool, block, first, last, SPW_TIER_HOST);
+    return backing->granules[first].chunk != 0 && !backing->granules[first].swapped &&
+           spw_pool_movable_chunk(backing, block, first, last, SPW_TIER_HOST);
 }
 
 /* Finds the first chunk of a block from `address` on. */
-static bool find_in_block(const struct spw_pool *pool, const struct spw_extent *block,
+static bool find_in_block(const struct spw_backing *backing, const struct spw_extent *block,
                           uint64_t address, struct spw_swap_chunk *ret_chunk)
 {
-    const struct spw_backing *backing = &pool->backing;
     uint64_t at = address > block->address ? address : block->address;
 
     while (at < spw_pool_extent_end(block)) {
@@ -32,7 +31,7 @@ static bool find_in_block(const struct spw_pool *pool, const struct spw_extent *
         *ret_chunk = (struct spw_swap_chunk){.address = begin,
                                              .bytes = (last - first) * backing->granule_bytes,
                                              .tier = backing->granules[first].tier};
-        if (qualifies(pool, block, first, last)) {
+        if (qualifies(backing, block, first, last)) {
             return true;
         }
         at = begin + ret_chunk->bytes;
@@ -60,12 +59,11 @@ static enum spw_swap_rank rank_of(const struct spw_extent *block, uint64_t end)
 }
 
 /* Returns the extent to begin with. */
-static const struct spw_extent *extent_from(const struct spw_pool *pool, uint64_t address)
+static const struct spw_extent *extent_from(const struct spw_space *space, uint64_t address)
 {
-    const struct spw_extent *extent =
-        address > 0 ? spw_pool_space_find(&pool->space, address - 1) : NULL;
+    const struct spw_extent *extent = address > 0 ? spw_pool_space_find(space, address - 1) : NULL;
 
-    return extent != NULL ? extent : spw_pool_heaps_first_large(pool->space.heaps);
+    return extent != NULL ? extent : spw_pool_heaps_first_large(space->heaps);
 }
 
 bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap_chunk *ret_chunk)
@@ -73,9 +71,9 @@ bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap
     bool found = false;
 
     spw_lock(&pool->lock);
-    for (const struct spw_extent *e = extent_from(pool, address); e != NULL && !found;
+    for (const struct spw_extent *e = extent_from(&pool->space, address); e != NULL && !found;
          e = spw_pool_heaps_next_large(pool->space.heaps, e)) {
-        found = e->kind == SPW_EXTENT_BLOCK && find_in_block(pool, e, address, ret_chunk);
+        found = e->kind == SPW_EXTENT_BLOCK && find_in_block(&pool->backing, e, address, ret_chunk);
         if (found) {
             ret_chunk->rank = rank_of(e, ret_chunk->address + ret_chunk->bytes);
         }
@@ -88,14 +86,14 @@ bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap
 
 /* Marks the granules [first, last) of a chunk as swapped out or not. The pin keeps them from being
  * stolen or moved. */
-static void mark(struct spw_pool *pool, size_t first, size_t last, bool out)
+static void mark(struct spw_backing *backing, size_t first, size_t last, bool out)
 {
     for (size_t i = first; i < last; i++) {
-        pool->backing.granules[i].swapped = pool->backing.granules[i].pinned = out;
+        backing->granules[i].swapped = backing->granules[i].pinned = out;
     }
-    pool->backing.swapped += out ? last - first : first - last;
-    spw_counter_shift(&pool->counters->swapped_bytes,
-                      (out ? 1 : -1) * (int64_t)((last - first) * pool->backing.granule_bytes));
+    backing->swapped += out ? last - first : first - last;
+    spw_counter_shift(&backing->counters->swapped_bytes,
+                      (out ? 1 : -1) * (int64_t)((last - first) * backing->granule_bytes));
 }
 
 enum spw_err spw_pool_swap_out(struct spw_pool *pool, const struct spw_swap_chunk *chunk)
@@ -107,7 +105,7 @@ enum spw_err spw_pool_swap_out(struct spw_pool *pool, const struct spw_swap_chun
     spw_lock(&pool->lock);
     if (spw_pool_old_chunks_unmap(&pool->backing, first, last) == last) {
         spw_pool_backing_give_up(&pool->backing, first, last);
-        mark(pool, first, last, true);
+        mark(&pool->backing, first, last, true);
         (void)spw_pool_stock_release(&pool->backing.stock, chunk->tier, last - first);
         err = SPW_OK;
     }
@@ -117,46 +115,46 @@ enum spw_err spw_pool_swap_out(struct spw_pool *pool, const struct spw_swap_chun
 
 /* ---- in ---- */
 
-static unsigned order_of(const struct spw_pool *pool, const struct spw_swap_chunk *chunk)
+static unsigned order_of(const struct spw_backing *backing, const struct spw_swap_chunk *chunk)
 {
-    return spw_pool_stock_order((size_t)(chunk->bytes / pool->backing.granule_bytes));
+    return spw_pool_stock_order((size_t)(chunk->bytes / backing->granule_bytes));
 }
 
-static void let_go(struct spw_pool *pool, struct spw_swap_chunk *chunk)
+static void let_go(struct spw_backing *backing, struct spw_swap_chunk *chunk)
 {
-    spw_pool_stock_unhold(&pool->backing.stock, chunk->held_tier, order_of(pool, chunk),
-                          chunk->held);
+    spw_pool_stock_unhold(&backing->stock, chunk->held_tier, order_of(backing, chunk), chunk->held);
     chunk->held = 0;
 }
 
 /* Gets a chunk and maps it without access. */
-static enum spw_err map(struct spw_pool *pool, struct spw_swap_chunk *chunk, enum spw_tier tier)
+static enum spw_err map(struct spw_backing *backing, struct spw_swap_chunk *chunk,
+                        enum spw_tier tier)
 {
     uint64_t alias;
     enum spw_err err =
-        spw_pool_stock_hold(&pool->backing.stock, tier, order_of(pool, chunk),
-                            spw_pool_stock_room(&pool->backing.stock, tier), &chunk->held, &alias);
+        spw_pool_stock_hold(&backing->stock, tier, order_of(backing, chunk),
+                            spw_pool_stock_room(&backing->stock, tier), &chunk->held, &alias);
 
     if (err == SPW_OK) {
         chunk->held_tier = tier;
-        err = pool->vm->ops->map(pool->vm, chunk->address, chunk->bytes, chunk->held - 1);
+        err = backing->vm->ops->map(backing->vm, chunk->address, chunk->bytes, chunk->held - 1);
         if (err != SPW_OK) {
-            let_go(pool, chunk);
+            let_go(backing, chunk);
         }
     }
     return err;
 }
 
 /* Gives access to the mapped chunk, or unmaps it on failure. */
-static enum spw_err give_access(struct spw_pool *pool, struct spw_swap_chunk *chunk)
+static enum spw_err give_access(struct spw_backing *backing, struct spw_swap_chunk *chunk)
 {
     enum spw_err err =
-        pool->vm->ops->set_access(pool->vm, chunk->address, chunk->bytes, chunk->bytes);
+        backing->vm->ops->set_access(backing->vm, chunk->address, chunk->bytes, chunk->bytes);
     uint64_t done;
 
-    if (err != SPW_OK && pool->vm->ops->unmap(pool->vm, chunk->address, chunk->bytes, chunk->bytes,
-                                              &done) == SPW_OK) {
-        let_go(pool, chunk);
+    if (err != SPW_OK && backing->vm->ops->unmap(backing->vm, chunk->address, chunk->bytes,
+                                                 chunk->bytes, &done) == SPW_OK) {
+        let_go(backing, chunk);
     }
     return err;
 }
@@ -187,17 +185,17 @@ static enum spw_err swap_in(struct spw_pool *pool, struct spw_swap_chunk *chunk,
 {
     size_t first = spw_pool_backing_index(&pool->backing, chunk->address);
     size_t count = (size_t)(chunk->bytes / pool->backing.granule_bytes);
-    enum spw_err err = chunk->held == 0 ? map(pool, chunk, tier) : SPW_OK;
+    enum spw_err err = chunk->held == 0 ? map(&pool->backing, chunk, tier) : SPW_OK;
 
     if (err == SPW_OK) {
-        err = give_access(pool, chunk);
+        err = give_access(&pool->backing, chunk);
     }
     if (err != SPW_OK) {
         return err;
     }
-    spw_pool_backing_install(&pool->backing, first, chunk->held_tier, order_of(pool, chunk),
-                             chunk->held);
-    mark(pool, first, first + count, false);
+    spw_pool_backing_install(&pool->backing, first, chunk->held_tier,
+                             order_of(&pool->backing, chunk), chunk->held);
+    mark(&pool->backing, first, first + count, false);
     if (chunk->held_tier != chunk->tier) {
         note_tier(pool, chunk, chunk->held_tier);
     }

@@ -42,13 +42,13 @@ static void poll_queues(struct spw_pool *pool, const struct spw_stream_queue *ex
 
 void spw_pool_poll_queues(struct spw_pool *pool, const struct spw_stream_queue *except, bool record)
 {
-    spw_pool_move_end_finished(pool);
+    spw_pool_move_end_finished(&pool->backing);
     poll_queues(pool, except, record, POLLED_MOST);
 }
 
 void spw_pool_poll_some_queues(struct spw_pool *pool, const struct spw_stream_queue *except)
 {
-    spw_pool_move_end_finished(pool);
+    spw_pool_move_end_finished(&pool->backing);
     poll_queues(pool, except, /* record */ true, POLLED_SOME);
 }
 

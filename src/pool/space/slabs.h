@@ -20,9 +20,6 @@
 struct spw_pool;
 struct spw_stream_queue;
 
-/* Value of `heap` for an extent in a slab. */
-enum { SPW_HEAP_SLAB = 0xff };
-
 struct spw_slab {
     _Atomic uint64_t address, bytes; /* 0 bytes: none; read without the lock */
     uint64_t memory;                 /* the backend's handle */
