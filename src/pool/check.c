@@ -242,7 +242,8 @@ static const char *check_census(const struct spw_pool *pool, const struct totals
         (totals->uncounted_count == 0) != (pool->uncounted_bytes == 0)) {
         return "lazy blocks are miscounted";
     }
-    if (pool->lost_announced != (pool->backing.lost > 0 && pool->config.to_commit != NULL)) {
+    if (pool->backing.lost_announced !=
+        (pool->backing.lost > 0 && pool->backing.to_commit != NULL)) {
         return "lost granules are not announced, or announced without reason";
     }
     if (!pool->slabs.open && totals->placed_bytes != pool->placed_bytes) {
@@ -268,7 +269,8 @@ static const char *check_locked(const struct spw_pool *pool)
         broken = check_queue(pool, pool->queues.by_number[i], &totals);
     }
     if (broken == NULL) {
-        broken = spw_pool_slabs_check(pool, &totals.block_bytes, &totals.block_count);
+        broken = spw_pool_slabs_check(&pool->slabs, &pool->blocks, &totals.block_bytes,
+                                      &totals.block_count);
     }
     if (broken == NULL) {
         broken = check_chunks(pool);

@@ -47,6 +47,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
                                                      .queues = &pool->queues,
                                                      .moves = &pool->moves,
                                                      .counters = counters,
+                                                     .to_commit = config->to_commit,
                                                      .host_chunks = config->host_chunks,
                                                      .arena_bytes = config->arena_bytes,
                                                      .alias_bytes = alias_bytes,
@@ -57,7 +58,9 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
     spw_pool_space_init(&pool->space, &pool->queues, &pool->backing, config->host_heap,
                         config->numbered_heaps);
     spw_lock_init(&pool->lock, SPW_LOCK_RANK_pool);
-    pthread_cond_init(&pool->waited, NULL);
+    pthread_cond_init(&pool->queues.waited, NULL);
+    pool->slabs.space = &pool->space;
+    pool->exported.space = &pool->space;
     set_limits(&pool->backing.stock, config);
     *ret_pool = pool;
     return SPW_OK;
@@ -127,12 +130,12 @@ static void pool_free(struct spw_pool *pool, bool release)
     uncount_blocks(pool, pool->counters);
     spw_pool_lazy_abandon(pool);
     spw_pool_layout_fini(pool);
-    spw_pool_lost_abandon(pool);
+    spw_pool_lost_abandon(&pool->backing);
     if (release) {
         spw_pool_move_drop_all(&pool->backing);
-        spw_pool_export_drop(pool);
+        spw_pool_export_drop(&pool->exported);
     }
-    spw_pool_slabs_fini(pool, release);
+    spw_pool_slabs_fini(&pool->slabs, release);
     spw_pool_stream_queues_fini(&pool->queues, release);
     spw_pool_backing_fini(&pool->backing, release);
     spw_pool_space_fini(&pool->space);
@@ -146,6 +149,7 @@ void spw_pool_shut(struct spw_pool *pool)
     spw_lock(&pool->lock);
     if (!pool->shut) {
         pool->shut = true;
+        pool->exported.ending = false;
         leave_counters(pool);
     }
     spw_unlock(&pool->lock);
@@ -155,7 +159,7 @@ void spw_pool_destroy(struct spw_pool *pool)
 {
     if (pool != NULL) {
         spw_lock_fini(&pool->lock);
-        pthread_cond_destroy(&pool->waited);
+        pthread_cond_destroy(&pool->queues.waited);
         pool_free(pool, true);
     }
 }

@@ -21,8 +21,8 @@ MUTANTS = {
          'queue->number == SPW_STREAM_QUEUE_IDLE || queue->count > 0')]),
     # A host wait that was refused counts as one that succeeded.
     'wait_not_waited': ('space/pending.c', [
-        ('spw_pool_stream_queue_waited(&pool->queues, queue, record, err == SPW_OK)',
-         'spw_pool_stream_queue_waited(&pool->queues, queue, record, true)')]),
+        ('spw_pool_stream_queue_waited(space->queues, queue, record, err == SPW_OK)',
+         'spw_pool_stream_queue_waited(space->queues, queue, record, true)')]),
     # Unmapping before the work that uses the granule is complete.
     'unmap_too_early': ('memory/backing.c', [
         ('!is_kept(backing, index) &&\n'

@@ -399,7 +399,7 @@ static void test_map_ahead(void **state)
         spw_pool_map_ahead(f.pool.pool, 3);
         assert_true(spw_migrate_prefetch_finish_one(&f.prefetch));
         assert_int_equal(f.migrator.device_busy, busy);
-        assert_int_equal(f.pool.pool->ahead, busy ? SPW_TUNE_BUSY_MAP_AHEAD : 0);
+        assert_int_equal(f.pool.pool->space.ahead, busy ? SPW_TUNE_BUSY_MAP_AHEAD : 0);
         close_fixture();
     }
 }

@@ -56,7 +56,7 @@ static struct spw_extent *try_hit(struct spw_pool *pool, const struct attempt *a
         /* Memory freed by cuMemFree is the best choice for cuMemAlloc, so its fences are polled
          * every time. This costs an event and a query; a bare cuMemAlloc takes hundreds of
          * microseconds. */
-        spw_pool_poll_queue(pool, spw_pool_stream_queue_all(&pool->queues), true);
+        spw_pool_poll_queue(&pool->space, spw_pool_stream_queue_all(&pool->queues), true);
     }
     extent = spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes, attempt->queue);
     return extent != NULL ? spw_pool_space_take(&pool->space, extent, attempt->bytes) : NULL;
@@ -109,7 +109,7 @@ static size_t ahead_of(const struct spw_pool *pool, const struct attempt *attemp
     if (attempt->heap != SPW_HEAP_LARGE || spare <= own) {
         return 0;
     }
-    return spare - own < pool->ahead ? spare - own : pool->ahead;
+    return spare - own < pool->space.ahead ? spare - own : pool->space.ahead;
 }
 
 static struct spw_window_search search_of(const struct attempt *attempt, enum spw_window_kind kind)
@@ -145,7 +145,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, boo
     enum spw_err err = claim_ahead(pool, attempt, &claim);
 
     if (err != SPW_OK) {
-        return err == SPW_E_NO_MEMORY && spw_pool_has_pending(pool) ? SPW_E_AGAIN : err;
+        return err == SPW_E_NO_MEMORY && spw_pool_has_pending(&pool->queues) ? SPW_E_AGAIN : err;
     }
     missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
     if (reclaiming) {
@@ -226,7 +226,7 @@ static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attemp
                            : claim_partly(pool, attempt, &claim);
 
     if (err != SPW_OK) {
-        return err == SPW_E_NO_MEMORY && spw_pool_has_pending(pool) ? SPW_E_AGAIN : err;
+        return err == SPW_E_NO_MEMORY && spw_pool_has_pending(&pool->queues) ? SPW_E_AGAIN : err;
     }
     missing = missing_of(pool, claim);
     host = all ? missing : attempt->host_granules;
@@ -252,9 +252,9 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
 {
     enum spw_err err;
 
-    spw_pool_poll_some_queues(pool, attempt->queue);
+    spw_pool_poll_some_queues(&pool->space, attempt->queue);
     if ((pool->space.host_extents > 0 || attempt->host_granules > 0) && attempt->queue != NULL) {
-        spw_pool_poll_queue(pool, attempt->queue, true);
+        spw_pool_poll_queue(&pool->space, attempt->queue, true);
     }
     spw_pool_space_evict_free_host(&pool->space);
     *ret_block = try_hit(pool, attempt);
@@ -310,7 +310,7 @@ static void order_behind_others(struct spw_pool *pool, const struct attempt *att
             spw_pool_space_adopt(&pool->space, e, attempt->queue);
         } else if (e->queue != polled) {
             polled = e->queue;
-            spw_pool_poll_queue(pool, e->queue, true);
+            spw_pool_poll_queue(&pool->space, e->queue, true);
         } else if (attempt->queue != NULL && wait_for_queue(pool, attempt, e->queue)) {
             waited = e->queue;
         } else {
@@ -414,8 +414,9 @@ static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
         /* With a host tier the wait is short, since there is another source of memory. The work may
          * never complete, if it waits for the program's next step. */
         attempt->need.wait_refused =
-            spw_pool_wait_for_fence(pool, pool->backing.stock.limits[SPW_TIER_HOST] > 0 ||
-                                              pool->config.host_untried) != SPW_OK;
+            spw_pool_wait_for_fence(&pool->space, &pool->lock,
+                                    pool->backing.stock.limits[SPW_TIER_HOST] > 0 ||
+                                        pool->config.host_untried) != SPW_OK;
         err = look(pool, attempt, ret_block);
     } while (err == SPW_E_AGAIN);
     return err;
@@ -481,7 +482,7 @@ static void give_back(struct spw_pool *pool, const struct attempt *attempt,
         spw_pool_stream_queue_stamp(&pool->queues, queue);
     }
     if (block->heap == SPW_HEAP_SLAB) {
-        spw_pool_slabs_free(pool, block, queue);
+        spw_pool_slabs_free(&pool->slabs, block, queue);
     } else {
         spw_pool_space_free(&pool->space, block, queue);
     }
@@ -503,8 +504,9 @@ static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt
     err = find_block(pool, attempt, ret_block);
     if (err != SPW_OK && pool->slabs.open && spw_pool_chunks_exhausted(&attempt->need, err) &&
         (attempt->request->may_spill || attempt->heap == SPW_HEAP_HOST) &&
-        spw_pool_slabs_alloc(pool, attempt->bytes, attempt->queue, attempt->request->context,
-                             ret_block) == SPW_OK) {
+        spw_pool_address_map_reserve(&pool->blocks) &&
+        spw_pool_slabs_alloc(&pool->slabs, attempt->bytes, attempt->queue,
+                             attempt->request->context, ret_block) == SPW_OK) {
         return SPW_OK;
     }
     return err;
@@ -559,7 +561,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     enum spw_err err;
 
     if (SPW_UNLIKELY(pool->exported.ending)) {
-        spw_pool_exported_release(pool);
+        spw_pool_exported_release(&pool->exported);
     }
     err = admit(pool, attempt);
 
@@ -610,7 +612,7 @@ static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
     attempt->host_granules = (size_t)(placement->on_host ? all : share);
     /* A block wholly on the host is never lazy: spw_pool_commit looks for blocks of the device. */
     attempt->lazy = placement->lazy && attempt->host_granules < all && attempt->bytes >= granule &&
-                    pool->config.to_commit != NULL;
+                    pool->backing.to_commit != NULL;
     attempt->uncounted = placement->uncounted && attempt->lazy;
     if (attempt->host_granules == all && pool->config.host_heap) {
         attempt->heap = SPW_HEAP_HOST;

@@ -107,17 +107,17 @@ static void steal(struct spw_pool *pool, size_t count)
     if (spare >= count) {
         return;
     }
-    spw_pool_poll_queues(pool, NULL, false);
+    spw_pool_poll_queues(&pool->space, NULL, false);
     taken = spw_pool_space_steal(&pool->space, count - spare);
     if (taken < count - spare) {
-        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_poll_queues(&pool->space, NULL, true);
         taken += spw_pool_space_steal(&pool->space, count - spare - taken);
     }
     if (taken > 0) {
         spw_counter_add(&pool->counters->steals, taken);
         spw_counter_add(&pool->counters->steal_batches, 1);
     }
-    pool->pressure = PRESSURE_FREES;
+    pool->queues.pressure = PRESSURE_FREES;
     spw_pool_layout_want(pool);
 }
 
@@ -142,7 +142,7 @@ enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_c
     if (err != SPW_OK || spw_pool_backing_spare(&pool->backing) >= count) {
         return err;
     }
-    if (spw_pool_has_pending(pool)) {
+    if (spw_pool_has_pending(&pool->queues)) {
         return SPW_E_AGAIN;
     }
     return need->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
@@ -189,13 +189,13 @@ enum spw_err spw_pool_chunks_get_host(struct spw_pool *pool, size_t count)
     const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
 
     if (!create_host(pool, count)) {
-        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_poll_queues(&pool->space, NULL, true);
         spw_pool_space_evict_free_host(&pool->space);
         spw_pool_space_evict_host_heap(&pool->space);
     }
-    return host->spare >= count         ? SPW_OK
-           : spw_pool_has_pending(pool) ? SPW_E_AGAIN
-                                        : SPW_E_NO_MEMORY;
+    return host->spare >= count                  ? SPW_OK
+           : spw_pool_has_pending(&pool->queues) ? SPW_E_AGAIN
+                                                 : SPW_E_NO_MEMORY;
 }
 
 enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool spilling)
@@ -205,7 +205,7 @@ enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool s
 
     do {
         need.device_full = false;
-        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_poll_queues(&pool->space, NULL, true);
         spw_pool_space_evict_free_host(&pool->space);
         err = spw_pool_chunks_grow(pool, &need, count);
         if (err == SPW_OK) {
@@ -219,7 +219,8 @@ enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool s
             break;
         }
         need.wait_refused =
-            spw_pool_wait_for_fence(pool, pool->backing.stock.limits[SPW_TIER_HOST] > 0) != SPW_OK;
+            spw_pool_wait_for_fence(&pool->space, &pool->lock,
+                                    pool->backing.stock.limits[SPW_TIER_HOST] > 0) != SPW_OK;
     } while (true);
     return err == SPW_E_AGAIN ? SPW_E_LIMIT : err;
 }

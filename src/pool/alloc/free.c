@@ -9,11 +9,11 @@
 enum { PRESSURE_FENCE_BYTES = 64 << 20 }; /* freed between two fences while memory is short */
 
 /* Records fences early while memory is short, so that some are complete at the next steal. */
-static void watch_free(struct spw_pool *pool, struct spw_stream_queue *queue)
+static void watch_free(struct spw_stream_queues *queues, struct spw_stream_queue *queue)
 {
-    pool->pressure--;
+    queues->pressure--;
     if (queue->unfenced_bytes >= PRESSURE_FENCE_BYTES) {
-        (void)spw_pool_stream_queue_fence(&pool->queues, queue);
+        (void)spw_pool_stream_queue_fence(queues, queue);
     }
 }
 
@@ -42,7 +42,7 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
         }
     }
     if (SPW_UNLIKELY(block->heap == SPW_HEAP_SLAB)) {
-        spw_pool_slabs_free(pool, block, queue);
+        spw_pool_slabs_free(&pool->slabs, block, queue);
     } else {
         spw_pool_space_free(&pool->space, block, queue);
     }
@@ -50,11 +50,11 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
 
 /* True if a freed block may be the last one on an exported chunk. A cold function, since it is
  * rarely called. */
-static __attribute__((noinline, cold)) bool is_exported(const struct spw_pool *pool,
+static __attribute__((noinline, cold)) bool is_exported(const struct spw_backing *backing,
                                                         const struct spw_extent *block)
 {
     return block->heap != SPW_HEAP_SLAB &&
-           spw_pool_backing_is_broken(&pool->backing, block->address, spw_pool_extent_end(block));
+           spw_pool_backing_is_broken(backing, block->address, spw_pool_extent_end(block));
 }
 
 enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct spw_stream *stream)
@@ -76,14 +76,14 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     pool->queues.clock++;
     spw_pool_stream_queue_stamp(&pool->queues, queue);
     queue->unfenced_bytes += block->bytes;
-    exported = SPW_UNLIKELY(pool->exported.count > 0) && is_exported(pool, block);
+    exported = SPW_UNLIKELY(pool->exported.count > 0) && is_exported(&pool->backing, block);
     release_block(pool, block, queue);
     if (SPW_UNLIKELY(exported)) {
         pool->exported.ending = true;
-        spw_pool_exported_release(pool);
+        spw_pool_exported_release(&pool->exported);
     }
-    if (pool->pressure > 0) {
-        watch_free(pool, queue);
+    if (pool->queues.pressure > 0) {
+        watch_free(&pool->queues, queue);
     }
     spw_unlock(&pool->lock);
     return SPW_OK;
@@ -101,25 +101,25 @@ uint64_t spw_pool_clock(struct spw_pool *pool)
     return clock;
 }
 
-static void synchronized(struct spw_pool *pool, struct spw_stream_queue *queue, uint64_t clock)
+static void synchronized(struct spw_space *space, struct spw_stream_queue *queue, uint64_t clock)
 {
-    if (spw_pool_stream_queue_synchronized(&pool->queues, queue, clock)) {
-        spw_pool_space_release_completed(&pool->space, queue);
+    if (spw_pool_stream_queue_synchronized(space->queues, queue, clock)) {
+        spw_pool_space_release_completed(space, queue);
     }
 }
 
 /* Applies a wait to the queues of a context's streams; NULL: to all queues. */
-static void synchronized_all(struct spw_pool *pool, const void *context, uint64_t clock)
+static void synchronized_all(struct spw_space *space, const void *context, uint64_t clock)
 {
     struct spw_stream_queue *next;
 
     for (struct spw_stream_queue *queue =
-             spw_pool_stream_queue_first(&pool->queues, SPW_QUEUES_BUSY);
+             spw_pool_stream_queue_first(space->queues, SPW_QUEUES_BUSY);
          queue != NULL; queue = next) {
-        next = spw_pool_stream_queue_next(&pool->queues, queue, SPW_QUEUES_BUSY);
+        next = spw_pool_stream_queue_next(space->queues, queue, SPW_QUEUES_BUSY);
         if (context == NULL ||
             (queue->number >= SPW_STREAM_QUEUE_FIRST_STREAM && queue->stream.context == context)) {
-            synchronized(pool, queue, clock);
+            synchronized(space, queue, clock);
         }
     }
 }
@@ -132,20 +132,20 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
     if (stream != NULL) {
         queue = spw_pool_stream_queue_known(&pool->queues, stream->id);
         if (queue != NULL) {
-            synchronized(pool, queue, clock);
+            synchronized(&pool->space, queue, clock);
         }
     } else {
-        synchronized_all(pool, /* context */ NULL, clock);
+        synchronized_all(&pool->space, /* context */ NULL, clock);
     }
-    spw_pool_exported_release(pool);
+    spw_pool_exported_release(&pool->exported);
     spw_unlock(&pool->lock);
 }
 
 void spw_pool_context_synchronized(struct spw_pool *pool, const void *context, uint64_t clock)
 {
     spw_lock(&pool->lock);
-    synchronized_all(pool, context, clock);
-    spw_pool_exported_release(pool);
+    synchronized_all(&pool->space, context, clock);
+    spw_pool_exported_release(&pool->exported);
     spw_unlock(&pool->lock);
 }
 
@@ -168,7 +168,7 @@ void spw_pool_free_context(struct spw_pool *pool, const void *context)
         struct spw_stream_queue *queue = pool->queues.by_number[i];
 
         if (queue->stream.context == context && !queue->vacant) {
-            synchronized(pool, queue, pool->queues.clock);
+            synchronized(&pool->space, queue, pool->queues.clock);
             spw_pool_stream_queue_retire(&pool->queues, queue);
             spw_pool_space_release_completed(&pool->space, queue);
         }
@@ -176,16 +176,16 @@ void spw_pool_free_context(struct spw_pool *pool, const void *context)
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
         free_blocks_of(pool, spw_pool_list(pool, i), context);
     }
-    spw_pool_slabs_end_context(pool, context, /* release */ true);
-    pool->exported.ending = pool->exported.count > 0;
-    spw_pool_exported_release(pool);
+    spw_pool_slabs_end_context(&pool->slabs, context, /* release */ true);
+    pool->exported.ending = !pool->shut && pool->exported.count > 0;
+    spw_pool_exported_release(&pool->exported);
     spw_unlock(&pool->lock);
 }
 
 void spw_pool_forget_context(struct spw_pool *pool, const void *context)
 {
     spw_lock(&pool->lock);
-    spw_pool_slabs_end_context(pool, context, /* release */ false);
+    spw_pool_slabs_end_context(&pool->slabs, context, /* release */ false);
     spw_unlock(&pool->lock);
 }
 

@@ -12,7 +12,7 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
         spw_pool_space_finish_claim(&pool->space, claim, claim->address, claim->bytes);
 
     pool->lazy_count++;
-    atomic_fetch_add(pool->config.to_commit, 1);
+    atomic_fetch_add(pool->backing.to_commit, 1);
     return block;
 }
 
@@ -20,7 +20,7 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
 static void count_down(struct spw_pool *pool)
 {
     pool->lazy_count--;
-    atomic_fetch_sub(pool->config.to_commit, 1);
+    atomic_fetch_sub(pool->backing.to_commit, 1);
 }
 
 void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block)
@@ -108,7 +108,7 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
 
     spw_lock(&pool->lock);
     if (pool->backing.lost > 0) {
-        (void)spw_pool_lost_remap(pool);
+        (void)spw_pool_lost_remap(&pool->space);
     }
     while (err == SPW_OK && pool->lazy_count > 0 && (block = first_lazy(pool)) != NULL) {
         size_t missing =

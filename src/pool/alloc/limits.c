@@ -9,15 +9,15 @@
 enum { TRIM_LOOKS = 3 };
 
 /* Makes chunks spare and releases up to `count` granules of them. */
-static size_t give_back(struct spw_pool *pool, size_t count)
+static size_t give_back(struct spw_space *space, size_t count)
 {
-    for (int look = 0; look < TRIM_LOOKS && spw_pool_backing_spare(&pool->backing) < count;
+    for (int look = 0; look < TRIM_LOOKS && spw_pool_backing_spare(space->backing) < count;
          look++) {
-        spw_pool_poll_queues(pool, NULL, true);
-        spw_pool_space_evict_free_host(&pool->space);
-        (void)spw_pool_space_steal(&pool->space, count - spw_pool_backing_spare(&pool->backing));
+        spw_pool_poll_queues(space, NULL, true);
+        spw_pool_space_evict_free_host(space);
+        (void)spw_pool_space_steal(space, count - spw_pool_backing_spare(space->backing));
     }
-    return spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, count);
+    return spw_pool_stock_release(&space->backing->stock, SPW_TIER_DEVICE, count);
 }
 
 uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
@@ -25,11 +25,11 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
     uint64_t committed, released = 0;
 
     spw_lock(&pool->lock);
-    spw_pool_exported_release(pool);
+    spw_pool_exported_release(&pool->exported);
     committed = spw_pool_stock_committed(&pool->backing.stock);
     if (committed > keep_bytes && !pool->shut) {
-        released =
-            give_back(pool, (size_t)((committed - keep_bytes) / pool->backing.granule_bytes));
+        released = give_back(&pool->space,
+                             (size_t)((committed - keep_bytes) / pool->backing.granule_bytes));
     }
     spw_unlock(&pool->lock);
     return released * pool->backing.granule_bytes;
@@ -41,9 +41,9 @@ uint64_t spw_pool_trim_pending(struct spw_pool *pool)
 
     spw_lock(&pool->lock);
     while (!pool->shut && released == 0 &&
-           spw_pool_wait_for_fence(pool, /* briefly */ true) == SPW_OK) {
-        released = give_back(pool, spw_pool_stock_committed(&pool->backing.stock) /
-                                       pool->backing.granule_bytes);
+           spw_pool_wait_for_fence(&pool->space, &pool->lock, /* briefly */ true) == SPW_OK) {
+        released = give_back(&pool->space, spw_pool_stock_committed(&pool->backing.stock) /
+                                               pool->backing.granule_bytes);
     }
     spw_unlock(&pool->lock);
     return released * pool->backing.granule_bytes;
@@ -52,7 +52,7 @@ uint64_t spw_pool_trim_pending(struct spw_pool *pool)
 void spw_pool_fence_frees(struct spw_pool *pool)
 {
     spw_lock(&pool->lock);
-    spw_pool_poll_queues(pool, NULL, /* record */ true);
+    spw_pool_poll_queues(&pool->space, NULL, /* record */ true);
     spw_unlock(&pool->lock);
 }
 
@@ -90,8 +90,8 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t sit
     if (bytes <= limit && wanted > limit) {
         uint64_t excess = wanted - limit;
 
-        (void)give_back(pool, (size_t)((excess + pool->backing.granule_bytes - 1) /
-                                       pool->backing.granule_bytes));
+        (void)give_back(&pool->space, (size_t)((excess + pool->backing.granule_bytes - 1) /
+                                               pool->backing.granule_bytes));
         wanted = spw_counter_get(&counters->committed_bytes) + bytes;
     }
     if (!beyond && (bytes > limit || wanted > limit)) {
@@ -160,7 +160,7 @@ void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
 void spw_pool_map_ahead(struct spw_pool *pool, size_t granules)
 {
     spw_lock(&pool->lock);
-    pool->ahead = granules;
+    pool->space.ahead = granules;
     spw_unlock(&pool->lock);
 }
 
@@ -175,7 +175,7 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
     set_host_limit(pool, host_limit_bytes);
     if (err != SPW_OK && err != SPW_E_AGAIN) {
         *ret_moves = false;
-        err = spw_pool_slabs_open(pool) == SPW_OK ? SPW_OK : err;
+        err = spw_pool_slabs_open(&pool->slabs) == SPW_OK ? SPW_OK : err;
     }
     if (err != SPW_OK) {
         set_host_limit(pool, 0);
@@ -200,13 +200,13 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
 
     spw_lock(&pool->lock);
     for (int look = 0; look < TRIM_LOOKS; look++) {
-        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_poll_queues(&pool->space, NULL, true);
         spw_pool_space_evict_free_host(&pool->space);
         spw_pool_space_evict_host_heap(&pool->space);
     }
     released = spw_pool_stock_release(&pool->backing.stock, SPW_TIER_HOST, SIZE_MAX) *
                pool->backing.granule_bytes;
-    released += spw_pool_slabs_trim(pool);
+    released += spw_pool_slabs_trim(&pool->slabs);
     spw_unlock(&pool->lock);
     return released;
 }

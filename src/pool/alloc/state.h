@@ -1,8 +1,6 @@
 /* The state of a pool, for the files that implement pool.h. Private to this folder. */
 #pragma once
 
-#include <pthread.h>
-
 #include "common/lock.h"
 #include "pool/extents/address_map.h"
 #include "pool/memory/backing.h"
@@ -14,32 +12,8 @@
 #include "pool/space/slabs.h"
 #include "pool/space/space.h"
 
-enum { SPW_EXPORT_GRANULES = SPW_MOVE_GRANULES }; /* the most in one step of an export */
-
-/* One new chunk of an export. */
-struct spw_export_piece {
-    size_t granule, count; /* first granule, and number of granules */
-    uint64_t chunk;
-    uint64_t alias; /* its second address */
-    enum spw_tier tier;
-    enum spw_lost lost; /* the lost part of its mapping */
-    bool own;           /* under the block, so exportable */
-};
-
-/* The step of an export under way. */
-struct spw_export {
-    size_t first, last; /* granules whose chunks are replaced; equal: no step */
-    size_t count;
-    struct spw_export_piece pieces[SPW_EXPORT_GRANULES]; /* by rising granule */
-    void *fences[SPW_TIER_COUNT];                        /* of the copies; NULL: none under way */
-    void *drained;                                       /* covers the whole device; NULL: none */
-    bool committed;
-    bool over; /* ended, but its copies are still under way */
-};
-
 struct spw_pool {
     struct spw_lock lock;
-    pthread_cond_t waited; /* a thread has returned from waiting for a fence */
     struct spw_pool_config config;
     struct spw_vm *vm;
     struct spw_counters *counters;        /* the device's; after spw_pool_shut the pool's own */
@@ -58,12 +32,8 @@ struct spw_pool {
     uint64_t lazy_bytes;      /* the part that has no memory yet */
     size_t lazy_count;        /* lazy blocks */
     uint64_t uncounted_bytes; /* of lazy blocks not counted in own_live_bytes */
-    bool lost_announced;      /* config.to_commit counts lost granules of this pool */
     struct spw_moves moves;
-    struct spw_export export;
     struct spw_exported exported;
-    size_t ahead;      /* granules mapped behind a block, at most */
-    uint32_t pressure; /* frees left with early fences, since memory was short */
 };
 
 /* Iterate over all lists of extents, first of the heaps and then of the slabs: the number of lists,

@@ -40,7 +40,7 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
     uint64_t host, backed;
 
     spw_lock(&pool->lock);
-    spw_pool_exported_release(pool);
+    spw_pool_exported_release(&pool->exported);
     host = spw_counter_get(&pool->counters->host_used_bytes);
     backed = spw_pool_stock_committed(&pool->backing.stock) + host -
              spw_counter_get(&pool->counters->vmm_host_bytes);

@@ -46,15 +46,17 @@ struct spw_backing {
     uint64_t alias_bytes;
     unsigned granule_shift;
     struct spw_stock stock;
-    uint64_t *kept;  /* bits of granules that are stolen last (layout.h); NULL: none */
-    bool takes_kept; /* stealing takes these granules */
-    size_t broken;   /* number of broken granules */
-    size_t lost;     /* number of lost granules */
-    size_t swapped;  /* number of granules that are swapped out */
+    uint64_t *kept;      /* bits of granules that are stolen last (layout.h); NULL: none */
+    bool takes_kept;     /* stealing takes these granules */
+    size_t broken;       /* number of broken granules */
+    size_t lost;         /* number of lost granules */
+    bool lost_announced; /* to_commit counts them */
+    size_t swapped;      /* number of granules that are swapped out */
     struct spw_vm *vm;
     struct spw_stream_queues *queues;
     struct spw_moves *moves; /* those under way */
     struct spw_counters *counters;
+    _Atomic uint64_t *to_commit; /* counts what spw_pool_commit has to do; NULL: nobody calls it */
 };
 
 /* Pointers are not owned. Sizes are multiples of the granule. */
@@ -63,6 +65,7 @@ struct spw_backing_config {
     struct spw_stream_queues *queues;
     struct spw_moves *moves;
     struct spw_counters *counters;
+    _Atomic uint64_t *to_commit;   /* of pool.h; may be NULL */
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
     uint64_t arena_bytes, granule_bytes;
     uint64_t alias_bytes; /* addresses for second mappings, behind the arena (alias.h) */

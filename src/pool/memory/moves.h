@@ -69,7 +69,7 @@ static inline bool spw_pool_can_move(const struct spw_moves *moves, const struct
 static inline uint64_t spw_pool_move_address(const struct spw_backing *backing,
                                              const struct spw_move_item *item)
 {
-    return backing->base + item->granule * backing->granule_bytes;
+    return spw_pool_backing_address(backing, item->granule);
 }
 
 static inline uint64_t spw_pool_move_bytes(const struct spw_backing *backing,

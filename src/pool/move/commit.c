@@ -195,7 +195,7 @@ static enum spw_err commit(struct spw_pool *pool, struct spw_move *move, size_t 
     }
     access_err = give_access_to_mapped(pool, move, first, last, moved);
     err = err == SPW_OK ? access_err : err;
-    spw_pool_lost_announce(pool);
+    spw_pool_lost_announce(&pool->backing);
     update_free_extents(&pool->space, move, first, last);
     spw_counter_add(&pool->counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->backing.granule_bytes);
@@ -233,7 +233,7 @@ enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool)
     enum spw_err err = SPW_OK;
 
     spw_lock(&pool->lock);
-    if (pool->backing.lost > 0 && !spw_pool_lost_remap(pool)) {
+    if (pool->backing.lost > 0 && !spw_pool_lost_remap(&pool->space)) {
         err = SPW_E_AGAIN;
     }
     spw_unlock(&pool->lock);
@@ -247,7 +247,7 @@ uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes)
     spw_lock(&pool->lock);
     *ret_bytes = pool->backing.lost * pool->backing.granule_bytes;
     if (pool->backing.lost > 0) {
-        address = pool->backing.base + spw_pool_lost_first(pool) * pool->backing.granule_bytes;
+        address = spw_pool_backing_address(&pool->backing, spw_pool_lost_first(&pool->backing));
     }
     spw_unlock(&pool->lock);
     return address;

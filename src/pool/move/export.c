@@ -11,14 +11,9 @@
 
 #include <string.h>
 
-static uint64_t address_of(const struct spw_pool *pool, size_t granule)
+static uint64_t bytes_of(const struct spw_backing *backing, const struct spw_export_piece *piece)
 {
-    return pool->backing.base + granule * pool->backing.granule_bytes;
-}
-
-static uint64_t bytes_of(const struct spw_pool *pool, const struct spw_export_piece *piece)
-{
-    return piece->count * pool->backing.granule_bytes;
+    return piece->count * backing->granule_bytes;
 }
 
 /* ---- which granules ---- */
@@ -28,17 +23,16 @@ struct range {
     size_t first, last;
 };
 
-static struct range granules_of(const struct spw_pool *pool, const struct spw_extent *block)
+static struct range granules_of(const struct spw_backing *backing, const struct spw_extent *block)
 {
-    return (struct range){spw_pool_backing_index(&pool->backing, block->address),
-                          spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1) +
-                              1};
+    return (struct range){spw_pool_backing_index(backing, block->address),
+                          spw_pool_backing_index(backing, spw_pool_extent_end(block) - 1) + 1};
 }
 
 /* Returns the first granule of a range that is not exported, or the range's end. */
-static size_t first_private(const struct spw_pool *pool, struct range range)
+static size_t first_private(const struct spw_backing *backing, struct range range)
 {
-    while (range.first < range.last && pool->backing.granules[range.first].exported) {
+    while (range.first < range.last && backing->granules[range.first].exported) {
         range.first++;
     }
     return range.first;
@@ -46,18 +40,19 @@ static size_t first_private(const struct spw_pool *pool, struct range range)
 
 /* SPW_OK if the chunks of granules [first, last) can be replaced: they are whole, no move uses
  * them, and none is registered. */
-static enum spw_err check_range(const struct spw_pool *pool, size_t first, size_t last)
+static enum spw_err check_range(const struct spw_space *space, size_t first, size_t last)
 {
-    const struct spw_extent *e = spw_pool_space_find(&pool->space, address_of(pool, first));
+    const struct spw_extent *e =
+        spw_pool_space_find(space, spw_pool_backing_address(space->backing, first));
 
     for (size_t i = first; i < last; i++) {
-        const struct spw_granule *granule = &pool->backing.granules[i];
+        const struct spw_granule *granule = &space->backing->granules[i];
 
         if (granule->pinned || granule->broken || granule->lost != SPW_LOST_NOTHING) {
             return SPW_E_AGAIN;
         }
     }
-    for (; e != NULL && e->address < address_of(pool, last); e = e->next) {
+    for (; e != NULL && e->address < spw_pool_backing_address(space->backing, last); e = e->next) {
         if (e->kind == SPW_EXTENT_BLOCK && (e->fixed & SPW_FIXED_SHARED) != 0) {
             return SPW_E_INVAL;
         }
@@ -69,11 +64,11 @@ static enum spw_err check_range(const struct spw_pool *pool, size_t first, size_
 }
 
 /* Chooses the next chunks of a block to replace, at most `most` granules or one chunk. */
-static enum spw_err choose(struct spw_pool *pool, struct range range, size_t most)
+static enum spw_err choose(struct spw_exported *exported, struct range range, size_t most)
 {
-    struct spw_export *export = &pool->export;
-    const struct spw_backing *backing = &pool->backing;
-    size_t at = first_private(pool, range), next;
+    struct spw_export *export = &exported->step;
+    const struct spw_backing *backing = exported->space->backing;
+    size_t at = first_private(backing, range), next;
 
     export->first = export->last = 0;
     if (at == range.last) {
@@ -92,7 +87,7 @@ static enum spw_err choose(struct spw_pool *pool, struct range range, size_t mos
         }
         export->last = next;
     }
-    return check_range(pool, export->first, export->last);
+    return check_range(exported->space, export->first, export->last);
 }
 
 /* ---- new chunks ---- */
@@ -112,21 +107,24 @@ static void add_pieces(struct spw_export *export, size_t first, size_t last, enu
 /* Divides the granules into pieces beside the block and under it. A granule that the block shares
  * is a piece of its own, so that the other chunks do not wait for the end of neighbouring
  * blocks. */
-static void divide(struct spw_pool *pool, const struct spw_extent *block, struct range range)
+static void divide(struct spw_exported *exported, const struct spw_extent *block,
+                   struct range range)
 {
-    struct spw_export *export = &pool->export;
-    const struct spw_granule *granules = pool->backing.granules;
+    const struct spw_backing *backing = exported->space->backing;
+    struct spw_export *export = &exported->step;
+    const struct spw_granule *granules = backing->granules;
     size_t first = export->first > range.first ? export->first : range.first;
     size_t last = export->last < range.last ? export->last : range.last;
     size_t begin = first, end = last;
 
     export->count = 0;
     add_pieces(export, export->first, first, granules[export->first].tier, /* own */ false);
-    if (first == range.first && block->address > address_of(pool, first)) {
+    if (first == range.first && block->address > spw_pool_backing_address(backing, first)) {
         begin++;
         add_pieces(export, first, begin, SPW_TIER_DEVICE, /* own */ true);
     }
-    if (last == range.last && last > begin && spw_pool_extent_end(block) < address_of(pool, last)) {
+    if (last == range.last && last > begin &&
+        spw_pool_extent_end(block) < spw_pool_backing_address(backing, last)) {
         end--;
     }
     add_pieces(export, begin, end, SPW_TIER_DEVICE, /* own */ true);
@@ -135,57 +133,59 @@ static void divide(struct spw_pool *pool, const struct spw_extent *block, struct
 }
 
 /* Gives free memory back to the driver until `wanted` granules may be created. */
-static void make_room(struct spw_pool *pool, size_t wanted)
+static void make_room(struct spw_space *space, size_t wanted)
 {
-    size_t room = spw_pool_stock_room(&pool->backing.stock, SPW_TIER_DEVICE);
+    size_t room = spw_pool_stock_room(&space->backing->stock, SPW_TIER_DEVICE);
     size_t missing = wanted > room ? wanted - room : 0;
-    size_t spare = spw_pool_backing_spare(&pool->backing);
+    size_t spare = spw_pool_backing_spare(space->backing);
 
     if (missing > spare) {
-        spw_pool_poll_queues(pool, NULL, /* record */ true);
-        (void)spw_pool_space_steal(&pool->space, missing - spare);
+        spw_pool_poll_queues(space, NULL, /* record */ true);
+        (void)spw_pool_space_steal(space, missing - spare);
     }
     if (missing > 0) {
-        (void)spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, missing);
+        (void)spw_pool_stock_release(&space->backing->stock, SPW_TIER_DEVICE, missing);
     }
 }
 
 /* Gets an exportable chunk. When the device is full, first gives free memory of the pool back. */
-static enum spw_err get_own(struct spw_pool *pool, struct spw_export_piece *piece)
+static enum spw_err get_own(struct spw_space *space, struct spw_export_piece *piece)
 {
     unsigned order = spw_pool_stock_order(piece->count);
     enum spw_err err;
 
-    make_room(pool, piece->count);
-    if (spw_pool_stock_room(&pool->backing.stock, SPW_TIER_DEVICE) < piece->count) {
+    make_room(space, piece->count);
+    if (spw_pool_stock_room(&space->backing->stock, SPW_TIER_DEVICE) < piece->count) {
         return SPW_E_LIMIT;
     }
-    err = spw_pool_stock_hold_exportable(&pool->backing.stock, order, &piece->chunk, &piece->alias);
+    err =
+        spw_pool_stock_hold_exportable(&space->backing->stock, order, &piece->chunk, &piece->alias);
     if (err == SPW_E_NO_MEMORY) {
-        spw_pool_poll_queues(pool, NULL, /* record */ true);
-        (void)spw_pool_space_steal(&pool->space, piece->count);
-        (void)spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, SIZE_MAX);
-        err = spw_pool_stock_hold_exportable(&pool->backing.stock, order, &piece->chunk,
+        spw_pool_poll_queues(space, NULL, /* record */ true);
+        (void)spw_pool_space_steal(space, piece->count);
+        (void)spw_pool_stock_release(&space->backing->stock, SPW_TIER_DEVICE, SIZE_MAX);
+        err = spw_pool_stock_hold_exportable(&space->backing->stock, order, &piece->chunk,
                                              &piece->alias);
     }
     return err;
 }
 
-static void give_back(struct spw_pool *pool, const struct spw_export_piece *piece)
+static void give_back(struct spw_stock *stock, const struct spw_export_piece *piece)
 {
     unsigned order = spw_pool_stock_order(piece->count);
 
     if (piece->own) {
-        pool->backing.stock.tiers[SPW_TIER_DEVICE].held -= piece->count;
-        spw_pool_stock_discard(&pool->backing.stock, order, piece->chunk);
+        stock->tiers[SPW_TIER_DEVICE].held -= piece->count;
+        spw_pool_stock_discard(stock, order, piece->chunk);
     } else {
-        spw_pool_stock_unhold(&pool->backing.stock, piece->tier, order, piece->chunk);
+        spw_pool_stock_unhold(stock, piece->tier, order, piece->chunk);
     }
 }
 
-static enum spw_err get_chunks(struct spw_pool *pool)
+static enum spw_err get_chunks(struct spw_exported *exported)
 {
-    struct spw_export *export = &pool->export;
+    struct spw_stock *stock = &exported->space->backing->stock;
+    struct spw_export *export = &exported->step;
     enum spw_err err = SPW_OK;
     size_t had = 0;
 
@@ -193,41 +193,41 @@ static enum spw_err get_chunks(struct spw_pool *pool)
         struct spw_export_piece *piece = &export->pieces[had];
 
         err = piece->own
-                  ? get_own(pool, piece)
-                  : spw_pool_stock_hold(&pool->backing.stock, piece->tier,
-                                        spw_pool_stock_order(piece->count),
-                                        spw_pool_stock_room(&pool->backing.stock, piece->tier),
-                                        &piece->chunk, &piece->alias);
+                  ? get_own(exported->space, piece)
+                  : spw_pool_stock_hold(stock, piece->tier, spw_pool_stock_order(piece->count),
+                                        spw_pool_stock_room(stock, piece->tier), &piece->chunk,
+                                        &piece->alias);
     }
     while (err != SPW_OK && had > 0) {
-        give_back(pool, &export->pieces[--had]);
+        give_back(stock, &export->pieces[--had]);
     }
     return err;
 }
 
-static void pin(struct spw_pool *pool, bool pinned)
+static void pin(struct spw_exported *exported, bool pinned)
 {
-    for (size_t i = pool->export.first; i < pool->export.last; i++) {
-        pool->backing.granules[i].pinned = pinned;
+    for (size_t i = exported->step.first; i < exported->step.last; i++) {
+        exported->space->backing->granules[i].pinned = pinned;
     }
 }
 
-static enum spw_err prepare(struct spw_pool *pool, const struct spw_extent *block, size_t most)
+static enum spw_err prepare(struct spw_exported *exported, const struct spw_extent *block,
+                            size_t most)
 {
-    struct range range = granules_of(pool, block);
-    enum spw_err err = choose(pool, range, most);
+    struct range range = granules_of(exported->space->backing, block);
+    enum spw_err err = choose(exported, range, most);
 
-    if (err != SPW_OK || pool->export.first == pool->export.last) {
+    if (err != SPW_OK || exported->step.first == exported->step.last) {
         return err;
     }
-    if (!spw_pool_exported_reserve(&pool->exported, pool->export.last - pool->export.first)) {
+    if (!spw_pool_exported_reserve(exported, exported->step.last - exported->step.first)) {
         return SPW_E_METADATA_NOMEM;
     }
-    divide(pool, block, range);
-    pin(pool, true); /* making room may steal */
-    err = get_chunks(pool);
+    divide(exported, block, range);
+    pin(exported, true); /* making room may steal */
+    err = get_chunks(exported);
     if (err != SPW_OK) {
-        pin(pool, false);
+        pin(exported, false);
     }
     return err;
 }
@@ -240,11 +240,11 @@ enum spw_err spw_pool_export_drain(struct spw_pool *pool)
     enum spw_err err = SPW_OK;
 
     spw_lock(&pool->lock);
-    if (pool->export.drained == NULL) {
-        err = pool->vm->ops->fence(pool->vm, &all, &pool->export.drained);
+    if (pool->exported.step.drained == NULL) {
+        err = pool->vm->ops->fence(pool->vm, &all, &pool->exported.step.drained);
     }
     if (err == SPW_OK) {
-        err = spw_pool_move_query(pool->backing.vm, &pool->export.drained);
+        err = spw_pool_move_query(pool->backing.vm, &pool->exported.step.drained);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -252,15 +252,16 @@ enum spw_err spw_pool_export_drain(struct spw_pool *pool)
 
 /* Adds the copies of a piece. Each copies from one tier, since the driver may choose its way by the
  * first byte. Returns their number. */
-static size_t list_copies(const struct spw_pool *pool, const struct spw_export_piece *piece,
+static size_t list_copies(const struct spw_backing *backing, const struct spw_export_piece *piece,
                           struct spw_vm_copy *ret_copies)
 {
-    uint64_t from = address_of(pool, piece->granule), end = from + bytes_of(pool, piece);
+    uint64_t from = spw_pool_backing_address(backing, piece->granule),
+             end = from + bytes_of(backing, piece);
     uint64_t to = piece->alias;
     size_t count = 0;
 
     while (from < end) {
-        uint64_t bytes = spw_pool_backing_run(&pool->backing, from, end);
+        uint64_t bytes = spw_pool_backing_run(backing, from, end);
 
         ret_copies[count++] = (struct spw_vm_copy){.to = to, .from = from, .bytes = bytes};
         from += bytes;
@@ -269,28 +270,29 @@ static size_t list_copies(const struct spw_pool *pool, const struct spw_export_p
     return count;
 }
 
-static enum spw_err copy_to(struct spw_pool *pool, enum spw_tier to)
+static enum spw_err copy_to(struct spw_exported *exported, enum spw_tier to)
 {
-    struct spw_export *export = &pool->export;
-    struct spw_vm_copy *copies = pool->moves.copies;
+    struct spw_backing *backing = exported->space->backing;
+    struct spw_export *export = &exported->step;
+    struct spw_vm_copy *copies = backing->moves->copies;
     size_t count = 0;
 
     for (size_t i = 0; i < export->count; i++) {
         if (export->pieces[i].tier == to) {
-            count += list_copies(pool, &export->pieces[i], &copies[count]);
+            count += list_copies(backing, &export->pieces[i], &copies[count]);
         }
     }
     return count == 0 ? SPW_OK
-                      : pool->vm->ops->copy(pool->vm, to, copies, count, /* after_all */ false,
-                                            &export->fences[to]);
+                      : backing->vm->ops->copy(backing->vm, to, copies, count,
+                                               /* after_all */ false, &export->fences[to]);
 }
 
-static enum spw_err query_copies(struct spw_pool *pool)
+static enum spw_err query_copies(struct spw_exported *exported)
 {
     enum spw_err err = SPW_OK;
 
     for (int tier = 0; tier < SPW_TIER_COUNT && err == SPW_OK; tier++) {
-        err = spw_pool_move_query(pool->backing.vm, &pool->export.fences[tier]);
+        err = spw_pool_move_query(exported->space->backing->vm, &exported->step.fences[tier]);
     }
     return err;
 }
@@ -300,9 +302,9 @@ enum spw_err spw_pool_export_copy(struct spw_pool *pool)
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = query_copies(pool); /* copies of an earlier attempt */
+    err = query_copies(&pool->exported); /* copies of an earlier attempt */
     for (int tier = 0; tier < SPW_TIER_COUNT && err == SPW_OK; tier++) {
-        err = copy_to(pool, tier);
+        err = copy_to(&pool->exported, tier);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -313,7 +315,7 @@ enum spw_err spw_pool_export_poll(struct spw_pool *pool)
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = query_copies(pool);
+    err = query_copies(&pool->exported);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -321,17 +323,19 @@ enum spw_err spw_pool_export_poll(struct spw_pool *pool)
 /* ---- the switch ---- */
 
 /* Unmaps the mapped pieces. Stops, and returns false, when the backend refuses one. */
-static bool unmap_pieces(struct spw_pool *pool)
+static bool unmap_pieces(struct spw_exported *exported)
 {
+    struct spw_backing *backing = exported->space->backing;
     enum spw_err err = SPW_OK;
 
-    for (size_t i = 0; i < pool->export.count && err == SPW_OK; i++) {
-        struct spw_export_piece *piece = &pool->export.pieces[i];
-        uint64_t bytes = bytes_of(pool, piece), done = bytes;
+    for (size_t i = 0; i < exported->step.count && err == SPW_OK; i++) {
+        struct spw_export_piece *piece = &exported->step.pieces[i];
+        uint64_t bytes = bytes_of(backing, piece), done = bytes;
 
         if (piece->lost != SPW_LOST_MAPPING) {
-            err = pool->vm->ops->unmap(pool->vm, address_of(pool, piece->granule), bytes, bytes,
-                                       &done);
+            err = backing->vm->ops->unmap(backing->vm,
+                                          spw_pool_backing_address(backing, piece->granule), bytes,
+                                          bytes, &done);
             piece->lost = err == SPW_OK ? SPW_LOST_MAPPING : piece->lost;
         }
     }
@@ -339,23 +343,25 @@ static bool unmap_pieces(struct spw_pool *pool)
 }
 
 /* Maps every piece and gives access. */
-static enum spw_err map_pieces(struct spw_pool *pool)
+static enum spw_err map_pieces(struct spw_exported *exported)
 {
-    struct spw_export *export = &pool->export;
+    struct spw_backing *backing = exported->space->backing;
+    struct spw_export *export = &exported->step;
     enum spw_err err = SPW_OK;
 
     for (size_t i = 0; i < export->count && err == SPW_OK; i++) {
         struct spw_export_piece *piece = &export->pieces[i];
 
-        err = pool->vm->ops->map(pool->vm, address_of(pool, piece->granule), bytes_of(pool, piece),
-                                 piece->chunk - 1);
+        err = backing->vm->ops->map(backing->vm, spw_pool_backing_address(backing, piece->granule),
+                                    bytes_of(backing, piece), piece->chunk - 1);
         piece->lost = err == SPW_OK ? SPW_LOST_ACCESS : piece->lost;
     }
     for (size_t i = 0; i < export->count && err == SPW_OK; i++) {
         struct spw_export_piece *piece = &export->pieces[i];
-        uint64_t bytes = bytes_of(pool, piece);
+        uint64_t bytes = bytes_of(backing, piece);
 
-        err = pool->vm->ops->set_access(pool->vm, address_of(pool, piece->granule), bytes, bytes);
+        err = backing->vm->ops->set_access(
+            backing->vm, spw_pool_backing_address(backing, piece->granule), bytes, bytes);
         piece->lost = err == SPW_OK ? SPW_LOST_NOTHING : piece->lost;
     }
     return err;
@@ -364,7 +370,8 @@ static enum spw_err map_pieces(struct spw_pool *pool)
 /* Counts the bytes that return from the host, before the new chunks are recorded. */
 static void count_moved(struct spw_pool *pool, const struct spw_export_piece *piece)
 {
-    uint64_t at = address_of(pool, piece->granule), end = at + bytes_of(pool, piece);
+    uint64_t at = spw_pool_backing_address(&pool->backing, piece->granule),
+             end = at + bytes_of(&pool->backing, piece);
 
     while (piece->tier == SPW_TIER_DEVICE && at < end) {
         uint64_t bytes = spw_pool_backing_run(&pool->backing, at, end);
@@ -380,7 +387,7 @@ static void count_moved(struct spw_pool *pool, const struct spw_export_piece *pi
 /* Records the new chunks in place of the old ones, and the parts of them that are lost. */
 static void record(struct spw_pool *pool)
 {
-    struct spw_export *export = &pool->export;
+    struct spw_export *export = &pool->exported.step;
 
     for (size_t i = 0; i < export->count; i++) {
         count_moved(pool, &export->pieces[i]);
@@ -401,45 +408,46 @@ static void record(struct spw_pool *pool)
 
 /* Returns a free extent of [address, end) on a broken granule, such as an exported or lost one;
  * NULL when there is none. */
-static struct spw_extent *find_free(const struct spw_pool *pool, uint64_t address, uint64_t end)
+static struct spw_extent *find_free(const struct spw_space *space, uint64_t address, uint64_t end)
 {
-    struct spw_extent *e = spw_pool_space_find(&pool->space, address);
+    struct spw_extent *e = spw_pool_space_find(space, address);
 
     while (e != NULL && e->address < end &&
            (e->kind != SPW_EXTENT_FREE ||
-            !spw_pool_backing_is_broken(&pool->backing, e->address, spw_pool_extent_end(e)))) {
+            !spw_pool_backing_is_broken(space->backing, e->address, spw_pool_extent_end(e)))) {
         e = e->next;
     }
     return e != NULL && e->address < end ? e : NULL;
 }
 
 /* Takes the free extents on exported or lost granules of [address, end) out of use. */
-static void retire_free(struct spw_pool *pool, uint64_t address, uint64_t end)
+static void retire_free(struct spw_space *space, uint64_t address, uint64_t end)
 {
     struct spw_extent *free;
 
-    while ((free = find_free(pool, address, end)) != NULL) {
-        spw_pool_space_retire(&pool->space, free);
+    while ((free = find_free(space, address, end)) != NULL) {
+        spw_pool_space_retire(space, free);
     }
 }
 
 static enum spw_err commit(struct spw_pool *pool)
 {
-    struct spw_export *export = &pool->export;
-    uint64_t address = address_of(pool, export->first), end = address_of(pool, export->last);
+    struct spw_export *export = &pool->exported.step;
+    uint64_t address = spw_pool_backing_address(&pool->backing, export->first),
+             end = spw_pool_backing_address(&pool->backing, export->last);
     size_t unmapped = spw_pool_old_chunks_unmap(&pool->backing, export->first, export->last);
-    enum spw_err err = unmapped == export->last ? map_pieces(pool) : SPW_E_NO_MEMORY;
+    enum spw_err err = unmapped == export->last ? map_pieces(&pool->exported) : SPW_E_NO_MEMORY;
 
-    if (err != SPW_OK && unmap_pieces(pool)) {
+    if (err != SPW_OK && unmap_pieces(&pool->exported)) {
         spw_pool_old_chunks_put_back(&pool->backing, export->first, unmapped);
     } else {
         /* The old chunks cannot return where a new chunk stays. The new chunks have the content. */
-        pin(pool, false);
+        pin(&pool->exported, false);
         record(pool);
         export->committed = true;
     }
-    retire_free(pool, address, end);
-    spw_pool_lost_announce(pool);
+    retire_free(&pool->space, address, end);
+    spw_pool_lost_announce(&pool->backing);
     return err;
 }
 
@@ -456,61 +464,62 @@ enum spw_err spw_pool_export_commit(struct spw_pool *pool)
 /* ---- the end ---- */
 
 /* Drops the second mapping of an exported chunk, which never moves again. */
-static void drop_alias(struct spw_pool *pool, const struct spw_export_piece *piece)
+static void drop_alias(struct spw_backing *backing, const struct spw_export_piece *piece)
 {
     if (piece->own) {
-        (void)spw_pool_alias_drop(&pool->backing.stock.aliases, piece->chunk,
+        (void)spw_pool_alias_drop(&backing->stock.aliases, piece->chunk,
                                   spw_pool_stock_order(piece->count));
     }
 }
 
 /* Gives chunks and pins back. The copies are done, or the device is gone. */
-static void finish(struct spw_pool *pool)
+static void finish(struct spw_exported *exported)
 {
-    struct spw_export *export = &pool->export;
+    struct spw_backing *backing = exported->space->backing;
+    struct spw_export *export = &exported->step;
 
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         if (export->fences[tier] != NULL) {
-            pool->vm->ops->drop(pool->vm, export->fences[tier]);
+            backing->vm->ops->drop(backing->vm, export->fences[tier]);
         }
     }
     if (export->drained != NULL) {
-        pool->vm->ops->drop(pool->vm, export->drained);
+        backing->vm->ops->drop(backing->vm, export->drained);
     }
     for (size_t i = 0; i < export->count; i++) {
         if (export->committed) {
-            drop_alias(pool, &export->pieces[i]);
+            drop_alias(backing, &export->pieces[i]);
         } else {
-            give_back(pool, &export->pieces[i]);
+            give_back(&backing->stock, &export->pieces[i]);
         }
     }
     if (!export->committed) {
-        pin(pool, false);
+        pin(exported, false);
     }
     memset(export, 0, sizeof(*export)); /* too large for a stack */
 }
 
 /* True if no step is under way. Ends a step that is over and whose copies are done. */
-static bool is_ready(struct spw_pool *pool)
+static bool is_ready(struct spw_exported *exported)
 {
-    if (pool->export.over && query_copies(pool) != SPW_E_AGAIN) {
-        finish(pool);
+    if (exported->step.over && query_copies(exported) != SPW_E_AGAIN) {
+        finish(exported);
     }
-    return pool->export.count == 0;
+    return exported->step.count == 0;
 }
 
-void spw_pool_export_drop(struct spw_pool *pool)
+void spw_pool_export_drop(struct spw_exported *exported)
 {
-    if (pool->export.count > 0) {
-        finish(pool);
+    if (exported->step.count > 0) {
+        finish(exported);
     }
 }
 
 void spw_pool_export_end(struct spw_pool *pool)
 {
     spw_lock(&pool->lock);
-    pool->export.over = true;
-    (void)is_ready(pool);
+    pool->exported.step.over = true;
+    (void)is_ready(&pool->exported);
     spw_unlock(&pool->lock);
 }
 
@@ -521,27 +530,27 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_NO_MEMORY || err == SPW_E_LIMIT;
 }
 
-static enum spw_err begin(struct spw_pool *pool, struct spw_extent *block, bool *ret_done)
+static enum spw_err begin(struct spw_exported *exported, struct spw_extent *block, bool *ret_done)
 {
     enum spw_err err;
 
     if (block->heap == SPW_HEAP_SLAB || block->placed > 0 || block->lazy ||
-        pool->vm->ops->create_exportable == NULL) {
+        exported->space->backing->vm->ops->create_exportable == NULL) {
         return SPW_E_UNSUPPORTED;
     }
-    spw_pool_move_end_finished(&pool->backing);
-    if (!is_ready(pool)) {
+    spw_pool_move_end_finished(exported->space->backing);
+    if (!is_ready(exported)) {
         return SPW_E_AGAIN;
     }
-    err = prepare(pool, block, SPW_EXPORT_GRANULES);
+    err = prepare(exported, block, SPW_EXPORT_GRANULES);
     if (is_short(err)) {
-        err = prepare(pool, block, 0);
+        err = prepare(exported, block, 0);
     }
-    *ret_done = err == SPW_OK && pool->export.first == pool->export.last;
+    *ret_done = err == SPW_OK && exported->step.first == exported->step.last;
     if (*ret_done) {
         block->fixed |= SPW_FIXED_SHARED;
     } else if (err != SPW_OK) {
-        pool->export.first = pool->export.last = pool->export.count = 0;
+        exported->step.first = exported->step.last = exported->step.count = 0;
     }
     return err;
 }
@@ -556,8 +565,8 @@ enum spw_err spw_pool_export_begin(struct spw_pool *pool, uint64_t address, uint
     spw_lock(&pool->lock);
     block = pool->shut ? NULL : spw_pool_address_map_get(&pool->blocks, address);
     if (block != NULL && block->id == id) {
-        spw_pool_exported_release(pool);
-        err = begin(pool, block, ret_done);
+        spw_pool_exported_release(&pool->exported);
+        err = begin(&pool->exported, block, ret_done);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -574,12 +583,12 @@ size_t spw_pool_export_chunks(struct spw_pool *pool, uint64_t address,
 
     spw_lock(&pool->lock);
     block = spw_pool_address_map_get(&pool->blocks, address);
-    range = block != NULL && block->heap != SPW_HEAP_SLAB ? granules_of(pool, block)
+    range = block != NULL && block->heap != SPW_HEAP_SLAB ? granules_of(&pool->backing, block)
                                                           : (struct range){0};
-    if (range.first < range.last && first_private(pool, range) == range.last) {
+    if (range.first < range.last && first_private(&pool->backing, range) == range.last) {
         size_t at = spw_pool_backing_chunk_begin(&pool->backing, range.first);
 
-        *ret_offset = address - address_of(pool, at);
+        *ret_offset = address - spw_pool_backing_address(&pool->backing, at);
         for (; at < range.last; at = spw_pool_backing_chunk_end(&pool->backing, at), count++) {
             if (count < most) {
                 ret_chunks[count] = (struct spw_exported_chunk){.chunk = granules[at].chunk - 1,

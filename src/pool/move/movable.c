@@ -36,8 +36,8 @@ static bool is_whole(const struct spw_backing *backing, size_t first, size_t las
 bool spw_pool_movable_chunk(const struct spw_backing *backing, const struct spw_extent *block,
                             size_t first, size_t last, enum spw_tier to)
 {
-    uint64_t address = backing->base + first * backing->granule_bytes;
-    uint64_t end = backing->base + last * backing->granule_bytes;
+    uint64_t address = spw_pool_backing_address(backing, first);
+    uint64_t end = spw_pool_backing_address(backing, last);
 
     return is_whole(backing, first, last) && all_agree(backing->moves, block, address, end, to);
 }

@@ -97,7 +97,7 @@ static uint64_t take_chunk(struct spw_backing *backing, struct spw_move *move,
             .granule = first, .count = last - first, .urgency = move->count, .to = to};
         move->count++;
     }
-    return backing->base + last * backing->granule_bytes;
+    return spw_pool_backing_address(backing, last);
 }
 
 /* Adds the chunks of a block until the move has `most` granules. */
@@ -216,33 +216,33 @@ static void choose(struct spw_pool *pool, struct spw_move *move,
 /* ---- beginning and ending ---- */
 
 /* Steals free memory of the device if not enough chunks are spare. */
-static void find_spare(struct spw_pool *pool, const struct spw_move *move)
+static void find_spare(struct spw_space *space, const struct spw_move *move)
 {
-    size_t wanted = 0, spare = spw_pool_backing_spare(&pool->backing);
+    size_t wanted = 0, spare = spw_pool_backing_spare(space->backing);
 
     for (size_t i = 0; i < move->count; i++) {
         wanted += move->items[i].to == SPW_TIER_DEVICE ? move->items[i].count : 0;
     }
     if (wanted > spare) {
-        spw_pool_poll_queues(pool, NULL, true);
-        (void)spw_pool_space_steal(&pool->space, wanted - spare);
+        spw_pool_poll_queues(space, NULL, true);
+        (void)spw_pool_space_steal(space, wanted - spare);
     }
 }
 
 /* Gets a new chunk for each item, and drops items without memory. */
-static void get_chunks(struct spw_pool *pool, struct spw_move *move)
+static void get_chunks(struct spw_space *space, struct spw_move *move)
 {
     size_t full[SPW_TIER_COUNT] = {SIZE_MAX, SIZE_MAX}; /* size that was not available */
     size_t had = 0;
 
-    find_spare(pool, move);
+    find_spare(space, move);
     move->granules = 0;
     for (size_t i = 0; i < move->count; i++) {
         struct spw_move_item item = move->items[i];
 
         if (item.count < full[item.to] &&
-            spw_pool_stock_hold(&pool->backing.stock, item.to, spw_pool_stock_order(item.count),
-                                spw_pool_stock_room(&pool->backing.stock, item.to), &item.chunk,
+            spw_pool_stock_hold(&space->backing->stock, item.to, spw_pool_stock_order(item.count),
+                                spw_pool_stock_room(&space->backing->stock, item.to), &item.chunk,
                                 &item.alias) == SPW_OK) {
             move->items[had++] = item;
             move->granules += item.count;
@@ -250,7 +250,7 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
         }
         full[item.to] = item.count < full[item.to] ? item.count : full[item.to];
         for (size_t k = item.granule; k < item.granule + item.count; k++) {
-            pool->backing.granules[k].pinned = false;
+            space->backing->granules[k].pinned = false;
         }
     }
     move->count = had;
@@ -277,7 +277,7 @@ static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
         return SPW_E_NOTHING;
     }
     join_neighbours(&pool->backing.stock, move);
-    get_chunks(pool, move);
+    get_chunks(&pool->space, move);
     if (move->count == 0) {
         return SPW_E_NO_MEMORY;
     }
@@ -295,7 +295,7 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
     spw_pool_move_end_finished(&pool->backing);
     move = find_move(&pool->moves);
     /* If lost granules cannot be mapped now, the move would lose others. */
-    if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(pool))) {
+    if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(&pool->space))) {
         err = prepare(pool, move, request);
     }
     if (err == SPW_OK) {

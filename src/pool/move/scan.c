@@ -217,7 +217,7 @@ static bool list_block(const struct spw_backing *backing, const struct spw_exten
         list->granules += last - first;
         list->places[list->count++] =
             (struct spw_move_place){.block = block->address,
-                                    .granule = backing->base + i * backing->granule_bytes,
+                                    .granule = spw_pool_backing_address(backing, i),
                                     .to = SPW_TIER_DEVICE};
     }
     return true;

@@ -26,7 +26,7 @@ static bool find_in_block(const struct spw_backing *backing, const struct spw_ex
         size_t index = spw_pool_backing_index(backing, at);
         size_t first = spw_pool_backing_chunk_begin(backing, index);
         size_t last = spw_pool_backing_chunk_end(backing, index);
-        uint64_t begin = backing->base + first * backing->granule_bytes;
+        uint64_t begin = spw_pool_backing_address(backing, first);
 
         *ret_chunk = (struct spw_swap_chunk){.address = begin,
                                              .bytes = (last - first) * backing->granule_bytes,

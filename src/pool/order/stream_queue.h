@@ -16,6 +16,7 @@
  * KiB. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -74,9 +75,11 @@ enum { SPW_STREAM_QUEUE_CACHE = 64 };
 struct spw_stream_queues {
     struct spw_stream_queue **by_number;
     uint32_t count, capacity;
-    uint32_t streams; /* queues of streams that exist now */
-    uint64_t clock;   /* number of the last free on any queue */
-    uint32_t waiters; /* threads that took a fence out of its queue and wait for it */
+    uint32_t streams;      /* queues of streams that exist now */
+    uint64_t clock;        /* number of the last free on any queue */
+    uint32_t waiters;      /* threads that took a fence out of its queue and wait for it */
+    pthread_cond_t waited; /* a thread has returned from waiting for a fence */
+    uint32_t pressure;     /* frees left with early fences, since memory was short */
     struct spw_stream_queue *cache[SPW_STREAM_QUEUE_CACHE]; /* by stream id */
     struct spw_map by_stream;                               /* queues of existing streams */
     struct spw_queue_list lists[SPW_QUEUES_LISTS];

@@ -1,7 +1,6 @@
 #include "pool/space/exported.h"
 
 #include "common/grow.h"
-#include "pool/alloc/state.h"
 #include "pool/space/pending.h"
 
 bool spw_pool_exported_reserve(struct spw_exported *exported, size_t more)
@@ -10,9 +9,9 @@ bool spw_pool_exported_reserve(struct spw_exported *exported, size_t more)
 }
 
 /* True if no block is left in [address, end): all its extents are out of use. */
-static bool is_empty(const struct spw_pool *pool, uint64_t address, uint64_t end)
+static bool is_empty(const struct spw_space *space, uint64_t address, uint64_t end)
 {
-    const struct spw_extent *e = spw_pool_space_find(&pool->space, address);
+    const struct spw_extent *e = spw_pool_space_find(space, address);
 
     while (e != NULL && e->address < end && e->kind == SPW_EXTENT_CLAIM) {
         e = e->next;
@@ -20,13 +19,13 @@ static bool is_empty(const struct spw_pool *pool, uint64_t address, uint64_t end
     return e == NULL || e->address >= end;
 }
 
-static bool is_complete(const struct spw_pool *pool, size_t first, size_t last)
+static bool is_complete(const struct spw_backing *backing, size_t first, size_t last)
 {
-    const struct spw_granule *granules = pool->backing.granules;
+    const struct spw_granule *granules = backing->granules;
 
     while (
         first < last && !granules[first].pinned && granules[first].lost == SPW_LOST_NOTHING &&
-        spw_pool_stream_queue_passed(&pool->queues, granules[first].queue, granules[first].seq)) {
+        spw_pool_stream_queue_passed(backing->queues, granules[first].queue, granules[first].seq)) {
         first++;
     }
     return first == last;
@@ -34,35 +33,34 @@ static bool is_complete(const struct spw_pool *pool, size_t first, size_t last)
 
 /* Releases the chunk at a granule if it is unused. *waits: it has no block, but cannot be released
  * yet. */
-static bool release(struct spw_pool *pool, size_t granule, bool *waits)
+static bool release(struct spw_space *space, size_t granule, bool *waits)
 {
-    size_t end = spw_pool_backing_chunk_end(&pool->backing, granule);
-    uint64_t bytes = pool->backing.granule_bytes;
-    uint64_t address = pool->backing.base + granule * bytes;
+    size_t end = spw_pool_backing_chunk_end(space->backing, granule);
+    uint64_t bytes = space->backing->granule_bytes;
+    uint64_t address = spw_pool_backing_address(space->backing, granule);
 
-    if (!is_empty(pool, address, address + (end - granule) * bytes)) {
+    if (!is_empty(space, address, address + (end - granule) * bytes)) {
         return false;
     }
-    if (!is_complete(pool, granule, end) ||
-        !spw_pool_backing_release_exported(&pool->backing, granule)) {
+    if (!is_complete(space->backing, granule, end) ||
+        !spw_pool_backing_release_exported(space->backing, granule)) {
         *waits = true;
         return false;
     }
-    spw_pool_space_reinstate_range(&pool->space, address, address + (end - granule) * bytes);
+    spw_pool_space_reinstate_range(space, address, address + (end - granule) * bytes);
     return true;
 }
 
-void spw_pool_exported_release(struct spw_pool *pool)
+void spw_pool_exported_release(struct spw_exported *exported)
 {
-    struct spw_exported *exported = &pool->exported;
     bool waits = false;
 
-    if (!exported->ending || pool->shut) {
+    if (!exported->ending) {
         return;
     }
-    spw_pool_poll_queues(pool, NULL, /* record */ true);
+    spw_pool_poll_queues(exported->space, NULL, /* record */ true);
     for (size_t i = 0; i < exported->count;) {
-        if (release(pool, exported->granules[i], &waits)) {
+        if (release(exported->space, exported->granules[i], &waits)) {
             exported->granules[i] = exported->granules[--exported->count];
         } else {
             i++;

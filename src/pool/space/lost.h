@@ -6,17 +6,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct spw_pool;
+struct spw_backing;
+struct spw_space;
 
 /* Counts the pool in config.to_commit while granules are lost, so that spw_pool_commit is called
  * before the next work. Called after each change of lost granules. */
-void spw_pool_lost_announce(struct spw_pool *pool);
+void spw_pool_lost_announce(struct spw_backing *backing);
 
 /* Withdraws the announcement of a pool that is being freed. */
-void spw_pool_lost_abandon(struct spw_pool *pool);
+void spw_pool_lost_abandon(struct spw_backing *backing);
 
 /* Retries to map lost granules. True when none is lost any more. */
-bool spw_pool_lost_remap(struct spw_pool *pool);
+bool spw_pool_lost_remap(struct spw_space *space);
 
 /* Returns the index of the first lost granule, which must exist. */
-size_t spw_pool_lost_first(const struct spw_pool *pool);
+size_t spw_pool_lost_first(const struct spw_backing *backing);

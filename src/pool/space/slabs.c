@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pool/alloc/state.h"
+#include "pool/extents/address_map.h"
+#include "pool/space/space.h"
 
 enum {
     MOST_SLABS = 4096,
@@ -54,24 +55,24 @@ static bool is_idle(const struct spw_extent *extent)
 }
 
 /* `host` of an extent in a slab means that it is in no bin. */
-static void enter_idle(struct spw_pool *pool, struct spw_extent *extent)
+static void enter_idle(struct spw_slabs *slabs, struct spw_extent *extent)
 {
     if (!extent->host) {
-        spw_pool_bins_insert(&pool->slabs.idle, extent);
+        spw_pool_bins_insert(&slabs->idle, extent);
     }
 }
 
-static void leave_idle(struct spw_pool *pool, struct spw_extent *extent)
+static void leave_idle(struct spw_slabs *slabs, struct spw_extent *extent)
 {
     if (!extent->host) {
-        spw_pool_bins_remove(&pool->slabs.idle, extent);
+        spw_pool_bins_remove(&slabs->idle, extent);
     }
 }
 
 /* Merges an idle neighbour into an extent that is in no index, and keeps the extent's record. */
-static void merge(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
+static void merge(struct spw_slabs *slabs, struct spw_extent *extent, struct spw_extent *other)
 {
-    leave_idle(pool, other);
+    leave_idle(slabs, other);
     extent->bytes += other->bytes;
     if (other == extent->next) {
         extent->next = other->next;
@@ -85,34 +86,34 @@ static void merge(struct spw_pool *pool, struct spw_extent *extent, struct spw_e
     if (extent->prev != NULL) {
         extent->prev->next = extent;
     } else {
-        slab_of(&pool->slabs, extent->address)->first = extent;
+        slab_of(slabs, extent->address)->first = extent;
     }
-    spw_pool_extent_give(&pool->space.store, other);
+    spw_pool_extent_give(&slabs->space->store, other);
 }
 
 /* Makes an extent idle, after its work is complete, and merges it with idle neighbours. */
-static void make_idle(struct spw_pool *pool, struct spw_extent *extent)
+static void make_idle(struct spw_slabs *slabs, struct spw_extent *extent)
 {
-    extent->queue = spw_pool_stream_queue_idle(&pool->queues);
+    extent->queue = spw_pool_stream_queue_idle(slabs->space->queues);
     if (is_idle(extent->next)) {
-        merge(pool, extent, extent->next);
+        merge(slabs, extent, extent->next);
     }
     if (is_idle(extent->prev)) {
-        merge(pool, extent, extent->prev);
+        merge(slabs, extent, extent->prev);
     }
-    enter_idle(pool, extent);
+    enter_idle(slabs, extent);
 }
 
 /* Makes pending extents idle whose work is known to be complete. */
-static void release_completed(struct spw_pool *pool)
+static void release_completed(struct spw_slabs *slabs)
 {
-    struct spw_age_list *pending = &pool->slabs.pending;
+    struct spw_age_list *pending = &slabs->pending;
 
     for (struct spw_extent *e = pending->oldest, *next; e != NULL; e = next) {
         next = e->age.next;
-        if (spw_pool_stream_queue_passed(&pool->queues, e->queue->number, e->seq)) {
+        if (spw_pool_stream_queue_passed(slabs->space->queues, e->queue->number, e->seq)) {
             spw_pool_age_remove(pending, e);
-            make_idle(pool, e);
+            make_idle(slabs, e);
         }
     }
 }
@@ -145,10 +146,9 @@ static struct spw_extent *best_of_context(const struct spw_slabs *slabs, uint64_
 }
 
 /* Takes the smallest fitting extent, idle or of the same queue, out of its index. */
-static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
+static struct spw_extent *take_best(struct spw_slabs *slabs, uint64_t bytes,
                                     const struct spw_stream_queue *queue, const void *context)
 {
-    struct spw_slabs *slabs = &pool->slabs;
     struct spw_extent *best = spw_pool_bins_best(&slabs->idle, bytes);
 
     best = best_of_context(slabs, bytes, context, best);
@@ -159,7 +159,7 @@ static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
         }
     }
     if (best != NULL && is_idle(best)) {
-        leave_idle(pool, best);
+        leave_idle(slabs, best);
     } else if (best != NULL) {
         spw_pool_age_remove(&slabs->pending, best);
     }
@@ -167,10 +167,10 @@ static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
 }
 
 /* Makes the lower part of an extent, which is in no index, the block; the rest stays free. */
-static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, uint64_t bytes)
+static struct spw_extent *cut(struct spw_slabs *slabs, struct spw_extent *extent, uint64_t bytes)
 {
     if (extent->bytes > bytes) {
-        struct spw_extent *rest = spw_pool_extent_take(&pool->space.store);
+        struct spw_extent *rest = spw_pool_extent_take(&slabs->space->store);
 
         *rest = *extent;
         rest->address += bytes;
@@ -182,9 +182,9 @@ static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, 
         extent->next = rest;
         extent->bytes = bytes;
         if (is_idle(rest)) {
-            enter_idle(pool, rest);
+            enter_idle(slabs, rest);
         } else {
-            spw_pool_age_append(&pool->slabs.pending, rest);
+            spw_pool_age_append(&slabs->pending, rest);
         }
     }
     extent->kind = SPW_EXTENT_BLOCK;
@@ -193,50 +193,51 @@ static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, 
 
 /* ---- slabs ---- */
 
-static void count(struct spw_pool *pool, struct spw_slab *slab, uint64_t bytes)
+static void count(struct spw_slabs *slabs, struct spw_slab *slab, uint64_t bytes)
 {
     uint64_t before = atomic_load(&slab->bytes);
 
     atomic_store_explicit(&slab->bytes, bytes, memory_order_release);
-    pool->slabs.bytes += bytes - before;
-    spw_pool_backing_count_host(&pool->backing, (int64_t)(bytes - before), 0);
+    slabs->bytes += bytes - before;
+    spw_pool_backing_count_host(slabs->space->backing, (int64_t)(bytes - before), 0);
 }
 
 /* Releases a slab whose only extent is in no index. Other threads may read the table. */
-static void drop(struct spw_pool *pool, struct spw_extent *extent)
+static void drop(struct spw_slabs *slabs, struct spw_extent *extent)
 {
-    struct spw_slab *slab = slab_of(&pool->slabs, extent->address);
+    struct spw_vm *vm = slabs->space->backing->vm;
+    struct spw_slab *slab = slab_of(slabs, extent->address);
 
-    (void)pool->vm->ops->unpin(pool->vm, slab->memory);
+    (void)vm->ops->unpin(vm, slab->memory);
     slab->first = NULL;
-    count(pool, slab, 0);
-    spw_pool_extent_give(&pool->space.store, extent);
+    count(slabs, slab, 0);
+    spw_pool_extent_give(&slabs->space->store, extent);
 }
 
 /* Releases a slab that is one idle extent. */
-static enum spw_err give_back(struct spw_pool *pool, struct spw_slab *slab)
+static enum spw_err give_back(struct spw_slabs *slabs, struct spw_slab *slab)
 {
-    enum spw_err err = slab->gone ? SPW_OK : pool->vm->ops->unpin(pool->vm, slab->memory);
+    struct spw_vm *vm = slabs->space->backing->vm;
+    enum spw_err err = slab->gone ? SPW_OK : vm->ops->unpin(vm, slab->memory);
 
     if (err == SPW_OK) {
-        leave_idle(pool, slab->first);
-        spw_pool_extent_give(&pool->space.store, slab->first);
+        leave_idle(slabs, slab->first);
+        spw_pool_extent_give(&slabs->space->store, slab->first);
         slab->first = NULL;
-        count(pool, slab, 0);
+        count(slabs, slab, 0);
     }
     return err;
 }
 
-uint64_t spw_pool_slabs_trim(struct spw_pool *pool)
+uint64_t spw_pool_slabs_trim(struct spw_slabs *slabs)
 {
-    struct spw_slabs *slabs = &pool->slabs;
     uint64_t before = slabs->bytes;
 
-    release_completed(pool);
+    release_completed(slabs);
     for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
         struct spw_slab *slab = &slabs->table[i];
 
-        if (is_idle(slab->first) && slab->first->next == NULL && give_back(pool, slab) != SPW_OK) {
+        if (is_idle(slab->first) && slab->first->next == NULL && give_back(slabs, slab) != SPW_OK) {
             break;
         }
     }
@@ -260,11 +261,11 @@ static struct spw_slab *vacant(struct spw_slabs *slabs)
 }
 
 /* Returns the size of a new slab for a block; 0 when the limit leaves no room. */
-static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
+static uint64_t size_for(const struct spw_slabs *slabs, uint64_t bytes)
 {
-    uint64_t limit = pool->backing.stock.limits[SPW_TIER_HOST],
-             granule = pool->backing.granule_bytes;
-    uint64_t held = spw_counter_get(&pool->counters->host_bytes);
+    const struct spw_backing *backing = slabs->space->backing;
+    uint64_t limit = backing->stock.limits[SPW_TIER_HOST], granule = backing->granule_bytes;
+    uint64_t held = spw_counter_get(&backing->counters->host_bytes);
     uint64_t left = held < limit ? limit - held : 0;
     uint64_t shared = limit / SHARE > LEAST_BYTES ? limit / SHARE / granule * granule : LEAST_BYTES;
     uint64_t alone = (bytes + granule - 1) / granule * granule;
@@ -277,36 +278,37 @@ static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
 
 /* Makes a slab for a block and returns its only extent, which is in no index. NULL when there is no
  * memory. */
-static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes, void *context)
+static struct spw_extent *add_slab(struct spw_slabs *slabs, uint64_t bytes, void *context)
 {
-    uint64_t size = size_for(pool, bytes);
-    struct spw_slab *slab = size > 0 ? vacant(&pool->slabs) : NULL;
+    struct spw_vm *vm = slabs->space->backing->vm;
+    uint64_t size = size_for(slabs, bytes);
+    struct spw_slab *slab = size > 0 ? vacant(slabs) : NULL;
     struct spw_vm_pinned pinned;
     struct spw_extent *extent;
 
-    if (slab == NULL || pool->vm->ops->pin(pool->vm, context, size, &pinned) != SPW_OK) {
+    if (slab == NULL || vm->ops->pin(vm, context, size, &pinned) != SPW_OK) {
         return NULL;
     }
     slab->memory = pinned.memory;
     slab->context = pinned.context;
     slab->shared = pinned.lasting;
     slab->gone = false;
-    extent = spw_pool_extent_take(&pool->space.store);
+    extent = spw_pool_extent_take(&slabs->space->store);
     *extent = (struct spw_extent){.address = pinned.address,
                                   .bytes = size,
                                   .kind = SPW_EXTENT_FREE,
                                   .heap = SPW_HEAP_SLAB,
                                   .host = !slab->shared,
-                                  .queue = spw_pool_stream_queue_idle(&pool->queues)};
+                                  .queue = spw_pool_stream_queue_idle(slabs->space->queues)};
     slab->first = extent;
     atomic_store(&slab->address, pinned.address);
-    count(pool, slab, size);
+    count(slabs, slab, size);
     return extent;
 }
 
-enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
+enum spw_err spw_pool_slabs_open(struct spw_slabs *slabs)
 {
-    struct spw_slabs *slabs = &pool->slabs;
+    struct spw_vm *vm = slabs->space->backing->vm;
     struct spw_extent *extent = NULL;
     enum spw_err err = SPW_E_METADATA_NOMEM;
 
@@ -316,120 +318,117 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
     if (slabs->table == NULL) {
         slabs->table = calloc(MOST_SLABS, sizeof(*slabs->table));
     }
-    if (slabs->table != NULL && spw_pool_extent_reserve(&pool->space.store, 1)) {
-        extent = add_slab(pool, pool->backing.granule_bytes / ALONE, NULL);
-        err = extent == NULL
-                  ? SPW_E_NO_MEMORY
-                  : pool->vm->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
+    if (slabs->table != NULL && spw_pool_extent_reserve(&slabs->space->store, 1)) {
+        extent = add_slab(slabs, slabs->space->backing->granule_bytes / ALONE, NULL);
+        err = extent == NULL ? SPW_E_NO_MEMORY
+                             : vm->ops->probe_pinned(vm, extent->address, extent->bytes);
     }
     if (err == SPW_OK) {
         slabs->open = true;
-        enter_idle(pool, extent);
+        enter_idle(slabs, extent);
     } else if (extent != NULL) {
-        drop(pool, extent);
+        drop(slabs, extent);
     }
     return err;
 }
 
 /* ---- blocks ---- */
 
-enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
+enum spw_err spw_pool_slabs_alloc(struct spw_slabs *slabs, uint64_t bytes,
                                   const struct spw_stream_queue *queue, void *context,
                                   struct spw_extent **ret_block)
 {
     struct spw_extent *extent;
 
-    if (!spw_pool_extent_reserve(&pool->space.store, 2) ||
-        !spw_pool_address_map_reserve(&pool->blocks)) {
+    if (!spw_pool_extent_reserve(&slabs->space->store, 2)) {
         return SPW_E_METADATA_NOMEM;
     }
-    release_completed(pool);
-    extent = take_best(pool, bytes, queue, context);
+    release_completed(slabs);
+    extent = take_best(slabs, bytes, queue, context);
     if (extent == NULL) {
-        extent = add_slab(pool, bytes, context);
+        extent = add_slab(slabs, bytes, context);
     }
-    if (extent == NULL && spw_pool_slabs_trim(pool) > 0) {
-        extent = add_slab(pool, bytes, context); /* room of released small slabs */
+    if (extent == NULL && spw_pool_slabs_trim(slabs) > 0) {
+        extent = add_slab(slabs, bytes, context); /* room of released small slabs */
     }
     if (extent == NULL) {
         return SPW_E_NO_MEMORY;
     }
-    *ret_block = cut(pool, extent, bytes);
-    pool->slabs.live_bytes += bytes;
-    spw_pool_backing_count_host(&pool->backing, 0, (int64_t)bytes);
+    *ret_block = cut(slabs, extent, bytes);
+    slabs->live_bytes += bytes;
+    spw_pool_backing_count_host(slabs->space->backing, 0, (int64_t)bytes);
     return SPW_OK;
 }
 
-void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
+void spw_pool_slabs_free(struct spw_slabs *slabs, struct spw_extent *block,
                          struct spw_stream_queue *queue)
 {
-    pool->slabs.live_bytes -= block->bytes;
-    spw_pool_backing_count_host(&pool->backing, 0, -(int64_t)block->bytes);
+    slabs->live_bytes -= block->bytes;
+    spw_pool_backing_count_host(slabs->space->backing, 0, -(int64_t)block->bytes);
     block->kind = SPW_EXTENT_FREE;
     block->queue = queue;
     block->seq = queue->seq;
     if (is_idle(block)) {
-        make_idle(pool, block);
+        make_idle(slabs, block);
     } else {
-        spw_pool_age_append(&pool->slabs.pending, block);
+        spw_pool_age_append(&slabs->pending, block);
     }
 }
 
 /* ---- the end, and the check ---- */
 
 /* Takes the free extents of a slab out of their indexes. No work will use them again. */
-static void end_slab(struct spw_pool *pool, struct spw_slab *slab)
+static void end_slab(struct spw_slabs *slabs, struct spw_slab *slab)
 {
-    struct spw_stream_queue *idle = spw_pool_stream_queue_idle(&pool->queues);
+    struct spw_stream_queue *idle = spw_pool_stream_queue_idle(slabs->space->queues);
 
     for (struct spw_extent *e = slab->first; e != NULL; e = e->next) {
         if (is_idle(e)) {
-            leave_idle(pool, e);
+            leave_idle(slabs, e);
         } else if (e->kind == SPW_EXTENT_FREE) {
-            spw_pool_age_remove(&pool->slabs.pending, e);
+            spw_pool_age_remove(&slabs->pending, e);
             e->queue = idle;
         }
         e->host = true;
     }
     for (struct spw_extent *e = slab->first; e != NULL; e = e->next) {
         while (is_idle(e) && is_idle(e->next)) {
-            merge(pool, e, e->next);
+            merge(slabs, e, e->next);
         }
     }
     slab->gone = true;
 }
 
-void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context, bool release)
+void spw_pool_slabs_end_context(struct spw_slabs *slabs, const void *context, bool release)
 {
-    for (size_t i = 0; i < atomic_load(&pool->slabs.count); i++) {
-        struct spw_slab *slab = &pool->slabs.table[i];
+    for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
+        struct spw_slab *slab = &slabs->table[i];
 
         if (slab->first == NULL || slab->gone || (context != NULL && slab->context != context)) {
             continue;
         }
-        end_slab(pool, slab);
+        end_slab(slabs, slab);
         if (release && is_idle(slab->first) && slab->first->next == NULL) {
-            (void)give_back(pool, slab);
+            (void)give_back(slabs, slab);
         }
     }
 }
 
-void spw_pool_slabs_fini(struct spw_pool *pool, bool release)
+void spw_pool_slabs_fini(struct spw_slabs *slabs, bool release)
 {
-    struct spw_slabs *slabs = &pool->slabs;
+    struct spw_backing *backing = slabs->space->backing;
 
     for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
         if (release && slabs->table[i].first != NULL && !slabs->table[i].gone) {
-            (void)pool->vm->ops->unpin(pool->vm, slabs->table[i].memory);
+            (void)backing->vm->ops->unpin(backing->vm, slabs->table[i].memory);
         }
     }
-    spw_pool_backing_count_host(&pool->backing, -(int64_t)slabs->bytes,
-                                -(int64_t)slabs->live_bytes);
+    spw_pool_backing_count_host(backing, -(int64_t)slabs->bytes, -(int64_t)slabs->live_bytes);
     free(slabs->table);
     memset(slabs, 0, sizeof(*slabs)); /* too large for a stack */
 }
 
-static const char *check_slab(const struct spw_pool *pool, const struct spw_slab *slab,
+static const char *check_slab(const struct spw_address_map *blocks, const struct spw_slab *slab,
                               uint64_t *block_bytes, uint64_t *block_count)
 {
     uint64_t expected = atomic_load(&slab->address);
@@ -441,7 +440,7 @@ static const char *check_slab(const struct spw_pool *pool, const struct spw_slab
             e->host != (slab->gone || !slab->shared) || (e->next != NULL && e->next->prev != e)) {
             return "the extents of a slab do not tile it";
         }
-        if (block ? spw_pool_address_map_get(&pool->blocks, e->address) != e
+        if (block ? spw_pool_address_map_get(blocks, e->address) != e
                   : is_idle(e) && is_idle(e->next)) {
             return "a block of a slab is not found, or idle neighbours have not joined";
         }
@@ -454,17 +453,17 @@ static const char *check_slab(const struct spw_pool *pool, const struct spw_slab
                : "the extents of a slab do not fill it";
 }
 
-const char *spw_pool_slabs_check(const struct spw_pool *pool, uint64_t *block_bytes,
+const char *spw_pool_slabs_check(const struct spw_slabs *slabs,
+                                 const struct spw_address_map *blocks, uint64_t *block_bytes,
                                  uint64_t *block_count)
 {
-    const struct spw_slabs *slabs = &pool->slabs;
     uint64_t own_bytes = 0, own_count = 0, bytes = 0;
     const char *broken = NULL;
 
     for (size_t i = 0; i < atomic_load(&slabs->count) && broken == NULL; i++) {
         bytes += atomic_load(&slabs->table[i].bytes);
         if (slabs->table[i].first != NULL) {
-            broken = check_slab(pool, &slabs->table[i], &own_bytes, &own_count);
+            broken = check_slab(blocks, &slabs->table[i], &own_bytes, &own_count);
         }
     }
     if (broken == NULL && (bytes != slabs->bytes || own_bytes != slabs->live_bytes)) {

@@ -17,7 +17,7 @@
 #include "pool/extents/bins.h"
 #include "pool/extents/extent.h"
 
-struct spw_pool;
+struct spw_address_map;
 struct spw_stream_queue;
 
 struct spw_slab {
@@ -30,6 +30,7 @@ struct spw_slab {
 };
 
 struct spw_slabs {
+    struct spw_space *space;
     bool open;                   /* blocks may be in slabs */
     struct spw_slab *table;      /* kept until the pool ends; read without the lock */
     _Atomic size_t count;        /* entries ever used; read without the lock */
@@ -41,36 +42,37 @@ struct spw_slabs {
 
 /* Allocates a first slab and tests whether the device can use it. After success blocks may be in
  * slabs. */
-enum spw_err spw_pool_slabs_open(struct spw_pool *pool);
+enum spw_err spw_pool_slabs_open(struct spw_slabs *slabs);
 
 /* True if `address` is in a slab. Reliable only while the caller holds a block there. No lock. */
 bool spw_pool_slabs_own(const struct spw_slabs *slabs, uint64_t address);
 
 /* Allocates a block of `bytes` for `queue` (NULL: usable anywhere at once) and `context`, in a new
  * slab if necessary. SPW_E_NO_MEMORY when the host's limit, or the host, leaves no room. */
-enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
+enum spw_err spw_pool_slabs_alloc(struct spw_slabs *slabs, uint64_t bytes,
                                   const struct spw_stream_queue *queue, void *context,
                                   struct spw_extent **ret_block);
 
 /* Frees a block in the order of `queue`, after the caller has raised its `seq`. */
-void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
+void spw_pool_slabs_free(struct spw_slabs *slabs, struct spw_extent *block,
                          struct spw_stream_queue *queue);
 
 /* Called when the driver is about to free, or has freed, the allocations of a context (NULL: of
  * all). The blocks of the context were freed before. Blocks of other contexts in its memory have
  * lost their content. With `release`, gives up slabs without a block, and counts them. */
-void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context, bool release);
+void spw_pool_slabs_end_context(struct spw_slabs *slabs, const void *context, bool release);
 
 /* Returns the extent in a slab that contains `address`; NULL when there is none. */
 struct spw_extent *spw_pool_slabs_find(const struct spw_slabs *slabs, uint64_t address);
 
 /* Releases every slab without a block or pending work. Returns the bytes. */
-uint64_t spw_pool_slabs_trim(struct spw_pool *pool);
+uint64_t spw_pool_slabs_trim(struct spw_slabs *slabs);
 
 /* Frees the records; with `release`, the memory as well. */
-void spw_pool_slabs_fini(struct spw_pool *pool, bool release);
+void spw_pool_slabs_fini(struct spw_slabs *slabs, bool release);
 
 /* Checks the invariants of slabs. Returns NULL, or a static sentence that names the broken one.
  * Adds the blocks to the two sums. */
-const char *spw_pool_slabs_check(const struct spw_pool *pool, uint64_t *block_bytes,
+const char *spw_pool_slabs_check(const struct spw_slabs *slabs,
+                                 const struct spw_address_map *blocks, uint64_t *block_bytes,
                                  uint64_t *block_count);

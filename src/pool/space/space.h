@@ -20,6 +20,7 @@ struct spw_space {
     struct spw_heap heaps[SPW_HEAP_COUNT];
     struct spw_extent_store store;
     size_t host_extents; /* free extents partly on the host, except in its own heap */
+    size_t ahead;        /* granules mapped behind a block, at most */
     struct spw_stream_queues *queues;
     struct spw_backing *backing;
 };
