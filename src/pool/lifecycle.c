@@ -60,6 +60,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
     spw_lock_init(&pool->lock, SPW_LOCK_RANK_pool);
     pthread_cond_init(&pool->queues.waited, NULL);
     pool->slabs.space = &pool->space;
+    pool->layout.space = &pool->space;
     pool->exported.space = &pool->space;
     set_limits(&pool->backing.stock, config);
     *ret_pool = pool;
@@ -129,7 +130,7 @@ static void pool_free(struct spw_pool *pool, bool release)
     uncharge_all(pool);
     uncount_blocks(pool, pool->counters);
     spw_pool_lazy_abandon(pool);
-    spw_pool_layout_fini(pool);
+    spw_pool_layout_fini(&pool->layout);
     spw_pool_lost_abandon(&pool->backing);
     if (release) {
         spw_pool_move_drop_all(&pool->backing);

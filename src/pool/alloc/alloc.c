@@ -360,7 +360,7 @@ static struct spw_extent *try_planned(struct spw_pool *pool, struct attempt *att
     uint64_t address;
 
     if (attempt->heap != SPW_HEAP_LARGE || attempt->lazy || attempt->host_granules > 0 ||
-        !spw_pool_layout_next(pool, attempt->bytes, &address) ||
+        !spw_pool_layout_next(&pool->layout, attempt->bytes, &address) ||
         !spw_pool_address_map_reserve(&pool->blocks)) {
         return NULL;
     }
@@ -539,7 +539,7 @@ static void begin_block(struct spw_pool *pool, const struct attempt *attempt,
         return;
     }
     if (SPW_UNLIKELY(pool->layout.records != NULL) && block->heap == SPW_HEAP_LARGE) {
-        spw_pool_layout_record(pool, block);
+        spw_pool_layout_record(&pool->layout, block);
     }
     pool->own_live_bytes += attempt->bytes;
     pool->lazy_bytes += attempt->lazy ? attempt->bytes : 0;

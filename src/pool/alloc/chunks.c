@@ -118,7 +118,7 @@ static void steal(struct spw_pool *pool, size_t count)
         spw_counter_add(&pool->counters->steal_batches, 1);
     }
     pool->queues.pressure = PRESSURE_FREES;
-    spw_pool_layout_want(pool);
+    spw_pool_layout_want(&pool->layout);
 }
 
 enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_chunk_need *need,

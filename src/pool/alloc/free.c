@@ -30,7 +30,7 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
         return;
     }
     if (SPW_UNLIKELY(pool->layout.records != NULL) && block->heap == SPW_HEAP_LARGE) {
-        spw_pool_layout_record_free(pool, block);
+        spw_pool_layout_record_free(&pool->layout, block);
     }
     pool->own_live_bytes -= held;
     spw_pool_count_live(pool, -(int64_t)held, block->ordered, block->site);

@@ -65,7 +65,7 @@ static void count(struct spw_pool *pool, struct spw_extent *block)
     pool->lazy_bytes += bytes;
     spw_pool_count_live(pool, (int64_t)bytes, block->ordered, block->site);
     if (pool->layout.records != NULL && block->heap == SPW_HEAP_LARGE) {
-        spw_pool_layout_record(pool, block);
+        spw_pool_layout_record(&pool->layout, block);
     }
 }
 

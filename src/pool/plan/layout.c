@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 
 #include "common/hash.h"
-#include "pool/alloc/state.h"
 #include "pool/plan/packing.h"
 #include "pool/plan/repetition.h"
+#include "pool/space/space.h"
 
 enum {
     RECORDS_MASK = SPW_LAYOUT_RECORDS - 1,
@@ -59,19 +59,16 @@ static void start(struct spw_layout *layout)
     }
 }
 
-void spw_pool_layout_want(struct spw_pool *pool)
+void spw_pool_layout_want(struct spw_layout *layout)
 {
-    struct spw_layout *layout = &pool->layout;
-
     if (layout->records == NULL) {
         start(layout);
     }
     layout->wanted = layout->records != NULL;
 }
 
-void spw_pool_layout_record(struct spw_pool *pool, const struct spw_extent *block)
+void spw_pool_layout_record(struct spw_layout *layout, const struct spw_extent *block)
 {
-    struct spw_layout *layout = &pool->layout;
     const struct spw_layout_record *before = record_at(layout, layout->count - 1);
     struct spw_layout_record *record = record_at(layout, layout->count);
     int64_t live_before = layout->count > 0 ? before->live : 0;
@@ -87,9 +84,8 @@ void spw_pool_layout_record(struct spw_pool *pool, const struct spw_extent *bloc
     layout->count++;
 }
 
-void spw_pool_layout_record_free(struct spw_pool *pool, const struct spw_extent *block)
+void spw_pool_layout_record_free(struct spw_layout *layout, const struct spw_extent *block)
 {
-    struct spw_layout *layout = &pool->layout;
     struct spw_layout_record *record = &layout->records[layout->by_id[block->id & RECORDS_MASK]];
 
     layout->live -= (int64_t)spw_pool_extent_held(block);
@@ -224,13 +220,12 @@ static bool is_passing(const struct period *period, const struct spw_extent *blo
 }
 
 /* Adds the blocks that stay in place, and addresses out of use. Counts them if `items` is NULL. */
-static size_t add_fixed(const struct spw_pool *pool, const struct period *period,
-                        struct spw_packing_item *items)
+static size_t add_fixed(const struct period *period, struct spw_packing_item *items)
 {
+    const struct spw_space *space = period->layout->space;
     size_t count = 0;
 
-    for (const struct spw_extent *e = pool->space.heaps[SPW_HEAP_LARGE].first; e != NULL;
-         e = e->next) {
+    for (const struct spw_extent *e = space->heaps[SPW_HEAP_LARGE].first; e != NULL; e = e->next) {
         bool stays =
             e->kind == SPW_EXTENT_CLAIM || (e->kind == SPW_EXTENT_BLOCK && !is_passing(period, e));
 
@@ -261,51 +256,45 @@ static size_t add_planned(const struct period *period, struct spw_packing_item *
 }
 
 /* Bytes of device chunks outside the heap of small blocks. */
-static uint64_t memory_there(const struct spw_pool *pool)
+static uint64_t memory_there(const struct spw_space *space)
 {
-    uint64_t other = 0;
+    uint64_t committed = spw_pool_stock_committed(&space->backing->stock), other = 0;
 
-    for (const struct spw_extent *e = pool->space.heaps[SPW_HEAP_SMALL].first; e != NULL;
-         e = e->next) {
+    for (const struct spw_extent *e = space->heaps[SPW_HEAP_SMALL].first; e != NULL; e = e->next) {
         other += e->kind != SPW_EXTENT_HOLE ? e->bytes : 0;
     }
-    return spw_pool_stock_committed(&pool->backing.stock) > other
-               ? spw_pool_stock_committed(&pool->backing.stock) - other
-               : 0;
+    return committed > other ? committed - other : 0;
 }
 
-static void keep_granules(struct spw_pool *pool, bool keep)
+static void keep_granules(struct spw_layout *layout, bool keep)
 {
-    const struct spw_layout *layout = &pool->layout;
-
     for (size_t i = 0; i < layout->period; i++) {
         if (layout->places[i].address != 0) {
-            spw_pool_backing_keep(&pool->backing, layout->places[i].address,
+            spw_pool_backing_keep(layout->space->backing, layout->places[i].address,
                                   layout->places[i].address + layout->places[i].bytes, keep);
         }
     }
 }
 
-static void drop(struct spw_pool *pool)
+static void drop(struct spw_layout *layout)
 {
-    keep_granules(pool, false);
-    free(pool->layout.places);
-    pool->layout.places = NULL;
-    pool->layout.period = 0;
+    keep_granules(layout, false);
+    free(layout->places);
+    layout->places = NULL;
+    layout->period = 0;
 }
 
 /* Takes over the addresses of a packing, whose items are in the order of the period. */
-static void adopt(struct spw_pool *pool, const struct period *period,
+static void adopt(struct spw_layout *layout, const struct period *period,
                   const struct spw_packing_item *items)
 {
-    struct spw_layout *layout = &pool->layout;
     struct spw_layout_place *places = calloc(period->count, sizeof(*places));
     uint32_t earliest = UINT32_MAX;
 
     if (places == NULL) {
         return;
     }
-    drop(pool);
+    drop(layout);
     for (size_t i = 0; i < period->count; i++) {
         places[i].bytes = record_at(layout, period->first + i)->bytes;
         if (!is_planned(period, i)) {
@@ -323,8 +312,8 @@ static void adopt(struct spw_pool *pool, const struct period *period,
     layout->next = 0;
     layout->strays = 0;
     layout->followed = false;
-    keep_granules(pool, true);
-    spw_counter_add(&pool->counters->layouts, 1);
+    keep_granules(layout, true);
+    spw_counter_add(&layout->space->backing->counters->layouts, 1);
 }
 
 /* The period that ends with the last block. */
@@ -351,15 +340,15 @@ static bool is_known(const struct period *period)
     return i == period->count;
 }
 
-static void plan(struct spw_pool *pool, const struct period *period)
+static void plan(struct spw_layout *layout, const struct period *period)
 {
-    const struct spw_heap *heap = &pool->space.heaps[SPW_HEAP_LARGE];
+    const struct spw_heap *heap = &layout->space->heaps[SPW_HEAP_LARGE];
     struct spw_packing packing = {.base = heap->base,
                                   .end = heap->end,
                                   .period = period->length,
-                                  .granule_bytes = pool->backing.granule_bytes,
-                                  .enough_bytes = memory_there(pool)};
-    size_t fixed = add_fixed(pool, period, NULL);
+                                  .granule_bytes = layout->space->backing->granule_bytes,
+                                  .enough_bytes = memory_there(layout->space)};
+    size_t fixed = add_fixed(period, NULL);
     uint64_t bytes;
     bool packed;
 
@@ -367,19 +356,18 @@ static void plan(struct spw_pool *pool, const struct period *period)
     if (packing.items == NULL) {
         return;
     }
-    (void)add_fixed(pool, period, packing.items);
+    (void)add_fixed(period, packing.items);
     packing.count = fixed + add_planned(period, packing.items + fixed);
     packed = spw_pool_packing_pack(&packing, &bytes);
     if (packed) {
-        adopt(pool, period, packing.items + fixed);
+        adopt(layout, period, packing.items + fixed);
     }
     free(packing.items);
 }
 
 /* Searches for a period, and plans it. */
-static void search(struct spw_pool *pool)
+static void search(struct spw_layout *layout)
 {
-    struct spw_layout *layout = &pool->layout;
     size_t count = find_period(layout);
     struct period period;
 
@@ -394,7 +382,7 @@ static void search(struct spw_pool *pool)
         return;
     }
     layout->wanted = false;
-    plan(pool, &period);
+    plan(layout, &period);
     layout->search_at = layout->count + 2 * count;
 }
 
@@ -435,17 +423,15 @@ static bool skip_to(struct spw_layout *layout, uint64_t bytes)
 
 /* True if the plan has a place for a block of `bytes`; `next` is that place. Drops a plan that the
  * program no longer follows. */
-static bool expect(struct spw_pool *pool, uint64_t bytes)
+static bool expect(struct spw_layout *layout, uint64_t bytes)
 {
-    struct spw_layout *layout = &pool->layout;
-
     if (layout->places[layout->next].bytes == bytes) {
         layout->strays -= layout->strays > 0;
         return true;
     }
     layout->strays += STRAY_WEIGHT;
     if (layout->strays > layout->period + PAUSE_LEAST) {
-        drop(pool);
+        drop(layout);
         layout->since = layout->count;
         return false;
     }
@@ -454,24 +440,23 @@ static bool expect(struct spw_pool *pool, uint64_t bytes)
             layout->places[layout->next].bytes == bytes);
 }
 
-bool spw_pool_layout_next(struct spw_pool *pool, uint64_t bytes, uint64_t *ret_address)
+bool spw_pool_layout_next(struct spw_layout *layout, uint64_t bytes, uint64_t *ret_address)
 {
-    struct spw_layout *layout = &pool->layout;
     const struct spw_layout_place *place;
 
-    if (pool->backing.stock.tiers[SPW_TIER_HOST].total > 0) {
+    if (layout->space->backing->stock.tiers[SPW_TIER_HOST].total > 0) {
         if (layout->places != NULL) {
-            drop(pool);
+            drop(layout);
         }
         return false; /* migration chooses places, and plans do not know the tiers */
     }
     if (layout->wanted && layout->count >= layout->search_at) {
-        search(pool);
+        search(layout);
     }
     if (layout->places == NULL) {
         return false;
     }
-    if (!expect(pool, bytes)) {
+    if (!expect(layout, bytes)) {
         return false;
     }
     place = &layout->places[layout->next];
@@ -481,10 +466,10 @@ bool spw_pool_layout_next(struct spw_pool *pool, uint64_t bytes, uint64_t *ret_a
     return layout->followed && place->address != 0;
 }
 
-void spw_pool_layout_fini(struct spw_pool *pool)
+void spw_pool_layout_fini(struct spw_layout *layout)
 {
-    free(pool->layout.places);
-    if (pool->layout.records != NULL) {
-        (void)munmap(pool->layout.records, records_bytes());
+    free(layout->places);
+    if (layout->records != NULL) {
+        (void)munmap(layout->records, records_bytes());
     }
 }

@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct spw_pool;
 struct spw_extent;
+struct spw_space;
 
 struct spw_layout_record;
 struct spw_layout_place;
@@ -30,6 +30,7 @@ struct spw_layout_place;
 enum { SPW_LAYOUT_RECORDS = 1 << 17 };
 
 struct spw_layout {
+    struct spw_space *space;
     struct spw_layout_record *records; /* a ring; NULL: nothing is recorded */
     uint32_t *by_id;                   /* places in the ring, by block id */
     uint64_t count;                    /* blocks recorded so far */
@@ -46,15 +47,15 @@ struct spw_layout {
 };
 
 /* Called after a steal: starts recording, and lets a plan be searched soon. */
-void spw_pool_layout_want(struct spw_pool *pool);
+void spw_pool_layout_want(struct spw_layout *layout);
 
 /* Frees the records and drops the plan. */
-void spw_pool_layout_fini(struct spw_pool *pool);
+void spw_pool_layout_fini(struct spw_layout *layout);
 
 /* The slow paths of the functions below. */
-void spw_pool_layout_record(struct spw_pool *pool, const struct spw_extent *block);
-void spw_pool_layout_record_free(struct spw_pool *pool, const struct spw_extent *block);
+void spw_pool_layout_record(struct spw_layout *layout, const struct spw_extent *block);
+void spw_pool_layout_record_free(struct spw_layout *layout, const struct spw_extent *block);
 
 /* Called before the allocation of a large block that may be anywhere on the device: searches for a
  * plan if it is time. True with the planned address of the block. */
-bool spw_pool_layout_next(struct spw_pool *pool, uint64_t bytes, uint64_t *ret_address);
+bool spw_pool_layout_next(struct spw_layout *layout, uint64_t bytes, uint64_t *ret_address);
