@@ -191,7 +191,7 @@ static bool count_mapped(const struct spw_pool *pool, size_t *ret_mapped)
 
 static const char *check_chunks(const struct spw_pool *pool)
 {
-    const struct spw_counters *counters = pool->counters;
+    const struct spw_counters *counters = pool->figures.counters;
     const struct spw_stock_tier *device = &pool->backing.stock.tiers[SPW_TIER_DEVICE];
     const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
     uint64_t granule = pool->backing.granule_bytes;
@@ -226,27 +226,27 @@ static const char *check_chunks(const struct spw_pool *pool)
 
 static const char *check_census(const struct spw_pool *pool, const struct totals *totals)
 {
-    const struct spw_counters *counters = pool->counters;
+    const struct spw_counters *counters = pool->figures.counters;
     uint64_t charged =
         spw_counter_get(&counters->vmm_bytes) + spw_counter_get(&counters->vmm_host_bytes);
 
-    if (totals->block_bytes != pool->own_live_bytes ||
-        spw_counter_get(&counters->live_bytes) - charged != pool->own_live_bytes) {
+    if (totals->block_bytes != pool->figures.own_live_bytes ||
+        spw_counter_get(&counters->live_bytes) - charged != pool->figures.own_live_bytes) {
         return "live_bytes is not what the blocks add up to";
     }
     if (totals->host_count != pool->space.host_extents ||
         totals->unbinned_count != pool->space.host_extents) {
         return "free extents on the host are miscounted";
     }
-    if (totals->lazy_count != pool->lazy_count ||
-        (totals->uncounted_count == 0) != (pool->uncounted_bytes == 0)) {
+    if (totals->lazy_count != pool->figures.lazy_count ||
+        (totals->uncounted_count == 0) != (pool->figures.uncounted_bytes == 0)) {
         return "lazy blocks are miscounted";
     }
     if (pool->backing.lost_announced !=
         (pool->backing.lost > 0 && pool->backing.to_commit != NULL)) {
         return "lost granules are not announced, or announced without reason";
     }
-    if (!pool->slabs.open && totals->placed_bytes != pool->placed_bytes) {
+    if (!pool->slabs.open && totals->placed_bytes != pool->figures.placed_bytes) {
         return "bytes placed on the host are miscounted";
     }
     if (totals->block_count != pool->blocks.count) {

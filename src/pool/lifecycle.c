@@ -34,9 +34,10 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
     if (pool == NULL) {
         return SPW_E_METADATA_NOMEM;
     }
-    pool->config = *config;
-    pool->vm = vm;
-    pool->counters = pool->device_counters = counters;
+    pool->figures.counters = pool->figures.device_counters = counters;
+    pool->figures.charges = config->charges;
+    pool->figures.accounts = config->accounts;
+    pool->host_untried = config->host_untried;
     err = spw_pool_stream_queues_init(&pool->queues, vm);
     if (err != SPW_OK) {
         goto err_pool;
@@ -78,12 +79,12 @@ static void uncharge_all(struct spw_pool *pool)
 {
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
         for (const struct spw_extent *e = spw_pool_list(pool, i); e != NULL; e = e->next) {
-            if (e->kind == SPW_EXTENT_BLOCK && pool->config.charges != NULL) {
-                spw_pool_charges_move(pool->config.charges, e->site,
+            if (e->kind == SPW_EXTENT_BLOCK && pool->figures.charges != NULL) {
+                spw_pool_charges_move(pool->figures.charges, e->site,
                                       -(int64_t)spw_pool_extent_held(e));
             }
             if (e->kind == SPW_EXTENT_BLOCK && e->account != 0) {
-                spw_pool_placement_end(pool, e);
+                spw_pool_placement_end(&pool->figures, e);
             }
         }
     }
@@ -103,7 +104,7 @@ static void uncount_blocks(const struct spw_pool *pool, struct spw_counters *cou
         }
     }
     spw_counter_shift(&counters->frees, count);
-    spw_counter_shift(&counters->live_bytes, -(int64_t)pool->own_live_bytes);
+    spw_counter_shift(&counters->live_bytes, -(int64_t)pool->figures.own_live_bytes);
     spw_counter_shift(&counters->async_live_bytes, -ordered);
 }
 
@@ -111,24 +112,25 @@ static void uncount_blocks(const struct spw_pool *pool, struct spw_counters *cou
  * The own counters begin with the device's values, so that limits hold. */
 static void leave_counters(struct spw_pool *pool)
 {
-    struct spw_counters *counters = pool->device_counters;
+    struct spw_counters *counters = pool->figures.device_counters;
     struct spw_backing *backing = &pool->backing;
 
 #define SPW_COUNTER(name, kind, help)                                                              \
-    spw_counter_set(&pool->own_counters.name, spw_counter_get(&counters->name));
+    spw_counter_set(&pool->figures.own_counters.name, spw_counter_get(&counters->name));
 #include "common/counters.def"
 #undef SPW_COUNTER
     uncount_blocks(pool, counters);
     spw_pool_backing_uncount(backing, counters);
     spw_counter_shift(&counters->host_bytes, -(int64_t)pool->slabs.bytes);
     spw_counter_shift(&counters->host_used_bytes, -(int64_t)pool->slabs.live_bytes);
-    pool->counters = backing->counters = backing->stock.counters = &pool->own_counters;
+    pool->figures.counters = backing->counters = backing->stock.counters =
+        &pool->figures.own_counters;
 }
 
 static void pool_free(struct spw_pool *pool, bool release)
 {
     uncharge_all(pool);
-    uncount_blocks(pool, pool->counters);
+    uncount_blocks(pool, pool->figures.counters);
     spw_pool_lazy_abandon(pool);
     spw_pool_layout_fini(&pool->layout);
     spw_pool_lost_abandon(&pool->backing);

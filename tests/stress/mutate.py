@@ -42,15 +42,15 @@ MUTANTS = {
         ('clock < queue->seq ? clock : queue->seq', 'queue->seq')]),
     # The wrong stream is made to wait.
     'wait_on_wrong_stream': ('alloc/alloc.c', [
-        ('wait_stream(pool->vm, attempt->request->stream,',
-         'wait_stream(pool->vm, queue->number == SPW_STREAM_QUEUE_ALL || queue->retired\n'
+        ('wait_stream(vm, attempt->request->stream,',
+         'wait_stream(vm, queue->number == SPW_STREAM_QUEUE_ALL || queue->retired\n'
          ' ? attempt->request->stream'
          '                                       : &queue->stream,')]),
     # No stream is made to wait at all.
     'no_stream_wait': ('alloc/alloc.c', [
-        ('pool->vm->ops->wait_stream(pool->vm, attempt->request->stream,'
+        ('vm->ops->wait_stream(vm, attempt->request->stream,'
          ' spw_pool_stream_queue_newest(queue)) != SPW_OK',
-         'false')]),
+         'vm == NULL')]),
     # The order of memory freed on a stream is lost when the stream is destroyed.
     'fence_lost_at_destroy': ('alloc/free.c', [
         ('(void)spw_pool_stream_queue_fence(&pool->queues, queue);\n'
@@ -80,10 +80,10 @@ MUTANTS = {
          'queue = pool->queues.by_number[pool->queues.count - 1];\n    }\n')]),
     # cuMemAlloc reuses memory freed by cuMemFree at once.
     'alloc_without_order': ('alloc/alloc.c', [
-        ('spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes, attempt->queue)',
-         'spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes,\n'
+        ('spw_pool_space_best(space, attempt->heap, attempt->bytes, attempt->queue)',
+         'spw_pool_space_best(space, attempt->heap, attempt->bytes,\n'
          '        attempt->queue != NULL ? attempt->queue\n'
-         '                              : spw_pool_stream_queue_all(&pool->queues))')]),
+         '                              : spw_pool_stream_queue_all(space->queues))')]),
     # The free pieces of a claim that was given back have lost their order.
     'claim_without_order': ('space/space.c', [('claim->seq = queue->seq;', 'claim->seq = 0;')]),
     # Two frees that merge are as old as the older one.

@@ -25,27 +25,32 @@ struct attempt {
 
 /* ---- finding a block ---- */
 
+static size_t missing_of(const struct spw_backing *backing, const struct spw_extent *claim)
+{
+    return spw_pool_backing_missing(backing, claim->address, spw_pool_extent_end(claim));
+}
+
 /* Backs a claim, `host` of its granules on the host, and turns `bytes` of it at `address` into a
  * block. On failure the claim is given back. */
-static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, uint64_t address,
+static enum spw_err back_claim(struct spw_space *space, struct spw_extent *claim, uint64_t address,
                                uint64_t bytes, size_t host, struct spw_extent **ret_block)
 {
     enum spw_err err;
 
-    pool->backing.stock.merge_order = spw_pool_backing_uses_host(&pool->backing)
-                                          ? spw_pool_stock_join_order(&pool->backing.stock)
-                                          : 0;
-    err = spw_pool_backing_fill(&pool->backing, claim->address, spw_pool_extent_end(claim), host);
+    space->backing->stock.merge_order = spw_pool_backing_uses_host(space->backing)
+                                            ? spw_pool_stock_join_order(&space->backing->stock)
+                                            : 0;
+    err = spw_pool_backing_fill(space->backing, claim->address, spw_pool_extent_end(claim), host);
 
     if (err != SPW_OK) {
-        spw_pool_space_unclaim(&pool->space, claim);
+        spw_pool_space_unclaim(space, claim);
         return err;
     }
-    *ret_block = spw_pool_space_finish_claim(&pool->space, claim, address, bytes);
+    *ret_block = spw_pool_space_finish_claim(space, claim, address, bytes);
     return SPW_OK;
 }
 
-static struct spw_extent *try_hit(struct spw_pool *pool, const struct attempt *attempt)
+static struct spw_extent *try_hit(struct spw_space *space, const struct attempt *attempt)
 {
     struct spw_extent *extent;
 
@@ -56,35 +61,37 @@ static struct spw_extent *try_hit(struct spw_pool *pool, const struct attempt *a
         /* Memory freed by cuMemFree is the best choice for cuMemAlloc, so its fences are polled
          * every time. This costs an event and a query; a bare cuMemAlloc takes hundreds of
          * microseconds. */
-        spw_pool_poll_queue(&pool->space, spw_pool_stream_queue_all(&pool->queues), true);
+        spw_pool_poll_queue(space, spw_pool_stream_queue_all(space->queues), true);
     }
-    extent = spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes, attempt->queue);
-    return extent != NULL ? spw_pool_space_take(&pool->space, extent, attempt->bytes) : NULL;
+    extent = spw_pool_space_best(space, attempt->heap, attempt->bytes, attempt->queue);
+    return extent != NULL ? spw_pool_space_take(space, extent, attempt->bytes) : NULL;
 }
 
 /* Makes the request's stream wait for all frees of another queue. */
-static bool wait_for_queue(struct spw_pool *pool, const struct attempt *attempt,
+static bool wait_for_queue(struct spw_space *space, const struct attempt *attempt,
                            struct spw_stream_queue *queue)
 {
-    if (spw_pool_stream_queue_fence(&pool->queues, queue) != SPW_OK || queue->count == 0 ||
-        pool->vm->ops->wait_stream(pool->vm, attempt->request->stream,
-                                   spw_pool_stream_queue_newest(queue)) != SPW_OK) {
+    struct spw_vm *vm = space->backing->vm;
+
+    if (spw_pool_stream_queue_fence(space->queues, queue) != SPW_OK || queue->count == 0 ||
+        vm->ops->wait_stream(vm, attempt->request->stream, spw_pool_stream_queue_newest(queue)) !=
+            SPW_OK) {
         return false;
     }
-    spw_counter_add(&pool->counters->stream_waits, 1);
+    spw_counter_add(&space->backing->counters->stream_waits, 1);
     return true;
 }
 
 /* Takes memory with pending work on another stream, which the request's stream waits for. */
-static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct attempt *attempt)
+static struct spw_extent *try_other_queues(struct spw_space *space, const struct attempt *attempt)
 {
     enum { LOOKED_AT = 64 };
     struct spw_extent *best = NULL;
     const struct spw_stream_queue *queue =
-        spw_pool_stream_queue_first(&pool->queues, SPW_QUEUES_BUSY);
+        spw_pool_stream_queue_first(space->queues, SPW_QUEUES_BUSY);
 
     for (int i = 0; i < LOOKED_AT && queue != NULL && attempt->queue != NULL;
-         i++, queue = spw_pool_stream_queue_next(&pool->queues, queue, SPW_QUEUES_BUSY)) {
+         i++, queue = spw_pool_stream_queue_next(space->queues, queue, SPW_QUEUES_BUSY)) {
         struct spw_extent *extent;
 
         if (queue == attempt->queue) {
@@ -95,21 +102,21 @@ static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct a
             best = extent;
         }
     }
-    return best != NULL && wait_for_queue(pool, attempt, best->queue)
-               ? spw_pool_space_take(&pool->space, best, attempt->bytes)
+    return best != NULL && wait_for_queue(space, attempt, best->queue)
+               ? spw_pool_space_take(space, best, attempt->bytes)
                : NULL;
 }
 
 /* Returns the number of granules behind the block to back with it. */
-static size_t ahead_of(const struct spw_pool *pool, const struct attempt *attempt)
+static size_t ahead_of(const struct spw_space *space, const struct attempt *attempt)
 {
-    size_t spare = spw_pool_backing_spare(&pool->backing);
-    size_t own = (size_t)(attempt->bytes / pool->backing.granule_bytes) + 2;
+    size_t spare = spw_pool_backing_spare(space->backing);
+    size_t own = (size_t)(attempt->bytes / space->backing->granule_bytes) + 2;
 
     if (attempt->heap != SPW_HEAP_LARGE || spare <= own) {
         return 0;
     }
-    return spare - own < pool->space.ahead ? spare - own : pool->space.ahead;
+    return spare - own < space->ahead ? spare - own : space->ahead;
 }
 
 static struct spw_window_search search_of(const struct attempt *attempt, enum spw_window_kind kind)
@@ -119,20 +126,19 @@ static struct spw_window_search search_of(const struct attempt *attempt, enum sp
 }
 
 /* Claims addresses for the block, and for more granules behind it if there is room. */
-static enum spw_err claim_ahead(struct spw_pool *pool, const struct attempt *attempt,
+static enum spw_err claim_ahead(struct spw_space *space, const struct attempt *attempt,
                                 struct spw_extent **ret_claim)
 {
     struct spw_window_search search =
         search_of(attempt, attempt->request->may_spill ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE);
-    uint64_t more = ahead_of(pool, attempt) * pool->backing.granule_bytes;
+    uint64_t more = ahead_of(space, attempt) * space->backing->granule_bytes;
     enum spw_err err;
 
     search.bytes += more;
-    err = spw_pool_space_claim(&pool->space, &search, ret_claim);
+    err = spw_pool_space_claim(space, &search, ret_claim);
     search.bytes -= more;
-    return err == SPW_E_NO_MEMORY && more > 0
-               ? spw_pool_space_claim(&pool->space, &search, ret_claim)
-               : err;
+    return err == SPW_E_NO_MEMORY && more > 0 ? spw_pool_space_claim(space, &search, ret_claim)
+                                              : err;
 }
 
 /* Backs new addresses for the block with spare chunks or chunks created within the allowance; with
@@ -142,12 +148,12 @@ static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, boo
 {
     struct spw_extent *claim;
     size_t missing;
-    enum spw_err err = claim_ahead(pool, attempt, &claim);
+    enum spw_err err = claim_ahead(&pool->space, attempt, &claim);
 
     if (err != SPW_OK) {
         return err == SPW_E_NO_MEMORY && spw_pool_has_pending(&pool->queues) ? SPW_E_AGAIN : err;
     }
-    missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
+    missing = missing_of(&pool->backing, claim);
     if (reclaiming) {
         err = spw_pool_chunks_reclaim_or_grow(pool, &attempt->need, missing);
         if (attempt->request->may_spill && spw_pool_chunks_exhausted(&attempt->need, err) &&
@@ -164,7 +170,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, boo
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    return back_claim(pool, claim, claim->address, attempt->bytes, /* host */ 0, ret_block);
+    return back_claim(&pool->space, claim, claim->address, attempt->bytes, /* host */ 0, ret_block);
 }
 
 /* Makes a lazy block from unbacked addresses. */
@@ -181,37 +187,32 @@ static enum spw_err take_addresses(struct spw_pool *pool, const struct attempt *
     return err;
 }
 
-static size_t missing_of(const struct spw_pool *pool, const struct spw_extent *claim)
-{
-    return spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
-}
-
 /* Makes sure that `host` granules of a claim have no backing, including the last one, which may be
  * used only in part. False when that is not possible. */
-static bool make_holes(struct spw_pool *pool, const struct spw_extent *claim, size_t host)
+static bool make_holes(struct spw_backing *backing, const struct spw_extent *claim, size_t host)
 {
     uint64_t end = spw_pool_extent_end(claim);
 
-    return spw_pool_backing_make_holes(&pool->backing, claim->address, end, host) >= host &&
-           !spw_pool_backing_has(&pool->backing, end - 1);
+    return spw_pool_backing_make_holes(backing, claim->address, end, host) >= host &&
+           !spw_pool_backing_has(backing, end - 1);
 }
 
 /* Claims whole granules for a block that is partly on the host. Memory of an equal freed block is
  * best: its granules on the host have lost their backing. */
-static enum spw_err claim_partly(struct spw_pool *pool, const struct attempt *attempt,
+static enum spw_err claim_partly(struct spw_space *space, const struct attempt *attempt,
                                  struct spw_extent **ret_claim)
 {
     struct spw_window_search search = search_of(attempt, SPW_WINDOW_WHOLE);
     enum spw_err err;
 
     search.wanted = attempt->host_granules;
-    err = spw_pool_space_claim(&pool->space, &search, ret_claim);
-    if (err != SPW_OK || make_holes(pool, *ret_claim, attempt->host_granules)) {
+    err = spw_pool_space_claim(space, &search, ret_claim);
+    if (err != SPW_OK || make_holes(space->backing, *ret_claim, attempt->host_granules)) {
         return err;
     }
-    spw_pool_space_unclaim(&pool->space, *ret_claim);
+    spw_pool_space_unclaim(space, *ret_claim);
     search = search_of(attempt, SPW_WINDOW_FRESH);
-    return spw_pool_space_claim(&pool->space, &search, ret_claim);
+    return spw_pool_space_claim(space, &search, ret_claim);
 }
 
 /* Backs addresses for a block that is placed on the host, wholly or partly. */
@@ -223,12 +224,12 @@ static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attemp
     struct spw_extent *claim;
     size_t missing, host;
     enum spw_err err = all ? spw_pool_space_claim(&pool->space, &search, &claim)
-                           : claim_partly(pool, attempt, &claim);
+                           : claim_partly(&pool->space, attempt, &claim);
 
     if (err != SPW_OK) {
         return err == SPW_E_NO_MEMORY && spw_pool_has_pending(&pool->queues) ? SPW_E_AGAIN : err;
     }
-    missing = missing_of(pool, claim);
+    missing = missing_of(&pool->backing, claim);
     host = all ? missing : attempt->host_granules;
     err = spw_pool_chunks_grow(pool, &attempt->need, missing - host);
     if (err == SPW_OK) {
@@ -241,7 +242,7 @@ static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attemp
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    return back_claim(pool, claim, claim->address, attempt->bytes, host, ret_block);
+    return back_claim(&pool->space, claim, claim->address, attempt->bytes, host, ret_block);
 }
 
 /* Serves a request without a fitting backed extent. In this order: polls fences and looks again,
@@ -257,11 +258,11 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
         spw_pool_poll_queue(&pool->space, attempt->queue, true);
     }
     spw_pool_space_evict_free_host(&pool->space);
-    *ret_block = try_hit(pool, attempt);
+    *ret_block = try_hit(&pool->space, attempt);
     if (*ret_block != NULL) {
         return SPW_OK;
     }
-    spw_counter_add(&pool->counters->misses, 1);
+    spw_counter_add(&pool->figures.counters->misses, 1);
     if (attempt->lazy) {
         return take_addresses(pool, attempt, ret_block);
     }
@@ -272,7 +273,7 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
     if (err != SPW_E_AGAIN) {
         return err;
     }
-    *ret_block = try_other_queues(pool, attempt);
+    *ret_block = try_other_queues(&pool->space, attempt);
     if (*ret_block != NULL) {
         return SPW_OK;
     }
@@ -282,10 +283,10 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
 /* ---- planned addresses ---- */
 
 /* The first free extent at planned addresses that waits for another stream; NULL: none does. */
-static struct spw_extent *first_of_other_queue(const struct spw_pool *pool,
+static struct spw_extent *first_of_other_queue(const struct spw_space *space,
                                                const struct attempt *attempt, uint64_t address)
 {
-    struct spw_extent *e = spw_pool_space_find(&pool->space, address);
+    struct spw_extent *e = spw_pool_space_find(space, address);
 
     while (e != NULL && e->address < address + attempt->bytes) {
         if (e->kind == SPW_EXTENT_FREE && e->queue != attempt->queue &&
@@ -299,19 +300,19 @@ static struct spw_extent *first_of_other_queue(const struct spw_pool *pool,
 
 /* Makes free memory at planned addresses usable that waits for the work of other streams. That work
  * may be complete by now. If not, the request's stream is made to wait for it. */
-static void order_behind_others(struct spw_pool *pool, const struct attempt *attempt,
+static void order_behind_others(struct spw_space *space, const struct attempt *attempt,
                                 uint64_t address)
 {
     const struct spw_stream_queue *polled = NULL, *waited = NULL;
     struct spw_extent *e;
 
-    while ((e = first_of_other_queue(pool, attempt, address)) != NULL) {
+    while ((e = first_of_other_queue(space, attempt, address)) != NULL) {
         if (e->queue == waited) {
-            spw_pool_space_adopt(&pool->space, e, attempt->queue);
+            spw_pool_space_adopt(space, e, attempt->queue);
         } else if (e->queue != polled) {
             polled = e->queue;
-            spw_pool_poll_queue(&pool->space, e->queue, true);
-        } else if (attempt->queue != NULL && wait_for_queue(pool, attempt, e->queue)) {
+            spw_pool_poll_queue(space, e->queue, true);
+        } else if (attempt->queue != NULL && wait_for_queue(space, attempt, e->queue)) {
             waited = e->queue;
         } else {
             return;
@@ -344,13 +345,13 @@ static enum spw_err back_planned(struct spw_pool *pool, struct attempt *attempt,
     if (err != SPW_OK) {
         return err;
     }
-    missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
+    missing = missing_of(&pool->backing, claim);
     err = provide_planned(pool, attempt, missing);
     if (err != SPW_OK) {
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    return back_claim(pool, claim, address, attempt->bytes, /* host */ 0, ret_block);
+    return back_claim(&pool->space, claim, address, attempt->bytes, /* host */ 0, ret_block);
 }
 
 /* Makes the block at its planned address. NULL when it has none, or the address cannot be used. */
@@ -367,15 +368,16 @@ static struct spw_extent *try_planned(struct spw_pool *pool, struct attempt *att
     block = spw_pool_space_take_at(&pool->space, attempt->heap, address, attempt->bytes,
                                    attempt->queue);
     if (block == NULL) {
-        order_behind_others(pool, attempt, address);
+        order_behind_others(&pool->space, attempt, address);
         block = spw_pool_space_take_at(&pool->space, attempt->heap, address, attempt->bytes,
                                        attempt->queue);
     }
     if (block == NULL && back_planned(pool, attempt, address, &block) != SPW_OK) {
         block = NULL;
     }
-    spw_counter_add(
-        block != NULL ? &pool->counters->planned_allocs : &pool->counters->unplanned_allocs, 1);
+    spw_counter_add(block != NULL ? &pool->figures.counters->planned_allocs
+                                  : &pool->figures.counters->unplanned_allocs,
+                    1);
     attempt->need = (struct spw_chunk_need){.bytes = attempt->need.bytes,
                                             .any_stream = attempt->need.any_stream};
     return block;
@@ -392,7 +394,7 @@ static enum spw_err look(struct spw_pool *pool, const struct attempt *attempt,
     if (!spw_pool_address_map_reserve(&pool->blocks)) {
         return SPW_E_METADATA_NOMEM;
     }
-    *ret_block = try_hit(pool, attempt);
+    *ret_block = try_hit(&pool->space, attempt);
     return *ret_block != NULL ? SPW_OK : SPW_E_AGAIN;
 }
 
@@ -416,7 +418,7 @@ static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
         attempt->need.wait_refused =
             spw_pool_wait_for_fence(&pool->space, &pool->lock,
                                     pool->backing.stock.limits[SPW_TIER_HOST] > 0 ||
-                                        pool->config.host_untried) != SPW_OK;
+                                        pool->host_untried) != SPW_OK;
         err = look(pool, attempt, ret_block);
     } while (err == SPW_E_AGAIN);
     return err;
@@ -447,26 +449,27 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
 /* Refuses a block that the limits cannot admit, before chunks are created for it. */
 static enum spw_err admit(const struct spw_pool *pool, const struct attempt *attempt)
 {
-    uint64_t live = attempt->lazy ? 0 : spw_counter_get(&pool->counters->live_bytes);
+    uint64_t live = attempt->lazy ? 0 : spw_counter_get(&pool->figures.counters->live_bytes);
     uint64_t host = attempt->request->may_spill || attempt->host_granules > 0
                         ? pool->backing.stock.limits[SPW_TIER_HOST]
-                        : spw_counter_get(&pool->counters->host_used_bytes);
+                        : spw_counter_get(&pool->figures.counters->host_used_bytes);
 
     if (live + attempt->bytes > pool->backing.stock.limits[SPW_TIER_DEVICE] + host) {
         return SPW_E_LIMIT;
     }
     return attempt->request->placement == NULL ||
-                   spw_pool_placement_allows(pool, attempt->request->placement, attempt->bytes)
+                   spw_pool_placement_allows(&pool->figures, attempt->request->placement,
+                                             attempt->bytes)
                ? SPW_OK
                : SPW_E_QUOTA;
 }
 
 /* Checks the placement's limit again: another thread may have used it up while this one waited for
  * memory. A lazy block does not wait. */
-static bool is_still_allowed(const struct spw_pool *pool, const struct attempt *attempt)
+static bool is_still_allowed(const struct spw_figures *figures, const struct attempt *attempt)
 {
     return attempt->lazy ||
-           spw_pool_placement_allows(pool, attempt->request->placement, attempt->bytes);
+           spw_pool_placement_allows(figures, attempt->request->placement, attempt->bytes);
 }
 
 /* Frees memory of a block that never began. It may wait for earlier work of the stream. */
@@ -516,6 +519,8 @@ static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt
 static void begin_block(struct spw_pool *pool, const struct attempt *attempt,
                         struct spw_extent *block)
 {
+    struct spw_figures *figures = &pool->figures;
+
     block->requested = attempt->request->bytes;
     block->used = pool->queues.clock;
     block->id = ++pool->next_id;
@@ -533,25 +538,24 @@ static void begin_block(struct spw_pool *pool, const struct attempt *attempt,
         spw_pool_placement_begin(pool, block, attempt->request->placement);
     }
     spw_pool_address_map_put(&pool->blocks, block);
-    spw_counter_shift(&pool->counters->allocs, 1);
+    spw_counter_shift(&figures->counters->allocs, 1);
     if (SPW_UNLIKELY(attempt->uncounted)) {
-        pool->uncounted_bytes += attempt->bytes;
+        figures->uncounted_bytes += attempt->bytes;
         return;
     }
     if (SPW_UNLIKELY(pool->layout.records != NULL) && block->heap == SPW_HEAP_LARGE) {
         spw_pool_layout_record(&pool->layout, block);
     }
-    pool->own_live_bytes += attempt->bytes;
-    pool->lazy_bytes += attempt->lazy ? attempt->bytes : 0;
+    figures->own_live_bytes += attempt->bytes;
+    figures->lazy_bytes += attempt->lazy ? attempt->bytes : 0;
     spw_pool_count_live(pool, (int64_t)attempt->bytes, block->ordered, block->site);
 }
 
-static uint64_t host_bytes_of(const struct spw_pool *pool, const struct spw_extent *block)
+static uint64_t host_bytes_of(const struct spw_backing *backing, const struct spw_extent *block)
 {
     return block->heap == SPW_HEAP_SLAB
                ? block->bytes
-               : spw_pool_backing_host_bytes(&pool->backing, block->address,
-                                             spw_pool_extent_end(block));
+               : spw_pool_backing_host_bytes(backing, block->address, spw_pool_extent_end(block));
 }
 
 static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
@@ -577,7 +581,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     attempt->need.any_stream = attempt->queue == NULL;
     err = find_anywhere(pool, attempt, &block);
     if (SPW_UNLIKELY(attempt->request->placement != NULL) && err == SPW_OK &&
-        !is_still_allowed(pool, attempt)) {
+        !is_still_allowed(&pool->figures, attempt)) {
         give_back(pool, attempt, block);
         err = SPW_E_QUOTA;
     }
@@ -588,7 +592,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     *ret_result =
         (struct spw_result){.address = block->address,
                             .host_bytes = attempt->request->may_spill || attempt->host_granules > 0
-                                              ? host_bytes_of(pool, block)
+                                              ? host_bytes_of(&pool->backing, block)
                                               : 0,
                             .uncounted = attempt->uncounted};
     return SPW_OK;
@@ -596,15 +600,16 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
 
 /* Chooses the heap and the granules on the host for a placement. The host's share of a block is
  * rounded to whole granules; a block in the host's own heap shares its granules with others. */
-static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
+static void choose_heap(const struct spw_space *space, struct attempt *attempt)
 {
     const struct spw_pool_placement *placement = attempt->request->placement;
-    uint64_t granule = pool->backing.granule_bytes;
+    uint64_t granule = space->backing->granule_bytes;
     uint64_t all = (attempt->bytes + granule - 1) / granule;
     uint64_t share = spw_host_share_granules(attempt->bytes, placement->host_permille, granule);
+    unsigned numbered = SPW_HEAP_NUMBERED + placement->heap - 1u;
 
-    if (placement->heap > 0 && placement->heap <= pool->config.numbered_heaps) {
-        attempt->heap = SPW_HEAP_NUMBERED + placement->heap - 1;
+    if (placement->heap > 0 && spw_pool_space_has(space, numbered)) {
+        attempt->heap = numbered;
     }
     if (attempt->request->may_spill) {
         return; /* any tier will do */
@@ -612,9 +617,9 @@ static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
     attempt->host_granules = (size_t)(placement->on_host ? all : share);
     /* A block wholly on the host is never lazy: spw_pool_commit looks for blocks of the device. */
     attempt->lazy = placement->lazy && attempt->host_granules < all && attempt->bytes >= granule &&
-                    pool->backing.to_commit != NULL;
+                    space->backing->to_commit != NULL;
     attempt->uncounted = placement->uncounted && attempt->lazy;
-    if (attempt->host_granules == all && pool->config.host_heap) {
+    if (attempt->host_granules == all && spw_pool_space_has(space, SPW_HEAP_HOST)) {
         attempt->heap = SPW_HEAP_HOST;
     } else if (attempt->host_granules > 0 && attempt->heap == SPW_HEAP_SMALL) {
         attempt->heap = SPW_HEAP_LARGE;
@@ -636,8 +641,8 @@ enum spw_err spw_pool_alloc(struct spw_pool *pool, const struct spw_request *req
     attempt.bytes = (request->bytes + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
     attempt.need.bytes = attempt.bytes;
     attempt.heap = attempt.bytes <= SMALL_MOST_BYTES ? SPW_HEAP_SMALL : SPW_HEAP_LARGE;
-    if (request->placement != NULL) {
-        choose_heap(pool, &attempt);
+    if (SPW_UNLIKELY(request->placement != NULL)) {
+        choose_heap(&pool->space, &attempt);
     }
     spw_lock(&pool->lock);
     err = alloc_locked(pool, &attempt, ret_result);

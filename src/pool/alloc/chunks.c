@@ -85,13 +85,13 @@ static uint64_t growth_allowance(const struct spw_stock *stock, uint64_t peak)
 /* The bytes that may be committed before free memory elsewhere is stolen. */
 static uint64_t growth_bound(const struct spw_pool *pool, const struct spw_chunk_need *need)
 {
-    uint64_t peak = spw_counter_get(&pool->counters->live_peak_bytes);
-    uint64_t live = spw_counter_get(&pool->counters->live_bytes) + need->bytes;
+    uint64_t peak = spw_counter_get(&pool->figures.counters->live_peak_bytes);
+    uint64_t live = spw_counter_get(&pool->figures.counters->live_bytes) + need->bytes;
 
     if (live > peak) {
         peak = live;
     }
-    peak -= pool->placed_bytes < peak ? pool->placed_bytes : 0;
+    peak -= pool->figures.placed_bytes < peak ? pool->figures.placed_bytes : 0;
     return peak + growth_allowance(&pool->backing.stock, peak);
 }
 
@@ -114,8 +114,8 @@ static void steal(struct spw_pool *pool, size_t count)
         taken += spw_pool_space_steal(&pool->space, count - spare - taken);
     }
     if (taken > 0) {
-        spw_counter_add(&pool->counters->steals, taken);
-        spw_counter_add(&pool->counters->steal_batches, 1);
+        spw_counter_add(&pool->figures.counters->steals, taken);
+        spw_counter_add(&pool->figures.counters->steal_batches, 1);
     }
     pool->queues.pressure = PRESSURE_FREES;
     spw_pool_layout_want(&pool->layout);
@@ -135,7 +135,8 @@ enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_c
      * if only a wait for the whole device completed fences: work of the device may wait for this
      * thread. */
     if (need->any_stream && !need->wait_refused &&
-        spw_pool_stream_queue_all(&pool->queues)->count > 0 && !pool->vm->ops->defers(pool->vm)) {
+        spw_pool_stream_queue_all(&pool->queues)->count > 0 &&
+        !pool->backing.vm->ops->defers(pool->backing.vm)) {
         return SPW_E_AGAIN;
     }
     err = grow(&pool->backing.stock, need, count, UINT64_MAX);

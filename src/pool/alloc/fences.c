@@ -9,7 +9,7 @@ enum spw_err spw_pool_fence_record(struct spw_pool *pool, const struct spw_strea
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->vm->ops->fence(pool->vm, stream != NULL ? stream : &all, ret_fence);
+    err = pool->backing.vm->ops->fence(pool->backing.vm, stream != NULL ? stream : &all, ret_fence);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -19,19 +19,19 @@ enum spw_err spw_pool_fence_query(struct spw_pool *pool, void *fence)
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->vm->ops->query(pool->vm, fence);
+    err = pool->backing.vm->ops->query(pool->backing.vm, fence);
     spw_unlock(&pool->lock);
     return err;
 }
 
 enum spw_err spw_pool_fence_wait(struct spw_pool *pool, void *fence)
 {
-    return pool->vm->ops->wait_host(pool->vm, fence);
+    return pool->backing.vm->ops->wait_host(pool->backing.vm, fence);
 }
 
 void spw_pool_fence_drop(struct spw_pool *pool, void *fence)
 {
     spw_lock(&pool->lock);
-    pool->vm->ops->drop(pool->vm, fence);
+    pool->backing.vm->ops->drop(pool->backing.vm, fence);
     spw_unlock(&pool->lock);
 }

@@ -24,7 +24,7 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
 {
     uint64_t held = spw_pool_extent_held(block);
 
-    spw_counter_shift(&pool->counters->frees, 1);
+    spw_counter_shift(&pool->figures.counters->frees, 1);
     if (SPW_UNLIKELY(block->lazy && block->uncounted)) {
         spw_pool_lazy_free(pool, block);
         return;
@@ -32,10 +32,10 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
     if (SPW_UNLIKELY(pool->layout.records != NULL) && block->heap == SPW_HEAP_LARGE) {
         spw_pool_layout_record_free(&pool->layout, block);
     }
-    pool->own_live_bytes -= held;
+    pool->figures.own_live_bytes -= held;
     spw_pool_count_live(pool, -(int64_t)held, block->ordered, block->site);
     if ((block->account | block->placed | block->lazy) != 0) {
-        spw_pool_placement_end(pool, block);
+        spw_pool_placement_end(&pool->figures, block);
         if (block->lazy) {
             spw_pool_lazy_free(pool, block);
             return;

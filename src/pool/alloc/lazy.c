@@ -11,7 +11,7 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
     struct spw_extent *block =
         spw_pool_space_finish_claim(&pool->space, claim, claim->address, claim->bytes);
 
-    pool->lazy_count++;
+    pool->figures.lazy_count++;
     atomic_fetch_add(pool->backing.to_commit, 1);
     return block;
 }
@@ -19,7 +19,7 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
 /* Subtracts a block that gets memory or is freed. */
 static void count_down(struct spw_pool *pool)
 {
-    pool->lazy_count--;
+    pool->figures.lazy_count--;
     atomic_fetch_sub(pool->backing.to_commit, 1);
 }
 
@@ -27,10 +27,10 @@ void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block)
 {
     uint64_t counted = spw_pool_extent_held(block);
 
-    pool->lazy_bytes -= counted;
+    pool->figures.lazy_bytes -= counted;
     if (block->uncounted) {
         block->uncounted = false;
-        pool->uncounted_bytes -= spw_pool_extent_held(block);
+        pool->figures.uncounted_bytes -= spw_pool_extent_held(block);
     }
     count_down(pool);
     spw_pool_space_free_unbacked(&pool->space, block);
@@ -38,17 +38,17 @@ void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block)
 
 void spw_pool_lazy_abandon(struct spw_pool *pool)
 {
-    while (pool->lazy_count > 0) {
+    while (pool->figures.lazy_count > 0) {
         count_down(pool);
     }
 }
 
-static struct spw_extent *first_lazy(const struct spw_pool *pool)
+static struct spw_extent *first_lazy(const struct spw_space *space)
 {
-    struct spw_extent *e = spw_pool_heaps_first_large(pool->space.heaps);
+    struct spw_extent *e = spw_pool_heaps_first_large(space->heaps);
 
     while (e != NULL && !spw_pool_extent_is_lazy(e)) {
-        e = spw_pool_heaps_next_large(pool->space.heaps, e);
+        e = spw_pool_heaps_next_large(space->heaps, e);
     }
     return e;
 }
@@ -60,9 +60,9 @@ static void count(struct spw_pool *pool, struct spw_extent *block)
 
     block->uncounted = false;
     bytes = spw_pool_extent_held(block);
-    pool->uncounted_bytes -= bytes;
-    pool->own_live_bytes += bytes;
-    pool->lazy_bytes += bytes;
+    pool->figures.uncounted_bytes -= bytes;
+    pool->figures.own_live_bytes += bytes;
+    pool->figures.lazy_bytes += bytes;
     spw_pool_count_live(pool, (int64_t)bytes, block->ordered, block->site);
     if (pool->layout.records != NULL && block->heap == SPW_HEAP_LARGE) {
         spw_pool_layout_record(&pool->layout, block);
@@ -88,17 +88,17 @@ static enum spw_err back(struct spw_pool *pool, struct spw_extent *block)
     }
     held = spw_pool_extent_held(block);
     block->lazy = false;
-    pool->lazy_bytes -= held;
+    pool->figures.lazy_bytes -= held;
     count_down(pool);
     spw_pool_space_cut_tail(&pool->space, block, held);
     return SPW_OK;
 }
 
-static bool has_chunks(const struct spw_pool *pool, size_t count, bool spilling)
+static bool has_chunks(const struct spw_stock *stock, size_t count, bool spilling)
 {
-    size_t host = spilling ? pool->backing.stock.tiers[SPW_TIER_HOST].spare : 0;
+    size_t host = spilling ? stock->tiers[SPW_TIER_HOST].spare : 0;
 
-    return spw_pool_backing_spare(&pool->backing) + host >= count;
+    return stock->tiers[SPW_TIER_DEVICE].spare + host >= count;
 }
 
 enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
@@ -110,12 +110,13 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
     if (pool->backing.lost > 0) {
         (void)spw_pool_lost_remap(&pool->space);
     }
-    while (err == SPW_OK && pool->lazy_count > 0 && (block = first_lazy(pool)) != NULL) {
+    while (err == SPW_OK && pool->figures.lazy_count > 0 &&
+           (block = first_lazy(&pool->space)) != NULL) {
         size_t missing =
             spw_pool_backing_missing(&pool->backing, block->address, spw_pool_extent_end(block));
 
         /* spw_pool_chunks_provide may release the lock, and the block may be freed. */
-        err = has_chunks(pool, missing, spilling)
+        err = has_chunks(&pool->backing.stock, missing, spilling)
                   ? back(pool, block)
                   : spw_pool_chunks_provide(pool, missing, spilling);
     }

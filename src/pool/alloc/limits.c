@@ -59,7 +59,7 @@ void spw_pool_fence_frees(struct spw_pool *pool)
 /* Counts memory outside the pool for the device, even if the pool is shut. */
 static void count_device(struct spw_pool *pool, int64_t bytes, uint32_t site)
 {
-    struct spw_counters *counters = pool->device_counters;
+    struct spw_counters *counters = pool->figures.device_counters;
 
     spw_counter_shift(&counters->vmm_bytes, bytes);
     spw_counter_shift(&counters->committed_bytes, bytes);
@@ -69,7 +69,7 @@ static void count_device(struct spw_pool *pool, int64_t bytes, uint32_t site)
 
 static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
 {
-    struct spw_counters *counters = pool->device_counters;
+    struct spw_counters *counters = pool->figures.device_counters;
 
     spw_counter_shift(&counters->vmm_host_bytes, bytes);
     spw_counter_shift(&counters->host_bytes, bytes);
@@ -80,7 +80,7 @@ static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
 
 enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond)
 {
-    struct spw_counters *counters = pool->device_counters;
+    struct spw_counters *counters = pool->figures.device_counters;
     uint64_t limit, wanted;
     enum spw_err err = SPW_OK;
 
@@ -117,11 +117,12 @@ enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_
 
     spw_lock(&pool->lock);
     limit = pool->backing.stock.limits[SPW_TIER_HOST];
-    if (bytes <= limit && spw_counter_get(&pool->device_counters->host_bytes) + bytes <= limit) {
+    if (bytes <= limit &&
+        spw_counter_get(&pool->figures.device_counters->host_bytes) + bytes <= limit) {
         count_host(pool, (int64_t)bytes, site);
         if (!wished) {
-            spw_counter_add(&pool->device_counters->spilled_bytes, bytes);
-            spw_counter_add(&pool->device_counters->placed_bytes, bytes);
+            spw_counter_add(&pool->figures.device_counters->spilled_bytes, bytes);
+            spw_counter_add(&pool->figures.device_counters->placed_bytes, bytes);
         }
         err = SPW_OK;
     }
@@ -140,20 +141,20 @@ void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes)
 {
     spw_lock(&pool->lock);
     pool->backing.stock.limits[SPW_TIER_DEVICE] = limit_bytes;
-    spw_counter_set(&pool->counters->limit_bytes, limit_bytes);
+    spw_counter_set(&pool->figures.counters->limit_bytes, limit_bytes);
     spw_unlock(&pool->lock);
 }
 
-static void set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
+static void set_host_limit(struct spw_stock *stock, uint64_t host_limit_bytes)
 {
-    pool->backing.stock.limits[SPW_TIER_HOST] = host_limit_bytes;
-    spw_counter_set(&pool->counters->host_limit_bytes, host_limit_bytes);
+    stock->limits[SPW_TIER_HOST] = host_limit_bytes;
+    spw_counter_set(&stock->counters->host_limit_bytes, host_limit_bytes);
 }
 
 void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
 {
     spw_lock(&pool->lock);
-    set_host_limit(pool, host_limit_bytes);
+    set_host_limit(&pool->backing.stock, host_limit_bytes);
     spw_unlock(&pool->lock);
 }
 
@@ -168,17 +169,17 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
 {
     enum spw_err err;
 
-    pool->vm->ops->seek_host(pool->vm);
+    pool->backing.vm->ops->seek_host(pool->backing.vm);
     spw_lock(&pool->lock);
-    err = pool->vm->ops->probe_host(pool->vm, ret_moves);
-    pool->config.host_untried = false;
-    set_host_limit(pool, host_limit_bytes);
+    err = pool->backing.vm->ops->probe_host(pool->backing.vm, ret_moves);
+    pool->host_untried = false;
+    set_host_limit(&pool->backing.stock, host_limit_bytes);
     if (err != SPW_OK && err != SPW_E_AGAIN) {
         *ret_moves = false;
         err = spw_pool_slabs_open(&pool->slabs) == SPW_OK ? SPW_OK : err;
     }
     if (err != SPW_OK) {
-        set_host_limit(pool, 0);
+        set_host_limit(&pool->backing.stock, 0);
     }
     spw_unlock(&pool->lock);
     return err;

@@ -9,10 +9,11 @@
 #include "pool/vm_ops.h"
 
 struct spw_extent;
+struct spw_figures;
 struct spw_pool;
 
 /* True if the placement's limit leaves room for a block of `bytes` on the device. */
-bool spw_pool_placement_allows(const struct spw_pool *pool,
+bool spw_pool_placement_allows(const struct spw_figures *figures,
                                const struct spw_pool_placement *placement, uint64_t bytes);
 
 /* Sets the attributes of a new block and enters it in its account. */
@@ -20,7 +21,7 @@ void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
                               const struct spw_pool_placement *placement);
 
 /* Removes a block that has an account from it. */
-void spw_pool_placement_end(struct spw_pool *pool, const struct spw_extent *block);
+void spw_pool_placement_end(struct spw_figures *figures, const struct spw_extent *block);
 
 /* Counts the move of the chunk at `address` to a tier, for blocks that have an account. */
 void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, uint64_t bytes,

@@ -12,26 +12,32 @@
 #include "pool/space/slabs.h"
 #include "pool/space/space.h"
 
-struct spw_pool {
-    struct spw_lock lock;
-    struct spw_pool_config config;
-    struct spw_vm *vm;
+/* How much is live, and who is charged. */
+struct spw_figures {
     struct spw_counters *counters;        /* the device's; after spw_pool_shut the pool's own */
     struct spw_counters *device_counters; /* including other pools of the device */
+    struct spw_charges *charges;          /* by site, as in the configuration; may be NULL */
+    struct spw_account *accounts;         /* likewise by group */
+    uint64_t own_live_bytes;              /* blocks only, without foreign charges */
+    uint64_t placed_bytes;                /* the part that was placed on the host */
+    uint64_t lazy_bytes;                  /* the part that has no memory yet */
+    size_t lazy_count;                    /* lazy blocks */
+    uint64_t uncounted_bytes;             /* of lazy blocks not counted in own_live_bytes */
     struct spw_counters own_counters;
+};
+
+struct spw_pool {
+    struct spw_lock lock;
+    struct spw_figures figures;
     struct spw_stream_queues queues;
     struct spw_backing backing;
     struct spw_space space;
     struct spw_slabs slabs;
     struct spw_address_map blocks;
     struct spw_layout layout;
-    bool shut; /* will be destroyed: no block begins or ends any more */
+    bool shut;         /* will be destroyed: no block begins or ends any more */
+    bool host_untried; /* a host tier may be opened when the device is full */
     uint64_t next_id;
-    uint64_t own_live_bytes;  /* blocks only, without foreign charges */
-    uint64_t placed_bytes;    /* the part that was placed on the host */
-    uint64_t lazy_bytes;      /* the part that has no memory yet */
-    size_t lazy_count;        /* lazy blocks */
-    uint64_t uncounted_bytes; /* of lazy blocks not counted in own_live_bytes */
     struct spw_moves moves;
     struct spw_exported exported;
 };

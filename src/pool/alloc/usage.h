@@ -13,8 +13,8 @@ static inline void spw_pool_count_live_in(struct spw_counters *counters, struct 
 {
     spw_counter_shift(&counters->live_bytes, change);
     spw_counter_shift(&counters->async_live_bytes, ordered ? change : 0);
-    if (pool->config.charges != NULL) {
-        spw_pool_charges_move(pool->config.charges, site, change);
+    if (pool->figures.charges != NULL) {
+        spw_pool_charges_move(pool->figures.charges, site, change);
     }
     if (spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes) ||
         spw_counter_get(&counters->async_live_bytes) >
@@ -26,5 +26,5 @@ static inline void spw_pool_count_live_in(struct spw_counters *counters, struct 
 static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered,
                                        uint32_t site)
 {
-    spw_pool_count_live_in(pool->counters, pool, change, ordered, site);
+    spw_pool_count_live_in(pool->figures.counters, pool, change, ordered, site);
 }

@@ -117,7 +117,8 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
             continue;
         }
         end = span_of(move, i);
-        given = pool->vm->ops->set_access(pool->vm, address, (end - i) * size, size) == SPW_OK;
+        given = pool->backing.vm->ops->set_access(pool->backing.vm, address, (end - i) * size,
+                                                  size) == SPW_OK;
         for (size_t k = i; k < end; k++) {
             move->items[k].mapped = false;
             if (given) {
@@ -197,9 +198,9 @@ static enum spw_err commit(struct spw_pool *pool, struct spw_move *move, size_t 
     err = err == SPW_OK ? access_err : err;
     spw_pool_lost_announce(&pool->backing);
     update_free_extents(&pool->space, move, first, last);
-    spw_counter_add(&pool->counters->spilled_bytes,
+    spw_counter_add(&pool->figures.counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->backing.granule_bytes);
-    spw_counter_add(&pool->counters->promoted_bytes,
+    spw_counter_add(&pool->figures.counters->promoted_bytes,
                     moved[SPW_TIER_DEVICE] * pool->backing.granule_bytes);
     *ret_bytes = (moved[SPW_TIER_HOST] + moved[SPW_TIER_DEVICE]) * pool->backing.granule_bytes;
     return err;

@@ -241,7 +241,7 @@ enum spw_err spw_pool_export_drain(struct spw_pool *pool)
 
     spw_lock(&pool->lock);
     if (pool->exported.step.drained == NULL) {
-        err = pool->vm->ops->fence(pool->vm, &all, &pool->exported.step.drained);
+        err = pool->backing.vm->ops->fence(pool->backing.vm, &all, &pool->exported.step.drained);
     }
     if (err == SPW_OK) {
         err = spw_pool_move_query(pool->backing.vm, &pool->exported.step.drained);
@@ -377,7 +377,7 @@ static void count_moved(struct spw_pool *pool, const struct spw_export_piece *pi
         uint64_t bytes = spw_pool_backing_run(&pool->backing, at, end);
 
         if (spw_pool_backing_on_host(&pool->backing, at, at + bytes)) {
-            spw_counter_add(&pool->counters->promoted_bytes, bytes);
+            spw_counter_add(&pool->figures.counters->promoted_bytes, bytes);
             spw_pool_placement_moved(pool, at, bytes, SPW_TIER_DEVICE);
         }
         at += bytes;

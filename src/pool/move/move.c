@@ -457,7 +457,7 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
 
     spw_lock(&pool->lock);
     if (move->drained == NULL) {
-        err = pool->vm->ops->fence(pool->vm, &all, &move->drained);
+        err = pool->backing.vm->ops->fence(pool->backing.vm, &all, &move->drained);
     }
     if (err == SPW_OK) {
         err = spw_pool_move_query(pool->backing.vm, &move->drained);
@@ -517,8 +517,9 @@ static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->vm->ops->hash(pool->vm, move->items[item].alias,
-                              spw_pool_move_bytes(&pool->backing, &move->items[item]), ret_hash);
+    err = pool->backing.vm->ops->hash(pool->backing.vm, move->items[item].alias,
+                                      spw_pool_move_bytes(&pool->backing, &move->items[item]),
+                                      ret_hash);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -566,9 +567,9 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
 
     spw_lock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
-        err = pool->vm->ops->hash(pool->vm, spw_pool_move_address(&pool->backing, &move->items[i]),
-                                  spw_pool_move_bytes(&pool->backing, &move->items[i]),
-                                  &move->items[i].hash);
+        err = pool->backing.vm->ops->hash(
+            pool->backing.vm, spw_pool_move_address(&pool->backing, &move->items[i]),
+            spw_pool_move_bytes(&pool->backing, &move->items[i]), &move->items[i].hash);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -582,9 +583,9 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move
     for (size_t i = 0; i < move->count && wrong == 0; i++) {
         uint64_t hash;
 
-        if (pool->vm->ops->hash(pool->vm, spw_pool_move_address(&pool->backing, &move->items[i]),
-                                spw_pool_move_bytes(&pool->backing, &move->items[i]),
-                                &hash) == SPW_OK &&
+        if (pool->backing.vm->ops->hash(
+                pool->backing.vm, spw_pool_move_address(&pool->backing, &move->items[i]),
+                spw_pool_move_bytes(&pool->backing, &move->items[i]), &hash) == SPW_OK &&
             hash != 0 && hash != move->items[i].hash) {
             wrong = spw_pool_move_address(&pool->backing, &move->items[i]);
         }

@@ -164,8 +164,8 @@ static void note_tier(struct spw_pool *pool, const struct spw_swap_chunk *chunk,
 {
     uint64_t end = chunk->address + chunk->bytes;
 
-    spw_counter_shift(tier == SPW_TIER_HOST ? &pool->counters->spilled_bytes
-                                            : &pool->counters->promoted_bytes,
+    spw_counter_shift(tier == SPW_TIER_HOST ? &pool->figures.counters->spilled_bytes
+                                            : &pool->figures.counters->promoted_bytes,
                       (int64_t)chunk->bytes);
 
     for (struct spw_extent *e = spw_pool_space_find(&pool->space, chunk->address);
@@ -221,7 +221,7 @@ enum spw_err spw_pool_read(struct spw_pool *pool, void *to, uint64_t address, ui
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->vm->ops->read(pool->vm, to, address, bytes);
+    err = pool->backing.vm->ops->read(pool->backing.vm, to, address, bytes);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -232,7 +232,7 @@ enum spw_err spw_pool_write(struct spw_pool *pool, uint64_t address, const void 
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->vm->ops->write(pool->vm, address, from, bytes);
+    err = pool->backing.vm->ops->write(pool->backing.vm, address, from, bytes);
     spw_unlock(&pool->lock);
     return err;
 }

@@ -365,8 +365,8 @@ static void plan(struct spw_layout *layout, const struct period *period)
     free(packing.items);
 }
 
-/* Searches for a period, and plans it. */
-static void search(struct spw_layout *layout)
+/* Looks for a period, and plans it. Apart, since that is rare. */
+static __attribute__((noinline)) void search(struct spw_layout *layout)
 {
     size_t count = find_period(layout);
     struct period period;

@@ -25,6 +25,12 @@ struct spw_space {
     struct spw_backing *backing;
 };
 
+/* True if the arena has this heap, of enum spw_heap_class. */
+static inline bool spw_pool_space_has(const struct spw_space *space, unsigned heap)
+{
+    return heap < SPW_HEAP_COUNT && space->heaps[heap].base < space->heaps[heap].end;
+}
+
 /* Divides the arena of `backing` between the heaps: `host` adds one for the host, `numbered` is the
  * number of numbered heaps. */
 void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queues,
