@@ -8,11 +8,9 @@ struct totals {
     uint64_t host_count, unbinned_count;
 };
 
-static const char *check_backed(const struct spw_pool *pool, const struct spw_extent *extent,
+static const char *check_backed(const struct spw_backing *backing, const struct spw_extent *extent,
                                 bool backed)
 {
-    const struct spw_backing *backing = &pool->backing;
-
     for (uint64_t at = extent->address; at < spw_pool_extent_end(extent);
          at = spw_pool_backing_down(backing, at) + backing->granule_bytes) {
         if (spw_pool_backing_has(backing, at) != backed) {
@@ -23,10 +21,9 @@ static const char *check_backed(const struct spw_pool *pool, const struct spw_ex
     return NULL;
 }
 
-static const char *check_free(const struct spw_pool *pool, const struct spw_extent *extent,
+static const char *check_free(const struct spw_backing *backing, const struct spw_extent *extent,
                               struct totals *totals)
 {
-    const struct spw_backing *backing = &pool->backing;
     uint64_t end = spw_pool_extent_end(extent);
     bool host =
         extent->heap != SPW_HEAP_HOST && spw_pool_backing_on_host(backing, extent->address, end);
@@ -42,7 +39,7 @@ static const char *check_free(const struct spw_pool *pool, const struct spw_exte
     if (spw_pool_backing_is_broken(backing, extent->address, end)) {
         return "a free extent lies on a granule that is broken";
     }
-    return check_backed(pool, extent, true);
+    return check_backed(backing, extent, true);
 }
 
 static const char *check_extent(const struct spw_pool *pool, const struct spw_extent *extent,
@@ -64,15 +61,15 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
             return "a block is not found under its address";
         }
         /* An attempt to back a lazy block may have failed half-way. */
-        return extent->lazy ? NULL : check_backed(pool, extent, true);
+        return extent->lazy ? NULL : check_backed(&pool->backing, extent, true);
     case SPW_EXTENT_FREE:
-        return check_free(pool, extent, totals);
+        return check_free(&pool->backing, extent, totals);
     case SPW_EXTENT_HOLE:
         totals->free_count++;
         if (extent->address % granule != 0 || extent->bytes % granule != 0) {
             return "a hole is not made of whole granules";
         }
-        return check_backed(pool, extent, false);
+        return check_backed(&pool->backing, extent, false);
     case SPW_EXTENT_CLAIM:
         return spw_pool_backing_is_broken(&pool->backing, extent->address,
                                           spw_pool_extent_end(extent))
@@ -120,8 +117,7 @@ static const char *check_heap(const struct spw_pool *pool, const struct spw_heap
     return expected == heap->frontier ? NULL : "the last extent does not reach the frontier";
 }
 
-static const char *check_queue(const struct spw_pool *pool, const struct spw_stream_queue *queue,
-                               struct totals *totals)
+static const char *check_queue(const struct spw_stream_queue *queue, struct totals *totals)
 {
     uint64_t in_bins = 0, in_list = 0;
 
@@ -171,13 +167,13 @@ static size_t count_spare(const struct spw_stock_tier *store)
 }
 
 /* Counts the mapped granules of each tier. False when a chunk is mapped in part. */
-static bool count_mapped(const struct spw_pool *pool, size_t *ret_mapped)
+static bool count_mapped(const struct spw_space *space, size_t *ret_mapped)
 {
-    const struct spw_backing *backing = &pool->backing;
+    const struct spw_backing *backing = space->backing;
     bool whole = true;
 
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
-        const struct spw_heap *heap = &pool->space.heaps[i];
+        const struct spw_heap *heap = &space->heaps[i];
 
         for (size_t g = spw_pool_backing_index(backing, heap->base);
              g < spw_pool_backing_index(backing, heap->frontier); g++) {
@@ -198,7 +194,7 @@ static const char *check_chunks(const struct spw_pool *pool)
     uint64_t charged = spw_counter_get(&counters->vmm_host_bytes);
     size_t mapped[SPW_TIER_COUNT] = {0};
 
-    if (!count_mapped(pool, mapped)) {
+    if (!count_mapped(&pool->space, mapped)) {
         return "a chunk is mapped in part";
     }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
@@ -266,7 +262,7 @@ static const char *check_locked(const struct spw_pool *pool)
         broken = check_heap(pool, &pool->space.heaps[i], &totals);
     }
     for (uint32_t i = 0; i < pool->queues.count && broken == NULL; i++) {
-        broken = check_queue(pool, pool->queues.by_number[i], &totals);
+        broken = check_queue(pool->queues.by_number[i], &totals);
     }
     if (broken == NULL) {
         broken = spw_pool_slabs_check(&pool->slabs, &pool->blocks, &totals.block_bytes,

@@ -46,9 +46,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
     err = spw_pool_backing_init(
         &pool->backing, &(struct spw_backing_config){.vm = vm,
                                                      .queues = &pool->queues,
-                                                     .moves = &pool->moves,
                                                      .counters = counters,
-                                                     .to_commit = config->to_commit,
                                                      .host_chunks = config->host_chunks,
                                                      .arena_bytes = config->arena_bytes,
                                                      .alias_bytes = alias_bytes,
@@ -60,6 +58,8 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm
                         config->numbered_heaps);
     spw_lock_init(&pool->lock, SPW_LOCK_RANK_pool);
     pthread_cond_init(&pool->queues.waited, NULL);
+    pool->backing.moves = &pool->moves;
+    pool->backing.to_commit = config->to_commit;
     pool->slabs.space = &pool->space;
     pool->layout.space = &pool->space;
     pool->exported.space = &pool->space;

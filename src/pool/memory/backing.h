@@ -59,13 +59,12 @@ struct spw_backing {
     _Atomic uint64_t *to_commit; /* counts what spw_pool_commit has to do; NULL: nobody calls it */
 };
 
-/* Pointers are not owned. Sizes are multiples of the granule. */
+/* Pointers are not owned. Sizes are multiples of the granule. The owner sets `moves` and
+ * `to_commit` later. */
 struct spw_backing_config {
     struct spw_vm *vm;
     struct spw_stream_queues *queues;
-    struct spw_moves *moves;
     struct spw_counters *counters;
-    _Atomic uint64_t *to_commit;   /* of pool.h; may be NULL */
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
     uint64_t arena_bytes, granule_bytes;
     uint64_t alias_bytes; /* addresses for second mappings, behind the arena (alias.h) */

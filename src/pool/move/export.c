@@ -135,7 +135,8 @@ static void divide(struct spw_exported *exported, const struct spw_extent *block
 /* Gives free memory back to the driver until `wanted` granules may be created. */
 static void make_room(struct spw_space *space, size_t wanted)
 {
-    size_t room = spw_pool_stock_room(&space->backing->stock, SPW_TIER_DEVICE);
+    struct spw_stock *stock = &space->backing->stock;
+    size_t room = spw_pool_stock_room(stock, SPW_TIER_DEVICE);
     size_t missing = wanted > room ? wanted - room : 0;
     size_t spare = spw_pool_backing_spare(space->backing);
 
@@ -144,28 +145,27 @@ static void make_room(struct spw_space *space, size_t wanted)
         (void)spw_pool_space_steal(space, missing - spare);
     }
     if (missing > 0) {
-        (void)spw_pool_stock_release(&space->backing->stock, SPW_TIER_DEVICE, missing);
+        (void)spw_pool_stock_release(stock, SPW_TIER_DEVICE, missing);
     }
 }
 
 /* Gets an exportable chunk. When the device is full, first gives free memory of the pool back. */
 static enum spw_err get_own(struct spw_space *space, struct spw_export_piece *piece)
 {
+    struct spw_stock *stock = &space->backing->stock;
     unsigned order = spw_pool_stock_order(piece->count);
     enum spw_err err;
 
     make_room(space, piece->count);
-    if (spw_pool_stock_room(&space->backing->stock, SPW_TIER_DEVICE) < piece->count) {
+    if (spw_pool_stock_room(stock, SPW_TIER_DEVICE) < piece->count) {
         return SPW_E_LIMIT;
     }
-    err =
-        spw_pool_stock_hold_exportable(&space->backing->stock, order, &piece->chunk, &piece->alias);
+    err = spw_pool_stock_hold_exportable(stock, order, &piece->chunk, &piece->alias);
     if (err == SPW_E_NO_MEMORY) {
         spw_pool_poll_queues(space, NULL, /* record */ true);
         (void)spw_pool_space_steal(space, piece->count);
-        (void)spw_pool_stock_release(&space->backing->stock, SPW_TIER_DEVICE, SIZE_MAX);
-        err = spw_pool_stock_hold_exportable(&space->backing->stock, order, &piece->chunk,
-                                             &piece->alias);
+        (void)spw_pool_stock_release(stock, SPW_TIER_DEVICE, SIZE_MAX);
+        err = spw_pool_stock_hold_exportable(stock, order, &piece->chunk, &piece->alias);
     }
     return err;
 }

@@ -36,10 +36,10 @@ static bool is_complete(const struct spw_backing *backing, size_t first, size_t 
 static bool release(struct spw_space *space, size_t granule, bool *waits)
 {
     size_t end = spw_pool_backing_chunk_end(space->backing, granule);
-    uint64_t bytes = space->backing->granule_bytes;
     uint64_t address = spw_pool_backing_address(space->backing, granule);
+    uint64_t behind = spw_pool_backing_address(space->backing, end);
 
-    if (!is_empty(space, address, address + (end - granule) * bytes)) {
+    if (!is_empty(space, address, behind)) {
         return false;
     }
     if (!is_complete(space->backing, granule, end) ||
@@ -47,7 +47,7 @@ static bool release(struct spw_space *space, size_t granule, bool *waits)
         *waits = true;
         return false;
     }
-    spw_pool_space_reinstate_range(space, address, address + (end - granule) * bytes);
+    spw_pool_space_reinstate_range(space, address, behind);
     return true;
 }
 
