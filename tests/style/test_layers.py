@@ -38,14 +38,22 @@ BELOW = {
     "cli": "common driver pool callsite policy stats record gpu",
     "sim": "common gpu",
 }
+# Rooms inside a layer, lowest first: each may use those before it, and every file is in one. A room
+# is a folder, or files of the layer's own folder.
+GROUPS = {
+    "cli": ["console", "inspect", "pause", "live", "recording", "launch", "reports", "fit",
+            "advise", "doctor", "commands"],
+    "pool": ["accounts.c accounts.h attributes.h export.h fences.h move.h pool.h request.h swap.h "
+             "vm_ops.h",
+             "extents", "order", "memory", "space", "plan", "alloc", "move",
+             "check.c lifecycle.c"],
+}
 # The launcher reads what the simulated driver has written down in mapped files: the layout of each,
 # a header that needs common alone, is shared.
 EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h"),
               ("src/cli/reports/sim_result.c", "sim/devices.h")}
 # The folders inside a layer, and those that each of them may use.
-CLI = "console inspect pause live recording launch reports fit advise doctor commands".split()
 FOLDERS = {
-    "cli": {folder: " ".join(CLI[:place]) for place, folder in enumerate(CLI)},
     "sim": {
         "driver/core": "",
         "driver/code": "",
@@ -72,6 +80,13 @@ SOURCES = tree.matching("src", ".c", ".h", ".def")
 
 def preloaded(path):
     return tree.layer(path) in PRELOADED
+
+
+def room(module, groups):
+    """The place of a module's room in `groups`; -1 if it has none."""
+    name, *inside = module.parts[2:]
+    return next((place for place, names in enumerate(groups)
+                 if name in (names.split() if inside else re.findall(r"(\w+)\.", names))), -1)
 
 
 class Layers(unittest.TestCase):
@@ -125,6 +140,19 @@ class Layers(unittest.TestCase):
             pattern = r"\bspw_(" + "|".join(sorted(above)) + r")_\w+" if above else r"(?!)"
             found += self.find(pattern, lambda other, path=path: other == path)
         self.assertEqual(found, [])
+
+    def test_rooms_inside_a_layer_point_down(self):
+        """By includes and, where there is a build, by symbols."""
+        wrong = []
+        for layer, groups in GROUPS.items():
+            paths = [path for path in SOURCES if tree.layer(path) == layer]
+            wrong += [f"{path} is in none of {groups}" for path in paths
+                      if room(modules.module(path), groups) < 0]
+            edges = modules.uses(paths)
+            wrong += [f"{node} {why} of {other}" for node in sorted(edges)
+                      for other, why in sorted(edges[node].items())
+                      if room(other, groups) > room(node, groups)]
+        self.assertEqual(wrong, [])
 
     def test_folders_inside_a_layer(self):
         """By includes and, where there is a build, by symbols."""

@@ -1,3 +1,18 @@
+/* The room "alloc": the whole pool and its lock; blocks are allocated, freed and looked up. Of
+ * moves it knows what they hold, but it neither begins nor commits one.
+ *
+ *   state       the pool, made of the parts of the rooms below
+ *   alloc       an allocation
+ *   free        a free, and the end of streams and contexts
+ *   chunks      where chunks for new addresses come from
+ *   lazy        blocks that get their memory later
+ *   placement   the limits and figures of accounts
+ *   attributes  the priority of blocks, and what keeps them in place
+ *   limits      the limits of the tiers, trimming, memory of the program's own
+ *   usage       figures of live memory
+ *   query       look-ups by address
+ *   fences      fences for callers of the pool */
+
 /* The state of a pool, for the files that implement pool.h. Private to this folder. */
 #pragma once
 

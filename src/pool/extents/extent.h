@@ -1,3 +1,11 @@
+/* The room "extents": records of runs of addresses, and indexes that find them. It knows neither
+ * chunks nor the device.
+ *
+ *   extent       the records, and lists of them
+ *   bins         free extents by size
+ *   shelf        the free extents of one queue in one heap: a list, or bins
+ *   address_map  blocks by address */
+
 /* Extents: runs of addresses that tile an arena, and the lists that hold them.
  *
  * An extent is a block, a free extent (every byte backed), a hole (whole granules, none backed), or

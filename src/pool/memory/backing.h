@@ -1,3 +1,12 @@
+/* The room "memory": physical memory, and where it is mapped. It does not know which addresses are
+ * free.
+ *
+ *   alias       second mappings of chunks
+ *   stock       creates and releases chunks, and keeps the spare ones
+ *   backing     the granules of the arena, and the chunks behind them
+ *   old_chunks  unmaps chunks that new ones replace, or puts them back
+ *   moves       the moves under way: what they pin and hold, and their end */
+
 /* Backing: the physical memory of the arena's granules, and the spare chunks.
  *
  * A chunk is a piece of physical memory, on the device or on the host, of 1, 2, 4 ... granules: 2

@@ -1,3 +1,13 @@
+/* The room "move": content gets other chunks under the same addresses. It knows the whole pool, and
+ * allocates no block.
+ *
+ *   movable  which chunks may be taken from under their blocks
+ *   scan     the state of granules, for callers that choose what to move
+ *   move     begins moves, copies and ends them
+ *   commit   the last step of a move: the new chunks in place of the old ones
+ *   swap     releases chunks under blocks, and creates them anew
+ *   export   chunks that other processes can map */
+
 /* Checks if a chunk may be taken from under its blocks. The caller holds the pool's lock. */
 #pragma once
 

@@ -1,3 +1,8 @@
+/* The room "order": when freed memory may be used again. It knows streams, fences and free extents,
+ * and no chunks.
+ *
+ *   stream_queue  the frees of each stream, and how far the device has come */
+
 /* Stream queues: the order of freed memory, one queue per stream.
  *
  * Every free gets a number from one clock of the pool; `seq` of a queue is the number of its last

@@ -1,3 +1,10 @@
+/* The room "plan": addresses chosen ahead, for a program that repeats itself. It knows no requests,
+ * and does not decide if its addresses are taken.
+ *
+ *   repetition  with which period a sequence repeats
+ *   packing     addresses for blocks whose lifetimes are known
+ *   layout      records the blocks, makes the plan and follows it */
+
 /* Layout: addresses for the large blocks of a step that repeats, chosen so that they fit the memory
  * of the pool.
  *

@@ -1,3 +1,14 @@
+/* The room "space": which addresses are blocks, free, or out of use. It knows no requests, and not
+ * how much is live.
+ *
+ *   heaps     finds extents of the arena by address
+ *   window    chooses the addresses of a claim
+ *   space     the arena: takes blocks out of free memory, and steals its chunks
+ *   slabs     blocks in page-locked memory
+ *   pending   makes memory idle whose work is complete
+ *   lost      granules that a move has lost, until they are mapped again
+ *   exported  chunks that other processes may map, until no block is on them */
+
 /* The address space of the arena: its blocks, free extents and holes.
  *
  * Free extents of one queue merge with their neighbours; holes merge with holes. A free extent with
