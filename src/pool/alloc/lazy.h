@@ -12,5 +12,5 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
 /* Frees a lazy block. */
 void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block);
 
-/* Takes the lazy blocks of a pool that is being freed out of to_commit. */
+/* Subtracts the lazy blocks of a pool that is being freed from to_commit. */
 void spw_pool_lazy_abandon(struct spw_pool *pool);

@@ -65,7 +65,7 @@ struct spw_backing {
     struct spw_stream_queues *queues;
     struct spw_moves *moves; /* those under way */
     struct spw_counters *counters;
-    _Atomic uint64_t *to_commit; /* counts what spw_pool_commit has to do; NULL: nobody calls it */
+    _Atomic uint64_t *to_commit; /* counts the tasks of spw_pool_commit; NULL: no block is lazy */
 };
 
 /* Pointers are not owned. Sizes are multiples of the granule. The owner sets `moves` and

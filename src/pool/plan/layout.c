@@ -365,7 +365,7 @@ static void plan(struct spw_layout *layout, const struct period *period)
     free(packing.items);
 }
 
-/* Looks for a period, and plans it. Apart, since that is rare. */
+/* Searches for a period, and plans it. Not inlined, since that is rare. */
 static __attribute__((noinline)) void search(struct spw_layout *layout)
 {
     size_t count = find_period(layout);

@@ -9,8 +9,8 @@
 struct spw_backing;
 struct spw_space;
 
-/* Counts the pool in to_commit as long as granules are lost, so that spw_pool_commit is
- * called before the next work. To be called after each change. */
+/* Counts the pool in to_commit while granules are lost, so that spw_pool_commit is called before
+ * the next work. Called after each change of lost granules. */
 void spw_pool_lost_announce(struct spw_backing *backing);
 
 /* Withdraws the announcement of a pool that is being freed. */

@@ -26,7 +26,7 @@ void spw_pool_poll_some_queues(struct spw_space *space, const struct spw_stream_
 /* True if work is pending that spw_pool_wait_for_fence can wait for. */
 bool spw_pool_has_pending(const struct spw_stream_queues *queues);
 
-/* Blocks until one pending fence has completed, or for a short time only where there is another way
- * to get memory (`briefly`); the pool's lock is released meanwhile. SPW_E_NO_MEMORY when nothing is
- * pending, or the backend's error: then every queue was polled once more. */
+/* Blocks until one pending fence has completed; `briefly`, for callers with another source of
+ * memory, at most for a short time. Releases the pool's lock during the wait. SPW_E_NO_MEMORY when
+ * no work is pending, or the backend's error; then every queue was polled once more. */
 enum spw_err spw_pool_wait_for_fence(struct spw_space *space, struct spw_lock *lock, bool briefly);
