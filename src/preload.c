@@ -1,6 +1,11 @@
-/* libspillway.so: the only file that knows every folder. It lists the calls at the initialisation
- * of CUDA and at the first use of a device. Loading the object only notes the current folder
- * (common/start.h). */
+/* libspillway.so, built from the folders of the object. It does not know the command and the
+ * simulator.
+ *
+ *   exports   the versions of exported symbols
+ *   preload   the only file that knows every folder
+ *
+ * preload.c lists the calls at the initialisation of CUDA and at the first use of a device. Loading
+ * the object only notes the current folder (common/start.h). */
 #include "device/lookup.h"
 #include "intercept/entry.h"
 #include "intercept/fork.h"

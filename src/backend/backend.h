@@ -1,11 +1,10 @@
-/* Backend of the pool over the real driver: virtual memory, copies and fences of one device.
+/* The backend: memory, copies and fences that the pool needs, made with the driver. It does not
+ * know the handlers of calls.
  *
- * Implements pool/vm_ops.h, the pool's interface to a device:
- *
- *     backend.c   reserve, create, map, set access; probes the driver's abilities
- *     copy.c      copies between device and host, on streams of spillway's own
- *     fence.c     fences made of driver events
- *     host.c      finds a place for chunks of host memory
+ *   backend   implements pool/vm_ops.h: reserves, creates, maps memory; probes the driver
+ *   copy      copies between device and host, on streams of spillway's own
+ *   fence     fences of streams and of the device
+ *   host      finds a place for chunks of host memory
  *
  * Locking: none of its own. The ops are called under the pool's lock, except wait_host and
  * wait_soon, which use the lock of the fences, and seek_host, which is called before any host chunk

@@ -1,5 +1,12 @@
-/* A call of the program and its request for a block, from its arrival until it is answered.
- * arrival.h fills it in; handlers take these facts only from here. One thread. */
+/* A call that allocates or frees, from its arrival to its answer. It does not know the handlers of
+ * calls.
+ *
+ *   arrival   finds stream, context and block of a call, before its handler runs
+ *   call      the facts of the call, for its handler
+ *   site      the call site of a call
+ *
+ * arrival.h fills in the struct of this header; handlers take these facts only from it. One
+ * thread. */
 #pragma once
 
 #include "device/state.h"

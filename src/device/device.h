@@ -1,4 +1,18 @@
-/* The pools of the devices: their opening at first use, their streams and contexts, their closing.
+/* The devices: pool, backend and host tier of each, its limits, its contexts, who may use its
+ * memory. It does not know the handlers of calls.
+ *
+ *   access        the other devices that may reach a device's memory
+ *   contexts      the contexts that exist, each with its device
+ *   device        opens a device's pool at first use, and closes it
+ *   host_budget   the host memory that the devices may take
+ *   lease         keeps a pool alive while a call uses it
+ *   limits        how much memory a pool may use, on the device and on the host
+ *   lookup        finds a device by handle, by memory pool, or by address
+ *   make          makes a pool with its backend and its host tier
+ *   moves         records moves
+ *   spill         the host tier as the handlers use it
+ *   state         the struct of a device, and all devices
+ *   tier          the host tier of a device, and whether blocks may move
  *
  * Locking: opening, closing, access and contexts take spw_locks.process. A pool is looked up and
  * used under a lease (lease.h) or under spw_locks.process: another thread may close it at any time,

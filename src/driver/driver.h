@@ -1,8 +1,22 @@
-/* The real driver: typed pointers to the functions of functions.def and calls.def, taken from the
- * handle of libcuda.so.1, and the scope of spillway's own calls.
+/* The real driver as a typed struct, and the list of the functions that are intercepted. It does
+ * not know the pool.
  *
- * Locking: none. A struct spw_driver is constant once it is open, except for its atomic members;
- * the scope belongs to the calling thread. */
+ *   calls          driver functions that spillway itself calls
+ *   cuda_api       cuda.h with every function under its exported name
+ *   dl             the real dlsym and dlvsym, for the look-ups of spillway
+ *   driver         pointers to the real functions, and the scope of spillway's own calls
+ *   functions      every intercepted function, one row for each, and the reader of the rows
+ *   host_place     tries in helper processes where the driver can make host chunks
+ *   host_verdict   keeps what host_place found, for later processes
+ *   libc           finds the C library's own version of functions that spillway exports
+ *   register_api   functions that register device memory with other libraries
+ *   runtime_api    cuda_runtime_api.h with every function under its exported name
+ *   submit         the rows of the functions that enqueue work on a stream
+ *   submit_rows    writes submit.def from cuda.h, and checks it
+ *
+ * The pointers are those of functions.def and calls.def, from the handle of libcuda.so.1. Locking:
+ * none. A struct spw_driver is constant once it is open, except for its atomic members; the scope
+ * belongs to the calling thread. */
 #pragma once
 
 #include <stdatomic.h>

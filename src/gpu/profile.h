@@ -1,4 +1,14 @@
-/* The GPU models that can be simulated (profiles.def). Constant, no locking. */
+/* Figures of cards: profiles, memory that programs do not allocate, NCCL's buffers. It does not
+ * know any folder but common.
+ *
+ *   communicator    the device memory of an NCCL communicator
+ *   communicators   cards whose links let NCCL use many channels
+ *   limits          limits that depend on compute capability alone
+ *   overheads       memory of a card that programs do not allocate
+ *   profile         the models that can be simulated, found by name
+ *   profiles        the figures of each model, with their sources
+ *
+ * Profiles are constant. No locking. */
 #pragma once
 
 #include <stddef.h>

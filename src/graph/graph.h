@@ -1,4 +1,9 @@
-/* CUDA graphs: the blocks that they name, and the places of these blocks at a launch.
+/* Captures, and the blocks that CUDA graphs use. It does not know the handlers of calls.
+ *
+ *   capture   stream captures that are open
+ *   graph     the blocks of each graph, and their places at a launch
+ *   state     the tables of this folder
+ *   uses      reads the blocks that one graph names from its nodes
  *
  * From the beginning of a capture until its graph is made executable or destroyed, every live block
  * keeps its place; likewise while there is an executable graph whose nodes cannot be read. For a

@@ -1,5 +1,16 @@
-/* The exported functions of libspillway.so ("entries"): one for each row of driver/functions.def,
- * under the row's own name. gen_entries.py writes them, and the table, at build time.
+/* How calls arrive: exported symbols, dlsym, cuGetProcAddress, fork. It does not know the pool.
+ *
+ *   dlsym         dlsym and dlvsym, exported
+ *   entry         the table of the exported functions
+ *   fork          locks around a fork, and the state of the child
+ *   gen_entries   writes the exported functions from the rows of functions.def
+ *   library       the real functions of the CUDA runtime and of libraries that register memory
+ *   resolve       replaces a function that a resolver returns by our own
+ *   runtime       calls of the CUDA runtime that are under way
+ *   submit        the first step of every call that enqueues work
+ *
+ * The exported functions are called entries: one for each row of driver/functions.def, under the
+ * row's own name. gen_entries.py writes them, and the table, at build time.
  *
  * No locking: the table is constant. */
 #pragma once

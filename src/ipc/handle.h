@@ -1,8 +1,15 @@
-/* The handle of an exported block: the 64 bytes that a program gets from cuIpcGetMemHandle and
- * passes to another process.
+/* Sharing of blocks with other processes: their handles, and the socket that passes their chunks.
+ * It does not know CUDA.
  *
- * The handle names the process and the export. It has a random key that the exporting process
- * demands. No locking: values only. */
+ *   client    asks another process for the chunks of a block
+ *   handle    the 64 bytes that name an exported block
+ *   message   requests and answers on the socket
+ *   server    the thread that answers the requests of other processes
+ *   table     the exports of this process, with the descriptors of their chunks
+ *
+ * A program gets a handle from cuIpcGetMemHandle and passes it to another process. It names the
+ * process and the export. It has a random key that the exporting process demands. No locking:
+ * values only. */
 #pragma once
 
 #include <stdbool.h>

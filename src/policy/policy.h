@@ -1,5 +1,25 @@
-/* Policies: JSON files with rules for the memory of call sites. The language is defined by keys.def
- * and explained in policies/README.md.
+/* Policies: JSON files with rules for the memory of call sites, and the one in force. It does not
+ * know devices.
+ *
+ *   check      checks that involve several keys or rules
+ *   complain   messages about a policy, each with its place in the file
+ *   decision   the rule that matches an allocation, and the placement it asks for
+ *   find       the paths of installed policies
+ *   glob       matches names with patterns
+ *   json       cJSON's functions, linked or loaded
+ *   keys       the keys of the language, one row for each
+ *   load       reads and destroys policies
+ *   match      the conditions of rules on a site and on one allocation
+ *   open       reads the policy file of this process, once
+ *   parse      reads the objects of a file by the table of keys
+ *   policy     the rules as structs, and the questions about them
+ *   reader     what the parts of the parser share
+ *   scan       a strict syntax check, which notes the place of every value
+ *   state      the policy in force
+ *   table      the keys as tables, for the parser, the schema and the documents
+ *   values     reads values: numbers, sizes, words, lists
+ *
+ * The language is defined by keys.def and explained in policies/README.md.
  *
  * A policy is loaded as a whole or not at all. After that it is only read, so any number of threads
  * may ask it without a lock; asking allocates nothing. Questions about a site (frames, thread,

@@ -1,4 +1,13 @@
-/* spillway in the process: its start, the real driver, and whether calls are served.
+/* spillway in the process: its driver, its settings, whether calls are served, which library calls.
+ * It does not know devices.
+ *
+ *   caller     the library that asks for memory, by its return address
+ *   callers    libraries with allocations unlike the program's
+ *   describe   describes the caller for people
+ *   native     the state of PyTorch's native allocator on this thread
+ *   process    starts spillway once, and answers whether calls are served
+ *   state      the driver and the settings
+ *   unseen     libraries that submit work past the entries
  *
  * Locking: spw_locks.process covers starting, and the opening and closing of pools. Tables have
  * locks of their own; common/lock.def gives the order. No lock is held while the real driver does

@@ -1,4 +1,15 @@
-/* The tables of what the program has. All zero bytes is the state before the start.
+/* The program's own: its streams, its physical memory, its allocations from the driver. It does not
+ * know kernels.
+ *
+ *   ledger     allocations that the real driver made for the program
+ *   mappings   physical memory that the program created and mapped
+ *   peer       recognises copies that must be peer copies
+ *   spans      a set of address ranges that do not overlap
+ *   state      the tables of this folder
+ *   stream     number, context and device of a stream
+ *   users      contexts whose work uses a device's memory without an access right
+ *
+ * All zero bytes of a table is the state before the start.
  *
  * The comment of a table names the lock that guards it; atomic members may be read without it. */
 #pragma once

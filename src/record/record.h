@@ -1,4 +1,15 @@
-/* The recording of a process: the events of its device memory, in a file (docs/recording.md).
+/* The recording: the events of the device memory of a process, in a mapped file. It does not know
+ * CUDA.
+ *
+ *   checksum   CRC-32 for the blocks of the file
+ *   file       the file: its name, its memory, its growth
+ *   format     the layout of the file (docs/recording.md)
+ *   gauges     the figures of a device that are recorded
+ *   record     appends events, from any thread
+ *   sites      writes each call site once, before the first event that names it
+ *   ticks      reads the processor's own clock
+ *   timeline   time from the processor's clock, compared with the system's
+ *   writer     events on their way into the blocks of the file
  *
  * The functions below may be called on any thread and with any lock of the preloaded object held
  * but those behind `record` in common/lock.def. They cost a lock and a few dozen nanoseconds; to be

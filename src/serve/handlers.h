@@ -1,6 +1,34 @@
-/* The handlers: one function spw_serve_<symbol> for each row of driver/functions.def whose answer
- * is a handler. It has the type of the function that it replaces; with ON_STREAM, IN_CONTEXT and
- * OF_BLOCK it gets the call before its arguments. Handlers are called under a lease
+/* The handlers: answers to the program's calls, one file for each family of driver functions. It
+ * does not know how calls arrive.
+ *
+ *   account        accounts allocations of the real driver, and requests that are refused
+ *   allocations    cuMemAlloc, cuMemAllocAsync, cuMemFree and their relatives
+ *   captures       the beginning and the end of stream captures
+ *   code           unloading of code
+ *   contexts       destruction of contexts and streams
+ *   direct         allocation and free without a driver call, for PyTorch
+ *   graphs         CUDA graphs: instantiation, update, launch, end
+ *   handlers       declares all handlers
+ *   host_memory    page-locked and managed memory
+ *   immovable      memory that must not move, since others know its place
+ *   imports        blocks of other processes that are mapped here
+ *   init           the initialisation of CUDA
+ *   ipc            memory that other processes map
+ *   memory_pools   the sizes, trimming and access of memory pools
+ *   oom            the out-of-memory report
+ *   page_locked    figures of the host memory that the program page-locks
+ *   peers          access by peer devices and other hardware
+ *   placement      allocation where a rule of the policy places it
+ *   public         the functions of include/spillway.h
+ *   queries        questions about memory: free bytes, attributes of an address
+ *   synchronize    waiting for the device
+ *   take           the pool's answer to a request, for the driver's functions and for PyTorch
+ *   tensor_maps    the making of tensor maps
+ *   vmm            physical memory and mappings of the program's own
+ *
+ * A handler is a function spw_serve_<symbol> for a row of driver/functions.def whose answer is
+ * a handler. It has the type of the function that it replaces; with ON_STREAM,
+ * IN_CONTEXT and OF_BLOCK it gets the call before its arguments. Handlers are called under a lease
  * (device/lease.h) when CUDA is in use and the program made the call. HANDLER_ALWAYS functions are
  * called for every call, without a lease.
  *

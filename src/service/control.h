@@ -1,6 +1,14 @@
-/* Lets other processes pause this one: `spillway pause PID` writes a request to the statistics that
- * it shares (stats/stats.h), and a thread of ours answers it.
+/* Answers to other processes: pauses, shares of a device, the memory of other processes. It does
+ * not know driver functions.
  *
+ *   control   the thread that answers `spillway pause` and `resume`
+ *   nvml      the memory of a device that all processes use, from NVML
+ *   part      pauses a part of the memory: a rule's, a call site's, a tag's
+ *   pause     moves all memory to the host or to a file, and brings it back
+ *   share     shares a device with other processes, by their weights
+ *   thread    starts threads of spillway's own
+ *
+ * `spillway pause PID` writes a request to the statistics that this process shares (stats/stats.h).
  * The thread sleeps until then, with all signals blocked. It ends with the process, and a child
  * after fork has none until it uses a device. */
 #pragma once

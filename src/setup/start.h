@@ -1,6 +1,13 @@
-/* The start of spillway in a process, once CUDA is initialised and the devices are known.
+/* The start of spillway in a process: options, statistics, call sites, recording, the words for the
+ * mode. It does not know the handlers of calls.
  *
- * The caller holds spw_locks.process, and calls the functions in this order. */
+ *   mode        words for the mode, and for its reason
+ *   recording   starts the recording
+ *   sites       starts the charges of call sites in the statistics
+ *   start       reads the options, opens the statistics, begins to write
+ *
+ * The functions below are called in their order, once CUDA is initialised and the devices are
+ * known. The caller holds spw_locks.process. */
 #pragma once
 
 #include "process/process.h"

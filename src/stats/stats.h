@@ -1,10 +1,20 @@
-/* The statistics of a process: a struct in shared memory, from the first CUDA initialisation on.
+/* Statistics: counters in shared memory, the summary, the statistics file. It does not know CUDA.
  *
- * The memory is a file, named after the pid, in the launcher's folder (SPILLWAY_RUN_DIR), or a
- * memfd called "spillway-stats". So a viewer can read it, and the launcher can write the statistics
- * file (stats/output.h) of a child that died. Counters are relaxed atomics, written without a lock.
- * Strings are written before `state` becomes RUNNING and never change. Layout changes raise
- * `version`; readers refuse other versions. */
+ *   exit      writes the summary and the file at the end of the process
+ *   file      writes the statistics file
+ *   output    the paths of the result files
+ *   path      the path of the statistics file, and its owner
+ *   process   the name of a process, from /proc
+ *   shm       a second shared mapping, for the call sites and their charges
+ *   stats     the struct of all figures, in shared memory
+ *   summary   a few lines for people at the end of the program
+ *
+ * The struct exists from the first CUDA initialisation on. Its memory is a file, named after the
+ * pid, in the launcher's folder (SPILLWAY_RUN_DIR), or a memfd called "spillway-stats". So a viewer
+ * can read it, and the launcher can write the statistics file (stats/output.h) of a child that
+ * died. Counters are relaxed atomics, written without a lock. Strings are written before `state`
+ * becomes RUNNING and never change. Layout changes raise `version`; readers refuse other
+ * versions. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,5 +1,18 @@
-/* The tables of kernels and of memory that holds addresses. All zero bytes is the state before the
- * start.
+/* The memory that submitted calls use: arguments of kernels, ends of copies. It does not know the
+ * handlers of calls.
+ *
+ *   arguments     finds the memory that a kernel uses by the addresses in its arguments
+ *   batch         batches of copies, split where memory changes its kind
+ *   cut           cuts a copy into parts, each in one kind of memory; geometry alone
+ *   indirect      memory that holds addresses, and kernels that follow them
+ *   kernel_name   kernels that may follow addresses in memory, by their names
+ *   parts         copies and fills that the driver may not do in one part
+ *   rows          copies of rows and volumes, as boxes for cut
+ *   state         the tables of kernels and of memory that holds addresses
+ *   tensor_map    the address in each tensor map
+ *   use           reports the memory that a call uses to host tiers and recording
+ *
+ * All zero bytes of a table is the state before the start.
  *
  * The comment of a table names the lock that guards it; atomic members may be read without it. */
 #pragma once

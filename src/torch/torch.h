@@ -1,4 +1,17 @@
-/* PyTorch's native allocator, with the pool inside.
+/* PyTorch's allocator object, whose functions the pool answers. It does not know how calls arrive.
+ *
+ *   abi         C++ objects that the allocator takes and returns, as C structs
+ *   figures     the allocator's statistics: those of the pool and of its native part
+ *   functions   the functions that replace the allocator's own
+ *   library     finds PyTorch's allocator in the process, and checks it
+ *   place       the place of the allocator's table of functions
+ *   row         the rows of versions.def
+ *   share       CUDA IPC of tensors
+ *   snapshot    memory snapshots
+ *   tensors     the tensors that the pool serves, until no stream uses them
+ *   torch       puts the pool into PyTorch's allocator
+ *   versions    the layout of the allocator in each version of PyTorch
+ *   words       the text of the out-of-memory error
  *
  * PyTorch calls its allocator through a table of virtual functions. Spillway gives the allocator
  * object a copy of this table with some functions replaced. The pool answers plain requests, tensor

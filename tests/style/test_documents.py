@@ -20,7 +20,7 @@ class Documents(unittest.TestCase):
 
     @unittest.skipUnless((BUILD / "spillway").exists(), "the command is not built")
     def test_generated_documents_are_current(self):
-        """options.md, statistics.md, performance.md, the manual page and the completions."""
+        """Options, statistics, profiles, results, the map, the manual page, the completions."""
         done = subprocess.run([tree.ROOT / "scripts/docs", "--check"], capture_output=True,
                               text=True, env={**os.environ, "BUILD": str(BUILD)})
         self.assertEqual((done.returncode, done.stdout), (0, ""), "run scripts/docs" + done.stderr)

@@ -1,4 +1,19 @@
-/* The advice for a recording: which groups of allocations go to the host. One thread. */
+/* `spillway advise`: the groups of allocations that should go to the host. It does not know real
+ * cards.
+ *
+ *   answer    prints the advice
+ *   changes   memory that changes of the script would save
+ *   cost      the cost of memory on the host, in time
+ *   groups    groups of allocations that rules can distinguish
+ *   history   memory and use of each kind of allocation, moment by moment
+ *   period    how often a sequence repeats
+ *   plan      makes the advice for a recording
+ *   replay    runs the command with ample memory, and within the budget
+ *   rules     writes a plan as a policy file, and reads it
+ *   search    chooses the groups with the least cost
+ *   where     the part of a call site that a rule matches
+ *
+ * One thread. */
 #pragma once
 
 #include <stdbool.h>

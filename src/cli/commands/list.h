@@ -1,7 +1,25 @@
-/* The commands of `spillway`, each in a file of its name; main.c calls them by a table.
+/* The commands, each in a file of its name, and the main function. It does not know the calls of
+ * the program that runs.
  *
- * argv[0] is the command's name; the result is the exit code (console/messages.h). Each runs on one
- * thread. */
+ *   advise    chooses memory that goes to the host, for a budget
+ *   check     tests a program's memory against limits
+ *   diff      compares two runs of a program
+ *   doctor    examines the machine and its driver
+ *   fit       finds the largest variation of a command that fits a card
+ *   list      declares the commands
+ *   main      finds the command, and runs it
+ *   options   prints the table of options
+ *   pause     pauses and resumes processes
+ *   policy    checks, explains, suggests and describes policies
+ *   ranks     merges the ranks of a job
+ *   report    shows a recording in one of its forms
+ *   run       runs a program under spillway
+ *   sim       runs a program on the simulated GPU
+ *   sites     prints call sites, of a process or a file
+ *   top       shows running processes, live or once
+ *
+ * main.c calls the commands by a table. argv[0] is the command's name; the result is the exit code
+ * (console/messages.h). Each runs on one thread. */
 #pragma once
 
 /* Runs a program on this machine's GPU under the memory pool. */

@@ -1,4 +1,11 @@
-/* Exit codes and error messages of the command.
+/* Input and output of the command: its arguments, lines, tables, JSON. It does not know any other
+ * folder of the command.
+ *
+ *   arguments   parses command lines, and reports errors in them
+ *   json        JSON files and JSON output
+ *   line        builds a line of output
+ *   markdown    prints tables as Markdown
+ *   messages    exit codes and error messages
  *
  * Results go to stdout; error messages go to stderr. `run` and `sim` write everything to stderr,
  * because stdout belongs to the program that they start. One thread. */

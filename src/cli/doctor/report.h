@@ -1,5 +1,24 @@
-/* The doctor's output on stdout: tables, printed row by row as Markdown, or collected and printed
- * at the end as one JSON object. No locking. */
+/* `spillway doctor`: tests and measurements of the machine and its driver. It does not know the
+ * pool.
+ *
+ *   bandwidth           measures copies, and kernels on device and host memory
+ *   concurrency         measures the memory calls that wait for a running kernel
+ *   cuda_api            the driver functions that the doctor calls
+ *   devices             tables about driver, devices and host memory
+ *   disabled            settings that disable spillway or parts of it
+ *   entry_point_child   tests one entry point in a child process
+ *   entry_points        tests if spillway serves every entry point
+ *   functions           intercepted functions that this driver has or lacks
+ *   host_chunks         tries where the driver can make host chunks
+ *   kernels             the kernels for measurements, as PTX
+ *   probe               tests memory calls, with checked content
+ *   report              the output: tables, or JSON
+ *   timing              clock and statistics of measurements
+ *   vmm_cost            measures virtual memory management
+ *   without_device      the tables for a machine without a usable device
+ *
+ * Tables are printed row by row as Markdown, or collected and printed at the end as one JSON
+ * object, on stdout. No locking. */
 #pragma once
 
 #include <stdbool.h>

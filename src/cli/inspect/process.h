@@ -1,5 +1,15 @@
-/* Finds the statistics and call sites that a running process under spillway keeps in shared memory.
- * One thread. */
+/* Reads other processes under spillway: their statistics, call sites and libraries. It does not
+ * know how a program is started.
+ *
+ *   call_sites   the call sites of another process
+ *   control      asks a process to pause or to resume
+ *   libraries    the files of another process's libraries, read without trust
+ *   process      finds the shared memory of a process
+ *   running      all processes of this user under spillway
+ *   symbols      names of native functions, from the files of libraries
+ *   watched      a process whose statistics are read again and again
+ *
+ * The functions below find the statistics and call sites of a running process. One thread. */
 #pragma once
 
 #include <limits.h>

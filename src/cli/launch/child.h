@@ -1,5 +1,22 @@
-/* Runs the program of `run` and `sim` as a child process with this process's environment. One
- * thread; one child at a time. */
+/* Starts a program under spillway: its environment, its libraries, its run directory. It does not
+ * know results of runs.
+ *
+ *   child           runs the program, and waits for it
+ *   driver_check    tests for a working CUDA driver
+ *   flags           flags for the options of common/options.def
+ *   installation    finds the command's installed files
+ *   leftovers       removes the run directories of killed launchers
+ *   members         the processes of a run
+ *   policy_file     finds a policy by path or by name, and loads it
+ *   preload         changes LD_PRELOAD
+ *   program         looks in a program's file if spillway can be preloaded
+ *   run_directory   the private directory of a run
+ *   shared          memory of a process and its forked children
+ *   sim_libraries   the libraries of a program on the simulated GPU
+ *   world           runs single ranks of a PyTorch job
+ *
+ * The program of `run` and `sim` is a child process with this process's environment. One thread;
+ * one child at a time. */
 #pragma once
 
 #include <stdbool.h>

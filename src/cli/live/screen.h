@@ -1,4 +1,13 @@
-/* The lines of a live view, built from pieces with a style. They are printed as a whole, or drawn
+/* The live views of `spillway top`, and the counters as a file for Prometheus. It does not know
+ * recordings.
+ *
+ *   list_view      the list of all processes
+ *   process_view   one process: its devices and call sites
+ *   prometheus     counters as a text file for Prometheus' node exporter
+ *   screen         the lines of a view, printed or drawn
+ *   terminal       size, settings and keys of the terminal
+ *
+ * The lines of a live view, built from pieces with a style. They are printed as a whole, or drawn
  * on the terminal: fixed lines at the top, a window that scrolls, and a line of keys at the bottom.
  * Texts of unknown origin are made safe for a terminal. One thread. */
 #pragma once

@@ -1,5 +1,9 @@
-/* Asks several processes to pause or to resume. Either all are paused at one moment, or none: the
- * work of one may wait for the work of another. One thread. */
+/* Pauses of several processes at one moment. It does not know how a program is started.
+ *
+ *   group   pauses all of the processes, or none
+ *
+ * One that is paused alone could make others wait: the work of one may wait for the work of
+ * another. One thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,16 @@
-/* Reads the events of a recording, decoded and checked, one after the other. One thread. */
+/* Reads recordings, and derives facts from their events. It does not know how a program is started.
+ *
+ *   blocks     reads the blocks of a recording in bounded memory
+ *   category   the purpose of memory of a PyTorch program, and the ends of its steps
+ *   compress   compresses a finished recording
+ *   events     reads the events one after the other, decoded and checked
+ *   marks      the parts that a program marks in its recording
+ *   roles      the role of an allocation, by PyTorch's functions on its stack
+ *   sites      collects the call sites of a recording, and describes them
+ *   state      live blocks, sums and peaks, from the events so far
+ *   zstd       compression by libzstd, which is loaded when needed
+ *
+ * One thread. */
 #pragma once
 
 #include <stdbool.h>

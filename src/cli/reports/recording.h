@@ -1,5 +1,51 @@
-/* The forms of `spillway report`. A recording is read once for the sums and the call sites; forms
- * that show every event read it again. One thread, one recording at a time. */
+/* Reports: results of runs, recordings, checks, comparisons, policies explained. It does not know
+ * the arguments of the commands.
+ *
+ *   cards                    the cards that a simulated device stands for
+ *   check                    tests limits on a program's memory
+ *   check_output             prints the result of a check as text, JSON or JUnit
+ *   comparison               memory that a command needs with and without the pool
+ *   difference               matches the lines of two runs
+ *   difference_output        prints the difference of two runs
+ *   job_summary              a summary at the end of a job of several ranks
+ *   merged_ranks             merges the memory of the ranks of one job
+ *   merged_ranks_output      prints the merged ranks as text or JSON
+ *   need                     memory that a card needs for a program
+ *   outcome                  the result of a simulated run in one line
+ *   page/embed               writes page.html as C arrays
+ *   page/page                the page of `spillway report --html`
+ *   policy_decision          explains the decision of a policy
+ *   policy_reference         prints the keys of the policy language
+ *   policy_schema            writes the JSON schema of policies from the keys
+ *   policy_suggestion        proposes a policy that frees device memory
+ *   policy_usage             the decisions of a policy, by call site of a statistics file
+ *   profiles                 lists the GPUs that can be simulated
+ *   progress                 a line of progress every ten seconds
+ *   ranks                    a table of ranks that ran one after the other
+ *   recording                reads a recording for the forms of `spillway report`
+ *   recording_categories     memory by purpose, at the peak and at the end of each step
+ *   recording_growth         finds memory that grows from step to step
+ *   recording_page           writes the HTML page from its parts
+ *   recording_page_events    the events of the page: steps, marks, out of memory
+ *   recording_page_frames    the frames of all call sites of the page
+ *   recording_page_moments   memory over time, and its holders at chosen moments
+ *   recording_perfetto       trace events for Perfetto
+ *   recording_rmm            the log format of RAPIDS' RMM
+ *   recording_stacks         stacks with bytes, for flame graphs and speedscope
+ *   recording_summary        a recording in a few lines, or as JSON
+ *   recording_table          the call sites as a table
+ *   recording_viz            a snapshot for PyTorch's memory_viz
+ *   sim_result               the results that a simulated run left in its run directory
+ *   sites_file               reads the call sites of a statistics file
+ *   snapshot                 nested lists and dictionaries, as JSON or as a pickle
+ *   trial                    runs a command on simulated devices, with settings of each run
+ *   usage                    memory that a program used, by its recording or statistics
+ *   usage_recording          collects the usage from a recording
+ *   verdict                  the verdict of a simulated run, as lines
+ *   verdict_json             the verdict of a simulated run, as JSON
+ *
+ * For `spillway report` a recording is read once for the sums and the call sites; forms that show
+ * every event read it again. One thread, one recording at a time. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,8 +9,8 @@ import tree
 from house import source
 
 PRELOAD = pathlib.PurePath("src/preload.c")
-MAP = pathlib.PurePath("docs/architecture.md")
-RESULTS = pathlib.PurePath("docs/results")
+MAP = pathlib.PurePath("docs/map/object.md")
+GENERATED = {pathlib.PurePath("docs/results"), MAP.parent}
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 
 
@@ -122,7 +122,8 @@ def on_the_map():
 
 
 def longest_page():
-    """Tables of results are apart: they are as long as their rows are many."""
-    pages = [path for path in tree.matching("docs", ".md") if RESULTS not in path.parents]
+    """Generated tables are apart: they are as long as their rows are many."""
+    pages = [path for path in tree.matching("docs", ".md")
+             if GENERATED.isdisjoint(path.parents)]
     page = max(pages, key=source.lines)
     return "longest_page", source.lines(page), str(page)
