@@ -1,6 +1,14 @@
-/* The record that a process on simulated devices leaves for the command that launched it.
+/* The simulated GPU: driver, CUDA runtime and libraries. It does not know any folder but common and
+ * gpu.
  *
- * The simulated driver keeps it in a file of the folder that the launcher names in
+ *   devices                     a shared file: the device memory of all processes of a run
+ *   libs/find_header            finds the headers of NVIDIA's libraries
+ *   libs/gen_stubs              writes stubs for the functions that a library declares
+ *   link_outputs                links the files of a library into its folder
+ *   record                      the record that a process leaves for the command
+ *   single_rank/sitecustomize   Python's start for one rank without the others
+ *
+ * The simulated driver keeps the record in a file of the folder that the launcher names in
  * SPILLWAY_RUN_DIR, called "sim-" and the pid, mapped and shared, so that it outlives a process
  * that is killed. Plain integers and short texts: this header belongs to both sides and includes
  * nothing of either. A change of layout raises the version; readers refuse other versions.

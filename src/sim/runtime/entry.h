@@ -1,4 +1,36 @@
-/* Entry points of the simulated runtime: the common frame of every exported cuda* function.
+/* The simulated CUDA runtime, cuda*. It does not know how the driver works.
+ *
+ *   abi            names whose ABI differs between CUDA 12 and 13
+ *   abi12          older ABIs of CUDA 12
+ *   array          channel descriptors, without arrays
+ *   capture        stream capture
+ *   context        current devices, and primary contexts
+ *   copy           copies of memory
+ *   device         number, choice, properties and settings of devices
+ *   driver         typed pointers to the driver's functions
+ *   entry          the frame of every exported function
+ *   entrypoint     versions, and look-ups of driver functions
+ *   error          keeps each thread's last error
+ *   errors         names and texts of errors
+ *   event          creation, recording and times of events
+ *   function       attributes and occupancy of kernels
+ *   gen_stubs      writes stubs for functions of the runtime
+ *   graph          graphs and executable graphs
+ *   graph_copy     nodes that copy or fill
+ *   graph_kernel   nodes of kernels
+ *   graph_node     common parts of nodes
+ *   launch         launches of kernels
+ *   libcudart      the version of the library's symbols
+ *   library        device code that a compiled program registers
+ *   memory         allocation, and attributes of pointers
+ *   mempool        memory pools
+ *   memset         fills
+ *   module         device code that a program loads itself
+ *   peer           peer access, and sharing between processes
+ *   properties     fields of cudaDeviceProp that are attributes
+ *   register       functions that compiled code calls
+ *   stream         streams
+ *   symbol         device variables
  *
  * A function is written once:
  *

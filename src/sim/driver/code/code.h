@@ -1,4 +1,11 @@
-/* The parameters of the kernels of an image, read from its code.
+/* Reads the code of kernels: fat binaries, cubins, layouts of parameters. It does not know any
+ * other folder of the driver.
+ *
+ *   code      the parameters of an image's kernels
+ *   cubin     the ELF file of GPU code
+ *   fatbin    containers of code for several architectures
+ *   layouts   the parameters of a cubin's kernels, by name
+ *   unpack    decompresses code with zstd or LZ4
  *
  * The first lookup of a kernel reads the fat binary: it unpacks one cubin, stores the layouts of
  * all its kernels, and frees the rest.

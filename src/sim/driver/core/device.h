@@ -1,4 +1,28 @@
-/* The simulated devices and their state. Memory is charged to them through budget.h.
+/* The base of the simulated driver: options, devices, contexts, handles, the lock, the call log. It
+ * does not know any other folder of the driver.
+ *
+ *   budget          the used memory of each device
+ *   calls           counts and logs calls, and injects failures
+ *   clock           the virtual clock
+ *   connection      facts for the simulated NCCL: ranks, memory of communicators
+ *   context         contexts, and the stack of contexts of each thread
+ *   control         the functions that the driver exports beside CUDA's
+ *   device          the devices and their state
+ *   errors          error codes by number and by name
+ *   export          marks exported functions
+ *   gen_functions   writes the list of the driver's functions from NVIDIA's headers
+ *   handle_table    handles of objects, checked and recycled
+ *   heap            cuts addresses from segments
+ *   lock            one mutex for the whole driver, and waiting under it
+ *   neighbours      the other processes that share the devices
+ *   rangemap        a sorted map of address ranges
+ *   run_record      writes the record for the command
+ *   sim_options     the options of the simulated driver
+ *   spin            finds a program that waits for ever for a result
+ *   tables          tables that gen_functions writes
+ *   visible         CUDA_VISIBLE_DEVICES
+ *
+ * Memory is charged to a device through budget.h.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

@@ -1,4 +1,10 @@
-/* Graphs: nodes that hold operations, and the edges between them.
+/* CUDA graphs and stream capture. It does not know the exported functions.
+ *
+ *   graph            nodes and edges
+ *   graph_memory     memory that graphs own
+ *   stream_capture   turns work of a stream into nodes
+ *   submit           queues work, or captures it
+ *   user_object      destructors of the program that graphs call
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

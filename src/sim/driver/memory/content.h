@@ -1,4 +1,17 @@
-/* Simulated memory by address: checks of ranges, and reading and writing content.
+/* Simulated memory: addresses, chunks, mappings, pools, content. It does not know how work runs.
+ *
+ *   alloc           blocks outside of pools
+ *   backing         files that hold the content
+ *   block           all allocations, by address
+ *   chunk           physical allocations and their handles
+ *   content         reads and writes memory by address, and checks ranges
+ *   known           the memory whose content is as on a GPU
+ *   mapping         maps chunks at addresses, for chosen devices
+ *   mempool         stream-ordered allocation
+ *   payload         the limit on host memory for content
+ *   program_block   blocks that the program got, inside of larger chunks
+ *   region          device memory of the driver's own, in whole granules
+ *   space           reservations of device addresses
  *
  * Every address of the simulator is inside a reservation, page-locked host memory or managed
  * memory; every other address is pageable host memory of the program. The content functions work on

@@ -1,9 +1,14 @@
-/* Common parts of the shims: stand-ins for the libraries above the runtime (cuBLAS, cuDNN, ...). A
- * shim computes nothing.
+/* Common parts of the simulated libraries, which compute nothing. It does not know any single
+ * library.
  *
- * It launches a kernel that lists the memory that the real kernel would read and write, and changes
- * none of it. The simulated driver checks these ranges, and a preloaded library that intercepts the
- * driver sees a launch.
+ *   driver   the driver functions that shims call, typed
+ *   matrix   memory of a matrix
+ *   shim     launches that list the memory of a real kernel
+ *
+ * Shims stand in for the libraries above the runtime (cuBLAS, cuDNN, ...). A shim launches a kernel
+ * that lists the memory that the real kernel would read and write, and changes none of it. The
+ * simulated driver checks these ranges, and a preloaded library that intercepts the driver sees a
+ * launch.
  *
  * Locking: thread-safe; a struct sim_shim_work belongs to one thread. */
 #pragma once

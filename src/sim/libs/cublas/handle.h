@@ -1,4 +1,10 @@
-/* Handles of the simulated cuBLAS, and the common steps of its functions.
+/* The simulated cuBLAS. It does not know the other libraries.
+ *
+ *   gemm        matrix products
+ *   handle      handles, and steps that all functions share
+ *   libcublas   the version of the library's symbols
+ *   solve       triangular systems, batched factorisations
+ *   vector      dot products, matrix-vector products
  *
  * Locking: as the library documents, a handle is used by one thread at a time. */
 #pragma once

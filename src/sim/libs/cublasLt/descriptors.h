@@ -1,4 +1,9 @@
-/* The contents of cuBLASLt's opaque descriptors: one field per attribute of attributes.def.
+/* The simulated cuBLASLt. It does not know the other libraries.
+ *
+ *   attributes    the attributes of each descriptor
+ *   descriptors   the contents of descriptors, a field for each attribute
+ *   libcublasLt   the version of the library's symbols
+ *   matmul        the matrix product, and the choice of its algorithm
  *
  * Locking: a descriptor is used by one thread at a time, as the library documents. */
 #pragma once

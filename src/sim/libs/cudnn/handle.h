@@ -1,4 +1,17 @@
-/* Handles of the simulated cuDNN, and the sizes of its element types.
+/* The simulated cuDNN. It does not know the other libraries.
+ *
+ *   backend      the backend interface
+ *   ctc          the CTC loss
+ *   descriptor   descriptors of the backend interface
+ *   dropout      dropout descriptors
+ *   graph        operation graphs: tensors and touched memory
+ *   handle       handles, and sizes of element types
+ *   libcudnn     the version of the library's symbols
+ *   norm         batch normalisation
+ *   rnn          the shape and the weights of recurrent networks
+ *   rnn_run      passes of recurrent networks
+ *   spatial      spatial transformers
+ *   tensor       tensor descriptors
  *
  * Locking: a handle is used by one thread at a time, as the library documents. */
 #pragma once

@@ -1,4 +1,9 @@
-/* Plans of the simulated cuFFT: the shape of a transform and the layout of its input and output.
+/* The simulated cuFFT. It does not know the other libraries.
+ *
+ *   execute    executes plans
+ *   libcufft   the version of the library's symbols
+ *   make       makes plans
+ *   plan       plans: the shape of a transform, the layout of its input and output
  *
  * Locking: the table of plans has its own lock; a plan is used by one thread at a time, as the
  * library documents. */

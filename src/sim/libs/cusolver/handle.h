@@ -1,4 +1,11 @@
-/* Handles of the simulated cuSOLVER, and the common steps of its functions.
+/* The simulated cuSOLVER. It does not know the other libraries.
+ *
+ *   factorise        Cholesky, LU and LDL, and their linear systems
+ *   handle           handles, and steps that all functions share
+ *   libcusolver      the version of the library's symbols
+ *   orthogonal       QR
+ *   spectral         memory and workspaces of eigenvalue and singular value problems
+ *   spectral_typed   these problems in the older functions, by element type
  *
  * Nothing is solved. The status (info) of every problem is set to 0 on the device, which means
  * success. Workspace sizes are estimates, because cuSOLVER documents none: LAPACK's documentation

@@ -1,4 +1,10 @@
-/* Handles of the simulated cuSPARSE.
+/* The simulated cuSPARSE. It does not know the other libraries.
+ *
+ *   convert       converts and sorts indices
+ *   handle        handles, and workspaces without size
+ *   libcusparse   the version of the library's symbols
+ *   matrix        descriptors of matrices and vectors
+ *   multiply      products with a sparse matrix
  *
  * cuSPARSE documents no workspace sizes. All are 0 here, the lower bound.
  *

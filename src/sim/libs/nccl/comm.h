@@ -1,4 +1,16 @@
-/* Communicators of the simulated NCCL.
+/* The simulated NCCL. It does not know the other libraries.
+ *
+ *   absent       one rank whose other ranks are absent
+ *   board        shared memory of the ranks of a communicator
+ *   buffer       a communicator's buffer for other ranks
+ *   collective   collectives and messages
+ *   comm         communicators
+ *   exchange     exchanges short data between ranks, in stream order
+ *   group        groups of calls, and splits
+ *   holding      memory that a communicator takes on a card
+ *   init         creates, ends and describes communicators
+ *   memory       NCCL's allocator, registered buffers
+ *   newer        functions of newer versions that the headers lack
  *
  * Each rank has its own simulated device. The creation of a communicator does not wait for the
  * other ranks, and collectives are launches that compute nothing. Ranks on one machine communicate

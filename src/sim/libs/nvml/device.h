@@ -1,4 +1,8 @@
-/* A device of the simulated NVML.
+/* The simulated NVML. It does not know the other libraries.
+ *
+ *   device    a device as NVML's handle
+ *   nvml      identity and memory of the devices
+ *   sensors   clocks, use, temperature and power of the devices
  *
  * Locking: see nvml.c. */
 #pragma once
