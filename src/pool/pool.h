@@ -1,9 +1,21 @@
-/* The pool of one device: blocks cut from an arena whose granules are backed on demand.
+/* The pool of one device: blocks cut from an arena whose granules are backed on demand. It does not
+ * know CUDA, the environment and the clock.
+ *
+ *   pool        the interface, with the parts below
+ *   request     a request for memory, and its result
+ *   attributes  the priority of live blocks, and why they must stay in place
+ *   fences      the progress of the device, for callers
+ *   move        moves between the tiers
+ *   swap        release and renewal of memory under blocks
+ *   export      blocks for other processes
+ *   accounts    memory by call site and by group
+ *   vm_ops      the operations that the pool needs from a device
+ *   lifecycle   the begin and the end of a pool
+ *   check       verifies all invariants
  *
  * This header, with the parts that it includes, is the pool's whole interface. Other folders
  * include only this header, vm_ops.h to implement or name the backend, and accounts.h to share the
- * accounts. The pool is pure: no CUDA, no environment, no clock; memory and time come through
- * struct spw_vm_ops.
+ * accounts. Memory and time come through struct spw_vm_ops.
  *
  * Locking: one mutex per pool, taken inside every function below not marked "No lock". Driver calls
  * of an allocation are made under it; it is released during host waits. A function that returns an

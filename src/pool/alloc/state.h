@@ -1,5 +1,5 @@
-/* The room "alloc": the whole pool and its lock; blocks are allocated, freed and looked up. Of
- * moves it knows what they hold, but it neither begins nor commits one.
+/* The whole pool and its lock: allocations, frees, look-ups of blocks. It does not know how moves
+ * begin and commit.
  *
  *   state       the pool, made of the parts of the rooms below
  *   alloc       an allocation

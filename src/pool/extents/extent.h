@@ -1,5 +1,4 @@
-/* The room "extents": records of runs of addresses, and indexes that find them. It knows neither
- * chunks nor the device.
+/* Records of runs of addresses, and indexes that find them. It does not know chunks and the device.
  *
  *   extent       the records, and lists of them
  *   bins         free extents by size

@@ -1,5 +1,4 @@
-/* The room "memory": physical memory, and where it is mapped. It does not know which addresses are
- * free.
+/* Physical memory, and where it is mapped. It does not know which addresses are free.
  *
  *   alias       second mappings of chunks
  *   stock       creates and releases chunks, and keeps the spare ones

@@ -1,8 +1,7 @@
-/* The room "move": content gets other chunks under the same addresses. It knows the whole pool, and
- * allocates no block.
+/* Moves: content gets other chunks under the same addresses. It does not know allocation.
  *
  *   movable  which chunks may be taken from under their blocks
- *   scan     the state of granules, for callers that choose what to move
+ *   scan     the state of granules, for the choice of moves
  *   move     begins moves, copies and ends them
  *   commit   the last step of a move: the new chunks in place of the old ones
  *   swap     releases chunks under blocks, and creates them anew

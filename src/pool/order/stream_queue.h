@@ -1,5 +1,4 @@
-/* The room "order": when freed memory may be used again. It knows streams, fences and free extents,
- * and no chunks.
+/* The order of work: when freed memory may be used again. It does not know chunks.
  *
  *   stream_queue  the frees of each stream, and how far the device has come */
 

@@ -1,7 +1,7 @@
-/* The room "plan": addresses chosen ahead, for a program that repeats itself. It knows no requests,
- * and does not decide if its addresses are taken.
+/* Addresses chosen ahead, for a program that repeats itself. It does not know requests, and whether
+ * its addresses are taken.
  *
- *   repetition  with which period a sequence repeats
+ *   repetition  the period of a sequence
  *   packing     addresses for blocks whose lifetimes are known
  *   layout      records the blocks, makes the plan and follows it */
 

@@ -1,5 +1,5 @@
-/* The room "space": which addresses are blocks, free, or out of use. It knows no requests, and not
- * how much is live.
+/* The addresses: which are blocks, free, or out of use. It does not know requests, and how much is
+ * live.
  *
  *   heaps     finds extents of the arena by address
  *   window    chooses the addresses of a claim
