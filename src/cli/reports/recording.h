@@ -29,6 +29,7 @@
  *   recording_page_events    the events of the page: steps, marks, out of memory
  *   recording_page_frames    the frames of all call sites of the page
  *   recording_page_moments   memory over time, and its holders at chosen moments
+ *   recording_page_text      text in the script of a page
  *   recording_perfetto       trace events for Perfetto
  *   recording_rmm            the log format of RAPIDS' RMM
  *   recording_stacks         stacks with bytes, for flame graphs and speedscope
@@ -40,6 +41,7 @@
  *   snapshot                 nested lists and dictionaries, as JSON or as a pickle
  *   trial                    runs a command on simulated devices, with settings of each run
  *   usage                    memory that a program used, by its recording or statistics
+ *   usage_file               usage from a recording or a statistics file
  *   usage_recording          collects the usage from a recording
  *   verdict                  the verdict of a simulated run, as lines
  *   verdict_json             the verdict of a simulated run, as JSON

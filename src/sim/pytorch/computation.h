@@ -1,10 +1,9 @@
 /* Kernels of PyTorch and CUB whose results are computed. It does not know streams.
  *
- *   call          one launch: its arguments, and the memory behind them
- *   choice        sizes that the user chooses, as the simulator does not know them
  *   computation   finds the computation for a kernel's name
  *   cub           kernels of CUB: sums, selections, sorts
  *   cxx_text      the parts of a demangled C++ name
+ *   declaration   the parameters of a kernel, by its C++ name
  *   elementwise   kernels on each element of tensors
  *   functor       the functions that kernels apply to elements
  *   indexing      kernels that read or write at given indices
@@ -12,6 +11,7 @@
  *   operation     operations on elements, by name
  *   reduce        kernels that reduce dimensions
  *   sorting       kernels that sort, or pick the greatest elements
+ *   strides       layouts of tensors among the arguments
  *   tensors       kernels on whole tensors, such as running sums
  *   value         element types and values
  *

@@ -1,4 +1,7 @@
-/* One launch of a kernel: its arguments, and the memory that they point to.
+/* What kernels with known results share. It does not know which kernels there are.
+ *
+ *   call     one launch: its arguments, and the memory behind them
+ *   choice   sizes that the user chooses, as the simulator does not know them
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

@@ -17,6 +17,7 @@
  *   neighbours      the other processes that share the devices
  *   rangemap        a sorted map of address ranges
  *   run_record      writes the record for the command
+ *   say             lines on stderr for the user
  *   sim_options     the options of the simulated driver
  *   spin            finds a program that waits for ever for a result
  *   tables          tables that gen_functions writes

@@ -1,30 +1,31 @@
 /* Runs work: streams, events, copies, kernels, in virtual time. It does not know graphs.
  *
- *   callback        the thread that calls the program back
- *   copy            copies as operations
- *   copy_shape      the shape of a copy, from cuda.h's structs
- *   costs           the host time of calls, for the cost model
- *   costs_h100      the host time of calls on virtual memory, as on an H100
- *   crossing        copies that cross from device to host memory
- *   declaration     the parameters of a kernel, by its C++ name
- *   event           events and their records
- *   fence           lists of points that work waits for
- *   host_call       functions of the program as operations
- *   image           module images, and the names in them
- *   kernel          facts about kernels, and the built-in kernels
- *   kernel_launch   launches as operations
- *   memset          fills as operations
- *   module          modules, libraries, functions, kernels
- *   occupancy       how many blocks of a kernel fit a multiprocessor
- *   op              operations: the units of work of streams and graphs
- *   poll_loop       finds a thread that only polls
- *   ptx             reads the declarations of PTX
- *   schedule        runs pending work in virtual time
- *   stream          queues of operations
- *   tensor_map      descriptors of memory with a hidden address
- *   timing          the cost model
- *   work            waits for the work of a context
- *   work_context    streams, events, modules and local memory of a context
+ *   callback          calls to the program that wait for their turn
+ *   callback_thread   the thread that makes them
+ *   copy              copies as operations
+ *   copy_shape        the shape of a copy, from cuda.h's structs
+ *   costs             the host time of calls, for the cost model
+ *   costs_h100        the host time of calls on virtual memory, as on an H100
+ *   crossing          copies that cross from device to host memory
+ *   event             events and their records
+ *   fence             lists of points that work waits for
+ *   host_call         functions of the program as operations
+ *   image             module images, and the names in them
+ *   image_read        the formats of images
+ *   kernel            facts about kernels, and the built-in kernels
+ *   kernel_launch     launches as operations
+ *   memset            fills as operations
+ *   module            modules, libraries, functions, kernels
+ *   occupancy         how many blocks of a kernel fit a multiprocessor
+ *   op                operations: the units of work of streams and graphs
+ *   poll_loop         finds a thread that only polls
+ *   ptx               reads the declarations of PTX
+ *   schedule          runs pending work in virtual time
+ *   stream            queues of operations
+ *   tensor_map        descriptors of memory with a hidden address
+ *   timing            the cost model
+ *   work              waits for the work of a context
+ *   work_context      streams, events, modules and local memory of a context
  *
  * A submitted operation does not change; stream queues, graphs under construction and executable
  * graphs share it by reference. Each kind is a struct that begins with `struct sim_op`, in a file

@@ -4,10 +4,9 @@
  *   board        shared memory of the ranks of a communicator
  *   buffer       a communicator's buffer for other ranks
  *   collective   collectives and messages
- *   comm         communicators
+ *   comm         communicators, and the memory that they take on a card
  *   exchange     exchanges short data between ranks, in stream order
  *   group        groups of calls, and splits
- *   holding      memory that a communicator takes on a card
  *   init         creates, ends and describes communicators
  *   memory       NCCL's allocator, registered buffers
  *   newer        functions of newer versions that the headers lack
