@@ -11,7 +11,7 @@
 #include "device/device.h"
 #include "device/lease.h"
 #include "graph/capture.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "policy/state.h"
 #include "program/stream.h"
 #include "record/record.h"

@@ -6,7 +6,7 @@
  * path of the users below, with a fence or atomic counts.
  *
  * Two users share a slot, and with it one cache line and one system call: leases (device/lease.h)
- * and the submit barrier (migrate/barrier.h). Each writes its own members only. Any thread, no
+ * and the submit barrier (migrate/move/barrier.h). Each writes its own members only. Any thread, no
  * lock. */
 #pragma once
 

@@ -2,7 +2,7 @@
  * devices may take. No lock. */
 #pragma once
 
-#include "migrate/host_memory.h"
+#include "migrate/host/host_memory.h"
 
 /* Fills *ret_memory as spw_migrate_host_memory does. A simulated machine without files of its own
  * (SPILLWAY_SIM_ROOT) has SPILLWAY_SIM_HOST_MEMORY, all of it available, since its use is unknown.

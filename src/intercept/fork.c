@@ -11,7 +11,7 @@
 #include "graph/capture.h"
 #include "graph/graph.h"
 #include "ipc/server.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "program/ledger.h"
 #include "program/mappings.h"
 #include "program/stream.h"

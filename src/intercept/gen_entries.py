@@ -24,7 +24,7 @@ HEAD = """\
 #include "intercept/resolve.h"
 #include "intercept/runtime.h"
 #include "intercept/submit.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "serve/handlers.h"
 #include "serve/immovable.h"
 #include "submit/arguments.h"

@@ -2,7 +2,7 @@
 
 #include "common/backoff.h"
 #include "common/clock.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
 
 enum { COPY_NS_PER_KIB = SPW_TUNE_COPY_NS_PER_KIB, STEP_KIB = 512 * 1024 };

@@ -6,10 +6,10 @@
 #include "common/backoff.h"
 #include "common/lock.h"
 #include "common/minmax.h"
-#include "migrate/host_tier.h"
-#include "migrate/migration.h"
-#include "migrate/prefetch.h"
-#include "migrate/throttle.h"
+#include "migrate/host/host_tier.h"
+#include "migrate/move/migration.h"
+#include "migrate/move/prefetch.h"
+#include "migrate/move/throttle.h"
 #include "migrate/tuning.h"
 
 struct spw_migrate {

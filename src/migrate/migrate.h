@@ -4,18 +4,24 @@
  * use. Addresses stay the same: only the physical memory behind them changes. Before the first
  * memory shortage no work is done.
  *
- *     access_log   records the program's accesses; answers dirty tracking
- *     predictor    learns the repetition of accesses and predicts the next ones
- *     planner      chooses the granules to swap
- *     prefetch     decides when to migrate ahead of use
- *     throttle     keeps the program near the device, so that stopping is short
- *     migration    runs a migration: pre-copy, stop-and-copy, switch
- *     validation   samples if second copies can be skipped
- *     barrier      holds submissions back during stop-and-copy
- *     swap         moves memory to a file while the program is paused
- *     host_tier    probes the host, and reports the result
- *     exporter     gives a block chunks that other processes can map
- *     tuning.def   all constants
+ *     learn/             what the program will use
+ *         access_log     records the program's accesses; answers dirty tracking
+ *         block_index    finds the block at an address
+ *         predictor      learns the repetition of accesses and predicts the next ones
+ *         planner        chooses the granules to swap
+ *         progress       tracks the work that the device has completed
+ *     host/              the other memory
+ *         host_memory    reads how much the machine has
+ *         host_tier      probes the host, and reports the result
+ *         swap           moves memory to a file (swap_file) while the program is paused
+ *     move/              how memory moves
+ *         barrier        holds submissions back during stop-and-copy
+ *         migration      runs a migration: pre-copy, stop-and-copy, switch
+ *         validation     samples if second copies can be skipped
+ *         throttle       keeps the program near the device, so that stopping is short
+ *         prefetch       decides when to migrate ahead of use
+ *     exporter           gives a block chunks that other processes can map
+ *     tuning.def         all constants
  *
  * Locking: one mutex for each device, held while the host tier is probed and while memory migrates.
  * The access log's mutex and the pool's lock are taken inside it; the pool's is never held while
@@ -28,8 +34,8 @@
 
 #include "common/counters.h"
 #include "common/err.h"
-#include "migrate/migration.h"
-#include "migrate/swap.h"
+#include "migrate/host/swap.h"
+#include "migrate/move/migration.h"
 #include "pool/pool.h"
 
 struct spw_migrate;

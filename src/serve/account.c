@@ -5,7 +5,7 @@
 #include "common/uncancelled.h"
 #include "device/device.h"
 #include "device/spill.h"
-#include "migrate/host_memory.h"
+#include "migrate/host/host_memory.h"
 #include "record/record.h"
 #include "serve/oom.h"
 #include "serve/page_locked.h"

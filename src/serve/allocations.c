@@ -2,7 +2,7 @@
 #include "call/arrival.h"
 #include "device/spill.h"
 #include "ipc/table.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "policy/decision.h"
 #include "record/record.h"
 #include "serve/account.h"

@@ -10,7 +10,7 @@
 #include "device/spill.h"
 #include "graph/capture.h"
 #include "ipc/table.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "program/stream.h"
 #include "serve/account.h"
 #include "serve/handlers.h"

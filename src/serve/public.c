@@ -8,7 +8,7 @@
 #include "device/lease.h"
 #include "device/spill.h"
 #include "driver/driver.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "policy/decision.h"
 #include "pool/pool.h"
 #include "process/process.h"

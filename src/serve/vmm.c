@@ -8,7 +8,7 @@
 #include "call/site.h"
 #include "device/device.h"
 #include "device/spill.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "policy/decision.h"
 #include "policy/state.h"
 #include "process/caller.h"

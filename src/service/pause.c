@@ -5,8 +5,8 @@
 #include "device/device.h"
 #include "device/lease.h"
 #include "device/spill.h"
-#include "migrate/barrier.h"
-#include "migrate/swap_file.h"
+#include "migrate/host/swap_file.h"
+#include "migrate/move/barrier.h"
 #include "pool/pool.h"
 
 #include <pthread.h>

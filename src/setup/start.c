@@ -8,7 +8,7 @@
 #include "common/options.h"
 #include "device/state.h"
 #include "driver/dl.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "policy/state.h"
 #include "setup/mode.h"
 #include "setup/recording.h"

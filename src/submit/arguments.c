@@ -5,7 +5,7 @@
 #include "common/lock.h"
 #include "device/lookup.h"
 #include "device/spill.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "program/stream.h"
 #include "submit/indirect.h"
 #include "submit/kernel_name.h"

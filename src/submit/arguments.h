@@ -6,7 +6,7 @@
  * spw_locks.layouts while a layout is entered; reading takes no lock. */
 #pragma once
 
-#include "migrate/access_log.h"
+#include "migrate/learn/access_log.h"
 #include "process/process.h"
 #include "record/record.h"
 #include "submit/use.h"

@@ -3,8 +3,8 @@
  * A copy may cross from device memory to memory that spilled to the host, at the same addresses as
  * before. NVIDIA's documents do not define such a copy: the driver may choose its way by the first
  * byte. So it becomes several copies that do not cross. Boundaries do not move during the call:
- * memory moves only while no call is inside the submit barrier (migrate/barrier.h), and the caller
- * is inside.
+ * memory moves only while no call is inside the submit barrier (migrate/move/barrier.h), and the
+ * caller is inside.
  *
  * A copy between two devices reaches memory of cuMemCreate, which blocks are made of, only with an
  * access right, unless it is a peer copy (llama.cpp#4620; PyTorch's allocators choose alike). So it

@@ -2,7 +2,7 @@
 
 #include "device/lookup.h"
 #include "device/spill.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "program/stream.h"
 #include "record/record.h"
 

@@ -1,8 +1,9 @@
 """What spillway recorded of a program's accesses, beside what the simulated driver says they were.
 
 The debug log of spillway and the log of the simulated driver with simulated time are one file, so
-that the order of their lines is that of the events. The formats are in src/migrate/access_log.h and
-spill_log.py. torch_operators.py adds what PyTorch's operators were given.
+that the order of their lines is that of the events. The formats are in
+src/migrate/learn/access_log.h and spill_log.py. torch_operators.py adds what PyTorch's operators
+were given.
 """
 import bisect
 import dataclasses

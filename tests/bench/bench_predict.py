@@ -6,8 +6,8 @@ hold 90 and 80 % of what is in use at the fullest moment. Figures are bytes brou
 Belady's choice, which knows the future: `all` of the program, and `late`, its second half.
 
 answers    lru: nothing is predicted; last period: what followed the last time comes again;
-           spillway: src/migrate/predictor.c; marked: the same, told where steps begin. The last
-           row has geometric means.
+           spillway: src/migrate/learn/predictor.c; marked: the same, with the marks of steps. The
+           last row has geometric means.
 constants  the mean of `spillway` and `marked` over all programs and devices with another value of
            one constant of tuning.def; the first row has all values as they are.
 """
@@ -110,7 +110,7 @@ def build(folder, name, value):
     changed = re.sub(rf"(SPW_TUNING\({name}), [^,]+,", rf"\1, {value},", text)
     (folder / "migrate/tuning.def").write_text(changed)
     program = folder / "replay"
-    sources = [*(bench.HERE / "predict").glob("*.c"), SOURCE / "src/migrate/predictor.c"]
+    sources = [*(bench.HERE / "predict").glob("*.c"), SOURCE / "src/migrate/learn/predictor.c"]
     subprocess.run(["cc", "-O2", "-std=gnu17", "-I", folder, "-I", SOURCE / "src", "-I", bench.HERE,
                     *sources, "-o", program], check=True)
     return program

@@ -1,5 +1,5 @@
 /* Measures what the submit barrier adds to a submission, in ns. Prints lines "name number". */
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 
 #include <stddef.h>
 #include <stdio.h>

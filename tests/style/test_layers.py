@@ -47,6 +47,8 @@ GROUPS = {
              "vm_ops.h",
              "extents", "order", "memory", "space", "plan", "alloc", "move",
              "check.c lifecycle.c"],
+    "migrate": ["tuning.def tuning.h", "learn", "host", "move", "migrate.c migrate.h",
+                "exporter.c exporter.h"],
 }
 # The launcher reads what the simulated driver has written down in mapped files: the layout of each,
 # a header that needs common alone, is shared.

@@ -2,8 +2,8 @@
  * program. One thread. */
 #pragma once
 
-#include "migrate/barrier.h"
-#include "migrate/migration.h"
+#include "migrate/move/barrier.h"
+#include "migrate/move/migration.h"
 #include "pool_fixture.h"
 
 /* Opens a pool of so many granules of each tier, between which memory can move, and arms the

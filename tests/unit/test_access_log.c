@@ -1,5 +1,5 @@
 /* The access log: which blocks it knows, what it counts, and what is planned from it. */
-#include "migrate/access_log.h"
+#include "migrate/learn/access_log.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The submit barrier: who passes, who waits, how long quiescing waits, and the counts. */
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 
 #include "common/clock.h"
 

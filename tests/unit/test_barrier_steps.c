@@ -1,6 +1,6 @@
 /* A pause that holds the submit barrier, before it moves memory: it lets single calls pass, and
  * lends the barrier to migrations. */
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 
 #include "tier_fixture.h"
 #include "common/clock.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 
 enum { MS = 1000000 };
 

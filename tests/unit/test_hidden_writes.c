@@ -2,12 +2,12 @@
  * default no write is lost.
  *
  * The device completes work at random times, and a kernel writes when it is completed. */
-#include "migrate/migration.h"
+#include "migrate/move/migration.h"
 
 #include <stdlib.h>
 
 #include "pool_fixture.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 
 enum { DEVICE = 24, HOST = 64, BLOCKS = 8, GRANULES = 2, STEPS = 60, SEEDS = 1000 };
 enum { KERNELS = 4 * STEPS };

@@ -1,5 +1,5 @@
 /* Host memory, on machines made of a few files. */
-#include "migrate/host_memory.h"
+#include "migrate/host/host_memory.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 
 #include "malloc_faults.h"
 #include "tier_fixture.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 
 /* ---- what makes room ---- */
 

@@ -3,7 +3,7 @@
 #include "migrate/migrate.h"
 
 #include "tier_fixture.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 
 enum { CHECKS = 8 };
 

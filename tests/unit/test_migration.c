@@ -1,8 +1,8 @@
 /* Migrations beside a busy device: what is switched, what stays, what is waited for. */
-#include "migrate/migration.h"
+#include "migrate/move/migration.h"
 
 #include "migrator_fixture.h"
-#include "migrate/progress.h"
+#include "migrate/learn/progress.h"
 
 enum { DEVICE = 16, HOST = 32, COPIES = FAKE_STREAMS - 1 };
 

@@ -1,5 +1,5 @@
 /* Migrations whose copies are wrong, or whose switch is refused in part. */
-#include "migrate/migration.h"
+#include "migrate/move/migration.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Migrations that do without a pre-copy, and how long they wait for copies and for lost memory. */
-#include "migrate/migration.h"
+#include "migrate/move/migration.h"
 
 #include <string.h>
 

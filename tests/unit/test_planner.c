@@ -1,5 +1,5 @@
 /* The planner, against rules worked out by hand and against brute force. */
-#include "migrate/planner.h"
+#include "migrate/learn/planner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "migrate/block_index.h"
+#include "migrate/learn/block_index.h"
 
 enum { MIB = 1 << 20, GRANULE = 2 * MIB, MOST = 64 };
 

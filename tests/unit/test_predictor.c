@@ -1,5 +1,5 @@
 /* The predictor: periods, small differences, layers, block links, marked steps. */
-#include "migrate/predictor.h"
+#include "migrate/learn/predictor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

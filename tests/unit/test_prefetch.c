@@ -1,10 +1,10 @@
 /* Prefetching and throttling, under a program that uses its blocks in turn, again and again. */
-#include "migrate/prefetch.h"
+#include "migrate/move/prefetch.h"
 
 #include <string.h>
 
 #include "common/clock.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
 #include "pool/alloc/state.h"
 #include "pool_fixture.h"

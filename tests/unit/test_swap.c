@@ -1,5 +1,5 @@
 /* Memory that is swapped out to a file and in again: content, amounts, room, and refusals. */
-#include "migrate/swap.h"
+#include "migrate/host/swap.h"
 
 #include "malloc_faults.h"
 #include "nameless.h"

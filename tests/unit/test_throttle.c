@@ -1,11 +1,11 @@
 /* The throttle: when marks are set, and when a program that submits too far ahead is held back. */
-#include "migrate/throttle.h"
+#include "migrate/move/throttle.h"
 
 #include <string.h>
 
 #include "pool_fixture.h"
 #include "common/clock.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 
 enum { PERIOD = 4096, LEAST_LEAD = 32, PAUSE = 64, WAIT_NS = 100000 };
 

@@ -1,5 +1,5 @@
 /* Write validation: how it is earned, kept, suspended, and ended by a failed audit. */
-#include "migrate/validation.h"
+#include "migrate/move/validation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

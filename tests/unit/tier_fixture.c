@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "migrate/access_log.h"
-#include "migrate/barrier.h"
+#include "migrate/learn/access_log.h"
+#include "migrate/move/barrier.h"
 
 struct tier_fixture tier;
 

@@ -35,5 +35,5 @@ struct predictions {
 extern const struct predictions predict_nothing;
 /* Expects the events that followed when the last few events came in the same order before. */
 extern const struct predictions predict_last_period;
-/* src/migrate/predictor.h. */
+/* src/migrate/learn/predictor.h. */
 extern const struct predictions predict_spillway;

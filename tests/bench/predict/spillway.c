@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "migrate/predictor.h"
+#include "migrate/learn/predictor.h"
 
 struct followed {
     struct spw_predictor predictor;

@@ -39,9 +39,9 @@
 
 #include "common/counters.h"
 #include "common/lock.h"
-#include "migrate/block_index.h"
-#include "migrate/planner.h"
-#include "migrate/predictor.h"
+#include "migrate/learn/block_index.h"
+#include "migrate/learn/planner.h"
+#include "migrate/learn/predictor.h"
 #include "pool/pool.h"
 
 /* Number of open logs in the process. While it is 0, callers need not look at their arguments. */

@@ -1,4 +1,4 @@
-#include "migrate/host_tier.h"
+#include "migrate/host/host_tier.h"
 
 #include "common/clock.h"
 #include "common/log.h"

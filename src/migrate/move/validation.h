@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "migrate/predictor.h"
+#include "migrate/learn/predictor.h"
 
 struct spw_validation {
     bool violated;         /* an audit failed: a kernel wrote through a hidden pointer */

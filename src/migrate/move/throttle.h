@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "migrate/access_log.h"
-#include "migrate/progress.h"
+#include "migrate/learn/access_log.h"
+#include "migrate/learn/progress.h"
 
 struct spw_throttle {
     struct spw_progress device_marks; /* behind all work; set only with `trust` */

@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "migrate/access_log.h"
-#include "migrate/migration.h"
-#include "migrate/throttle.h"
+#include "migrate/learn/access_log.h"
+#include "migrate/move/migration.h"
+#include "migrate/move/throttle.h"
 
 struct spw_prefetch {
     struct spw_migrator *migrator; /* borrowed, like log and throttle */

@@ -1,4 +1,4 @@
-#include "migrate/migration.h"
+#include "migrate/move/migration.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/size.h"
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
 
 /* Polls until the answer is not SPW_E_AGAIN, at most for most_ns. */

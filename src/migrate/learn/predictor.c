@@ -1,4 +1,4 @@
-#include "migrate/predictor.h"
+#include "migrate/learn/predictor.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "migrate/prefetch.h"
+#include "migrate/move/prefetch.h"
 
 #include "common/clock.h"
 #include "migrate/tuning.h"

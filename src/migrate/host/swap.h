@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "migrate/swap_file.h"
+#include "migrate/host/swap_file.h"
 #include "pool/pool.h"
 
 /* A chunk that is out. */

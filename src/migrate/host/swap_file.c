@@ -1,4 +1,4 @@
-#include "migrate/swap_file.h"
+#include "migrate/host/swap_file.h"
 
 #include "common/create.h"
 #include "common/fd.h"

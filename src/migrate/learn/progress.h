@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "migrate/access_log.h"
+#include "migrate/learn/access_log.h"
 #include "pool/pool.h"
 
 /* Capacity: marks that are not complete. */

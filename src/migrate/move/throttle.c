@@ -1,6 +1,6 @@
-#include "migrate/throttle.h"
+#include "migrate/move/throttle.h"
 
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
 
 void spw_migrate_throttle_init(struct spw_throttle *throttle, struct spw_pool *pool,

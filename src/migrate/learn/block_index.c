@@ -1,4 +1,4 @@
-#include "migrate/block_index.h"
+#include "migrate/learn/block_index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "migrate/validation.h"
+#include "migrate/move/validation.h"
 
 #include "migrate/tuning.h"
 

@@ -1,4 +1,4 @@
-#include "migrate/swap.h"
+#include "migrate/host/swap.h"
 
 #include "common/grow.h"
 

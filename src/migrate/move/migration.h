@@ -30,8 +30,8 @@
 #include <stdint.h>
 
 #include "common/counters.h"
-#include "migrate/access_log.h"
-#include "migrate/validation.h"
+#include "migrate/learn/access_log.h"
+#include "migrate/move/validation.h"
 #include "pool/pool.h"
 
 /* A migration in flight. */

@@ -1,8 +1,7 @@
-#include "migrate/barrier.h"
+#include "migrate/move/barrier.h"
 
 #include "common/backoff.h"
 #include "common/futex.h"
-#include "migrate/tuning.h"
 
 struct spw_migrate_barrier spw_migrate_barrier;
 _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initial-exec")));

@@ -1,4 +1,4 @@
-#include "migrate/planner.h"
+#include "migrate/learn/planner.h"
 
 #include "migrate/tuning.h"
 

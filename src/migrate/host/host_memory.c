@@ -1,4 +1,4 @@
-#include "migrate/host_memory.h"
+#include "migrate/host/host_memory.h"
 
 #include "common/room.h"
 #include "common/uncancelled.h"

@@ -1,4 +1,4 @@
-#include "migrate/access_log.h"
+#include "migrate/learn/access_log.h"
 
 #include <stdlib.h>
 #include <string.h>
