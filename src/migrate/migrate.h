@@ -1,27 +1,12 @@
-/* Live migration between one device and host memory: the interface of this folder.
+/* Live migration between one device and host memory. It does not know CUDA.
+ *
+ *   migrate    the interface of the folder
+ *   exporter   gives a block chunks that other processes can map
+ *   tuning     the tuning constants of moves
  *
  * When the device has no room, cold blocks are evicted to host memory, and return before their next
  * use. Addresses stay the same: only the physical memory behind them changes. Before the first
  * memory shortage no work is done.
- *
- *     learn/             what the program will use
- *         access_log     records the program's accesses; answers dirty tracking
- *         block_index    finds the block at an address
- *         predictor      learns the repetition of accesses and predicts the next ones
- *         planner        chooses the granules to swap
- *         progress       tracks the work that the device has completed
- *     host/              the other memory
- *         host_memory    reads how much the machine has
- *         host_tier      probes the host, and reports the result
- *         swap           moves memory to a file (swap_file) while the program is paused
- *     move/              how memory moves
- *         barrier        holds submissions back during stop-and-copy
- *         migration      runs a migration: pre-copy, stop-and-copy, switch
- *         validation     samples if second copies can be skipped
- *         throttle       keeps the program near the device, so that stopping is short
- *         prefetch       decides when to migrate ahead of use
- *     exporter           gives a block chunks that other processes can map
- *     tuning.def         all constants
  *
  * Locking: one mutex for each device, held while the host tier is probed and while memory migrates.
  * The access log's mutex and the pool's lock are taken inside it; the pool's is never held while

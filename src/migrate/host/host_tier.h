@@ -1,4 +1,11 @@
-/* The host tier of one device: is host memory usable as an extension of the device, and how?
+/* The host's memory, and files in its place. It does not know migrations.
+ *
+ *   host_memory   how much memory the machine and its control groups have
+ *   host_tier     probes if host memory can extend the device, and reports the result
+ *   swap          moves memory to a file while the program is paused
+ *   swap_file     the file
+ *
+ * The host tier of one device: is host memory usable as an extension of the device, and how?
  *
  * The driver is probed at the first memory shortage, or before a capture if a shortage is near: a
  * capture forbids probing. There are three outcomes: the device can map chunks of host memory,

@@ -1,4 +1,12 @@
-/* Access log: records which blocks of a pool the program uses, from the first memory shortage on.
+/* The use of memory: learns it, and predicts it. It does not know how memory moves.
+ *
+ *   access_log    records the program's accesses; answers dirty tracking
+ *   block_index   the block at an address
+ *   predictor     learns the repetition of accesses, and predicts the next ones
+ *   planner       chooses the granules to swap
+ *   progress      work that the device has completed
+ *
+ * Access log: records which blocks of a pool the program uses, from the first memory shortage on.
  *
  * It has three users. The predictor (predictor.h) learns the repetition of accesses. The planner
  * (planner.h) chooses what to migrate. The migrator uses it for dirty tracking: has work submitted

@@ -1,4 +1,12 @@
-/* Live migration of granules between device and host memory while the program runs.
+/* Moves memory while the program runs. It does not know exports.
+ *
+ *   barrier      holds submissions back during stop-and-copy
+ *   migration    runs a migration: pre-copy, stop-and-copy, switch
+ *   validation   samples if second copies can be skipped
+ *   throttle     keeps the program near the device, so that a stop is short
+ *   prefetch     decides when to migrate ahead of use
+ *
+ * Live migration of granules between device and host memory while the program runs.
  *
  * A migration has the phases of a virtual machine's live migration:
  *
