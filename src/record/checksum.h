@@ -4,8 +4,5 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes the tables. To be called before the first checksum, by one thread. */
-void spw_record_checksum_init(void);
-
 /* Continues the checksum `crc` with more bytes; it begins as 0. */
 uint32_t spw_record_checksum(uint32_t crc, const void *bytes, size_t count);

@@ -229,8 +229,8 @@ static bool is_ours(const struct spw_record_file *file)
 {
     struct stat now;
 
-    return file->fd >= 0 && fstat(file->fd, &now) == 0 && now.st_dev == file->device &&
-           now.st_ino == file->inode;
+    return file->map != NULL && file->fd >= 0 && fstat(file->fd, &now) == 0 &&
+           now.st_dev == file->device && now.st_ino == file->inode;
 }
 
 bool spw_record_file_grow(struct spw_record_file *file, size_t bytes)

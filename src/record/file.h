@@ -19,7 +19,7 @@
 
 enum { SPW_RECORD_PATH = 1024 };
 
-/* Starts as {.fd = -1}. */
+/* Starts as all zero bytes. */
 struct spw_record_file {
     int fd;
     uint64_t device, inode; /* of the file, to recognise a descriptor that the program closed */

@@ -9,6 +9,7 @@
 #include "common/thread_name.h"
 #include "common/uncancelled.h"
 #include "record/sites.h"
+#include "record/state.h"
 #include "record/writer.h"
 #include "stats/output.h"
 #include "stats/path.h"
@@ -24,30 +25,8 @@ enum {
     NAME_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
     USE_ROOM = SPW_RECORD_ROOM + SPW_RECORD_USED * 10,
     MARK_BYTES = 32, /* most bytes of a step, or of a mark without its name */
+    ABOUT_HOST = 2,  /* of SPW_RECORD_NAMED_ABOUT */
 };
-
-_Atomic bool spw_record_on;
-_Atomic bool spw_record_uses_on;
-
-static struct spw_counters *counters[SPW_DEVICES_MAX];
-static struct {
-    _Atomic uint64_t driver_calls, driver_ns;
-} own[SPW_DEVICES_MAX];
-
-/* The arguments for a file that is to be made; no path: none is to be made. Under the lock. */
-static struct spw_record_start due;
-static char due_path[SPW_RECORD_PATH];
-
-static uint32_t recording; /* the number of the recording in this process, from 1 */
-static uint32_t threads;   /* number of threads seen */
-static uint32_t steps;
-
-/* The marks and steps of the program, which may make any number of them. */
-static struct {
-    uint64_t bytes;     /* taken by them, the ends of open marks included */
-    uint64_t open;      /* marks that began; their ends have a place */
-    uint64_t lost_open; /* marks whose beginning was lost */
-} marks;
 
 static _Thread_local struct {
     uint32_t recording; /* the recording that `number` is for */
@@ -60,7 +39,7 @@ static _Thread_local struct {
 
 static __attribute__((noinline)) void lose(int device, uint64_t bytes, bool alloc, bool free)
 {
-    struct spw_record_header *header = spw_record_writer.header;
+    struct spw_record_header *header = spw_record.writer.header;
     uint64_t now, peak;
 
     if (header == NULL) {
@@ -75,8 +54,8 @@ static __attribute__((noinline)) void lose(int device, uint64_t bytes, bool allo
     spw_counter_add(&header->lost.allocs, alloc);
     spw_counter_add(&header->lost.alloc_bytes, bytes);
     spw_counter_add(&header->lost.frees, free);
-    if (device < SPW_DEVICES_MAX && counters[device] != NULL) {
-        peak = spw_counter_get(&counters[device]->live_peak_bytes);
+    if (device < SPW_DEVICES_MAX && spw_record.counters[device] != NULL) {
+        peak = spw_counter_get(&spw_record.counters[device]->live_peak_bytes);
         spw_counter_set(&header->live_peak[device], peak);
     }
 }
@@ -85,7 +64,7 @@ static __attribute__((noinline)) void lose(int device, uint64_t bytes, bool allo
 
 static bool put_name(enum spw_record_named kind, uint64_t number, const char *name)
 {
-    uint8_t *at = spw_record_begin_plain(SPW_RECORD_NAME, spw_record_writer.last.device, NAME_ROOM);
+    uint8_t *at = spw_record_begin_plain(SPW_RECORD_NAME, spw_record.writer.last.device, NAME_ROOM);
 
     if (at != NULL) {
         at = spw_record_put(at, kind);
@@ -100,14 +79,14 @@ static bool put_name(enum spw_record_named kind, uint64_t number, const char *na
 static __attribute__((noinline)) void meet_thread(void)
 {
     spw_thread_name(this_thread.name);
-    this_thread.recording = recording;
-    this_thread.number = threads++;
+    this_thread.recording = spw_record.number;
+    this_thread.number = spw_record.threads++;
     put_name(SPW_RECORD_NAMED_THREAD, this_thread.number, this_thread.name);
 }
 
 static inline uint32_t thread_number(void)
 {
-    if (SPW_UNLIKELY(this_thread.recording != recording ||
+    if (SPW_UNLIKELY(this_thread.recording != spw_record.number ||
                      (++this_thread.events % SPW_THREAD_NAME_EVERY == 0 &&
                       spw_thread_is_renamed(this_thread.name)))) {
         meet_thread();
@@ -124,6 +103,9 @@ static void name_all(const struct spw_record_start *start)
             put_name(SPW_RECORD_NAMED_ABOUT, i, start->about[i]);
         }
     }
+    text[0] = text[sizeof(text) - 1] = '\0';
+    (void)gethostname(text, sizeof(text) - 1);
+    put_name(SPW_RECORD_NAMED_ABOUT, ABOUT_HOST, text);
     for (int i = 0; start->call_name(i) != NULL; i++) {
         put_name(SPW_RECORD_NAMED_CALL, (uint64_t)i, start->call_name(i));
     }
@@ -145,24 +127,24 @@ static void name_all(const struct spw_record_start *start)
 static __attribute__((noinline, cold)) void make_file(void)
 {
     SPW_UNCANCELLED;
-    struct spw_record_start start = due;
+    struct spw_record_start start = spw_record.due;
 
-    due.path = NULL;
+    spw_record.due.path = NULL;
     if (spw_record_writer_open(start.path, start.start_ticks, start.limit, start.permille,
                                (uint32_t)start.devices, start.rank)) {
         name_all(&start);
-        spw_stats_output_set(SPW_STATS_RECORDING, spw_record_writer.file.path);
+        spw_stats_output_set(SPW_STATS_RECORDING, spw_record.writer.file.path);
         return;
     }
-    atomic_store(&spw_record_on, false);
-    atomic_store(&spw_record_uses_on, false);
+    atomic_store(&spw_record.events, false);
+    atomic_store(&spw_record.uses, false);
 }
 
 /* Takes the lock before an event that may be the first. */
 static inline void enter(void)
 {
     spw_lock(&spw_locks.record);
-    if (SPW_UNLIKELY(due.path != NULL)) {
+    if (SPW_UNLIKELY(spw_record.due.path != NULL)) {
         make_file();
     }
 }
@@ -172,8 +154,8 @@ static inline void enter(void)
 /* Writes the figures of a device that differ from those in the block. */
 static __attribute__((noinline)) void put_gauges(int device)
 {
-    const struct spw_counters *now = counters[device];
-    uint64_t *last = spw_record_writer.last.gauges[device];
+    const struct spw_counters *now = spw_record.counters[device];
+    uint64_t *last = spw_record.writer.last.gauges[device];
     uint64_t values[SPW_RECORD_GAUGE_COUNT];
     uint64_t mask = 0;
     uint8_t *at = spw_record_begin_plain(SPW_RECORD_GAUGES, device, SPW_RECORD_ROOM);
@@ -183,7 +165,7 @@ static __attribute__((noinline)) void put_gauges(int device)
     }
 #define SPW_RECORD_GAUGE(name) values[SPW_RECORD_GAUGE_##name] = spw_counter_get(&now->name);
 #define SPW_RECORD_GAUGE_OWN(name)                                                                 \
-    values[SPW_RECORD_GAUGE_##name] = spw_counter_get(&own[device].name);
+    values[SPW_RECORD_GAUGE_##name] = spw_counter_get(&spw_record.own[device].name);
 #include "record/gauges.def"
 #undef SPW_RECORD_GAUGE_OWN
     for (unsigned i = 0; i < SPW_RECORD_GAUGE_COUNT; i++) {
@@ -202,8 +184,8 @@ static __attribute__((noinline)) void put_gauges(int device)
 /* Records the figures of a device if one that changes with allocations has changed. */
 static inline void follow(int device)
 {
-    const struct spw_counters *now = counters[device];
-    const uint64_t *last = spw_record_writer.last.gauges[device];
+    const struct spw_counters *now = spw_record.counters[device];
+    const uint64_t *last = spw_record.writer.last.gauges[device];
     uint64_t changed = 0;
 
     if (now == NULL) {
@@ -223,7 +205,7 @@ static inline void follow(int device)
 
 static void follow_all(int device)
 {
-    if (device >= 0 && device < SPW_DEVICES_MAX && counters[device] != NULL) {
+    if (device >= 0 && device < SPW_DEVICES_MAX && spw_record.counters[device] != NULL) {
         put_gauges(device);
     }
 }
@@ -304,16 +286,16 @@ void spw_record_use(int device, const uint64_t *addresses, size_t count, bool ke
  * step and returns false. */
 static bool take_share(uint64_t bytes)
 {
-    struct spw_record_header *header = spw_record_writer.header;
+    struct spw_record_header *header = spw_record.writer.header;
 
     if (header == NULL) {
         return false;
     }
-    if (bytes > header->limit_bytes / SPW_RECORD_MARK_SHARE - marks.bytes) {
+    if (bytes > header->limit_bytes / SPW_RECORD_MARK_SHARE - spw_record.marks.bytes) {
         spw_counter_add(&header->lost_marks, 1);
         return false;
     }
-    marks.bytes += bytes;
+    spw_record.marks.bytes += bytes;
     return true;
 }
 
@@ -326,16 +308,16 @@ static bool takes_mark(const char *name, bool begin)
     if (begin) {
         bool taken = take_share(2 * bytes);
 
-        marks.open += taken;
-        marks.lost_open += !taken;
+        spw_record.marks.open += taken;
+        spw_record.marks.lost_open += !taken;
         return taken;
     }
-    if (marks.lost_open > 0) {
-        marks.lost_open--;
+    if (spw_record.marks.lost_open > 0) {
+        spw_record.marks.lost_open--;
         return take_share(UINT64_MAX);
     }
-    if (marks.open > 0) {
-        marks.open--;
+    if (spw_record.marks.open > 0) {
+        spw_record.marks.open--;
         return true;
     }
     return take_share(bytes);
@@ -346,14 +328,14 @@ void spw_record_step(void)
     uint8_t *at;
 
     enter();
-    steps++;
+    spw_record.steps++;
     if (!take_share(MARK_BYTES)) {
         spw_unlock(&spw_locks.record);
         return;
     }
-    at = spw_record_begin_plain(SPW_RECORD_STEP, spw_record_writer.last.device, SPW_RECORD_ROOM);
+    at = spw_record_begin_plain(SPW_RECORD_STEP, spw_record.writer.last.device, SPW_RECORD_ROOM);
     if (at != NULL) {
-        spw_record_end(spw_record_put(at, steps));
+        spw_record_end(spw_record_put(at, spw_record.steps));
     } else {
         lose(0, 0, false, false);
     }
@@ -432,8 +414,8 @@ void spw_record_call(int device, int call, uint64_t ns)
     if (device < 0 || device >= SPW_DEVICES_MAX) {
         return;
     }
-    spw_counter_add(&own[device].driver_calls, 1);
-    spw_counter_add(&own[device].driver_ns, ns);
+    spw_counter_add(&spw_record.own[device].driver_calls, 1);
+    spw_counter_add(&spw_record.own[device].driver_ns, ns);
     if (ns < LONG_CALL_NS) {
         return;
     }
@@ -454,8 +436,8 @@ static void at_exit(void)
     enum { TRIES = 1000 };
     bool taken = false;
 
-    if (!spw_record_active() || spw_record_writer.header == NULL ||
-        spw_record_writer.header->pid != (int32_t)getpid()) {
+    if (!spw_record_active() || spw_record.writer.header == NULL ||
+        spw_record.writer.header->pid != (int32_t)getpid()) {
         return;
     }
     for (int i = 0; i < TRIES && !taken; i++) {
@@ -465,8 +447,8 @@ static void at_exit(void)
         }
     }
     if (taken) {
-        atomic_store(&spw_record_on, false);
-        atomic_store(&spw_record_uses_on, false);
+        atomic_store(&spw_record.events, false);
+        atomic_store(&spw_record.uses, false);
         for (int i = 0; i < SPW_DEVICES_MAX; i++) {
             follow_all(i);
         }
@@ -477,9 +459,7 @@ static void at_exit(void)
 
 void spw_record_start(const struct spw_record_start *start)
 {
-    static bool registered;
-
-    if (!spw_stats_path_expand(start->path, due_path, sizeof(due_path))) {
+    if (!spw_stats_path_expand(start->path, spw_record.due_path, sizeof(spw_record.due_path))) {
         spw_log_always("cannot make the recording %s: %s", start->path,
                        start->path[0] != '/' && spw_start_folder() == NULL
                            ? "the folder that it starts from is gone"
@@ -487,28 +467,28 @@ void spw_record_start(const struct spw_record_start *start)
         return;
     }
     for (int i = 0; i < start->devices && i < SPW_DEVICES_MAX; i++) {
-        counters[i] = start->counters(i);
+        spw_record.counters[i] = start->counters(i);
     }
     spw_lock(&spw_locks.record);
-    recording++;
-    threads = steps = 0;
-    memset(&marks, 0, sizeof(marks));
+    spw_record.number++;
+    spw_record.threads = spw_record.steps = 0;
+    spw_record.marks = (struct spw_record_marks){0};
     spw_record_sites_reset();
-    due = *start;
-    due.path = due_path;
+    spw_record.due = *start;
+    spw_record.due.path = spw_record.due_path;
     spw_unlock(&spw_locks.record);
-    atomic_store(&spw_record_on, true);
-    atomic_store(&spw_record_uses_on, start->uses);
-    if (!registered) {
-        registered = atexit(at_exit) == 0;
+    atomic_store(&spw_record.events, true);
+    atomic_store(&spw_record.uses, start->uses);
+    if (!spw_record.at_exit) {
+        spw_record.at_exit = atexit(at_exit) == 0;
     }
 }
 
 void spw_record_forget(void)
 {
-    atomic_store(&spw_record_uses_on, false);
-    due.path = NULL;
-    if (atomic_exchange(&spw_record_on, false)) {
+    atomic_store(&spw_record.uses, false);
+    spw_record.due.path = NULL;
+    if (atomic_exchange(&spw_record.events, false)) {
         spw_record_writer_forget();
     }
 }

@@ -24,35 +24,18 @@
 #include "common/counters.h"
 #include "common/likely.h"
 #include "record/format.h"
-
-extern _Atomic bool spw_record_on;
+#include "record/state.h"
 
 static inline bool spw_record_active(void)
 {
-    return SPW_UNLIKELY(atomic_load_explicit(&spw_record_on, memory_order_relaxed));
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_record.events, memory_order_relaxed));
 }
 
 /* True while the recording also has the blocks that calls use. */
-extern _Atomic bool spw_record_uses_on;
-
 static inline bool spw_record_uses(void)
 {
-    return SPW_UNLIKELY(atomic_load_explicit(&spw_record_uses_on, memory_order_relaxed));
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_record.uses, memory_order_relaxed));
 }
-
-struct spw_record_start {
-    const char *path; /* a pattern: %p, %r, %h */
-    uint64_t limit;   /* most bytes of the file; with `permille`, share of the free space */
-    bool permille;
-    uint64_t start_ticks; /* of the process, in clock ticks since boot */
-    int64_t rank;
-    int devices;
-    bool uses;                                    /* record which blocks calls use */
-    struct spw_counters *(*counters)(int device); /* of each device */
-    const char *(*call_name)(int call);           /* of a driver call; NULL behind the last one */
-    const char *(*rule_name)(int rule);           /* of the policy, from 0; likewise */
-    const char *about[5];                         /* SPW_RECORD_NAMED_ABOUT; NULL: not known */
-};
 
 /* Begins a recording, and registers the exit handler that ends it. The file is made at the first
  * allocation, mark or step, so that a process that only asks for devices leaves none; a failure is

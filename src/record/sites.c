@@ -1,32 +1,28 @@
 #include "record/sites.h"
 
 #include "callsite/capture.h"
+#include "callsite/modules.h"
 #include "record/writer.h"
 
 #include <string.h>
 
 enum {
-    TEXTS = 16 << 20, /* numbers of texts are below this (callsite/capture.c) */
     TEXT_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
     MODULE_ROOM = SPW_RECORD_ROOM + SPW_MODULE_PATH + SPW_MODULE_ID,
     SITE_ROOM = SPW_RECORD_ROOM + SPW_CALLSITE_NATIVE * 10 + SPW_CALLSITE_PYTHON * 15 + 5,
 };
 
-uint8_t spw_record_sites_known[SPW_CALLSITE_MOST + 1];
-
-static uint8_t texts_known[TEXTS / 4 / 8]; /* bits; numbers are multiples of 4 */
-static size_t modules_known;
-
 static void define_text(uint32_t number)
 {
-    uint8_t *byte = &texts_known[number / 4 / 8 % sizeof(texts_known)];
+    uint8_t *texts = spw_record.known.texts;
+    uint8_t *byte = &texts[number / 4 / 8 % sizeof(spw_record.known.texts)];
     uint8_t bit = (uint8_t)(1u << (number / 4 % 8));
     uint8_t *at;
 
     if (number == 0 || (*byte & bit) != 0) {
         return;
     }
-    at = spw_record_begin_plain(SPW_RECORD_TEXT_, spw_record_writer.last.device, TEXT_ROOM);
+    at = spw_record_begin_plain(SPW_RECORD_TEXT_, spw_record.writer.last.device, TEXT_ROOM);
     if (at != NULL) {
         at = spw_record_put(at, number);
         at = spw_record_put_text(at, spw_callsite_strings_text(spw_callsite_texts(), number));
@@ -38,7 +34,7 @@ static void define_text(uint32_t number)
 /* The text is no longer than SPW_CALLSITE_TAG. */
 static void define_tag(uint32_t site, uint32_t text)
 {
-    uint8_t *at = spw_record_begin_plain(SPW_RECORD_NAME, spw_record_writer.last.device, TEXT_ROOM);
+    uint8_t *at = spw_record_begin_plain(SPW_RECORD_NAME, spw_record.writer.last.device, TEXT_ROOM);
 
     if (at != NULL) {
         at = spw_record_put(at, SPW_RECORD_NAMED_TAG);
@@ -50,15 +46,17 @@ static void define_tag(uint32_t site, uint32_t text)
 
 static void define_modules(void)
 {
-    for (; modules_known < spw_callsite_modules_count(); modules_known++) {
-        const struct spw_module *module = spw_callsite_modules_get(modules_known);
+    size_t *known = &spw_record.known.modules;
+
+    for (; *known < spw_callsite_modules_count(); ++*known) {
+        const struct spw_module *module = spw_callsite_modules_get(*known);
         uint8_t *at =
-            spw_record_begin_plain(SPW_RECORD_MODULE, spw_record_writer.last.device, MODULE_ROOM);
+            spw_record_begin_plain(SPW_RECORD_MODULE, spw_record.writer.last.device, MODULE_ROOM);
 
         if (at == NULL) {
             return;
         }
-        at = spw_record_put(at, modules_known);
+        at = spw_record_put(at, *known);
         at = spw_record_put(at, module->base);
         at = spw_record_put(at, module->begin);
         at = spw_record_put(at, module->end);
@@ -96,7 +94,7 @@ void spw_record_sites_define(uint32_t number)
     uint8_t *at;
 
     if (site == NULL) {
-        spw_record_sites_known[number] = 1;
+        spw_record.known.sites[number] = 1;
         return;
     }
     define_modules();
@@ -107,7 +105,7 @@ void spw_record_sites_define(uint32_t number)
         define_text(spw_callsite_lines(site)[i].function);
     }
     at = spw_record_begin_plain(SPW_RECORD_SITE | (site->modules != 0 ? SPW_RECORD_HAS_MORE : 0u),
-                                spw_record_writer.last.device, SITE_ROOM);
+                                spw_record.writer.last.device, SITE_ROOM);
     if (at != NULL) {
         at = spw_record_put(at, number);
         at = spw_record_put_text(at, site->api);
@@ -115,7 +113,7 @@ void spw_record_sites_define(uint32_t number)
         at = spw_record_put(at, site->cut);
         at = put_frames(at, site);
         spw_record_end(site->modules != 0 ? spw_record_put(at, site->modules) : at);
-        spw_record_sites_known[number] = 1;
+        spw_record.known.sites[number] = 1;
         if (site->tag != 0) {
             define_tag(number, site->tag);
         }
@@ -124,7 +122,5 @@ void spw_record_sites_define(uint32_t number)
 
 void spw_record_sites_reset(void)
 {
-    memset(spw_record_sites_known, 0, sizeof(spw_record_sites_known));
-    memset(texts_known, 0, sizeof(texts_known));
-    modules_known = 0;
+    memset(&spw_record.known, 0, sizeof(spw_record.known));
 }

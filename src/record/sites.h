@@ -5,10 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "callsite/shm.h"
 #include "common/likely.h"
-
-extern uint8_t spw_record_sites_known[SPW_CALLSITE_MOST + 1];
+#include "record/state.h"
 
 /* Writes the site with its texts and modules, if the file has room. */
 void spw_record_sites_define(uint32_t site);
@@ -16,7 +14,7 @@ void spw_record_sites_define(uint32_t site);
 /* Writes a site that no event has named yet. */
 static inline void spw_record_sites_use(uint32_t site)
 {
-    if (SPW_UNLIKELY(site <= SPW_CALLSITE_MOST && spw_record_sites_known[site] == 0)) {
+    if (SPW_UNLIKELY(site <= SPW_CALLSITE_MOST && spw_record.known.sites[site] == 0)) {
         spw_record_sites_define(site);
     }
 }

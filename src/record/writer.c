@@ -7,8 +7,6 @@
 
 enum { CALIBRATION_NS = 1000000, NS_PER_S = 1000000000 };
 
-struct spw_record_writer spw_record_writer = {.file = {.fd = -1}};
-
 uint8_t *spw_record_put_text(uint8_t *at, const char *text)
 {
     size_t length = strnlen(text, SPW_RECORD_TEXT);
@@ -22,15 +20,15 @@ uint8_t *spw_record_put_text(uint8_t *at, const char *text)
 
 uint64_t spw_record_writer_clock(void)
 {
-    return (spw_clock_ns() - spw_record_writer.header->began_mono) / SPW_RECORD_UNIT_NS;
+    return (spw_clock_ns() - spw_record.writer.header->began_mono) / SPW_RECORD_UNIT_NS;
 }
 
 uint64_t spw_record_writer_compare(void)
 {
     uint64_t time = spw_record_writer_clock();
 
-    if (spw_record_writer.ticks) {
-        spw_record_timeline_compare(&spw_record_writer.timeline, spw_record_ticks_read(), time);
+    if (spw_record.writer.ticks) {
+        spw_record_timeline_compare(&spw_record.writer.timeline, spw_record_ticks_read(), time);
     }
     return time;
 }
@@ -109,7 +107,7 @@ static bool open_block(struct spw_record_writer *writer)
 
 bool spw_record_writer_next(void)
 {
-    struct spw_record_writer *writer = &spw_record_writer;
+    struct spw_record_writer *writer = &spw_record.writer;
 
     if (writer->block != NULL) {
         close_block(writer);
@@ -124,12 +122,10 @@ bool spw_record_writer_next(void)
 bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t limit, bool permille,
                             uint32_t devices, int64_t rank)
 {
-    struct spw_record_writer *writer = &spw_record_writer;
+    struct spw_record_writer *writer = &spw_record.writer;
     struct spw_record_header *header;
 
     memset(writer, 0, sizeof(*writer)); /* too large for a stack */
-    writer->file.fd = -1;
-    spw_record_checksum_init();
     if (!spw_record_file_begin(&writer->file, path, limit, permille,
                                SPW_RECORD_HEADER + SPW_RECORD_BLOCK)) {
         return false;
@@ -159,7 +155,7 @@ bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t lim
 
 void spw_record_writer_close(void)
 {
-    struct spw_record_writer *writer = &spw_record_writer;
+    struct spw_record_writer *writer = &spw_record.writer;
     size_t end = writer->offset;
 
     if (writer->header == NULL) {
@@ -178,8 +174,8 @@ void spw_record_writer_close(void)
 
 void spw_record_writer_forget(void)
 {
-    spw_record_file_forget(&spw_record_writer.file);
-    spw_record_writer.header = NULL;
-    spw_record_writer.block = NULL;
-    spw_record_writer.at = spw_record_writer.end = NULL;
+    spw_record_file_forget(&spw_record.writer.file);
+    spw_record.writer.header = NULL;
+    spw_record.writer.block = NULL;
+    spw_record.writer.at = spw_record.writer.end = NULL;
 }

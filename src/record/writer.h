@@ -9,36 +9,10 @@
 #include <stdint.h>
 
 #include "common/likely.h"
-#include "record/file.h"
-#include "record/format.h"
+#include "record/state.h"
 #include "record/ticks.h"
-#include "record/timeline.h"
 
 enum { SPW_RECORD_ROOM = 320 }; /* most bytes of an event without texts and frames */
-
-/* The last values of the block. The next event is stored relative to them. */
-struct spw_record_context {
-    int device;
-    uint64_t stream;
-    uint32_t thread;
-    uint64_t address; /* in units of 256 bytes */
-    uint64_t gauges[SPW_DEVICES_MAX][SPW_RECORD_GAUGE_COUNT];
-};
-
-struct spw_record_writer {
-    uint8_t *at, *end; /* in the block that is written; NULL when the file is full */
-    uint64_t time;     /* of the last event, in units */
-    struct spw_record_timeline timeline;
-    bool ticks; /* true: the processor's clock is used; false: the system's */
-    struct spw_record_context last;
-    struct spw_record_header *header;
-    struct spw_record_block *block;
-    size_t offset; /* of the block in the file */
-    uint32_t sequence;
-    struct spw_record_file file;
-};
-
-extern struct spw_record_writer spw_record_writer;
 
 /* Makes the file and its first block. False, after a line of log, when that fails. */
 bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t limit, bool permille,
@@ -91,7 +65,7 @@ static inline uint64_t spw_record_now(const struct spw_record_writer *writer)
 static inline uint8_t *spw_record_begin(unsigned head, int device, uint64_t stream, uint32_t thread,
                                         size_t room)
 {
-    struct spw_record_writer *writer = &spw_record_writer;
+    struct spw_record_writer *writer = &spw_record.writer;
     struct spw_record_context *last = &writer->last;
     uint8_t *at;
     uint64_t now;
@@ -126,14 +100,14 @@ static inline uint8_t *spw_record_begin(unsigned head, int device, uint64_t stre
 /* Begins an event that belongs to no stream. */
 static inline uint8_t *spw_record_begin_plain(unsigned head, int device, size_t room)
 {
-    return spw_record_begin(head, device, spw_record_writer.last.stream,
-                            spw_record_writer.last.thread, room);
+    return spw_record_begin(head, device, spw_record.writer.last.stream,
+                            spw_record.writer.last.thread, room);
 }
 
 /* Makes the event a part of the recording. */
 static inline void spw_record_end(uint8_t *at)
 {
-    struct spw_record_writer *writer = &spw_record_writer;
+    struct spw_record_writer *writer = &spw_record.writer;
     uint8_t *content = (uint8_t *)(writer->block + 1);
 
     writer->at = at;
@@ -146,7 +120,7 @@ static inline void spw_record_end(uint8_t *at)
 /* Writes an address, as the difference to the last one. */
 static inline uint8_t *spw_record_put_address(uint8_t *at, uint64_t address)
 {
-    struct spw_record_context *last = &spw_record_writer.last;
+    struct spw_record_context *last = &spw_record.writer.last;
     uint64_t units = address >> 8;
 
     at = spw_record_put_signed(at, (int64_t)(units - last->address));

@@ -1,7 +1,5 @@
 #include "setup/recording.h"
 
-#include <unistd.h>
-
 #include "device/state.h"
 #include "policy/state.h"
 #include "record/record.h"
@@ -33,7 +31,6 @@ static const char *rule_name(int rule)
 
 void spw_setup_recording(struct spw_driver *driver)
 {
-    static char host[64];
     struct spw_option_value path = spw_option_get(SPW_OPT_SPILLWAY_RECORD, NULL, 0);
     struct spw_option_value size = spw_option_get(SPW_OPT_SPILLWAY_RECORD_SIZE, NULL, 0);
     struct spw_stats *stats = spw_process_stats();
@@ -48,11 +45,10 @@ void spw_setup_recording(struct spw_driver *driver)
         .counters = counters_of,
         .call_name = call_name,
         .rule_name = rule_name,
-        .about = {stats->process, stats->mode, host, rule_name(0) != NULL ? stats->policy : NULL},
+        .about = {stats->process, stats->mode, NULL, rule_name(0) != NULL ? stats->policy : NULL},
     };
 
     if (path.set) {
-        (void)gethostname(host, sizeof(host) - 1);
         spw_record_start(&start);
         driver->called = note_call;
     }

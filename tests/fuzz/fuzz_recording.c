@@ -28,7 +28,6 @@ static bool put_header(int fd)
         .unit_ns = SPW_RECORD_UNIT_NS,
     };
 
-    spw_record_checksum_init();
     header.crc = spw_record_checksum(0, &header, offsetof(struct spw_record_header, crc));
     memcpy(page, &header, sizeof(header));
     return put(fd, page, sizeof(page));

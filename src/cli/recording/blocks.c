@@ -61,7 +61,6 @@ bool spw_cli_blocks_open(struct spw_cli_blocks *blocks, int fd)
     const char *problem;
 
     *blocks = (struct spw_cli_blocks){.fd = fd};
-    spw_record_checksum_init();
     if (fstat(fd, &status) != 0 || status.st_size < (off_t)sizeof(blocks->header) ||
         !spw_fd_read_at(fd, &blocks->header, sizeof(blocks->header), 0)) {
         problem = status.st_size == 0 ? "the file is empty: its process was killed at once"

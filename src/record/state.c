@@ -1,0 +1,3 @@
+#include "record/state.h"
+
+struct spw_record spw_record;
