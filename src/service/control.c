@@ -7,6 +7,7 @@
 #include "common/size.h"
 #include "process/process.h"
 #include "service/pause.h"
+#include "service/state.h"
 #include "service/thread.h"
 #include "stats/stats.h"
 
@@ -17,14 +18,7 @@
 enum { NS_PER_MS = 1000000 };
 static const uint64_t most_held_ns = UINT64_C(10000000000);
 
-static _Atomic bool started;
-
-/* The program has reached the pause, which ends then if it is on demand. */
-static _Atomic bool wanted;
-
-/* The state before the program was held, and the time of the latest request to hold it. */
-static enum spw_control_state state_before;
-static uint64_t held_ns;
+static struct spw_service_control *const service = &spw_service.control;
 
 static struct spw_stats_control *control_of_process(void)
 {
@@ -36,7 +30,7 @@ static void note_arrival(void)
 {
     struct spw_stats_control *control = control_of_process();
 
-    if (!atomic_exchange(&wanted, true) &&
+    if (!atomic_exchange(&service->arrived, true) &&
         atomic_load(&control->state) == SPW_CONTROL_PAUSED_ON_DEMAND) {
         atomic_fetch_add(&control->requests, 1);
         spw_futex_wake(&control->requests);
@@ -92,7 +86,8 @@ static bool resume_program(struct spw_stats_control *control, uint64_t wait_ns)
 
 static bool is_on_demand(const struct spw_stats_control *control)
 {
-    return atomic_load(&control->state) == SPW_CONTROL_PAUSED_ON_DEMAND && atomic_load(&wanted);
+    return atomic_load(&control->state) == SPW_CONTROL_PAUSED_ON_DEMAND &&
+           atomic_load(&service->arrived);
 }
 
 /* Sets the state after an attempt. An attempt that failed halfway has brought back all memory, also
@@ -115,7 +110,7 @@ static bool is_held(const struct spw_stats_control *control)
 static void leave_hold(struct spw_stats_control *control)
 {
     if (is_held(control)) {
-        atomic_store(&control->state, state_before);
+        atomic_store(&control->state, service->state_before);
     }
 }
 
@@ -126,17 +121,17 @@ static void hold_program(struct spw_stats_control *control, bool step, uint64_t 
     enum spw_pause_outcome outcome;
 
     if (!is_held(control)) {
-        state_before = (enum spw_control_state)atomic_load(&control->state);
+        service->state_before = (enum spw_control_state)atomic_load(&control->state);
     }
     if (step || !is_held(control)) {
-        atomic_store(&wanted, false);
+        atomic_store(&service->arrived, false);
     }
     outcome = spw_service_pause_hold(
         &(struct spw_pause_request){.wait_ns = wait_ns, .arrived = note_arrival}, step, &held);
     store_result(control, &(struct spw_pause_result){.outcome = outcome});
     if (held) {
         atomic_store(&control->state, SPW_CONTROL_HELD);
-        held_ns = spw_clock_ns();
+        service->held_ns = spw_clock_ns();
     } else {
         leave_hold(control);
     }
@@ -158,7 +153,7 @@ static void pause_program(struct spw_stats_control *control, enum spw_control_st
     memcpy(folder, control->folder, sizeof(folder)); /* another process may write it */
     folder[sizeof(folder) - 1] = '\0';
     if (!is_held(control)) {
-        atomic_store(&wanted, false);
+        atomic_store(&service->arrived, false);
     }
     result = spw_service_pause_begin(&(struct spw_pause_request){
         .folder = folder[0] != '\0' ? folder : NULL, .wait_ns = wait_ns, .arrived = note_arrival});
@@ -275,7 +270,7 @@ static void *run(void *unused)
             atomic_store(&control->answered, seen);
             spw_futex_wake(&control->answered);
         }
-        if (is_held(control) && spw_clock_ns() - held_ns > most_held_ns) {
+        if (is_held(control) && spw_clock_ns() - service->held_ns > most_held_ns) {
             let_program_go(control);
         }
         /* Also when the program arrived before the pause was complete. */
@@ -305,13 +300,13 @@ static bool is_wanted(void)
 
 void spw_service_control_start(void)
 {
-    if (!atomic_exchange(&started, true) && spw_process_stats() != NULL && is_wanted()) {
+    if (!atomic_exchange(&service->started, true) && spw_process_stats() != NULL && is_wanted()) {
         (void)spw_service_thread_start(run, NULL);
     }
 }
 
 void spw_service_control_forget(void)
 {
-    atomic_store(&started, false);
+    atomic_store(&service->started, false);
     spw_service_pause_forget();
 }

@@ -6,22 +6,13 @@
 #include "common/lock.h"
 #include "common/room.h"
 #include "policy/decision.h"
+#include "service/state.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
-/* With more paused parts, the pause ends only when all memory comes back. */
-enum { PAUSED_MOST = 32 };
-
-static struct {
-    size_t count;
-    bool more; /* than are in the list */
-    struct {
-        enum spw_control_part kind;
-        char name[SPW_STATS_PART];
-    } items[PAUSED_MOST];
-} paused;
+static struct spw_service_paused *const paused = &spw_service.paused;
 
 /* ---- blocks ---- */
 
@@ -91,8 +82,8 @@ static size_t place_of(const struct spw_part *part)
     const char *name = part->name != NULL ? part->name : "";
     size_t i = 0;
 
-    while (i < paused.count && (paused.items[i].kind != part->kind ||
-                                strncmp(paused.items[i].name, name, SPW_STATS_PART - 1) != 0)) {
+    while (i < paused->count && (paused->items[i].kind != part->kind ||
+                                 strncmp(paused->items[i].name, name, SPW_STATS_PART - 1) != 0)) {
         i++;
     }
     return i;
@@ -104,12 +95,12 @@ void spw_service_part_begin(const struct spw_part *part)
 
     spw_lock(&spw_locks.parts);
     i = place_of(part);
-    if (i == paused.count && i < PAUSED_MOST) {
-        paused.items[i].kind = part->kind;
-        snprintf(paused.items[i].name, SPW_STATS_PART, "%s", part->name != NULL ? part->name : "");
-        paused.count++;
-    } else if (i == paused.count) {
-        paused.more = true;
+    if (i == paused->count && i < SPW_PAUSED_MOST) {
+        paused->items[i].kind = part->kind;
+        snprintf(paused->items[i].name, SPW_STATS_PART, "%s", part->name != NULL ? part->name : "");
+        paused->count++;
+    } else if (i == paused->count) {
+        paused->more = true;
     }
     spw_unlock(&spw_locks.parts);
 }
@@ -120,10 +111,10 @@ size_t spw_service_part_end(const struct spw_part *part)
 
     spw_lock(&spw_locks.parts);
     i = place_of(part);
-    if (i < paused.count) {
-        paused.items[i] = paused.items[--paused.count];
+    if (i < paused->count) {
+        paused->items[i] = paused->items[--paused->count];
     }
-    left = paused.count + paused.more;
+    left = paused->count + paused->more;
     spw_unlock(&spw_locks.parts);
     return left;
 }
@@ -131,7 +122,7 @@ size_t spw_service_part_end(const struct spw_part *part)
 void spw_service_part_end_all(void)
 {
     spw_lock(&spw_locks.parts);
-    paused.count = 0;
-    paused.more = false;
+    paused->count = 0;
+    paused->more = false;
     spw_unlock(&spw_locks.parts);
 }

@@ -9,8 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "callsite/shm.h"
-#include "pool/pool.h"
+#include "service/state.h"
 #include "stats/stats.h"
 
 /* A part by its name: of a rule, a part of the call sites' labels (with * and ?), or a tag. All
@@ -18,14 +17,6 @@
 struct spw_part {
     enum spw_control_part kind;
     const char *name; /* NULL counts as "" */
-};
-
-enum { SPW_PART_SITES = SPW_CALLSITE_MOST + 1, SPW_PART_WORDS = (SPW_PART_SITES + 63) / 64 };
-
-/* The blocks of a part. The filter points into this struct, so it must not be copied. */
-struct spw_part_blocks {
-    struct spw_block_filter filter;
-    uint64_t sites[SPW_PART_WORDS];
 };
 
 /* Finds the blocks of a part. False when there is no such rule, or no call site has the name. */

@@ -5,11 +5,13 @@
 #include "device/device.h"
 #include "device/lease.h"
 #include "device/spill.h"
-#include "migrate/host/swap_file.h"
 #include "migrate/move/barrier.h"
 #include "pool/pool.h"
+#include "service/state.h"
 
 #include <pthread.h>
+
+static struct spw_service_pause *const pausing = &spw_service.pause;
 
 /* Memory of a device that the pool holds, charges of others included. */
 static uint64_t committed(const struct spw_device *device)
@@ -91,9 +93,6 @@ static enum spw_pause_outcome evict_each(const struct spw_pause_request *request
 
 /* ---- to a file ---- */
 
-/* The file of the pause under way; without a buffer: there is none. */
-static struct spw_swap_file swap_file;
-
 /* The tier of a device with an open pool; NULL: it has none. */
 static struct spw_migrate *swapping_tier(struct spw_device *device)
 {
@@ -119,7 +118,7 @@ static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *requ
     if (!all_idle(request->wait_ns)) {
         return SPW_PAUSE_BUSY;
     }
-    result->error = spw_migrate_swap_file_open(request->folder, &swap_file);
+    result->error = spw_migrate_swap_file_open(request->folder, &pausing->file);
     if (result->error != 0) {
         return SPW_PAUSE_NO_FILE;
     }
@@ -129,7 +128,7 @@ static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *requ
         struct spw_migrate *tier = atomic_load(&spw_device_at(i)->tier);
 
         if (pool != NULL && tier != NULL) {
-            struct spw_swap_result swapped = spw_migrate_swap_out_all(tier, &swap_file);
+            struct spw_swap_result swapped = spw_migrate_swap_out_all(tier, &pausing->file);
 
             result->moved_bytes += swapped.bytes;
             result->error = swapped.error;
@@ -146,7 +145,7 @@ static void swap_in_each(struct spw_pause_result *result)
         struct spw_migrate *tier = swapping_tier(spw_device_at(i));
 
         if (tier != NULL) {
-            struct spw_swap_result swapped = spw_migrate_swap_in_all(tier, &swap_file);
+            struct spw_swap_result swapped = spw_migrate_swap_in_all(tier, &pausing->file);
 
             result->moved_bytes += swapped.bytes;
             result->left_bytes += swapped.left;
@@ -156,7 +155,7 @@ static void swap_in_each(struct spw_pause_result *result)
     if (result->left_bytes > 0) {
         result->outcome = result->error != 0 ? SPW_PAUSE_UNREADABLE : SPW_PAUSE_NO_ROOM;
     } else {
-        spw_migrate_swap_file_close(&swap_file);
+        spw_migrate_swap_file_close(&pausing->file);
     }
 }
 
@@ -195,13 +194,6 @@ static enum spw_pause_outcome move_out(const struct spw_pause_request *request,
                                    : evict_each(request, only, result);
 }
 
-/* Threads take the lock in the order of their requests. A mutex alone is not fair: a program that
- * pauses itself again and again would keep a command of `spillway` waiting for minutes. */
-static _Atomic unsigned next_ticket, served_ticket;
-
-/* The state of cancellation that the thread had before its turn. Under spw_locks.pausing. */
-static int cancel_before;
-
 /* A thread cannot be cancelled until its turn ends, since all others would wait for it forever. */
 static void take_turn(void)
 {
@@ -210,20 +202,20 @@ static void take_turn(void)
     int cancel;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    ticket = atomic_fetch_add(&next_ticket, 1);
-    while (atomic_load(&served_ticket) != ticket) {
+    ticket = atomic_fetch_add(&pausing->next_ticket, 1);
+    while (atomic_load(&pausing->served_ticket) != ticket) {
         (void)spw_backoff_pause(&backoff);
     }
     spw_lock(&spw_locks.pausing);
-    cancel_before = cancel;
+    pausing->cancel_before = cancel;
 }
 
 static void end_turn(void)
 {
-    int cancel = cancel_before;
+    int cancel = pausing->cancel_before;
 
     spw_unlock(&spw_locks.pausing);
-    atomic_fetch_add(&served_ticket, 1);
+    atomic_fetch_add(&pausing->served_ticket, 1);
     (void)pthread_setcancelstate(cancel, NULL);
 }
 
@@ -239,23 +231,20 @@ static void enter_pausing(bool holder)
     }
 }
 
-/* The program is held. Only the thread that holds it uses this. */
-static bool holding;
-
 static void let_go(void)
 {
-    if (holding) {
+    if (pausing->holding) {
         spw_migrate_barrier_release_hold();
-        holding = false;
+        pausing->holding = false;
     }
 }
 
 static bool hold_program(const struct spw_pause_request *request)
 {
-    if (!holding) {
-        holding = spw_migrate_barrier_hold(request->wait_ns, request->arrived);
+    if (!pausing->holding) {
+        pausing->holding = spw_migrate_barrier_hold(request->wait_ns, request->arrived);
     }
-    return holding;
+    return pausing->holding;
 }
 
 /* Waits until no call is under way and all devices are idle. */
@@ -279,7 +268,7 @@ enum spw_pause_outcome spw_service_pause_hold(const struct spw_pause_request *re
     enter_pausing(/* holder */ true);
     outcome = foresee();
     if (outcome == SPW_PAUSE_DONE) {
-        if (step && holding) {
+        if (step && pausing->holding) {
             spw_migrate_barrier_step(request->wait_ns);
         }
         outcome =
@@ -287,7 +276,7 @@ enum spw_pause_outcome spw_service_pause_hold(const struct spw_pause_request *re
     } else {
         let_go();
     }
-    *ret_held = holding;
+    *ret_held = pausing->holding;
     end_turn();
     return outcome;
 }
@@ -321,10 +310,10 @@ static struct spw_pause_result move(const struct spw_pause_request *request,
 static struct spw_pause_result begin(const struct spw_pause_request *request)
 {
     struct spw_pause_result result = {.outcome = SPW_PAUSE_NO_PART};
-    static struct spw_part_blocks blocks; /* guarded by the turn */
+    struct spw_part_blocks *blocks = &pausing->blocks;
     bool held = request->arrived != NULL;
 
-    if (spw_service_part_find(&request->part, &blocks)) {
+    if (spw_service_part_find(&request->part, blocks)) {
         result.outcome = foresee();
     }
     if (result.outcome == SPW_PAUSE_DONE && held &&
@@ -332,7 +321,7 @@ static struct spw_pause_result begin(const struct spw_pause_request *request)
         result.outcome = SPW_PAUSE_BUSY;
     }
     if (result.outcome == SPW_PAUSE_DONE) {
-        result = move(request, &blocks.filter);
+        result = move(request, &blocks->filter);
     }
     if (result.outcome != SPW_PAUSE_DONE && held) {
         let_go();
@@ -353,19 +342,19 @@ struct spw_pause_result spw_service_pause_begin(const struct spw_pause_request *
 static struct spw_pause_result end(const struct spw_part *part, uint64_t wait_ns, bool held)
 {
     struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
-    static struct spw_part_blocks blocks; /* guarded by the turn */
+    struct spw_part_blocks *blocks = &pausing->blocks;
 
-    if (!spw_service_part_find(part, &blocks)) {
+    if (!spw_service_part_find(part, blocks)) {
         result.outcome = SPW_PAUSE_NO_PART;
         return result;
     }
     result.goes_on = part->kind != SPW_CONTROL_PART_ALL && spw_service_part_end(part) > 0;
     spw_device_lease_enter();
-    if (swap_file.buffer != NULL) {
+    if (pausing->file.buffer != NULL) {
         swap_in_each(&result);
     }
     if (result.outcome == SPW_PAUSE_DONE) {
-        result.moved_bytes += bring_back(result.goes_on ? &blocks.filter : NULL, wait_ns);
+        result.moved_bytes += bring_back(result.goes_on ? &blocks->filter : NULL, wait_ns);
     }
     spw_device_lease_leave();
     if (result.outcome != SPW_PAUSE_DONE) {
@@ -395,10 +384,10 @@ struct spw_pause_result spw_service_pause_end(const struct spw_part *part, uint6
 /* The parent keeps the file. The child closes its descriptor, and has no threads with tickets. */
 void spw_service_pause_forget(void)
 {
-    atomic_store(&served_ticket, atomic_load(&next_ticket));
-    holding = false;
-    if (swap_file.buffer != NULL) {
-        spw_migrate_swap_file_close(&swap_file);
+    atomic_store(&pausing->served_ticket, atomic_load(&pausing->next_ticket));
+    pausing->holding = false;
+    if (pausing->file.buffer != NULL) {
+        spw_migrate_swap_file_close(&pausing->file);
     }
     spw_service_part_end_all();
 }

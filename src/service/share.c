@@ -13,6 +13,7 @@
 #include "device/spill.h"
 #include "pool/pool.h"
 #include "service/nvml.h"
+#include "service/state.h"
 #include "service/thread.h"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-enum { MEMBERS = 63, NAME_MOST = 64, PATH_MOST = 192, VERSION = 1, MAGIC = 0x53505348 };
+enum { NAME_MOST = 64, PATH_MOST = 192, VERSION = 1, MAGIC = 0x53505348 };
 enum { PID_BITS = 22, NS_PER_MS = 1000000 };
 
 /* Longest time to serve a request, and to wait for an answer; time until a process is asked
@@ -41,7 +42,7 @@ enum {
 enum { BESIDES_VALID_MS = 1000 };
 
 /* A process of the share, in the file. */
-struct member {
+struct spw_share_member {
     _Atomic uint64_t owner; /* start of the process << PID_BITS | its pid; 0: none */
     _Atomic uint64_t weight;
     _Atomic uint64_t wanted;   /* bytes that others have asked for */
@@ -51,24 +52,11 @@ struct member {
     uint64_t spare[3];
 };
 
-struct share_file {
+struct spw_share_file {
     uint32_t magic, version;
     uint64_t spare[7];
-    struct member members[MEMBERS];
+    struct spw_share_member members[SPW_SHARE_MEMBERS];
 };
-
-/* A device of this process. */
-static struct share {
-    _Atomic bool joined;
-    struct share_file *file;
-    struct member *mine; /* NULL: it could not join */
-    struct spw_device *device;
-    /* When a process that gave nothing is asked again, and its owner: the entry may change
-     * hands. */
-    _Atomic uint64_t alone_until[MEMBERS], alone_owner[MEMBERS];
-    _Atomic uint64_t besides;    /* bytes that NVML has beyond `counted` */
-    _Atomic uint64_t besides_ns; /* time of the question */
-} shares[SPW_DEVICES_MAX];
 
 /* ---- the file ---- */
 
@@ -99,10 +87,10 @@ static bool path_of(const struct spw_device *device, const char *name, char ret_
 }
 
 /* Maps the file, which is made at first use. NULL when it is not ours, or of another version. */
-static struct share_file *map(const char *path)
+static struct spw_share_file *map(const char *path)
 {
     int fd = spw_create_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
-    struct share_file *file = MAP_FAILED;
+    struct spw_share_file *file = MAP_FAILED;
     struct stat status;
 
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -137,7 +125,7 @@ static bool lives(uint64_t owner)
 }
 
 /* Takes an entry that no living process has. */
-static struct member *enter(struct share_file *file)
+static struct spw_share_member *enter(struct spw_share_file *file)
 {
     uint64_t start, owner, mine;
     char state;
@@ -146,8 +134,8 @@ static struct member *enter(struct share_file *file)
         return NULL;
     }
     mine = start << PID_BITS | (uint64_t)getpid();
-    for (int i = 0; i < MEMBERS; i++) {
-        struct member *member = &file->members[i];
+    for (int i = 0; i < SPW_SHARE_MEMBERS; i++) {
+        struct spw_share_member *member = &file->members[i];
 
         owner = atomic_load(&member->owner);
         /* It is ours already after exec, which keeps pid and start. */
@@ -164,12 +152,12 @@ static struct member *enter(struct share_file *file)
 /* ---- shares ---- */
 
 /* The bytes of the device that this process is entitled to. */
-static uint64_t entitled(const struct share *share)
+static uint64_t entitled(const struct spw_service_share *share)
 {
     uint64_t mine = atomic_load(&share->mine->weight), sum = 0;
 
-    for (int i = 0; i < MEMBERS; i++) {
-        const struct member *member = &share->file->members[i];
+    for (int i = 0; i < SPW_SHARE_MEMBERS; i++) {
+        const struct spw_share_member *member = &share->file->members[i];
 
         sum += lives(atomic_load(&member->owner)) ? atomic_load(&member->weight) : 0;
     }
@@ -179,7 +167,7 @@ static uint64_t entitled(const struct share *share)
 }
 
 /* The device memory that the pool holds or that the driver has given to the program. */
-static uint64_t counted(const struct share *share)
+static uint64_t counted(const struct spw_service_share *share)
 {
     const struct spw_counters *counters = share->device->counters;
 
@@ -188,7 +176,7 @@ static uint64_t counted(const struct share *share)
 }
 
 /* Asks NVML for the other memory of the process: its contexts, code and libraries. */
-static void ask_besides(struct share *share)
+static void ask_besides(struct spw_service_share *share)
 {
     uint64_t now = spw_clock_ns(), last = atomic_load(&share->besides_ns), known;
     struct spw_nvml_usage usage;
@@ -203,7 +191,7 @@ static void ask_besides(struct share *share)
     }
 }
 
-static uint64_t held(const struct share *share)
+static uint64_t held(const struct spw_service_share *share)
 {
     return counted(share) + atomic_load(&share->besides);
 }
@@ -217,7 +205,7 @@ static void sleep_ms(uint64_t milliseconds)
 
 /* Gives free memory to the driver, and moves blocks to the host while this process has more than
  * its share. Returns the bytes that the device gained. */
-static uint64_t give(struct share *share, uint64_t wanted)
+static uint64_t give(struct spw_service_share *share, uint64_t wanted)
 {
     uint64_t end = spw_clock_ns() + (uint64_t)GIVE_MS * NS_PER_MS, most = entitled(share);
     uint64_t before, given = 0;
@@ -248,7 +236,7 @@ static uint64_t give(struct share *share, uint64_t wanted)
 
 static void *serve(void *argument)
 {
-    struct share *share = argument;
+    struct spw_service_share *share = argument;
     uint32_t seen = atomic_load(&share->mine->answered), now;
 
     (void)prctl(PR_SET_NAME, "spillway-share");
@@ -269,23 +257,23 @@ static void *serve(void *argument)
 
 /* ---- asking ---- */
 
-static void leave_alone(struct share *share, int i, unsigned ms)
+static void leave_alone(struct spw_service_share *share, int i, unsigned ms)
 {
     atomic_store(&share->alone_owner[i], atomic_load(&share->file->members[i].owner));
     atomic_store(&share->alone_until[i], spw_clock_ns() + (uint64_t)ms * NS_PER_MS);
 }
 
-static bool is_left_alone(const struct share *share, int i, uint64_t owner)
+static bool is_left_alone(const struct spw_service_share *share, int i, uint64_t owner)
 {
     return owner == atomic_load(&share->alone_owner[i]) &&
            spw_clock_ns() <= atomic_load(&share->alone_until[i]);
 }
 
 /* Asks one process. True when it has given something. */
-static bool ask(struct share *share, int i, uint64_t bytes)
+static bool ask(struct spw_service_share *share, int i, uint64_t bytes)
 {
     const struct timespec look = {.tv_nsec = (long)LOOK_MS * NS_PER_MS};
-    struct member *member = &share->file->members[i];
+    struct spw_share_member *member = &share->file->members[i];
     uint64_t end = spw_clock_ns() + (uint64_t)ANSWER_MS * NS_PER_MS;
     uint64_t before = atomic_load(&member->given);
     uint32_t number, answered;
@@ -311,7 +299,7 @@ static bool ask(struct share *share, int i, uint64_t bytes)
 
 bool spw_service_share_ask(struct spw_device *device, uint64_t bytes)
 {
-    struct share *share = &shares[device->ordinal];
+    struct spw_service_share *share = &spw_service.shares[device->ordinal];
     uint64_t most, mine;
     bool freed = false;
 
@@ -325,8 +313,8 @@ bool spw_service_share_ask(struct spw_device *device, uint64_t bytes)
         return false;
     }
     bytes = bytes < most - mine ? bytes : most - mine;
-    for (int i = 0; i < MEMBERS && !freed; i++) {
-        const struct member *member = &share->file->members[i];
+    for (int i = 0; i < SPW_SHARE_MEMBERS && !freed; i++) {
+        const struct spw_share_member *member = &share->file->members[i];
         uint64_t owner = atomic_load(&member->owner);
 
         freed = member != share->mine && lives(owner) && !is_left_alone(share, i, owner) &&
@@ -337,7 +325,7 @@ bool spw_service_share_ask(struct spw_device *device, uint64_t bytes)
 
 /* ---- joining ---- */
 
-static void join(struct share *share, const char *name)
+static void join(struct spw_service_share *share, const char *name)
 {
     char path[PATH_MOST];
 
@@ -356,13 +344,12 @@ static void join(struct share *share, const char *name)
 void spw_service_share_join(void)
 {
     struct spw_option_value name = spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0);
-    static atomic_flag told = ATOMIC_FLAG_INIT;
 
     if (!name.set) {
         return;
     }
     if (!is_name(name.text)) {
-        if (!atomic_flag_test_and_set(&told)) {
+        if (!atomic_flag_test_and_set(&spw_service.bad_share)) {
             spw_log_always("SPILLWAY_SHARE=%s: expected letters, digits, '.', '_' and '-', at most "
                            "%d; nothing is shared",
                            name.text, NAME_MOST - 1);
@@ -370,7 +357,7 @@ void spw_service_share_join(void)
         return;
     }
     for (int i = 0; i < spw_device_count(); i++) {
-        struct share *share = &shares[i];
+        struct spw_service_share *share = &spw_service.shares[i];
 
         if (spw_device_opened(spw_device_at(i)) != NULL && !atomic_exchange(&share->joined, true)) {
             share->device = spw_device_at(i);
@@ -382,7 +369,7 @@ void spw_service_share_join(void)
 void spw_service_share_forget(void)
 {
     for (int i = 0; i < SPW_DEVICES_MAX; i++) {
-        atomic_store(&shares[i].joined, false);
-        shares[i].mine = NULL;
+        atomic_store(&spw_service.shares[i].joined, false);
+        spw_service.shares[i].mine = NULL;
     }
 }

@@ -1,0 +1,3 @@
+#include "service/state.h"
+
+struct spw_service spw_service;
