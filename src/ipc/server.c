@@ -2,6 +2,7 @@
 
 #include "common/fd.h"
 #include "ipc/message.h"
+#include "ipc/state.h"
 #include "ipc/table.h"
 
 #include <errno.h>
@@ -19,14 +20,7 @@ enum {
     PAUSE_US = 100 * 1000
 };
 
-/* Written by start and forget. */
-static struct {
-    int fd; /* of the listening socket */
-    dev_t device;
-    ino_t inode;
-    struct spw_ipc_handle handle; /* its process and name */
-    bool runs;
-} server = {.fd = -1};
+static struct spw_ipc_server *const server = &spw_ipc.server;
 
 /* True if the number is still the socket. A program may close every descriptor it knows, and open
  * files of its own under the number. */
@@ -34,8 +28,8 @@ static bool is_ours(void)
 {
     struct stat now;
 
-    return server.fd >= 0 && fstat(server.fd, &now) == 0 && now.st_dev == server.device &&
-           now.st_ino == server.inode;
+    return server->inode != 0 && fstat(server->fd, &now) == 0 && now.st_dev == server->device &&
+           now.st_ino == server->inode;
 }
 
 static void serve(int client)
@@ -59,7 +53,7 @@ static void serve(int client)
 
 static void *answer_all(void *unused)
 {
-    struct pollfd watched = {.fd = server.fd, .events = POLLIN};
+    struct pollfd watched = {.fd = server->fd, .events = POLLIN};
 
     (void)unused;
     (void)prctl(PR_SET_NAME, "spillway-ipc");
@@ -72,7 +66,7 @@ static void *answer_all(void *unused)
         if (!is_ours()) {
             return NULL;
         }
-        client = accept4(server.fd, NULL, NULL, SOCK_CLOEXEC);
+        client = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC);
         if (client >= 0) {
             serve(client);
             close(client);
@@ -92,46 +86,46 @@ static bool open_socket(void)
     if (fd < 0) {
         return false;
     }
-    spw_ipc_handle_init(&server.handle);
-    if (!spw_ipc_random(&server.handle.name, sizeof(server.handle.name))) {
+    spw_ipc_handle_init(&server->handle);
+    if (!spw_ipc_random(&server->handle.name, sizeof(server->handle.name))) {
         close(fd);
         return false;
     }
-    length = spw_ipc_address(&server.handle, &address);
+    length = spw_ipc_address(&server->handle, &address);
     if (bind(fd, (struct sockaddr *)&address, length) != 0 || listen(fd, BACKLOG) != 0) {
         close(fd);
         return false;
     }
-    server.fd = spw_fd_park(fd);
-    if (fstat(server.fd, &status) == 0) {
-        server.device = status.st_dev;
-        server.inode = status.st_ino;
+    server->fd = spw_fd_park(fd);
+    if (fstat(server->fd, &status) == 0) {
+        server->device = status.st_dev;
+        server->inode = status.st_ino;
     }
     return true;
 }
 
 bool spw_ipc_server_start(spw_ipc_start_thread *start, struct spw_ipc_handle *handle)
 {
-    if (server.runs && !is_ours()) {
-        server.runs = false; /* the program has closed the socket: the thread ends */
+    if (server->runs && !is_ours()) {
+        server->runs = false; /* the program has closed the socket: the thread ends */
     }
-    if (!server.runs && open_socket()) {
-        server.runs = start(answer_all, NULL);
-        if (!server.runs) {
-            close(server.fd);
-            server.fd = -1;
+    if (!server->runs && open_socket()) {
+        server->runs = start(answer_all, NULL);
+        if (!server->runs) {
+            close(server->fd);
+            server->inode = 0;
         }
     }
-    *handle = server.handle;
-    return server.runs;
+    *handle = server->handle;
+    return server->runs;
 }
 
 void spw_ipc_server_forget(void)
 {
     if (is_ours()) {
-        close(server.fd);
+        close(server->fd);
     }
-    server.fd = -1;
-    server.runs = false;
+    server->inode = 0;
+    server->runs = false;
     spw_ipc_table_end_context(NULL);
 }

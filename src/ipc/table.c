@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-_Atomic size_t spw_ipc_exports;
+static struct spw_ipc_exports *const exports = &spw_ipc.exports;
 
 /* A descriptor, and the identity of its file: a program may close every descriptor it knows, and
  * open files of its own under the number. */
@@ -27,10 +27,6 @@ struct entry {
     uint64_t *chunks;
     struct guarded_fd *fds;
 };
-
-/* By address. Guarded by spw_locks.exports. */
-static struct spw_map entries;
-static uint64_t last_id;
 
 static void guard(int fd, struct guarded_fd *ret_guarded)
 {
@@ -113,7 +109,7 @@ bool spw_ipc_table_find(uint64_t address, uint64_t block, struct spw_ipc_handle 
     bool found;
 
     spw_lock(&spw_locks.exports);
-    entry = spw_map_get(&entries, address);
+    entry = spw_map_get(&exports->entries, address);
     found = entry != NULL && entry->block == block && is_whole(entry);
     if (found) {
         fill_in(entry, handle);
@@ -131,13 +127,13 @@ bool spw_ipc_table_add(const struct spw_ipc_export *export, struct spw_ipc_handl
         return false;
     }
     spw_lock(&spw_locks.exports);
-    entry->export_id = ++last_id;
-    old = spw_map_take(&entries, export->address);
-    added = spw_map_put(&entries, export->address, entry);
+    entry->export_id = ++exports->last_id;
+    old = spw_map_take(&exports->entries, export->address);
+    added = spw_map_put(&exports->entries, export->address, entry);
     if (added) {
         fill_in(entry, handle);
     }
-    atomic_store(&spw_ipc_exports, entries.count);
+    atomic_store(&exports->count, exports->entries.count);
     spw_unlock(&spw_locks.exports);
     if (old != NULL) {
         free_entry(old, true);
@@ -153,8 +149,8 @@ void spw_ipc_table_remove(uint64_t address)
     struct entry *entry;
 
     spw_lock(&spw_locks.exports);
-    entry = spw_map_take(&entries, address);
-    atomic_store(&spw_ipc_exports, entries.count);
+    entry = spw_map_take(&exports->entries, address);
+    atomic_store(&exports->count, exports->entries.count);
     if (entry != NULL) {
         free_entry(entry, true); /* under the lock: an answer may be sending its descriptors */
     }
@@ -168,7 +164,7 @@ static struct entry *find_of(const void *context)
     size_t cursor = 0;
 
     do {
-        entry = spw_map_next(&entries, &cursor);
+        entry = spw_map_next(&exports->entries, &cursor);
     } while (entry != NULL && context != NULL && entry->context != context);
     return entry;
 }
@@ -179,10 +175,10 @@ void spw_ipc_table_end_context(const void *context)
 
     spw_lock(&spw_locks.exports);
     while ((entry = find_of(context)) != NULL) {
-        (void)spw_map_take(&entries, entry->address);
+        (void)spw_map_take(&exports->entries, entry->address);
         free_entry(entry, true);
     }
-    atomic_store(&spw_ipc_exports, entries.count);
+    atomic_store(&exports->count, exports->entries.count);
     spw_unlock(&spw_locks.exports);
 }
 
@@ -205,7 +201,7 @@ static const struct entry *find_requested(const struct spw_ipc_request *request)
     const struct entry *entry;
     size_t cursor = 0;
 
-    while ((entry = spw_map_next(&entries, &cursor)) != NULL) {
+    while ((entry = spw_map_next(&exports->entries, &cursor)) != NULL) {
         if (entry->export_id == request->export_id) {
             return same_key(entry->key, request->key) ? entry : NULL;
         }
@@ -232,24 +228,23 @@ static size_t fill_batch(const struct entry *entry, size_t first, struct spw_ipc
 
 void spw_ipc_table_answer(const struct spw_ipc_request *request, int socket)
 {
-    static struct spw_ipc_answer answer; /* with the lock held */
-    static int fds[SPW_IPC_BATCH];
+    struct spw_ipc_answer *answer = &exports->answer;
     const struct entry *entry;
     size_t count = 0;
 
     spw_lock(&spw_locks.exports);
-    memset(&answer, 0, sizeof(answer));
-    answer.status = SPW_IPC_UNKNOWN;
+    memset(answer, 0, sizeof(*answer));
+    answer->status = SPW_IPC_UNKNOWN;
     entry = find_requested(request);
     if (entry != NULL && request->first < entry->count) {
-        count = fill_batch(entry, request->first, &answer, fds);
+        count = fill_batch(entry, request->first, answer, exports->fds);
     }
     if (count > 0) {
-        answer.status = SPW_IPC_GRANTED;
-        answer.count = (uint32_t)entry->count;
-        answer.offset = entry->offset;
-        answer.bytes = entry->bytes;
+        answer->status = SPW_IPC_GRANTED;
+        answer->count = (uint32_t)entry->count;
+        answer->offset = entry->offset;
+        answer->bytes = entry->bytes;
     }
-    (void)spw_ipc_send(socket, &answer, sizeof(answer), fds, count);
+    (void)spw_ipc_send(socket, answer, sizeof(*answer), exports->fds, count);
     spw_unlock(&spw_locks.exports);
 }

@@ -10,9 +10,13 @@
 
 #include "ipc/handle.h"
 #include "ipc/message.h"
+#include "ipc/state.h"
 
-/* Number of exports: without any, a free costs nothing. No lock. */
-extern _Atomic size_t spw_ipc_exports;
+/* True if there are exports. No lock. */
+static inline bool spw_ipc_table_has_any(void)
+{
+    return atomic_load_explicit(&spw_ipc.exports.count, memory_order_relaxed) > 0;
+}
 
 /* An export. */
 struct spw_ipc_export {

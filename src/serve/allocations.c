@@ -387,7 +387,7 @@ static inline CUresult free_block(const struct spw_call *call, CUdeviceptr addre
     if (call->recorded) {
         spw_record_free(call->device->ordinal, stream != NULL ? stream->id : 0, address);
     }
-    if (SPW_UNLIKELY(atomic_load_explicit(&spw_ipc_exports, memory_order_relaxed) > 0)) {
+    if (SPW_UNLIKELY(spw_ipc_table_has_any())) {
         spw_ipc_table_remove(address);
     }
     err = spw_pool_free(call->pool, address, stream);

@@ -128,7 +128,7 @@ static void test_descriptors(void **state)
     before = count_fds();
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         export(&sample, 4096, counts[i]);
-        assert_int_equal(spw_ipc_exports, 1);
+        assert_int_equal(spw_ipc.exports.count, 1);
         for (int turn = 0; turn < 3; turn++) {
             assert_int_equal(fetch(&sample.handle, counts[i]), SPW_IPC_GOT);
         }
@@ -136,7 +136,7 @@ static void test_descriptors(void **state)
         assert_int_equal(fetch(&sample.handle, counts[i]), SPW_IPC_DENIED);
         assert_int_equal(count_fds_until(before), before);
     }
-    assert_int_equal(spw_ipc_exports, 0);
+    assert_int_equal(spw_ipc.exports.count, 0);
 }
 
 static void test_wrong_handles(void **state)
@@ -182,7 +182,7 @@ static void test_ends(void **state)
     assert_int_equal(fetch(&second.handle, 3), SPW_IPC_GOT);
     spw_ipc_table_end_context(&second);
     assert_int_equal(fetch(&second.handle, 3), SPW_IPC_DENIED);
-    assert_int_equal(spw_ipc_exports, 0);
+    assert_int_equal(spw_ipc.exports.count, 0);
 }
 
 /* A program that closes every descriptor takes nothing with it, and what it opens is left alone. */

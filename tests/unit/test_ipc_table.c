@@ -70,9 +70,9 @@ static void test_no_memory(void **state)
     open_all(fds);
     assert_true(add_with_faults(fds, 1) >= 3);
     assert_true(spw_ipc_table_find(PAGE, 1, &found));
-    assert_int_equal(atomic_load(&spw_ipc_exports), 1);
+    assert_int_equal(atomic_load(&spw_ipc.exports.count), 1);
     spw_ipc_table_remove(PAGE);
-    assert_int_equal(atomic_load(&spw_ipc_exports), 0);
+    assert_int_equal(atomic_load(&spw_ipc.exports.count), 0);
     assert_false(are_open(fds));
     assert_true(live_allocations - live <= 1); /* the table itself */
 }

@@ -1,0 +1,3 @@
+#include "ipc/state.h"
+
+struct spw_ipc spw_ipc;

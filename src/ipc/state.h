@@ -1,0 +1,41 @@
+/* The exports of this process, and the socket over which others get them. All zero bytes is the
+ * state before the first export.
+ *
+ * It lives as long as the process; in a child after fork spw_ipc_server_forget resets it. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/map.h"
+#include "ipc/handle.h"
+#include "ipc/message.h"
+
+/* Guarded by spw_locks.exports, but for the number. */
+struct spw_ipc_exports {
+    _Atomic size_t count;   /* without any, a free costs nothing */
+    struct spw_map entries; /* struct entry of table.c, by address */
+    uint64_t last_id;
+    struct spw_ipc_answer answer; /* that is sent, with the descriptors */
+    int fds[SPW_IPC_BATCH];
+};
+
+/* The listening socket. Guarded by spw_locks.exporting; the thread that answers reads it without.
+ */
+struct spw_ipc_server {
+    int fd;
+    dev_t device;
+    ino_t inode;                  /* 0: there is no socket */
+    struct spw_ipc_handle handle; /* its process and name */
+    bool runs;
+};
+
+struct spw_ipc {
+    struct spw_ipc_exports exports;
+    struct spw_ipc_server server;
+};
+
+extern struct spw_ipc spw_ipc;
