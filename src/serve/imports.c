@@ -2,14 +2,15 @@
 
 #include "common/lock.h"
 #include "device/state.h"
+#include "serve/state.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* One open block. */
-struct import {
-    struct import *next;
+struct spw_serve_import {
+    struct spw_serve_import *next;
     uint64_t pid, start, export_id; /* of the handle */
     uint8_t key[SPW_IPC_KEY_BYTES]; /* of the handle; pid and start survive an exec */
     CUcontext context;
@@ -24,9 +25,7 @@ struct import {
     unsigned opens;
 };
 
-/* Guarded by spw_locks.imports. */
-static struct import *imports;
-static _Atomic size_t import_count;
+static struct spw_serve_imports *const imports = &spw_serve.imports;
 
 #define CALL(import, fn, ...)                                                                      \
     SPW_DRIVER_CALL(spw_process_driver(), (import)->ordinal, fn, __VA_ARGS__)
@@ -34,9 +33,9 @@ static _Atomic size_t import_count;
 /* ---- the table ---- */
 
 /* Caller holds the lock. */
-static struct import *find(const struct spw_ipc_handle *handle, CUcontext context)
+static struct spw_serve_import *find(const struct spw_ipc_handle *handle, CUcontext context)
 {
-    struct import *import = imports;
+    struct spw_serve_import *import = imports->first;
 
     while (import != NULL &&
            (import->pid != handle->pid || import->start != handle->start ||
@@ -48,21 +47,21 @@ static struct import *find(const struct spw_ipc_handle *handle, CUcontext contex
 }
 
 /* Takes an import out of the table. Caller holds the lock. */
-static void take_out(struct import *import)
+static void take_out(struct spw_serve_import *import)
 {
-    struct import **link = &imports;
+    struct spw_serve_import **link = &imports->first;
 
     while (*link != import) {
         link = &(*link)->next;
     }
     *link = import->next;
-    atomic_fetch_sub(&import_count, 1);
+    atomic_fetch_sub(&imports->count, 1);
 }
 
 bool spw_serve_imports_reopen(const struct spw_ipc_handle *handle, CUcontext context,
                               CUdeviceptr *ret_address)
 {
-    struct import *import;
+    struct spw_serve_import *import;
 
     spw_lock(&spw_locks.imports);
     import = find(handle, context);
@@ -76,13 +75,13 @@ bool spw_serve_imports_reopen(const struct spw_ipc_handle *handle, CUcontext con
 
 bool spw_serve_imports_find(CUdeviceptr address, CUdeviceptr *ret_base, size_t *ret_bytes)
 {
-    const struct import *import;
+    const struct spw_serve_import *import;
 
-    if (atomic_load(&import_count) == 0) {
+    if (atomic_load(&imports->count) == 0) {
         return false;
     }
     spw_lock(&spw_locks.imports);
-    import = imports;
+    import = imports->first;
     while (import != NULL && address - import->address >= import->bytes) {
         import = import->next;
     }
@@ -97,7 +96,7 @@ bool spw_serve_imports_find(CUdeviceptr address, CUdeviceptr *ret_base, size_t *
 /* ---- mapping ---- */
 
 /* Unmaps the chunks, gives the addresses back and frees the record. No work uses the block. */
-static void discard(struct import *import)
+static void discard(struct spw_serve_import *import)
 {
     CUdeviceptr at = import->base;
 
@@ -113,7 +112,7 @@ static void discard(struct import *import)
 }
 
 /* Maps a chunk at an address. The mapping keeps the memory, not the handle. */
-static CUresult map_chunk(struct import *import, int fd, CUdeviceptr at, size_t bytes)
+static CUresult map_chunk(struct spw_serve_import *import, int fd, CUdeviceptr at, size_t bytes)
 {
     CUmemGenericAllocationHandle handle;
     CUresult result = CALL(import, cuMemImportFromShareableHandle, &handle, (void *)(intptr_t)fd,
@@ -126,7 +125,7 @@ static CUresult map_chunk(struct import *import, int fd, CUdeviceptr at, size_t 
     return result;
 }
 
-static CUresult map_chunks(struct import *import, struct spw_ipc_block *block)
+static CUresult map_chunks(struct spw_serve_import *import, struct spw_ipc_block *block)
 {
     const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
                                                  .id = spw_device_at(import->ordinal)->handle},
@@ -148,10 +147,10 @@ static CUresult map_chunks(struct import *import, struct spw_ipc_block *block)
 
 /* Makes a record of a block that is not mapped yet, and takes over its array of sizes. NULL without
  * memory, or if the block does not lie in its chunks. */
-static struct import *new_import(const struct spw_ipc_handle *handle, CUcontext context,
-                                 int ordinal, struct spw_ipc_block *block)
+static struct spw_serve_import *new_import(const struct spw_ipc_handle *handle, CUcontext context,
+                                           int ordinal, struct spw_ipc_block *block)
 {
-    struct import *import = calloc(1, sizeof(*import));
+    struct spw_serve_import *import = calloc(1, sizeof(*import));
     uint64_t reserved = 0;
 
     for (size_t i = 0; i < block->count; i++) {
@@ -161,34 +160,35 @@ static struct import *new_import(const struct spw_ipc_handle *handle, CUcontext 
         free(import);
         return NULL;
     }
-    *import = (struct import){.pid = handle->pid,
-                              .start = handle->start,
-                              .export_id = handle->export_id,
-                              .context = context,
-                              .ordinal = ordinal,
-                              .reserved = reserved,
-                              .bytes = block->bytes,
-                              .count = block->count,
-                              .chunks = block->chunks,
-                              .opens = 1};
+    *import = (struct spw_serve_import){.pid = handle->pid,
+                                        .start = handle->start,
+                                        .export_id = handle->export_id,
+                                        .context = context,
+                                        .ordinal = ordinal,
+                                        .reserved = reserved,
+                                        .bytes = block->bytes,
+                                        .count = block->count,
+                                        .chunks = block->chunks,
+                                        .opens = 1};
     memcpy(import->key, handle->key, sizeof(import->key));
     block->chunks = NULL;
     return import;
 }
 
 /* Enters an import, unless another thread has entered the same. Returns the one in the table. */
-static struct import *enter(const struct spw_ipc_handle *handle, struct import *import)
+static struct spw_serve_import *enter(const struct spw_ipc_handle *handle,
+                                      struct spw_serve_import *import)
 {
-    struct import *known;
+    struct spw_serve_import *known;
 
     spw_lock(&spw_locks.imports);
     known = find(handle, import->context);
     if (known != NULL) {
         known->opens++;
     } else {
-        import->next = imports;
-        imports = known = import;
-        atomic_fetch_add(&import_count, 1);
+        import->next = imports->first;
+        imports->first = known = import;
+        atomic_fetch_add(&imports->count, 1);
     }
     spw_unlock(&spw_locks.imports);
     return known;
@@ -198,7 +198,7 @@ CUresult spw_serve_imports_map(const struct spw_ipc_handle *handle, CUcontext co
                                struct spw_ipc_block *block, CUdeviceptr *ret_address)
 {
     uint64_t *chunks = block->chunks, offset = block->offset;
-    struct import *import = new_import(handle, context, ordinal, block), *entered;
+    struct spw_serve_import *import = new_import(handle, context, ordinal, block), *entered;
     CUresult result;
 
     if (import == NULL) {
@@ -223,7 +223,7 @@ CUresult spw_serve_imports_map(const struct spw_ipc_handle *handle, CUcontext co
 /* ---- the end ---- */
 
 /* Waits for all work of the context, since unmapping does not wait. */
-static CUresult synchronize(const struct import *import)
+static CUresult synchronize(const struct spw_serve_import *import)
 {
     CUcontext popped;
     CUresult result = CALL(import, cuCtxPushCurrent_v2, import->context);
@@ -237,12 +237,12 @@ static CUresult synchronize(const struct import *import)
 
 /* Closes the block at an address once, unless that is the last time: then takes it out of the table
  * and returns it, still mapped. *ret_found: there is one. */
-static struct import *close_unless_last(CUdeviceptr address, bool *ret_found)
+static struct spw_serve_import *close_unless_last(CUdeviceptr address, bool *ret_found)
 {
-    struct import *import;
+    struct spw_serve_import *import;
 
     spw_lock(&spw_locks.imports);
-    import = imports;
+    import = imports->first;
     while (import != NULL && import->address != address) {
         import = import->next;
     }
@@ -259,10 +259,10 @@ static struct import *close_unless_last(CUdeviceptr address, bool *ret_found)
 
 bool spw_serve_imports_close(CUdeviceptr address, CUresult *ret_result)
 {
-    struct import *last;
+    struct spw_serve_import *last;
     bool found;
 
-    if (atomic_load(&import_count) == 0) {
+    if (atomic_load(&imports->count) == 0) {
         return false;
     }
     last = close_unless_last(address, &found);
@@ -277,20 +277,20 @@ bool spw_serve_imports_close(CUdeviceptr address, CUresult *ret_result)
     }
     /* It stays open, for example during a capture. */
     spw_lock(&spw_locks.imports);
-    last->next = imports;
-    imports = last;
-    atomic_fetch_add(&import_count, 1);
+    last->next = imports->first;
+    imports->first = last;
+    atomic_fetch_add(&imports->count, 1);
     spw_unlock(&spw_locks.imports);
     return true;
 }
 
 void spw_serve_imports_end_context(CUcontext context)
 {
-    struct import *import;
+    struct spw_serve_import *import;
 
     do {
         spw_lock(&spw_locks.imports);
-        import = imports;
+        import = imports->first;
         while (import != NULL && import->context != context) {
             import = import->next;
         }
@@ -306,12 +306,12 @@ void spw_serve_imports_end_context(CUcontext context)
 
 void spw_serve_imports_reset(void)
 {
-    while (imports != NULL) {
-        struct import *import = imports;
+    while (imports->first != NULL) {
+        struct spw_serve_import *import = imports->first;
 
-        imports = import->next;
+        imports->first = import->next;
         free(import->chunks);
         free(import);
     }
-    atomic_store(&import_count, 0);
+    atomic_store(&imports->count, 0);
 }

@@ -17,6 +17,7 @@
 #include "serve/handlers.h"
 #include "serve/imports.h"
 #include "serve/placement.h"
+#include "serve/state.h"
 #include "service/thread.h"
 
 #include <stdlib.h>
@@ -29,11 +30,12 @@ _Static_assert(sizeof(struct spw_ipc_handle) == sizeof(CUipcMemHandle), "handles
 
 /* Why a block cannot be shared. */
 enum refusal {
-    NOT_NOW,  /* the device does not become idle, or nothing may move */
-    NO_ROOM,  /* for chunks of its own */
-    FIXED,    /* its physical memory is known to others */
-    NO_CHUNK, /* the driver makes no such chunks, or the block is on the host for good */
-    NO_SYSTEM /* no thread, socket, descriptor or memory in this process */
+    NOT_NOW,     /* the device does not become idle, or nothing may move */
+    NO_ROOM,     /* for chunks of its own */
+    FIXED,       /* its physical memory is known to others */
+    NO_CHUNK,    /* the driver makes no such chunks, or the block is on the host for good */
+    NO_SYSTEM,   /* no thread, socket, descriptor or memory in this process */
+    UNREACHABLE, /* no refusal: the other process does not answer */
 };
 
 static const struct {
@@ -53,12 +55,16 @@ static const struct {
                    "the process has no thread, socket or file descriptor left"},
 };
 
+/* True the first time that it is asked about a reason. */
+static bool is_new(enum refusal reason)
+{
+    return (atomic_fetch_or(&spw_serve.advised, 1u << reason) & 1u << reason) == 0;
+}
+
 /* Refuses, and logs advice once for each reason. */
 static CUresult refuse(enum refusal refusal)
 {
-    static _Atomic unsigned told;
-
-    if ((atomic_fetch_or(&told, 1u << refusal) & 1u << refusal) == 0) {
+    if (is_new(refusal)) {
         spw_log_always("a block of pool memory cannot be shared with other processes by CUDA IPC: "
                        "%s. Otherwise name the library that allocates it with --pass "
                        "(SPILLWAY_PASS), or use --mode observe",
@@ -252,9 +258,7 @@ static CUresult result_of(enum spw_ipc_reply reply)
 /* Logs once that the other process cannot be reached: the reason may be a container. */
 static void tell_unreachable(enum spw_ipc_reply reply, uint32_t pid)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-
-    if ((reply == SPW_IPC_GONE || reply == SPW_IPC_SILENT) && !atomic_flag_test_and_set(&told)) {
+    if ((reply == SPW_IPC_GONE || reply == SPW_IPC_SILENT) && is_new(UNREACHABLE)) {
         spw_log_always("memory of process %u cannot be mapped: it %s", (unsigned)pid,
                        reply == SPW_IPC_GONE
                            ? "has ended, belongs to another user, or is in a container with a "

@@ -12,6 +12,7 @@
 #include "common/room.h"
 #include "common/size.h"
 #include "device/host_budget.h"
+#include "serve/state.h"
 #include "service/nvml.h"
 
 static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in the statistics");
@@ -220,25 +221,20 @@ static void say_rule(const struct spw_stats_oom *report)
     spw_log_always("  %s", report->rule);
 }
 
-/* The call sites whose report was written in full, by the process `pid`. */
-static struct {
-    _Atomic int pid;
-    _Atomic uint64_t sites[SPW_CALLSITE_MOST / 64 + 1]; /* bits */
-} reports;
-
 bool spw_serve_oom_is_new(const struct spw_oom *oom)
 {
+    struct spw_serve_oom_reports *reports = &spw_serve.reports;
     uint32_t site = oom->site;
     const uint64_t bit = UINT64_C(1) << (site % 64);
     int own = (int)getpid();
 
-    if (atomic_exchange(&reports.pid, own) != own) {
-        for (size_t i = 0; i < sizeof(reports.sites) / sizeof(reports.sites[0]); i++) {
-            atomic_store(&reports.sites[i], 0);
+    if (atomic_exchange(&reports->pid, own) != own) {
+        for (size_t i = 0; i < sizeof(reports->sites) / sizeof(reports->sites[0]); i++) {
+            atomic_store(&reports->sites[i], 0);
         }
     }
     return !oom->overcome && site <= SPW_CALLSITE_MOST &&
-           (atomic_fetch_or(&reports.sites[site / 64], bit) & bit) == 0;
+           (atomic_fetch_or(&reports->sites[site / 64], bit) & bit) == 0;
 }
 
 void spw_serve_oom_report(const struct spw_oom *oom)

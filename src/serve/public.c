@@ -13,12 +13,11 @@
 #include "pool/pool.h"
 #include "process/process.h"
 #include "record/record.h"
+#include "serve/state.h"
 #include "service/pause.h"
 #include "stats/output.h"
 #include "stats/stats.h"
 
-#include <limits.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -126,23 +125,20 @@ SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
     return CUDA_SUCCESS;
 }
 
-static char own_path[PATH_MAX];
-
 static void find_own_path(void)
 {
-    if (!spw_start_object((const void *)(uintptr_t)find_own_path, own_path)) {
-        own_path[0] = '\0';
+    if (!spw_start_object((const void *)(uintptr_t)find_own_path, spw_serve.object.path)) {
+        spw_serve.object.path[0] = '\0';
     }
 }
 
 SPW_EXPORT const char *spillway_about(const char *name)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const struct spw_stats *stats = spw_process_stats();
 
     if (name != NULL && strcmp(name, "object") == 0) {
-        (void)pthread_once(&once, find_own_path);
-        return own_path;
+        (void)pthread_once(&spw_serve.object.once, find_own_path);
+        return spw_serve.object.path;
     }
     if (name == NULL || !is_running() || stats == NULL) {
         return NULL;
