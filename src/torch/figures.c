@@ -1,18 +1,11 @@
 #include "torch/figures.h"
 
 #include "device/device.h"
+#include "torch/state.h"
 
 #include <string.h>
 
-static struct {
-    struct spw_torch_stat own[SPW_TORCH_FIGURES][SPW_TORCH_KINDS]; /* of the tensors; the peaks are
-                                                                      those of both parts */
-    int64_t native[SPW_TORCH_FIGURES][SPW_TORCH_KINDS];            /* current, of the native part */
-    int64_t native_reserved;
-    struct spw_torch_stat reserved; /* at the program's last query */
-    int64_t chunks_peak;
-    int64_t chunks_seen[2]; /* chunks created and released before the last reset */
-} devices[SPW_DEVICES_MAX];
+static struct spw_torch_device *const devices = spw_torch.devices;
 
 static size_t offset_of(const struct spw_torch_row *row, enum spw_torch_figure figure)
 {

@@ -5,17 +5,7 @@
 #pragma once
 
 #include "torch/abi.h"
-#include "torch/library.h"
-
-/* The figures that both parts have. */
-enum spw_torch_figure {
-    SPW_TORCH_ALLOCATION,
-    SPW_TORCH_ACTIVE,
-    SPW_TORCH_ALLOCATED_BYTES,
-    SPW_TORCH_ACTIVE_BYTES,
-    SPW_TORCH_REQUESTED_BYTES,
-    SPW_TORCH_FIGURES
-};
+#include "torch/state.h"
 
 /* Counts a tensor that was allocated (`sign` 1) or freed (-1). It has `bytes`; the program asked
  * for `asked` of them. Memory that is freed while another stream uses it stays active, until

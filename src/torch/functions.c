@@ -13,12 +13,13 @@
 #include "torch/place.h"
 #include "torch/share.h"
 #include "torch/snapshot.h"
+#include "torch/state.h"
 #include "torch/tensors.h"
 #include "torch/words.h"
 
 #include <string.h>
 
-struct spw_torch_library spw_torch;
+static const struct spw_torch_library *const torch = &spw_torch.library;
 
 /* Conditions that leave all requests to the native allocator. */
 enum special {
@@ -29,17 +30,9 @@ enum special {
     IN_POOL = 1 << 8,  /* counts the open private pools and captures; the highest */
 };
 
-static _Atomic int special;
-
-/* The share of each device's memory that the program may use; 0: all. */
-static _Atomic double fractions[SPW_DEVICES_MAX];
-
-/* Bits of the devices where the native part has had memory. */
-static _Atomic uint64_t native_devices;
-
 /* The native function that `ours` replaces: NATIVE(RAW_ALLOC, raw_alloc)(self, bytes). */
 #define NATIVE(function, ours)                                                                     \
-    ((__typeof__(ours) *)spw_torch.table[spw_torch.row->slots[SPW_TORCH_##function]])
+    ((__typeof__(ours) *)torch->table[torch->row->slots[SPW_TORCH_##function]])
 
 static void *get_device_stats(void *ret, struct spw_torch_object *self, int8_t device);
 static void empty_cache(struct spw_torch_object *self, struct spw_torch_pool_id id);
@@ -52,31 +45,32 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret,
 /* Reads the native part's figures of a device. The caller ends them by end_figures. */
 static void read_native(int device, void *figures)
 {
-    (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(figures, spw_torch.native, (int8_t)device);
+    (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(figures, torch->native, (int8_t)device);
 }
 
 static void end_figures(void *figures)
 {
     const struct spw_torch_table *pools =
-        (const void *)((const char *)figures + spw_torch.row->private_pools);
+        (const void *)((const char *)figures + torch->row->private_pools);
 
-    if (spw_torch.row->private_pools != 0 && pools->last != 0) {
-        spw_torch.delete_memory(pools->entries);
+    if (torch->row->private_pools != 0 && pools->last != 0) {
+        torch->delete_memory(pools->entries);
     }
 }
 
 /* Updates the native part's figures. At the end of the process the native part may be gone. */
 static void note_native(void)
 {
-    uint64_t left =
-        spw_process_is_leaving() ? 0 : atomic_load_explicit(&native_devices, memory_order_relaxed);
+    uint64_t left = spw_process_is_leaving()
+                        ? 0
+                        : atomic_load_explicit(&spw_torch.native_devices, memory_order_relaxed);
     _Alignas(16) char figures[SPW_TORCH_FIGURES_MOST];
 
     for (int device = 0; left != 0; device++, left >>= 1) {
         if ((left & 1) != 0) {
             read_native(device, figures);
             spw_lock(&spw_locks.tensors);
-            spw_torch_figures_native(spw_torch.row, device, figures);
+            spw_torch_figures_native(torch->row, device, figures);
             spw_unlock(&spw_locks.tensors);
             end_figures(figures);
         }
@@ -90,8 +84,9 @@ static void note_allocated(void)
     if (!spw_process_torch_is_tensor()) {
         return;
     }
-    if (spw_torch.get_device(&device) == 0) {
-        atomic_fetch_or_explicit(&native_devices, UINT64_C(1) << device, memory_order_relaxed);
+    if (torch->get_device(&device) == 0) {
+        atomic_fetch_or_explicit(&spw_torch.native_devices, UINT64_C(1) << device,
+                                 memory_order_relaxed);
         note_native();
     }
 }
@@ -100,17 +95,17 @@ static void note_allocated(void)
 static void say_native(void)
 {
     int8_t device = 0;
-    bool in_pool =
-        atomic_load(&special) >= IN_POOL || atomic_load(&spw_process_driver()->captures_open) > 0;
+    bool in_pool = atomic_load(&spw_torch.special) >= IN_POOL ||
+                   atomic_load(&spw_process_driver()->captures_open) > 0;
 
     if (spw_process_native != SPW_NATIVE_REFUSED) {
         spw_process_native = in_pool ? SPW_NATIVE_PRIVATE : SPW_NATIVE_CACHES;
     }
     spw_torch_said.library = NULL;
-    if (spw_process_torch_is_tensor() && spw_torch.get_device(&device) == 0 &&
+    if (spw_process_torch_is_tensor() && torch->get_device(&device) == 0 &&
         device < spw_device_count()) {
         spw_lock(&spw_locks.tensors);
-        spw_torch_said = (struct spw_torch_said){&spw_torch, spw_torch_figures_allocated(device),
+        spw_torch_said = (struct spw_torch_said){torch, spw_torch_figures_allocated(device),
                                                  spw_torch_figures_reserved(device)};
         spw_unlock(&spw_locks.tensors);
     }
@@ -124,8 +119,8 @@ static bool is_plain(size_t bytes)
 
     spw_process_native = SPW_NATIVE_CACHES;
     return bytes > 0 && bytes >> EXA_BITS == 0 &&
-           SPW_LIKELY(atomic_load_explicit(&special, memory_order_relaxed) == 0) &&
-           !*spw_torch.traced && spw_process_serves() &&
+           SPW_LIKELY(atomic_load_explicit(&spw_torch.special, memory_order_relaxed) == 0) &&
+           !*torch->traced && spw_process_serves() &&
            atomic_load_explicit(&spw_process_driver()->captures_open, memory_order_relaxed) == 0;
 }
 
@@ -133,7 +128,7 @@ static bool is_plain(size_t bytes)
  * roundup_power2_divisions, of a part of the space between two powers of two. */
 static uint64_t rounded(size_t bytes)
 {
-    size_t divisions = spw_torch.divisions != NULL ? spw_torch.divisions(bytes) : 0;
+    size_t divisions = torch->divisions != NULL ? torch->divisions(bytes) : 0;
     uint64_t part = 512;
 
     if (SPW_UNLIKELY(divisions > 1) && bytes > 512 * divisions) {
@@ -151,7 +146,7 @@ static uint64_t limit_of(int device)
 /* True if the program's share of the limit has no room for `bytes`; false without a limit. */
 static bool is_beyond_share(int device, uint64_t bytes)
 {
-    double fraction = atomic_load_explicit(&fractions[device], memory_order_relaxed);
+    double fraction = atomic_load_explicit(&spw_torch.fractions[device], memory_order_relaxed);
     uint64_t limit = limit_of(device), used;
 
     if (SPW_LIKELY(fraction == 0) || limit == 0) {
@@ -167,15 +162,15 @@ static void report(uint64_t address, int64_t bytes, int device)
 {
     uint64_t allocated, reserved;
 
-    if (SPW_LIKELY(!spw_torch.is_profiled())) {
+    if (SPW_LIKELY(!torch->is_profiled())) {
         return;
     }
     spw_lock(&spw_locks.tensors);
     allocated = spw_torch_figures_allocated(device);
     reserved = spw_torch_figures_reserved(device);
     spw_unlock(&spw_locks.tensors);
-    spw_torch.report((void *)(uintptr_t)address, bytes, allocated, reserved,
-                     (uint16_t)(SPW_TORCH_CUDA | device << 8));
+    torch->report((void *)(uintptr_t)address, bytes, allocated, reserved,
+                  (uint16_t)(SPW_TORCH_CUDA | device << 8));
 }
 
 /* Gives the native part's cache back first if the request would exceed the limit. */
@@ -187,14 +182,14 @@ static void empty_native(int device, uint64_t bytes)
 
     if (SPW_LIKELY(spw_counter_get(&c->committed_bytes) + bytes <=
                    spw_counter_get(&c->limit_bytes)) ||
-        atomic_load_explicit(&native_devices, memory_order_relaxed) == 0) {
+        atomic_load_explicit(&spw_torch.native_devices, memory_order_relaxed) == 0) {
         return;
     }
     spw_lock(&spw_locks.tensors);
     idle = spw_torch_figures_idle(device);
     spw_unlock(&spw_locks.tensors);
     if (idle > 0) {
-        NATIVE(EMPTY_CACHE, empty_cache)(spw_torch.native, all);
+        NATIVE(EMPTY_CACHE, empty_cache)(torch->native, all);
         note_native();
     }
 }
@@ -211,7 +206,7 @@ static enum spw_err ask(const struct spw_serve_request *request,
     (void)spw_torch_tensors_settle(/* wait */ false);
     empty_native(request->device, request->bytes);
     err = spw_serve_direct_alloc(request, address, order);
-    if (SPW_UNLIKELY(err == SPW_E_AGAIN) && spw_torch.bind(NULL) == 0) {
+    if (SPW_UNLIKELY(err == SPW_E_AGAIN) && torch->bind(NULL) == 0) {
         err = spw_serve_direct_alloc(request, address, order);
     }
     if (SPW_UNLIKELY(err == SPW_E_NO_MEMORY) && spw_torch_tensors_settle(/* wait */ true)) {
@@ -220,9 +215,6 @@ static enum spw_err ask(const struct spw_serve_request *request,
     return err;
 }
 
-/* Bits of the devices whose share is known. */
-static _Atomic uint64_t asked_devices;
-
 /* Asks the native allocator, once for each device, for the share that the settings give to the
  * program. False if the answer is not in the valid range, above 0 and at most 1. */
 static bool is_sound(int device)
@@ -230,21 +222,22 @@ static bool is_sound(int device)
     uint64_t bit = UINT64_C(1) << device;
     double fraction = 1;
 
-    if (SPW_LIKELY((atomic_load_explicit(&asked_devices, memory_order_relaxed) & bit) != 0)) {
+    if (SPW_LIKELY((atomic_load_explicit(&spw_torch.asked_devices, memory_order_relaxed) & bit) !=
+                   0)) {
         return true;
     }
-    if (spw_torch.row->slots[SPW_TORCH_GET_MEMORY_FRACTION] >= 0) {
-        fraction = NATIVE(GET_MEMORY_FRACTION, get_memory_fraction_function)(spw_torch.native,
+    if (torch->row->slots[SPW_TORCH_GET_MEMORY_FRACTION] >= 0) {
+        fraction = NATIVE(GET_MEMORY_FRACTION, get_memory_fraction_function)(torch->native,
                                                                              (int8_t)device);
     }
     if (!(fraction > 0 && fraction <= 1)) {
-        if (atomic_load(&asked_devices) == 0) {
-            spw_torch_place_take_out(&spw_torch);
+        if (atomic_load(&spw_torch.asked_devices) == 0) {
+            spw_torch_place_take_out(torch);
         }
         return false; /* tensors of other devices need our functions */
     }
-    atomic_store(&fractions[device], fraction < 1 ? fraction : 0);
-    atomic_fetch_or(&asked_devices, bit);
+    atomic_store(&spw_torch.fractions[device], fraction < 1 ? fraction : 0);
+    atomic_fetch_or(&spw_torch.asked_devices, bit);
     return true;
 }
 
@@ -308,9 +301,9 @@ static inline void leave_no_addresses(void)
 
 static CUstream current_stream(int8_t device)
 {
-    const struct spw_torch_stream stream = spw_torch.current_stream(device);
+    const struct spw_torch_stream stream = torch->current_stream(device);
 
-    return spw_torch.stream_handle(&stream);
+    return torch->stream_handle(&stream);
 }
 
 /* Frees a tensor of the pool. False if the memory is no such tensor. */
@@ -329,7 +322,7 @@ static bool delete_tensor(void *memory)
 static void delete_memory(void *memory)
 {
     if (memory != NULL && !delete_tensor(memory)) {
-        spw_torch.deleter(memory);
+        torch->deleter(memory);
         note_native();
     }
 }
@@ -340,7 +333,7 @@ allocate_natively(struct spw_torch_data_ptr *ret, struct spw_torch_object *self,
     SPW_TORCH_PASSES_ERRORS;
     say_native();
     (void)NATIVE(ALLOCATE, allocate)(ret, self, bytes);
-    if (ret->deleter == spw_torch.deleter && ret->context == ret->data &&
+    if (ret->deleter == torch->deleter && ret->context == ret->data &&
         spw_process_torch_is_tensor()) {
         ret->deleter = delete_memory;
     }
@@ -355,7 +348,7 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret,
     int8_t device = 0;
     void *memory = NULL;
 
-    if (is_plain(bytes) && spw_torch.get_device(&device) == 0) {
+    if (is_plain(bytes) && torch->get_device(&device) == 0) {
         memory = take(bytes, device, current_stream(device), caller);
     }
     if (SPW_UNLIKELY(memory == NULL)) {
@@ -370,7 +363,7 @@ static spw_torch_deleter *raw_deleter(struct spw_torch_object *self)
 {
     spw_torch_deleter *native = NATIVE(RAW_DELETER, raw_deleter)(self);
 
-    return native == spw_torch.deleter ? delete_memory : native;
+    return native == torch->deleter ? delete_memory : native;
 }
 
 static void *raw_alloc(struct spw_torch_object *self, size_t bytes)
@@ -380,7 +373,7 @@ static void *raw_alloc(struct spw_torch_object *self, size_t bytes)
     int8_t device = 0;
     void *memory = NULL;
 
-    if (is_plain(bytes) && spw_torch.get_device(&device) == 0) {
+    if (is_plain(bytes) && torch->get_device(&device) == 0) {
         memory = take(bytes, device, current_stream(device), caller);
     }
     if (memory == NULL) {
@@ -398,7 +391,7 @@ static void *raw_alloc_with_stream(struct spw_torch_object *self, size_t bytes, 
     int8_t device = 0;
     void *memory = NULL;
 
-    if (is_plain(bytes) && spw_torch.get_device(&device) == 0) {
+    if (is_plain(bytes) && torch->get_device(&device) == 0) {
         memory = take(bytes, device, stream, caller);
     }
     if (memory == NULL) {
@@ -430,9 +423,9 @@ static void record_stream(struct spw_torch_object *self, const struct spw_torch_
         NATIVE(RECORD_STREAM, record_stream)(self, memory, stream);
         return;
     }
-    if (!spw_torch_tensors_use((uintptr_t)memory->data, spw_torch.stream_handle(&stream))) {
+    if (!spw_torch_tensors_use((uintptr_t)memory->data, torch->stream_handle(&stream))) {
         native = *memory;
-        native.deleter = spw_torch.deleter;
+        native.deleter = torch->deleter;
         NATIVE(RECORD_STREAM, record_stream)(self, &native, stream);
     }
 }
@@ -456,7 +449,7 @@ static void *get_device_stats(void *ret, struct spw_torch_object *self, int8_t d
 {
     (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(ret, self, device);
     spw_lock(&spw_locks.tensors);
-    spw_torch_figures_add(spw_torch.row, device, ret);
+    spw_torch_figures_add(torch->row, device, ret);
     spw_unlock(&spw_locks.tensors);
     return ret;
 }
@@ -482,8 +475,8 @@ static void *snapshot(void *ret, struct spw_torch_object *self, struct spw_torch
                       bool traces)
 {
     (void)NATIVE(SNAPSHOT, snapshot)(ret, self, id, traces);
-    if (!spw_torch.row->by_pool || (id.first == 0 && id.second == 0)) {
-        spw_torch_snapshot_add(&spw_torch, ret);
+    if (!torch->row->by_pool || (id.first == 0 && id.second == 0)) {
+        spw_torch_snapshot_add(torch, ret);
     }
     return ret;
 }
@@ -493,12 +486,12 @@ static void *snapshot(void *ret, struct spw_torch_object *self, struct spw_torch
 static void set_memory_fraction(struct spw_torch_object *self, double fraction, int8_t device)
 {
     NATIVE(SET_MEMORY_FRACTION, set_memory_fraction)(self, fraction, device);
-    atomic_store(&fractions[device], fraction < 1 ? fraction : 0);
+    atomic_store(&spw_torch.fractions[device], fraction < 1 ? fraction : 0);
 }
 
 static void empty_cache(struct spw_torch_object *self, struct spw_torch_pool_id id)
 {
-    bool all = !spw_torch.row->by_pool || (id.first == 0 && id.second == 0);
+    bool all = !torch->row->by_pool || (id.first == 0 && id.second == 0);
 
     if (all) {
         (void)spw_torch_tensors_settle(/* wait */ true);
@@ -515,9 +508,9 @@ static void empty_cache(struct spw_torch_object *self, struct spw_torch_pool_id 
 static void set_special(enum special bit, bool on)
 {
     if (on) {
-        atomic_fetch_or(&special, bit);
+        atomic_fetch_or(&spw_torch.special, bit);
     } else {
-        atomic_fetch_and(&special, ~(int)bit);
+        atomic_fetch_and(&spw_torch.special, ~(int)bit);
     }
 }
 
@@ -553,21 +546,19 @@ static void begin_allocate_to_pool(struct spw_torch_object *self, int8_t device,
     }
     NATIVE(BEGIN_ALLOCATE_TO_POOL, begin_allocate_to_pool)
     (self, device, id, filter); /* may throw */
-    atomic_fetch_add(&special, IN_POOL);
+    atomic_fetch_add(&spw_torch.special, IN_POOL);
 }
 
 static void end_allocate_to_pool(struct spw_torch_object *self, int8_t device,
                                  struct spw_torch_pool_id id)
 {
     NATIVE(END_ALLOCATE_TO_POOL, end_allocate_to_pool)(self, device, id);
-    atomic_fetch_sub(&special, IN_POOL);
+    atomic_fetch_sub(&spw_torch.special, IN_POOL);
 }
 
 static void tell_native(const char *why)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-
-    if (!atomic_flag_test_and_set(&told)) {
+    if (!atomic_flag_test_and_set(&spw_torch.said_cache)) {
         spw_log_always("%s: from now on its own cache serves all tensors (as in mode segment)",
                        why);
     }
@@ -598,7 +589,7 @@ static void *set_checkpoint_pool_state(struct spw_torch_checkpoint *ret,
     (void)NATIVE(SET_CHECKPOINT_POOL_STATE, set_checkpoint_pool_state)(ret, self, device, state);
     for (struct spw_torch_data_ptr *at = ret->allocated.begin;
          at != (struct spw_torch_data_ptr *)ret->allocated.end; at++) {
-        if (at->deleter == spw_torch.deleter) {
+        if (at->deleter == torch->deleter) {
             at->deleter = delete_memory;
         }
     }
@@ -611,7 +602,7 @@ static void *share_ipc_handle(void *ret, struct spw_torch_object *self, void *me
     struct spw_torch_tensor tensor;
 
     if (spw_torch_tensors_find((uintptr_t)memory, &tensor) &&
-        spw_torch_share(&spw_torch, &tensor, ret)) {
+        spw_torch_share(torch, &tensor, ret)) {
         return ret;
     }
     return NATIVE(SHARE_IPC_HANDLE, share_ipc_handle)(ret, self, memory); /* or throws */
@@ -619,7 +610,7 @@ static void *share_ipc_handle(void *ret, struct spw_torch_object *self, void *me
 
 void spw_torch_functions_fill(spw_torch_code **table, bool tensors)
 {
-    const int *slots = spw_torch.row->slots;
+    const int *slots = torch->row->slots;
 
 #define PUT(function, ours)                                                                        \
     if (slots[SPW_TORCH_##function] >= 0) {                                                        \

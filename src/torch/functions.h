@@ -3,9 +3,6 @@
 
 #include "torch/library.h"
 
-/* The library that was found. Written once, before the functions are in place. */
-extern struct spw_torch_library spw_torch;
-
 /* Puts our functions into a copy of its table, which has row->functions places. Without `tensors`
  * only the functions that note why the native allocator asks for memory: it serves all requests
  * then. */

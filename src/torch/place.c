@@ -2,21 +2,18 @@
 
 #include "process/process.h"
 #include "setup/mode.h"
+#include "torch/state.h"
 
 #include <string.h>
 
-/* Two words for the type stand before the functions. */
-static struct {
-    spw_torch_code *type[2];
-    spw_torch_code *functions[SPW_TORCH_TABLE_MOST];
-} ours;
+static struct spw_torch_copy *const ours = &spw_torch.copy;
 
 spw_torch_code **spw_torch_place_copy(const struct spw_torch_library *library)
 {
-    memcpy(ours.type, library->table - 2, sizeof(ours.type));
-    memcpy(ours.functions, library->table,
-           (size_t)library->row->functions * sizeof(ours.functions[0]));
-    return ours.functions;
+    memcpy(ours->type, library->table - 2, sizeof(ours->type));
+    memcpy(ours->functions, library->table,
+           (size_t)library->row->functions * sizeof(ours->functions[0]));
+    return ours->functions;
 }
 
 static void put(const struct spw_torch_library *library, spw_torch_code *const *table)
@@ -28,14 +25,12 @@ static void put(const struct spw_torch_library *library, spw_torch_code *const *
 
 void spw_torch_place_put(const struct spw_torch_library *library)
 {
-    put(library, ours.functions);
+    put(library, ours->functions);
 }
 
 void spw_torch_place_take_out(const struct spw_torch_library *library)
 {
-    static atomic_flag out = ATOMIC_FLAG_INIT;
-
-    if (atomic_flag_test_and_set(&out)) {
+    if (atomic_flag_test_and_set(&spw_torch.taken_out)) {
         return;
     }
     put(library, library->table);

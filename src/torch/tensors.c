@@ -6,6 +6,7 @@
 #include "process/process.h"
 #include "program/stream.h"
 #include "torch/figures.h"
+#include "torch/state.h"
 
 #include <stdlib.h>
 
@@ -18,61 +19,54 @@ struct use {
     bool recorded;
 };
 
-struct record {
+struct spw_torch_record {
     struct spw_torch_tensor tensor;
     struct use *uses;
-    bool everywhere;     /* unknown streams used it */
-    struct record *next; /* in the list of held ones */
+    bool everywhere;               /* unknown streams used it */
+    struct spw_torch_record *next; /* in the list of held ones */
 };
 
 enum { SPARE_MOST = 1024, SETTLED_MOST_NS = 1000000000 };
 
-static struct {
-    struct spw_map by_address; /* struct record */
-    struct record *spare;      /* records for the next tensors */
-    size_t spare_count;
-    struct record *held;
-    _Atomic size_t held_count;
-    _Atomic int settling; /* threads that settle held records */
-} tensors;
+static struct spw_torch_tensors *const tensors = &spw_torch.tensors;
 
 /* ---- the table ---- */
 
 /* Caller holds the lock. */
-static struct record *new_record(void)
+static struct spw_torch_record *new_record(void)
 {
-    struct record *record = tensors.spare;
+    struct spw_torch_record *record = tensors->spare;
 
     if (SPW_UNLIKELY(record == NULL)) {
         return malloc(sizeof(*record));
     }
-    tensors.spare = record->next;
-    tensors.spare_count--;
+    tensors->spare = record->next;
+    tensors->spare_count--;
     return record;
 }
 
 /* Caller holds the lock. */
-static void end_record(struct record *record)
+static void end_record(struct spw_torch_record *record)
 {
-    if (SPW_UNLIKELY(tensors.spare_count >= SPARE_MOST)) {
+    if (SPW_UNLIKELY(tensors->spare_count >= SPARE_MOST)) {
         free(record);
         return;
     }
-    record->next = tensors.spare;
-    tensors.spare = record;
-    tensors.spare_count++;
+    record->next = tensors->spare;
+    tensors->spare = record;
+    tensors->spare_count++;
 }
 
 /* Caller holds the lock. */
 static bool add(const struct spw_torch_tensor *tensor)
 {
-    struct record *record = new_record();
+    struct spw_torch_record *record = new_record();
 
     if (record == NULL) {
         return false;
     }
-    *record = (struct record){.tensor = *tensor};
-    if (!spw_map_put(&tensors.by_address, tensor->address, record)) {
+    *record = (struct spw_torch_record){.tensor = *tensor};
+    if (!spw_map_put(&tensors->by_address, tensor->address, record)) {
         end_record(record);
         return false;
     }
@@ -92,10 +86,10 @@ bool spw_torch_tensors_add(const struct spw_torch_tensor *tensor)
 
 bool spw_torch_tensors_find(uint64_t address, struct spw_torch_tensor *ret_tensor)
 {
-    const struct record *record;
+    const struct spw_torch_record *record;
 
     spw_lock(&spw_locks.tensors);
-    record = spw_map_get(&tensors.by_address, address);
+    record = spw_map_get(&tensors->by_address, address);
     if (record != NULL) {
         *ret_tensor = record->tensor;
     }
@@ -106,11 +100,11 @@ bool spw_torch_tensors_find(uint64_t address, struct spw_torch_tensor *ret_tenso
 void spw_torch_tensors_each(void (*visit)(const struct spw_torch_tensor *tensor, void *context),
                             void *context)
 {
-    const struct record *record;
+    const struct spw_torch_record *record;
     size_t cursor = 0;
 
     spw_lock(&spw_locks.tensors);
-    while ((record = spw_map_next(&tensors.by_address, &cursor)) != NULL) {
+    while ((record = spw_map_next(&tensors->by_address, &cursor)) != NULL) {
         visit(&record->tensor, context);
     }
     spw_unlock(&spw_locks.tensors);
@@ -118,7 +112,7 @@ void spw_torch_tensors_each(void (*visit)(const struct spw_torch_tensor *tensor,
 
 /* ---- other streams ---- */
 
-static bool is_used_on(const struct record *record, const struct spw_stream *stream)
+static bool is_used_on(const struct spw_torch_record *record, const struct spw_stream *stream)
 {
     for (const struct use *use = record->uses; use != NULL; use = use->next) {
         if (use->stream.id == stream->id) {
@@ -130,7 +124,7 @@ static bool is_used_on(const struct record *record, const struct spw_stream *str
 
 /* `info` NULL: the stream is not known. The handle of a thread's own stream means another stream on
  * the thread that frees the tensor. Caller holds the lock. */
-static void add_use(struct record *record, const struct spw_stream_info *info)
+static void add_use(struct spw_torch_record *record, const struct spw_stream_info *info)
 {
     bool known = info != NULL && !info->stream.thread_bound;
     struct use *use;
@@ -150,10 +144,10 @@ static void add_use(struct record *record, const struct spw_stream_info *info)
 bool spw_torch_tensors_use(uint64_t address, CUstream stream)
 {
     const struct spw_stream_info *info = spw_program_stream_get(stream, false);
-    struct record *record;
+    struct spw_torch_record *record;
 
     spw_lock(&spw_locks.tensors);
-    record = spw_map_get(&tensors.by_address, address);
+    record = spw_map_get(&tensors->by_address, address);
     if (record != NULL && stream != record->tensor.order.stream.handle) {
         add_use(record, info);
     }
@@ -223,7 +217,7 @@ static CUresult ask_event(struct use *use, bool wait)
 
 /* Removes the streams that are done. True when none is left. A stream that is gone may still have
  * work; the pool then waits for all work. */
-static bool settle_one(struct record *record, bool wait)
+static bool settle_one(struct spw_torch_record *record, bool wait)
 {
     struct use **place = &record->uses;
 
@@ -246,22 +240,22 @@ static bool settle_one(struct record *record, bool wait)
 }
 
 /* Takes all records out of the list of held ones. */
-static struct record *take_held(void)
+static struct spw_torch_record *take_held(void)
 {
-    struct record *first;
+    struct spw_torch_record *first;
 
     spw_lock(&spw_locks.tensors);
-    first = tensors.held;
-    tensors.held = NULL;
+    first = tensors->held;
+    tensors->held = NULL;
     spw_unlock(&spw_locks.tensors);
     return first;
 }
 
-static void hold(struct record *record)
+static void hold(struct spw_torch_record *record)
 {
     spw_lock(&spw_locks.tensors);
-    record->next = tensors.held;
-    tensors.held = record;
+    record->next = tensors->held;
+    tensors->held = record;
     spw_unlock(&spw_locks.tensors);
 }
 
@@ -273,21 +267,21 @@ static void give_back(const struct spw_torch_tensor *tensor, bool everywhere)
 bool spw_torch_tensors_settle(bool wait)
 {
     struct spw_backoff backoff = {.limit_ns = SETTLED_MOST_NS};
-    struct record *next;
+    struct spw_torch_record *next;
     bool any = false;
 
-    if (SPW_LIKELY(atomic_load_explicit(&tensors.held_count, memory_order_relaxed) == 0) ||
+    if (SPW_LIKELY(atomic_load_explicit(&tensors->held_count, memory_order_relaxed) == 0) ||
         captures()) {
         return false;
     }
-    atomic_fetch_add(&tensors.settling, 1);
-    for (struct record *record = take_held(); record != NULL; record = next) {
+    atomic_fetch_add(&tensors->settling, 1);
+    for (struct spw_torch_record *record = take_held(); record != NULL; record = next) {
         next = record->next;
         if (!settle_one(record, wait)) {
             hold(record);
             continue;
         }
-        atomic_fetch_sub_explicit(&tensors.held_count, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&tensors->held_count, 1, memory_order_relaxed);
         give_back(&record->tensor, record->everywhere);
         spw_lock(&spw_locks.tensors);
         spw_torch_figures_inactive(record->tensor.device, record->tensor.bytes);
@@ -295,8 +289,8 @@ bool spw_torch_tensors_settle(bool wait)
         spw_unlock(&spw_locks.tensors);
         any = true;
     }
-    atomic_fetch_sub(&tensors.settling, 1);
-    while (wait && atomic_load(&tensors.settling) > 0 && spw_backoff_pause(&backoff)) {
+    atomic_fetch_sub(&tensors->settling, 1);
+    while (wait && atomic_load(&tensors->settling) > 0 && spw_backoff_pause(&backoff)) {
         any = true; /* another thread gives memory back */
     }
     return any;
@@ -305,10 +299,10 @@ bool spw_torch_tensors_settle(bool wait)
 bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tensor)
 {
     bool held, everywhere;
-    struct record *record;
+    struct spw_torch_record *record;
 
     spw_lock(&spw_locks.tensors);
-    record = spw_map_take(&tensors.by_address, address);
+    record = spw_map_take(&tensors->by_address, address);
     if (record == NULL) {
         spw_unlock(&spw_locks.tensors);
         return false;
@@ -325,7 +319,7 @@ bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tenso
         give_back(ret_tensor, everywhere);
         return true;
     }
-    atomic_fetch_add_explicit(&tensors.held_count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&tensors->held_count, 1, memory_order_relaxed);
     hold(record);
     (void)spw_torch_tensors_settle(/* wait */ false); /* records the events */
     return true;

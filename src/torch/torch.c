@@ -4,6 +4,7 @@
 #include "setup/mode.h"
 #include "torch/functions.h"
 #include "torch/place.h"
+#include "torch/state.h"
 
 #include <stdio.h>
 
@@ -30,9 +31,9 @@ static bool in_segments(void)
 
 static void put_in_place(const struct spw_torch_library *library, bool tensors)
 {
-    spw_torch = *library;
-    spw_torch_functions_fill(spw_torch_place_copy(&spw_torch), tensors);
-    spw_torch_place_put(&spw_torch);
+    spw_torch.library = *library;
+    spw_torch_functions_fill(spw_torch_place_copy(&spw_torch.library), tensors);
+    spw_torch_place_put(&spw_torch.library);
 }
 
 /* The reason why the pool cannot serve tensors; NULL: it can. */
@@ -72,17 +73,16 @@ static void decide(const struct spw_torch_library *library, enum spw_torch_found
 
 void spw_torch_look(void)
 {
-    static atomic_flag looking = ATOMIC_FLAG_INIT;
     struct spw_torch_library library;
     enum spw_torch_found found;
 
     if (atomic_load(&spw_process.torch.state) != SPW_TORCH_UNSEEN ||
-        atomic_flag_test_and_set(&looking)) {
+        atomic_flag_test_and_set(&spw_torch.looking)) {
         return;
     }
     found = spw_torch_library_find(&library);
     if (found != SPW_TORCH_ABSENT) {
         decide(&library, found);
     }
-    atomic_flag_clear(&looking);
+    atomic_flag_clear(&spw_torch.looking);
 }

@@ -1,0 +1,3 @@
+#include "torch/state.h"
+
+struct spw_torch spw_torch;
