@@ -6,13 +6,12 @@
 #include "stats/output.h"
 #include "stats/path.h"
 #include "stats/process.h"
+#include "stats/state.h"
 #include "stats/summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static bool exit_registered;
 
 void spw_stats_finish(struct spw_stats *stats)
 {
@@ -60,7 +59,7 @@ void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why,
         }
     }
     atomic_store_explicit(&stats->state, SPW_STATS_RUNNING, memory_order_release);
-    if (!exit_registered && stats == spw_stats_mine()) {
-        exit_registered = atexit(at_exit) == 0;
+    if (!spw_stats_files.at_exit && stats == spw_stats_mine()) {
+        spw_stats_files.at_exit = atexit(at_exit) == 0;
     }
 }

@@ -7,6 +7,7 @@
 #include "common/write.h"
 #include "stats/output.h"
 #include "stats/path.h"
+#include "stats/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +19,9 @@
 
 enum { FILE_PATH = SPW_STATS_PATH + 64 };
 
-/* Adds keys to the file; see spw_stats_extend. */
-static void (*_Atomic extension)(struct spw_writer *writer);
-
 void spw_stats_extend(void (*put)(struct spw_writer *writer))
 {
-    atomic_store(&extension, put);
+    atomic_store(&spw_stats_files.extension, put);
 }
 
 static void put_driver_calls(struct spw_writer *writer, const struct spw_stats *stats,
@@ -218,7 +216,7 @@ static void put_stats(struct spw_writer *writer, struct spw_stats *stats)
     spw_write(writer, "\n]");
     put_rules(writer, stats);
     put_oom(writer, &stats->oom);
-    put_extension = atomic_load(&extension);
+    put_extension = atomic_load(&spw_stats_files.extension);
     if (put_extension != NULL) {
         put_extension(writer);
     }

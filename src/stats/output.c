@@ -1,6 +1,7 @@
 #include "stats/output.h"
 
 #include "common/start.h"
+#include "stats/state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,16 +12,15 @@ enum { LINK = SPW_STATS_PATH + 16 };
 static const char *const suffixes[SPW_STATS_OUTPUTS] = {
     [SPW_STATS_FILE] = "statistics", [SPW_STATS_RECORDING] = "recording"};
 
-static char beside[SPW_STATS_PATH]; /* the file of the shared memory */
-static char paths[SPW_STATS_OUTPUTS][SPW_STATS_PATH];
+static struct spw_stats_files *const files = &spw_stats_files;
 
 void spw_stats_output_begin(const char *shared)
 {
-    if (shared[0] == '\0' || !spw_start_path(shared, beside, sizeof(beside))) {
-        beside[0] = '\0';
+    if (shared[0] == '\0' || !spw_start_path(shared, files->beside, sizeof(files->beside))) {
+        files->beside[0] = '\0';
     }
     for (int i = 0; i < SPW_STATS_OUTPUTS; i++) {
-        paths[i][0] = '\0';
+        files->paths[i][0] = '\0';
     }
 }
 
@@ -33,16 +33,16 @@ void spw_stats_output_set(enum spw_stats_output output, const char *path)
 {
     char link[LINK];
 
-    snprintf(paths[output], sizeof(paths[output]), "%s", path);
-    if (beside[0] != '\0' && path[0] != '\0') {
-        name_link(output, beside, link);
-        (void)!symlink(paths[output], link);
+    snprintf(files->paths[output], sizeof(files->paths[output]), "%s", path);
+    if (files->beside[0] != '\0' && path[0] != '\0') {
+        name_link(output, files->beside, link);
+        (void)!symlink(files->paths[output], link);
     }
 }
 
 const char *spw_stats_output_path(enum spw_stats_output output)
 {
-    return paths[output];
+    return files->paths[output];
 }
 
 void spw_stats_output_find(enum spw_stats_output output, const char *shared)
@@ -51,6 +51,6 @@ void spw_stats_output_find(enum spw_stats_output output, const char *shared)
     ssize_t length;
 
     name_link(output, shared, link);
-    length = readlink(link, paths[output], SPW_STATS_PATH - 1);
-    paths[output][length > 0 ? length : 0] = '\0';
+    length = readlink(link, files->paths[output], SPW_STATS_PATH - 1);
+    files->paths[output][length > 0 ? length : 0] = '\0';
 }

@@ -6,10 +6,7 @@
  * its folder, where only a process with its rights can make them. No lock, no allocation. */
 #pragma once
 
-/* Bytes of a path in the statistics, with its end. */
-enum { SPW_STATS_PATH = 1024 };
-
-enum spw_stats_output { SPW_STATS_FILE, SPW_STATS_RECORDING, SPW_STATS_OUTPUTS };
+#include "stats/state.h"
 
 /* Forgets all paths. `shared` is the path of the file of the shared memory; "": there is none. */
 void spw_stats_output_begin(const char *shared);

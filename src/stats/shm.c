@@ -4,7 +4,8 @@
 #include "common/fd.h"
 #include "common/file_limit.h"
 #include "common/options.h"
-#include "common/remap.h"
+#include "stats/remap.h"
+#include "stats/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,13 +18,7 @@
 
 enum { MOST_IMAGES = 16, PAGE = 4096 };
 
-static struct {
-    char *address; /* NULL: not created yet */
-    size_t bytes;
-    int fd; /* of the file in the launcher's folder, which must be backed; -1: none */
-    dev_t device;
-    ino_t inode;
-} room = {.fd = -1};
+static struct spw_stats_room *const room = &spw_stats_files.room;
 
 static int open_in_run_dir(char path[SPW_STATS_PATH])
 {
@@ -45,11 +40,11 @@ static int open_in_run_dir(char path[SPW_STATS_PATH])
 static void *map(size_t bytes, int fd)
 {
     int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE |
-                (room.address != NULL ? MAP_FIXED : 0);
+                (room->address != NULL ? MAP_FIXED : 0);
     void *address = MAP_FAILED;
 
     if (fd < 0 || (spw_file_may_have(bytes) && ftruncate(fd, (off_t)bytes) == 0)) {
-        address = mmap(room.address, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+        address = mmap(room->address, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
     }
     return address != MAP_FAILED ? address : NULL;
 }
@@ -61,9 +56,10 @@ static void keep(int fd, bool backs)
 
     fd = spw_fd_park(fd);
     if (backs && fstat(fd, &status) == 0) {
-        room.fd = fd;
-        room.device = status.st_dev;
-        room.inode = status.st_ino;
+        room->is_file = true;
+        room->fd = fd;
+        room->device = status.st_dev;
+        room->inode = status.st_ino;
     }
 }
 
@@ -90,10 +86,10 @@ void *spw_stats_shm_create(size_t bytes, char ret_path[SPW_STATS_PATH])
             unlink(ret_path);
         }
         ret_path[0] = '\0';
-        address = room.address != NULL ? room.address : map(bytes, -1);
+        address = room->address != NULL ? room->address : map(bytes, -1);
     }
-    room.address = address;
-    room.bytes = bytes;
+    room->address = address;
+    room->bytes = bytes;
     return address;
 }
 
@@ -103,23 +99,23 @@ static bool is_ours(void)
 {
     struct stat now;
 
-    return fstat(room.fd, &now) == 0 && now.st_dev == room.device && now.st_ino == room.inode;
+    return fstat(room->fd, &now) == 0 && now.st_dev == room->device && now.st_ino == room->inode;
 }
 
 bool spw_stats_shm_back(const void *from, size_t bytes)
 {
-    size_t offset = (size_t)((const char *)from - room.address);
+    size_t offset = (size_t)((const char *)from - room->address);
     size_t begin = offset / PAGE * PAGE;
 
-    return room.fd < 0 || (is_ours() && posix_fallocate(room.fd, (off_t)begin,
-                                                        (off_t)(offset + bytes - begin)) == 0);
+    return !room->is_file || (is_ours() && posix_fallocate(room->fd, (off_t)begin,
+                                                           (off_t)(offset + bytes - begin)) == 0);
 }
 
 bool spw_stats_shm_forget(void)
 {
-    if (room.fd >= 0 && is_ours()) {
-        (void)close(room.fd);
+    if (room->is_file && is_ours()) {
+        (void)close(room->fd);
     }
-    room.fd = -1;
-    return room.address == NULL || spw_remap_zeroed(room.address, room.bytes);
+    room->is_file = false;
+    return room->address == NULL || spw_stats_remap_zeroed(room->address, room->bytes);
 }

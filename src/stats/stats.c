@@ -6,8 +6,8 @@
 #include "common/file_limit.h"
 #include "common/options.h"
 #include "common/pid.h"
-#include "common/remap.h"
 #include "stats/output.h"
+#include "stats/remap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +176,7 @@ bool spw_stats_forget(void)
         memset(stats, 0, sizeof(*stats));
         return true;
     }
-    return stats == NULL || spw_remap_zeroed(stats, sizeof(*stats));
+    return stats == NULL || spw_stats_remap_zeroed(stats, sizeof(*stats));
 }
 
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')

@@ -7,7 +7,7 @@
 
 /* Replaces the pages at `address`. No other thread may use them. If the kernel refuses, returns
  * false, and nothing has changed. Only async-signal-safe calls. */
-static inline bool spw_remap_zeroed(void *address, size_t bytes)
+static inline bool spw_stats_remap_zeroed(void *address, size_t bytes)
 {
     int flags = MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
 

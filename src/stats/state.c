@@ -1,0 +1,3 @@
+#include "stats/state.h"
+
+struct spw_stats_files spw_stats_files;
