@@ -8,10 +8,7 @@
 
 #include <string.h>
 
-enum { TABLE_BITS = 8, KIND_BITS = 2 };
-
-/* Return addresses by their hash, each with its kind in the lowest bits. */
-static _Atomic uint64_t table[1 << TABLE_BITS];
+enum { KIND_BITS = 2 };
 
 _Thread_local const void *spw_process_caller_other __attribute__((tls_model("initial-exec")));
 
@@ -75,7 +72,8 @@ static enum spw_caller look_up(const void *address)
 enum spw_caller spw_process_caller_find(const void *address)
 {
     uint64_t word = (uint64_t)(uintptr_t)address;
-    _Atomic uint64_t *place = &table[spw_hash_word(word) >> (64 - TABLE_BITS)];
+    size_t slot = spw_hash_word(word) >> (64 - SPW_CALLERS_BITS);
+    _Atomic uint64_t *place = &spw_process.callers[slot];
     uint64_t known = atomic_load_explicit(place, memory_order_relaxed);
 
     if (SPW_UNLIKELY(known >> KIND_BITS != word)) {

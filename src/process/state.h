@@ -1,11 +1,13 @@
-/* The state of spillway in the process: the driver, the settings, if calls are served. The tables
- * of devices, of the program, of its work and of graphs are in the state.h of their folders.
+/* The state of spillway in the process: the driver, the settings, if calls are served, and what is
+ * known of loaded libraries. Other folders have their tables in state.h too.
  *
- * Atomic members may be read without a lock. All zero bytes is the state before the start. */
+ * Atomic members may be read without a lock; spw_locks.process guards the start, which sets the
+ * rest. All zero bytes is the state before it. It lives as long as the process. */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/options.h"
 #include "driver/driver.h"
@@ -45,6 +47,14 @@ struct spw_settings {
     bool graphs_stay;  /* SPILLWAY_GRAPHS=stay */
 };
 
+/* Libraries whose GPU work does not come through the entries (unseen.h). */
+struct spw_process_unseen {
+    _Atomic uint64_t changes; /* of the loader's list, when it was last read */
+    _Atomic bool loaded;      /* one of them is */
+};
+
+enum { SPW_CALLERS_BITS = 8 };
+
 struct spw_process {
     _Atomic(struct spw_driver *) driver; /* NULL until it is loaded */
     _Atomic int state;                   /* enum spw_process_state */
@@ -57,7 +67,12 @@ struct spw_process {
     _Atomic bool unusual; /* see spw_process_is_unusual */
     struct spw_settings settings;
     struct spw_process_torch torch;
+    _Atomic bool mode_said;  /* the line about the mode was written (setup/mode.h) */
     struct spw_stats *stats; /* set at the start, and in a child after fork */
+    struct spw_process_unseen unseen;
+    /* Return addresses by their hash, each with its kind in the lowest bits (caller.h). Changed at
+     * the first call from a place, so apart from the rest. */
+    _Alignas(64) _Atomic uint64_t callers[1 << SPW_CALLERS_BITS];
 };
 
 extern struct spw_process spw_process;

@@ -3,6 +3,7 @@
 #include "common/loader.h"
 #include "common/log.h"
 #include "common/path.h"
+#include "process/state.h"
 
 #include <link.h>
 #include <stdatomic.h>
@@ -16,8 +17,7 @@ static const char *const libraries[] = {
 #undef SPW_UNSEEN
 };
 
-static _Atomic uint64_t known_changes; /* of the loader's list, when it was last read */
-static _Atomic bool known_loaded;
+static struct spw_process_unseen *const known = &spw_process.unseen;
 
 /* One look at the list. */
 struct look {
@@ -44,7 +44,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
 
     if (!look->began) {
         look->changes = info->dlpi_adds + info->dlpi_subs;
-        if (look->changes == atomic_load_explicit(&known_changes, memory_order_relaxed)) {
+        if (look->changes == atomic_load_explicit(&known->changes, memory_order_relaxed)) {
             return 1;
         }
         look->began = true;
@@ -57,19 +57,19 @@ bool spw_process_unseen(void)
 {
     struct look look = {0};
 
-    if (atomic_load_explicit(&known_loaded, memory_order_relaxed)) {
+    if (atomic_load_explicit(&known->loaded, memory_order_relaxed)) {
         return true;
     }
     (void)spw_loader_iterate(visit, &look);
     if (look.found != NULL) {
-        if (!atomic_exchange(&known_loaded, true)) {
+        if (!atomic_exchange(&known->loaded, true)) {
             spw_log(SPW_LOG_INFO,
                     "%s is loaded: from now on no block moves between device and host, since "
                     "spillway does not see the work that this library submits",
                     look.found);
         }
     } else if (look.began) {
-        atomic_store_explicit(&known_changes, look.changes, memory_order_relaxed);
+        atomic_store_explicit(&known->changes, look.changes, memory_order_relaxed);
     }
     return look.found != NULL;
 }

@@ -66,14 +66,12 @@ static void say(const struct spw_setup_mode *text)
     }
 }
 
-static atomic_bool mode_is_said;
-
 void spw_setup_mode_announce(void)
 {
     char why[SPW_SETUP_MODE_WHY];
     struct spw_setup_mode text;
 
-    if (!atomic_exchange(&mode_is_said, true)) {
+    if (!atomic_exchange(&spw_process.mode_said, true)) {
         text = spw_setup_mode_of(spw_process_settings()->mode, why, sizeof(why));
         say(&text);
     }
@@ -84,7 +82,7 @@ void spw_setup_mode_note(void)
     char why[SPW_SETUP_MODE_WHY];
     struct spw_setup_mode text;
 
-    if (atomic_load(&mode_is_said)) {
+    if (atomic_load(&spw_process.mode_said)) {
         text = spw_setup_mode_of(spw_process_settings()->mode, why, sizeof(why));
         if (strncmp(text.why, spw_process_stats()->why, sizeof(spw_process_stats()->why) - 1) !=
             0) {
