@@ -131,8 +131,8 @@ void spw_device_check(const struct spw_device *device, struct spw_pool *pool)
 enum { AWAIT_NS = 10 * 1000 * 1000 };
 
 /* A closed pool, with its backend and tier. */
-struct closed {
-    struct closed *next;
+struct spw_closed_pool {
+    struct spw_closed_pool *next;
     struct spw_device *device;
     struct spw_pool *pool;
     struct spw_backend *backend;
@@ -140,15 +140,10 @@ struct closed {
     uint64_t epoch; /* calls from before it may use the pool; 0: their end cannot be observed */
 };
 
-/* `in_use`: the closed pools that a call was still using. `ending`: the closed pools that a thread
- * is about to destroy or to move to `in_use`; their records are in that thread's memory. They may
- * still use contexts that other threads destroy. Guarded by spw_locks.process. */
-static struct closed *in_use, *ending;
-
-/* Takes a pool out of `ending`. Caller holds spw_locks.process. */
-static void end_ending(struct closed *closed)
+/* Takes a pool out of spw_devices.ending. Caller holds spw_locks.process. */
+static void end_ending(struct spw_closed_pool *closed)
 {
-    struct closed **link = &ending;
+    struct spw_closed_pool **link = &spw_devices.ending;
 
     while (*link != closed) {
         link = &(*link)->next;
@@ -160,9 +155,10 @@ static void end_ending(struct closed *closed)
 /* Takes the pool of a device out of sight; with `unless_used`, only if no context of the device is
  * known. A thread that learns of a context later finds no pool. False when there was no pool, or it
  * stays. */
-static bool take_out(struct spw_device *device, bool unless_used, struct closed *ret_closed)
+static bool take_out(struct spw_device *device, bool unless_used,
+                     struct spw_closed_pool *ret_closed)
 {
-    *ret_closed = (struct closed){.device = device};
+    *ret_closed = (struct spw_closed_pool){.device = device};
     spw_lock(&spw_locks.process);
     if (!unless_used || spw_device_contexts_count(device->ordinal) == 0) {
         ret_closed->pool = atomic_exchange(&device->pool, NULL);
@@ -172,15 +168,15 @@ static bool take_out(struct spw_device *device, bool unless_used, struct closed 
     if (ret_closed->pool != NULL) {
         atomic_fetch_add(&device->closing, 1);
         spw_pool_shut(ret_closed->pool);
-        ret_closed->next = ending;
-        ending = ret_closed;
+        ret_closed->next = spw_devices.ending;
+        spw_devices.ending = ret_closed;
     }
     spw_unlock(&spw_locks.process);
     return ret_closed->pool != NULL;
 }
 
 /* Releases all contexts of a closed pool, with their events and memory. */
-static void forget_contexts(const struct closed *closed)
+static void forget_contexts(const struct spw_closed_pool *closed)
 {
     spw_pool_forget_context(closed->pool, NULL);
     spw_pool_lock(closed->pool);
@@ -190,7 +186,7 @@ static void forget_contexts(const struct closed *closed)
 
 /* Destroys a closed pool. The device may have a new pool with the same accounts, which change under
  * the new pool's lock. Caller holds spw_locks.process. */
-static void destroy(const struct closed *closed, enum spw_closing closing)
+static void destroy(const struct spw_closed_pool *closed, enum spw_closing closing)
 {
     struct spw_pool *newer = spw_device_opened(closed->device);
 
@@ -215,22 +211,22 @@ static void destroy(const struct closed *closed, enum spw_closing closing)
 
 /* Keeps a closed pool until no call uses it any more. Releases its contexts and their events now.
  * Without memory for the record it is never destroyed. */
-static void keep(const struct closed *closed)
+static void keep(const struct spw_closed_pool *closed)
 {
-    struct closed *kept = malloc(sizeof(*kept));
+    struct spw_closed_pool *kept = malloc(sizeof(*kept));
 
     forget_contexts(closed);
     if (kept != NULL) {
         *kept = *closed;
-        kept->next = in_use;
-        in_use = kept;
+        kept->next = spw_devices.in_use;
+        spw_devices.in_use = kept;
     }
 }
 
 bool spw_device_sweep(void)
 {
     SPW_UNCANCELLED;
-    struct closed **link = &in_use, *closed;
+    struct spw_closed_pool **link = &spw_devices.in_use, *closed;
     bool any = false;
 
     spw_lock(&spw_locks.process);
@@ -251,7 +247,7 @@ bool spw_device_sweep(void)
 bool spw_device_close_unused(struct spw_device *device, enum spw_closing closing)
 {
     SPW_UNCANCELLED;
-    struct closed closed;
+    struct spw_closed_pool closed;
     bool ended;
 
     if (!take_out(device, /* unless_used */ true, &closed)) {
@@ -273,7 +269,7 @@ bool spw_device_close_unused(struct spw_device *device, enum spw_closing closing
 
 void spw_device_abandon(struct spw_device *device)
 {
-    struct closed closed;
+    struct spw_closed_pool closed;
 
     if (take_out(device, /* unless_used */ false, &closed)) {
         spw_lock(&spw_locks.process);
@@ -281,7 +277,7 @@ void spw_device_abandon(struct spw_device *device)
         destroy(&closed, SPW_CLOSING_FORKED);
         spw_unlock(&spw_locks.process);
     }
-    in_use = ending = NULL; /* their records belong to the parent */
+    spw_devices.in_use = spw_devices.ending = NULL; /* their records belong to the parent */
 }
 
 /* ---- streams and contexts ---- */
@@ -359,7 +355,8 @@ void spw_device_forget_context(CUcontext context)
             spw_pool_unlock(pool);
         }
     }
-    for (struct closed *closed = ending; closed != NULL; closed = closed->next) {
+    for (struct spw_closed_pool *closed = spw_devices.ending; closed != NULL;
+         closed = closed->next) {
         spw_pool_forget_context(closed->pool, context);
         spw_pool_lock(closed->pool);
         spw_backend_forget_context(closed->backend, context);

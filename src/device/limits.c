@@ -28,7 +28,7 @@ static const char *text_of(enum spw_option number, const struct spw_option_value
 uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_device *device,
                           uint64_t total, uint64_t free)
 {
-    static bool told[SPW_DEVICES_MAX]; /* by ordinal; under spw_locks.process */
+    const uint64_t bit = UINT64_C(1) << device->ordinal;
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_LIMIT, NULL, 0);
     /* Memory that other processes hold does not reduce the limit of a process that shares. */
     bool shared = spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0).set;
@@ -39,8 +39,8 @@ uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_devi
     if (!option.set) {
         return most;
     }
-    if (limit > total && !told[device->ordinal]) {
-        told[device->ordinal] = true;
+    if (limit > total && (spw_devices.limit_reported & bit) == 0) {
+        spw_devices.limit_reported |= bit;
         spw_log_always("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
                        text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
                        spw_size_text(most, taken));
@@ -58,11 +58,10 @@ static bool may_spill(void)
 static void tell_host_limit(const struct spw_migrate_host_memory *memory,
                             const struct spw_option_value *option, uint64_t limit, bool simulated)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
     uint64_t most = memory->limited ? memory->group_limit : memory->total;
     char asked[SPW_SIZE_TEXT], there[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
 
-    if (!atomic_flag_test_and_set(&told)) {
+    if (!atomic_flag_test_and_set(&spw_devices.host_limit_reported)) {
         spw_log_always("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
                        text_of(SPW_OPT_SPILLWAY_HOST_LIMIT, option, asked),
                        spw_size_text(most, there),

@@ -42,10 +42,9 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
                               uint64_t most, uint64_t limit, bool has_host,
                               struct spw_pool **ret_pool)
 {
-    static uint64_t pools_made; /* under spw_locks.process */
     uint64_t granule = spw_backend_granule(backend);
     struct spw_pool_config config = {
-        .clock = pools_made++ << FREES_BITS,
+        .clock = spw_devices.pools_made++ << FREES_BITS,
         .granule_bytes = granule,
         .chunk_bytes = spw_option_get(SPW_OPT_SPILLWAY_CHUNK, NULL, limit).bytes,
         .limit_bytes = limit,

@@ -54,6 +54,8 @@ struct spw_device {
 };
 
 struct spw_enabled_peer; /* access.c */
+struct spw_closed_pool;  /* device.c */
+struct spw_callsite_shm;
 
 struct spw_devices {
     int count;
@@ -70,6 +72,18 @@ struct spw_devices {
      * 1 for good since two devices are used. */
     _Atomic uint64_t looked_at;
     _Atomic bool uses_several; /* two devices have had a context or a pool; counted in looked_at */
+
+    /* The call sites in the statistics, with the charges of each device; NULL: not recorded. Set at
+     * the start. */
+    struct spw_callsite_shm *sites;
+    /* The closed pools that a call was still using; and those that a thread is about to destroy or
+     * to move there: their records are in that thread's memory. The latter may still use contexts
+     * that other threads destroy. spw_locks.process. */
+    struct spw_closed_pool *in_use, *ending;
+    uint64_t pools_made;             /* so far; spw_locks.process */
+    uint64_t limit_reported;         /* bits of the devices; spw_locks.process */
+    atomic_flag host_limit_reported; /* the limit is lower than the user asked for */
+    atomic_flag gave_up_moves;       /* an unseen library is loaded (process/unseen.h) */
 };
 
 extern struct spw_devices spw_devices;

@@ -16,15 +16,13 @@ static void give_up(void)
 
 bool spw_device_may_move(void)
 {
-    static atomic_flag given_up = ATOMIC_FLAG_INIT;
-
     if (atomic_load(&spw_process_driver()->captures_open) > 0) {
         return false;
     }
     if (SPW_LIKELY(!spw_process_unseen())) {
         return true;
     }
-    if (!atomic_flag_test_and_set(&given_up)) {
+    if (!atomic_flag_test_and_set(&spw_devices.gave_up_moves)) {
         give_up();
     }
     return false;

@@ -6,17 +6,18 @@
 #include "stats/file.h"
 #include "stats/shm.h"
 
-/* NULL: call sites are not recorded. Set at the start. */
-static struct spw_callsite_shm *sites;
-
 void spw_setup_sites_charge(struct spw_device *device, int ordinal)
 {
+    struct spw_callsite_shm *sites = spw_devices.sites;
+
     device->charges = sites != NULL ? &sites->charges[ordinal] : NULL;
     device->pinned = sites != NULL ? &sites->pinned[ordinal] : NULL;
 }
 
 static void report_sites(struct spw_writer *writer)
 {
+    struct spw_callsite_shm *sites = spw_devices.sites;
+
     if (sites != NULL) {
         spw_callsite_report(writer, sites->charges, sites->pinned, (int)sites->devices);
     }
@@ -35,13 +36,14 @@ void spw_setup_sites(int devices)
     if (created == NULL || !spw_callsite_shm_init(created, (uint32_t)devices, spw_stats_shm_back)) {
         return;
     }
-    sites = created;
+    spw_devices.sites = created;
     spw_callsite_publish(created);
     spw_stats_extend(report_sites);
 }
 
 bool spw_setup_sites_forget(void)
 {
+    struct spw_callsite_shm *sites = spw_devices.sites;
     uint32_t devices;
 
     if (sites == NULL) {
