@@ -134,9 +134,8 @@ static void release(struct spw_graph_uses *uses)
 
 static void tell_unreadable(void)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-
-    if (!atomic_flag_test_and_set(&told)) {
+    if (!spw_graph.graphs.unreadable_reported) {
+        spw_graph.graphs.unreadable_reported = true;
         spw_log(SPW_LOG_INFO, "nodes of a CUDA graph cannot be read: memory that lives now stays "
                               "where it is until the graph is destroyed");
     }

@@ -3,6 +3,7 @@
  * The comment of a table names the lock that guards it. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ struct spw_graphs {
     struct spw_map executables; /* by handle: struct spw_graph_uses */
     struct spw_map named;       /* struct graph_count by address of a block */
     size_t unreadable;          /* executable graphs that may name any block */
+    bool unreadable_reported;   /* a line was written about the first one */
 };
 
 struct spw_graph {
