@@ -14,7 +14,6 @@
 #include "common/uncancelled.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,15 +40,7 @@ struct thread {
     char modules[SPW_PYTHON_MODULES];
 };
 
-static struct {
-    bool native, python; /* the kinds of frames to capture */
-    pthread_key_t key;   /* frees a thread's state at its end */
-    struct spw_strings strings;
-    struct spw_callsite_table sites;
-    struct spw_callsite_shm *share; /* published here; NULL: nowhere */
-} capture;
-
-_Atomic bool spw_callsite_started;
+static struct spw_callsite_capture *const capture = &spw_callsite_state.capture;
 
 static _Thread_local struct thread *this_thread __attribute__((tls_model("initial-exec")));
 
@@ -69,11 +60,11 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
     SPW_UNCANCELLED;
     struct thread *thread;
 
-    if (!atomic_load_explicit(&spw_callsite_started, memory_order_acquire) ||
+    if (!atomic_load_explicit(&capture->started, memory_order_acquire) ||
         spw_stack_left() < STACK_LEAST) {
         return NULL;
     }
-    if (capture.native) {
+    if (capture->native) {
         spw_callsite_native_open(); /* calls the dynamic loader: no lock may be held */
     }
     thread =
@@ -82,7 +73,7 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
         return NULL;
     }
     thread->cache = spw_callsite_stack_cache_create();
-    if (thread->cache == NULL || pthread_setspecific(capture.key, thread) != 0) {
+    if (thread->cache == NULL || pthread_setspecific(capture->key, thread) != 0) {
         spw_callsite_stack_cache_destroy(thread->cache);
         (void)munmap(thread, sizeof(*thread));
         return NULL;
@@ -104,7 +95,7 @@ static uint32_t role_of(struct thread *thread)
         }
         memcpy(thread->name, name, sizeof(name));
         thread->name_text =
-            spw_callsite_strings_intern(&capture.strings, name, strnlen(name, sizeof(name)));
+            spw_callsite_strings_intern(&capture->strings, name, strnlen(name, sizeof(name)));
     }
     return thread->name_text;
 }
@@ -116,7 +107,7 @@ static uint32_t tag_of_thread(void)
 
     return tag->hash == 0
                ? 0
-               : spw_callsite_strings_intern(&capture.strings, tag->name, strlen(tag->name));
+               : spw_callsite_strings_intern(&capture->strings, tag->name, strlen(tag->name));
 }
 
 /* ---- new stacks ---- */
@@ -134,13 +125,13 @@ static void add_guard(struct thread *thread, const struct place *place, uint32_t
 {
     struct spw_callsite_guard *guard = spw_callsite_stack_cache_place(thread->cache, place->key);
 
-    if (capture.native) {
+    if (capture->native) {
         spw_callsite_native_guard(guard, place->frame, thread->stack.native,
                                   thread->stack.native_count);
     }
     if (place->state != 0) {
         spw_lock(&spw_locks.sites);
-        spw_callsite_python_guard(place->python, place->state, &thread->python, &capture.strings,
+        spw_callsite_python_guard(place->python, place->state, &thread->python, &capture->strings,
                                   guard);
         spw_unlock(&spw_locks.sites);
     }
@@ -153,8 +144,8 @@ static void add_guard(struct thread *thread, const struct place *place, uint32_t
 static void publish(void)
 {
     spw_lock(&spw_locks.sites);
-    if (capture.share != NULL) {
-        spw_callsite_shm_publish(capture.share, &capture.sites, &capture.strings);
+    if (capture->share != NULL) {
+        spw_callsite_shm_publish(capture->share, &capture->sites, &capture->strings);
     }
     spw_unlock(&spw_locks.sites);
 }
@@ -169,12 +160,12 @@ static uint32_t enter(struct thread *thread, const struct place *place)
     uint32_t known, site;
 
     spw_lock(&spw_locks.sites);
-    stack->modules = spw_callsite_strings_intern(&capture.strings, thread->modules, length);
-    known = spw_callsite_table_count(&capture.sites);
-    if (capture.share != NULL) {
-        spw_callsite_shm_expect(capture.share, known);
+    stack->modules = spw_callsite_strings_intern(&capture->strings, thread->modules, length);
+    known = spw_callsite_table_count(&capture->sites);
+    if (capture->share != NULL) {
+        spw_callsite_shm_expect(capture->share, known);
     }
-    site = spw_callsite_table_intern(&capture.sites, stack);
+    site = spw_callsite_table_intern(&capture->sites, stack);
     spw_unlock(&spw_locks.sites);
     if (site > known) {
         spw_callsite_modules_note();
@@ -199,7 +190,7 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
     stack->native_count = 0;
     stack->python_count = 0;
     stack->cut = false;
-    if (capture.native) {
+    if (capture->native) {
         stack->native_count =
             (uint16_t)spw_callsite_native_walk(stack->native, SPW_CALLSITE_NATIVE, &stack->cut);
     }
@@ -210,11 +201,11 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
     spw_lock(&spw_locks.sites);
     if (place->state != 0) {
         stack->python_count = (uint16_t)spw_callsite_python_lines(place->python, &thread->python,
-                                                                  &capture.strings, stack->python);
+                                                                  &capture->strings, stack->python);
     }
     stack->thread = role_of(thread);
     stack->tag = tag_of_thread();
-    site = spw_callsite_table_find(&capture.sites, stack);
+    site = spw_callsite_table_find(&capture->sites, stack);
     spw_unlock(&spw_locks.sites);
     if (site == 0) {
         site = enter(thread, place);
@@ -253,11 +244,11 @@ __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
         return 0;
     }
     thread->inside = true;
-    if (capture.python) {
+    if (capture->python) {
         place.state = spw_callsite_python_thread(is_to_look(thread), &place.python);
     }
     place.key = spw_hash_mix((uintptr_t)api ^ spw_callsite_this_tag.hash, place.frame);
-    if (capture.native) {
+    if (capture->native) {
         place.key = spw_hash_mix(place.key, (uintptr_t)__builtin_return_address(0));
     }
     if (place.state != 0) {
@@ -279,22 +270,22 @@ __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
 
 void spw_callsite_start(enum spw_sites mode)
 {
-    if (mode == SPW_SITES_OFF || atomic_load(&spw_callsite_started)) {
+    if (mode == SPW_SITES_OFF || atomic_load(&capture->started)) {
         return;
     }
-    if (!spw_callsite_strings_init(&capture.strings, TEXT_BYTES, TEXT_SLOTS) ||
-        !spw_callsite_table_init(&capture.sites, SPW_CALLSITE_MOST, SITE_BYTES) ||
-        pthread_key_create(&capture.key, end_thread) != 0) {
+    if (!spw_callsite_strings_init(&capture->strings, TEXT_BYTES, TEXT_SLOTS) ||
+        !spw_callsite_table_init(&capture->sites, SPW_CALLSITE_MOST, SITE_BYTES) ||
+        pthread_key_create(&capture->key, end_thread) != 0) {
         return;
     }
-    capture.native = mode == SPW_SITES_NATIVE || mode == SPW_SITES_BOTH;
-    capture.python = mode == SPW_SITES_PYTHON || mode == SPW_SITES_BOTH;
-    atomic_store_explicit(&spw_callsite_started, true, memory_order_release);
+    capture->native = mode == SPW_SITES_NATIVE || mode == SPW_SITES_BOTH;
+    capture->python = mode == SPW_SITES_PYTHON || mode == SPW_SITES_BOTH;
+    atomic_store_explicit(&capture->started, true, memory_order_release);
 }
 
 void spw_callsite_publish(struct spw_callsite_shm *share)
 {
-    capture.share = share;
+    capture->share = share;
     publish();
 }
 
@@ -302,21 +293,21 @@ bool spw_callsite_adopt(struct spw_callsite_shm *share,
                         uint64_t (*move)(uint64_t address, void *context), void *context)
 {
     if (share == NULL) {
-        capture.sites = (struct spw_callsite_table){0};
-        capture.strings = (struct spw_strings){0};
+        capture->sites = (struct spw_callsite_table){0};
+        capture->strings = (struct spw_strings){0};
         return true;
     }
-    return spw_callsite_shm_read(share, move, context, &capture.sites, &capture.strings);
+    return spw_callsite_shm_read(share, move, context, &capture->sites, &capture->strings);
 }
 
 const struct spw_callsite_table *spw_callsite_known(void)
 {
-    return &capture.sites;
+    return &capture->sites;
 }
 
 const struct spw_strings *spw_callsite_texts(void)
 {
-    return &capture.strings;
+    return &capture->strings;
 }
 
 unsigned spw_callsite_walks(void)

@@ -38,6 +38,7 @@
 #include <stdint.h>
 
 #include "callsite/shm.h"
+#include "callsite/state.h"
 #include "callsite/strings.h"
 #include "callsite/table.h"
 #include "common/options.h"
@@ -46,12 +47,10 @@
  * its parent's sites and their numbers. */
 void spw_callsite_start(enum spw_sites mode);
 
-extern _Atomic bool spw_callsite_started;
-
 /* True when stacks are captured; cheap. */
 static inline bool spw_callsite_captures(void)
 {
-    return atomic_load_explicit(&spw_callsite_started, memory_order_relaxed);
+    return atomic_load_explicit(&spw_callsite_state.capture.started, memory_order_relaxed);
 }
 
 /* Returns the number of the calling thread's call site. `api` names the function that the program

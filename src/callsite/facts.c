@@ -1,6 +1,7 @@
 #include "callsite/facts.h"
 
 #include "callsite/capture.h"
+#include "callsite/modules.h"
 #include "callsite/names.h"
 #include "callsite/symbols.h"
 

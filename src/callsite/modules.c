@@ -2,6 +2,7 @@
 
 #include "common/loader.h"
 #include "common/lock.h"
+#include "common/safe_read.h"
 #include "common/start.h"
 
 #include <link.h>
@@ -9,11 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct {
-    _Atomic uint64_t changes; /* of the loader's list, when it was last read */
-    _Atomic size_t count;
-    struct spw_module list[SPW_MODULE_MOST];
-} modules;
+static struct spw_callsite_modules *const modules = &spw_callsite_state.modules;
 
 /* The build id out of a segment of notes. */
 static void read_notes(const char *notes, size_t length, struct spw_module *module)
@@ -83,9 +80,9 @@ static void name(const struct dl_phdr_info *info, struct spw_module *module)
 static bool is_noted(const struct spw_module *module, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (modules.list[i].base == module->base && modules.list[i].begin == module->begin &&
-            modules.list[i].dynamic == module->dynamic &&
-            memcmp(modules.list[i].id, module->id, module->id_bytes) == 0) {
+        if (modules->list[i].base == module->base && modules->list[i].begin == module->begin &&
+            modules->list[i].dynamic == module->dynamic &&
+            memcmp(modules->list[i].id, module->id, module->id_bytes) == 0) {
             return true;
         }
     }
@@ -103,35 +100,35 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
         return 1;
     }
     spw_lock(&spw_locks.modules);
-    count = atomic_load_explicit(&modules.count, memory_order_relaxed);
+    count = atomic_load_explicit(&modules->count, memory_order_relaxed);
     if (count < SPW_MODULE_MOST) {
-        next = &modules.list[count];
+        next = &modules->list[count];
         describe(info, next);
         if (next->begin < next->end && !is_noted(next, count)) {
             name(info, next);
-            atomic_store_explicit(&modules.count, count + 1, memory_order_release);
+            atomic_store_explicit(&modules->count, count + 1, memory_order_release);
         }
     }
     spw_unlock(&spw_locks.modules);
-    atomic_store_explicit(&modules.changes, changes, memory_order_relaxed);
+    atomic_store_explicit(&modules->changes, changes, memory_order_relaxed);
     return 0;
 }
 
 void spw_callsite_modules_note(void)
 {
-    uint64_t known = atomic_load_explicit(&modules.changes, memory_order_relaxed);
+    uint64_t known = atomic_load_explicit(&modules->changes, memory_order_relaxed);
 
     (void)spw_loader_iterate(visit, &known);
 }
 
 size_t spw_callsite_modules_count(void)
 {
-    return atomic_load_explicit(&modules.count, memory_order_acquire);
+    return atomic_load_explicit(&modules->count, memory_order_acquire);
 }
 
 const struct spw_module *spw_callsite_modules_get(size_t number)
 {
-    return &modules.list[number];
+    return &modules->list[number];
 }
 
 bool spw_callsite_modules_add(const struct spw_module *module)
@@ -139,21 +136,34 @@ bool spw_callsite_modules_add(const struct spw_module *module)
     size_t count;
 
     spw_lock(&spw_locks.modules);
-    count = atomic_load_explicit(&modules.count, memory_order_relaxed);
+    count = atomic_load_explicit(&modules->count, memory_order_relaxed);
     if (count < SPW_MODULE_MOST) {
-        modules.list[count] = *module;
-        atomic_store_explicit(&modules.count, count + 1, memory_order_release);
+        modules->list[count] = *module;
+        atomic_store_explicit(&modules->count, count + 1, memory_order_release);
     }
     spw_unlock(&spw_locks.modules);
     return count < SPW_MODULE_MOST;
 }
 
+void spw_callsite_modules_read_with(spw_peek_function *read)
+{
+    atomic_store_explicit(&modules->read, read, memory_order_release);
+}
+
+bool spw_callsite_modules_read(uintptr_t address, void *ret_bytes, size_t bytes)
+{
+    spw_peek_function *read = atomic_load_explicit(&modules->read, memory_order_acquire);
+
+    return read != NULL ? read(address, ret_bytes, bytes)
+                        : spw_safe_read(address, ret_bytes, bytes);
+}
+
 const struct spw_module *spw_callsite_module_of(uintptr_t address)
 {
-    size_t count = atomic_load_explicit(&modules.count, memory_order_acquire);
+    size_t count = atomic_load_explicit(&modules->count, memory_order_acquire);
 
     while (count-- > 0) {
-        const struct spw_module *module = &modules.list[count];
+        const struct spw_module *module = &modules->list[count];
 
         if (address >= module->begin && address < module->end) {
             return module;

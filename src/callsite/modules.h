@@ -10,16 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPW_MODULE_MOST = 1024, SPW_MODULE_PATH = 512, SPW_MODULE_ID = 20 };
-
-struct spw_module {
-    uintptr_t base;            /* load address: subtract it to get addresses of the file */
-    uintptr_t begin, end;      /* of its code and data */
-    uintptr_t dynamic;         /* its dynamic section; 0: none */
-    uint8_t id[SPW_MODULE_ID]; /* the build ID */
-    uint8_t id_bytes;          /* 0: not known */
-    char path[SPW_MODULE_PATH];
-};
+#include "callsite/state.h"
 
 /* Adds the objects that were loaded since the last call; cheap when there are none. */
 void spw_callsite_modules_note(void);
@@ -30,6 +21,13 @@ const struct spw_module *spw_callsite_modules_get(size_t number);
 
 /* Adds a module of another process. Returns false when the list is full. */
 bool spw_callsite_modules_add(const struct spw_module *module);
+
+/* For a command that reads the objects of another process: from now on spw_callsite_modules_read
+ * calls `read`. */
+void spw_callsite_modules_read_with(spw_peek_function *read);
+
+/* Reads memory of a module, which may not be mapped any more. False instead of a fault. */
+bool spw_callsite_modules_read(uintptr_t address, void *ret_bytes, size_t bytes);
 
 /* The module that contains an address: the newest when several do, NULL when none does. */
 const struct spw_module *spw_callsite_module_of(uintptr_t address);

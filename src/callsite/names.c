@@ -9,27 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MOST = 4096, SLOTS = 1 << 16, SLOTS_USED = SLOTS / 4 * 3 };
+enum { SLOTS = 1 << 16, SLOTS_USED = SLOTS / 4 * 3 };
 
-struct slot {
+struct spw_callsite_name_slot {
     uintptr_t address; /* 0: free */
     struct spw_name name;
 };
 
-static struct {
-    struct slot *slots;
-    size_t used;
-} known;
+static struct spw_callsite_names *const known = &spw_callsite_state.names;
 
 /* The caller of this and the following functions holds the lock. */
-static struct slot *find(uintptr_t address)
+static struct spw_callsite_name_slot *find(uintptr_t address)
 {
     size_t slot = (size_t)(spw_hash_mix(0, address) >> 16) & (SLOTS - 1);
 
-    while (known.slots[slot].address != 0 && known.slots[slot].address != address) {
+    while (known->slots[slot].address != 0 && known->slots[slot].address != address) {
         slot = (slot + 1) & (SLOTS - 1);
     }
-    return &known.slots[slot];
+    return &known->slots[slot];
 }
 
 static const char *readable(const char *mangled)
@@ -41,31 +38,30 @@ static const char *readable(const char *mangled)
 
 static void learn(const struct spw_symbol *symbol)
 {
-    struct slot *slot = find(symbol->address);
-    static char text[NAME_MOST];
+    struct spw_callsite_name_slot *slot = find(symbol->address);
 
-    if (slot->address != 0 || known.used == SLOTS_USED) {
+    if (slot->address != 0 || known->used == SLOTS_USED) {
         return;
     }
-    known.used++;
+    known->used++;
     slot->address = symbol->address;
     slot->name.library = symbol->module != NULL ? symbol->module->path : NULL;
-    spw_callsite_symbol_text(symbol, text, sizeof(text));
-    slot->name.mangled = text[0] != '\0' ? strdup(text) : NULL;
+    spw_callsite_symbol_text(symbol, known->text, sizeof(known->text));
+    slot->name.mangled = known->text[0] != '\0' ? strdup(known->text) : NULL;
     slot->name.readable = slot->name.mangled != NULL ? readable(slot->name.mangled) : NULL;
 }
 
 static bool begin(void)
 {
-    if (known.slots == NULL) {
-        known.slots = calloc(SLOTS, sizeof(*known.slots));
+    if (known->slots == NULL) {
+        known->slots = calloc(SLOTS, sizeof(*known->slots));
     }
-    return known.slots != NULL;
+    return known->slots != NULL;
 }
 
 void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_name *ret_names)
 {
-    static struct spw_symbol missing[SPW_CALLSITE_NATIVE]; /* with the lock held */
+    struct spw_symbol *missing = known->missing;
     size_t missed = 0;
 
     /* Called without the lock. A program without the C++ library has no C++ names. */

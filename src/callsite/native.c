@@ -38,8 +38,10 @@ struct unwinder {
     uintptr_t own_begin, own_end; /* addresses of this object */
 };
 
-static struct unwinder unwind;
-static _Atomic int state;
+static struct {
+    _Atomic int state;
+    struct unwinder functions;
+} unwind;
 
 enum { CLOSED, BUSY, OPEN, MISSING };
 
@@ -120,7 +122,7 @@ static void set_up(void)
     void *here[1];
 
     spw_loader_enter();
-    (void)unwind.backtrace(here, 1);
+    (void)unwind.functions.backtrace(here, 1);
     spw_loader_leave();
 }
 
@@ -129,7 +131,7 @@ static void await_open(void)
 {
     struct spw_backoff backoff = {.limit_ns = WAIT_NS};
 
-    while (atomic_load_explicit(&state, memory_order_acquire) == BUSY &&
+    while (atomic_load_explicit(&unwind.state, memory_order_acquire) == BUSY &&
            spw_backoff_pause(&backoff)) {
     }
 }
@@ -140,22 +142,22 @@ void spw_callsite_native_open(void)
     int closed = CLOSED;
     bool there;
 
-    if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED) {
+    if (atomic_load_explicit(&unwind.state, memory_order_acquire) != CLOSED) {
         await_open();
         return;
     }
     spw_loader_enter();
     there = look_up(&found);
     spw_loader_leave();
-    if (!atomic_compare_exchange_strong(&state, &closed, BUSY)) {
+    if (!atomic_compare_exchange_strong(&unwind.state, &closed, BUSY)) {
         await_open();
         return;
     }
-    unwind = found;
+    unwind.functions = found;
     if (there) {
         set_up();
     }
-    atomic_store_explicit(&state, there ? OPEN : MISSING, memory_order_release);
+    atomic_store_explicit(&unwind.state, there ? OPEN : MISSING, memory_order_release);
     if (!there) {
         spw_log_always("call sites: " LIBRARY " is not found; native frames are missing");
     }
@@ -165,7 +167,8 @@ void spw_callsite_native_open(void)
 
 static bool is_own(uint64_t address)
 {
-    return address - unwind.own_begin < unwind.own_end - unwind.own_begin;
+    return address - unwind.functions.own_begin <
+           unwind.functions.own_end - unwind.functions.own_begin;
 }
 
 int spw_callsite_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut)
@@ -175,11 +178,11 @@ int spw_callsite_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut)
     int count;
 
     *ret_cut = false;
-    if (atomic_load_explicit(&state, memory_order_acquire) != OPEN) {
+    if (atomic_load_explicit(&unwind.state, memory_order_acquire) != OPEN) {
         return 0;
     }
     spw_loader_enter();
-    count = unwind.backtrace(found, most + OWN_MOST);
+    count = unwind.functions.backtrace(found, most + OWN_MOST);
     spw_loader_leave();
     while (own < count && own < OWN_MOST && is_own((uintptr_t)found[own])) {
         own++;
@@ -210,10 +213,10 @@ struct step {
 
 static bool read_step(unw_cursor_t *cursor, struct step *ret_step)
 {
-    return unwind.get_reg(cursor, UNW_REG_IP, &ret_step->address) == 0 &&
-           unwind.get_reg(cursor, UNW_REG_SP, &ret_step->stack) == 0 &&
-           unwind.get_reg(cursor, FRAME_POINTER, &ret_step->frame_pointer) == 0 &&
-           unwind.is_signal_frame(cursor) <= 0;
+    return unwind.functions.get_reg(cursor, UNW_REG_IP, &ret_step->address) == 0 &&
+           unwind.functions.get_reg(cursor, UNW_REG_SP, &ret_step->stack) == 0 &&
+           unwind.functions.get_reg(cursor, FRAME_POINTER, &ret_step->frame_pointer) == 0 &&
+           unwind.functions.is_signal_frame(cursor) <= 0;
 }
 
 /* The address where the current frame saved its caller's frame pointer: on the stack, or, when no
@@ -222,7 +225,7 @@ static uintptr_t saved_frame_pointer(unw_cursor_t *cursor, uintptr_t bottom)
 {
     unw_save_loc_t saved;
 
-    if (unwind.get_save_loc(cursor, FRAME_POINTER, &saved) != 0) {
+    if (unwind.functions.get_save_loc(cursor, FRAME_POINTER, &saved) != 0) {
         return 0;
     }
     return saved.type == UNW_SLT_MEMORY && saved.u.addr > bottom ? saved.u.addr : bottom;
@@ -270,7 +273,7 @@ static bool add_link(struct spw_callsite_guard *guard, uintptr_t saved, const st
 static bool step_to_bottom(unw_cursor_t *cursor, uintptr_t frame, struct step *ret_step)
 {
     for (int i = 0; i < OWN_MOST; i++) {
-        if (unwind.step(cursor) <= 0 || !read_step(cursor, ret_step)) {
+        if (unwind.functions.step(cursor) <= 0 || !read_step(cursor, ret_step)) {
             return false;
         }
         if (ret_step->stack > frame) {
@@ -293,8 +296,8 @@ static bool add_guard(struct spw_callsite_guard *guard, uintptr_t frame, const u
     struct step inner, step;
     int matched = 0;
 
-    if (at == NULL || unwind.get_context(&at->context) != 0 ||
-        unwind.init_local(&at->cursor, &at->context) != 0 ||
+    if (at == NULL || unwind.functions.get_context(&at->context) != 0 ||
+        unwind.functions.init_local(&at->cursor, &at->context) != 0 ||
         !step_to_bottom(&at->cursor, frame, &step)) {
         return false;
     }
@@ -313,7 +316,7 @@ static bool add_guard(struct spw_callsite_guard *guard, uintptr_t frame, const u
         }
         inner = step;
         saved = saved_frame_pointer(&at->cursor, frame);
-        if (unwind.step(&at->cursor) <= 0 || !read_step(&at->cursor, &step) ||
+        if (unwind.functions.step(&at->cursor) <= 0 || !read_step(&at->cursor, &step) ||
             !add_link(guard, saved, &inner, &step)) {
             return false;
         }
@@ -324,8 +327,9 @@ void spw_callsite_native_guard(struct spw_callsite_guard *guard, uintptr_t frame
                                const uint64_t *addresses, int count)
 {
     spw_loader_enter();
-    if (unwind.get_context == NULL || unwind.init_local == NULL || unwind.step == NULL ||
-        unwind.get_reg == NULL || unwind.get_save_loc == NULL || unwind.is_signal_frame == NULL ||
+    if (unwind.functions.get_context == NULL || unwind.functions.init_local == NULL ||
+        unwind.functions.step == NULL || unwind.functions.get_reg == NULL ||
+        unwind.functions.get_save_loc == NULL || unwind.functions.is_signal_frame == NULL ||
         count == 0 || !add_guard(guard, frame, addresses, count)) {
         guard->broken = true;
     }

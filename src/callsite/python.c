@@ -1,6 +1,7 @@
 #include "callsite/python.h"
 
 #include "callsite/python_check.h"
+#include "callsite/state.h"
 #include "common/backoff.h"
 #include "common/likely.h"
 #include "common/loader.h"
@@ -11,13 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The interpreter of this process. The thread that made `state` BUSY writes the other members. */
-static struct {
-    _Atomic int state;
-    struct spw_python python;
-    uintptr_t (*thread_state)(void);
-    int (*is_finalizing)(void);
-} process;
+static struct spw_callsite_interpreter *const process = &spw_callsite_state.interpreter;
 
 enum { ABSENT, BUSY, UNCHECKED, READY, OFF };
 
@@ -42,7 +37,7 @@ static void switch_off(const char *version, const char *why)
 {
     spw_log_always("call sites: Python %.40s cannot be read (%s); sites are native frames only",
                    version, why);
-    atomic_store(&process.state, OFF);
+    atomic_store(&process->state, OFF);
 }
 
 /* Looks up the interpreter's functions and types, and its layout by version. */
@@ -52,31 +47,31 @@ static void meet(void)
     const char *version = get_version != NULL ? get_version() : "?";
     int major = 0, minor = 0;
 
-    process.thread_state = (uintptr_t(*)(void))(uintptr_t)find("PyGILState_GetThisThreadState");
-    process.python.is_initialized = (int (*)(void))(uintptr_t)find("Py_IsInitialized");
-    process.is_finalizing = (int (*)(void))(uintptr_t)find("Py_IsFinalizing");
-    if (process.is_finalizing == NULL) {
-        process.is_finalizing = (int (*)(void))(uintptr_t)find("_Py_IsFinalizing");
+    process->thread_state = (uintptr_t(*)(void))(uintptr_t)find("PyGILState_GetThisThreadState");
+    process->python.is_initialized = (int (*)(void))(uintptr_t)find("Py_IsInitialized");
+    process->is_finalizing = (int (*)(void))(uintptr_t)find("Py_IsFinalizing");
+    if (process->is_finalizing == NULL) {
+        process->is_finalizing = (int (*)(void))(uintptr_t)find("_Py_IsFinalizing");
     }
-    process.python.code_type = (uintptr_t)find("PyCode_Type");
-    process.python.text_type = (uintptr_t)find("PyUnicode_Type");
-    process.python.bytes_type = (uintptr_t)find("PyBytes_Type");
-    process.python.cell_type = (uintptr_t)find("PyCell_Type");
+    process->python.code_type = (uintptr_t)find("PyCode_Type");
+    process->python.text_type = (uintptr_t)find("PyUnicode_Type");
+    process->python.bytes_type = (uintptr_t)find("PyBytes_Type");
+    process->python.cell_type = (uintptr_t)find("PyCell_Type");
     if (sscanf(version, "%d.%d", &major, &minor) != 2 || major != 3) {
         switch_off(version, "unknown version");
         return;
     }
-    process.python.layout = spw_callsite_python_layout_of(minor);
-    if (process.python.layout == NULL) {
+    process->python.layout = spw_callsite_python_layout_of(minor);
+    if (process->python.layout == NULL) {
         switch_off(version, "unknown version");
     } else if (strstr(version, "free-threading") != NULL) {
         switch_off(version, "a build without the GIL");
-    } else if (process.thread_state == NULL || process.python.is_initialized == NULL ||
-               process.is_finalizing == NULL || process.python.code_type == 0 ||
-               process.python.text_type == 0 || process.python.bytes_type == 0) {
+    } else if (process->thread_state == NULL || process->python.is_initialized == NULL ||
+               process->is_finalizing == NULL || process->python.code_type == 0 ||
+               process->python.text_type == 0 || process->python.bytes_type == 0) {
         switch_off(version, "it does not export what is needed");
     } else {
-        atomic_store(&process.state, UNCHECKED);
+        atomic_store(&process->state, UNCHECKED);
     }
 }
 
@@ -86,7 +81,7 @@ static void look_for(void)
 
     spw_loader_enter();
     if (find("PyGILState_GetThisThreadState") != NULL &&
-        atomic_compare_exchange_strong(&process.state, &absent, BUSY)) {
+        atomic_compare_exchange_strong(&process->state, &absent, BUSY)) {
         meet();
     }
     spw_loader_leave();
@@ -100,12 +95,12 @@ static void check(uintptr_t thread)
     const char *(*get_version)(void);
     const char *wrong;
 
-    if (!atomic_compare_exchange_strong(&process.state, &unchecked, BUSY)) {
+    if (!atomic_compare_exchange_strong(&process->state, &unchecked, BUSY)) {
         return;
     }
-    wrong = spw_callsite_python_check(&process.python, thread, &frames);
+    wrong = spw_callsite_python_check(&process->python, thread, &frames);
     if (wrong == NULL) {
-        atomic_store(&process.state, frames > 0 ? READY : UNCHECKED);
+        atomic_store(&process->state, frames > 0 ? READY : UNCHECKED);
         return;
     }
     get_version = (const char *(*)(void))(uintptr_t)find("Py_GetVersion");
@@ -115,22 +110,21 @@ static void check(uintptr_t thread)
 /* Waits for another thread's look or check. After one time-out no thread waits again. */
 static __attribute__((noinline)) int await_state(void)
 {
-    static _Atomic bool given_up;
     struct spw_backoff backoff = {.limit_ns = WAIT_NS};
-    int state = atomic_load_explicit(&process.state, memory_order_acquire);
+    int state = atomic_load_explicit(&process->state, memory_order_acquire);
 
-    while (state == BUSY && !atomic_load(&given_up)) {
+    while (state == BUSY && !atomic_load(&process->given_up)) {
         if (!spw_backoff_pause(&backoff)) {
-            atomic_store(&given_up, true);
+            atomic_store(&process->given_up, true);
         }
-        state = atomic_load_explicit(&process.state, memory_order_acquire);
+        state = atomic_load_explicit(&process->state, memory_order_acquire);
     }
     return state;
 }
 
 static int settled_state(void)
 {
-    int state = atomic_load_explicit(&process.state, memory_order_acquire);
+    int state = atomic_load_explicit(&process->state, memory_order_acquire);
 
     return SPW_UNLIKELY(state == BUSY) ? await_state() : state;
 }
@@ -139,7 +133,7 @@ void spw_callsite_python_reset(void)
 {
     int busy = BUSY;
 
-    atomic_compare_exchange_strong(&process.state, &busy, ABSENT);
+    atomic_compare_exchange_strong(&process->state, &busy, ABSENT);
 }
 
 uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_python)
@@ -151,15 +145,15 @@ uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_py
         look_for();
         state = settled_state();
     }
-    if ((state != READY && state != UNCHECKED) || !process.python.is_initialized() ||
-        process.is_finalizing()) {
+    if ((state != READY && state != UNCHECKED) || !process->python.is_initialized() ||
+        process->is_finalizing()) {
         return 0;
     }
-    thread = process.thread_state();
+    thread = process->thread_state();
     if (state == UNCHECKED && thread != 0) {
         check(thread);
         state = settled_state();
     }
-    *ret_python = &process.python;
+    *ret_python = &process->python;
     return state == READY ? thread : 0;
 }

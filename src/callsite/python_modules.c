@@ -2,7 +2,6 @@
 
 #include "common/safe_read.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 /* Offsets in objects, equal in every version whose layout has `frame_locals`. */
@@ -55,8 +54,6 @@ static bool is_named_module(uintptr_t type)
 /* True for a class called Module, and for a class that inherits from one. */
 static bool is_module(const struct spw_python *python, uintptr_t type)
 {
-    static _Atomic uintptr_t found; /* the last class called Module */
-    uintptr_t known = atomic_load_explicit(&found, memory_order_relaxed);
     uintptr_t order, count, types[TYPES_MOST];
 
     if (!peek(type + TYPE_ORDER, &order) || !peek(order + SPW_PYTHON_SIZE, &count) || count == 0 ||
@@ -66,13 +63,7 @@ static bool is_module(const struct spw_python *python, uintptr_t type)
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        if (types[i] == known) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
         if (is_named_module(types[i])) {
-            atomic_store_explicit(&found, types[i], memory_order_relaxed);
             return true;
         }
     }

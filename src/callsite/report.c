@@ -2,6 +2,7 @@
 
 #include "callsite/capture.h"
 #include "callsite/facts.h"
+#include "callsite/modules.h"
 #include "callsite/symbols.h"
 #include "common/room.h"
 
@@ -30,7 +31,7 @@ struct list {
 
 struct report {
     struct list lists[LISTS];
-    struct spw_symbol *symbols;
+    struct spw_symbol *symbols; /* NULL: no memory; functions have no names */
     size_t symbol_count;
 };
 
@@ -332,10 +333,8 @@ static void put_list(struct spw_writer *writer, const struct report *report,
 void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges,
                          struct spw_charges *pinned, int devices)
 {
-    static struct spw_symbol symbols[SYMBOLS_MOST];
-    static atomic_flag busy = ATOMIC_FLAG_INIT;
+    struct spw_symbol SPW_ROOM *symbols = spw_room_take(SYMBOLS_MOST * sizeof(*symbols));
     struct report SPW_ROOM *report = spw_room_take(sizeof(*report));
-    bool mine;
 
     if (report == NULL) {
         return;
@@ -345,20 +344,16 @@ void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges,
     report->lists[1].key = "pinned_sites";
     report->lists[1].charges = pinned;
     report->symbols = symbols;
-    mine = !atomic_flag_test_and_set(&busy);
 
     for (int i = 0; i < LISTS; i++) {
         report->lists[i].devices = devices;
         choose_all(&report->lists[i]);
     }
-    if (mine) {
+    if (symbols != NULL) {
         name_all(report);
     }
     for (int i = 0; i < LISTS; i++) {
         put_list(writer, report, &report->lists[i]);
     }
     put_modules(writer, report);
-    if (mine) {
-        atomic_flag_clear(&busy);
-    }
 }

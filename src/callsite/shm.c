@@ -1,26 +1,20 @@
 #include "callsite/shm.h"
 
+#include "callsite/modules.h"
+
 #include <string.h>
 
 enum { UNIT = 8, SITES_AT_ONCE = 512, BYTES_AT_ONCE = 256 << 10, MODULES_AT_ONCE = 64 };
 enum { TEXT_MOST = 4096 }; /* most bytes of a text that is read; written texts are shorter */
 
-/* The writer's state: how much of the share is filled, and how much is backed. */
-static struct {
-    spw_callsite_shm_back *back;
-    bool full; /* there was no memory: nothing more is published, for good */
-    uint32_t backed_sites, backed_modules;
-    size_t backed_texts, backed_bytes;
-    uint32_t published_modules;
-    size_t published_bytes;
-} writer;
+static struct spw_callsite_published *const published = &spw_callsite_state.published;
 
 static bool back(const void *from, size_t bytes)
 {
-    if (!writer.full && writer.back != NULL && !writer.back(from, bytes)) {
-        writer.full = true;
+    if (!published->full && published->back != NULL && !published->back(from, bytes)) {
+        published->full = true;
     }
-    return !writer.full;
+    return !published->full;
 }
 
 /* ---- writing ---- */
@@ -28,7 +22,7 @@ static bool back(const void *from, size_t bytes)
 /* Makes the charges of the sites up to `most` writable. */
 static bool back_sites(struct spw_callsite_shm *share, uint32_t most)
 {
-    uint32_t first = writer.backed_sites;
+    uint32_t first = published->backed_sites;
     uint32_t count = most + 1 - first;
     bool done = back(&share->apis[first], count * sizeof(share->apis[0])) &&
                 back(&share->offsets[first], count * sizeof(share->offsets[0]));
@@ -41,15 +35,15 @@ static bool back_sites(struct spw_callsite_shm *share, uint32_t most)
         atomic_store_explicit(&share->charges[i].most, most, memory_order_relaxed);
         atomic_store_explicit(&share->pinned[i].most, most, memory_order_relaxed);
     }
-    writer.backed_sites = done ? most + 1 : first;
+    published->backed_sites = done ? most + 1 : first;
     return done;
 }
 
 bool spw_callsite_shm_init(struct spw_callsite_shm *share, uint32_t devices,
                            spw_callsite_shm_back *back_function)
 {
-    memset(&writer, 0, sizeof(writer));
-    writer.back = back_function;
+    *published = (struct spw_callsite_published){0};
+    published->back = back_function;
     if (!back(share, offsetof(struct spw_callsite_shm, apis))) {
         return false;
     }
@@ -68,7 +62,7 @@ void spw_callsite_shm_expect(struct spw_callsite_shm *share, uint32_t known)
 {
     uint32_t most = known + SITES_AT_ONCE;
 
-    if (known + 1 >= writer.backed_sites && known < SPW_CALLSITE_MOST && !writer.full) {
+    if (known + 1 >= published->backed_sites && known < SPW_CALLSITE_MOST && !published->full) {
         (void)back_sites(share, most < SPW_CALLSITE_MOST ? most : SPW_CALLSITE_MOST);
     }
 }
@@ -96,20 +90,20 @@ static void publish_modules(struct spw_callsite_shm *share)
 {
     uint32_t count = (uint32_t)spw_callsite_modules_count();
 
-    for (uint32_t i = writer.published_modules; i < count; i++) {
-        if (i >= writer.backed_modules) {
+    for (uint32_t i = published->modules; i < count; i++) {
+        if (i >= published->backed_modules) {
             uint32_t more =
                 SPW_MODULE_MOST - i < MODULES_AT_ONCE ? SPW_MODULE_MOST - i : MODULES_AT_ONCE;
 
             if (!back(&share->modules[i], more * sizeof(share->modules[0]))) {
                 return;
             }
-            writer.backed_modules = i + more;
+            published->backed_modules = i + more;
         }
         share->modules[i] = *spw_callsite_modules_get(i);
-        writer.published_modules = i + 1;
+        published->modules = i + 1;
     }
-    atomic_store_explicit(&share->module_count, writer.published_modules, memory_order_release);
+    atomic_store_explicit(&share->module_count, published->modules, memory_order_release);
 }
 
 void spw_callsite_shm_publish(struct spw_callsite_shm *share,
@@ -119,7 +113,7 @@ void spw_callsite_shm_publish(struct spw_callsite_shm *share,
     uint32_t known = atomic_load_explicit(&share->count, memory_order_relaxed);
 
     publish_modules(share);
-    for (uint32_t i = known + 1; i <= count && i < writer.backed_sites; i++) {
+    for (uint32_t i = known + 1; i <= count && i < published->backed_sites; i++) {
         const char *api = spw_callsite_table_get(sites, i)->api;
 
         share->apis[i] = spw_callsite_strings_intern(strings, api, strlen(api));
@@ -127,11 +121,11 @@ void spw_callsite_shm_publish(struct spw_callsite_shm *share,
         known = i;
     }
     if (copy(share->texts, sizeof(share->texts), strings->base, share->texts_used, strings->used,
-             &writer.backed_texts) &&
-        copy(share->sites, sizeof(share->sites), sites->base, writer.published_bytes, sites->used,
-             &writer.backed_bytes)) {
+             &published->backed_texts) &&
+        copy(share->sites, sizeof(share->sites), sites->base, published->bytes, sites->used,
+             &published->backed_bytes)) {
         share->texts_used = strings->used;
-        writer.published_bytes = sites->used;
+        published->bytes = sites->used;
         atomic_store_explicit(&share->count, known, memory_order_release);
     }
 }

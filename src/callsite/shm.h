@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "callsite/modules.h"
+#include "callsite/state.h"
 #include "callsite/strings.h"
 #include "callsite/table.h"
 #include "common/bounds.h"
@@ -44,9 +44,6 @@ struct spw_callsite_shm {
     struct spw_charge held[SPW_DEVICES_MAX][SPW_CALLSITE_MOST + 1];
     struct spw_charge held_pinned[SPW_DEVICES_MAX][SPW_CALLSITE_MOST + 1];
 };
-
-/* Makes a part of the shared memory writable; see spw_stats_shm_back. */
-typedef bool spw_callsite_shm_back(const void *from, size_t bytes);
 
 /* Sets up `share`, which is zeroed memory, for the first `devices` devices: every charge is 0. Also
  * used in a child after fork, with `back` NULL: then all of it is writable already. Returns false

@@ -1,7 +1,7 @@
 #include "callsite/symbols.h"
 
+#include "callsite/modules.h"
 #include "common/room.h"
-#include "common/safe_read.h"
 
 #include <ctype.h>
 #include <elf.h>
@@ -74,7 +74,8 @@ static bool find_tables(const struct spw_module *module, struct tables *ret_tabl
     for (size_t i = 0; i < ENTRIES_MOST && module->dynamic != 0; i++) {
         uintptr_t at;
 
-        if (!spw_safe_read(module->dynamic + i * sizeof(entry), &entry, sizeof(entry)) ||
+        if (!spw_callsite_modules_read(module->dynamic + i * sizeof(entry), &entry,
+                                       sizeof(entry)) ||
             entry.d_tag == DT_NULL) {
             break;
         }
@@ -108,7 +109,7 @@ static size_t count_by_gnu_hash(uintptr_t hash)
     uintptr_t buckets, chains;
     uint32_t last = 0;
 
-    if (part == NULL || !spw_safe_read(hash, head, sizeof(head)) || head[2] > 1 << 24 ||
+    if (part == NULL || !spw_callsite_modules_read(hash, head, sizeof(head)) || head[2] > 1 << 24 ||
         head[0] > 1 << 24) {
         return 0;
     }
@@ -117,7 +118,8 @@ static size_t count_by_gnu_hash(uintptr_t hash)
     for (size_t i = 0; i < head[0]; i += PART) {
         size_t count = head[0] - i < PART ? head[0] - i : PART;
 
-        if (!spw_safe_read(buckets + i * sizeof(uint32_t), part, count * sizeof(uint32_t))) {
+        if (!spw_callsite_modules_read(buckets + i * sizeof(uint32_t), part,
+                                       count * sizeof(uint32_t))) {
             return 0;
         }
         for (size_t j = 0; j < count; j++) {
@@ -130,7 +132,8 @@ static size_t count_by_gnu_hash(uintptr_t hash)
     for (size_t i = 0; i < CHAIN_MOST; i++, last++) {
         uint32_t chain;
 
-        if (!spw_safe_read(chains + (last - head[1]) * sizeof(uint32_t), &chain, sizeof(chain))) {
+        if (!spw_callsite_modules_read(chains + (last - head[1]) * sizeof(uint32_t), &chain,
+                                       sizeof(chain))) {
             return 0;
         }
         if ((chain & 1) != 0) {
@@ -147,7 +150,9 @@ static size_t count_of(const struct tables *tables)
     if (tables->gnu_hash != 0) {
         return count_by_gnu_hash(tables->gnu_hash);
     }
-    return tables->hash != 0 && spw_safe_read(tables->hash, head, sizeof(head)) ? head[1] : 0;
+    return tables->hash != 0 && spw_callsite_modules_read(tables->hash, head, sizeof(head))
+               ? head[1]
+               : 0;
 }
 
 /* Names every address that lies in a function of the object. */
@@ -182,7 +187,8 @@ static void name_module(const struct spw_module *module, struct spw_symbol *symb
     for (size_t i = 0; i < total; i += PART) {
         size_t length = total - i < PART ? total - i : PART;
 
-        if (!spw_safe_read(tables.symbols + i * sizeof(part[0]), part, length * sizeof(part[0]))) {
+        if (!spw_callsite_modules_read(tables.symbols + i * sizeof(part[0]), part,
+                                       length * sizeof(part[0]))) {
             return;
         }
         for (size_t j = 0; j < length; j++) {
@@ -217,7 +223,7 @@ void spw_callsite_symbol_text(const struct spw_symbol *symbol, char *ret_text, s
     while (symbol->name != 0 && used + PART < capacity) {
         size_t length = PART - (symbol->name + used) % PART;
 
-        if (!spw_safe_read(symbol->name + used, ret_text + used, length)) {
+        if (!spw_callsite_modules_read(symbol->name + used, ret_text + used, length)) {
             break;
         }
         if (memchr(ret_text + used, '\0', length) != NULL) {

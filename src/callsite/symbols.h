@@ -9,13 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "callsite/modules.h"
-
-struct spw_symbol {
-    uintptr_t address;               /* inside the function */
-    const struct spw_module *module; /* NULL: in none */
-    uintptr_t name;                  /* address of the name; 0: not known */
-};
+#include "callsite/state.h"
 
 /* Sorts symbols by address, so that spw_callsite_symbols_find finds them, and drops doubles;
  * returns how many are left. */

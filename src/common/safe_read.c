@@ -2,12 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-/* Reads another process's memory in its place; NULL: this process's memory is read. */
-static _Atomic(spw_peek_function *) instead;
 
 /* Reads through a pipe: write(2) fails with EFAULT for memory that is not mapped. */
 static bool peek_by_pipe(uintptr_t address, void *ret_bytes, size_t bytes)
@@ -25,23 +21,14 @@ static bool peek_by_pipe(uintptr_t address, void *ret_bytes, size_t bytes)
     return done;
 }
 
-void spw_peek_with(spw_peek_function *read)
-{
-    atomic_store_explicit(&instead, read, memory_order_release);
-}
-
 bool spw_safe_read(uintptr_t address, void *ret_bytes, size_t bytes)
 {
-    spw_peek_function *read = atomic_load_explicit(&instead, memory_order_acquire);
     struct iovec to = {ret_bytes, bytes};
     struct iovec from = {(void *)address, bytes};
     int saved = errno;
     ssize_t copied;
     bool done;
 
-    if (read != NULL) {
-        return read(address, ret_bytes, bytes);
-    }
     copied = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
     done = copied == (ssize_t)bytes;
     if (copied < 0 && (errno == ENOSYS || errno == EPERM)) {

@@ -1,7 +1,6 @@
 #include "cli/inspect/libraries.h"
 
 #include "common/fd.h"
-#include "common/safe_read.h"
 
 #include <elf.h>
 #include <link.h>
@@ -11,8 +10,8 @@
 
 enum { SEGMENTS = 64, PAGE = 4096 };
 
-/* Larger than any offset in a file, and never mapped in this process: only spw_safe_read takes such
- * addresses. */
+/* Larger than any offset in a file, and never mapped in this process: only
+ * spw_callsite_modules_read takes such addresses. */
 static const uintptr_t first_address = UINT64_C(1) << 46;
 static const uintptr_t most_bytes = UINT64_C(1) << 36;
 
@@ -214,6 +213,6 @@ bool spw_cli_libraries_add(const struct spw_module *module, uintptr_t *ret_dista
     }
     placed.next += (module->end - begin + 2 * PAGE) & ~(uintptr_t)(PAGE - 1);
     placed.count++;
-    spw_peek_with(read_library);
+    spw_callsite_modules_read_with(read_library);
     return true;
 }

@@ -12,6 +12,6 @@
 
 /* Adds a library of another process to this process's list of modules (callsite/modules.h), at
  * unused addresses. *ret_distance is the difference to the library's addresses in that process. A
- * library that was added before keeps its addresses. spw_safe_read reads the new addresses from the
- * file. False when the description is invalid, or the list is full. */
+ * library that was added before keeps its addresses. spw_callsite_modules_read reads the new
+ * addresses from the file. False when the description is invalid, or the list is full. */
 bool spw_cli_libraries_add(const struct spw_module *module, uintptr_t *ret_distance);

@@ -1,0 +1,102 @@
+/* The call sites of this process, and what they are found and named with. All zero bytes is the
+ * state before the start.
+ *
+ * The comment of a part names the lock that guards it; atomic members may be used without it. It
+ * lives as long as the process, also in a child after fork. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "callsite/python_walk.h"
+#include "callsite/strings.h"
+#include "callsite/table.h"
+
+struct spw_callsite_shm;
+
+/* Makes a part of the shared memory writable; see spw_stats_shm_back. */
+typedef bool spw_callsite_shm_back(const void *from, size_t bytes);
+
+/* A loaded object. */
+enum { SPW_MODULE_MOST = 1024, SPW_MODULE_PATH = 512, SPW_MODULE_ID = 20 };
+
+struct spw_module {
+    uintptr_t base;            /* load address: subtract it to get addresses of the file */
+    uintptr_t begin, end;      /* of its code and data */
+    uintptr_t dynamic;         /* its dynamic section; 0: none */
+    uint8_t id[SPW_MODULE_ID]; /* the build ID */
+    uint8_t id_bytes;          /* 0: not known */
+    char path[SPW_MODULE_PATH];
+};
+
+/* A function, by an address inside it. */
+struct spw_symbol {
+    uintptr_t address;               /* inside the function */
+    const struct spw_module *module; /* NULL: in none */
+    uintptr_t name;                  /* address of the name; 0: not known */
+};
+
+/* Reads memory, as spw_safe_read does. */
+typedef bool spw_peek_function(uintptr_t address, void *ret_bytes, size_t bytes);
+
+/* The tables. Guarded by spw_locks.sites; the first members are set at the start. */
+struct spw_callsite_capture {
+    _Atomic bool started;                    /* set last */
+    bool native, python;                     /* the kinds of frames to capture */
+    pthread_key_t key;                       /* frees a thread's state at its end */
+    _Alignas(64) struct spw_strings strings; /* apart: new sites change it */
+    struct spw_callsite_table sites;
+    struct spw_callsite_shm *share; /* published here; NULL: nowhere */
+};
+
+/* The writer's part of the share: how much of it is filled, and how much is backed. Guarded by
+ * spw_locks.sites. */
+struct spw_callsite_published {
+    spw_callsite_shm_back *back;
+    bool full; /* there was no memory: nothing more is published, for good */
+    uint32_t backed_sites, backed_modules;
+    size_t backed_texts, backed_bytes;
+    uint32_t modules;
+    size_t bytes;
+};
+
+/* The interpreter of this process. No lock: the thread that made `state` BUSY writes the other
+ * members. */
+struct spw_callsite_interpreter {
+    _Atomic int state;     /* python.c */
+    _Atomic bool given_up; /* the wait for another thread has timed out once */
+    struct spw_python python;
+    uintptr_t (*thread_state)(void);
+    int (*is_finalizing)(void);
+};
+
+enum { SPW_NATIVE_NAME = 4096 };
+
+/* Names of native functions. Guarded by spw_locks.names. */
+struct spw_callsite_names {
+    struct spw_callsite_name_slot *slots; /* names.c */
+    size_t used;
+    struct spw_symbol missing[SPW_CALLSITE_NATIVE]; /* that are looked up now */
+    char text[SPW_NATIVE_NAME];
+};
+
+/* The loaded objects. Guarded by spw_locks.modules; the list only grows. */
+struct spw_callsite_modules {
+    _Atomic uint64_t changes; /* of the loader's list, when it was last read */
+    _Atomic size_t count;
+    _Atomic(spw_peek_function *) read; /* of another process's memory; NULL: they are of this one */
+    struct spw_module list[SPW_MODULE_MOST];
+};
+
+struct spw_callsite_state {
+    struct spw_callsite_capture capture;
+    struct spw_callsite_published published;
+    struct spw_callsite_interpreter interpreter;
+    struct spw_callsite_names names;
+    struct spw_callsite_modules modules;
+};
+
+extern struct spw_callsite_state spw_callsite_state;
