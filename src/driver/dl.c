@@ -11,30 +11,36 @@
 typedef void *dlsym_function(void *handle, const char *name);
 typedef void *dlvsym_function(void *handle, const char *name, const char *version);
 
-/* Looks a function up once. Threads that race find the same address. */
-static void *real(_Atomic(void *) *known, const char *name)
+enum { BEHIND_MOST = 8 };
+
+/* Addresses that were looked up. Threads that race find the same. */
+static struct {
+    _Atomic(void *) symbol, symbol_version; /* of the C library: dlsym, dlvsym */
+    _Atomic(void *) hook;                   /* an interposer's dlsym; see spw_driver_dl_hook */
+    _Atomic bool has_hook;                  /* `hook` was looked up; it may be NULL */
+    _Atomic(void *) behind[BEHIND_MOST];    /* the objects of interposers; NULL ends the list */
+} known;
+
+/* Looks a function up once. */
+static void *real(_Atomic(void *) *place, const char *name)
 {
-    void *found = atomic_load_explicit(known, memory_order_relaxed);
+    void *found = atomic_load_explicit(place, memory_order_relaxed);
 
     if (found == NULL) {
         found = spw_driver_libc_function(name);
-        atomic_store_explicit(known, found, memory_order_relaxed);
+        atomic_store_explicit(place, found, memory_order_relaxed);
     }
     return found;
 }
 
 void *spw_driver_dl_symbol_address(void)
 {
-    static _Atomic(void *) known;
-
-    return real(&known, "dlsym");
+    return real(&known.symbol, "dlsym");
 }
 
 void *spw_driver_dl_symbol_version_address(void)
 {
-    static _Atomic(void *) known;
-
-    return real(&known, "dlvsym");
+    return real(&known.symbol_version, "dlvsym");
 }
 
 void *spw_driver_dl_symbol(void *handle, const char *name)
@@ -71,11 +77,6 @@ static void *symbol_of(const char *path, const char *name)
 
 /* ---- interposers behind this object ---- */
 
-enum { BEHIND_MOST = 8 };
-
-/* The objects of interposers; the first NULL ends the list. */
-static _Atomic(void *) behind[BEHIND_MOST];
-
 static void *object_of(const void *code)
 {
     Dl_info info;
@@ -86,9 +87,9 @@ static void *object_of(const void *code)
 static void note_behind(void *object)
 {
     for (int i = 0; i < BEHIND_MOST; i++) {
-        void *known = NULL;
+        void *other = NULL;
 
-        if (atomic_compare_exchange_strong(&behind[i], &known, object) || known == object) {
+        if (atomic_compare_exchange_strong(&known.behind[i], &other, object) || other == object) {
             return;
         }
     }
@@ -96,10 +97,10 @@ static void note_behind(void *object)
 
 bool spw_driver_dl_is_behind(const void *code)
 {
-    void *object = atomic_load(&behind[0]) != NULL ? object_of(code) : NULL;
+    void *object = atomic_load(&known.behind[0]) != NULL ? object_of(code) : NULL;
 
     for (int i = 0; object != NULL && i < BEHIND_MOST; i++) {
-        if (atomic_load(&behind[i]) == object) {
+        if (atomic_load(&known.behind[i]) == object) {
             return true;
         }
     }
@@ -108,7 +109,7 @@ bool spw_driver_dl_is_behind(const void *code)
 
 const char *spw_driver_dl_behind(void)
 {
-    void *object = atomic_load(&behind[0]);
+    void *object = atomic_load(&known.behind[0]);
     Dl_info info;
 
     return object != NULL && dladdr(object, &info) != 0 ? info.dli_fname : NULL;
@@ -116,19 +117,17 @@ const char *spw_driver_dl_behind(void)
 
 void *spw_driver_dl_hook(void)
 {
-    static _Atomic int state;
-    static _Atomic(void *) hook;
     void *found;
 
-    if (atomic_load_explicit(&state, memory_order_acquire) == 0) {
+    if (!atomic_load_explicit(&known.has_hook, memory_order_acquire)) {
         found = spw_driver_dl_symbol(RTLD_NEXT, "dlsym");
         if (found != NULL && object_of(found) == object_of(spw_driver_dl_symbol_address())) {
             found = NULL;
         }
-        atomic_store(&hook, found);
-        atomic_store_explicit(&state, 1, memory_order_release);
+        atomic_store(&known.hook, found);
+        atomic_store_explicit(&known.has_hook, true, memory_order_release);
     }
-    return atomic_load_explicit(&hook, memory_order_relaxed);
+    return atomic_load_explicit(&known.hook, memory_order_relaxed);
 }
 
 /* True if the program was linked with the driver: the driver is in the global scope behind this

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "common/child.h"
-#include "common/nodes.h"
 #include "common/options.h"
+#include "driver/host_nodes.h"
 
 enum { PLACES = 5 /* tried at most */ };
 
@@ -72,7 +72,7 @@ static uint64_t usable_nodes(const struct spw_host_question *question)
         return 0;
     }
     return root != NULL
-               ? spw_nodes_usable(root)
+               ? spw_driver_host_nodes(root)
                : (UINT64_C(1) << spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_NODES, NULL, 0).bytes) -
                      1;
 }
@@ -84,7 +84,7 @@ static size_t list_places(const struct spw_host_question *question, CUmemLocatio
     int own = question->own_node;
     size_t count = 0;
 
-    if (own >= 0 && own < SPW_NODES && (nodes >> own & 1) != 0) {
+    if (own >= 0 && own < SPW_HOST_NODES && (nodes >> own & 1) != 0) {
         places[count++] = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = own};
         nodes &= ~(UINT64_C(1) << own);
     }

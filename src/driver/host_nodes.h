@@ -7,9 +7,8 @@
 
 #include <stdint.h>
 
-enum { SPW_NODES = 64 };
+enum { SPW_HOST_NODES = 64 };
 
-/* The nodes with CPUs and memory that this process may use, as bits; those from SPW_NODES on are
- * left out. 0 when the system lists none. Reads below the folder `root`, "" for the machine's own.
- */
-uint64_t spw_nodes_usable(const char *root);
+/* The nodes with CPUs and memory that this process may use, as bits; those from SPW_HOST_NODES on
+ * are left out. 0 when the system lists none. Reads below the folder `root`; "": the machine's. */
+uint64_t spw_driver_host_nodes(const char *root);

@@ -1,4 +1,4 @@
-#include "common/nodes.h"
+#include "driver/host_nodes.h"
 
 #include "common/room.h"
 
@@ -45,7 +45,7 @@ static uint64_t parse_list(const char *list)
         if (*end == '-') {
             last = strtoul(end + 1, &end, 10);
         }
-        for (unsigned long node = first; node <= last && node < SPW_NODES; node++) {
+        for (unsigned long node = first; node <= last && node < SPW_HOST_NODES; node++) {
             bits |= UINT64_C(1) << node;
         }
         list = *end == ',' ? end + 1 : end;
@@ -66,7 +66,7 @@ static uint64_t allowed(const char *root, struct file *file)
     return parse_list(line + strspn(line, " \t"));
 }
 
-uint64_t spw_nodes_usable(const char *root)
+uint64_t spw_driver_host_nodes(const char *root)
 {
     struct file SPW_ROOM *file = spw_room_take(sizeof(*file));
     uint64_t nodes;
