@@ -8,7 +8,7 @@
  *
  * Locking: none of its own. The ops are called under the pool's lock, except wait_host and
  * wait_soon, which use the lock of the fences, and seek_host, which is called before any host chunk
- * exists. grant, note_context and forget_context are called under the device's lock. Every driver
+ * exists. grant, note_context and forget_context are called under spw_locks.process. Every driver
  * call is made in a scope of driver/driver.h and counted for the device. */
 #pragma once
 

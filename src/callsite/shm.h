@@ -5,7 +5,7 @@
  * of new ones here; only the charges exist here alone. So an allocation touches nothing here except
  * its site's charge. An entry never changes once `count` includes it.
  *
- * Locking: publishing needs the lock of capture.h, charges the pools' locks, charges of page-locked
+ * Locking: publishing needs spw_locks.sites, charges the pools' locks, charges of page-locked
  * memory spw_locks.page_locked. A reader trusts nothing that it reads. Layout changes raise the
  * version; readers refuse other versions. */
 #pragma once

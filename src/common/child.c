@@ -19,58 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 64 << 10, KEPT_BYTES = 32 << 10, KEPT = 256, CANNOT_START = 127 };
+enum { STACK_BYTES = 64 << 10, CANNOT_START = 127 };
 
 static const uint64_t reap_ns = UINT64_C(200) * 1000 * 1000;
-
-/* ---- the environment ---- */
-
-/* Prefixes of the variables that a helper gets, and of exceptions that it does not get. */
-static const char *const wanted[] = {
-    "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH=", "HOME=", "PATH=", "SPILLWAY_SIM_"};
-static const char *const unwanted[] = {"CUDA_INJECTION", "SPILLWAY_SIM_LOG=", "SPILLWAY_SIM_FAIL="};
-
-static struct {
-    bool kept;
-    char text[KEPT_BYTES];
-    char *entries[KEPT + 1]; /* NULL-terminated */
-} environment;
-
-static bool begins_with_one(const char *entry, const char *const *beginnings, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strncmp(entry, beginnings[i], strlen(beginnings[i])) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_wanted(const char *entry)
-{
-    return begins_with_one(entry, wanted, sizeof(wanted) / sizeof(*wanted)) &&
-           !begins_with_one(entry, unwanted, sizeof(unwanted) / sizeof(*unwanted));
-}
-
-void spw_child_keep_environment(void)
-{
-    size_t used = 0, count = 0;
-
-    if (environment.kept) {
-        return;
-    }
-    for (char **entry = environ; entry != NULL && *entry != NULL && count < KEPT; entry++) {
-        size_t bytes = strlen(*entry) + 1;
-
-        if (is_wanted(*entry) && bytes <= KEPT_BYTES - used) {
-            environment.entries[count] = memcpy(environment.text + used, *entry, bytes);
-            count++;
-            used += bytes;
-        }
-    }
-    environment.entries[count] = NULL;
-    environment.kept = true;
-}
 
 /* ---- the helper and its keeper ---- */
 
@@ -130,7 +81,7 @@ __attribute__((no_sanitize("address"))) static int be_helper(void *context)
     }
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)execve(keeper->arguments[0], (char *const *)keeper->arguments, environment.entries);
+    (void)execve(keeper->arguments[0], (char *const *)keeper->arguments, spw_start_environment());
     return CANNOT_START;
 }
 

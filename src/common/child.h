@@ -4,11 +4,10 @@
  * A helper is invisible to the program: no SIGCHLD comes, wait() in the program does not return it,
  * no fork handler runs, and it is a process group of its own, so that it does not get the
  * terminal's signals. Its standard input and error are /dev/null. Its environment holds only
- * variables that the driver and the simulated GPU read. Their values are from the call of
- * spw_child_keep_environment, since the program may change its environment at any time. It does not
- * outlive the program.
+ * variables that the driver and the simulated GPU read, as they were at the start (start.h), since
+ * the program may change its environment at any time. It does not outlive the program.
  *
- * Locking: none. The environment is kept once, before the first helper runs. */
+ * Locking: none. */
 #pragma once
 
 #include <stdint.h>
@@ -27,9 +26,6 @@ struct spw_child_result {
     int code;                  /* exit code, or number of the signal */
     char said[SPW_CHILD_TEXT]; /* the first line of its output, or a text about its end */
 };
-
-/* Notes the variables for helpers. Later calls do nothing. */
-void spw_child_keep_environment(void);
 
 /* Runs `arguments` (NULL-terminated, the first one a path) and waits for the end, at most for
  * `limit_ns`. A process that does not die when it is killed is left behind. */

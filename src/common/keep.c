@@ -5,14 +5,16 @@
 
 enum { REMEMBERED = 1024 };
 
-static void *volatile kept[REMEMBERED]; /* volatile: never read */
-static _Atomic unsigned count;
+static struct {
+    _Atomic unsigned count;
+    void *volatile first[REMEMBERED]; /* volatile: never read */
+} kept;
 
 void spw_keep_for_ever(void *memory)
 {
-    unsigned at = memory != NULL ? atomic_fetch_add(&count, 1) : REMEMBERED;
+    unsigned at = memory != NULL ? atomic_fetch_add(&kept.count, 1) : REMEMBERED;
 
     if (at < REMEMBERED) {
-        kept[at] = memory;
+        kept.first[at] = memory;
     }
 }

@@ -29,20 +29,22 @@ static const char *const names[SPW_LOCK_COUNT] = {
 #undef SPW_LOCK_ALONE
 };
 
-/* Locks to be taken around fork, by rank. An entry is set and cleared with compare and exchange. */
-static _Atomic(struct spw_lock *) instances[SPW_LOCK_COUNT][INSTANCES];
-
-/* The locks that the forking thread holds, in the order of taking. Only that thread uses the list,
- * since it holds the first lock of all. */
-static struct spw_lock *held[SPW_LOCK_COUNT * INSTANCES];
-static size_t held_count;
+/* For fork. */
+static struct {
+    /* Locks to be taken, by rank. An entry is set and cleared with compare and exchange. */
+    _Atomic(struct spw_lock *) instances[SPW_LOCK_COUNT][INSTANCES];
+    /* Those that the forking thread holds, in the order of taking. Only that thread uses the list,
+     * since it holds the first lock of all. */
+    struct spw_lock *held[SPW_LOCK_COUNT * INSTANCES];
+    size_t held_count;
+} forking;
 
 static bool replace(enum spw_lock_rank rank, struct spw_lock *from, struct spw_lock *to)
 {
     for (size_t i = 0; i < INSTANCES; i++) {
         struct spw_lock *known = from;
 
-        if (atomic_compare_exchange_strong(&instances[rank][i], &known, to)) {
+        if (atomic_compare_exchange_strong(&forking.instances[rank][i], &known, to)) {
             return true;
         }
     }
@@ -69,13 +71,11 @@ void spw_lock_fini(struct spw_lock *lock)
 
 static _Thread_local uint32_t held_ranks __attribute__((tls_model("initial-exec")));
 
-_Atomic uint64_t spw_lock_disorders;
-
 void spw_lock_note_taken(const struct spw_lock *lock)
 {
     uint32_t above = held_ranks >> lock->rank;
 
-    if (above != 0 && atomic_fetch_add(&spw_lock_disorders, 1) < REPORTS) {
+    if (above != 0 && atomic_fetch_add(&spw_locks.disorders, 1) < REPORTS) {
         enum spw_lock_rank first = (enum spw_lock_rank)(lock->rank + __builtin_ctz(above));
 
         spw_log_always("lock %s is taken while %s is held: this order may deadlock",
@@ -86,7 +86,8 @@ void spw_lock_note_taken(const struct spw_lock *lock)
 
 void spw_lock_note_released(const struct spw_lock *lock)
 {
-    if ((held_ranks >> lock->rank & 1) == 0 && atomic_fetch_add(&spw_lock_disorders, 1) < REPORTS) {
+    if ((held_ranks >> lock->rank & 1) == 0 &&
+        atomic_fetch_add(&spw_locks.disorders, 1) < REPORTS) {
         spw_log_always("lock %s is released by a thread that does not hold it", names[lock->rank]);
     }
     held_ranks &= ~(UINT32_C(1) << lock->rank);
@@ -109,13 +110,13 @@ bool spw_lock_try(struct spw_lock *lock)
 static void take(struct spw_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
-    held[held_count++] = lock;
+    forking.held[forking.held_count++] = lock;
 }
 
 static void take_each(enum spw_lock_rank rank)
 {
     for (size_t i = 0; i < INSTANCES; i++) {
-        struct spw_lock *lock = atomic_load(&instances[rank][i]);
+        struct spw_lock *lock = atomic_load(&forking.instances[rank][i]);
 
         if (lock != NULL) {
             take(lock);
@@ -148,9 +149,9 @@ void spw_lock_release_all(bool child)
 #undef SPW_LOCK_ALONE
     }
     /* The first lock guards the list and is released last. */
-    count = held_count;
-    held_count = 0;
+    count = forking.held_count;
+    forking.held_count = 0;
     while (count > 0) {
-        pthread_mutex_unlock(&held[--count]->mutex);
+        pthread_mutex_unlock(&forking.held[--count]->mutex);
     }
 }

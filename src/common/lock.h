@@ -29,6 +29,12 @@ struct spw_lock {
     enum spw_lock_rank rank;
 };
 
+/* Threads in calls of the dynamic loader, and threads that fork (loader.h). */
+struct spw_loader_gate {
+    _Atomic unsigned inside; /* between enter and leave */
+    _Atomic unsigned forks;
+};
+
 /* The single locks, ready for use: spw_lock(&spw_locks.ledger). */
 struct spw_locks {
 #define SPW_LOCK(name, guards) struct spw_lock name;
@@ -38,6 +44,8 @@ struct spw_locks {
 #undef SPW_LOCK
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
+    struct spw_loader_gate loader;
+    _Atomic uint64_t disorders; /* how often the order was broken; counted without NDEBUG */
 };
 
 extern struct spw_locks spw_locks;
@@ -47,7 +55,6 @@ void spw_lock_init(struct spw_lock *lock, enum spw_lock_rank rank);
 void spw_lock_fini(struct spw_lock *lock);
 
 /* The check of the order, in builds without NDEBUG. Any thread. */
-extern _Atomic uint64_t spw_lock_disorders; /* how often it was broken */
 void spw_lock_note_taken(const struct spw_lock *lock);
 void spw_lock_note_released(const struct spw_lock *lock);
 

@@ -8,28 +8,36 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static char folder[PATH_MAX]; /* "": not known */
+enum { KEPT_BYTES = 32 << 10, KEPT = 256 };
+
+static struct {
+    _Atomic bool has_folder; /* it was read */
+    char folder[PATH_MAX];   /* "": not known */
+    bool has_variables;
+    char text[KEPT_BYTES];     /* of the variables */
+    char *variables[KEPT + 1]; /* NULL-terminated */
+} start;
+
+/* ---- the folder ---- */
 
 /* Another library's constructor may use CUDA before this one runs, so spw_start_folder calls it as
  * well. The C library's getcwd would allocate memory. For a folder that is out of reach, the
  * kernel's returns a path that is not absolute. */
 __attribute__((constructor)) static void note_folder(void)
 {
-    static _Atomic bool noted;
-
-    if (atomic_load_explicit(&noted, memory_order_acquire)) {
+    if (atomic_load_explicit(&start.has_folder, memory_order_acquire)) {
         return;
     }
-    if (syscall(SYS_getcwd, folder, sizeof(folder)) <= 0 || folder[0] != '/') {
-        folder[0] = '\0';
+    if (syscall(SYS_getcwd, start.folder, sizeof(start.folder)) <= 0 || start.folder[0] != '/') {
+        start.folder[0] = '\0';
     }
-    atomic_store_explicit(&noted, true, memory_order_release);
+    atomic_store_explicit(&start.has_folder, true, memory_order_release);
 }
 
 const char *spw_start_folder(void)
 {
     note_folder();
-    return folder[0] != '\0' ? folder : NULL;
+    return start.folder[0] != '\0' ? start.folder : NULL;
 }
 
 bool spw_start_path(const char *path, char *ret_path, size_t capacity)
@@ -66,4 +74,52 @@ const char *spw_start_own_folder(char buffer[PATH_MAX])
     }
     *strrchr(buffer, '/') = '\0';
     return buffer;
+}
+
+/* ---- the environment ---- */
+
+/* Prefixes of the variables that a helper gets, and of exceptions that it does not get. */
+static const char *const wanted[] = {
+    "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH=", "HOME=", "PATH=", "SPILLWAY_SIM_"};
+static const char *const unwanted[] = {"CUDA_INJECTION", "SPILLWAY_SIM_LOG=", "SPILLWAY_SIM_FAIL="};
+
+static bool begins_with_one(const char *entry, const char *const *beginnings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(entry, beginnings[i], strlen(beginnings[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_wanted(const char *entry)
+{
+    return begins_with_one(entry, wanted, sizeof(wanted) / sizeof(*wanted)) &&
+           !begins_with_one(entry, unwanted, sizeof(unwanted) / sizeof(*unwanted));
+}
+
+void spw_start_keep_environment(void)
+{
+    size_t used = 0, count = 0;
+
+    if (start.has_variables) {
+        return;
+    }
+    for (char **entry = environ; entry != NULL && *entry != NULL && count < KEPT; entry++) {
+        size_t bytes = strlen(*entry) + 1;
+
+        if (is_wanted(*entry) && bytes <= KEPT_BYTES - used) {
+            start.variables[count] = memcpy(start.text + used, *entry, bytes);
+            count++;
+            used += bytes;
+        }
+    }
+    start.variables[count] = NULL;
+    start.has_variables = true;
+}
+
+char *const *spw_start_environment(void)
+{
+    return start.variables;
 }

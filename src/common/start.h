@@ -1,4 +1,5 @@
-/* The folder at the start of the process, and paths that are relative to it.
+/* The folder at the start of the process, paths that are relative to it, and variables of the
+ * environment at the start of spillway.
  *
  * A program may change its folder. A relative path of the user (a file in a variable, this object
  * in LD_PRELOAD) is still relative to the folder at the start. The user did not choose later
@@ -25,3 +26,10 @@ bool spw_start_object(const void *address, char ret_path[PATH_MAX]);
 /* The folder of the object that this code is part of, written to `buffer`; NULL if it is not
  * known. */
 const char *spw_start_own_folder(char buffer[PATH_MAX]);
+
+/* Keeps the variables that a helper process gets (child.h): for the driver and the simulated GPU.
+ * Later calls do nothing; the caller serialises. */
+void spw_start_keep_environment(void);
+
+/* Those variables, NULL-terminated; none before they were kept. */
+char *const *spw_start_environment(void);

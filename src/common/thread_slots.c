@@ -1,18 +1,14 @@
 #include "common/thread_slots.h"
 
 #include <linux/membarrier.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* Until the system call is known to work, threads order their stores themselves. */
-struct spw_thread_slots spw_thread_slots = {.fenced = true};
+struct spw_thread_slots spw_thread_slots = {
+    .fenced = true, .prepared = PTHREAD_ONCE_INIT, .lease_epoch = 1};
 _Thread_local struct spw_thread_self spw_thread_self __attribute__((tls_model("initial-exec")));
-
-static pthread_key_t at_thread_exit;
-static pthread_once_t prepare_once = PTHREAD_ONCE_INIT;
-static bool has_key;
 
 /* Also ends the calls that the thread is in. */
 static void free_slot(void *cookie)
@@ -33,20 +29,20 @@ static void register_membarrier(void)
 
 static void prepare(void)
 {
-    has_key = pthread_key_create(&at_thread_exit, free_slot) == 0;
+    spw_thread_slots.has_key = pthread_key_create(&spw_thread_slots.key, free_slot) == 0;
     register_membarrier();
 }
 
 /* Takes a free slot; NULL if none is free, or if the thread's exit would not give it back. */
 static struct spw_thread_slot *take_slot(void)
 {
-    for (size_t i = 0; has_key && i < SPW_THREAD_SLOTS - 1; i++) {
+    for (size_t i = 0; spw_thread_slots.has_key && i < SPW_THREAD_SLOTS - 1; i++) {
         struct spw_thread_slot *slot = &spw_thread_slots.slots[i];
         bool taken = false;
 
         if (!atomic_load_explicit(&slot->taken, memory_order_relaxed) &&
             atomic_compare_exchange_strong(&slot->taken, &taken, true)) {
-            if (pthread_setspecific(at_thread_exit, slot) == 0) {
+            if (pthread_setspecific(spw_thread_slots.key, slot) == 0) {
                 return slot;
             }
             atomic_store(&slot->taken, false);
@@ -69,7 +65,7 @@ struct spw_thread_slot *spw_thread_slots_join(void)
     if (spw_thread_self.slot == NULL) {
         struct spw_thread_slot *slot;
 
-        pthread_once(&prepare_once, prepare);
+        pthread_once(&spw_thread_slots.prepared, prepare);
         slot = take_slot();
         choose_path(slot != NULL ? slot : &spw_thread_slots.slots[SPW_THREAD_SLOTS - 1]);
     }
@@ -78,7 +74,7 @@ struct spw_thread_slot *spw_thread_slots_join(void)
 
 bool spw_thread_slots_order(void)
 {
-    pthread_once(&prepare_once, prepare);
+    pthread_once(&spw_thread_slots.prepared, prepare);
     atomic_thread_fence(memory_order_seq_cst);
     return atomic_load(&spw_thread_slots.fenced) ||
            syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;

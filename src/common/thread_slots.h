@@ -10,6 +10,7 @@
  * lock. */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,6 +28,10 @@ struct spw_thread_slot {
 
 struct spw_thread_slots {
     _Atomic bool fenced; /* no membarrier: threads order their stores themselves */
+    bool has_key;        /* `key` exists */
+    pthread_key_t key;   /* gives the slot back when a thread ends */
+    pthread_once_t prepared;
+    _Atomic uint64_t lease_epoch; /* the present one, from 1; changes when a pool is closed */
     struct spw_thread_slot slots[SPW_THREAD_SLOTS]; /* the last one is for threads that got none */
 };
 

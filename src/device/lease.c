@@ -2,8 +2,6 @@
 
 #include "common/backoff.h"
 
-_Atomic uint64_t spw_lease_epoch = 1;
-
 void spw_device_lease_enter_slowly(void)
 {
     struct spw_thread_slot *slot = spw_thread_slots_join();
@@ -11,9 +9,10 @@ void spw_device_lease_enter_slowly(void)
     if (spw_thread_slots_is_shared(slot)) {
         atomic_fetch_add(&slot->leases, 1);
     } else {
-        atomic_store_explicit(&slot->lease_epoch,
-                              atomic_load_explicit(&spw_lease_epoch, memory_order_relaxed),
-                              memory_order_relaxed);
+        atomic_store_explicit(
+            &slot->lease_epoch,
+            atomic_load_explicit(&spw_thread_slots.lease_epoch, memory_order_relaxed),
+            memory_order_relaxed);
     }
     atomic_thread_fence(memory_order_seq_cst);
 }
@@ -31,7 +30,7 @@ void spw_device_lease_leave_slowly(void)
 
 uint64_t spw_device_lease_renew(void)
 {
-    uint64_t epoch = atomic_fetch_add(&spw_lease_epoch, 1) + 1;
+    uint64_t epoch = atomic_fetch_add(&spw_thread_slots.lease_epoch, 1) + 1;
 
     return spw_thread_slots_order() ? epoch : 0;
 }

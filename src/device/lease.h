@@ -18,8 +18,6 @@
 #include "common/likely.h"
 #include "common/thread_slots.h"
 
-extern _Atomic uint64_t spw_lease_epoch;
-
 /* The slow paths of the two functions below: the first lease of a thread, a shared slot, a system
  * without membarrier. */
 void spw_device_lease_enter_slowly(void);
@@ -38,7 +36,7 @@ static inline void spw_device_lease_enter(void)
         return;
     }
     atomic_store_explicit(&slot->lease_epoch,
-                          atomic_load_explicit(&spw_lease_epoch, memory_order_relaxed),
+                          atomic_load_explicit(&spw_thread_slots.lease_epoch, memory_order_relaxed),
                           memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 }

@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "common/child.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "common/start.h"
 #include "device/state.h"
 #include "driver/dl.h"
 #include "migrate/move/barrier.h"
@@ -51,7 +51,7 @@ void spw_setup_settings(struct spw_process *process)
 
     spw_log_init();
     report_options();
-    spw_child_keep_environment();
+    spw_start_keep_environment();
     *settings = (struct spw_settings){
         .mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word,
         .check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on,

@@ -50,7 +50,7 @@ void pool_close_unchecked(struct pool_fixture *fixture)
     assert_int_equal(fixture->vm.pinned_bytes, 0);
     assert_int_equal(fixture->vm.live_fences, 0);
     assert_int_equal(fixture->vm.violations, 0);
-    assert_int_equal(atomic_load(&spw_lock_disorders), 0);
+    assert_int_equal(atomic_load(&spw_locks.disorders), 0);
     fake_vm_fini(&fixture->vm);
 }
 

@@ -1,6 +1,8 @@
 /* Helper processes, started from a program that must not notice them. */
 #include "common/child.h"
 
+#include "common/start.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -130,7 +132,7 @@ int main(void)
     setenv("SPILLWAY_LIMIT", "1GiB", 1);
     setenv("SPILLWAY_SIM_LOG", "log", 1);
     setenv("SPILLWAY_SIM_MEMORY", "1GiB", 1);
-    spw_child_keep_environment();
-    spw_child_keep_environment();
+    spw_start_keep_environment();
+    spw_start_keep_environment();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ const char *__tsan_default_options(void)
 
 static uint64_t disorders(void)
 {
-    return atomic_load(&spw_lock_disorders);
+    return atomic_load(&spw_locks.disorders);
 }
 
 static void test_order_of_ranks_is_accepted(void **state)

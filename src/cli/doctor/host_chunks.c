@@ -14,7 +14,7 @@
 #include "cli/doctor/probe.h"
 #include "cli/launch/installation.h"
 #include "common/bounds.h"
-#include "common/child.h"
+#include "common/start.h"
 #include "driver/host_place.h"
 
 /* ---- the search for a place ---- */
@@ -55,7 +55,7 @@ static void seek(const struct spw_cli_cuda *cuda, CUdevice device,
 
     dlinfo(cuda->library, RTLD_DI_LINKMAP, &map);
     question.library = map != NULL ? map->l_name : "libcuda.so.1";
-    spw_child_keep_environment();
+    spw_start_keep_environment();
     found->work = spw_driver_host_place_find(&question, &place, &certain);
     found->place = (struct spw_cli_place){.type = place.type, .id = place.id};
     if (found->verdict[0] == '\0') {
