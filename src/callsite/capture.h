@@ -17,6 +17,7 @@
  *   rule             policy rules that place sites on the host, and the choice of one to propose
  *   shm              copies of the sites in shared memory, with the memory that each holds
  *   stack_cache      recognises a stack that the thread has had before
+ *   state            the state of the folder in one object
  *   strings          texts, stored once and named by a number
  *   symbols          names of functions from the symbols of loaded objects
  *   table            all stacks, each stored once and named by a number

@@ -25,12 +25,10 @@
  *   minmax         the smaller or larger size
  *   nearest        suggests the name that a misspelt one may mean
  *   newer_cuda     declarations of CUDA 13 that older headers lack
- *   nodes          the NUMA nodes that can hold memory for devices
  *   option_words   options whose value is one word of a list
  *   options        the table of options, and the parser of their values
  *   path           the file's name in a path
  *   pid            start and processor time of a process, from /proc
- *   remap          replaces shared memory by zeroed memory of this process
  *   room           memory for objects that are too large for a stack
  *   safe_read      reads memory that may not be mapped
  *   size           reads and writes sizes such as 8GiB and 80%

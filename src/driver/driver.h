@@ -6,6 +6,7 @@
  *   dl             the real dlsym and dlvsym, for the look-ups of spillway
  *   driver         pointers to the real functions, and the scope of spillway's own calls
  *   functions      every intercepted function, one row for each, and the reader of the rows
+ *   host_nodes     NUMA nodes that can hold memory for devices
  *   host_place     tries in helper processes where the driver can make host chunks
  *   host_verdict   keeps what host_place found, for later processes
  *   libc           finds the C library's own version of functions that spillway exports

@@ -5,6 +5,7 @@
  *   handle    the 64 bytes that name an exported block
  *   message   requests and answers on the socket
  *   server    the thread that answers the requests of other processes
+ *   state     the state of the folder in one object
  *   table     the exports of this process, with the descriptors of their chunks
  *
  * A program gets a handle from cuIpcGetMemHandle and passes it to another process. It names the

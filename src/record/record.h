@@ -7,6 +7,7 @@
  *   gauges     the figures of a device that are recorded
  *   record     appends events, from any thread
  *   sites      writes each call site once, before the first event that names it
+ *   state      the state of the folder in one object
  *   ticks      reads the processor's own clock
  *   timeline   time from the processor's clock, compared with the system's
  *   writer     events on their way into the blocks of the file

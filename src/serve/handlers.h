@@ -21,6 +21,7 @@
  *   placement      allocation where a rule of the policy places it
  *   public         the functions of include/spillway.h
  *   queries        questions about memory: free bytes, attributes of an address
+ *   state          the state of the folder in one object
  *   synchronize    waiting for the device
  *   take           the pool's answer to a request, for the driver's functions and for PyTorch
  *   tensor_maps    the making of tensor maps

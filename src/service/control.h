@@ -6,6 +6,7 @@
  *   part      pauses a part of the memory: a rule's, a call site's, a tag's
  *   pause     moves all memory to the host or to a file, and brings it back
  *   share     shares a device with other processes, by their weights
+ *   state     the state of the folder in one object
  *   thread    starts threads of spillway's own
  *
  * `spillway pause PID` writes a request to the statistics that this process shares (stats/stats.h).

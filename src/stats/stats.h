@@ -5,7 +5,9 @@
  *   output    the paths of the result files
  *   path      the path of the statistics file, and its owner
  *   process   the name of a process, from /proc
+ *   remap     zeroed pages in place of pages that another process shares
  *   shm       a second shared mapping, for the call sites and their charges
+ *   state     the state of the folder in one object
  *   stats     the struct of all figures, in shared memory
  *   summary   a few lines for people at the end of the program
  *

@@ -8,6 +8,7 @@
  *   row         the rows of versions.def
  *   share       CUDA IPC of tensors
  *   snapshot    memory snapshots
+ *   state       the state of the folder in one object
  *   tensors     the tensors that the pool serves, until no stream uses them
  *   torch       puts the pool into PyTorch's allocator
  *   versions    the layout of the allocator in each version of PyTorch
