@@ -257,13 +257,14 @@ static void test_stopped_owner(void **state)
 static void test_no_descriptor(void **state)
 {
     struct sample sample;
-    int status;
+    int status, before;
     pid_t child;
 
     if (is_under_valgrind()) {
         skip(); /* it keeps the limit to itself, and checks only some calls */
     }
     export(&sample, 4096, 200);
+    before = count_fds();
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -275,6 +276,7 @@ static void test_no_descriptor(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+    assert_int_equal(count_fds_until(before), before);
     spw_ipc_table_remove(4096);
 }
 
