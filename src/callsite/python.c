@@ -41,7 +41,7 @@ static void switch_off(const char *version, const char *why)
 }
 
 /* Looks up the interpreter's functions and types, and its layout by version. */
-static void meet(void)
+static void note_interpreter(void)
 {
     const char *(*get_version)(void) = (const char *(*)(void))(uintptr_t)find("Py_GetVersion");
     const char *version = get_version != NULL ? get_version() : "?";
@@ -82,7 +82,7 @@ static void look_for(void)
     spw_loader_enter();
     if (find("PyGILState_GetThisThreadState") != NULL &&
         atomic_compare_exchange_strong(&process->state, &absent, BUSY)) {
-        meet();
+        note_interpreter();
     }
     spw_loader_leave();
 }

@@ -135,7 +135,7 @@ enum spw_err spw_device_charge_host(struct spw_device *device, uint64_t bytes, u
     struct spw_backend *backend = atomic_load(&device->backend);
 
     if (pool == NULL || backend == NULL || tier == NULL || !spw_migrate_can_map_host(tier) ||
-        spw_pool_charge_host(pool, bytes, site, /* wished */ refused == SPW_OK) != SPW_OK) {
+        spw_pool_charge_host(pool, bytes, site, /* requested */ refused == SPW_OK) != SPW_OK) {
         return refused == SPW_OK ? SPW_E_LIMIT : refused;
     }
     if (refused != SPW_OK) {

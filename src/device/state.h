@@ -46,7 +46,7 @@ struct spw_device {
     _Atomic uint32_t closing; /* pools of the device that are closed and not destroyed yet */
     _Atomic bool failed;      /* no pool could be made: the driver serves calls */
     /* The free bytes that cuMemGetInfo last reported, until a request of this size; 0: none. */
-    _Atomic uint64_t told_free;
+    _Atomic uint64_t reported_free;
     /* CUmemAccess_flags of the other devices, by ordinal, also for a pool that is opened later.
      * pool_access: those of the memory pool (access.h), guarded by spw_locks.process. */
     _Atomic uint8_t access[SPW_DEVICES_MAX];

@@ -19,7 +19,7 @@ enum { LINES_MOST = 100, LINE_SITE = 600, LINE_FRAMES = 3 };
 /* The rules that match a call site. */
 struct spw_policy_memo {
     _Atomic uint64_t candidates; /* rules that may decide: bit i for rule i */
-    _Atomic uint64_t told;       /* rules whose line was written */
+    _Atomic uint64_t reported;   /* rules whose line was written */
     _Atomic uint64_t count;      /* allocations so far, when a rule asks for it */
     _Atomic uint64_t in_step; /* the number of a step, and below it 32 bits of allocations in it */
     _Atomic bool known;
@@ -233,8 +233,8 @@ bool spw_policy_decision_make(const struct spw_ruled *device, uint64_t bytes, ui
     ret_decision->rule = rule;
     placement_of(device, policy, rule, &ret_decision->placement);
     if (SPW_UNLIKELY(rule->action.log == SPW_SWITCH_ON) &&
-        (atomic_load(&memo->told) >> index & 1) == 0 &&
-        (atomic_fetch_or(&memo->told, UINT64_C(1) << index) >> index & 1) == 0) {
+        (atomic_load(&memo->reported) >> index & 1) == 0 &&
+        (atomic_fetch_or(&memo->reported, UINT64_C(1) << index) >> index & 1) == 0) {
         tell(device, rule, bytes, site);
     }
     return true;
@@ -274,7 +274,7 @@ void spw_policy_decision_unmet(const struct spw_ruled *device, const struct spw_
                                const char *why)
 {
     spw_counter_add(&spw_policy_decision_tally(device, rule)->unmet, 1);
-    if ((atomic_fetch_or(&spw_policy_state.unmet_told, bit_of(rule)) & bit_of(rule)) == 0) {
+    if ((atomic_fetch_or(&spw_policy_state.unmet_reported, bit_of(rule)) & bit_of(rule)) == 0) {
         spw_log_always(
             "policy: rule %s cannot be applied on device %d: %s; its blocks are placed without it",
             rule->name, device->ordinal, why);
@@ -290,7 +290,8 @@ static void tell_beyond(const struct spw_ruled *device, const struct spw_decisio
 
     if (fails) {
         spw_counter_add(&spw_policy_decision_tally(device, rule)->refused, 1);
-    } else if ((atomic_fetch_or(&spw_policy_state.beyond_told, bit_of(rule)) & bit_of(rule)) != 0) {
+    } else if ((atomic_fetch_or(&spw_policy_state.beyond_reported, bit_of(rule)) & bit_of(rule)) !=
+               0) {
         return;
     }
     spw_log_always(

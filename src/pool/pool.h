@@ -237,10 +237,10 @@ void spw_pool_map_ahead(struct spw_pool *pool, size_t granules);
 enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond);
 void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site);
 
-/* Charges such memory on the host to the host's limit. It counts as spilled unless `wished`: the
+/* Charges such memory on the host to the host's limit. It counts as spilled unless `requested`: the
  * program asked for host memory. */
 enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site,
-                                  bool wished);
+                                  bool requested);
 void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site);
 
 /* Adds such memory to the account of a placement, or removes it; `host`: it is on the host.

@@ -76,7 +76,7 @@ static bool put_name(enum spw_record_named kind, uint64_t number, const char *na
 
 /* Gives the calling thread a number, and writes its name. A thread that is renamed gets another
  * number. */
-static __attribute__((noinline)) void meet_thread(void)
+static __attribute__((noinline)) void note_thread(void)
 {
     spw_thread_name(this_thread.name);
     this_thread.recording = spw_record.number;
@@ -89,7 +89,7 @@ static inline uint32_t thread_number(void)
     if (SPW_UNLIKELY(this_thread.recording != spw_record.number ||
                      (++this_thread.events % SPW_THREAD_NAME_EVERY == 0 &&
                       spw_thread_is_renamed(this_thread.name)))) {
-        meet_thread();
+        note_thread();
     }
     return this_thread.number;
 }

@@ -190,13 +190,13 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     }
 }
 
-enum { TOLD_EACH = 16 };
+enum { REPORTED_EACH = 16 };
 
 /* True if a refusal gets a line: each of the first ones, then the 32nd, the 64th, the 128th and so
  * on, so that a program that goes on asking does not fill its log. */
-static bool is_told(uint64_t refusals)
+static bool is_reported(uint64_t refusals)
 {
-    return refusals <= TOLD_EACH || (refusals & (refusals - 1)) == 0;
+    return refusals <= REPORTED_EACH || (refusals & (refusals - 1)) == 0;
 }
 
 static void tell(const struct spw_oom *oom, const struct spw_pool_usage *usage, enum spw_err err,
@@ -206,7 +206,7 @@ static void tell(const struct spw_oom *oom, const struct spw_pool_usage *usage, 
     char host[256], so_far[64] = "";
 
     describe_host(usage, host, sizeof(host));
-    if (refusals > TOLD_EACH) {
+    if (refusals > REPORTED_EACH) {
         (void)snprintf(so_far, sizeof(so_far), "; %" PRIu64 " requests refused so far", refusals);
     }
     spw_log_always(
@@ -241,7 +241,7 @@ static void refuse(struct spw_oom *oom, enum spw_err err)
         });
     }
     new_site = spw_serve_oom_is_new(oom);
-    if (new_site || is_told(refusals)) {
+    if (new_site || is_reported(refusals)) {
         tell(oom, &usage, err, refusals);
         if (new_site) {
             spw_serve_oom_report(oom);

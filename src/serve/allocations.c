@@ -53,13 +53,13 @@ static __attribute__((noinline)) enum spw_serve_outcome charge(struct spw_call *
 static __attribute__((noinline)) bool alloc_all_free(const struct spw_call *call,
                                                      struct spw_result *ret_result)
 {
-    static const struct spw_pool_placement wish = {
+    static const struct spw_pool_placement placement = {
         .limit_bytes = UINT64_MAX, .lazy = true, .uncounted = true};
     struct spw_request lazy = call->asked;
-    uint64_t told = call->asked.bytes;
+    uint64_t reported = call->asked.bytes;
 
-    lazy.placement = &wish;
-    return atomic_compare_exchange_strong(&call->device->told_free, &told, 0) &&
+    lazy.placement = &placement;
+    return atomic_compare_exchange_strong(&call->device->reported_free, &reported, 0) &&
            spw_pool_alloc(call->pool, &lazy, ret_result) == SPW_OK;
 }
 
@@ -67,7 +67,7 @@ static __attribute__((noinline)) bool alloc_all_free(const struct spw_call *call
 static inline bool is_for_all_free(const struct spw_call *call)
 {
     return SPW_UNLIKELY(call->asked.bytes ==
-                        atomic_load_explicit(&call->device->told_free, memory_order_relaxed)) &&
+                        atomic_load_explicit(&call->device->reported_free, memory_order_relaxed)) &&
            call->asked.stream != NULL;
 }
 

@@ -67,7 +67,7 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     }
     /* Programs rely on free + used <= total. */
     *total = used + *free > usage.limit ? used + *free : usage.limit;
-    atomic_store_explicit(&device->told_free, *free, memory_order_relaxed);
+    atomic_store_explicit(&device->reported_free, *free, memory_order_relaxed);
     return CUDA_SUCCESS;
 }
 

@@ -255,7 +255,8 @@ static void *run(void *unused)
     static const struct timespec second = {.tv_sec = 1};
     struct spw_stats_control *control = control_of_process();
     uint32_t seen = atomic_load(&control->answered), now;
-    bool waits = false, told = false; /* the pause could not be ended when the program needed it */
+    bool waits = false,
+         reported = false; /* the pause could not be ended when the program needed it */
 
     (void)unused;
     (void)prctl(PR_SET_NAME, "spillway");
@@ -276,10 +277,10 @@ static void *run(void *unused)
         /* Also when the program arrived before the pause was complete. */
         waits = is_on_demand(control) &&
                 !resume_program(control, (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS);
-        if (waits && !told) {
+        if (waits && !reported) {
             say_that_it_waits(control);
         }
-        told = waits;
+        reported = waits;
     }
     return NULL;
 }

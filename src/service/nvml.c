@@ -80,12 +80,12 @@ static void add_processes(const struct nvml *nvml, void *handle, struct spw_nvml
         return;
     }
     for (unsigned int i = 0; i < count && i < PROCESSES_MOST; i++) {
-        bool told = processes[i].bytes != ~0ULL;
+        bool reported = processes[i].bytes != ~0ULL;
 
         if (processes[i].pid == (unsigned int)getpid()) {
-            usage->own_known = told;
-            usage->own = told ? processes[i].bytes : 0;
-        } else if (told) {
+            usage->own_known = reported;
+            usage->own = reported ? processes[i].bytes : 0;
+        } else if (reported) {
             usage->others += processes[i].bytes;
         }
     }

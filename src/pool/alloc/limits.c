@@ -110,7 +110,8 @@ void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
     spw_unlock(&pool->lock);
 }
 
-enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool wished)
+enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site,
+                                  bool requested)
 {
     enum spw_err err = SPW_E_LIMIT;
     uint64_t limit;
@@ -120,7 +121,7 @@ enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_
     if (bytes <= limit &&
         spw_counter_get(&pool->figures.device_counters->host_bytes) + bytes <= limit) {
         count_host(pool, (int64_t)bytes, site);
-        if (!wished) {
+        if (!requested) {
             spw_counter_add(&pool->figures.device_counters->spilled_bytes, bytes);
             spw_counter_add(&pool->figures.device_counters->placed_bytes, bytes);
         }
