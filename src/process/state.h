@@ -12,6 +12,9 @@
 #include "common/options.h"
 #include "driver/driver.h"
 
+/* IDLE  -- cuInit -->  RUNNING  -- fork -->  CHILD  -- cuInit -->  RUNNING
+ * IDLE  -- SPILLWAY=off -->  OFF
+ * RUNNING  -- fork, and the child is the driver's or has no memory for its figures -->  OFF */
 enum spw_process_state {
     SPW_PROCESS_IDLE,    /* CUDA is not known to be initialised */
     SPW_PROCESS_RUNNING, /* calls are served */

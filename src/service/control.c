@@ -255,8 +255,8 @@ static void *run(void *unused)
     static const struct timespec second = {.tv_sec = 1};
     struct spw_stats_control *control = control_of_process();
     uint32_t seen = atomic_load(&control->answered), now;
-    bool waits = false,
-         reported = false; /* the pause could not be ended when the program needed it */
+    bool waits = false; /* the pause could not be ended when the program needed it */
+    bool reported = false;
 
     (void)unused;
     (void)prctl(PR_SET_NAME, "spillway");

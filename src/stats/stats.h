@@ -102,6 +102,13 @@ struct spw_stats_device {
 /* How another process asks this one to pause (service/control.h). The requester writes `part`,
  * `name`, `folder`, `wait_ms` and `action`, then raises and wakes `requests`. The process writes
  * the results, then sets `answered` to the number of the request and wakes it. */
+/* NONE  -- the thread of pauses runs -->  LISTENING
+ * LISTENING, PAUSED_IN_PART  -- hold -->  HELD  -- resume, or nothing follows -->  the state before
+ * LISTENING, HELD, PAUSED_IN_PART  -- pause -->  PAUSED or PAUSED_ON_DEMAND
+ * LISTENING, PAUSED_IN_PART  -- pause a part -->  PAUSED_IN_PART
+ * PAUSED_IN_PART, PAUSED, PAUSED_ON_DEMAND  -- resume -->  LISTENING
+ * PAUSED_ON_DEMAND  -- the program needs the device -->  LISTENING
+ * PAUSED_IN_PART  -- resume the last part, or a pause that fails halfway -->  LISTENING */
 enum spw_control_state {
     SPW_CONTROL_NONE, /* nobody listens */
     SPW_CONTROL_LISTENING,

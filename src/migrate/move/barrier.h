@@ -13,6 +13,16 @@
  * the device may wait for later submissions of this program or another one. It also lends the
  * closed barrier to migrations, since such a call may need room.
  *
+ *              quiesce                          hold
+ *     closed <------------          open         ------------> held, LENT
+ *            ------------>                       <------------
+ *              resume                        release_hold
+ *
+ *     held:    LENT  -- step -->  PASS  -- a call passes, or none came -->  LENT
+ *              LENT, PASS  -- quiesce -->  BORROWED  -- resume -->  LENT
+ *              LENT  -- claim -->  OWN  -- release_hold -->  open
+ *              BORROWED  -- release_hold -->  LEFT  -- resume -->  open
+ *
  * Each slot counts its submissions; the sum shows the number of submissions in a time span. */
 #pragma once
 
