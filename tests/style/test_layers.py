@@ -41,8 +41,8 @@ BELOW = {
 # Rooms inside a layer, lowest first: each may use those before it, and every file is in one. A room
 # is a folder, or files of the layer's own folder.
 GROUPS = {
-    "cli": ["console", "inspect", "pause", "live", "recording", "launch", "reports", "fit",
-            "advise", "doctor", "commands"],
+    "cli": ["console", "inspect", "pause", "live", "recording", "launch", "report", "usage",
+            "policies", "verdict", "fit", "advise", "doctor", "commands"],
     "pool": ["accounts.c accounts.h attributes.h export.h fences.h move.h pool.h request.h swap.h "
              "vm_ops.h",
              "extents", "order", "memory", "space", "plan", "alloc", "move",
@@ -52,8 +52,8 @@ GROUPS = {
 }
 # The launcher reads what the simulated driver has written down in mapped files: the layout of each,
 # a header that needs common alone, is shared.
-EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h"),
-              ("src/cli/reports/sim_result.c", "sim/devices.h")}
+EXCEPTIONS = {("src/cli/verdict/sim_result.c", "sim/record.h"),
+              ("src/cli/verdict/sim_result.c", "sim/devices.h")}
 # The folders inside a layer, and those that each of them may use.
 FOLDERS = {
     "sim": {

@@ -1,5 +1,5 @@
 /* What a card needs: NCCL's buffers beside published measurements, and the sum of the terms. */
-#include "cli/reports/need.h"
+#include "cli/verdict/need.h"
 
 #include "gpu/communicator.h"
 

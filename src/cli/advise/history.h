@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/reports/recording.h"
+#include "cli/report/report.h"
 
 /* Smaller allocations have no kinds of their own: they share chunks. */
 enum { SPW_CLI_ADVISE_LEAST = 1 << 20 };

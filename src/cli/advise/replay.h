@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/reports/trial.h"
+#include "cli/verdict/trial.h"
 
 struct spw_cli_advise_replays {
     struct spw_cli_trials trials;

@@ -2,8 +2,8 @@
 
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
-#include "cli/reports/check.h"
-#include "cli/reports/usage_file.h"
+#include "cli/usage/check.h"
+#include "cli/usage/usage_file.h"
 #include "common/create.h"
 #include "common/nearest.h"
 #include "common/size.h"

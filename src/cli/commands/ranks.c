@@ -2,8 +2,8 @@
 
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
-#include "cli/reports/merged_ranks.h"
-#include "cli/reports/usage_file.h"
+#include "cli/usage/merged_ranks.h"
+#include "cli/usage/usage_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
-#include "cli/reports/recording.h"
-#include "cli/reports/recording_categories.h"
+#include "cli/report/categories.h"
+#include "cli/report/report.h"
 #include "common/create.h"
 
 #include <errno.h>

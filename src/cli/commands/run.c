@@ -8,7 +8,7 @@
 #include "cli/launch/policy_file.h"
 #include "cli/launch/preload.h"
 #include "cli/launch/run_directory.h"
-#include "cli/reports/job_summary.h"
+#include "cli/usage/job_summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "cli/console/messages.h"
 
 #include "callsite/label.h"
-#include "cli/reports/sites_file.h"
+#include "cli/usage/sites_file.h"
 #include "common/size.h"
 #include "common/utf8.h"
 

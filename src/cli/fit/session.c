@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/console/messages.h"
-#include "cli/reports/need.h"
+#include "cli/verdict/need.h"
 #include "common/grow.h"
 #include "common/minmax.h"
 #include "common/options.h"

@@ -15,8 +15,8 @@
 
 #include "cli/fit/cards.h"
 #include "cli/fit/variation.h"
-#include "cli/reports/sim_result.h"
-#include "cli/reports/trial.h"
+#include "cli/verdict/sim_result.h"
+#include "cli/verdict/trial.h"
 
 /* A run on a simulated GPU with more memory than the command can need. */
 struct spw_cli_fit_run {

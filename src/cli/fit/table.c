@@ -7,7 +7,7 @@
 #include "cli/console/line.h"
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
-#include "cli/reports/need.h"
+#include "cli/verdict/need.h"
 #include "common/create.h"
 #include "common/size.h"
 

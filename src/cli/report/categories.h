@@ -1,0 +1,46 @@
+/* The purpose of the memory of a recorded program, and its steps (recording/category.h): figures of
+ * each device at its peak and at the end of each step. One thread, one recording at a time. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/recording/category.h"
+#include "cli/report/report.h"
+#include "common/bounds.h"
+
+enum { SPW_CLI_STEP_ROWS = 1000 }; /* the last steps, which figures are kept for */
+
+/* Live bytes of a device by category. */
+struct spw_cli_amounts {
+    uint64_t live, by[SPW_CLI_CATEGORIES];
+};
+
+/* A device at the end of a step. */
+struct spw_cli_step_row {
+    uint64_t number, time; /* from 1 on; in units */
+    struct spw_cli_amounts held;
+};
+
+struct spw_cli_categories {
+    bool known; /* the recording has tensors; otherwise every category is unknown */
+    struct spw_cli_lives lives;
+    const struct spw_cli_ends *steps;
+    const char *steps_kind; /* "optimizer steps" */
+    struct spw_cli_amounts now[SPW_DEVICES_MAX], at_peak[SPW_DEVICES_MAX];
+    struct spw_cli_amounts most[SPW_DEVICES_MAX];   /* each category when it was largest */
+    struct spw_cli_step_row *rows[SPW_DEVICES_MAX]; /* NULL: none */
+    size_t row_count;
+    size_t next_end; /* the next step to end, while the recording is read */
+    struct spw_cli_growth *growth;
+};
+
+/* Reads the recording twice, and fills report->categories. False without memory. The caller frees
+ * the categories in any case. */
+bool spw_cli_report_categorise(struct spw_cli_report *report);
+void spw_cli_categories_free(struct spw_cli_categories *categories);
+
+/* The category of a live or freed block. */
+enum spw_cli_category spw_cli_report_category(const struct spw_cli_report *report,
+                                              const struct spw_cli_block *block);

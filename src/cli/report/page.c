@@ -1,0 +1,197 @@
+/* One self-contained page of HTML: memory over time by category and call site, its holders at any
+ * moment, events, and decisions of the policy. It needs no network. */
+#include "cli/report/report.h"
+
+#include "cli/report/categories.h"
+#include "cli/report/page_events.h"
+#include "cli/report/page_frames.h"
+#include "cli/report/page_moments.h"
+#include "cli/report/page_text.h"
+#include "common/size.h"
+
+#include "cli/page.inc"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct page {
+    struct spw_cli_page_moments *moments[SPW_DEVICES_MAX]; /* NULL: the device is not used */
+    struct spw_cli_page_events *events;
+    struct spw_cli_page_frames *frames;
+};
+
+/* ---- reading ---- */
+
+static void take(struct spw_cli_report *report, const struct spw_cli_event *event,
+                 const struct spw_cli_block *freed, void *context)
+{
+    struct page *page = context;
+
+    if (page->moments[event->device] != NULL) {
+        spw_cli_page_moments_take(page->moments[event->device], report, event, freed);
+    }
+    spw_cli_page_events_take(page->events, report, event, freed);
+}
+
+static void fini(struct page *page)
+{
+    for (int i = 0; i < SPW_DEVICES_MAX; i++) {
+        spw_cli_page_moments_free(page->moments[i]);
+    }
+    spw_cli_page_events_free(page->events);
+    spw_cli_page_frames_free(page->frames);
+}
+
+static bool init(struct page *page, const struct spw_cli_report *report)
+{
+    unsigned used = 0;
+    bool made;
+
+    memset(page, 0, sizeof(*page));
+    for (int i = 0; i < SPW_DEVICES_MAX; i++) {
+        used += report->state.devices[i].held != NULL;
+    }
+    page->events = spw_cli_page_events_create(report);
+    page->frames = spw_cli_page_frames_create();
+    made = page->events != NULL && page->frames != NULL;
+    for (int i = 0; made && i < SPW_DEVICES_MAX; i++) {
+        if (report->state.devices[i].held != NULL) {
+            page->moments[i] = spw_cli_page_moments_create(report, i, used);
+            made = page->moments[i] != NULL;
+        }
+    }
+    if (!made) {
+        fini(page);
+    }
+    return made;
+}
+
+/* ---- a device ---- */
+
+/* Writes the device's committed and spilled memory, steals and failures, as text. */
+static void put_events(struct spw_cli_report *report, const struct spw_cli_device *device)
+{
+    char spilled[SPW_SIZE_TEXT], back[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], text[400];
+
+    snprintf(text, sizeof(text),
+             "Committed: at most %s. Spilled: %s to the host, %s back, in %" PRIu64
+             " moves. Stolen: %" PRIu64 " granules of free memory. Out of memory: %" PRIu64
+             " times.",
+             spw_size_text(device->committed_peak, committed),
+             spw_size_text(device->gauges[SPW_RECORD_GAUGE_spilled_bytes], spilled),
+             spw_size_text(device->gauges[SPW_RECORD_GAUGE_promoted_bytes], back), device->moves,
+             device->gauges[SPW_RECORD_GAUGE_steals], device->ooms);
+    spw_cli_page_text(&report->out, "text", text);
+}
+
+static void put_device(struct spw_cli_report *report, const struct page *page, int ordinal,
+                       bool first)
+{
+    const struct spw_cli_device *device = &report->state.devices[ordinal];
+    struct spw_writer *out = &report->out;
+
+    spw_write(out, first ? "\n{\"ordinal\": " : ",\n{\"ordinal\": ");
+    spw_write_number(out, (uint64_t)ordinal);
+    spw_write_figure(out, "peak", device->live_peak);
+    spw_write_figure(out, "peak_us", device->peak_time / SPW_CLI_PAGE_UNITS_IN_US);
+    spw_write_figure(out, "closed_us", device->gauges[SPW_RECORD_GAUGE_closed_ns] / 1000);
+    spw_write_figure(out, "stall_us", device->gauges[SPW_RECORD_GAUGE_stall_ns] / 1000);
+    put_events(report, device);
+    spw_cli_page_moments_write(page->moments[ordinal], report, page->frames);
+    spw_write(out, "}");
+}
+
+/* ---- the page ---- */
+
+static void put_notes(struct spw_cli_report *report)
+{
+    const struct spw_record_header *header = &report->events.blocks.header;
+    uint64_t lost = atomic_load(&header->lost.events);
+    uint64_t marks = atomic_load(&header->lost_marks);
+    struct spw_writer *out = &report->out;
+    char text[256];
+    bool any = false;
+
+    spw_write(out, ", \"notes\": [");
+    if (lost > 0) {
+        snprintf(text, sizeof(text), "%" PRIu64 " events are missing at the end: the file was full",
+                 lost);
+        spw_cli_page_string(out, text);
+        any = true;
+    }
+    if (marks > 0) {
+        snprintf(text, sizeof(text),
+                 "%" PRIu64 " marks of parts and steps are missing, beyond 1/%d of the file", marks,
+                 SPW_RECORD_MARK_SHARE);
+        spw_write(out, any ? ", " : "");
+        spw_cli_page_string(out, text);
+        any = true;
+    }
+    if (report->problem[0] != '\0') {
+        snprintf(text, sizeof(text), "The file is damaged: %s", report->problem);
+        spw_write(out, any ? ", " : "");
+        spw_cli_page_string(out, text);
+    } else if (atomic_load(&header->complete) == 0) {
+        spw_write(out, any ? ", " : "");
+        spw_cli_page_string(
+            out, "The program was killed, or is still running: the recording has no end");
+    }
+    spw_write(out, "]");
+}
+
+static void put_categories(struct spw_cli_report *report)
+{
+    struct spw_writer *out = &report->out;
+
+    spw_write(out, report->categories->known ? ", \"categories_known\": true"
+                                             : ", \"categories_known\": false");
+    spw_write(out, ", \"categories\": [");
+    for (int i = 0; i < SPW_CLI_CATEGORIES; i++) {
+        spw_write(out, i == 0 ? "" : ", ");
+        spw_cli_page_string(out, spw_cli_category_name((enum spw_cli_category)i));
+    }
+    spw_write(out, "]");
+}
+
+static void put_data(struct spw_cli_report *report, const struct page *page)
+{
+    const struct spw_cli_state *state = &report->state;
+    struct spw_writer *out = &report->out;
+    char about[3 * SPW_RECORD_TEXT];
+
+    snprintf(about, sizeof(about), "pid %d on %s, mode %s, %" PRIu64 " events",
+             report->events.blocks.header.pid, state->about[2], state->about[1], state->events);
+    spw_write(out, "{\"title\": ");
+    spw_cli_page_string(out, state->about[0][0] != '\0' ? state->about[0] : "a program");
+    spw_cli_page_text(out, "about", about);
+    spw_cli_page_text(out, "policy", state->about[3]);
+    spw_write_figure(out, "duration_us", state->time / SPW_CLI_PAGE_UNITS_IN_US);
+    put_notes(report);
+    put_categories(report);
+    spw_cli_page_events_write(page->events, report);
+    spw_write(out, ", \"devices\": [");
+    for (int i = 0, shown = 0; i < SPW_DEVICES_MAX; i++) {
+        if (page->moments[i] != NULL) {
+            put_device(report, page, i, shown++ == 0);
+        }
+    }
+    spw_write(out, "\n]");
+    spw_cli_page_frames_write(page->frames, out);
+    spw_write(out, "}");
+}
+
+void spw_cli_report_page(struct spw_cli_report *report)
+{
+    static struct page page;
+
+    if (!init(&page, report)) {
+        return;
+    }
+    spw_cli_report_each(report, take, &page);
+    spw_write(&report->out, page_before);
+    put_data(report, &page);
+    spw_write(&report->out, page_after);
+    fini(&page);
+}

@@ -1,0 +1,88 @@
+/* The forms of `spillway report`, which are made from a recording. It does not know statistics
+ * files.
+ *
+ *   categories     memory by purpose, at the peak and at the end of each step
+ *   growth         finds memory that grows from step to step
+ *   page           writes the HTML page from its parts
+ *   page/embed     writes page.html as C arrays
+ *   page/page      the page of `spillway report --html`
+ *   page_events    the events of the page: steps, marks, out of memory
+ *   page_frames    the frames of all call sites of the page
+ *   page_moments   memory over time, and its holders at chosen moments
+ *   page_text      text in the script of a page
+ *   perfetto       trace events for Perfetto
+ *   report         reads a recording for the forms of the report
+ *   rmm            the log format of RAPIDS' RMM
+ *   snapshot       nested lists and dictionaries, as JSON or as a pickle
+ *   stacks         stacks with bytes, for flame graphs and speedscope
+ *   summary        a recording in a few lines, or as JSON
+ *   table          the call sites as a table
+ *   viz            a snapshot for PyTorch's memory_viz
+ *
+ * A recording is read once for the sums and the call sites; forms that show every event read it
+ * again. One thread, one recording at a time. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/recording/events.h"
+#include "cli/recording/state.h"
+#include "common/write.h"
+
+struct spw_cli_categories;
+struct spw_cli_growth;
+
+struct spw_cli_report {
+    const char *path;
+    struct spw_cli_events events;
+    struct spw_cli_state state;
+    char problem[SPW_CLI_BLOCKS_TEXT]; /* why reading ended early; "": it did not */
+    struct spw_writer out;
+    size_t top;                            /* rows of a table */
+    bool without_streams;                  /* RMM: every stream is 0 */
+    uint64_t most_events;                  /* memory_viz: of a device */
+    struct spw_cli_categories *categories; /* NULL: spw_cli_report_categorise was not called */
+};
+
+/* Opens and reads a recording. False after a line on stderr. */
+bool spw_cli_report_open(struct spw_cli_report *report, const char *command, const char *path);
+void spw_cli_report_close(struct spw_cli_report *report);
+
+/* Reads all events again, and calls `take` with each after the state has taken it. `freed` is the
+ * block that the event freed, or NULL. */
+void spw_cli_report_each(struct spw_cli_report *report,
+                         void (*take)(struct spw_cli_report *report,
+                                      const struct spw_cli_event *event,
+                                      const struct spw_cli_block *freed, void *context),
+                         void *context);
+
+/* A site, and one of its figures. */
+struct spw_cli_ranked {
+    uint32_t site;
+    uint64_t bytes;
+};
+typedef uint64_t spw_cli_weight(const struct spw_cli_device *device, uint32_t site);
+/* The sites of a device by a figure, the largest first. The caller frees; NULL without memory. */
+struct spw_cli_ranked *spw_cli_report_rank(const struct spw_cli_device *device,
+                                           spw_cli_weight *weight, size_t *ret_count);
+
+/* The live bytes of a site, and the sum of its allocations. At the peak: spw_cli_state_at_peak. */
+uint64_t spw_cli_report_live(const struct spw_cli_device *device, uint32_t site);
+uint64_t spw_cli_report_total(const struct spw_cli_device *device, uint32_t site);
+
+/* Microseconds since 1970 of a time in the recording. */
+uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
+
+/* The forms. All write to report->out. */
+void spw_cli_report_summary(struct spw_cli_report *report); /* for people */
+void spw_cli_report_json(struct spw_cli_report *report);
+void spw_cli_report_tree(struct spw_cli_report *report);             /* stacks, for people */
+void spw_cli_report_site_table(struct spw_cli_report *report);       /* all call sites */
+void spw_cli_report_page(struct spw_cli_report *report);             /* one page of HTML */
+void spw_cli_report_folded(struct spw_cli_report *report);           /* stacks at the peak */
+void spw_cli_report_speedscope(struct spw_cli_report *report);       /* speedscope.app */
+void spw_cli_report_perfetto(struct spw_cli_report *report);         /* Chrome's trace events */
+void spw_cli_report_rmm(struct spw_cli_report *report);              /* the log of RAPIDS' RMM */
+void spw_cli_report_viz(struct spw_cli_report *report, bool pickle); /* PyTorch's memory_viz */

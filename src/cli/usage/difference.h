@@ -1,0 +1,28 @@
+/* Matches the lines of two runs of a program: first equal lines, then lines of the same functions
+ * with other line numbers, after a change of code above them. No locking. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/usage/usage.h"
+
+/* A line before and after. One may be NULL: the line is only in the other run. */
+struct spw_cli_pair {
+    const struct spw_cli_line *before, *after;
+};
+
+/* Matches the lines of a device, the largest change at the peak first. `before` or `after` is NULL
+ * if that run did not use the device. The caller frees *ret_pairs. False without memory. */
+bool spw_cli_pair_lines(const struct spw_cli_device_usage *before,
+                        const struct spw_cli_device_usage *after, struct spw_cli_pair **ret_pairs,
+                        size_t *ret_count);
+
+/* The growth of a line in bytes at the peak; negative: it shrank. */
+int64_t spw_cli_pair_change(const struct spw_cli_pair *pair);
+
+/* True if the line has moved in the source. */
+bool spw_cli_pair_moved(const struct spw_cli_pair *pair);
+
+/* The label of the line, in the later run if it is there. */
+const char *spw_cli_pair_label(const struct spw_cli_pair *pair);

@@ -1,0 +1,73 @@
+/* The memory that programs used, in the form for checks and comparisons. It does not know simulated
+ * runs.
+ *
+ *   check                 tests limits on a program's memory
+ *   check_output          prints the result of a check as text, JSON or JUnit
+ *   difference            matches the lines of two runs
+ *   difference_output     prints the difference of two runs
+ *   job_summary           a summary at the end of a job of several ranks
+ *   merged_ranks          merges the memory of the ranks of one job
+ *   merged_ranks_output   prints the merged ranks as text or JSON
+ *   sites_file            reads the call sites of a statistics file
+ *   usage                 memory that a program used, by its recording or statistics
+ *   usage_file            usage from a recording or a statistics file
+ *   usage_recording       collects the usage from a recording
+ *
+ * One thread, one recording at a time. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "callsite/label.h"
+#include "callsite/text.h"
+#include "cli/recording/category.h"
+
+/* A line of the program: all call sites with equal Python frames, autograd node and operator. */
+struct spw_cli_line {
+    char label[SPW_CALLSITE_LABEL];
+    uint64_t hash;   /* of the identity */
+    char *identity;  /* frames with lines, without directories */
+    char *family;    /* the identity without lines */
+    char *text;      /* of its largest call site, as in `spillway sites --full` */
+    uint32_t *lines; /* of the frames, innermost first */
+    size_t line_count;
+    uint64_t at_peak; /* bytes at the device's peak */
+    uint64_t peak;    /* the largest peak of one of its call sites */
+    uint64_t allocs;
+    uint64_t growth; /* bytes a step */
+};
+
+struct spw_cli_device_usage {
+    bool used;
+    uint64_t peak;      /* most live bytes */
+    uint64_t spilled;   /* bytes moved to the host, in all */
+    uint64_t host_peak; /* most bytes on the host at one time */
+    uint64_t growth;    /* bytes a step */
+    uint64_t at_peak[SPW_CLI_CATEGORIES];
+    uint64_t most[SPW_CLI_CATEGORIES]; /* each category when it was largest */
+    struct spw_cli_line *lines;
+    size_t line_count;
+};
+
+struct spw_cli_usage {
+    const char *path;
+    int64_t rank; /* of the process in its job; -1: none is named */
+    bool is_recording;
+    bool has_sites, has_categories;
+    size_t steps;
+    const char *steps_kind;
+    char gap[256];  /* why the file is incomplete; "": it is complete */
+    char note[256]; /* another remark, or "" */
+    struct spw_cli_device_usage *devices;
+    int device_count;
+};
+
+/* Frees the devices with their lines. */
+void spw_cli_usage_free(struct spw_cli_usage *usage);
+
+/* Adds a call site to its line, for the readers. `label`: NULL for the label of the facts. False
+ * without memory. */
+bool spw_cli_usage_add(struct spw_cli_device_usage *device, const struct spw_callsite_facts *facts,
+                       const char *api, const char *label, const struct spw_cli_line *figures);

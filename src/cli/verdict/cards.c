@@ -1,0 +1,106 @@
+#include "cli/verdict/cards.h"
+
+#include "common/options.h"
+
+/* The memory of a card as a share of its nominal size in GiB. A card with a smaller share belongs
+ * to the next smaller size. */
+enum { SOLD_PERMILLE_LEAST = 909, SOLD_PERMILLE_MOST = 1005 };
+
+/* A device stands for a named card only if it has this many times the card's overhead. */
+enum { LEAST_TIMES_BESIDES = 4 };
+
+const struct spw_gpu_profile *spw_cli_cards_profile(void)
+{
+    const struct spw_gpu_profile *profile =
+        spw_gpu_profile_find(spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text);
+
+    /* The simulated driver also uses the default for an unusable value. */
+    return profile != NULL
+               ? profile
+               : spw_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
+}
+
+static uint64_t memory_of(const struct spw_gpu_profile *card)
+{
+    return (uint64_t)card->memory_mib << 20;
+}
+
+static uint64_t besides_of(const struct spw_gpu_profile *card)
+{
+    return (uint64_t)spw_gpu_profile_overhead(card).most_mib << 20;
+}
+
+static void add_sold_as(uint64_t bytes, struct spw_cli_cards *cards)
+{
+    const struct spw_gpu_profile *card;
+
+    cards->by_size = true;
+    for (size_t i = 0; (card = spw_gpu_profile_at(i)) != NULL && cards->count < SPW_CLI_CARDS;
+         i++) {
+        if (memory_of(card) >= bytes / 1000 * SOLD_PERMILLE_LEAST &&
+            memory_of(card) <= bytes / 1000 * SOLD_PERMILLE_MOST) {
+            cards->list[cards->count++] = card;
+        }
+    }
+}
+
+void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards)
+{
+    const struct spw_gpu_profile *profile = spw_cli_cards_profile();
+    bool named = spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).set;
+
+    *ret_cards = (struct spw_cli_cards){.bytes = bytes};
+    if (bytes == memory_of(profile) ||
+        (named && bytes >= LEAST_TIMES_BESIDES * besides_of(profile))) {
+        ret_cards->list[ret_cards->count++] = profile;
+    } else if (!named) {
+        add_sold_as(bytes, ret_cards);
+    }
+}
+
+uint64_t spw_cli_cards_room(const struct spw_cli_cards *cards, size_t index)
+{
+    uint64_t bytes = memory_of(cards->list[index]);
+
+    return cards->by_size && bytes < cards->bytes ? bytes : cards->bytes;
+}
+
+void spw_cli_cards_name(struct spw_cli_line *line, const struct spw_cli_cards *cards)
+{
+    if (cards->by_size && cards->count > 0) {
+        spw_cli_line_add(line, "a card of about ");
+        spw_cli_line_add_size(line, cards->bytes);
+    } else {
+        spw_cli_line_add(line, "a real %s", spw_cli_cards_profile()->id);
+    }
+}
+
+static void add_range(struct spw_cli_line *line, uint64_t least, uint64_t most)
+{
+    spw_cli_line_add_size(line, least);
+    if (most > least) {
+        spw_cli_line_add(line, " to ");
+        spw_cli_line_add_size(line, most);
+    }
+}
+
+void spw_cli_cards_describe(struct spw_cli_line *line, const struct spw_cli_cards *cards)
+{
+    uint64_t least = UINT64_MAX, most = 0, least_besides = UINT64_MAX, most_besides = 0;
+
+    for (size_t i = 0; i < cards->count; i++) {
+        uint64_t bytes = memory_of(cards->list[i]);
+        uint64_t besides = (uint64_t)spw_gpu_profile_overhead(cards->list[i]).mib << 20;
+
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+        least_besides = besides < least_besides ? besides : least_besides;
+        most_besides =
+            besides_of(cards->list[i]) > most_besides ? besides_of(cards->list[i]) : most_besides;
+    }
+    spw_cli_line_add(line, "have ");
+    add_range(line, least, most);
+    spw_cli_line_add(line, " and hold ");
+    add_range(line, least_besides, most_besides);
+    spw_cli_line_add(line, " besides");
+}

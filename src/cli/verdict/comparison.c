@@ -1,0 +1,291 @@
+#include "cli/verdict/comparison.h"
+
+#include "cli/console/messages.h"
+#include "cli/verdict/need.h"
+#include "cli/verdict/outcome.h"
+#include "cli/verdict/sim_result.h"
+#include "cli/verdict/trial.h"
+#include "cli/verdict/verdict.h"
+#include "common/size.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* More memory than any device has. */
+static const uint64_t plenty_bytes = UINT64_C(1) << 40;
+static const uint64_t granule_bytes = UINT64_C(2) << 20;
+
+/* The search ends when the smallest size is known to 1/PRECISION, or after MOST_TRIES runs. */
+enum { PRECISION = 50, MOST_TRIES = 6 };
+
+struct comparison {
+    struct spw_cli_trials trials;
+    char **arguments;
+};
+
+/* One way to run the command, and its results. */
+struct side {
+    const char *label;
+    bool with_pool;
+    int code; /* of the run with the requested devices */
+    bool started;
+    bool known; /* a run succeeded, and the peaks are known */
+    uint64_t live_peak_bytes;
+    uint64_t used_peak_bytes;
+    struct spw_cli_need need; /* of a card, for the device that needs most */
+    uint64_t enough_bytes;    /* the smallest size that worked; 0: none */
+    uint64_t too_small_bytes; /* the largest size that did not work; 0: none */
+    bool continues;           /* the program ignores a refusal even with ample memory */
+    unsigned tries;
+};
+
+/* ---- one run ---- */
+
+/* Calls spw_cli_trials_run for devices of `bytes`, without spilling, which would make almost any
+ * device large enough. 0: with the user's settings. */
+static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, bool silent,
+                struct spw_cli_sim_result *ret_result, int *ret_code)
+{
+    char memory[32];
+    const struct spw_cli_setting settings[] = {
+        {"SPILLWAY_SIM_MEMORY", memory}, {"SPILLWAY_LIMIT", NULL},  {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_RECORD", NULL},       {"SPILLWAY_SPILL", "off"},
+    };
+    const struct spw_cli_trial trial = {
+        .arguments = comparison->arguments,
+        .with_pool = with_pool,
+        .silent = silent,
+        .settings = settings,
+        .setting_count = bytes > 0 ? sizeof(settings) / sizeof(*settings) : 0,
+    };
+
+    snprintf(memory, sizeof(memory), "%" PRIu64, bytes);
+    return spw_cli_trials_run(&comparison->trials, &trial, ret_result, ret_code);
+}
+
+/* ---- runs with output ---- */
+
+static void learn(struct side *side, const struct spw_cli_sim_result *result)
+{
+    side->known = true;
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+            struct spw_cli_need need = spw_cli_need_of(device, spw_cli_cards_profile());
+
+            if (device->used && need.in_all_most > side->need.in_all_most) {
+                side->need = need;
+            }
+            if (device->live_peak_bytes > side->live_peak_bytes) {
+                side->live_peak_bytes = device->live_peak_bytes;
+            }
+            if (device->used_peak_bytes > side->used_peak_bytes) {
+                side->used_peak_bytes = device->used_peak_bytes;
+            }
+            if (device->total_bytes > side->enough_bytes) {
+                side->enough_bytes = device->total_bytes;
+            }
+        }
+    }
+}
+
+/* Keeps the size of the device that was too small. */
+static void learn_failure(struct side *side, const struct spw_cli_sim_result *result)
+{
+    const struct spw_cli_sim_process *process;
+    int ordinal;
+
+    if (spw_cli_sim_result_failure(result, &process, &ordinal) != NULL) {
+        side->too_small_bytes = process->devices[ordinal].total_bytes;
+    }
+}
+
+/* Runs the command with ample memory, and keeps the peaks. */
+static void show_ample(struct comparison *comparison, struct side *side)
+{
+    struct spw_cli_sim_result result;
+    char label[64];
+    int code;
+
+    if (run(comparison, side->with_pool, plenty_bytes, false, &result, &code)) {
+        enum spw_cli_sim_outcome outcome = spw_cli_sim_result_outcome(&result, code);
+
+        snprintf(label, sizeof(label), "%s, with ample memory", side->label);
+        spw_cli_outcome_print(&result, code, label);
+        side->continues = outcome == SPW_CLI_SIM_CONTINUED;
+        if (outcome == SPW_CLI_SIM_FITS || side->continues) {
+            learn(side, &result);
+        }
+    }
+    spw_cli_sim_result_fini(&result);
+}
+
+/* Runs the command on the requested devices. If they were too small, which changes the peaks, runs
+ * it again with ample memory. */
+static void show(struct comparison *comparison, struct side *side)
+{
+    struct spw_cli_sim_result result;
+    enum spw_cli_sim_outcome outcome;
+
+    side->started = run(comparison, side->with_pool, 0, false, &result, &side->code);
+    if (!side->started) {
+        spw_cli_sim_result_fini(&result);
+        return;
+    }
+    spw_cli_outcome_print(&result, side->code, side->label);
+    spw_cli_verdict_shared(&result);
+    outcome = spw_cli_sim_result_outcome(&result, side->code);
+    if (outcome == SPW_CLI_SIM_FITS) {
+        learn(side, &result);
+    } else if (outcome == SPW_CLI_SIM_DOES_NOT_FIT || outcome == SPW_CLI_SIM_CONTINUED) {
+        learn_failure(side, &result);
+    }
+    spw_cli_sim_result_fini(&result);
+    if (comparison->trials.interrupt == 0 &&
+        (outcome == SPW_CLI_SIM_DOES_NOT_FIT || outcome == SPW_CLI_SIM_CONTINUED ||
+         outcome == SPW_CLI_SIM_SPILLS)) {
+        show_ample(comparison, side);
+    }
+}
+
+/* ---- the smallest device ---- */
+
+static uint64_t round_up(uint64_t bytes)
+{
+    return (bytes + granule_bytes - 1) / granule_bytes * granule_bytes;
+}
+
+enum trial { ENOUGH, TOO_SMALL, FAILED };
+
+/* A device is too small if the program continued after a refusal, except if it always does. */
+static enum trial judge(const struct side *side, enum spw_cli_sim_outcome outcome)
+{
+    if (outcome == SPW_CLI_SIM_FITS || (outcome == SPW_CLI_SIM_CONTINUED && side->continues)) {
+        return ENOUGH;
+    }
+    return outcome == SPW_CLI_SIM_DOES_NOT_FIT || outcome == SPW_CLI_SIM_CONTINUED ? TOO_SMALL
+                                                                                   : FAILED;
+}
+
+/* Tries one size, and prints the answer. False when the run failed for another reason, which ends
+ * the search. */
+static bool try_size(struct comparison *comparison, struct side *side, uint64_t bytes)
+{
+    static const char *const answers[] = {"enough", "too small", "failed for another reason"};
+    enum trial trial = FAILED;
+    struct spw_cli_sim_result result;
+    char size[SPW_SIZE_TEXT];
+    int code;
+
+    side->tries++;
+    if (run(comparison, side->with_pool, bytes, true, &result, &code)) {
+        trial = judge(side, spw_cli_sim_result_outcome(&result, code));
+    }
+    spw_cli_sim_result_fini(&result);
+    if (comparison->trials.interrupt != 0) {
+        return false;
+    }
+    fprintf(stderr, "spillway:   %s, %s: %s\n", side->label, spw_size_text(bytes, size),
+            answers[trial]);
+    if (trial == ENOUGH) {
+        side->enough_bytes = bytes;
+    } else if (trial == TOO_SMALL) {
+        side->too_small_bytes = bytes;
+    }
+    return trial != FAILED;
+}
+
+/* Searches between the live memory, the lower bound, and the memory used with ample memory. The
+ * latter is tried first: a program with less memory may use less, because caches shrink. */
+static void search(struct comparison *comparison, struct side *side, uint64_t least_bytes)
+{
+    uint64_t low = least_bytes > granule_bytes ? round_up(least_bytes) - granule_bytes : 0;
+    uint64_t next = round_up(side->used_peak_bytes);
+
+    while (side->tries < MOST_TRIES && next < side->enough_bytes) {
+        uint64_t high;
+
+        if (!try_size(comparison, side, next)) {
+            return;
+        }
+        high = side->enough_bytes;
+        low = side->too_small_bytes > low ? side->too_small_bytes : low;
+        if (high - low <= high / PRECISION || high - low <= granule_bytes) {
+            return;
+        }
+        next = round_up(low + (high - low) / 2);
+    }
+}
+
+static void say_side(const struct side *side)
+{
+    char live[SPW_SIZE_TEXT], used[SPW_SIZE_TEXT], enough[SPW_SIZE_TEXT], small[SPW_SIZE_TEXT];
+    char need[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT];
+
+    if (!side->known) {
+        fprintf(stderr, "spillway: %s: no run succeeded, so the peaks are not known\n",
+                side->label);
+        return;
+    }
+    fprintf(stderr,
+            "spillway: %s: peak live %s, peak device memory %s; smallest size tried that worked: "
+            "%s; %s%s; a real %s needs about %s, at most %s\n",
+            side->label, spw_size_text(side->live_peak_bytes, live),
+            spw_size_text(side->used_peak_bytes, used), spw_size_text(side->enough_bytes, enough),
+            side->too_small_bytes > 0 ? spw_size_text(side->too_small_bytes, small) : "",
+            side->too_small_bytes > 0 ? " was too small" : "smaller ones were not tried",
+            spw_cli_cards_profile()->id, spw_size_text(side->need.in_all, need),
+            spw_size_text(side->need.in_all_most, most));
+}
+
+/* Runs both searches and prints the results. */
+static void conclude(struct comparison *comparison, struct side *bare, struct side *pooled)
+{
+    uint64_t held = pooled->known ? pooled->live_peak_bytes : 0;
+
+    fprintf(stderr,
+            "spillway: searching for the smallest device that is enough without spilling: up to %d "
+            "more runs each, without their output\n",
+            MOST_TRIES);
+    if (bare->known) {
+        search(comparison, bare, held);
+    }
+    if (pooled->known && comparison->trials.interrupt == 0) {
+        search(comparison, pooled, held);
+    }
+    say_side(bare);
+    say_side(pooled);
+}
+
+static int compare(struct comparison *comparison)
+{
+    struct side bare = {.label = "bare"};
+    struct side pooled = {.label = "under the pool", .with_pool = true};
+
+    show(comparison, &bare);
+    if (!bare.started) {
+        return bare.code;
+    }
+    if (comparison->trials.interrupt == 0) {
+        show(comparison, &pooled);
+    }
+    if ((bare.known || pooled.known) && comparison->trials.interrupt == 0) {
+        conclude(comparison, &bare, &pooled);
+    }
+    if (comparison->trials.interrupt != 0) {
+        fputs("spillway: interrupted: what is said above is all that is known\n", stderr);
+        return SPW_CLI_EXIT_SIGNAL + comparison->trials.interrupt;
+    }
+    return pooled.code;
+}
+
+int spw_cli_compare(const char *command, char **arguments, spw_cli_prepare *prepare)
+{
+    struct comparison comparison = {.arguments = arguments};
+    int code;
+
+    spw_cli_trials_begin(&comparison.trials, command, prepare);
+    code = compare(&comparison);
+    spw_cli_trials_end(&comparison.trials);
+    return code;
+}

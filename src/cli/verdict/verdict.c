@@ -1,0 +1,444 @@
+#include "cli/verdict/verdict.h"
+#include "common/options.h"
+
+#include "cli/console/line.h"
+#include "cli/console/messages.h"
+#include "cli/verdict/need.h"
+#include "cli/verdict/outcome.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    SHARERS = 8, /* processes that a line names */
+    LISTED = 4,  /* if there are more processes, only the one that needs most has lines */
+};
+
+/* Prints one of the lines below the first. */
+static void say(const struct spw_cli_line *line)
+{
+    fprintf(stderr, "spillway:   %s\n", line->text);
+}
+
+/* ---- the memory of a process ---- */
+
+static void say_device(const struct spw_cli_sim_process *process, int ordinal)
+{
+    const struct spw_cli_sim_device *device = &process->devices[ordinal];
+    struct spw_cli_line line = {""};
+
+    spw_cli_line_add(&line, "%s (pid %d) on device %d (", process->name, process->pid, ordinal);
+    spw_cli_line_add_size(&line, device->total_bytes);
+    spw_cli_line_add(&line, "): peak live ");
+    spw_cli_line_add_size(&line, device->live_peak_bytes);
+    if (!device->pooled) {
+        spw_cli_line_add(&line, " (with the cache of the program's own allocator)");
+    } else if (device->ordered_peak_bytes > 0) {
+        spw_cli_line_add(&line, " (%s: up to ",
+                         process->tensors ? "PyTorch's tensors" : "allocated in stream order");
+        spw_cli_line_add_size(&line, device->ordered_peak_bytes);
+        spw_cli_line_add(&line, ")");
+    }
+    spw_cli_line_add(&line, "; peak device memory ");
+    spw_cli_line_add_size(&line, device->used_peak_bytes);
+    if (device->own_peak_bytes > 0) {
+        spw_cli_line_add(&line, " (the driver's code, local memory and graphs: up to ");
+        spw_cli_line_add_size(&line, device->own_peak_bytes);
+        spw_cli_line_add(&line, ")");
+    }
+    say(&line);
+}
+
+/* Adds "560 MiB to 740 MiB", or one size if both are equal. */
+static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *term)
+{
+    spw_cli_line_add_size(line, term->bytes);
+    if (term->most > term->bytes) {
+        spw_cli_line_add(line, " to ");
+        spw_cli_line_add_size(line, term->most);
+    }
+}
+
+/* Adds the source of the figures for the context and the buffers of NCCL. */
+static void add_basis(struct spw_cli_line *line, const struct spw_cli_sim_device *device,
+                      const struct spw_cli_need *need)
+{
+    bool guess =
+        need->terms[SPW_CLI_TERM_CONTEXT].basis == SPW_CLI_GUESS ||
+        (device->communicators > 0 && need->terms[SPW_CLI_TERM_NCCL].basis == SPW_CLI_GUESS);
+
+    spw_cli_line_add(line, " (from published figures%s)", guess ? ", in part of other GPUs" : "");
+}
+
+/* Adds the requests that the need does not include. */
+static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_device *device)
+{
+    if (device->lost == 1) {
+        spw_cli_line_add(line, "; the refused ");
+        spw_cli_line_add_size(line, device->last.bytes);
+        spw_cli_line_add(line, " are not counted");
+    } else {
+        spw_cli_line_add(line, "; the %" PRIu64 " requests that were refused, the last of ",
+                         device->lost);
+        spw_cli_line_add_size(line, device->last.bytes);
+        spw_cli_line_add(line, ", are not counted");
+    }
+}
+
+/* Prints the need on a card of the simulated kind. `ended`: the program ended well, so its need is
+ * known, or a lower bound if requests were lost. */
+static void say_need(const struct spw_cli_sim_device *device, bool ended)
+{
+    struct spw_cli_need need = spw_cli_need_here(device);
+    bool at_least = need.without_spilling || (ended && device->lost > 0);
+    struct spw_cli_line line = {""};
+    struct spw_cli_cards cards;
+
+    spw_cli_need_cards_of(device, &cards);
+    if (ended) {
+        spw_cli_line_add(&line, "%s", need.without_spilling ? "to run without spilling, " : "");
+        spw_cli_cards_name(&line, &cards);
+        spw_cli_line_add(&line, " needs %sabout ", at_least ? "at least " : "");
+    } else {
+        spw_cli_line_add(&line, "until it failed, it would have taken %sof ",
+                         need.without_spilling ? "without spilling " : "");
+        spw_cli_cards_name(&line, &cards);
+        spw_cli_line_add(&line, " about ");
+    }
+    spw_cli_line_add_size(&line, need.in_all);
+    if (!ended || device->lost == 0) {
+        spw_cli_line_add(&line, ", at most ");
+        spw_cli_line_add_size(&line, need.in_all_most);
+    }
+    spw_cli_line_add(&line, ": ");
+    add_term(&line, &need.terms[SPW_CLI_TERM_PROGRAM]);
+    spw_cli_line_add(&line, " for the program, ");
+    add_term(&line, &need.terms[SPW_CLI_TERM_CONTEXT]);
+    spw_cli_line_add(&line, " for CUDA context, code and libraries");
+    if (device->communicators > 0) {
+        spw_cli_line_add(&line, ", ");
+        add_term(&line, &need.terms[SPW_CLI_TERM_NCCL]);
+        spw_cli_line_add(&line, " for NCCL (%" PRIu64 " communicator%s)", device->communicators,
+                         device->communicators == 1 ? "" : "s");
+    }
+    add_basis(&line, device, &need);
+    if (ended && device->lost > 0) {
+        add_refused(&line, device);
+    }
+    if (cards.count == 0 && device->overhead_bytes == 0 && !device->spilled) {
+        spw_cli_line_add(&line, "; the verdict counts the program alone, as no card has about ");
+        spw_cli_line_add_size(&line, device->memory_bytes);
+    }
+    say(&line);
+}
+
+/* Prints the cost of memory that rules of the policy placed on the host. */
+static void say_placed(const struct spw_cli_sim_device *device)
+{
+    const struct spw_gpu_profile *profile = spw_cli_cards_profile();
+    struct spw_cli_line line = {""};
+
+    if (device->placed_peak_bytes == 0) {
+        return;
+    }
+    spw_cli_line_add_size(&line, device->placed_peak_bytes);
+    spw_cli_line_add(&line,
+                     " are on the host because the policy says so, and kernels use them there: a "
+                     "step that reads all of them once takes at least %.2g s for that, on a link "
+                     "of %.0f GB/s",
+                     (double)device->placed_peak_bytes / (profile->link_mbps * 1e6),
+                     profile->link_mbps / 1e3);
+    say(&line);
+}
+
+/* Prints the bytes that went over the link, and the least time that they take. */
+static void say_traffic(const struct spw_cli_sim_device *device)
+{
+    const struct spw_gpu_profile *profile = spw_cli_cards_profile();
+    uint64_t longer = device->spilled_bytes > device->promoted_bytes ? device->spilled_bytes
+                                                                     : device->promoted_bytes;
+    struct spw_cli_line line = {""};
+
+    if (!device->spilled && device->paused_bytes == 0) {
+        return;
+    }
+    spw_cli_line_add(&line, "in the whole run ");
+    spw_cli_line_add_size(&line, device->spilled_bytes);
+    spw_cli_line_add(&line, " went to the host");
+    if (device->paused_bytes > 0 && device->paused_bytes >= device->spilled_bytes) {
+        spw_cli_line_add(&line, ", as the program was paused,");
+    } else if (device->paused_bytes > 0) {
+        spw_cli_line_add(&line, " (");
+        spw_cli_line_add_size(&line, device->paused_bytes);
+        spw_cli_line_add(&line, " of it as the program was paused)");
+    }
+    spw_cli_line_add(&line, " and ");
+    spw_cli_line_add_size(&line, device->promoted_bytes);
+    spw_cli_line_add(&line, " came back: at least %.2g s on a link of %.0f GB/s in each direction",
+                     (double)longer / (profile->link_mbps * 1e6), profile->link_mbps / 1e3);
+    say(&line);
+}
+
+/* Sums over all processes and devices. */
+struct work {
+    uint64_t launches[SPW_LAYOUT_COUNT];
+    uint64_t small_reads, known_reads, bulk_reads, bulk_read_bytes, chosen;
+};
+
+static struct work sum_work(const struct spw_cli_sim_result *result)
+{
+    struct work work = {.small_reads = 0};
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            for (int layout = 0; layout < SPW_LAYOUT_COUNT; layout++) {
+                work.launches[layout] += device->launches[layout];
+            }
+            work.small_reads += device->small_reads;
+            work.known_reads += device->known_reads;
+            work.chosen += device->chosen;
+            work.bulk_reads += device->bulk_reads;
+            work.bulk_read_bytes += device->bulk_read_bytes;
+        }
+    }
+    return work;
+}
+
+static void say_launches(const struct work *work)
+{
+    uint64_t unknown = work->launches[SPW_LAYOUT_UNKNOWN];
+    uint64_t structs = work->launches[SPW_LAYOUT_STRUCTS];
+    uint64_t all = 0, checked;
+    struct spw_cli_line line = {""};
+
+    for (int layout = 0; layout < SPW_LAYOUT_COUNT; layout++) {
+        all += work->launches[layout];
+    }
+    if (all == 0) {
+        return;
+    }
+    checked = all - unknown - structs;
+    spw_cli_line_add(&line,
+                     "%" PRIu64 ".%" PRIu64 " %% of kernel launches (%" PRIu64 " of %" PRIu64
+                     ") were checked for use of freed memory",
+                     checked * 100 / all, checked * 1000 / all % 10, checked, all);
+    if (unknown + structs > 0) {
+        spw_cli_line_add(&line, "; not checked: ");
+    }
+    if (unknown > 0) {
+        spw_cli_line_add(&line, "%" PRIu64 " whose arguments are not known%s", unknown,
+                         structs > 0 ? ", " : "");
+    }
+    if (structs > 0) {
+        spw_cli_line_add(&line, "%" PRIu64 " whose addresses are in structs", structs);
+    }
+    say(&line);
+}
+
+static void say_reads(const struct work *work)
+{
+    int choice = spw_option_get(SPW_OPT_SPILLWAY_SIM_UNKNOWN, NULL, 0).word;
+    struct spw_cli_line line = {""};
+
+    if (work->small_reads > work->known_reads) {
+        spw_cli_line_add(&line,
+                         "of %" PRIu64 " GPU result%s of 4 KiB or less that the program read, "
+                         "%" PRIu64 " may not have been computed here (often 0); if tensor sizes "
+                         "depend on them, memory differs on a real GPU",
+                         work->small_reads, work->small_reads == 1 ? "" : "s",
+                         work->small_reads - work->known_reads);
+        say(&line);
+    }
+    if (work->chosen > 0) {
+        line.text[0] = '\0';
+        spw_cli_line_add(&line,
+                         "%" PRIu64 " kernel%s that count or select elements (nonzero, masks, "
+                         "unique) had input that is not computed here: their results are as "
+                         "--unknown %s says",
+                         work->chosen, work->chosen == 1 ? "" : "s",
+                         spw_option_words(SPW_TYPE_UNKNOWN)[choice]);
+        say(&line);
+    }
+    if (work->bulk_reads > 0) {
+        line.text[0] = '\0';
+        spw_cli_line_add(&line, "the program read %" PRIu64 " larger GPU result%s (",
+                         work->bulk_reads, work->bulk_reads == 1 ? "" : "s");
+        spw_cli_line_add_size(&line, work->bulk_read_bytes);
+        spw_cli_line_add(&line, " in total) not computed here");
+        say(&line);
+    }
+}
+
+static void say_overcome(const struct spw_cli_sim_result *result)
+{
+    struct spw_cli_line line = {""};
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            count += result->processes[i].devices[k].overcome;
+        }
+    }
+    if (count > 0) {
+        spw_cli_line_add(&line,
+                         "%" PRIu64 " request%s failed with out of memory and succeeded when "
+                         "repeated",
+                         count, count == 1 ? "" : "s");
+        say(&line);
+    }
+}
+
+/* Prints the memory of a device that several processes held together, and that each held. */
+static void say_sharers(const struct spw_cli_sim_result *result, int index)
+{
+    struct spw_cli_need need = spw_cli_need_of_sharers(result, index);
+    size_t count = spw_cli_sim_result_sharers(result, index), said = 0;
+    struct spw_cli_line line = {""};
+    struct spw_cli_cards cards;
+
+    spw_cli_need_cards(result, &cards);
+    spw_cli_line_add(&line, "%zu processes shared device %d and held up to ", count, index);
+    spw_cli_line_add_size(&line, result->shared_peaks[index]);
+    spw_cli_line_add(&line, " of it at a time: ");
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            if (device->index == index && device->shared_peak_bytes > 0 && said < SHARERS) {
+                spw_cli_line_add(&line, "%spid %d ", said++ > 0 ? ", " : "",
+                                 result->processes[i].pid);
+                spw_cli_line_add_size(&line, device->shared_peak_bytes);
+            }
+        }
+    }
+    spw_cli_line_add(&line, "%s; ", said < count ? ", ..." : "");
+    spw_cli_cards_name(&line, &cards);
+    spw_cli_line_add(&line, " needs about ");
+    spw_cli_line_add_size(&line, need.in_all);
+    spw_cli_line_add(&line, " for them, at most ");
+    spw_cli_line_add_size(&line, need.in_all_most);
+    say(&line);
+}
+
+void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
+{
+    for (int index = 0; index < SPW_DEVICES_MAX; index++) {
+        if (spw_cli_sim_result_sharers(result, index) > 1) {
+            say_sharers(result, index);
+        }
+    }
+}
+
+/* ---- many processes ---- */
+
+/* The used devices of all processes, and the one that needs most. */
+struct crowd {
+    size_t count;
+    const struct spw_cli_sim_process *process; /* that needs most; NULL: none */
+    int ordinal;                               /* of its device */
+    uint64_t least_peak, most_peak;            /* live bytes */
+    uint64_t least_need, most_need;            /* of a real card */
+};
+
+static void take_device(struct crowd *crowd, const struct spw_cli_sim_process *process, int ordinal)
+{
+    const struct spw_cli_sim_device *device = &process->devices[ordinal];
+    uint64_t peak = device->live_peak_bytes;
+    uint64_t need = spw_cli_need_here(device).in_all;
+    bool first = crowd->count++ == 0;
+
+    if (first || need > crowd->most_need) {
+        crowd->process = process;
+        crowd->ordinal = ordinal;
+        crowd->most_need = need;
+    }
+    crowd->least_need = first || need < crowd->least_need ? need : crowd->least_need;
+    crowd->least_peak = first || peak < crowd->least_peak ? peak : crowd->least_peak;
+    crowd->most_peak = peak > crowd->most_peak ? peak : crowd->most_peak;
+}
+
+static struct crowd find_crowd(const struct spw_cli_sim_result *result)
+{
+    struct crowd crowd = {.count = 0};
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            if (result->processes[i].devices[k].used) {
+                take_device(&crowd, &result->processes[i], k);
+            }
+        }
+    }
+    return crowd;
+}
+
+/* Prints the lines of a process on one of its devices. */
+static void say_process(const struct spw_cli_sim_process *process, int ordinal, int code)
+{
+    say_device(process, ordinal);
+    say_placed(&process->devices[ordinal]);
+    say_traffic(&process->devices[ordinal]);
+    say_need(&process->devices[ordinal], code == 0);
+}
+
+/* Prints the lines of the process that needs most, and the ranges of all processes. */
+static void say_crowd(const struct crowd *crowd, int code)
+{
+    struct spw_cli_line line = {""};
+    struct spw_cli_cards cards;
+
+    spw_cli_need_cards_of(&crowd->process->devices[crowd->ordinal], &cards);
+    say_process(crowd->process, crowd->ordinal, code);
+    spw_cli_line_add(&line, "this one needs most; all %zu: peak live ", crowd->count);
+    spw_cli_line_add_size(&line, crowd->least_peak);
+    spw_cli_line_add(&line, " to ");
+    spw_cli_line_add_size(&line, crowd->most_peak);
+    spw_cli_line_add(&line, ", about ");
+    spw_cli_line_add_size(&line, crowd->least_need);
+    spw_cli_line_add(&line, " to ");
+    spw_cli_line_add_size(&line, crowd->most_need);
+    spw_cli_line_add(&line, " of ");
+    spw_cli_cards_name(&line, &cards);
+    spw_cli_line_add(&line, " (--verbose lists them)");
+    say(&line);
+}
+
+static void say_each(const struct spw_cli_sim_result *result, int code)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            if (result->processes[i].devices[k].used) {
+                say_process(&result->processes[i], k, code);
+            }
+        }
+    }
+}
+
+void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose)
+{
+    struct crowd crowd = find_crowd(result);
+    struct work work = sum_work(result);
+
+    spw_cli_outcome_print(result, code, "verdict");
+    if (crowd.count == 0) {
+        return;
+    }
+    if (verbose || crowd.count <= LISTED) {
+        say_each(result, code);
+    } else {
+        say_crowd(&crowd, code);
+    }
+    if (result->left_out > 0) {
+        struct spw_cli_line more = {""};
+
+        spw_cli_line_add(&more, "%zu more processes are not counted", result->left_out);
+        say(&more);
+    }
+    spw_cli_verdict_shared(result);
+    if (verbose) {
+        say_launches(&work);
+        say_overcome(result);
+    }
+    say_reads(&work);
+}
