@@ -65,6 +65,7 @@ FOLDERS = {
         "driver/exec": "driver/core driver/code driver/memory driver/compute pytorch",
         "driver/graph": "driver/core driver/code driver/memory driver/exec",
         "driver/api": "driver/core driver/code driver/memory driver/exec driver/graph",
+        "driver/api/memory": "driver/core driver/memory driver/exec driver/graph driver/api",
         "runtime": "",
         "libs/common": "",
     } | {f"libs/{name}": "libs/common" for name in

@@ -7,8 +7,8 @@ import tree
 
 OPENER = "src/common/create.c"
 # They open what exists already: memory of a process by its number, and /dev/null.
-EXISTING = {"src/cli/inspect/control.c", "src/cli/verdict/trial.c", "src/sim/driver/api/ipc.c",
-            "src/sim/libs/nccl/board.c"}
+EXISTING = {"src/cli/inspect/control.c", "src/cli/verdict/trial.c",
+            "src/sim/driver/api/memory/ipc.c", "src/sim/libs/nccl/board.c"}
 CALLS = (r"\bopen(?:at)?(?:64)?\s*\([^;{]*\bO_(?:WRONLY|RDWR|APPEND|CREAT|TRUNC|TMPFILE)\b"
          r"|\b(?:creat|mkstemp|mkostemp|freopen|shm_open|tmpfile)\s*\(")
 STREAMS = r"\bfopen(?:64)?\s*\([^;]*,(?!\s*\"r[be]*\")"

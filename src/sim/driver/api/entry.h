@@ -2,14 +2,9 @@
  * libraries.
  *
  *   abis               the table behind cuGetProcAddress
- *   alloc_api          cuMemAlloc and its relatives, exported
  *   attributes         the values of the device attributes
  *   capture_api        capture of streams
  *   context_api        contexts
- *   copy2d             copies of a rectangle
- *   copy3d             copies of a box
- *   copy_api           copies of a row of bytes
- *   copy_submit        submits copies, and waits as cuda.h requires
  *   device_api         devices: number, name, memory, attributes, peers
  *   entry              the beginning and the end of every exported function
  *   event_api          events
@@ -21,20 +16,14 @@
  *   graph_params       parameters of nodes
  *   green              green contexts
  *   host_call_api      host functions and callbacks in a stream
- *   ipc                memory that processes share
  *   ipc_event          events that processes share
  *   launch_api         launches of kernels
  *   library_api        libraries and kernels without a context
  *   lifetime           creates and ends contexts with all that they own
  *   link               the linker, which joins PTX texts
  *   loaded_libs        warns about libraries that cannot work here
- *   mempool_api        memory pools
- *   memset_api         fills
  *   module_api         modules
  *   occupancy_api      occupancy of kernels
- *   pinned             page-locked host memory
- *   pointer            attributes of addresses
- *   prefetch           hints about managed memory
  *   primary            primary contexts
  *   procaddress        versions, look-ups and error names, also before cuInit
  *   profiler           the profiler's functions, which do nothing
@@ -42,7 +31,6 @@
  *   tensor_map_api     tensor maps
  *   user_object_api    user objects
  *   value              writes to memory, and waits for it, in streams
- *   vmm                virtual memory management
  *
  * A function is written once:
  *

@@ -1,5 +1,5 @@
 /* Exported functions that copy a rectangle. */
-#include "sim/driver/api/copy_submit.h"
+#include "sim/driver/api/memory/copy_submit.h"
 
 #include "sim/driver/api/entry.h"
 

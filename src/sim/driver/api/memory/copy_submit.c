@@ -1,4 +1,4 @@
-#include "sim/driver/api/copy_submit.h"
+#include "sim/driver/api/memory/copy_submit.h"
 
 #include "sim/driver/core/spin.h"
 #include "sim/driver/graph/stream_capture.h"

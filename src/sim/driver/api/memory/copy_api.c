@@ -1,5 +1,5 @@
 /* Exported functions that copy one row of bytes. */
-#include "sim/driver/api/copy_submit.h"
+#include "sim/driver/api/memory/copy_submit.h"
 
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/context.h"

@@ -1,0 +1,33 @@
+/* The exported functions on memory: allocation, mapping, copies and fills. It does not know the
+ * other exported functions.
+ *
+ *   alloc_api     cuMemAlloc and its relatives, exported
+ *   copy2d        copies of a rectangle
+ *   copy3d        copies of a box
+ *   copy_api      copies of a row of bytes
+ *   copy_submit   submits copies, and waits as cuda.h requires
+ *   ipc           memory that processes share
+ *   mempool_api   memory pools
+ *   memset_api    fills
+ *   pinned        page-locked host memory
+ *   pointer       attributes of addresses
+ *   prefetch      hints about managed memory
+ *   vmm           virtual memory management
+ *
+ * This header submits copies to streams, with the waits that cuda.h requires of each kind.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include "sim/driver/exec/copy.h"
+#include "sim/driver/exec/stream.h"
+
+/* The rules for when a copy returns to the host. */
+enum sim_copy_mode {
+    SIM_COPY_ASYNC,
+    SIM_COPY_SYNC, /* as cuMemcpy: see the section on synchronous behaviour in cuda.h's guide */
+};
+
+/* Does a copy in the stream. The lock may be released if the call has to wait. */
+CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
+                         enum sim_copy_mode mode);
