@@ -11,7 +11,7 @@ import tree
 
 # Sources and headers in one folder of src/. This is what the largest, src/common, has today,
 # which is too many: the number follows it down, and never up.
-FOLDER_FILES = 62
+FOLDER_FILES = 59
 FILE_LINES = 800
 FUNCTION_LINES = 80
 LONG_FUNCTION_LINES = 60
