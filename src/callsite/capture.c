@@ -1,9 +1,9 @@
 #include "callsite/capture.h"
 
+#include "callsite/cpython/python_modules.h"
 #include "callsite/modules.h"
 #include "callsite/native.h"
 #include "callsite/python.h"
-#include "callsite/python_modules.h"
 #include "callsite/stack_cache.h"
 #include "callsite/tag.h"
 #include "common/hash.h"

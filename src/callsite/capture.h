@@ -1,29 +1,24 @@
 /* Call sites: the program's Python and native frames that asked for memory, as numbers. It does not
  * know CUDA.
  *
- *   capture          the call site of an allocation: the calling thread's stacks, as one number
- *   facts            describes a site in words, for policies and people
- *   label            a short name of a site for people
- *   layout           byte offsets in CPython's structs, by version
- *   line             line numbers from the tables of CPython's code objects
- *   modules          the loaded objects that native frames lie in
- *   names            names of native functions, kept for the life of the process
- *   native           native stacks, by libunwind
- *   python           finds the interpreter of this process
- *   python_check     checks once that an interpreter is laid out as expected
- *   python_modules   the classes of torch.nn.Module that a Python stack is in
- *   python_walk      reads the Python stack of the calling thread
- *   report           writes the sites to the statistics file
- *   rule             policy rules that place sites on the host, and the choice of one to propose
- *   shm              copies of the sites in shared memory, with the memory that each holds
- *   stack_cache      recognises a stack that the thread has had before
- *   state            the state of the folder in one object
- *   strings          texts, stored once and named by a number
- *   symbols          names of functions from the symbols of loaded objects
- *   table            all stacks, each stored once and named by a number
- *   tag              the word that a program gives a thread
- *   text             a site as one line of text, written and read
- *   top_sites        the sites that hold most memory, for an out-of-memory report
+ *   capture       the call site of an allocation: the calling thread's stacks, as one number
+ *   facts         describes a site in words, for policies and people
+ *   label         a short name of a site for people
+ *   modules       the loaded objects that native frames lie in
+ *   names         names of native functions, kept for the life of the process
+ *   native        native stacks, by libunwind
+ *   python        finds the interpreter of this process
+ *   report        writes the sites to the statistics file
+ *   rule          policy rules that place sites on the host, and the choice of one to propose
+ *   shm           copies of the sites in shared memory, with the memory that each holds
+ *   stack_cache   recognises a stack that the thread has had before
+ *   state         the state of the folder in one object
+ *   strings       texts, stored once and named by a number
+ *   symbols       names of functions from the symbols of loaded objects
+ *   table         all stacks, each stored once and named by a number
+ *   tag           the word that a program gives a thread
+ *   text          a site as one line of text, written and read
+ *   top_sites     the sites that hold most memory, for an out-of-memory report
  *
  * A stack that the thread has had before is found in its cache (stack_cache.h) without a walk. A
  * new stack is walked, named and entered in the table. The table keeps addresses of native frames;

@@ -1,6 +1,6 @@
 #include "callsite/python.h"
 
-#include "callsite/python_check.h"
+#include "callsite/cpython/python_check.h"
 #include "callsite/state.h"
 #include "common/backoff.h"
 #include "common/likely.h"

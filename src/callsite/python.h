@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "callsite/python_walk.h"
+#include "callsite/cpython/python_walk.h"
 
 /* The thread state of the calling thread, and its interpreter in *ret_python. 0 when the thread
  * runs no Python, or none that can be read. Only with `look` set it looks for an interpreter, which

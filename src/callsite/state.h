@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "callsite/python_walk.h"
+#include "callsite/cpython/python_walk.h"
 #include "callsite/strings.h"
 #include "callsite/table.h"
 

@@ -1,8 +1,8 @@
 /* Any bytes as what the reader of Python stacks decodes: line tables in their three forms and
  * texts; and as the mangled name of a function. Nothing is read outside of them, and a line depends
  * only on the bytes it is said to depend on. */
-#include "callsite/line.h"
-#include "callsite/python_walk.h"
+#include "callsite/cpython/line.h"
+#include "callsite/cpython/python_walk.h"
 #include "callsite/symbols.h"
 
 #include <stdbool.h>

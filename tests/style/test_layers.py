@@ -41,6 +41,12 @@ BELOW = {
 # Rooms inside a layer, lowest first: each may use those before it, and every file is in one. A room
 # is a folder, or files of the layer's own folder.
 GROUPS = {
+    "callsite": ["label.c label.h stack_cache.c stack_cache.h strings.c strings.h table.c table.h "
+                 "tag.c tag.h text.c text.h",
+                 "cpython",
+                 "capture.c capture.h facts.c facts.h modules.c modules.h names.c names.h native.c "
+                 "native.h python.c python.h report.c report.h rule.c rule.h shm.c shm.h state.c "
+                 "state.h symbols.c symbols.h top_sites.c top_sites.h"],
     "cli": ["console", "inspect", "pause", "live", "recording", "launch", "report", "usage",
             "policies", "verdict", "fit", "advise", "doctor", "commands"],
     "pool": ["accounts.c accounts.h attributes.h export.h fences.h move.h pool.h request.h swap.h "

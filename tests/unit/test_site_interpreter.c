@@ -3,7 +3,7 @@
  * not look right at the start switches the reader off. This program exports the names that an
  * interpreter does. */
 #include "callsite/capture.h"
-#include "callsite/layout.h"
+#include "callsite/cpython/layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Line tables of CPython in their three forms: tables that compilers made, and any bytes at all. */
-#include "callsite/line.h"
+#include "callsite/cpython/line.h"
 #include "callsite/modules.h"
 #include "callsite/symbols.h"
 

@@ -1,4 +1,4 @@
-#include "callsite/python_check.h"
+#include "callsite/cpython/python_check.h"
 
 #include "common/safe_read.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "callsite/python_walk.h"
+#include "callsite/cpython/python_walk.h"
 
 /* Compares the calling thread's stack with the layout. Returns NULL when they agree, or a static
  * string with the difference. *ret_frames is the number of functions' frames; 0 proves nothing. */

@@ -1,4 +1,4 @@
-#include "callsite/layout.h"
+#include "callsite/cpython/layout.h"
 
 /* For 3.8 to 3.10, whose frames are objects. */
 #define OBJECT_FRAMES(frame_at_, at_, lines_)                                                      \

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "callsite/line.h"
+#include "callsite/cpython/line.h"
 
 /* How a frame stores its current instruction. */
 enum spw_python_at {

@@ -1,4 +1,4 @@
-#include "callsite/python_modules.h"
+#include "callsite/cpython/python_modules.h"
 
 #include "common/safe_read.h"
 

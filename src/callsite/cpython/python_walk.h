@@ -1,4 +1,10 @@
-/* Reads the Python stack of the calling thread out of the interpreter's memory.
+/* Python stacks, read out of the interpreter's memory. It does not know native frames.
+ *
+ *   layout           byte offsets in CPython's structs, by version
+ *   line             line numbers from the tables of CPython's code objects
+ *   python_check     checks once that an interpreter is laid out as expected
+ *   python_modules   the classes of torch.nn.Module that a Python stack is in
+ *   python_walk      the Python stack of the calling thread, read from memory
  *
  * The GIL is not taken and no function of the interpreter is called. A thread reads only its own
  * frames and never does so in a signal handler: while the thread is inside our call, its frames
@@ -17,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "callsite/layout.h"
+#include "callsite/cpython/layout.h"
 #include "callsite/stack_cache.h"
 #include "callsite/strings.h"
 #include "callsite/table.h"

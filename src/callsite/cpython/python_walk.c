@@ -1,4 +1,4 @@
-#include "callsite/python_walk.h"
+#include "callsite/cpython/python_walk.h"
 
 #include "common/hash.h"
 #include "common/utf8.h"

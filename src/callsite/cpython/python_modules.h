@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "callsite/python_walk.h"
+#include "callsite/cpython/python_walk.h"
 
 enum { SPW_PYTHON_MODULES = 512 }; /* enough for every path of classes, which is cut to fit */
 

@@ -1,4 +1,4 @@
-#include "callsite/line.h"
+#include "callsite/cpython/line.h"
 
 #include <stdbool.h>
 
