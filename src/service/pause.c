@@ -162,7 +162,7 @@ static void swap_in_each(struct spw_pause_result *result)
 /* ---- the pause ---- */
 
 /* The outcome as it is known before an attempt; DONE when memory may be able to move. */
-static enum spw_pause_outcome foresee(void)
+static enum spw_pause_outcome expected_outcome(void)
 {
     enum spw_pause_outcome outcome = SPW_PAUSE_UNUSED;
 
@@ -266,7 +266,7 @@ enum spw_pause_outcome spw_service_pause_hold(const struct spw_pause_request *re
     enum spw_pause_outcome outcome;
 
     enter_pausing(/* holder */ true);
-    outcome = foresee();
+    outcome = expected_outcome();
     if (outcome == SPW_PAUSE_DONE) {
         if (step && pausing->holding) {
             spw_migrate_barrier_step(request->wait_ns);
@@ -314,7 +314,7 @@ static struct spw_pause_result begin(const struct spw_pause_request *request)
     bool held = request->arrived != NULL;
 
     if (spw_service_part_find(&request->part, blocks)) {
-        result.outcome = foresee();
+        result.outcome = expected_outcome();
     }
     if (result.outcome == SPW_PAUSE_DONE && held &&
         !(hold_program(request) && spw_migrate_barrier_claim(request->wait_ns))) {
