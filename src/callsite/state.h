@@ -1,4 +1,4 @@
-/* The call sites of this process, and what they are found and named with. All zero bytes is the
+/* The call sites of this process, and the tables that find and name them. All zero bytes is the
  * state before the start.
  *
  * The comment of a part names the lock that guards it; atomic members may be used without it. It

@@ -1,5 +1,5 @@
-/* The state of spillway in the process: the driver, the settings, if calls are served, and what is
- * known of loaded libraries. Other folders have their tables in state.h too.
+/* The state of spillway in the process: the driver, the settings, if calls are served, the
+ * libraries that call. The state of other folders is in their own state.h.
  *
  * Atomic members may be read without a lock; spw_locks.process guards the start, which sets the
  * rest. All zero bytes is the state before it. It lives as long as the process. */

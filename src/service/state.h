@@ -1,6 +1,6 @@
 /* The state of pauses and of shared devices. All zero bytes is the state before the first one.
  *
- * The comment of a part names what guards it; atomic members may be used without it. It lives as
+ * The comment of a part names its lock; atomic members may be used without it. It lives as
  * long as the process; in a child after fork spw_service_control_forget and
  * spw_service_share_forget reset it. */
 #pragma once

@@ -7,33 +7,17 @@ import tree
 from house import source
 from house.shape import percent
 
-MARKERS = {
-    "what": r"\bwhat (is|was|are|were|it|they|the|an?)\b",
-    "told": r"\b(told|tells|says|said)\b",
-    "which": r"\b((of|in|by|from|for|on|to|with|at|after|until) which|those that)\b",
-    "else": r"\b(as far as|besides|meanwhile|else|too)\b",
-}
-# Shorter ones are mostly notes beside a member, which dilute the shares.
-WORDS_LEAST = 6
-RETIRED = ("wish", "told", "meet", "believed")
-
 
 def figures():
     for name in source.PARTS:
-        sentences = [sentence for path in source.files(name)
-                     for comment in test_words.comments(path)
-                     for sentence in test_words.sentences(comment)
-                     if len(sentence.split()) >= WORDS_LEAST]
-        for marker, pattern in MARKERS.items():
-            found = sum(bool(re.search(pattern, sentence, re.IGNORECASE))
-                        for sentence in sentences)
-            yield (f"{marker}_{name}", percent(found, len(sentences)),
-                   f"{found} of {len(sentences)} sentences")
+        found, total = test_words.marked(source.files(name))
+        for marker, count in found.items():
+            yield (f"{marker}_{name}", percent(count, total), f"{count} of {total} sentences")
     yield retired()
 
 
 def retired():
-    counts = collections.Counter(
-        word for path in source.files() for name in re.findall(r"[A-Za-z_]\w*", tree.code(path))
-        for word in name.lower().split("_") if word in RETIRED)
-    return "retired", sum(counts.values()), ", ".join(f"{word} {counts[word]}" for word in RETIRED)
+    names = collections.Counter(name for path in source.files()
+                                for name in re.findall(r"[A-Za-z_]\w*", tree.code(path))
+                                if test_words.is_retired(name))
+    return "retired", sum(names.values()), ", ".join(f"{name} {names[name]}" for name in names)
