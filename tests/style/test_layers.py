@@ -68,9 +68,12 @@ FOLDERS = {
         "driver/memory": "driver/core driver/code",
         "driver/compute": "driver/core driver/memory",
         "pytorch": "driver/memory driver/compute",
-        "driver/exec": "driver/core driver/code driver/memory driver/compute pytorch",
-        "driver/graph": "driver/core driver/code driver/memory driver/exec",
-        "driver/api": "driver/core driver/code driver/memory driver/exec driver/graph",
+        "driver/exec": "driver/core driver/memory",
+        "driver/kernels": "driver/core driver/code driver/memory driver/compute pytorch "
+                          "driver/exec",
+        "driver/graph": "driver/core driver/memory driver/exec",
+        "driver/api": "driver/core driver/code driver/memory driver/exec driver/kernels "
+                      "driver/graph",
         "driver/api/memory": "driver/core driver/memory driver/exec driver/graph driver/api",
         "runtime": "",
         "libs/common": "",

@@ -1,6 +1,6 @@
 /* Attributes of functions and kernels. */
 #include "sim/driver/core/context.h"
-#include "sim/driver/exec/module.h"
+#include "sim/driver/kernels/module.h"
 
 #include <signal.h>
 #include <string.h>

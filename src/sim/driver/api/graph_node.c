@@ -9,9 +9,9 @@
 #include "sim/driver/exec/copy.h"
 #include "sim/driver/exec/event.h"
 #include "sim/driver/exec/host_call.h"
-#include "sim/driver/exec/kernel_launch.h"
 #include "sim/driver/exec/memset.h"
 #include "sim/driver/graph/graph_memory.h"
+#include "sim/driver/kernels/kernel_launch.h"
 
 /* The context of a node: `given`, or the current one for NULL. */
 static CUresult node_context(CUcontext given, CUcontext *ret_ctx)

@@ -6,9 +6,9 @@
 #include "sim/driver/exec/copy.h"
 #include "sim/driver/exec/event.h"
 #include "sim/driver/exec/host_call.h"
-#include "sim/driver/exec/kernel_launch.h"
 #include "sim/driver/exec/memset.h"
 #include "sim/driver/graph/graph_memory.h"
+#include "sim/driver/kernels/kernel_launch.h"
 
 /* The operation of a node of that kind, or NULL. */
 static struct sim_op *op_of(CUgraphNode handle, CUgraphNodeType type)

@@ -9,9 +9,9 @@
 #include "sim/driver/core/run_record.h"
 #include "sim/driver/core/spin.h"
 #include "sim/driver/exec/event.h"
-#include "sim/driver/exec/kernel_launch.h"
 #include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/graph/submit.h"
+#include "sim/driver/kernels/kernel_launch.h"
 
 /* Launches so far. */
 static unsigned long long launches[SPW_LAYOUT_COUNT];

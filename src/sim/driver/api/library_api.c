@@ -1,14 +1,14 @@
 /* Libraries and their kernels: code that belongs to no context. */
 #include "sim/driver/core/context.h"
-#include "sim/driver/exec/module.h"
+#include "sim/driver/kernels/module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/handle_table.h"
-#include "sim/driver/exec/image_read.h"
 #include "sim/driver/exec/work_context.h"
+#include "sim/driver/kernels/image_read.h"
 #include "sim/driver/memory/alloc.h"
 
 /* A managed variable: the host and all contexts share it. */

@@ -3,11 +3,11 @@
 #include "sim/driver/core/budget.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/event.h"
-#include "sim/driver/exec/module.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/exec/work.h"
 #include "sim/driver/exec/work_context.h"
 #include "sim/driver/graph/stream_capture.h"
+#include "sim/driver/kernels/module.h"
 #include "sim/driver/memory/alloc.h"
 
 static CUresult bring_to_life(CUcontext ctx, unsigned int flags)

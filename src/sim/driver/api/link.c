@@ -7,7 +7,7 @@
 #include "common/grow.h"
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/handle_table.h"
-#include "sim/driver/exec/image_read.h"
+#include "sim/driver/kernels/image_read.h"
 
 struct link {
     CUlinkState handle;

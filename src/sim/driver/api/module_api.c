@@ -2,9 +2,9 @@
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/handle_table.h"
-#include "sim/driver/exec/image_read.h"
-#include "sim/driver/exec/module.h"
 #include "sim/driver/graph/stream_capture.h"
+#include "sim/driver/kernels/image_read.h"
+#include "sim/driver/kernels/module.h"
 
 #include <stdlib.h>
 

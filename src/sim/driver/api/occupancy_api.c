@@ -1,6 +1,6 @@
 /* cuOccupancy*. */
 #include "sim/driver/core/context.h"
-#include "sim/driver/exec/module.h"
+#include "sim/driver/kernels/module.h"
 
 #include "sim/driver/api/entry.h"
 

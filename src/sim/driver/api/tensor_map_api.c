@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "sim/driver/api/entry.h"
-#include "sim/driver/exec/tensor_map.h"
+#include "sim/driver/kernels/tensor_map.h"
 
 /* cuda.h, cuTensorMapEncodeTiled: rank 1 to 5 (3 to 5 for im2col), the global address aligned to 16
  * bytes, the map to 64. */

@@ -1,4 +1,4 @@
-/* Runs work: streams, events, copies, kernels, in virtual time. It does not know graphs.
+/* Runs work: streams, events, copies, in virtual time. It does not know kernels and graphs.
  *
  *   callback          calls to the program that wait for their turn
  *   callback_thread   the thread that makes them
@@ -10,19 +10,11 @@
  *   event             events and their records
  *   fence             lists of points that work waits for
  *   host_call         functions of the program as operations
- *   image             module images, and the names in them
- *   image_read        the formats of images
- *   kernel            facts about kernels, and the built-in kernels
- *   kernel_launch     launches as operations
  *   memset            fills as operations
- *   module            modules, libraries, functions, kernels
- *   occupancy         how many blocks of a kernel fit a multiprocessor
  *   op                operations: the units of work of streams and graphs
  *   poll_loop         finds a thread that only polls
- *   ptx               reads the declarations of PTX
  *   schedule          runs pending work in virtual time
  *   stream            queues of operations
- *   tensor_map        descriptors of memory with a hidden address
  *   timing            the cost model
  *   work              waits for the work of a context
  *   work_context      streams, events, modules and local memory of a context

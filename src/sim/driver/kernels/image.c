@@ -1,4 +1,4 @@
-#include "sim/driver/exec/image.h"
+#include "sim/driver/kernels/image.h"
 
 #include <stdint.h>
 #include <stdlib.h>

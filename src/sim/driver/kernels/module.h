@@ -1,4 +1,13 @@
-/* Modules, libraries, and the functions and kernels in them.
+/* Modules, their kernels, and launches. It does not know graphs.
+ *
+ *   image           module images, and the names in them
+ *   image_read      the formats of images
+ *   kernel          facts about kernels, and the built-in kernels
+ *   kernel_launch   launches as operations
+ *   module          modules, libraries, functions, kernels
+ *   occupancy       how many blocks of a kernel fit a multiprocessor
+ *   ptx             reads the declarations of PTX
+ *   tensor_map      descriptors of memory with a hidden address
  *
  * A library is loaded once and becomes a module in each context that uses it.
  *
@@ -11,8 +20,8 @@
 #include <cuda.h>
 
 #include "sim/driver/core/context.h"
-#include "sim/driver/exec/image.h"
-#include "sim/driver/exec/kernel.h"
+#include "sim/driver/kernels/image.h"
+#include "sim/driver/kernels/kernel.h"
 
 struct sim_library;
 

@@ -1,4 +1,4 @@
-#include "sim/driver/exec/kernel_launch.h"
+#include "sim/driver/kernels/kernel_launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "sim/driver/exec/module.h"
+#include "sim/driver/kernels/module.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
  *         any NAME; for the simulated libraries: counts as reading the ranges and as writing
  *         ranges with a set bit in `written`, without changing memory. With SPILLWAY_SIM_TIME it
  *         takes `nanoseconds`; 0: the time of its bytes. Each word is a parameter */
-#include "sim/driver/exec/kernel.h"
+#include "sim/driver/kernels/kernel.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #include "sim/driver/core/calls.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/exec/stream.h"
-#include "sim/driver/exec/tensor_map.h"
+#include "sim/driver/kernels/tensor_map.h"
 #include "sim/driver/memory/content.h"
 
 /* Words handled at a time. */

@@ -7,8 +7,8 @@
 
 #include <cuda.h>
 
-#include "sim/driver/exec/module.h"
 #include "sim/driver/exec/op.h"
+#include "sim/driver/kernels/module.h"
 
 /* The operation of a launch on the device of `ctx`. The kernel is params->func (a CUfunction, or a
  * CUkernel passed as one) or, if that is NULL, params->kern. Known parameters are copied; unknown

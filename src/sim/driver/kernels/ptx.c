@@ -1,11 +1,11 @@
-#include "sim/driver/exec/ptx.h"
+#include "sim/driver/kernels/ptx.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/grow.h"
-#include "sim/driver/exec/image.h"
+#include "sim/driver/kernels/image.h"
 
 /* A word, number or single mark of the text; length 0 at the end of the text. */
 struct token {

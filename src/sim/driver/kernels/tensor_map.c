@@ -1,4 +1,4 @@
-#include "sim/driver/exec/tensor_map.h"
+#include "sim/driver/kernels/tensor_map.h"
 
 /* The encoded form of an address in a map, which is no valid address. */
 #define SEALED(address) ((cuuint64_t)(address)*0x9e3779b97f4a7c15u ^ 0xa5a5a5a5a5a5a5a5u)

@@ -1,4 +1,4 @@
-#include "sim/driver/exec/image_read.h"
+#include "sim/driver/kernels/image_read.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "sim/driver/code/cubin.h"
 #include "sim/driver/code/fatbin.h"
 #include "sim/driver/core/device.h"
-#include "sim/driver/exec/ptx.h"
+#include "sim/driver/kernels/ptx.h"
 
 /* True if the data begin with these bytes. Stops at the first difference, so that short data of
  * another format are not read beyond their end. */

@@ -1,7 +1,7 @@
 /* The number of blocks of a kernel that a multiprocessor can hold, from the limits of the profile:
  * threads, blocks and shared memory. Registers are not modelled. */
 #include "sim/driver/core/context.h"
-#include "sim/driver/exec/module.h"
+#include "sim/driver/kernels/module.h"
 
 /* Shared memory of each block that the system reserves since compute capability 8.0. */
 #define RESERVED_SHARED_PER_BLOCK 1024

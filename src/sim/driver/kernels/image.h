@@ -10,7 +10,7 @@
 #include <cuda.h>
 
 #include "sim/driver/code/code.h"
-#include "sim/driver/exec/kernel.h"
+#include "sim/driver/kernels/kernel.h"
 
 /* A global variable. */
 struct sim_global {

@@ -12,7 +12,7 @@
 
 #include <cuda.h>
 
-#include "sim/driver/exec/image.h"
+#include "sim/driver/kernels/image.h"
 
 /* The size of an image of unknown size. */
 #define SIM_IMAGE_ANY_SIZE SIZE_MAX
