@@ -182,7 +182,7 @@ static enum spw_err place_on_host(struct spw_migrate *tier, const struct spw_req
  * With `must` it also evicts recently used blocks. */
 static enum spw_err evict(struct spw_migrate *tier, uint64_t bytes, bool must, uint64_t *ret_bytes)
 {
-    struct spw_move_request wish = {
+    struct spw_move_request move = {
         .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : SPW_TUNE_COLD_FREES};
     struct spw_access_log_plan *plan = &tier->plan;
     struct spw_access_log_goal goal = {
@@ -195,10 +195,10 @@ static enum spw_err evict(struct spw_migrate *tier, uint64_t bytes, bool must, u
             goal.completed = NULL;
             spw_migrate_access_log_plan(&tier->log, &goal, plan);
         }
-        wish.places = plan->places;
-        wish.count = plan->count;
+        move.places = plan->places;
+        move.count = plan->count;
     }
-    return spw_migrate_migration_run(&tier->migrator, &wish, goal.completed,
+    return spw_migrate_migration_run(&tier->migrator, &move, goal.completed,
                                      tier->prefetch.patience_ns, ret_bytes);
 }
 
@@ -310,13 +310,13 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
 
 bool spw_migrate_evict(struct spw_migrate *tier)
 {
-    struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = SPW_TUNE_EVICT_FOR_OTHERS_BYTES};
+    struct spw_move_request move = {.to = SPW_TIER_HOST, .bytes = SPW_TUNE_EVICT_FOR_OTHERS_BYTES};
     uint64_t bytes = 0;
 
     spw_lock(&tier->lock);
     if (open_host_when_short(tier) && tier->host.can_migrate) {
         spw_migrate_prefetch_finish_all(&tier->prefetch);
-        (void)spw_migrate_migration_run(&tier->migrator, &wish, /* since */ NULL,
+        (void)spw_migrate_migration_run(&tier->migrator, &move, /* since */ NULL,
                                         tier->prefetch.patience_ns, &bytes);
     }
     spw_unlock(&tier->lock);
@@ -356,19 +356,19 @@ static void make_room_beside(struct spw_migrate *tier, uint64_t wanted, const ui
 static bool fetch_all(struct spw_migrate *tier, const uint64_t *addresses, size_t count)
 {
     struct spw_move_place *places = tier->wanted;
-    struct spw_move_request wish = {.places = places};
+    struct spw_move_request move = {.places = places};
     enum spw_err err = SPW_OK;
     uint64_t wanted, bytes = 1;
 
     spw_migrate_prefetch_finish_all(&tier->prefetch);
-    while ((wish.count =
+    while ((move.count =
                 spw_pool_find_on_host(tier->config.pool, addresses, count, places, &wanted)) > 0 &&
            err == SPW_OK && bytes > 0) {
         make_room_beside(tier, wanted, addresses, count);
-        err = spw_migrate_migration_run(&tier->migrator, &wish, /* since */ NULL,
+        err = spw_migrate_migration_run(&tier->migrator, &move, /* since */ NULL,
                                         tier->prefetch.patience_ns, &bytes);
     }
-    return wish.count == 0;
+    return move.count == 0;
 }
 
 bool spw_migrate_fetch(struct spw_migrate *tier, const uint64_t *addresses, size_t count)
@@ -452,7 +452,7 @@ static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to,
     const struct spw_counters *counters = tier->config.counters;
     const uint64_t most = spw_counter_get(to == SPW_TIER_HOST ? &counters->committed_bytes
                                                               : &counters->host_used_bytes);
-    struct spw_move_request wish = {.to = to,
+    struct spw_move_request move = {.to = to,
                                     .only = only != NULL ? *only : (struct spw_block_filter){0}};
     uint64_t usual_ns = migrator->wait_ns, bytes;
     enum spw_err err;
@@ -463,8 +463,8 @@ static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to,
     do {
         spw_migrate_host_tier_refresh(&tier->host);
         migrator->skip = 0;
-        wish.bytes = spw_min(SPW_MOVE_GRANULES * migrator->granule_bytes, most - *ret_bytes);
-        err = spw_migrate_migration_run(migrator, &wish, /* since */ NULL, wait_ns, &bytes);
+        move.bytes = spw_min(SPW_MOVE_GRANULES * migrator->granule_bytes, most - *ret_bytes);
+        err = spw_migrate_migration_run(migrator, &move, /* since */ NULL, wait_ns, &bytes);
         *ret_bytes += bytes;
     } while (err == SPW_OK && bytes > 0 && *ret_bytes < most);
     migrator->wait_ns = usual_ns;
@@ -581,7 +581,7 @@ static bool is_prefetching(struct spw_migrate *tier)
 /* Brings back the blocks that fit, and leaves some room free. */
 static void bring_back(struct spw_migrate *tier)
 {
-    struct spw_move_request wish = {.to = SPW_TIER_DEVICE};
+    struct spw_move_request move = {.to = SPW_TIER_DEVICE};
     struct spw_pool_usage usage;
     uint64_t used, kept, bytes;
 
@@ -589,8 +589,8 @@ static void bring_back(struct spw_migrate *tier)
     used = usage.live - (usage.host < usage.live ? usage.host : usage.live);
     kept = usage.limit / SPW_TUNE_KEEP_FREE_SHARE;
     if (tier->host.can_migrate && used + kept < usage.limit) {
-        wish.bytes = usage.limit - used - kept;
-        (void)spw_migrate_migration_run(&tier->migrator, &wish, /* since */ NULL,
+        move.bytes = usage.limit - used - kept;
+        (void)spw_migrate_migration_run(&tier->migrator, &move, /* since */ NULL,
                                         tier->config.move_wait_ns, &bytes);
     }
 }

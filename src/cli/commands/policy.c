@@ -73,7 +73,7 @@ static bool tell_class(const char *file, const struct spw_policy_rule *rule, con
 /* Reports all such patterns and returns their number. */
 static int tell_classes(const char *file, const struct spw_policy *policy)
 {
-    int told = 0;
+    int reported = 0;
 
     for (size_t i = 0; i < policy->rule_count; i++) {
         const struct spw_policy_list *list = &policy->rules[i].match.python;
@@ -81,11 +81,12 @@ static int tell_classes(const char *file, const struct spw_policy *policy)
 
         for (size_t k = 0; k < list->count; k++) {
             for (size_t m = 0; m < conditions[k].function.count; m++) {
-                told += tell_class(file, &policy->rules[i], conditions[k].function.items[m].text);
+                reported +=
+                    tell_class(file, &policy->rules[i], conditions[k].function.items[m].text);
             }
         }
     }
-    return told;
+    return reported;
 }
 
 static int check(int argc, char **argv, const char *site)

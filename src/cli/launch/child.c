@@ -171,15 +171,15 @@ static void end(pid_t pid)
 static void mind_end(pid_t pid)
 {
     enum { IDLE_SECONDS = 3 };
-    static bool told;
+    static bool reported;
     static int idle;
     bool late = ending > (sig_atomic_t)grace_seconds;
 
     idle = spw_cli_members_work(pid) ? 0 : idle + 1;
     if (again || (late && idle >= IDLE_SECONDS)) {
         end(pid);
-    } else if (late && !told) {
-        told = true;
+    } else if (late && !reported) {
+        reported = true;
         dprintf(speaks_on,
                 "spillway: not ended yet, %u s after Ctrl-C, but still busy: Ctrl-C again kills "
                 "it\n",
@@ -238,10 +238,10 @@ static void look_at(const char *name)
 /* Warns once if spillway cannot be preloaded; for a FOREIGN program, after a successful start. */
 static void tell_lack(const char *command)
 {
-    static char told[PATH_MAX];
+    static char reported[PATH_MAX];
 
-    if (*lack != '\0' && strcmp(told, program.path) != 0) {
-        snprintf(told, sizeof(told), "%s", program.path);
+    if (*lack != '\0' && strcmp(reported, program.path) != 0) {
+        snprintf(reported, sizeof(reported), "%s", program.path);
         spw_cli_complain(command, "%s%s", lack,
                          program.kind == SPW_CLI_PROGRAM_STATIC
                              ? "; programs that it starts are served"
@@ -284,10 +284,10 @@ static int run(char **arguments, volatile int *report, int *ret_error)
 /* Warns once if /proc is not mounted, as in some containers. */
 static void tell_without_proc(const char *command)
 {
-    static bool told;
+    static bool reported;
 
-    if (!told && access("/proc/self/maps", F_OK) != 0) {
-        told = true;
+    if (!reported && access("/proc/self/maps", F_OK) != 0) {
+        reported = true;
         spw_cli_complain(command,
                          "/proc is not mounted: reports will not name native functions and "
                          "processes, and spillway top will not find this program");

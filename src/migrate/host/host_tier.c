@@ -66,8 +66,8 @@ void spw_migrate_host_tier_refresh(struct spw_host_tier *host)
         limit = held + room > 0 ? held + room : 1; /* 0 would close the tier */
     }
     spw_pool_set_host_limit(host->pool, limit);
-    if (limit < host->limit_bytes && !host->told_short) {
-        host->told_short = true;
+    if (limit < host->limit_bytes && !host->reported_short) {
+        host->reported_short = true;
         spw_log_always("the machine is short of host memory: device %d has spilled %s and may take "
                        "%s more now, less than its budget of %s; the rest stays free",
                        host->ordinal, spw_size_text(held, taken), spw_size_text(room, more),

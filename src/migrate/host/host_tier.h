@@ -32,7 +32,7 @@ struct spw_host_tier {
     const struct spw_counters *counters;
     uint64_t (*room)(void); /* bytes that may be taken now; NULL: no limit */
     uint64_t asked_ns;      /* time of the last call of room */
-    bool told_short;        /* the shortage of host memory was reported */
+    bool reported_short;    /* the shortage of host memory was reported */
     enum spw_host_tier_state state;
     bool can_migrate;      /* memory can move both ways after its allocation */
     bool pins;             /* only page-locked memory is available */

@@ -481,7 +481,7 @@ static enum spw_err stop_and_switch(struct spw_migrator *migrator, struct spw_mi
 }
 
 enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
-                                         const struct spw_move_request *wish, bool predicted,
+                                         const struct spw_move_request *move, bool predicted,
                                          const struct spw_access_log_snapshot *since)
 {
     struct spw_migration *migration =
@@ -497,7 +497,7 @@ enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
         return SPW_E_AGAIN;
     }
     migration->predicted = predicted && migrator->log != NULL;
-    err = spw_pool_move_begin(migrator->pool, wish, &migration->move);
+    err = spw_pool_move_begin(migrator->pool, move, &migration->move);
     if (err == SPW_OK) {
         err = prepare(migrator, migration, since);
     }
@@ -590,11 +590,11 @@ void spw_migrate_migration_give_up(struct spw_migrator *migrator)
 }
 
 enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
-                                       const struct spw_move_request *wish,
+                                       const struct spw_move_request *move,
                                        const struct spw_access_log_snapshot *since,
                                        uint64_t patience_ns, uint64_t *ret_bytes)
 {
-    enum spw_err err = spw_migrate_migration_begin(migrator, wish, /* predicted */ false, since);
+    enum spw_err err = spw_migrate_migration_begin(migrator, move, /* predicted */ false, since);
 
     *ret_bytes = 0;
     if (err == SPW_OK) {

@@ -97,7 +97,7 @@ struct spw_migrator {
  * also on an error. Errors: SPW_E_NOTHING and SPW_E_NO_MEMORY as of spw_pool_move_begin;
  * SPW_E_AGAIN when it was abandoned, or refused after abandoned ones. */
 enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
-                                       const struct spw_move_request *wish,
+                                       const struct spw_move_request *move,
                                        const struct spw_access_log_snapshot *since,
                                        uint64_t patience_ns, uint64_t *ret_bytes);
 
@@ -107,7 +107,7 @@ enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
  * wait. NULL: pre-copy waits for all work submitted so far, or, without trust, for an earlier
  * migration in flight. */
 enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
-                                         const struct spw_move_request *wish, bool predicted,
+                                         const struct spw_move_request *move, bool predicted,
                                          const struct spw_access_log_snapshot *since);
 
 /* Makes the newest migration wait for an idle device. One is in flight. */

@@ -47,9 +47,9 @@ static uint64_t batch_granules(const struct spw_migrator *migrator)
 static bool begin_migration(struct spw_prefetch *prefetch, const struct spw_access_log_plan *plan,
                             const struct spw_access_log_snapshot *since)
 {
-    const struct spw_move_request wish = {.places = plan->places, .count = plan->count};
+    const struct spw_move_request move = {.places = plan->places, .count = plan->count};
 
-    if (spw_migrate_migration_begin(prefetch->migrator, &wish, /* predicted */ true, since) !=
+    if (spw_migrate_migration_begin(prefetch->migrator, &move, /* predicted */ true, since) !=
         SPW_OK) {
         return false;
     }

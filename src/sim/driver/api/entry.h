@@ -94,7 +94,7 @@ CUresult sim_unmodelled(enum sim_fn fn);
 
 /* One of two exported names that share a body. The body's first parameter, `bool ptsz`, is true for
  * the per-thread-stream variant (cuda.h: NULL then means CU_STREAM_PER_THREAD). */
-#define SIM_TWIN_ENTRY(export_name, body, is_ptsz, need, params, args)                             \
+#define SIM_PAIRED_ENTRY(export_name, body, is_ptsz, need, params, args)                           \
     SIM_EXPORT CUresult export_name params                                                         \
     {                                                                                              \
         CUresult result = sim_enter(SIM_FN_##export_name, need);                                   \
@@ -107,13 +107,13 @@ CUresult sim_unmodelled(enum sim_fn fn);
 /* A function that takes a stream, and its _ptsz variant. The body sees `bool ptsz`. */
 #define SIM_API_PTSZ(name, need, params, args)                                                     \
     static CUresult name##_body(bool ptsz, SIM_ARGS params);                                       \
-    SIM_TWIN_ENTRY(name, name##_body, false, need, params, args)                                   \
-    SIM_TWIN_ENTRY(name##_ptsz, name##_body, true, need, params, args)                             \
+    SIM_PAIRED_ENTRY(name, name##_body, false, need, params, args)                                 \
+    SIM_PAIRED_ENTRY(name##_ptsz, name##_body, true, need, params, args)                           \
     static CUresult name##_body(bool ptsz, SIM_ARGS params)
 
 /* A function on the default stream, and its _ptds variant. The body sees `bool ptsz`. */
 #define SIM_API_PTDS(name, need, params, args)                                                     \
     static CUresult name##_body(bool ptsz, SIM_ARGS params);                                       \
-    SIM_TWIN_ENTRY(name, name##_body, false, need, params, args)                                   \
-    SIM_TWIN_ENTRY(name##_ptds, name##_body, true, need, params, args)                             \
+    SIM_PAIRED_ENTRY(name, name##_body, false, need, params, args)                                 \
+    SIM_PAIRED_ENTRY(name##_ptds, name##_body, true, need, params, args)                           \
     static CUresult name##_body(bool ptsz, SIM_ARGS params)

@@ -41,7 +41,7 @@ CUresult sim_ctx_create(struct sim_device *device, unsigned int flags, CUcontext
     return result;
 }
 
-CUresult sim_ctx_revive_primary(struct sim_device *device)
+CUresult sim_ctx_reinstate_primary(struct sim_device *device)
 {
     if (device->primary == NULL) {
         device->primary = sim_ctx_new(device);

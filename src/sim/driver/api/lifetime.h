@@ -13,7 +13,7 @@ CUresult sim_ctx_create(struct sim_device *device, unsigned int flags, CUcontext
 
 /* Brings the device's primary context to life, with the flags of cuDevicePrimaryCtxSetFlags.
  * CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult sim_ctx_revive_primary(struct sim_device *device);
+CUresult sim_ctx_reinstate_primary(struct sim_device *device);
 
 /* Ends a live context and frees all that it owns. Does nothing if another thread is ending it. May
  * release the lock in between. */

@@ -21,7 +21,7 @@ CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx)
         sim_wait_progress(); /* another thread is ending it */
     }
     if (device->primary == NULL || !device->primary->live) {
-        result = sim_ctx_revive_primary(device);
+        result = sim_ctx_reinstate_primary(device);
         if (result != CUDA_SUCCESS) {
             return result;
         }

@@ -8,7 +8,7 @@
 #include "sim/driver/core/rangemap.h"
 
 static struct sim_rangemap blocks;
-static bool told;
+static bool reported;
 
 static void forget(struct sim_range *block)
 {
@@ -37,7 +37,7 @@ SIM_EXPORT void spillway_sim_block(unsigned long long address, unsigned long lon
     struct sim_range *block;
 
     sim_lock();
-    told = true;
+    reported = true;
     block = sim_rangemap_find(&blocks, address);
     if (bytes > 0) {
         remember(address, bytes);
@@ -63,5 +63,5 @@ size_t sim_program_block_bytes(CUdeviceptr address)
 
 bool sim_program_block_any(void)
 {
-    return told;
+    return reported;
 }
