@@ -22,12 +22,12 @@ struct spw_backend {
     uint64_t patience_ns;
     CUdevice device;
     uint64_t granule_bytes;
-    CUmemLocation host; /* of host chunks, if `host_found` */
+    CUmemLocation host; /* the location of host chunks, if `host_found` */
     bool host_sought, host_found;
-    bool rdma; /* chunks of the device can be registered with network cards, as cudaMalloc's can */
+    bool rdma; /* network cards can register device chunks, as they can memory of cudaMalloc */
     bool unmap_ranges, access_ranges; /* one call may cover neighbouring mappings */
     CUmemAccessDesc access[ACCESSORS];
-    size_t access_count, access_changed; /* entries; the one that changed last */
+    size_t access_count, access_changed; /* number of entries; index of the one that changed last */
 };
 
 #define CALL(backend, fn, ...)                                                                     \
@@ -159,7 +159,7 @@ static enum spw_err vm_set_access(struct spw_vm *vm, uint64_t address, uint64_t 
                            backend->access_count);
 }
 
-/* Sets one entry only: the access of the other devices is in use and does not change. */
+/* Sets the access of one device only. Other devices may be using theirs, which does not change. */
 static enum spw_err vm_share(struct spw_vm *vm, uint64_t address, uint64_t bytes,
                              uint64_t chunk_bytes)
 {
@@ -213,7 +213,8 @@ static enum spw_err vm_wait_soon(struct spw_vm *vm, void *fence)
 {
     struct spw_backend *backend = of(vm);
 
-    /* The driver's wait for a whole context has no time limit. The pool asks for it last. */
+    /* The driver's wait for a whole context has no time limit. The pool waits for deferred fences
+     * last. */
     if (spw_backend_fence_is_deferred(&backend->fences, fence)) {
         return spw_backend_fence_wait(&backend->fences, fence);
     }
@@ -277,11 +278,11 @@ static enum spw_err probe_place(struct spw_backend *backend, uint64_t address, b
         return err;
     }
     err = probe_chunk(backend, address, chunk, ret_busy);
-    (void)vm_release(&backend->vm, chunk); /* freed when its mapping is */
+    (void)vm_release(&backend->vm, chunk); /* the memory is freed when its mapping ends */
     return err;
 }
 
-/* Tries if the driver records the events of a fence of the device. */
+/* Tries whether the driver can record the events of a fence of the device. */
 static bool has_device_fences(struct spw_backend *backend)
 {
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
@@ -330,7 +331,8 @@ static enum spw_err vm_probe_host(struct spw_vm *vm, bool *ret_moves)
     return err;
 }
 
-/* The primary context if it is active; NULL if not, or while another thread changes that. */
+/* The primary context if it is active; NULL if it is not, or while another thread retains or
+ * releases it. */
 static CUcontext active_primary(struct spw_backend *backend)
 {
     const struct spw_driver *driver = backend->fences.driver;
@@ -351,9 +353,9 @@ static CUcontext active_primary(struct spw_backend *backend)
     return primary;
 }
 
-/* Page-locked memory is usable in all contexts until the context of its allocation is gone. So it
- * is allocated in the primary context, which is likely to outlive the others. If that is not
- * active, the asking context is used. */
+/* Page-locked memory is usable in all contexts until the context that allocated it is gone. So it
+ * is allocated in the primary context, which is likely to outlive the others. If the primary
+ * context is not active, the context that asks is used or, without one, the oldest. */
 static void choose_home(struct spw_backend *backend, CUcontext asking, struct spw_vm_pinned *pinned)
 {
     CUcontext primary = active_primary(backend);
@@ -419,8 +421,8 @@ static bool is_idle(struct spw_backend *backend)
     return idle;
 }
 
-/* Frees only while the device is idle: the free waits for the device, which may wait for the
- * caller. */
+/* Frees only while the device is idle: cuMemFreeHost waits for the device, whose work may wait for
+ * the calling thread. */
 static enum spw_err vm_unpin(struct spw_vm *vm, uint64_t memory)
 {
     struct spw_backend *backend = of(vm);
@@ -477,7 +479,8 @@ static enum spw_err vm_write(struct spw_vm *vm, uint64_t address, const void *fr
     return spw_backend_copier_write(&backend->copiers[SPW_TIER_DEVICE], address, from, bytes);
 }
 
-/* True when the simulated GPU has dropped content for lack of memory: contents prove nothing. */
+/* True when the simulated GPU has dropped content for lack of memory. Then contents prove
+ * nothing. */
 static bool drops_content(const struct spw_driver *driver)
 {
     unsigned long long dropped = 0;
@@ -529,8 +532,8 @@ static const struct spw_vm_ops vm_ops = {
 
 /* ---- life ---- */
 
-/* Maps two chunks side by side and tries one call for both. A successful unmap proves nothing: the
- * second half must be mappable again. */
+/* Maps two chunks side by side and tries one call for both. A successful unmap alone proves
+ * nothing, so the second half is mapped again. */
 static void probe_ranges_with(struct spw_backend *backend, uint64_t address,
                               const uint64_t chunks[2])
 {
@@ -552,8 +555,8 @@ static void probe_ranges_with(struct spw_backend *backend, uint64_t address,
     (void)CALL(backend, cuMemUnmap, address + g, g);
 }
 
-/* Probes if one call may cover several mappings. Without a probe, each chunk gets its own call,
- * which is always right. */
+/* Probes whether one call may cover several mappings. If the probe cannot be made, each chunk gets
+ * its own call, which is always right. */
 static void probe_ranges(struct spw_backend *backend)
 {
     uint64_t address, chunks[2];

@@ -21,42 +21,42 @@
 
 struct spw_backend;
 
-/* Creates the backend of a device. Probes with two granules, which it releases again, if one call
- * of unmap and of set-access may cover neighbouring mappings (cuda.h leaves this open for unmap).
- * Fails with UNSUPPORTED when the device has no virtual memory management. */
+/* Creates the backend of a device. Probes, with two granules that it releases again, whether one
+ * call of unmap or of set-access may cover several neighbouring mappings (cuda.h leaves this open
+ * for unmap). Fails with UNSUPPORTED when the device has no virtual memory management. */
 enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
                                 struct spw_backend **ret_backend);
 
-/* Frees the records. With `release`, destroys events and streams; without it, their context is
- * already gone. Takes NULL. */
+/* Frees the records. With `release`, also destroys events and streams; without it, their contexts
+ * are already gone. Takes NULL. */
 void spw_backend_destroy(struct spw_backend *backend, bool release);
 
-/* The device to create a pool with; it belongs to the backend. */
+/* The struct spw_vm to create a pool with. It belongs to the backend. */
 struct spw_vm *spw_backend_vm(struct spw_backend *backend);
 
 /* The driver's minimum allocation granularity for device memory, in bytes; a power of two. */
 uint64_t spw_backend_granule(const struct spw_backend *backend);
 
-/* The location of host chunks: the one that worked, after vm_ops.probe_host. */
+/* The location of host chunks. Valid once vm_ops.probe_host has succeeded. */
 CUmemLocation spw_backend_host_place(const struct spw_backend *backend);
 
 /* Sets the longest duration of vm_ops.wait_soon. */
 void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns);
 
-/* Lets device `accessor` read, and write if `writable`, the arena; both false revokes the access.
- * Applies to later mappings: the caller has the pool refresh the existing ones. False when the list
- * is full or nothing changed. */
+/* Gives device `accessor` access to the arena: to read if `readable`, to write if `writable`. If
+ * both are false, revokes it. Applies to later mappings; the caller makes the pool refresh existing
+ * ones. False when the list is full or nothing changed. */
 bool spw_backend_grant(struct spw_backend *backend, int accessor, bool readable, bool writable);
 
-/* Adds a context of this device, or of a peer that may reach its memory: fences of the whole device
- * then cover its streams. */
+/* Adds a context of this device or, with `peer`, of another device that may reach this device's
+ * memory. Fences of the whole device then cover the context's streams. */
 void spw_backend_note_context(struct spw_backend *backend, CUcontext context, bool peer);
 
-/* A context is about to be destroyed: no more copies are made in it. Its earlier copies are
- * complete once its work is. */
+/* Stops making copies in a context that is about to be destroyed. The copies made in it are
+ * complete when all work of the context is. */
 void spw_backend_end_context(struct spw_backend *backend, CUcontext context);
 
-/* Removes a context that is about to be destroyed, or is gone; its work is complete. */
+/* Removes a context that is about to be destroyed or is gone. Its work is complete. */
 void spw_backend_forget_context(struct spw_backend *backend, CUcontext context);
 
 /* Removes all contexts that were added. */

@@ -15,7 +15,7 @@ enum { COPY_BYTES = 8 << 20 };
 #define CALL(copier, fn, ...)                                                                      \
     SPW_DRIVER_CALL((copier)->fences->driver, (copier)->fences->ordinal, fn, __VA_ARGS__)
 
-/* The id is arbitrary but for SPW_STREAM_ALL: this stream's fences are never looked up by id. */
+/* Any id but SPW_STREAM_ALL would do: fences of this stream are never looked up by id. */
 static struct spw_stream own_stream(const struct spw_backend_copier *copier)
 {
     return (struct spw_stream){
@@ -93,9 +93,9 @@ static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_
     return spw_err_from_driver((int)result);
 }
 
-/* Waits for a copy, and leaves its context. It waits even if the copy was refused: the error may be
- * one of earlier work, or come after the copy was enqueued. *ret_pending (may be NULL): the wait
- * failed, so the copy may still use the host's memory. */
+/* Waits for a copy and leaves its context. It waits even after an error, which may come from
+ * earlier work, or after the copy was enqueued. *ret_pending (may be NULL) is true if the wait
+ * failed, so that the copy may still use the host's memory. */
 static CUresult finish(struct spw_backend_copier *copier, CUresult result, bool pushed,
                        bool *ret_pending)
 {
@@ -238,7 +238,8 @@ static CUresult probe_copy(struct spw_backend_copier *copier, uint64_t to, uint6
     return result;
 }
 
-/* Enters the stream's context and runs the probe. *ret_busy: its work may still be under way. */
+/* Enters the stream's context and runs the probe. *ret_busy: the probe's work may still be under
+ * way. */
 static enum spw_err probe(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
                           uint64_t bytes, uint32_t *words, bool *ret_busy)
 {

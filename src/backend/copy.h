@@ -22,8 +22,8 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
                                      const struct spw_vm_copy *copies, size_t count, bool after_all,
                                      struct spw_backend_fence **ret_fence);
 
-/* Implement vm_ops.read and vm_ops.write. After an error the copy may have been accepted, so the
- * host's memory must stay. */
+/* Implement vm_ops.read and vm_ops.write. After an error the copy may still be under way, so the
+ * host memory must not be freed. */
 enum spw_err spw_backend_copier_read(struct spw_backend_copier *copier, void *to, uint64_t address,
                                      uint64_t bytes);
 enum spw_err spw_backend_copier_write(struct spw_backend_copier *copier, uint64_t address,
@@ -39,7 +39,7 @@ enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t
 enum spw_err spw_backend_copier_probe(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
                                       uint64_t bytes, bool *ret_busy);
 
-/* Forgets the stream if it belongs to this context, which is about to be destroyed, or gone. */
+/* Forgets the stream if it belongs to `context`, which is about to be destroyed or is gone. */
 void spw_backend_copier_forget_context(struct spw_backend_copier *copier, CUcontext context);
 
 /* Forgets the stream; with `destroy`, destroys it. */

@@ -48,7 +48,7 @@ CUcontext spw_backend_fences_own_context(struct spw_backend_fences *fences)
     CUcontext context = NULL;
 
     spw_lock(&fences->lock);
-    /* New ones are put in front. */
+    /* New contexts are put in front, so the last match is the oldest. */
     for (const struct spw_backend_context *known = fences->contexts; known != NULL;
          known = known->next) {
         context = known->peer || known->ending ? context : known->context;
@@ -81,7 +81,7 @@ static void note_context(struct spw_backend_fences *fences, CUcontext context, b
         fences->missing = true;
         return;
     }
-    /* Earlier deferred fences do not depend on it. */
+    /* Earlier deferred fences do not depend on a new context. */
     *known = (struct spw_backend_context){.next = fences->contexts,
                                           .context = context,
                                           .peer = peer,
@@ -112,7 +112,7 @@ static void take_out(struct spw_backend_fences *fences, CUcontext context)
     }
 }
 
-/* Removes the events of a context that is gone, or whose work is complete, from a list. */
+/* Removes from a list the events of a context that is gone or whose work is complete. */
 static void strip(struct spw_backend_event **link, CUcontext context)
 {
     while (*link != NULL) {
@@ -179,7 +179,8 @@ void spw_backend_fences_forget_contexts(struct spw_backend_fences *fences)
 
 /* ---- events ---- */
 
-/* An event of `context`, which is current: a kept one or a new one. NULL when there is none. */
+/* Returns an event of `context`, which is current: an unused event or a new one. NULL on a
+ * failure. */
 static struct spw_backend_event *take_event(struct spw_backend_fences *fences, CUcontext context)
 {
     struct spw_backend_event *event;
@@ -320,7 +321,7 @@ static enum spw_err to_err(CUresult result)
         return SPW_E_AGAIN;
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_INVALID_CONTEXT:
-        return SPW_OK; /* its work is gone with it */
+        return SPW_OK; /* the context's work is gone with it */
     default:
         return spw_err_from_driver((int)result);
     }
@@ -426,7 +427,7 @@ bool spw_backend_fence_is_deferred(struct spw_backend_fences *fences,
 /* ---- asking and waiting ---- */
 
 /* A thread without a context gets INVALID_CONTEXT for any fence, so the call is repeated in
- * `context`. If that context is gone, its work is gone. */
+ * `context`. If `context` is gone, so is its work. */
 #define CALL_IN(result, fences, context, fn, ...)                                                  \
     do {                                                                                           \
         bool pushed;                                                                               \
@@ -548,7 +549,8 @@ static enum spw_err synchronize(struct spw_backend_fences *fences)
     return SPW_OK;
 }
 
-/* Polls: the driver's wait for an event would continue while a thread destroys the context. */
+/* Polls, since the driver's wait for an event would go on while another thread destroys the event's
+ * context. */
 static enum spw_err wait_soon(struct spw_backend_fences *fences, struct spw_backend_fence *fence,
                               uint64_t patience_ns)
 {

@@ -34,7 +34,7 @@ static void tell(void *context, CUmemLocation place, enum spw_host_answer answer
     (void)answer;
 }
 
-/* The device's place on the PCI bus names it, independently of the visible devices. */
+/* Names the device by its place on the PCI bus, which does not depend on the visible devices. */
 static void make_key(struct spw_driver *driver, int ordinal, CUdevice device,
                      char ret_key[SPW_VERDICT_KEY])
 {
@@ -49,8 +49,8 @@ static void make_key(struct spw_driver *driver, int ordinal, CUdevice device,
     spw_driver_host_verdict_key(name, version, ret_key);
 }
 
-/* Reports that the command, which tries places, is missing: the message about page-locked memory
- * needs a reason. */
+/* Reports that the spillway command, which tries places, is missing. This is the reason behind the
+ * message about page-locked memory. */
 static void tell_missing(int ordinal, const char *folder)
 {
     if (folder != NULL) {
