@@ -1,9 +1,10 @@
 /* The arrival of the program's calls that allocate or free.
  *
  * The generated entries (intercept/gen_entries.py) begin a call, find its stream, context or block,
- * hand it to its handler and end it. Between begin and end the thread has a lease (lease.h).
+ * hand it to its handler and end it. Between begin and end the thread has a lease (device/lease.h).
  *
- * Locking: as of stream.h and device.h, inside. No lock may be held. */
+ * Locking: the locks of program/stream.h and device/device.h are taken inside, so the caller holds
+ * none. */
 #pragma once
 
 #include "call/call.h"
@@ -19,9 +20,9 @@
 
 /* ---- the entry ---- */
 
-/* Begins a call at the entry of a driver function, which was called from `caller`. False when it is
- * one of our own, or CUDA is not in use: the real driver answers, and the call is not ended. One of
- * the functions below fills in the call. */
+/* Begins a call at the entry of a driver function, which was called from `caller`. False when the
+ * call is one of our own or CUDA is not in use: then the real driver answers, and spw_call_end is
+ * not called. Otherwise one of the functions below fills in the struct. */
 static inline bool spw_call_begin(const void *caller)
 {
     if (!spw_process_enter(caller)) {
@@ -56,7 +57,8 @@ static inline void spw_call_clear(struct spw_call *ret_call)
     ret_call->denied = ret_call->stays_on_host = ret_call->repeated = false;
 }
 
-/* Enters the stream. call->unusable is an error if an open capture forbids its use. */
+/* Enters the stream of a call. Sets call->unusable to an error if an open capture forbids the use
+ * of the stream. */
 static inline void spw_call_enter_stream(struct spw_call *call, const struct spw_stream_info *info)
 {
     call->asked.stream = &info->stream;
@@ -67,7 +69,8 @@ static inline void spw_call_enter_stream(struct spw_call *call, const struct spw
     }
 }
 
-/* A call that allocates on a stream, in its order. `per_thread` as of spw_program_stream_get. */
+/* A call that allocates on a stream, in the stream's order. `per_thread` as of
+ * spw_program_stream_get. */
 static inline void spw_call_on_stream(struct spw_call *ret_call, CUstream handle, bool per_thread)
 {
     const struct spw_stream_info *info = spw_program_stream_get(handle, per_thread);
@@ -82,8 +85,8 @@ static inline void spw_call_on_stream(struct spw_call *ret_call, CUstream handle
 /* A call that allocates in the current context, in the order of no stream. */
 void spw_call_in_context(struct spw_call *ret_call);
 
-/* A call that frees the block at `address`, in the order of no stream. Sets only call->asked.stream
- * of the request. */
+/* A call that frees the block at `address`, in the order of no stream. Of the request call->asked,
+ * only `stream` is set. */
 static inline void spw_call_of_block(struct spw_call *ret_call, CUdeviceptr address)
 {
     ret_call->driver = spw_process_driver_serving();
@@ -94,7 +97,7 @@ static inline void spw_call_of_block(struct spw_call *ret_call, CUdeviceptr addr
     ret_call->recorded = spw_record_active();
 }
 
-/* Likewise, on a stream. */
+/* A call that frees the block at `address` on a stream, in the stream's order. */
 static inline void spw_call_of_block_on(struct spw_call *ret_call, CUdeviceptr address,
                                         CUstream handle, bool per_thread)
 {
@@ -109,7 +112,7 @@ static inline void spw_call_of_block_on(struct spw_call *ret_call, CUdeviceptr a
     }
 }
 
-/* Takes the current device for a call on an unknown stream. False when there is none. */
+/* Gives a call on an unknown stream the current device. False when no device is current. */
 bool spw_call_take_context(struct spw_call *call);
 
 /* ---- the request ---- */
@@ -117,9 +120,9 @@ bool spw_call_take_context(struct spw_call *call);
 /* The slow path of the next function. */
 bool spw_call_is_for_other_pool(struct spw_call *call, CUmemoryPool named);
 
-/* True when the request is for a memory pool that spillway serves. The request names the driver's
- * pool `named`; NULL: the current pool of its device. call->device is known, and becomes the device
- * of that pool. */
+/* True when the request is for a memory pool that spillway serves. `named` is the driver's pool
+ * that the request names; NULL: the current pool of the device. call->device is known before, and
+ * is the pool's device afterwards. */
 static inline bool spw_call_is_for_pool(struct spw_call *call, CUmemoryPool named)
 {
     return SPW_LIKELY(named == NULL &&
@@ -130,7 +133,8 @@ static inline bool spw_call_is_for_pool(struct spw_call *call, CUmemoryPool name
 }
 
 /* Prepares a request for the pool: waits while a pause holds allocations, opens the pool, and finds
- * the caller. False when there is no pool. `call->asked` has bytes and the driver's function. */
+ * the caller. False when there is no pool. call->asked already has the bytes and the name of the
+ * driver's function. */
 static inline bool spw_call_ask(struct spw_call *call)
 {
     call->caller = spw_process_caller();
@@ -151,7 +155,7 @@ static inline bool spw_call_ask(struct spw_call *call)
     return true;
 }
 
-/* The function that the program called: the runtime's if the call came through it. */
+/* The function that the program called: the runtime's, if the call came through the runtime. */
 const char *spw_call_api(const struct spw_call *call);
 
 /* ---- the answer ---- */
@@ -162,7 +166,7 @@ static inline struct spw_migrate *spw_call_tier(const struct spw_call *call)
     return SPW_UNLIKELY(spw_submit_arguments_wanted()) ? atomic_load(&call->device->tier) : NULL;
 }
 
-/* Checks the pool after a change, with SPILLWAY_CHECK. */
+/* With SPILLWAY_CHECK, checks the pool after a change. */
 static inline void spw_call_check(const struct spw_call *call)
 {
     if (spw_process_is_unusual() && spw_process_settings()->check) {
