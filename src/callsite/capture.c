@@ -30,7 +30,7 @@ enum {
 struct thread {
     bool inside;
     unsigned misses;
-    unsigned looked; /* misses plus 1 when an interpreter was last looked for */
+    unsigned looked; /* misses plus 1 at the last search for an interpreter */
     unsigned hits;
     char name[SPW_THREAD_NAME];
     uint32_t name_text;
@@ -82,8 +82,8 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
     return thread;
 }
 
-/* The number of the thread's name. After a change of the name the cache is cleared, as it has sites
- * of the old name. The caller holds the lock. */
+/* The number of the thread's name. After a change of the name the cache is cleared, since its sites
+ * have the old name. The caller holds the lock. */
 static uint32_t role_of(struct thread *thread)
 {
     char name[SPW_THREAD_NAME];
@@ -116,7 +116,7 @@ static uint32_t tag_of_thread(void)
 struct place {
     const char *api;
     uintptr_t frame;
-    const struct spw_python *python; /* with the thread state, if there is one */
+    const struct spw_python *python; /* the interpreter of `state`, if there is one */
     uintptr_t state;
     uint64_t key;
 };
@@ -216,7 +216,8 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
     return site;
 }
 
-/* True at the first stack and at every LOOK_EVERY new ones: a program may load Python later. */
+/* True at the first stack and after every LOOK_EVERY new stacks: a program may load Python
+ * later. */
 static bool is_to_look(struct thread *thread)
 {
     bool due = thread->misses % LOOK_EVERY == 0 && thread->looked != thread->misses + 1;
@@ -227,7 +228,8 @@ static bool is_to_look(struct thread *thread)
     return due;
 }
 
-/* True at every SPW_THREAD_NAME_EVERY'th call if the thread has another name than its sites. */
+/* Looks only at every SPW_THREAD_NAME_EVERY'th call: true if the thread's name is not that of its
+ * sites. */
 static bool is_renamed(struct thread *thread)
 {
     return SPW_UNLIKELY(++thread->hits % SPW_THREAD_NAME_EVERY == 0) &&

@@ -20,9 +20,9 @@
  *   text          a site as one line of text, written and read
  *   top_sites     the sites that hold most memory, for an out-of-memory report
  *
- * A stack that the thread has had before is found in its cache (stack_cache.h) without a walk. A
- * new stack is walked, named and entered in the table. The table keeps addresses of native frames;
- * symbols are looked up only when somebody reads a site.
+ * A stack that the thread has had before is found in the thread's cache (stack_cache.h) without a
+ * walk. A new stack is walked, named and entered in the table. The table keeps addresses of native
+ * frames; symbols are looked up only when somebody reads a site.
  *
  * Locking: one mutex inside, taken only for new stacks. The caller holds no lock of the pool, and
  * no foreign function is called with the mutex held. Memory comes from mmap: the tables at the
@@ -54,7 +54,7 @@ static inline bool spw_callsite_captures(void)
  * within a capture, the thread's stack is nearly used up, or the table is full. */
 uint32_t spw_callsite_capture(const char *api);
 
-/* All sites and strings so far. Both only grow, so they may be read without a lock. */
+/* All sites and strings so far. The tables only grow, so they may be read without a lock. */
 const struct spw_callsite_table *spw_callsite_known(void);
 const struct spw_strings *spw_callsite_texts(void);
 
@@ -62,8 +62,8 @@ const struct spw_strings *spw_callsite_texts(void);
  * (shm.h). NULL stops publishing. */
 void spw_callsite_publish(struct spw_callsite_shm *share);
 
-/* For a process that captures nothing: makes the sites of another process its own, by
- * spw_callsite_shm_read. NULL forgets them again. Returns false when `share` cannot be read. */
+/* For a process that captures nothing: takes over the sites of another process
+ * (spw_callsite_shm_read). With NULL, forgets them. Returns false when `share` cannot be read. */
 bool spw_callsite_adopt(struct spw_callsite_shm *share,
                         uint64_t (*move)(uint64_t address, void *context), void *context);
 

@@ -38,7 +38,7 @@ bool spw_callsite_is_interpreter(const char *symbol)
     return strncmp(symbol, interpreter, sizeof(interpreter) - 1) == 0;
 }
 
-/* NULL for the empty one. */
+/* The text of a number; NULL for the empty text. */
 static const char *text_of(uint32_t number)
 {
     return number != 0 ? spw_callsite_strings_text(spw_callsite_texts(), number) : NULL;
@@ -56,7 +56,7 @@ static void describe_python(const struct spw_callsite *site, struct spw_callsite
     words->facts.python_count = site->python_count;
 }
 
-/* The autograd node is the innermost node or, without nodes, the innermost step between them. */
+/* The autograd node is the innermost node or, without nodes, the innermost step between nodes. */
 static void describe_native(const struct spw_callsite *site, struct spw_callsite_words *words)
 {
     struct spw_name *names = words->names;

@@ -3,7 +3,7 @@
  * Names of native functions are looked up on first use and kept (names.h): the first description of
  * a site can take milliseconds, so describe sites once and not per allocation.
  *
- * Locking: a mutex inside names.h; the dynamic loader is called without it. */
+ * Locking: a mutex inside names.h; the dynamic loader is called without that mutex. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,15 +23,15 @@ struct spw_callsite_words {
     struct spw_name names[SPW_CALLSITE_NATIVE]; /* of the native frames */
 };
 
-/* Describes a site as `spillway sites` prints it: without the libraries at the inner end that only
- * pass a request on, and without the native frames outside of the Python interpreter. With `native`
- * false, native frames and the autograd node are left out. The caller adds process and rank. Must
- * not be called with a lock held. */
+/* Describes a site as `spillway sites` prints it. This leaves out the libraries at the inner end
+ * that only pass a request on, and the native frames outside of the Python interpreter. With
+ * `native` false, native frames and the autograd node are left out. The caller adds process and
+ * rank. Must not be called with a lock held. */
 void spw_callsite_describe(const struct spw_callsite *site, bool native,
                            struct spw_callsite_words *ret_words);
 
-/* Index of the innermost native frame worth showing. Frames of spillway, the driver, the CUDA
- * runtime and PyTorch's allocator are skipped: they only pass the request on. 0 if all are. */
+/* Index of the innermost native frame worth showing; 0 if there is none. Frames of spillway, the
+ * driver, the CUDA runtime and PyTorch's allocator are skipped: they only pass the request on. */
 int spw_callsite_first_frame(const struct spw_callsite *site);
 
 /* Returns true for the function of CPython that runs Python code. Native frames outside of it are

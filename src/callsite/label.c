@@ -47,7 +47,7 @@ static bool is_typed(const struct spw_python_frame *frame)
             strcmp(frame->function, "<module>") == 0);
 }
 
-/* The user cannot change the code of installed packages. */
+/* True for code of installed packages, which the user cannot change. */
 static bool is_installed(const struct spw_python_frame *frame)
 {
     if (frame->file != NULL && is_typed(frame)) {
@@ -78,7 +78,7 @@ static const struct spw_python_frame *model_frame(const struct spw_callsite_fact
         const struct spw_python_frame *frame = &site->python[i];
 
         if (!is_installed(frame)) {
-            break; /* the user's own */
+            break; /* the user's own frame */
         }
         if (frame->file == NULL || frame->file[0] == '<' ||
             strstr(frame->file, "/torch/") != NULL) {

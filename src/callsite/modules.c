@@ -12,7 +12,7 @@
 
 static struct spw_callsite_modules *const modules = &spw_callsite_state.modules;
 
-/* The build id out of a segment of notes. */
+/* Takes the build ID out of a segment of notes. */
 static void read_notes(const char *notes, size_t length, struct spw_module *module)
 {
     ElfW(Nhdr) note;

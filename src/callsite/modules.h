@@ -2,8 +2,8 @@
  *
  * Objects are added when new sites are found, so that the report at the end of the process need not
  * call the dynamic loader. Unloaded objects stay in the list. Locking: a mutex inside, taken under
- * the loader's lock; spw_callsite_modules_note must not be called with a lock of ours held. Looking
- * up takes no lock. */
+ * the loader's lock; spw_callsite_modules_note must not be called with a lock of ours held. A
+ * look-up takes no lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 /* Adds the objects that were loaded since the last call; cheap when there are none. */
 void spw_callsite_modules_note(void);
 
-/* Number of modules, and one of them. Numbers start at 0 and never change. */
+/* The number of modules, and the module of a number. Numbers start at 0 and never change. */
 size_t spw_callsite_modules_count(void);
 const struct spw_module *spw_callsite_modules_get(size_t number);
 
@@ -26,7 +26,7 @@ bool spw_callsite_modules_add(const struct spw_module *module);
  * calls `read`. */
 void spw_callsite_modules_read_with(spw_peek_function *read);
 
-/* Reads memory of a module, which may not be mapped any more. False instead of a fault. */
+/* Reads memory of a module. Returns false, instead of faulting, if it is not mapped any more. */
 bool spw_callsite_modules_read(uintptr_t address, void *ret_bytes, size_t bytes);
 
 /* The module that contains an address: the newest when several do, NULL when none does. */

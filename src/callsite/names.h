@@ -1,8 +1,8 @@
-/* Names of native functions by address. Each is looked up once and kept for the life of the
- * process.
+/* Names of native functions by address. An address is looked up once, and its name is kept for the
+ * life of the process.
  *
  * The table is bounded: when it is full, new addresses have no name. Locking: a mutex inside. The
- * dynamic loader, which finds the C++ demangler, is called without it. */
+ * dynamic loader, which finds the C++ demangler, is called without that mutex. */
 #pragma once
 
 #include <stddef.h>
@@ -15,5 +15,6 @@ struct spw_name {
     const char *library;  /* path */
 };
 
-/* Finds the functions that `count` return addresses lead to, at most SPW_CALLSITE_NATIVE. */
+/* Finds the functions that `count` return addresses lead to. `count` is at most
+ * SPW_CALLSITE_NATIVE. */
 void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_name *ret_names);

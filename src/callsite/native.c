@@ -19,8 +19,8 @@
 #define NAME_OF(name) TEXT_OF(name)
 #define LIBRARY       "libunwind.so.8"
 
-/* OWN_MOST: frames of this object at the inner end of a stack. WAIT_NS: how long a thread waits for
- * another one that opens the library. */
+/* OWN_MOST: most frames of this object at the inner end of a stack. WAIT_NS: how long a thread
+ * waits for another one that opens the library. */
 enum { OWN_MOST = 16, WAIT_NS = 20000000 };
 
 #if defined(__x86_64__)
@@ -84,7 +84,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-/* Stores the address of a function, which C has no cast for, in `ret_function`. */
+/* Stores the address of a function in `ret_function`. C has no cast from a data pointer to a
+ * function pointer. */
 static void find(void *library, const char *name, void *ret_function)
 {
     void *found = dlsym(library, name);
@@ -233,7 +234,8 @@ static uintptr_t saved_frame_pointer(unw_cursor_t *cursor, uintptr_t bottom)
 
 /* Returns true when the unwinder may have found the outer frame by the inner one's frame pointer.
  * There are two such cases: the function keeps a frame pointer, or it aligns its stack and stores
- * its caller's stack address below. In all other functions the register is general-purpose. */
+ * its caller's stack address below its frame pointer. In all other functions the register is
+ * general-purpose. */
 static bool depends_on_pointer(struct spw_callsite_guard *guard, const struct step *inner,
                                const struct step *outer)
 {
@@ -341,7 +343,7 @@ void spw_callsite_native_guard(struct spw_callsite_guard *guard, uintptr_t frame
 void spw_callsite_native_guard(struct spw_callsite_guard *guard, uintptr_t frame,
                                const uint64_t *addresses, int count)
 {
-    guard->broken = true; /* every stack is walked here */
+    guard->broken = true; /* on this processor every stack is walked */
 }
 
 #endif

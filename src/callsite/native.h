@@ -2,8 +2,8 @@
  *
  * libunwind is opened with dlopen at first use, from lib/ beside this object or from the system. It
  * is never linked: as a dependency of a preloaded object it would replace the C++ exception
- * machinery of the whole process. Locking: none. Several threads may open it at once: one does, and
- * the others wait for it, at most 20 ms. */
+ * machinery of the whole process. Locking: none. If several threads open libunwind at once, one
+ * does so, and the others wait for at most 20 ms. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,9 +19,9 @@ void spw_callsite_native_open(void);
  * frames at the inner end. Returns their number, at most `most`; *ret_cut: there were more. */
 int spw_callsite_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut);
 
-/* Adds to `guard` the words that identify the stack outside of `frame`, the frame address of a
- * running function of this object whose caller is not of this object. `addresses` is the result of
- * spw_callsite_native_walk, called by that function. A stack that cannot be guarded marks the guard
- * as broken. */
+/* Adds to `guard` the words that identify the stack outside of `frame`. `frame` is the frame
+ * address of a running function of this object that another object called. `addresses` is the
+ * result of spw_callsite_native_walk in that function. Marks the guard as broken if the stack
+ * cannot be guarded. */
 void spw_callsite_native_guard(struct spw_callsite_guard *guard, uintptr_t frame,
                                const uint64_t *addresses, int count);

@@ -16,8 +16,8 @@ static struct spw_callsite_interpreter *const process = &spw_callsite_state.inte
 
 enum { ABSENT, BUSY, UNCHECKED, READY, OFF };
 
-/* Most time that a thread waits for another one to finish looking or checking, which takes some
- * microseconds. The other one may need the loader's lock, which this thread may hold. */
+/* The longest wait for another thread that looks up or checks the interpreter, which takes some
+ * microseconds. That thread may need the loader's lock, which this thread may hold. */
 enum { WAIT_NS = 20000000 };
 
 /* ---- finding the interpreter ---- */
@@ -87,7 +87,7 @@ static void look_for(void)
     spw_loader_leave();
 }
 
-/* Checks the interpreter on the first stack that has frames. */
+/* Checks the interpreter on the first stack that has Python frames. */
 static void check(uintptr_t thread)
 {
     int unchecked = UNCHECKED;
@@ -107,7 +107,7 @@ static void check(uintptr_t thread)
     switch_off(get_version(), wrong);
 }
 
-/* Waits for another thread's look or check. After one time-out no thread waits again. */
+/* Waits for another thread's look-up or check. After one time-out no thread waits again. */
 static __attribute__((noinline)) int await_state(void)
 {
     struct spw_backoff backoff = {.limit_ns = WAIT_NS};

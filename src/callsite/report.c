@@ -11,7 +11,7 @@
 
 enum { NAME_MOST = 1024 };
 
-/* The lists of the file: of device memory, and of page-locked host memory. */
+/* The lists in the file: one for device memory, one for page-locked host memory. */
 enum { LISTS = 2, SYMBOLS_MOST = LISTS * SPW_CALLSITE_REPORT_MOST * SPW_CALLSITE_NATIVE };
 
 /* A site on a device. Sites with the largest weights are listed. */
@@ -31,14 +31,14 @@ struct list {
 
 struct report {
     struct list lists[LISTS];
-    struct spw_symbol *symbols; /* NULL: no memory; functions have no names */
+    struct spw_symbol *symbols; /* NULL: there was no memory, so functions have no names */
     size_t symbol_count;
 };
 
 /* ---- choosing ---- */
 
 /* The weight of a site: the bytes that it held at the device's peak or, if more, holds now. Sites
- * with neither come after all others, by their own peak. */
+ * without such bytes come after all others, in the order of their own peaks. */
 static uint64_t weight_of(const struct spw_charges *charges, uint32_t site)
 {
     const struct spw_charge *charge = &charges->sites[site];
@@ -155,8 +155,9 @@ static void put_frame(struct spw_writer *writer, uint64_t address, const char *n
     spw_write(writer, "}");
 }
 
-/* Writes the native frames, up to the interpreter if there are Python frames, and the autograd
- * node: the innermost one of all frames or, without one, the innermost step between nodes. */
+/* Writes the native frames (up to the interpreter if there are Python frames) and the autograd
+ * node. The node is the innermost node of all frames or, without one, the innermost step between
+ * nodes. */
 static void put_native(struct spw_writer *writer, const struct report *report,
                        const struct spw_callsite *site)
 {
@@ -291,7 +292,8 @@ static void put_rest(struct spw_writer *writer, const struct list *list)
     }
 }
 
-/* Writes the build ID of every object with a frame in it, for later symbol look-up. */
+/* Writes the build ID of every object that a frame lies in, so that symbols can be looked up
+ * later. */
 static void put_modules(struct spw_writer *writer, const struct report *report)
 {
     const struct spw_module *last = NULL;

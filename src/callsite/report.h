@@ -7,24 +7,24 @@
 #include "common/write.h"
 #include "pool/accounts.h"
 
-enum { SPW_CALLSITE_REPORT_MOST = 200 }; /* sites listed one by one; the rest is summed up */
+enum { SPW_CALLSITE_REPORT_MOST = 200 }; /* sites listed one by one; all others are summed up */
 
 /* One entry: {"id", "device", "live_bytes", "peak_bytes", "device_peak_bytes", "total_bytes",
  * "allocs", "frees", "api", "thread", "python": [{"file", "function", "line"}], "native":
  * [{"symbol", "library", "offset"}], "node"}. Frames are innermost first.
  *
- *     device_peak_bytes  held by the site when the device held most; the sum over a device is its
- *                        live_peak_bytes
+ *     device_peak_bytes  held by the site when the device held most; those of one device add up to
+ *                        its live_peak_bytes
  *     symbol             the mangled name; null where the library exports none
  *     offset             return address, relative to the library's load address
  *     node               PyTorch's autograd node, or null
  *
  * Native frames outside of the Python interpreter are left out. Id 0 is memory whose stack is not
- * known and has only figures. Sites that are not listed are summed up in one entry per device, with
+ * known; it has only figures. Sites that are not listed are summed up in one entry per device, with
  * "id": null and their number as "sites". A module is {"path", "build_id"}. */
 
 /* Writes the keys "sites" (device memory), "pinned_sites" (page-locked host memory, whose peak is
  * pinned_peak_bytes) and "modules", each with a comma before it. `charges` and `pinned` have one
- * entry per device, by ordinal; an entry without memory is a device without sites. */
+ * entry per device, by ordinal; an entry without memory stands for a device without sites. */
 void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges,
                          struct spw_charges *pinned, int devices);

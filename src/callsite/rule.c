@@ -190,7 +190,7 @@ int spw_callsite_group_cost(const struct spw_callsite_group *group)
     return !stays ? 2 : group->optimizer ? 0 : 1;
 }
 
-/* True if `one` is the better proposal. Both hold enough. */
+/* True if `one` is the better proposal. Both groups hold enough memory. */
 static bool is_better(const struct spw_callsite_group *one, const struct spw_callsite_group *other)
 {
     int first = spw_callsite_group_cost(one), second = spw_callsite_group_cost(other);

@@ -10,9 +10,9 @@
 
 enum { SPW_CALLSITE_RULE = 768, SPW_CALLSITE_NAME = 256 };
 
-/* The condition of a rule on a call site: the first that the site has of a Python frame, the node
- * of the backward pass, and a native function. Unused members are NULL or "". Texts are borrowed
- * from the facts, except arrays. */
+/* The condition of a rule on a call site: a Python frame; for a site without one, the node of the
+ * backward pass; for a site without either, a native function. Unused members are NULL or "". Texts
+ * are borrowed from the facts, except arrays. */
 struct spw_callsite_condition {
     struct spw_python_frame python;
     const char *library;
@@ -21,8 +21,8 @@ struct spw_callsite_condition {
 };
 
 /* Finds the condition that identifies a site best. Of several Python frames it takes the one of the
- * user's own code or, with `inner`, the innermost one, which fewer sites have. False when there is
- * none. */
+ * user's own code or, with `inner`, the innermost one, which fewer sites have. False when the site
+ * has no condition. */
 bool spw_callsite_condition_of(const struct spw_callsite_facts *facts, bool inner,
                                struct spw_callsite_condition *ret_condition);
 
@@ -33,7 +33,7 @@ bool spw_callsite_condition_holds(const struct spw_callsite_condition *condition
 /* True if a site's conditions with and without `inner` differ. */
 bool spw_callsite_has_inner(const struct spw_callsite_facts *facts);
 
-/* Equal for equal conditions. */
+/* A hash, which is equal for equal conditions. */
 uint64_t spw_callsite_condition_hash(const struct spw_callsite_condition *condition);
 
 /* Writes the rule as JSON; "" when it does not fit. */
@@ -46,15 +46,15 @@ bool spw_callsite_is_optimizer(const struct spw_callsite_facts *facts);
 /* The call sites that one rule matches. */
 struct spw_callsite_group {
     uint64_t hash;  /* of the condition */
-    uint64_t bytes; /* that they hold */
+    uint64_t bytes; /* held by these sites */
     uint64_t allocs, frees;
     bool optimizer;
-    bool inner; /* of the condition */
-    int first;  /* a number of the caller's: the first site of the group */
+    bool inner; /* the condition was found with `inner` */
+    int first;  /* the group's first site, by a number of the caller's */
 };
 
-/* Adds a group of one site to the list, or to the group with its condition. The list has room for
- * one more. Returns the new number of groups. */
+/* Adds a site to the group with its condition or, if there is none, to the list as a new group. The
+ * list has room for one more group. Returns the new number of groups. */
 int spw_callsite_group_add(struct spw_callsite_group *groups, int count,
                            const struct spw_callsite_group *site);
 
@@ -63,7 +63,7 @@ int spw_callsite_group_add(struct spw_callsite_group *groups, int count,
 int spw_callsite_group_cost(const struct spw_callsite_group *group);
 
 /* The index of the group to propose. Among the groups that hold `missing_bytes` it is the smallest
- * of the cheapest ones. If there is none, or `missing_bytes` is 0, it is the largest group. -1:
- * there are no groups. */
+ * of the cheapest ones. If no group holds so much, or `missing_bytes` is 0, it is the largest
+ * group. -1: there are no groups. */
 int spw_callsite_group_choose(const struct spw_callsite_group *groups, int count,
                               uint64_t missing_bytes);

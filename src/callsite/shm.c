@@ -67,7 +67,7 @@ void spw_callsite_shm_expect(struct spw_callsite_shm *share, uint32_t known)
     }
 }
 
-/* Copies [from, to) of `source` to the same place in `target`, of `capacity` bytes. */
+/* Copies [from, to) of `source` to the same place in `target`, which has `capacity` bytes. */
 static bool copy(char *target, size_t capacity, const char *source, size_t from, size_t to,
                  size_t *backed)
 {
@@ -140,8 +140,8 @@ static bool is_text(const struct spw_callsite_shm *share, uint32_t number)
 }
 
 /* Adapts a site to this process, and moves *end from behind the previous site to behind this one.
- * False when the site is not valid. Sites must be in the order of their numbers: if two shared
- * bytes, the second would change the first after its check. */
+ * False when the site is not valid. Sites must be in the order of their numbers: if two sites
+ * shared bytes, adapting the second would change the first after its check. */
 static bool adopt(struct spw_callsite_shm *share, uint32_t number,
                   uint64_t (*move)(uint64_t address, void *context), void *context, size_t *end)
 {

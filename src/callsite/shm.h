@@ -5,9 +5,9 @@
  * of new ones here; only the charges exist here alone. So an allocation touches nothing here except
  * its site's charge. An entry never changes once `count` includes it.
  *
- * Locking: publishing needs spw_locks.sites, charges the pools' locks, charges of page-locked
- * memory spw_locks.page_locked. A reader trusts nothing that it reads. Layout changes raise the
- * version; readers refuse other versions. */
+ * Locking: sites are published under spw_locks.sites. Charges change under the lock of their pool,
+ * those of page-locked memory under spw_locks.page_locked. A reader trusts nothing that it reads.
+ * Every change of the layout raises the version; readers refuse other versions. */
 #pragma once
 
 #include <stdatomic.h>
@@ -33,10 +33,10 @@ struct spw_callsite_shm {
     _Atomic uint32_t module_count;
     uint32_t texts_used;
     uint32_t devices;
-    struct spw_charges charges[SPW_DEVICES_MAX]; /* their pointers are addresses of the writer */
-    struct spw_charges pinned[SPW_DEVICES_MAX];  /* the same of page-locked memory */
-    uint32_t apis[SPW_CALLSITE_MOST + 1];        /* by site, texts */
-    uint32_t offsets[SPW_CALLSITE_MOST + 1];     /* by site, in units of 8 bytes */
+    struct spw_charges charges[SPW_DEVICES_MAX]; /* their pointers are valid in the writer only */
+    struct spw_charges pinned[SPW_DEVICES_MAX];  /* likewise for page-locked memory */
+    uint32_t apis[SPW_CALLSITE_MOST + 1];        /* by site: number of a text */
+    uint32_t offsets[SPW_CALLSITE_MOST + 1]; /* by site: place in `sites`, in units of 8 bytes */
     struct spw_module modules[SPW_MODULE_MOST];
     char texts[SPW_CALLSITE_SHM_TEXTS];
     _Alignas(8) char sites[SPW_CALLSITE_SHM_SITES]; /* struct spw_callsite, whose `api` means
@@ -45,23 +45,23 @@ struct spw_callsite_shm {
     struct spw_charge held_pinned[SPW_DEVICES_MAX][SPW_CALLSITE_MOST + 1];
 };
 
-/* Sets up `share`, which is zeroed memory, for the first `devices` devices: every charge is 0. Also
- * used in a child after fork, with `back` NULL: then all of it is writable already. Returns false
+/* Sets up `share`, which is zeroed memory, for the first `devices` devices. All charges start at 0.
+ * In a child after fork, `back` is NULL, since all of `share` is already writable. Returns false
  * when the memory cannot be made writable. */
 bool spw_callsite_shm_init(struct spw_callsite_shm *share, uint32_t devices,
                            spw_callsite_shm_back *back);
 
-/* Makes the charge of one more site than `known` writable, before anybody gets its number. If that
- * fails, the site is charged to number 0 for good. */
+/* Makes the charge of site `known` + 1 writable, before anybody gets that number. If that fails,
+ * the memory of that site is charged to site 0, for good. */
 void spw_callsite_shm_expect(struct spw_callsite_shm *share, uint32_t known);
 
 /* Copies new sites, strings and modules. Interns the names of the called functions. */
 void spw_callsite_shm_publish(struct spw_callsite_shm *share,
                               const struct spw_callsite_table *sites, struct spw_strings *strings);
 
-/* Builds tables from another process's memory, given as a private copy that may be written: sites
- * and charges are then as in that process. `move` translates each return address to where this
- * process has the same code. Returns false when the memory is not valid or of another version. */
+/* Builds tables from `share`, a private and writable copy of another process's memory. Sites and
+ * charges are then as in that process. `move` translates each return address to where this process
+ * has the same code. Returns false when the memory is not valid or of another version. */
 bool spw_callsite_shm_read(struct spw_callsite_shm *share,
                            uint64_t (*move)(uint64_t address, void *context), void *context,
                            struct spw_callsite_table *ret_sites, struct spw_strings *ret_strings);

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The guard words are on this thread's stack, where a present frame may have its red zone. */
+/* The guarded words are on this thread's stack, where AddressSanitizer may have put a red zone of a
+ * present frame. */
 __attribute__((no_sanitize("address"))) bool
 spw_callsite_guard_holds(const struct spw_callsite_guard *guard)
 {

@@ -3,8 +3,8 @@
  * A guard lists words of memory and the values they must have for the stack to be the same: the
  * return address and the saved frame pointer of each native frame, and for Python the links between
  * frames and the fields that identify their code objects. The words are in the order of the walk:
- * if all words before a word are equal, the memory of that word is still valid. Strings that an
- * address does not identify are compared byte by byte.
+ * if all words before a word have their values, the memory of that word is still valid. Strings
+ * that an address does not identify are compared byte by byte.
  *
  * Locking: none; a cache belongs to one thread. Memory comes from mmap, once per thread. */
 #pragma once
@@ -38,8 +38,8 @@ struct spw_callsite_guard {
     struct spw_callsite_guard_text texts[SPW_GUARD_TEXTS];
 };
 
-/* Requires the word at `at` to be `value`. An address that is not 8-byte aligned, or a full guard,
- * breaks it. */
+/* Requires the word at `at` to be `value`. Marks the guard as broken if it is full, or if the
+ * address is not 8-byte aligned. */
 static inline void spw_callsite_guard_add(struct spw_callsite_guard *guard, uintptr_t at,
                                           uint64_t value)
 {
@@ -51,8 +51,8 @@ static inline void spw_callsite_guard_add(struct spw_callsite_guard *guard, uint
     }
 }
 
-/* Requires the `length` bytes at `at` to equal `text`, a copy that is never freed. NULL, or a full
- * guard, breaks it. */
+/* Requires the `length` bytes at `at` to equal `text`, a copy that is never freed. Marks the guard
+ * as broken if it is full, or if `text` is NULL. */
 static inline void spw_callsite_guard_add_text(struct spw_callsite_guard *guard, const void *at,
                                                const char *text, size_t length)
 {

@@ -1,8 +1,8 @@
-/* The call sites of this process, and the tables that find and name them. All zero bytes is the
- * state before the start.
+/* The call sites of this process, and the tables with which sites are found and named. All zero
+ * bytes is the state before the start.
  *
- * The comment of a part names the lock that guards it; atomic members may be used without it. It
- * lives as long as the process, also in a child after fork. */
+ * The comment of a part names the lock that guards it; atomic members may be used without that
+ * lock. The state lives as long as the process, also in a child after fork. */
 #pragma once
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ enum { SPW_MODULE_MOST = 1024, SPW_MODULE_PATH = 512, SPW_MODULE_ID = 20 };
 
 struct spw_module {
     uintptr_t base;            /* load address: subtract it to get addresses of the file */
-    uintptr_t begin, end;      /* of its code and data */
+    uintptr_t begin, end;      /* addresses of its code and data */
     uintptr_t dynamic;         /* its dynamic section; 0: none */
     uint8_t id[SPW_MODULE_ID]; /* the build ID */
     uint8_t id_bytes;          /* 0: not known */
@@ -35,21 +35,22 @@ struct spw_module {
 /* A function, by an address inside it. */
 struct spw_symbol {
     uintptr_t address;               /* inside the function */
-    const struct spw_module *module; /* NULL: in none */
+    const struct spw_module *module; /* NULL: the address is in no module */
     uintptr_t name;                  /* address of the name; 0: not known */
 };
 
 /* Reads memory, as spw_safe_read does. */
 typedef bool spw_peek_function(uintptr_t address, void *ret_bytes, size_t bytes);
 
-/* The tables. Guarded by spw_locks.sites; the first members are set at the start. */
+/* The tables. Guarded by spw_locks.sites; the members before `strings` are set once, at the
+ * start. */
 struct spw_callsite_capture {
     _Atomic bool started;                    /* set last */
     bool native, python;                     /* the kinds of frames to capture */
     pthread_key_t key;                       /* frees a thread's state at its end */
-    _Alignas(64) struct spw_strings strings; /* apart: new sites change it */
+    _Alignas(64) struct spw_strings strings; /* in another cache line: new sites change it */
     struct spw_callsite_table sites;
-    struct spw_callsite_shm *share; /* published here; NULL: nowhere */
+    struct spw_callsite_shm *share; /* sites are published here; NULL: nowhere */
 };
 
 /* The writer's part of the share: how much of it is filled, and how much is backed. Guarded by
@@ -79,15 +80,15 @@ enum { SPW_NATIVE_NAME = 4096 };
 struct spw_callsite_names {
     struct spw_callsite_name_slot *slots; /* names.c */
     size_t used;
-    struct spw_symbol missing[SPW_CALLSITE_NATIVE]; /* that are looked up now */
+    struct spw_symbol missing[SPW_CALLSITE_NATIVE]; /* functions that are looked up now */
     char text[SPW_NATIVE_NAME];
 };
 
 /* The loaded objects. Guarded by spw_locks.modules; the list only grows. */
 struct spw_callsite_modules {
-    _Atomic uint64_t changes; /* of the loader's list, when it was last read */
+    _Atomic uint64_t changes; /* count of the loader's changes, when its list was last read */
     _Atomic size_t count;
-    _Atomic(spw_peek_function *) read; /* of another process's memory; NULL: they are of this one */
+    _Atomic(spw_peek_function *) read; /* reads another process; NULL: objects of this one */
     struct spw_module list[SPW_MODULE_MOST];
 };
 

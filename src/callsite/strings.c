@@ -24,7 +24,7 @@ bool spw_callsite_strings_init(struct spw_strings *strings, uint32_t bytes, uint
         spw_callsite_strings_fini(strings);
         return false;
     }
-    strings->used = ALIGNMENT; /* number 0 is the empty text, before a byte of zero */
+    strings->used = ALIGNMENT; /* number 0 is the empty text: the first byte stays 0 */
     return true;
 }
 
@@ -58,7 +58,7 @@ static uint32_t append(struct spw_strings *strings, const void *text, size_t len
         return 0;
     }
     memcpy(strings->base + strings->used, &known, sizeof(known));
-    memcpy(strings->base + number, text, length); /* fresh pages end it with a zero */
+    memcpy(strings->base + number, text, length); /* it ends in a zero, as fresh pages are zero */
     strings->used = (uint32_t)end;
     strings->count++;
     return number;

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct spw_strings {
-    char *base;        /* the texts; a length stands before each */
-    uint32_t *slots;   /* numbers, by hash; 0 is free */
+    char *base;        /* the texts, each behind its length */
+    uint32_t *slots;   /* numbers, by hash; 0: free */
     uint32_t used;     /* bytes */
     uint32_t capacity; /* bytes */
     uint32_t slot_mask;

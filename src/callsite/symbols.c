@@ -100,7 +100,7 @@ static bool find_tables(const struct spw_module *module, struct tables *ret_tabl
     return ret_tables->symbols != 0 && ret_tables->texts != 0;
 }
 
-/* The number of symbols by a GNU hash table: the last chain ends with the last symbol. */
+/* The number of symbols, from a GNU hash table: its last chain ends with the last symbol. */
 static size_t count_by_gnu_hash(uintptr_t hash)
 {
     enum { PART = 1024, CHAIN_MOST = 1 << 16 };
@@ -155,7 +155,7 @@ static size_t count_of(const struct tables *tables)
                : 0;
 }
 
-/* Names every address that lies in a function of the object. */
+/* Names every address that lies in the function `found`, if it is a function of the object. */
 static void name_by(const ElfW(Sym) * found, const struct spw_module *module,
                     const struct tables *tables, struct spw_symbol *symbols, size_t count)
 {
@@ -219,7 +219,7 @@ void spw_callsite_symbol_text(const struct spw_symbol *symbol, char *ret_text, s
     enum { PART = 32 };
     size_t used = 0;
 
-    /* In parts, since the memory behind the table may not be readable. */
+    /* Reads in parts, since the memory behind the table may not be readable. */
     while (symbol->name != 0 && used + PART < capacity) {
         size_t length = PART - (symbol->name + used) % PART;
 
@@ -236,7 +236,7 @@ void spw_callsite_symbol_text(const struct spw_symbol *symbol, char *ret_text, s
 
 /* ---- nodes ---- */
 
-/* One part of a mangled name: its length in digits, then so many letters. */
+/* One part of a mangled name: its length in digits, then that many letters. */
 struct part {
     const char *text;
     size_t length;

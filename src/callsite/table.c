@@ -107,7 +107,7 @@ static uint32_t append(struct spw_callsite_table *sites, uint64_t hash,
     return number;
 }
 
-/* The slot of a stack: with the number of its site, or free. */
+/* The slot of a stack: it has the number of the stack's site, or is free. */
 static uint32_t slot_of(const struct spw_callsite_table *sites, uint64_t hash,
                         const struct spw_stack *stack)
 {

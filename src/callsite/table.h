@@ -1,9 +1,10 @@
 /* The table of call sites: every stack that asked for memory, stored once, with a small number.
  *
  * Two stacks are the same site if all their entries are equal; hashes only speed up the search. The
- * classes of modules do not count: a site has those of its first stack. Bounded: when the table is
- * full, new stacks become site 0, "not known". Sites never move and are never removed. Locking: the
- * caller serialises interning; the other functions take no lock and may run at the same time. */
+ * classes of modules are not compared: a site has those of its first stack. Bounded: when the table
+ * is full, new stacks become site 0, "not known". Sites never move and are never removed. Locking:
+ * the caller serialises interning; the other functions take no lock and may run at the same
+ * time. */
 #pragma once
 
 #include <stdatomic.h>
@@ -47,11 +48,11 @@ struct spw_callsite {
 };
 
 struct spw_callsite_table {
-    char *base;            /* of the sites */
+    char *base;            /* the sites */
     uint32_t *offsets;     /* by number, in units of 8 bytes */
-    uint32_t *slots;       /* numbers, by hash; 0 is free */
+    uint32_t *slots;       /* numbers, by hash; 0: free */
     size_t used, capacity; /* bytes */
-    uint32_t most;         /* sites; a power of two, half the slots */
+    uint32_t most;         /* most sites; a power of two, half the number of slots */
     _Atomic uint32_t count;
     _Atomic uint64_t refused; /* stacks that found no room */
 };
@@ -68,7 +69,8 @@ uint32_t spw_callsite_table_find(const struct spw_callsite_table *sites,
 /* The number of the site with this stack, from 1 on; 0 when it is new and there is no room. */
 uint32_t spw_callsite_table_intern(struct spw_callsite_table *sites, const struct spw_stack *stack);
 
-/* The site of a number that spw_callsite_table_intern returned; NULL for 0 and for others. */
+/* The site of a number that spw_callsite_table_intern returned; NULL for 0 and for any other
+ * number. */
 const struct spw_callsite *spw_callsite_table_get(const struct spw_callsite_table *sites,
                                                   uint32_t number);
 

@@ -19,6 +19,6 @@ struct spw_callsite_tag {
 extern _Thread_local struct spw_callsite_tag spw_callsite_this_tag
     __attribute__((tls_model("initial-exec")));
 
-/* Gives the calling thread a tag, which replaces an earlier one; NULL and "" end it. False, with
- * nothing changed, when the name does not fit, is not UTF-8, or has a control character. */
+/* Gives the calling thread a tag, which replaces an earlier one. NULL or "" removes the tag. False,
+ * with nothing changed, when the name does not fit, is not UTF-8, or has a control character. */
 bool spw_callsite_tag_set(const char *name);

@@ -52,8 +52,8 @@ static void put_escaped(struct printer *printer, const char *bytes, size_t lengt
     }
 }
 
-/* Prints a name. Escapes bytes that would end it (the semicolon and those in `also`), control
- * characters, and bytes that are not UTF-8. */
+/* Prints a name. Escapes bytes that would end it (the semicolon and those in `also`), blanks at its
+ * ends, control characters, and bytes that are not UTF-8. */
 static void put_name(struct printer *printer, const char *name, const char *also)
 {
     size_t length = 0;
@@ -228,14 +228,14 @@ static char next_byte(struct reader *reader)
     return *reader->at != '\0' ? *reader->at++ : '\0';
 }
 
-/* Reads up to a byte of `ends` or the end of the entry; blanks at its end do not count. An empty
- * name is NULL. */
+/* Reads a name up to a byte of `ends` or the end of the entry. Blanks at the end of the name do not
+ * count. An empty name is NULL. */
 static bool read_name(struct reader *reader, const char *ends, const char **ret_name)
 {
     struct spw_callsite_text *site = reader->site;
     const char *start = reader->at;
     size_t first = site->used;
-    size_t end = first; /* behind the last byte that is no plain blank */
+    size_t end = first; /* behind the last byte that is not an unescaped blank */
 
     while (*reader->at != '\0' && *reader->at != ';' && strchr(ends, *reader->at) == NULL) {
         bool blank = isspace((unsigned char)*reader->at);
@@ -267,7 +267,7 @@ static bool expect_colon(struct reader *reader, const char *form)
     return true;
 }
 
-/* Digits only, at most `most`. */
+/* Reads a number that has only digits and is at most `most`. */
 static bool read_number(struct reader *reader, uint64_t most, uint64_t *ret_number)
 {
     const char *start = reader->at;

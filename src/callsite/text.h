@@ -35,24 +35,24 @@ struct spw_native_frame {
 struct spw_callsite_facts {
     const struct spw_python_frame *python; /* innermost first, without spillway's own frames */
     size_t python_count;
-    const struct spw_native_frame *native; /* innermost first, likewise */
+    const struct spw_native_frame *native; /* innermost first, without frames of spillway */
     size_t native_count;
-    const char *thread;  /* the thread's name, pt_autograd_0; NULL: not known */
-    const char *tag;     /* from the program, kv-cache; NULL: none */
-    const char *node;    /* the autograd node that runs, AddmmBackward0; NULL: none */
-    const char *process; /* the program's file name, or that of the script it runs; NULL: unknown */
-    int64_t rank;        /* of a distributed job; -1: none */
-    const char *modules; /* classes of the modules that are called, the outermost first:
-                          * GPT/Block/Attention; NULL: none */
+    const char *thread;  /* the thread's name (pt_autograd_0); NULL: not known */
+    const char *tag;     /* from the program (kv-cache); NULL: none */
+    const char *node;    /* the autograd node that runs (AddmmBackward0); NULL: none */
+    const char *process; /* file name of the program or of the script it runs; NULL: unknown */
+    int64_t rank;        /* in a distributed job; -1: none */
+    const char *modules; /* classes of the modules that are called, the outermost first
+                          * (GPT/Block/Attention); NULL: none */
 };
 
 /* The facts that differ between allocations of one site. */
 struct spw_request_facts {
     uint64_t size;        /* bytes; 0: not known */
     int device;           /* ordinal; -1: not known */
-    const char *api;      /* the function that was called, cuMemAllocAsync; NULL: not known */
+    const char *api;      /* the function that was called (cuMemAllocAsync); NULL: not known */
     uint64_t nth;         /* which allocation of its site this is, from 1; 0: not known */
-    uint64_t nth_in_step; /* which one since the program last marked a step; 0: not known */
+    uint64_t nth_in_step; /* likewise, since the program last marked a step; 0: not known */
 };
 
 /* A parsed text. The facts point into this struct, so it must not be copied. */

@@ -13,7 +13,7 @@ enum { LOOKED_AT = 200 };
 
 static const char unknown[] = "not known";
 
-/* The sites that hold something, the largest first. */
+/* The sites that hold most memory, the largest first. */
 struct heap {
     int count;
     uint32_t sites[LOOKED_AT];
@@ -65,7 +65,7 @@ static void choose_all(const struct spw_charges *charges, struct heap *heap,
     }
 }
 
-/* Describes a site; its native frames only if it has no Python frames. False for 0. */
+/* Describes a site, with native frames only if it has no Python frames. False for site 0. */
 static bool describe(uint32_t number, struct spw_callsite_words *ret_words)
 {
     const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);

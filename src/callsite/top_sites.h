@@ -1,8 +1,8 @@
-/* The sites that hold most memory of a device now, and a policy rule that would place some of it on
- * the host, for an out-of-memory report.
+/* The sites that hold most memory of a device now, and a policy rule that would place some of this
+ * memory on the host, for an out-of-memory report.
  *
  * For use inside the program's process. Locking: names are looked up (facts.h), so no lock may be
- * held. Figures are read while others may change them. */
+ * held. Figures are read while other threads may change them. */
 #pragma once
 
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct spw_callsite_holder {
 
 struct spw_callsite_holding {
     uint64_t sites; /* number of sites that hold memory */
-    uint64_t bytes; /* of all of them */
+    uint64_t bytes; /* held by all these sites */
     int count;
     struct spw_callsite_holder holders[SPW_CALLSITE_HOLDERS]; /* the largest first */
     char rule[SPW_CALLSITE_RULE]; /* a policy rule, as JSON, chosen by spw_callsite_group_choose();

@@ -26,16 +26,16 @@ struct spw_python_layout {
     uint16_t frame_previous;
     uint16_t frame_at;
     uint16_t frame_owner;  /* a char; 0: none */
-    uint16_t frame_locals; /* the first argument and what follows; 0: not known */
+    uint16_t frame_locals; /* the first argument, then the other locals; 0: not known */
     uint16_t frame_bytes;  /* size of the part that is read */
     enum spw_python_at at;
-    bool tagged; /* frames have references, whose lowest bits (SPW_PYTHON_TAGS) are no address */
+    bool tagged; /* a reference in a frame has tags in its lowest bits (SPW_PYTHON_TAGS) */
     /* code object */
     uint16_t code_filename;
     uint16_t code_name;
     uint16_t code_first_line;
     uint16_t code_table;
-    uint16_t code_start; /* of the instructions, where `at` is a pointer */
+    uint16_t code_start; /* start of the instructions, if `at` is a pointer */
     enum spw_callsite_line_form lines;
     uint16_t tuple_items; /* where the elements of a tuple begin */
     /* text object: where the characters begin */
@@ -54,10 +54,11 @@ enum {
     SPW_PYTHON_TYPE_MEMBERS = 240 /* type -> table of members */
 };
 
-/* CPython's Include/internal/pycore_stackref.h. Both bits set: a small number, and no object. */
+/* The tags of a reference (CPython's Include/internal/pycore_stackref.h). With both bits set it is
+ * a small number, not an object. */
 #define SPW_PYTHON_TAGS ((uintptr_t)3)
 
-/* Frames with this owner or a higher one are the interpreter's own, not of a function. */
+/* Frames with this owner or a higher one are the interpreter's own, not those of a function. */
 enum { SPW_PYTHON_OWNER_INTERNAL = 3 };
 
 /* The layout of CPython 3.`minor`; NULL for a version that is not supported. */

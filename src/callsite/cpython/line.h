@@ -1,7 +1,7 @@
 /* Line numbers from the tables of CPython's code objects, in their three forms.
  *
  * `table` has `length` bytes, which may hold anything; nothing outside of it is read. `first` is
- * co_firstlineno, `code` the byte offset of the instruction in the code. Pure functions. */
+ * co_firstlineno; `code` is the byte offset of the instruction in the code. Pure functions. */
 #pragma once
 
 #include <stddef.h>
@@ -9,8 +9,8 @@
 
 enum spw_callsite_line_form {
     SPW_LINE_LNOTAB,    /* 3.8, 3.9: co_lnotab */
-    SPW_LINE_LINETABLE, /* 3.10: co_linetable, of pairs */
-    SPW_LINE_LOCATIONS, /* 3.11 and later: co_linetable, of locations */
+    SPW_LINE_LINETABLE, /* 3.10: co_linetable as pairs */
+    SPW_LINE_LOCATIONS, /* 3.11 and later: co_linetable as locations */
 };
 
 /* Returns the line of an instruction, 0 when the table has none. *ret_used is the number of bytes,

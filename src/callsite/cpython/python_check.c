@@ -79,7 +79,8 @@ static const char *check_type(const struct spw_python *python)
 
 /* ---- a stack ---- */
 
-/* Names may have any length and characters. By the layout, a zero must stand at a name's end. */
+/* Names may have any length and characters, but a zero must follow, at the place that the layout
+ * gives. */
 static bool check_text(const struct spw_python *python, uintptr_t text)
 {
     unsigned state, size;

@@ -7,6 +7,7 @@
 #include "callsite/cpython/python_walk.h"
 
 /* Compares the calling thread's stack with the layout. Returns NULL when they agree, or a static
- * string with the difference. *ret_frames is the number of functions' frames; 0 proves nothing. */
+ * string with the difference. *ret_frames is the number of frames of functions; if it is 0, the
+ * answer proves nothing. */
 const char *spw_callsite_python_check(const struct spw_python *python, uintptr_t thread,
                                       int *ret_frames);

@@ -19,7 +19,7 @@ static bool peek(uintptr_t address, uintptr_t *ret_pointer)
            spw_safe_read(address, ret_pointer, sizeof(*ret_pointer));
 }
 
-/* Reads a text that ends in a zero byte, cut at NAME_MOST; the page behind it may not be there. */
+/* Reads a text that ends in a zero byte, cut at NAME_MOST; the next page may not be mapped. */
 static bool peek_name(uintptr_t address, char ret_name[NAME_MOST])
 {
     size_t first = PAGE - address % PAGE;
@@ -106,8 +106,9 @@ static bool peek_argument(const struct spw_python_layout *layout, uintptr_t fram
     return true;
 }
 
-/* The module in the first argument of a frame, which is in a cell if inner functions share it.
- * False when there is none, or when it is `last`. `ret_name` is the name of its class. */
+/* Finds the module in the first argument of a frame. The argument is in a cell if inner functions
+ * share it. False when there is no module, or when it is `last`. `ret_name` is the name of its
+ * class. */
 static bool module_of(const struct spw_python *python, uintptr_t frame, uintptr_t last,
                       uintptr_t *ret_module, char ret_name[NAME_MOST])
 {

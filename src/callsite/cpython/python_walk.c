@@ -26,7 +26,8 @@ static uint64_t word_at(uintptr_t address)
     return *(const uint64_t *)address;
 }
 
-/* The pointer at `address`; 0 when the interpreter is ending, so that it must not be followed. */
+/* The pointer at `address`; 0 when the interpreter is ending, since no pointer may be followed
+ * then. */
 static uintptr_t follow(const struct spw_python *python, uintptr_t address)
 {
     uintptr_t pointer = pointer_at(address);
@@ -272,7 +273,8 @@ static void guard_table(const struct spw_python *python, const struct spw_python
                                 copy == 0 ? NULL : spw_callsite_strings_text(strings, copy), used);
 }
 
-/* A code object can be freed and another allocated at its address: its content must be guarded. */
+/* A code object can be freed, and another one allocated at its address, so its content is
+ * guarded. */
 static void guard_code(const struct spw_python *python, const struct spw_python_step *frame,
                        uintptr_t known_filename, struct spw_strings *strings,
                        struct spw_callsite_guard *guard)
@@ -298,7 +300,7 @@ static void guard_code(const struct spw_python *python, const struct spw_python_
     guard_table(python, frame, strings, guard);
 }
 
-/* Returns true when an inner frame is at the same instruction, and so is guarded already. */
+/* Returns true when an inner frame is at the same instruction, which thus is guarded already. */
 static bool is_repeated(const struct spw_python_stack *stack, int index)
 {
     for (int i = 0; i < index; i++) {

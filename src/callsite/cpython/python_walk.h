@@ -7,14 +7,15 @@
  *   python_walk      the Python stack of the calling thread, read from memory
  *
  * The GIL is not taken and no function of the interpreter is called. A thread reads only its own
- * frames and never does so in a signal handler: while the thread is inside our call, its frames
- * cannot change, and they hold references to their code objects. Pointers are followed unchecked;
- * python_check.h has verified that this is safe.
+ * frames, and never in a signal handler. While it is inside our call, its frames cannot change, and
+ * they hold references to their code objects. Pointers are followed unchecked; python_check.h has
+ * verified that this is safe.
  *
- * A thread without the GIL is not waited for when the interpreter ends: its state, frames and code
- * may be freed while it reads them. Before anything is freed the interpreter counts as not
- * initialized (pylifecycle.c: Py_FinalizeEx), so each pointer that was read is followed only if it
- * still is. The memory may still be unmapped between this check and the next access.
+ * When the interpreter ends, it does not wait for threads without the GIL: the state, frames and
+ * code of such a thread may be freed while the thread reads them. Before it frees anything, the
+ * interpreter counts as not initialized (pylifecycle.c: Py_FinalizeEx), so a pointer is followed
+ * only if Python is still initialized. The memory may still be unmapped between this check and the
+ * next access.
  *
  * Locking: none. Functions that intern strings need the caller to serialise them. */
 #pragma once
@@ -32,7 +33,7 @@
 struct spw_python {
     const struct spw_python_layout *layout;
     uintptr_t code_type, text_type, bytes_type;
-    uintptr_t cell_type; /* of variables that functions share; 0: not known */
+    uintptr_t cell_type; /* type of variables that functions share; 0: not known */
     int (*is_initialized)(void);
 };
 
@@ -69,8 +70,9 @@ void spw_callsite_python_guard(const struct spw_python *python, uintptr_t thread
                                const struct spw_python_stack *stack, struct spw_strings *strings,
                                struct spw_callsite_guard *guard);
 
-/* The address of the characters of the text object at `text`, whose word SPW_PYTHON_TEXT_STATE is
- * `state`, and the bytes of each character; 0 when the text's form is not known. */
+/* The address of the characters of the text object at `text`; 0 when the text's form is not known.
+ * `state` is the text's word SPW_PYTHON_TEXT_STATE. *ret_size is the size of a character in
+ * bytes. */
 uintptr_t spw_callsite_python_characters(const struct spw_python_layout *layout, uintptr_t text,
                                          unsigned state, unsigned *ret_size);
 
