@@ -24,9 +24,9 @@ enum { SPW_BACKOFF_FIRST_NS = 2000, SPW_BACKOFF_MOST_NS = 100000, SPW_BACKOFF_CO
 /* Begins as {.limit_ns = ...}. */
 struct spw_backoff {
     uint64_t limit_ns;  /* of the whole wait, from the first pause on */
-    uint64_t last_ns;   /* when the last pause began; 0 before */
-    uint64_t waited_ns; /* sum of the pauses, as they count */
-    uint64_t pause_ns;  /* length of the last pause; 0 before */
+    uint64_t last_ns;   /* when the last pause began; 0: no pause yet */
+    uint64_t waited_ns; /* sum of the pauses, each at most SPW_BACKOFF_COUNTS_NS */
+    uint64_t pause_ns;  /* length of the last pause; 0: no pause yet */
 };
 
 /* Sleeps for one pause, as spw_sleep_ns does, and returns true; returns false at once when the

@@ -39,9 +39,9 @@ extern int __clone(int (*function)(void *), void *stack, int flags, void *contex
 
 /* The keeper is a child of the program that never calls execve: it starts the helper, waits for it,
  * and kills it after the time limit. The helper itself could not be hidden, since execve would
- * reset its exit signal of 0. Keeper and program share their memory, and the calling thread stands
- * still until the keeper ends. An emulator such as valgrind gives each of them a copy instead, so
- * the result is in a shared mapping. */
+ * reset its exit signal, which would have to be 0. Keeper and program share their memory, and the
+ * calling thread stands still until the keeper ends. An emulator such as valgrind gives the keeper
+ * a copy of the memory instead, so the result is in a shared mapping. */
 struct keeper {
     const char *const *arguments;
     int output;
@@ -50,17 +50,17 @@ struct keeper {
     struct spw_child_result *result;
 };
 
-/* Gives a file another descriptor. This and all other calls about descriptors here bypass the C
- * library: a sanitizer intercepts its functions and would record, in the program's memory, that the
- * program's own descriptors have changed. */
+/* Gives an open file another descriptor. All calls about descriptors in this file bypass the C
+ * library: a sanitizer intercepts the library's functions and would record, in the program's
+ * memory, that the program's own descriptors have changed. */
 static bool redirect(int from, int to)
 {
     return from == to || syscall(SYS_dup3, from, to, 0) >= 0;
 }
 
-/* The helper, in the memory of the program. Returns the exit code if the helper cannot be executed;
- * on success it never returns. AddressSanitizer's marks around its variables would thus stay
- * behind, in memory that is used again. */
+/* Becomes the helper, in the memory of the program. Returns the exit code if the helper cannot be
+ * executed; on success it never returns. So AddressSanitizer's marks around its variables would
+ * stay in memory that is used again. */
 __attribute__((no_sanitize("address"))) static int be_helper(void *context)
 {
     const struct keeper *keeper = context;
@@ -73,8 +73,8 @@ __attribute__((no_sanitize("address"))) static int be_helper(void *context)
         !redirect(null, STDERR_FILENO)) {
         return CANNOT_START;
     }
-    /* Relative paths in variables such as LD_LIBRARY_PATH start there. They lead to nothing if that
-     * folder is gone or may no longer be entered. */
+    /* Relative paths in variables such as LD_LIBRARY_PATH start at the folder of the start. They
+     * lead to nothing if that folder is gone or may no longer be entered. */
     if ((spw_start_folder() == NULL || syscall(SYS_chdir, spw_start_folder()) != 0) &&
         syscall(SYS_chdir, "/") != 0) {
         return CANNOT_START;
@@ -85,7 +85,7 @@ __attribute__((no_sanitize("address"))) static int be_helper(void *context)
     return CANNOT_START;
 }
 
-/* Waits until the process has ended. False when it has not after `limit_ns`. */
+/* Waits until the process has ended. False when it has not ended after `limit_ns`. */
 static bool await(pid_t pid, uint64_t limit_ns, int *ret_status)
 {
     struct spw_backoff backoff = {.limit_ns = limit_ns};
@@ -122,8 +122,8 @@ static int be_keeper(void *context)
     struct keeper *keeper = context;
     pid_t pid;
 
-    /* The program's handlers must not run here. A sanitizer intercepts sigaction() and would
-     * record, in the program's memory, that the program has no handlers. */
+    /* The program's handlers must not run here. The call bypasses sigaction(): a sanitizer
+     * intercepts it and would record, in the program's memory, that the program has no handlers. */
     for (int number = 1; number < NSIG; number++) {
         (void)syscall(SYS_rt_sigaction, number, ordinary, NULL, (NSIG - 1) / 8);
     }

@@ -32,15 +32,15 @@ static inline uint64_t spw_clock_simulated_or(clockid_t clock)
 }
 
 /* The clock of the simulated device, or elapsed time without one. For reports and decisions about
- * the program's pace; not for waiting, which takes no simulated time. With a simulated device a
- * call takes as long as a driver call. */
+ * the program's pace; not for waits, which take no simulated time. With a simulated device, reading
+ * this clock takes as long as a driver call. */
 static inline uint64_t spw_clock_measured_ns(void)
 {
     return spw_clock_simulated_or(CLOCK_MONOTONIC);
 }
 
-/* CPU time of the calling thread; with a simulated device its clock, since only driver calls take
- * simulated time. */
+/* CPU time of the calling thread. With a simulated device, the time of the device's clock, since
+ * only driver calls take simulated time. */
 static inline uint64_t spw_clock_worked_ns(void)
 {
     return spw_clock_simulated_or(CLOCK_THREAD_CPUTIME_ID);

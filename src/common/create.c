@@ -18,7 +18,7 @@
 
 /* ---- new files ---- */
 
-/* Names that are tried. */
+/* How many names are tried. */
 enum { TRIES = 100 };
 
 static uint32_t random_number(void)
@@ -121,8 +121,8 @@ static bool is_trusted(int folder, int link)
            (in.st_mode & (S_ISVTX | S_IWOTH)) == 0;
 }
 
-/* Reads the link `name` of a folder if it is trusted. The link is opened first, so that the link
- * that is checked is the link that is read. */
+/* Reads the link `name` of a folder if the link is trusted. The link is opened first, so that the
+ * one that is read is the one that was checked. */
 static bool read_link(int folder, const char *name, char ret_target[PATH_MAX])
 {
     int link = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -144,8 +144,8 @@ static bool read_link(int folder, const char *name, char ret_target[PATH_MAX])
     return length > 0;
 }
 
-/* Opens the folder of a path that is relative to the folder `at`, and cuts the path to its last
- * part, *ret_name. */
+/* Opens the folder part of `path`, which is relative to the folder `at`. *ret_name is the last part
+ * of the path. */
 static int open_folder(int at, char *path, const char **ret_name)
 {
     char *slash = strrchr(path, '/');

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* By the Itanium C++ ABI: `buffer` and `length` may be NULL, the result is allocated by malloc. */
+/* By the Itanium C++ ABI, `buffer` and `length` may be NULL; then malloc allocates the result. */
 typedef char *demangle_function(const char *mangled, char *buffer, size_t *length, int *ret_status);
 
 static struct {

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /* Looks for the demangler in the libraries of the process and keeps it. If there is none and `load`
- * is true, loads the C++ library for good, which is tried once. Fast once it is found. False if
- * there is none.
+ * is true, loads the C++ library for good; this is tried only once. Fast once the demangler is
+ * found. False if there is none.
  *
  * Calls the dynamic loader, so the caller holds no lock that a library could wait for while it
  * loads. */
@@ -18,5 +18,6 @@ bool spw_demangle_find(bool load);
  * cannot be read, if no demangler has been found, or without memory. */
 char *spw_demangle(const char *name);
 
-/* True if a name is mangled by the rules of C++; then it has the types of the parameters in it. */
+/* True if a name is mangled by the rules of C++; such a name contains the types of the
+ * parameters. */
 bool spw_demangle_is_mangled(const char *name);

@@ -55,11 +55,11 @@ enum spw_err {
     SPW_E_NO_MEMORY = -3,      /* no device memory: the device is full */
     SPW_E_LIMIT = -4,          /* the limit refuses: final, never passed on to the driver */
     SPW_E_METADATA_NOMEM = -5, /* malloc failed: no host memory for spillway's own records */
-    SPW_E_AGAIN = -6,          /* not yet: an event is pending, a capture forbids the question */
+    SPW_E_AGAIN = -6,          /* not yet: an event is pending, or a capture forbids the call */
     SPW_E_UNSUPPORTED = -7,
     SPW_E_QUOTA = -8,      /* the limit of a policy's rule refuses */
     SPW_E_NOTHING = -9,    /* the call has nothing to work on */
-    SPW_E_RANGE = -10,     /* memory for all of a range that should never be filled */
+    SPW_E_RANGE = -10,     /* memory that would fill a range larger than the device */
     SPW_E_DRIVER = -10000, /* SPW_E_DRIVER - CUresult */
 };
 

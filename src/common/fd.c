@@ -25,8 +25,8 @@ int spw_fd_park(int fd)
     return parked;
 }
 
-/* Opens the regular file `file` by its path: for machines without /proc. A file that replaced it
- * since is opened, but not returned. */
+/* Opens the regular file `file` by its path, for machines without /proc. If another file has
+ * replaced it since, that file is opened, but not returned. */
 static int open_same(const char *path, const struct stat *file)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -52,7 +52,7 @@ int spw_fd_open_regular(const char *path)
     if (file < 0) {
         return -1;
     }
-    /* Opened again by its number, so that no other file can take its place. */
+    /* The file is opened again by its descriptor, so that no other file can take its place. */
     if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
         snprintf(name, sizeof(name), "/proc/self/fd/%d", file);
         fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -88,7 +88,7 @@ bool spw_fd_read_at(int fd, void *ret_bytes, size_t bytes, off_t offset)
     return true;
 }
 
-/* True if a write at the place of `fd` stays within the limit on the size of files. */
+/* True if a write at the position of `fd` stays within the limit on the size of files. */
 static bool may_write(int fd, size_t length)
 {
     struct rlimit limit;

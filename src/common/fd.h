@@ -22,7 +22,8 @@ bool spw_fd_read_at(int fd, void *ret_bytes, size_t bytes, off_t offset);
  * with SIGXFSZ. */
 bool spw_fd_write(int fd, const char *text, size_t length);
 
-/* Writes a line with one write(2): lines of several threads and processes do not mix. The buffer
- * `line`, of `capacity` bytes, holds its beginning. The added text is cut if it does not fit, and
- * made plain (common/utf8.h), so that no name in it forges another line. False on an error. */
+/* Writes a line with one write(2): lines of several threads and processes do not mix. `line`, a
+ * buffer of `capacity` bytes, holds the beginning of the line. The added text is cut if it does not
+ * fit, and made plain (common/utf8.h), so that no name in it can forge another line. False on an
+ * error. */
 bool spw_fd_write_line(int fd, char *line, size_t capacity, const char *format, va_list arguments);

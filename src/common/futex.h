@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 /* Sleeps while the word has the value `seen`, at most for `timeout` (NULL: without a limit). May
- * return early: the caller looks again. */
+ * return early, so the caller reads the word again. */
 static inline void spw_futex_wait(_Atomic uint32_t *word, uint32_t seen,
                                   const struct timespec *timeout)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout, NULL, 0);
 }
 
-/* Wakes all that wait for the word. To be called after it was changed. */
+/* Wakes all threads that wait for the word. To be called after a change of the word. */
 static inline void spw_futex_wake(_Atomic uint32_t *word)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -9,7 +9,7 @@
 /* Makes room for `count` elements in *array, which is NULL at first. */
 #define SPW_RESIZE(array, count) spw_resize(array, count, sizeof(**(array)))
 
-/* Makes room for at least `count` elements; *capacity, the present room, doubles. */
+/* Makes room for at least `count` elements, by doubling *capacity, the present room. */
 #define SPW_GROW(array, capacity, count) spw_grow(array, capacity, count, sizeof(**(array)))
 
 /* `array` is the address of a pointer to elements of `bytes` each. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of granules on the host of a block of so many bytes, rounded to the nearest. */
+/* The number of granules that a block of `bytes` bytes has on the host, rounded to the nearest. */
 static inline uint64_t spw_host_share_granules(uint64_t bytes, uint32_t permille,
                                                uint64_t granule_bytes)
 {
@@ -16,14 +16,14 @@ static inline uint64_t spw_host_share_granules(uint64_t bytes, uint32_t permille
     return share < all ? share : all;
 }
 
-/* True if a granule of a block is on the host, when `host` of its `count` granules are: these are
- * spread evenly and include the last one. */
+/* True if granule `index` of a block is on the host, when `host` of the block's `count` granules
+ * are. The granules on the host are spread evenly and include the last one. */
 static inline bool spw_host_share_takes(size_t index, size_t host, size_t count)
 {
     return (index + 1) * host / count > index * host / count;
 }
 
-/* The bytes of a block on the host: the block may end within its last granule. */
+/* The bytes that a block has on the host. The block may end within its last granule. */
 static inline uint64_t spw_host_share_bytes(uint64_t bytes, uint32_t permille,
                                             uint64_t granule_bytes)
 {

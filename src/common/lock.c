@@ -29,12 +29,12 @@ static const char *const names[SPW_LOCK_COUNT] = {
 #undef SPW_LOCK_ALONE
 };
 
-/* For fork. */
+/* The state for fork. */
 static struct {
     /* Locks to be taken, by rank. An entry is set and cleared with compare and exchange. */
     _Atomic(struct spw_lock *) instances[SPW_LOCK_COUNT][INSTANCES];
-    /* Those that the forking thread holds, in the order of taking. Only that thread uses the list,
-     * since it holds the first lock of all. */
+    /* The locks that the forking thread holds, in the order in which it took them. Only that thread
+     * uses this list, since it holds the first lock of all. */
     struct spw_lock *held[SPW_LOCK_COUNT * INSTANCES];
     size_t held_count;
 } forking;

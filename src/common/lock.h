@@ -1,8 +1,9 @@
 /* The mutexes of the preloaded object, each with its rank in lock.def.
  *
- * Taking and releasing cost no more than the mutex. A thread may take a lock only while every lock
- * that it holds has a lower rank. A build without NDEBUG counts, and reports on stderr, locks that
- * are taken out of order or released by a thread that does not hold them; the program goes on.
+ * Taking and releasing a lock costs no more than the mutex does. A thread may take a lock only
+ * while every lock that it holds has a lower rank. A build without NDEBUG counts, and reports on
+ * stderr, locks that are taken out of order or released by a thread that does not hold them; the
+ * program goes on.
  *
  * Around fork all locks but those of SPW_LOCK_ALONE are held, so that the child finds every
  * structure whole. */
@@ -29,7 +30,7 @@ struct spw_lock {
     enum spw_lock_rank rank;
 };
 
-/* Threads in calls of the dynamic loader, and threads that fork (loader.h). */
+/* Counts of threads in calls of the dynamic loader, and of threads that fork (loader.h). */
 struct spw_loader_gate {
     _Atomic unsigned inside; /* between enter and leave */
     _Atomic unsigned forks;
@@ -50,11 +51,12 @@ struct spw_locks {
 
 extern struct spw_locks spw_locks;
 
-/* Make and end a lock of SPW_LOCK_EACH, under a lock of a lower rank or by the only thread. */
+/* Make and end a lock of SPW_LOCK_EACH. The caller holds a lock of a lower rank, or is the only
+ * thread. */
 void spw_lock_init(struct spw_lock *lock, enum spw_lock_rank rank);
 void spw_lock_fini(struct spw_lock *lock);
 
-/* The check of the order, in builds without NDEBUG. Any thread. */
+/* Check the order of locks, in builds without NDEBUG. Any thread. */
 void spw_lock_note_taken(const struct spw_lock *lock);
 void spw_lock_note_released(const struct spw_lock *lock);
 
@@ -74,7 +76,8 @@ static inline void spw_unlock(struct spw_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-/* Takes the lock if it is free, in any order, since the caller does not wait. False if not. */
+/* Takes the lock if it is free; false if not. Ranks do not matter, since the caller does not
+ * wait. */
 bool spw_lock_try(struct spw_lock *lock);
 
 /* Waits for a condition. Caller holds the lock, which is free during the wait. A thread is not
@@ -91,6 +94,6 @@ static inline void spw_lock_wait(struct spw_lock *lock, pthread_cond_t *conditio
 /* Before fork: takes all locks but those of SPW_LOCK_ALONE, in the order of their ranks. */
 void spw_lock_all(void);
 
-/* After fork: releases them, in the parent and in the child. In the child the locks that were not
- * taken are initialised again, since their holder is gone. */
+/* After fork, in the parent and in the child: releases these locks. In the child the locks that
+ * were not taken are initialised again, since their holders are gone. */
 void spw_lock_release_all(bool child);

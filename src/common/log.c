@@ -18,7 +18,7 @@ enum { LINE_BYTES = 1024 };
  * so the log file is recognised by device and inode before each line. */
 static struct {
     _Atomic int level;
-    _Atomic int file; /* 0: no log file, stderr */
+    _Atomic int file; /* 0: none, messages go to stderr */
     dev_t device;
     ino_t inode;
 } target;

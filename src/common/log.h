@@ -13,14 +13,15 @@
 enum spw_log_level { SPW_LOG_ERROR, SPW_LOG_INFO, SPW_LOG_DEBUG };
 
 /* Sets level and target from SPILLWAY_LOG, and reports a bad value. If the path cannot be opened,
- * one line reports it, and messages go to stderr. Once per process; a child after fork keeps its
- * parent's settings. */
+ * one line reports it, and messages go to stderr. Called once per process; a child after fork keeps
+ * its parent's settings. */
 void spw_log_init(void);
 
 /* Returns true when messages of this level are written. Ask before an expensive message. */
 bool spw_log_enabled(enum spw_log_level level);
 
-/* Writes one line if `level` is enabled; to stderr where the log file does not take it. */
+/* Writes one line if `level` is enabled; to stderr if the line cannot be written to the log
+ * file. */
 void spw_log(enum spw_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

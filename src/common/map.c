@@ -59,7 +59,8 @@ bool spw_map_put(struct spw_map *map, uint64_t key, void *value)
     return true;
 }
 
-/* Empties a slot, and moves entries into the hole that a search would no longer reach. */
+/* Empties a slot. Fills the hole with a later entry that a search would no longer reach, and so
+ * on. */
 static void free_slot(struct spw_map *map, size_t hole)
 {
     size_t mask = map->capacity - 1;
@@ -100,7 +101,7 @@ void spw_map_remove_if(struct spw_map *map, bool (*matches)(const void *value, c
 
     while (slot < map->capacity) {
         if (map->slots[slot].value != NULL && matches(map->slots[slot].value, arg)) {
-            free_slot(map, slot); /* another may have moved here: look again */
+            free_slot(map, slot); /* another entry may have moved here: look again */
         } else {
             slot++;
         }

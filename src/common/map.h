@@ -32,7 +32,8 @@ void *spw_map_take(struct spw_map *map, uint64_t key);
  * map must not change between calls. */
 void *spw_map_next(const struct spw_map *map, size_t *cursor);
 
-/* Removes every key whose value `matches`, which is called with `arg` and must not use the map. */
+/* Removes every key for whose value `matches` returns true. `matches` gets `arg`, and must not use
+ * the map. */
 void spw_map_remove_if(struct spw_map *map, bool (*matches)(const void *value, const void *arg),
                        const void *arg);
 

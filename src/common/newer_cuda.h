@@ -1,6 +1,6 @@
 /* Declarations of CUDA 13's cuda.h that spillway uses and that older headers, back to 12.4, lack.
- * With any header the preloaded object thus intercepts the functions of CUDA 13, and the simulated
- * driver has them: a driver may be newer than the program's runtime.
+ * So with any header the preloaded object intercepts the functions of CUDA 13, and the simulated
+ * driver has them. This is needed because a driver may be newer than the program's runtime.
  *
  * Nothing here is code. Versions, numbers and layouts are from the driver's binary interface. */
 #pragma once

@@ -35,7 +35,7 @@ static const struct {
 #include "common/options.def"
 };
 
-/* Set by spillway for its own children; not for users. */
+/* Variables that spillway sets for its own children; not for users. */
 static const char *const internal_names[] = {"SPILLWAY_RUN_DIR"};
 
 static const char *const words[SPW_TYPE_COUNT_OF_TYPES][MOST_WORDS + 1] = {

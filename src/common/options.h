@@ -1,8 +1,9 @@
 /* Options: environment variables SPILLWAY_*, one table (options.def).
  *
  * No other file of the preloaded object reads the environment. A value is parsed each time it is
- * asked for; its text stays the environment's. A variable that is set to the empty string counts as
- * not set. Problems are returned to the caller, who reports them. No locking, no allocation. */
+ * asked for; its text still belongs to the environment. A variable that is set to the empty string
+ * counts as not set. Problems are returned to the caller, who reports them. No locking, no
+ * allocation. */
 #pragma once
 
 #include <stdbool.h>
@@ -51,9 +52,15 @@ struct spw_option_row {
     const char *help;
 };
 
-/* A parsed value. The type determines the valid members: SIZE: permille if `percent` is set, bytes
- * otherwise; PERCENT: permille; COUNT: bytes, as a plain number; SWITCH: on; a list of words: word,
- * the index in the list; TEXT and PATH: text; LOG: word, and text for the path (NULL: none). */
+/* A parsed value. The type determines the valid members:
+ *
+ *   SIZE            permille if `percent` is set, bytes otherwise
+ *   PERCENT         permille
+ *   COUNT           bytes, as a plain number
+ *   SWITCH          on
+ *   TEXT, PATH      text
+ *   LOG             word, and text for the path (NULL: none)
+ *   other types     word, the index in the list of words */
 struct spw_option_value {
     bool set; /* false: this is the default */
     bool percent;

@@ -6,13 +6,13 @@
 #include <time.h>
 
 /* The start of `pid`, in clock ticks since boot, and its state letter ('R', 'Z', ...). Returns
- * false when there is no such process. `pid` 0 is the calling process: in a /proc of another
- * namespace its own number may be another process. */
+ * false when there is no such process. `pid` 0 is the calling process; in a /proc of another
+ * namespace, the calling process's number may belong to another process. */
 bool spw_pid_start(int pid, uint64_t *ret_ticks, char *ret_state);
 
 /* The processor time of `pid` and of the children that it waited for, in clock ticks (of
  * sysconf(3)), and its state. Returns false when there is no such process. */
 bool spw_pid_work(int pid, uint64_t *ret_ticks, char *ret_state);
 
-/* Converts a start to the clock of file times, rounded up to the next tick. */
+/* Converts the start of a process to the clock of file times, rounded up to the next tick. */
 struct timespec spw_pid_start_time(uint64_t ticks);

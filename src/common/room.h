@@ -36,7 +36,8 @@ static inline void *spw_room_take(size_t bytes)
     return size + 1;
 }
 
-/* Stands behind the type of a pointer variable: the room is given back at the end of its scope.
+/* Stands behind the type of a pointer variable: the room is given back at the end of the variable's
+ * scope.
  *
  *     char SPW_ROOM *path = spw_room_take(PATH_MAX); */
 static inline void spw_room_leave(void *variable)

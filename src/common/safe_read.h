@@ -5,5 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Copies `bytes` from `address`. Returns false, instead of faulting, when it is not readable. */
+/* Copies `bytes` from `address`. Returns false, instead of faulting, when the memory is not
+ * readable. */
 bool spw_safe_read(uintptr_t address, void *ret_bytes, size_t bytes);

@@ -7,9 +7,9 @@
 
 enum { SPW_SIZE_TEXT = 32 };
 
-/* Parses "123", "8GiB", "1.5G", "512 MiB", "80%". Units B, K, M, G, T with or without iB; all are
- * powers of 1024. For a percentage *ret_percent is set and *ret_bytes is in tenths of a percent.
- * False when it is not a size, is negative, or does not fit 64 bits. */
+/* Parses "123", "8GiB", "1.5G", "512 MiB", "80%". Units are B, and K, M, G, T with or without iB,
+ * which are powers of 1024. For a percentage *ret_percent is set and *ret_bytes is in tenths of a
+ * percent. False when the text is not a size, is negative, or does not fit 64 bits. */
 bool spw_size_parse(const char *text, uint64_t *ret_bytes, bool *ret_percent);
 
 /* Writes the likely meaning of an invalid size: "24GiB" for "24GB". NULL when there is none. */

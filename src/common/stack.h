@@ -1,4 +1,4 @@
-/* The rest of a thread's stack, for calls that need much of it: libunwind, and the loading of
+/* The free part of a thread's stack, for calls that need much stack: libunwind, and the loading of
  * libraries. Each thread finds its bounds once, with a few calls of malloc. No lock. */
 #pragma once
 

@@ -11,7 +11,7 @@
 enum { KEPT_BYTES = 32 << 10, KEPT = 256 };
 
 static struct {
-    _Atomic bool has_folder; /* it was read */
+    _Atomic bool has_folder; /* the folder was read */
     char folder[PATH_MAX];   /* "": not known */
     bool has_variables;
     char text[KEPT_BYTES];     /* of the variables */
@@ -20,9 +20,9 @@ static struct {
 
 /* ---- the folder ---- */
 
-/* Another library's constructor may use CUDA before this one runs, so spw_start_folder calls it as
- * well. The C library's getcwd would allocate memory. For a folder that is out of reach, the
- * kernel's returns a path that is not absolute. */
+/* Another library's constructor may use CUDA before this constructor runs, so spw_start_folder
+ * calls this function as well. The C library's getcwd would allocate memory. The kernel's getcwd
+ * returns a path that is not absolute if the folder is out of reach. */
 __attribute__((constructor)) static void note_folder(void)
 {
     if (atomic_load_explicit(&start.has_folder, memory_order_acquire)) {
@@ -57,7 +57,7 @@ bool spw_start_path(const char *path, char *ret_path, size_t capacity)
     return true;
 }
 
-/* An object that was found without a folder may be anywhere. */
+/* An object whose name has no folder may be anywhere, so its path is not known. */
 bool spw_start_object(const void *address, char ret_path[PATH_MAX])
 {
     Dl_info info;
@@ -78,7 +78,7 @@ const char *spw_start_own_folder(char buffer[PATH_MAX])
 
 /* ---- the environment ---- */
 
-/* Prefixes of the variables that a helper gets, and of exceptions that it does not get. */
+/* The beginnings of variables that a helper gets, and of exceptions that it does not get. */
 static const char *const wanted[] = {
     "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH=", "HOME=", "PATH=", "SPILLWAY_SIM_"};
 static const char *const unwanted[] = {"CUDA_INJECTION", "SPILLWAY_SIM_LOG=", "SPILLWAY_SIM_FAIL="};

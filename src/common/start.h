@@ -5,7 +5,7 @@
  * in LD_PRELOAD) is still relative to the folder at the start. The user did not choose later
  * folders, so no path here is ever relative to them.
  *
- * The folder is read with one system call when the code is loaded, or by an earlier first call. No
+ * The folder is read with one system call when the code is loaded, or at an earlier first use. No
  * locking, no allocation. */
 #pragma once
 
@@ -16,7 +16,7 @@
 /* The folder, absolute; NULL if it is not known. */
 const char *spw_start_folder(void);
 
-/* Writes an absolute path as it is, and a relative one behind the folder. False, with "", if the
+/* Writes an absolute path as it is, and a relative one behind that folder. False, with "", if the
  * folder is not known or the path does not fit. */
 bool spw_start_path(const char *path, char *ret_path, size_t capacity);
 
@@ -27,9 +27,9 @@ bool spw_start_object(const void *address, char ret_path[PATH_MAX]);
  * known. */
 const char *spw_start_own_folder(char buffer[PATH_MAX]);
 
-/* Keeps the variables that a helper process gets (child.h): for the driver and the simulated GPU.
- * Later calls do nothing; the caller serialises. */
+/* Keeps the variables that a helper process gets (child.h): those for the driver and the simulated
+ * GPU. Later calls do nothing. Calls must not overlap. */
 void spw_start_keep_environment(void);
 
-/* Those variables, NULL-terminated; none before they were kept. */
+/* The variables that were kept, NULL-terminated; none before spw_start_keep_environment. */
 char *const *spw_start_environment(void);

@@ -9,12 +9,12 @@
 
 enum { SPW_THREAD_NAME = 16 };
 
-/* A thread may be renamed at any time. Reading its name is a system call, so a frequent reader
- * reads it once in so many times. */
+/* A thread may be renamed at any time. Reading the name is a system call, so frequent callers read
+ * it only every so many calls. */
 enum { SPW_THREAD_NAME_EVERY = 32 };
 
 /* Writes the name of the calling thread, which shows its role; zeros follow it. The first thread
- * has the program's name, so it is called main. */
+ * has the program's name; "main" is written instead. */
 static inline void spw_thread_name(char ret_name[SPW_THREAD_NAME])
 {
     memset(ret_name, 0, SPW_THREAD_NAME);

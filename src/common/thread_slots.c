@@ -10,7 +10,7 @@ struct spw_thread_slots spw_thread_slots = {
     .fenced = true, .prepared = PTHREAD_ONCE_INIT, .lease_epoch = 1};
 _Thread_local struct spw_thread_self spw_thread_self __attribute__((tls_model("initial-exec")));
 
-/* Also ends the calls that the thread is in. */
+/* Gives the slot of a thread back, and ends the calls that the thread is in. */
 static void free_slot(void *cookie)
 {
     struct spw_thread_slot *slot = cookie;

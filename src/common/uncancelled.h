@@ -1,8 +1,9 @@
 /* Scopes that a thread cannot be cancelled in. No locking.
  *
  * Most functions that work on files are cancellation points. A thread that ended in one would keep
- * the locks that it holds, and all others would wait for ever. A driver function that is no
- * cancellation point stays none: the thread is cancelled at the program's next point. */
+ * the locks that it holds, and all others would wait for ever. So a driver function that is no
+ * cancellation point does not become one: the thread is cancelled at the program's next
+ * cancellation point. */
 #pragma once
 
 #include <pthread.h>

@@ -15,10 +15,10 @@ size_t spw_utf8_encode(uint32_t code, char *ret_text);
  * none. */
 size_t spw_utf8_length(const char *text);
 
-/* The code point of a well-formed sequence of that length. */
+/* The code point of a well-formed sequence of `length` bytes. */
 uint32_t spw_utf8_code(const char *text, size_t length);
 
-/* True if a sequence of that length does more than show a character: a terminal may take it as a
+/* True if a sequence of `length` bytes does more than show a character: a terminal may take it as a
  * command (C0, DEL, C1), or it ends a line, or it changes the direction of later text. */
 bool spw_utf8_is_control(const char *text, size_t length);
 

@@ -16,18 +16,18 @@ struct spw_writer {
     char buffer[4096];
 };
 
-/* Writes the rest of the buffer. */
+/* Writes the content of the buffer to the file. */
 void spw_write_flush(struct spw_writer *writer);
 
-/* Text without any change. */
+/* Writes text without any change. */
 void spw_write(struct spw_writer *writer, const char *text);
 
-/* A number; a string in quotes, with U+FFFD for bytes that are no UTF-8 (file names may be any
- * bytes); a comma, a key and a colon. */
+/* Write a number; a string in quotes, with U+FFFD for bytes that are not UTF-8 (file names may be
+ * any bytes); a comma, a key and a colon. */
 void spw_write_number(struct spw_writer *writer, uint64_t number);
 void spw_write_string(struct spw_writer *writer, const char *text);
 void spw_write_key(struct spw_writer *writer, const char *key);
 
-/* A comma, a key, a colon, and its number or string. */
+/* Write a comma, a key, a colon, and a number or a string. */
 void spw_write_figure(struct spw_writer *writer, const char *key, uint64_t number);
 void spw_write_text(struct spw_writer *writer, const char *key, const char *text);
