@@ -12,7 +12,8 @@ struct spw_enabled_peer {
     int accessor, owner; /* ordinals of their devices */
 };
 
-/* The access that a device must have. The callers of this, apply, take and put hold the lock. */
+/* The access that a device must have. The callers of this function, apply, take and put hold the
+ * lock. */
 static CUmemAccess_flags wanted(const struct spw_device *device, int accessor)
 {
     for (const struct spw_enabled_peer *enabled = spw_devices.enabled_peers; enabled != NULL;
@@ -24,7 +25,7 @@ static CUmemAccess_flags wanted(const struct spw_device *device, int accessor)
     return (CUmemAccess_flags)device->pool_access[accessor];
 }
 
-/* Gives a device that access. */
+/* Gives a device the access that it must have. */
 static CUresult apply(struct spw_device *device, int accessor)
 {
     CUmemAccess_flags access = wanted(device, accessor);
@@ -52,7 +53,7 @@ CUresult spw_device_access_set(struct spw_device *device, int accessor, CUmemAcc
     return result;
 }
 
-/* Takes a record out of the list; NULL when there is none. */
+/* Takes a record out of the list; NULL when there is no such record. */
 static struct spw_enabled_peer *take(CUcontext peer, CUcontext context)
 {
     struct spw_enabled_peer **link = &spw_devices.enabled_peers, *found;

@@ -1,7 +1,8 @@
 /* The contexts that were seen and still exist, each with its device and its legacy default stream.
  *
- * Locking: spw_locks.contexts; nothing is called with it held. Contexts are added and removed also
- * under spw_locks.process, so that the table does not change for its holder. */
+ * Locking: spw_locks.contexts; nothing is called with it held. A thread that adds or removes a
+ * context also holds spw_locks.process, so the table does not change while another thread holds
+ * that lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,8 +27,9 @@ bool spw_device_contexts_add(const struct spw_stream_info *info);
 /* Removes a context and copies its entry; false when it is not in the table. */
 bool spw_device_contexts_remove(CUcontext context, struct spw_stream_info *ret_info);
 
-/* Count the attachments to a context after its creation (cuCtxAttach), which the driver does not
- * report. detach returns true for the last attachment, which is not counted. */
+/* Count the attachments to a context (cuCtxAttach), which the driver does not report. The
+ * attachment that comes with the context's creation is not counted; detach returns true when only
+ * that one is left. */
 void spw_device_contexts_attach(CUcontext context);
 bool spw_device_contexts_detach(CUcontext context);
 

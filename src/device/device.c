@@ -117,7 +117,7 @@ void spw_device_check(const struct spw_device *device, struct spw_pool *pool)
     bool alone = atomic_load(&device->closing) == 0;
     const char *broken = spw_pool_check(pool);
 
-    /* The counters are of all pools of the device, the invariants of one. */
+    /* The counters cover all pools of the device, the invariants only one. */
     if (broken != NULL && alone && atomic_load(&device->closing) == 0 &&
         atomic_load(&device->pool) == pool) {
         spw_log_always("SPILLWAY_CHECK: the pool of device %d is broken: %s", device->ordinal,
@@ -137,7 +137,7 @@ struct spw_closed_pool {
     struct spw_pool *pool;
     struct spw_backend *backend;
     struct spw_migrate *tier;
-    uint64_t epoch; /* calls from before it may use the pool; 0: their end cannot be observed */
+    uint64_t epoch; /* earlier calls may use the pool; 0: their end cannot be observed */
 };
 
 /* Takes a pool out of spw_devices.ending. Caller holds spw_locks.process. */
@@ -153,8 +153,8 @@ static void end_ending(struct spw_closed_pool *closed)
 }
 
 /* Takes the pool of a device out of sight; with `unless_used`, only if no context of the device is
- * known. A thread that learns of a context later finds no pool. False when there was no pool, or it
- * stays. */
+ * known. A thread that learns of a context later finds no pool. False when there was no pool, or
+ * the pool stays open. */
 static bool take_out(struct spw_device *device, bool unless_used,
                      struct spw_closed_pool *ret_closed)
 {
@@ -210,7 +210,7 @@ static void destroy(const struct spw_closed_pool *closed, enum spw_closing closi
 }
 
 /* Keeps a closed pool until no call uses it any more. Releases its contexts and their events now.
- * Without memory for the record it is never destroyed. */
+ * Without memory for the record the pool is never destroyed. */
 static void keep(const struct spw_closed_pool *closed)
 {
     struct spw_closed_pool *kept = malloc(sizeof(*kept));
@@ -366,7 +366,8 @@ void spw_device_forget_context(CUcontext context)
 }
 
 /* Changes the access of a device to the pool's memory, mapped now or later. When the driver
- * refuses, memory that is mapped later is as before. Caller holds spw_locks.process. */
+ * refuses, memory that is mapped later gets the access as before. Caller holds
+ * spw_locks.process. */
 static enum spw_err regrant(struct spw_device *device, struct spw_pool *pool, int accessor,
                             CUmemAccess_flags access)
 {

@@ -15,8 +15,8 @@
  *   tier          the host tier of a device, and whether blocks may move
  *
  * Locking: opening, closing, access and contexts take spw_locks.process. A pool is looked up and
- * used under a lease (lease.h) or under spw_locks.process: another thread may close it at any time,
- * when it destroys the last context of a device that this thread does not use. */
+ * used under a lease (lease.h) or under spw_locks.process: otherwise another thread may close it at
+ * any time, by destroying the last context of its device. */
 #pragma once
 
 #include "device/lookup.h"
@@ -24,9 +24,8 @@
 /* The slow path of spw_device_pool: opens the pool. */
 struct spw_pool *spw_device_open(struct spw_device *device);
 
-/* The pool of a device, opened at first use. NULL when none can be made: the driver serves the
- * call.
- */
+/* The pool of a device, opened at first use. NULL when no pool can be made; then the driver serves
+ * the call. */
 static inline struct spw_pool *spw_device_pool(struct spw_device *device)
 {
     struct spw_pool *pool = atomic_load_explicit(&device->pool, memory_order_acquire);
@@ -37,9 +36,9 @@ static inline struct spw_pool *spw_device_pool(struct spw_device *device)
 /* Checks the invariants of a pool and reports the first that is broken (SPILLWAY_CHECK). */
 void spw_device_check(const struct spw_device *device, struct spw_pool *pool);
 
-/* Closes the pool if no context of the device is known, and frees every block in it; the next use
- * opens another. Calls that use the pool may finish: it is destroyed after them. False when it
- * stays open. Caller holds no lock. */
+/* Closes the pool if no context of the device is known. Every block in it is freed, and the next
+ * use opens a new pool. Calls that use the closed pool may finish; then it is destroyed. False when
+ * the pool stays open. Caller holds no lock. */
 bool spw_device_close_unused(struct spw_device *device, enum spw_closing closing);
 
 /* Destroys closed pools that no call uses any more. True when there were any. Caller holds no lock.
@@ -49,12 +48,12 @@ bool spw_device_sweep(void);
 /* In a child after fork: forgets the pool, which is the parent's. */
 void spw_device_abandon(struct spw_device *device);
 
-/* Make the pool wait from now on for work of this context, or of every known context, since the
- * work uses memory of the pool. The caller holds a lease. */
+/* From now on the pool waits for work of `context` or, for add_users, of every known context as
+ * well, since that work uses memory of the pool. The caller holds a lease. */
 void spw_device_add_user(const struct spw_device *owner, struct spw_pool *pool, CUcontext context);
 void spw_device_add_users(const struct spw_device *owner, struct spw_pool *pool);
 
-/* Keeps the order of memory that was freed on a stream, before the stream is destroyed. */
+/* Called before a stream is destroyed: keeps the order of memory that was freed on the stream. */
 void spw_device_retire_stream(const struct spw_stream *stream);
 
 /* Add a context that was seen for the first time to every pool whose memory it may use, or remove
@@ -63,10 +62,10 @@ void spw_device_note_context(const struct spw_device *device, CUcontext context)
 void spw_device_forget_context(CUcontext context);
 
 /* Lets no pool begin a copy in a context that is about to be destroyed. To be called before the
- * wait for its work, so that the wait covers all copies. */
+ * wait for the context's work, so that the wait covers all copies. */
 void spw_device_end_context(CUcontext context);
 
 /* Sets the access of device `accessor` to the device's memory, also for pools opened later: for
- * device/access.c. After an error the access is as before; memory that is mapped already may keep
- * more. Caller holds spw_locks.process. */
+ * device/access.c. After an error the access is as before, but memory that is already mapped may
+ * keep more access. Caller holds spw_locks.process. */
 enum spw_err spw_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access);

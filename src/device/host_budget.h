@@ -1,5 +1,5 @@
-/* The host memory of the machine, which is simulated with a simulated GPU, and how much of it the
- * devices may take. No lock. */
+/* The host memory of the machine (of a simulated machine with a simulated GPU), and how much of it
+ * the devices may take. No lock. */
 #pragma once
 
 #include "migrate/host/host_memory.h"
@@ -9,8 +9,8 @@
  */
 void spw_device_host_memory(struct spw_migrate_host_memory *ret_memory);
 
-/* The default budget of one device: its share of half of the available memory. The divisor is the
- * number of the job's ranks on this machine, as each rank uses one device. Without a job it is the
+/* The default budget of one device: half of the available memory, divided by the number of the
+ * job's ranks on this machine, as each rank uses one device. Without a job, it is divided by the
  * number of all GPUs of the machine, because other processes may use GPUs that are not visible
  * here. */
 uint64_t spw_device_host_share(const struct spw_migrate_host_memory *memory);

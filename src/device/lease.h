@@ -3,7 +3,7 @@
  * A thread that destroys the last context of a device destroys the device's pool, while other
  * threads may be looking through the pools of all devices. So every call that may touch a pool
  * holds a lease from its beginning to its end. A closed pool is taken out of sight first, and
- * destroyed when every call has ended that may have seen it.
+ * destroyed when every call that may have seen it has ended.
  *
  * The holder takes no lock: each thread records the epoch at the beginning of its call in its slot
  * (common/thread_slots.h). The thread that closes a pool begins a new epoch, and makes the slots of
@@ -41,7 +41,7 @@ static inline void spw_device_lease_enter(void)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Ends it. A pointer that was read under the lease must not be used any more. */
+/* Ends a lease. A pointer that was read under the lease must not be used any more. */
 static inline void spw_device_lease_leave(void)
 {
     struct spw_thread_slot *slot = spw_thread_self.quick;
@@ -64,7 +64,8 @@ uint64_t spw_device_lease_renew(void);
  * the calling thread. */
 bool spw_device_lease_ended(uint64_t epoch, bool except_own);
 
-/* Waits for that, at most `most_ns`; false when a lease has not ended by then. */
+/* Waits until spw_device_lease_ended() is true, at most `most_ns`; false when a lease has not ended
+ * by then. */
 bool spw_device_lease_await(uint64_t epoch, bool except_own, uint64_t most_ns);
 
 /* In a child after fork: the other threads are gone. */

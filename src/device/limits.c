@@ -30,7 +30,8 @@ uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_devi
 {
     const uint64_t bit = UINT64_C(1) << device->ordinal;
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_LIMIT, NULL, 0);
-    /* Memory that other processes hold does not reduce the limit of a process that shares. */
+    /* Memory that other processes hold does not reduce the limit of a process that shares the
+     * device. */
     bool shared = spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0).set;
     uint64_t most = driver->simulated != NULL ? total : beside_room(shared ? total : free);
     uint64_t limit = spw_option_bytes(&option, total);

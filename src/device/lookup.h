@@ -1,7 +1,7 @@
 /* Finding a device: by the driver's handle, by its default memory pool, by an address in its pool.
  *
- * No lock is taken. The result of a search by address is valid while the block at the address is.
- */
+ * No lock is taken. The result of a search by address is valid while the block at that address
+ * exists. */
 #pragma once
 
 #include "device/state.h"
@@ -16,9 +16,9 @@ struct spw_device *spw_device_of(CUdevice handle);
 /* The slow path of spw_device_default_pool: asks the driver. */
 CUmemoryPool spw_device_ask_pool(struct spw_device *device);
 
-/* The driver's default memory pool of a device; NULL when it has none. The driver is asked at the
- * first use: to make the pool, it reserves twice the device's memory in addresses
- * (cuda-python#2458), for every device that a process can see. */
+/* The driver's default memory pool of a device; NULL when it has none. The driver is asked at first
+ * use, not at the start for every device that the process can see: to make the pool, it reserves
+ * addresses for twice the device's memory (cuda-python#2458). */
 static inline CUmemoryPool spw_device_default_pool(struct spw_device *device)
 {
     return SPW_LIKELY(atomic_load_explicit(&device->default_pool_asked, memory_order_acquire))
@@ -27,7 +27,7 @@ static inline CUmemoryPool spw_device_default_pool(struct spw_device *device)
 }
 
 /* The device that has this default memory pool; NULL when it is not a default pool. The driver is
- * asked about devices that were not used yet only when no other device has it. */
+ * asked about devices that were not used yet only when no used device has the pool. */
 struct spw_device *spw_device_of_pool(CUmemoryPool pool);
 
 /* The pool of a device; NULL if it is not open. */

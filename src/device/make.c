@@ -9,7 +9,7 @@
 #include "policy/state.h"
 #include "process/describe.h"
 
-enum { ARENA_FACTOR = 8, FREES_BITS = 40 /* bits of the numbers of one pool's frees */ };
+enum { ARENA_FACTOR = 8, FREES_BITS = 40 /* bits of the numbers that one pool gives its frees */ };
 
 /* Asks the driver for the device's total and free memory. */
 static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_device *device,

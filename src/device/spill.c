@@ -8,7 +8,7 @@
 #include "process/native.h"
 #include "process/unseen.h"
 
-/* The thread's last request that was refused once. */
+/* The request that the thread was last refused. */
 static _Thread_local struct {
     uint64_t bytes; /* 0: none, or it was repeated */
     uint64_t allocs;

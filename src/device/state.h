@@ -26,29 +26,30 @@ enum spw_closing {
 struct spw_device {
     int ordinal;
     CUdevice handle;
-    struct spw_counters *counters;     /* in the statistics, as refusal and oom */
+    struct spw_counters *counters;     /* in the statistics, like `refusal` and `oom` */
     struct spw_stats_refusal *refusal; /* the last request that was refused */
     struct spw_ruled ruled;            /* total_bytes is 0 until a pool is opened */
     struct spw_stats_oom *oom;         /* the out-of-memory report; one for all devices */
-    struct spw_charges *charges;       /* by call site; NULL: not recorded */
-    struct spw_charges *pinned;        /* the same of page-locked memory */
-    /* The driver's default memory pool, NULL when it has none; valid once it was asked for: see
-     * spw_device_default_pool. */
+    struct spw_charges *charges;       /* charges by call site; NULL: not recorded */
+    struct spw_charges *pinned;        /* likewise for page-locked memory */
+    /* The driver's default memory pool; NULL when the device has none. Valid once the driver was
+     * asked for it (spw_device_default_pool). */
     _Atomic(CUmemoryPool) default_pool;
     _Atomic bool default_pool_asked;
     _Atomic(CUmemoryPool) current_pool; /* the pool of cuMemAllocAsync; NULL: default */
-    /* The pool, NULL until first used or if `failed`; its backend; its host tier, NULL when nothing
-     * spills. They are set and cleared together under spw_locks.process. A pointer that was read is
-     * valid until the lock or the lease ends under which it was read. */
+    /* The pool is NULL before its first use and if `failed`. The host tier is NULL when nothing
+     * spills. Pool, backend and tier are set and cleared together, under spw_locks.process. A
+     * pointer that was read stays valid until the end of the lock or lease under which it was
+     * read. */
     _Atomic(struct spw_pool *) pool;
     _Atomic(struct spw_backend *) backend;
     _Atomic(struct spw_migrate *) tier;
-    _Atomic uint32_t closing; /* pools of the device that are closed and not destroyed yet */
+    _Atomic uint32_t closing; /* number of closed pools that are not destroyed yet */
     _Atomic bool failed;      /* no pool could be made: the driver serves calls */
     /* The free bytes that cuMemGetInfo last reported, until a request of this size; 0: none. */
     _Atomic uint64_t reported_free;
     /* CUmemAccess_flags of the other devices, by ordinal, also for a pool that is opened later.
-     * pool_access: those of the memory pool (access.h), guarded by spw_locks.process. */
+     * pool_access has the flags of the memory pool alone (access.h), under spw_locks.process. */
     _Atomic uint8_t access[SPW_DEVICES_MAX];
     uint8_t pool_access[SPW_DEVICES_MAX];
 };
@@ -63,25 +64,25 @@ struct spw_devices {
     struct spw_map contexts; /* struct known of contexts.c, by context; spw_locks.contexts */
     struct spw_enabled_peer *enabled_peers; /* spw_locks.process */
 
-    /* Blocks of all devices that get their memory when the device is first given work, and devices
-     * that lost memory in a move. */
+    /* Counts blocks that get their memory when their device is first given work, and devices that
+     * lost memory in a move. */
     _Atomic uint64_t lazies;
 
-    /* Above 0: copies and fills of the program are looked at (submit/parts.h). Counts chunks of the
-     * host and mappings of the program's own memory there, unless SPILLWAY_SPLIT_COPIES is off; and
-     * 1 for good since two devices are used. */
+    /* Above 0: copies and fills of the program are looked at (submit/parts.h). Counts host chunks,
+     * and mappings of the program's own host memory, unless SPILLWAY_SPLIT_COPIES is off. Counts 1
+     * more, for good, once two devices are used. */
     _Atomic uint64_t looked_at;
     _Atomic bool uses_several; /* two devices have had a context or a pool; counted in looked_at */
 
     /* The call sites in the statistics, with the charges of each device; NULL: not recorded. Set at
      * the start. */
     struct spw_callsite_shm *sites;
-    /* The closed pools that a call was still using; and those that a thread is about to destroy or
-     * to move there: their records are in that thread's memory. The latter may still use contexts
-     * that other threads destroy. spw_locks.process. */
+    /* in_use: closed pools that calls were still using. ending: closed pools that a thread is about
+     * to destroy or to move to in_use. Their records are in that thread's memory, and they may
+     * still use contexts that other threads destroy. Both under spw_locks.process. */
     struct spw_closed_pool *in_use, *ending;
     uint64_t pools_made;             /* so far; spw_locks.process */
-    uint64_t limit_reported;         /* bits of the devices; spw_locks.process */
+    uint64_t limit_reported;         /* a bit for each device; spw_locks.process */
     atomic_flag host_limit_reported; /* the limit is lower than the user asked for */
     atomic_flag gave_up_moves;       /* an unseen library is loaded (process/unseen.h) */
 };

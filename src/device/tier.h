@@ -3,8 +3,8 @@
 
 #include "device/state.h"
 
-/* The host tier of a device, to be read once: another thread may close it in the meantime. NULL:
- * there is none. The caller holds a lease. */
+/* The host tier of a device; NULL: there is none. To be read only once in a call, since another
+ * thread may close it in the meantime. The caller holds a lease. */
 static inline struct spw_migrate *spw_device_tier(const struct spw_device *device)
 {
     return atomic_load_explicit(&device->tier, memory_order_acquire);
