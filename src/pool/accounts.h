@@ -1,13 +1,13 @@
 /* Accounts: the memory of one device that each call site and each group of blocks holds.
  *
  * Sites and groups are numbers that the caller of the pool chooses. The pool writes these figures
- * with its lock held; any thread may read single values without it. The tables are in memory of the
- * caller that the call-site table and the statistics share, so other folders include this part of
- * pool.h by itself.
+ * with its lock held; any thread may read single values without it. The caller owns the tables,
+ * which the call-site table and the statistics share; so other folders include this part of pool.h
+ * by itself.
  *
- * Site 0 takes allocations without a site, and allocations of sites beyond the last entry (`most`
- * grows before a number is given out). A new peak copies no site: at its first change after a peak,
- * a site records the bytes that it held at the peak. */
+ * Site 0 is charged for allocations without a site, and for those of a site beyond the last entry.
+ * (`most` grows before a site gets its number.) A new peak copies no figures: each site records the
+ * bytes that it held at the peak when these bytes next change. */
 #pragma once
 
 #include <stdatomic.h>
@@ -23,7 +23,7 @@ struct spw_charge {
     _Atomic uint64_t live;
     _Atomic uint64_t peak;
     _Atomic uint64_t at_peak; /* bytes at the device's peak; valid if `seen` is the newest peak */
-    _Atomic uint64_t seen;    /* the number of peaks when at_peak was noted */
+    _Atomic uint64_t seen;    /* value of `peaks` when at_peak was noted */
     _Atomic uint64_t total;   /* of all allocations, freed or not */
     _Atomic uint64_t allocs;
     _Atomic uint64_t frees;
@@ -43,7 +43,7 @@ static inline struct spw_charge *spw_pool_charge_of(struct spw_charges *charges,
     return &charges->sites[site <= most ? site : 0];
 }
 
-/* Returns the highest number with an entry, when at most `known` sites have one. No lock. */
+/* Returns the highest number of a site that has an entry, at most `known`. No lock. */
 static inline uint32_t spw_pool_charges_last(const struct spw_charges *charges, uint32_t known)
 {
     uint32_t most = atomic_load_explicit(&charges->most, memory_order_relaxed);
@@ -63,7 +63,7 @@ static inline uint64_t spw_pool_charge_at_peak(const struct spw_charges *charges
 /* Enters an allocation (`change` bytes, positive) or a free (negative). Caller holds the lock. */
 void spw_pool_charges_move(struct spw_charges *charges, uint32_t site, int64_t change);
 
-/* Notes that the device has reached a new peak, the last change included. Caller holds the lock. */
+/* Notes that the last change has brought the device to a new peak. Caller holds the lock. */
 static inline void spw_pool_charges_peak(struct spw_charges *charges)
 {
     spw_counter_shift(&charges->peaks, 1);

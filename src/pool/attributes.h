@@ -22,7 +22,8 @@ enum spw_fixed_reason {
 
 struct spw_block_attributes {
     uint8_t fix, unfix; /* reasons to add and to remove, enum spw_fixed_reason */
-    bool prioritize; /* set `priority`; new blocks have 0, higher ones stay on the device longer */
+    bool prioritize;    /* set `priority`: 0 at first; blocks of higher priority stay on the device
+                           longer */
     int32_t priority;
 };
 

@@ -79,8 +79,8 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
     return "an extent is of no known kind";
 }
 
-/* True if two neighbouring extents should be one. Otherwise a granule that they share could not be
- * stolen or evicted. */
+/* True if two neighbouring extents should be one. If they stayed two, a granule that they share
+ * could not be stolen or evicted. */
 static bool should_merge(const struct spw_extent *a, const struct spw_extent *b)
 {
     if (b == NULL || b->kind != a->kind) {

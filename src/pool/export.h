@@ -1,9 +1,9 @@
 /* Exports: a block gets chunks of its own that other processes can map. The addresses stay.
  *
  * The block's chunks, including chunks shared with other blocks, are replaced, a part of the block
- * at a time. Granules under the block get exportable chunks on the device; granules beside it get
- * ordinary chunks of the same tier. A block that does not begin and end with a granule shares its
- * first and last granule with other memory, which is exported with it.
+ * at a time. Granules under the block get exportable chunks on the device; the other granules of
+ * the replaced chunks get ordinary chunks of their old tier. A block that does not begin and end
+ * with a granule shares its first and last granule with other memory, which is exported with it.
  *
  * An exported chunk never moves and is never stolen, and its free memory serves no new block: other
  * processes may still map it. It is released to the driver when no block is left on it and its work
@@ -13,8 +13,8 @@
  * lock: begin, drain, copy, poll, commit, end. The caller guarantees that no work writes to device
  * memory between the start of the copies and commit, and that the device is idle during commit.
  *
- * Locking: each function takes the pool's lock; one thread at a time exports, while no other works
- * with moves. Part of pool.h. */
+ * Locking: each function takes the pool's lock; only one thread exports at a time, and no other
+ * thread works with moves meanwhile. Part of pool.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -53,8 +53,8 @@ enum spw_err spw_pool_export_poll(struct spw_pool *pool);
  * failed move. If a new chunk cannot be unmapped, the new chunks stay, and are lost. */
 enum spw_err spw_pool_export_commit(struct spw_pool *pool);
 
-/* Gives uncommitted chunks back. While copies are under way, the next begin does so, and returns
- * SPW_E_AGAIN until they are done. */
+/* Gives uncommitted chunks back. If copies are under way, the next begin gives them back instead,
+ * and returns SPW_E_AGAIN until the copies are done. */
 void spw_pool_export_end(struct spw_pool *pool);
 
 /* Lists the chunks of an exported block, at most `most`, and the block's offset in the first chunk.

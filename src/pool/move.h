@@ -7,10 +7,10 @@
  *   commit   maps the new chunks in place of the old ones
  *   end      gives uncommitted chunks back
  * The caller guarantees that no work writes to the granules between the start of the copies and
- * commit, and that no device work touches them during commit. A granule moves with all others of
- * its chunk. The new chunk has the same size, or replaces several neighbouring chunks. A pinned
- * granule is not stolen for other allocations. Its block may be freed, and others allocated there:
- * the copy is of the granule, not of the block.
+ * commit, and that no device work touches them during commit. All granules of a chunk move
+ * together. The new chunk has the same size, or replaces several neighbouring chunks. A pinned
+ * granule is not stolen for other allocations. Its block may be freed and other blocks allocated on
+ * it, since the granule is copied, not the block.
  *
  * Two moves of different granules may be under way at once, so that one can be committed while the
  * other is copied.
@@ -48,15 +48,15 @@ struct spw_block_filter {
     uint32_t site_count;   /* bits in `sites`; other sites are not selected */
 };
 
-/* The most granules to move. With `places`, these granules in this order, in both directions.
- * Without, the pool chooses: to the host go blocks of low priority first, and of equal priority the
- * least recently used. To the device the order is opposite. */
+/* The most granules to move. With `places`: these granules in this order, in both directions.
+ * Without: the pool chooses granules to move to tier `to`. Blocks of low priority move to the host
+ * first, among equals the least recently used; to the device they move in the opposite order. */
 struct spw_move_request {
     const struct spw_move_place *places; /* NULL: the pool chooses */
     size_t count;
     enum spw_tier to;
     uint64_t bytes;
-    uint64_t least_age;           /* only blocks with at least so many frees since their last use */
+    uint64_t least_age;           /* only blocks whose last use is at least so many frees ago */
     struct spw_block_filter only; /* the blocks to choose from */
 };
 
@@ -66,24 +66,26 @@ struct spw_move_request {
 struct spw_granule_info {
     uint64_t block;   /* start of a block on the granule or chunk; 0: none */
     int32_t priority; /* highest of the blocks on the granule or chunk */
-    uint8_t tier;     /* enum spw_tier; the target while it is being moved */
+    uint8_t tier;     /* enum spw_tier; during a move the target */
     uint8_t part;     /* number of the granule in its chunk */
     uint8_t count;    /* granules of the chunk */
-    bool movable;     /* false while it is being moved */
+    bool movable;     /* false during a move */
 };
 
 /* Returns the bytes of blocks, in whole granules, that the device can hold in addition when the
  * moves under way are done; negative if the blocks exceed the device. */
 int64_t spw_pool_room(struct spw_pool *pool);
 
-/* Writes the states of at most `most` granules, from the first of the heap of large blocks, at
- * *ret_address, on. *ret_room is as of spw_pool_room. Returns the number of granules. */
+/* Writes the states of at most `most` granules, beginning with the first granule of the heap of
+ * large blocks, whose address is *ret_address. *ret_room is as returned by spw_pool_room. Returns
+ * the number of granules. */
 size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *infos, size_t most,
                               uint64_t *ret_address, int64_t *ret_room);
 
-/* Lists a granule of each chunk on the host that is under the blocks at these addresses and may
- * move to the device, until the chunks have SPW_MOVE_GRANULES. Small blocks never move and are left
- * out. Returns the number listed; *ret_bytes is the size of their chunks. */
+/* Lists one granule of each chunk on the host that is under a block at one of these addresses and
+ * may move to the device. Stops when the chunks have SPW_MOVE_GRANULES granules. Leaves out small
+ * blocks, which never move. Returns the number listed; *ret_bytes is the size of all these
+ * chunks. */
 size_t spw_pool_find_on_host(struct spw_pool *pool, const uint64_t *addresses, size_t count,
                              struct spw_move_place ret_places[SPW_MOVE_GRANULES],
                              uint64_t *ret_bytes);
@@ -99,14 +101,14 @@ void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *c
 void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
                           uint64_t *ret_granule_bytes);
 
-/* The first fixes every live block, without a reason of enum spw_fixed_reason, and leaves all items
- * of moves under way out. The second releases the blocks. */
+/* The first fixes every live block, without setting a reason of enum spw_fixed_reason, and takes
+ * all items out of the moves under way. The second undoes the fixing. */
 void spw_pool_fix_all(struct spw_pool *pool);
 void spw_pool_release_all(struct spw_pool *pool);
 
-/* With `may`, lets blocks move that executable graphs keep in place, and moves blocks that graphs
- * name to the device first and to the host last. Without, ends that. No graph is launched in
- * between. */
+/* With `may`, blocks that executable graphs keep in place may move, and blocks that graphs name
+ * move to the device first and to the host last. Without `may`, ends that state, during which no
+ * graph is launched. */
 void spw_pool_let_graphs_move(struct spw_pool *pool, bool may);
 
 /* ---- a move ---- */
@@ -117,11 +119,11 @@ void spw_pool_let_graphs_move(struct spw_pool *pool, bool may);
 enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_request *request,
                                  struct spw_move **ret_move);
 
-/* Lists the granules of a move, at most SPW_MOVE_GRANULES, without `block`. Returns the number. */
+/* Lists the granules of a move, at most SPW_MOVE_GRANULES; `block` stays 0. Returns the number. */
 size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
                             struct spw_move_place *ret_places);
 
-/* Lists the granules that were switched so far, in the same way. */
+/* Lists the granules that were committed so far, in the same way. */
 size_t spw_pool_move_committed(struct spw_pool *pool, const struct spw_move *move,
                                struct spw_move_place *ret_places);
 
@@ -163,8 +165,8 @@ enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool);
 /* Returns the first lost address, 0 when there is none; *ret_bytes is the number of lost bytes. */
 uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes);
 
-/* Gives chunks and pins back. SPW_E_AGAIN while copies are under way: the pool then gives them back
- * when it next polls fences, or at the next begin. A second call has no effect. */
+/* Gives chunks and pins back. SPW_E_AGAIN while copies are under way: the pool then gives chunks
+ * and pins back later, when it polls fences or begins a move. A second call has no effect. */
 enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move);
 
 /* Ends a move later: the pool gives its chunks and pins back when it next polls fences. */

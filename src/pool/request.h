@@ -17,8 +17,8 @@ struct spw_pool_placement {
     uint64_t limit_bytes;   /* most bytes of the account on the device; UINT64_MAX: no limit */
     int32_t priority;       /* blocks of higher priority stay on the device longer */
     uint32_t host_permille; /* share of the block on the host, rounded to whole granules */
-    uint8_t account;        /* from 1; 0: none */
-    uint8_t heap;           /* number of a heap of its own, from 1; 0: none */
+    uint8_t account;        /* number of the account, from 1; 0: none */
+    uint8_t heap;           /* number of a numbered heap, from 1; 0: none */
     bool fixed;             /* never moved */
     bool lazy;              /* backed when spw_pool_commit is called */
     bool uncounted;         /* with `lazy`: counts as live only when backed */

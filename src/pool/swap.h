@@ -23,7 +23,7 @@ struct spw_swap_chunk {
     uint64_t address, bytes;
     enum spw_tier tier;
     enum spw_swap_rank rank;
-    uint64_t held; /* while it is out: not 0 if a new chunk is mapped there without access */
+    uint64_t held; /* while swapped out: not 0 if a new chunk is mapped here without access */
     enum spw_tier held_tier;
 };
 

@@ -3,7 +3,7 @@
  * src/backend implements it over the CUDA driver, the unit tests over plain memory. The pool calls
  * it with its own lock held, except wait_host, wait_soon and seek_host. Members may be called from
  * any thread and must not call back into the pool. Addresses and sizes are multiples of the pool's
- * granule. If a range consists of whole mappings, each has `chunk_bytes`. */
+ * granule. `chunk_bytes` is the size of each mapping of a range. */
 #pragma once
 
 #include <stdbool.h>
@@ -66,9 +66,9 @@ struct spw_vm_ops {
                                uint64_t chunk_bytes);
     enum spw_err (*share)(struct spw_vm *vm, uint64_t address, uint64_t bytes,
                           uint64_t chunk_bytes);
-    /* Unmaps a range of whole mappings, at once on the host: the pool calls it only when all device
-     * work that may touch the range is complete. On failure *ret_done is the number of bytes from
-     * the start that are unmapped. */
+    /* Unmaps a range of whole mappings at once, without waiting for the device: the pool calls it
+     * only when all device work that may touch the range is complete. On failure *ret_done is the
+     * number of bytes from the start that are unmapped. */
     enum spw_err (*unmap)(struct spw_vm *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
                           uint64_t *ret_done);
 
@@ -85,8 +85,8 @@ struct spw_vm_ops {
     /* Makes later work of `stream` wait for the fence. Does not block the calling thread. */
     enum spw_err (*wait_stream)(struct spw_vm *vm, const struct spw_stream *stream, void *fence);
     void (*drop)(struct spw_vm *vm, void *fence);
-    /* True when a fence of SPW_STREAM_ALL completes only in a call of wait_host or wait_soon, which
-     * then waits for the whole device without a limit. */
+    /* True when a fence of SPW_STREAM_ALL completes only in wait_host or wait_soon, which then wait
+     * for the whole device without a limit. */
     bool (*defers)(struct spw_vm *vm);
 
     /* Finds a place for chunks of the host, for probe_host. May take seconds. Called without the
@@ -99,7 +99,7 @@ struct spw_vm_ops {
     /* For devices that cannot use chunks on the host. pin allocates page-locked memory that the
      * device can use, at an address that the backend chooses: NO_MEMORY if there is none. The
      * driver frees it with a lasting context or, without one, with `context` (NULL: any). unpin
-     * releases it; AGAIN while the device is busy or forbids it. */
+     * releases it; AGAIN while the device is busy or the driver forbids the call. */
     enum spw_err (*pin)(struct spw_vm *vm, void *context, uint64_t bytes,
                         struct spw_vm_pinned *ret_pinned);
     enum spw_err (*unpin)(struct spw_vm *vm, uint64_t memory);

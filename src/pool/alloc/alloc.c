@@ -1,5 +1,5 @@
-/* Allocation: from a free extent that fits down to memory that is created, taken from elsewhere, or
- * waited for. */
+/* Allocation: takes a free extent that fits; otherwise creates memory, takes it from elsewhere, or
+ * waits for it. */
 #include "common/host_share.h"
 #include "common/likely.h"
 #include "pool/alloc/chunks.h"
@@ -19,7 +19,7 @@ struct attempt {
     enum spw_heap_class heap;
     bool lazy;            /* gets its memory later */
     bool uncounted;       /* not counted until it has memory */
-    size_t host_granules; /* of the block that its placement puts on the host */
+    size_t host_granules; /* granules of the block that its placement puts on the host */
     struct spw_chunk_need need;
 };
 
@@ -82,7 +82,8 @@ static bool wait_for_queue(struct spw_space *space, const struct attempt *attemp
     return true;
 }
 
-/* Takes memory with pending work on another stream, which the request's stream waits for. */
+/* Takes memory with pending work on another stream, and makes the request's stream wait for that
+ * work. */
 static struct spw_extent *try_other_queues(struct spw_space *space, const struct attempt *attempt)
 {
     enum { LOOKED_AT = 64 };
@@ -282,7 +283,7 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
 
 /* ---- planned addresses ---- */
 
-/* The first free extent at planned addresses that waits for another stream; NULL: none does. */
+/* Returns the first free extent at planned addresses that waits for another stream; NULL: none. */
 static struct spw_extent *first_of_other_queue(const struct spw_space *space,
                                                const struct attempt *attempt, uint64_t address)
 {
@@ -298,8 +299,8 @@ static struct spw_extent *first_of_other_queue(const struct spw_space *space,
     return NULL;
 }
 
-/* Makes free memory at planned addresses usable that waits for the work of other streams. That work
- * may be complete by now. If not, the request's stream is made to wait for it. */
+/* Makes free memory at planned addresses usable even if it waits for work of other streams. That
+ * work may be complete by now. If not, the request's stream is made to wait for it. */
 static void order_behind_others(struct spw_space *space, const struct attempt *attempt,
                                 uint64_t address)
 {
@@ -383,8 +384,8 @@ static struct spw_extent *try_planned(struct spw_pool *pool, struct attempt *att
     return block;
 }
 
-/* Looks for existing memory; AGAIN when there is none. Also reserves room in the address map, which
- * other threads may have used during a wait. */
+/* Looks for existing memory; AGAIN when there is none. Also reserves room in the address map: other
+ * threads may have used the last reserve during a wait. */
 static enum spw_err look(struct spw_pool *pool, const struct attempt *attempt,
                          struct spw_extent **ret_block)
 {
@@ -413,8 +414,8 @@ static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
         if (attempt->need.wait_refused) {
             return attempt->need.device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
         }
-        /* With a host tier the wait is short, since there is another source of memory. The work may
-         * never complete, if it waits for the program's next step. */
+        /* With a host tier the wait is short, since there is another source of memory, and since
+         * the work may itself wait for the program's next step. */
         attempt->need.wait_refused =
             spw_pool_wait_for_fence(&pool->space, &pool->lock,
                                     pool->backing.stock.limits[SPW_TIER_HOST] > 0 ||
@@ -472,7 +473,8 @@ static bool is_still_allowed(const struct spw_figures *figures, const struct att
            spw_pool_placement_allows(figures, attempt->request->placement, attempt->bytes);
 }
 
-/* Frees memory of a block that never began. It may wait for earlier work of the stream. */
+/* Frees the memory of a block that never began. Earlier work of the stream may still use the
+ * memory. */
 static void give_back(struct spw_pool *pool, const struct attempt *attempt,
                       struct spw_extent *block)
 {
@@ -491,8 +493,8 @@ static void give_back(struct spw_pool *pool, const struct attempt *attempt,
     }
 }
 
-/* Tries a planned address, then find_block. If the host tier is page-locked memory and the block
- * may be on the host, tries that last. */
+/* Tries a planned address, then find_block. If the block may be on the host, and the host tier is
+ * page-locked memory, tries page-locked memory last. */
 static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt,
                                   struct spw_extent **ret_block)
 {

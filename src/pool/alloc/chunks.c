@@ -5,10 +5,10 @@
 #include "pool/space/pending.h"
 
 enum {
-    PRESSURE_FREES = 256,       /* frees after a steal with early fences */
-    GROWTH_FLOOR_GRANULES = 16, /* of any growth allowance above zero */
+    PRESSURE_FREES = 256,       /* number of frees after a steal that are fenced early */
+    GROWTH_FLOOR_GRANULES = 16, /* the least growth allowance, unless it is 0 */
     GROWTH_FIRST_SHARE = 5,     /* 1/share of the growth allowance may be used at once */
-    GROWTH_STEAL_SHARE = 2,     /* and in addition 1/share of the stolen bytes */
+    GROWTH_STEAL_SHARE = 2,     /* in addition, 1/share of the stolen bytes */
     SIZE_SHARE = 512,           /* a chunk is at most 1/share of the pool, and of the room left */
 };
 
@@ -33,8 +33,8 @@ static size_t room_for(const struct spw_stock *stock, uint64_t most_bytes)
     return committed < most_bytes ? (size_t)((most_bytes - committed) / stock->granule_bytes) : 0;
 }
 
-/* Creates chunks until `count` granules are spare, with at most `most_bytes` committed. Created
- * chunks stay after any result. */
+/* Creates chunks until `count` granules are spare, with at most `most_bytes` committed. Chunks that
+ * were created stay even on an error. */
 static enum spw_err grow(struct spw_stock *stock, struct spw_chunk_need *need, size_t count,
                          uint64_t most_bytes)
 {
@@ -131,9 +131,9 @@ enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_c
         return SPW_OK;
     }
     /* On a bare driver cuMemFree may have waited for the device, so waiting here is no worse. The
-     * wait keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. It would be worse
-     * if only a wait for the whole device completed fences: work of the device may wait for this
-     * thread. */
+     * wait keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. There is no wait if
+     * fences complete only in a wait for the whole device: work of the device may itself wait for
+     * this thread. */
     if (need->any_stream && !need->wait_refused &&
         spw_pool_stream_queue_all(&pool->queues)->count > 0 &&
         !pool->backing.vm->ops->defers(pool->backing.vm)) {

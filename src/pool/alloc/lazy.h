@@ -1,5 +1,5 @@
 /* Lazy blocks get addresses at the allocation, and memory in spw_pool_commit, before the next work
- * is submitted. Until then they take whole granules of their own, and an uncounted one does not
+ * is submitted. Until then each takes whole granules of addresses, and an uncounted block does not
  * count as live. The caller holds the pool's lock, or is the only user of the pool. */
 #pragma once
 
@@ -12,5 +12,5 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
 /* Frees a lazy block. */
 void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block);
 
-/* Subtracts the lazy blocks of a pool that is being freed from to_commit. */
+/* Subtracts from to_commit the lazy blocks of a pool that is being freed. */
 void spw_pool_lazy_abandon(struct spw_pool *pool);

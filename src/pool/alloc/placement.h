@@ -1,5 +1,5 @@
-/* Placements applied to blocks: the limit of an account, and its figures at the begin, move and end
- * of blocks. The caller holds the pool's lock. */
+/* Applies placements to blocks: checks the limit of an account, and updates its figures when blocks
+ * begin, move and end. The caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,8 @@ bool spw_pool_placement_allows(const struct spw_figures *figures,
 void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
                               const struct spw_pool_placement *placement);
 
-/* Removes a block that has an account from it. */
+/* Ends a block's placement: subtracts it from the bytes placed on the host, and from its account,
+ * if any. */
 void spw_pool_placement_end(struct spw_figures *figures, const struct spw_extent *block);
 
 /* Counts the move of the chunk at `address` to a tier, for blocks that have an account. */

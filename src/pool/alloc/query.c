@@ -12,7 +12,7 @@ uint64_t spw_pool_run(struct spw_pool *pool, uint64_t address, uint64_t most)
 {
     uint64_t left = pool->backing.base + pool->backing.bytes - address, run;
 
-    /* Page-locked memory is elsewhere, all of it on the host. */
+    /* Memory outside the arena is page-locked, so all of it is on the host. */
     if (address - pool->backing.base >= pool->backing.bytes) {
         return most;
     }

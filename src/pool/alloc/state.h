@@ -29,15 +29,15 @@
 
 /* How much is live, and who is charged. */
 struct spw_figures {
-    struct spw_counters *counters;        /* the device's; after spw_pool_shut the pool's own */
-    struct spw_counters *device_counters; /* including other pools of the device */
+    struct spw_counters *counters;        /* the device's; after spw_pool_shut: own_counters */
+    struct spw_counters *device_counters; /* the device's, which its pools share */
     struct spw_charges *charges;          /* by site, as in the configuration; may be NULL */
-    struct spw_account *accounts;         /* likewise by group */
+    struct spw_account *accounts;         /* by group; otherwise the same */
     uint64_t own_live_bytes;              /* blocks only, without foreign charges */
-    uint64_t placed_bytes;                /* the part that was placed on the host */
-    uint64_t lazy_bytes;                  /* the part that has no memory yet */
+    uint64_t placed_bytes;                /* part of live memory that was placed on the host */
+    uint64_t lazy_bytes;                  /* part of own_live_bytes that has no memory yet */
     size_t lazy_count;                    /* lazy blocks */
-    uint64_t uncounted_bytes;             /* of lazy blocks not counted in own_live_bytes */
+    uint64_t uncounted_bytes;             /* bytes of lazy blocks that own_live_bytes leaves out */
     struct spw_counters own_counters;
 };
 
@@ -57,8 +57,9 @@ struct spw_pool {
     struct spw_exported exported;
 };
 
-/* Iterate over all lists of extents, first of the heaps and then of the slabs: the number of lists,
- * and the first extent of list `i`, NULL when it is empty. Caller holds the lock. */
+/* Iterate over all lists of extents: those of the heaps, then those of the slabs. The first returns
+ * the number of lists, the second the first extent of list `i` (NULL: the list is empty). Caller
+ * holds the lock. */
 static inline size_t spw_pool_list_count(const struct spw_pool *pool)
 {
     return SPW_HEAP_COUNT + atomic_load_explicit(&pool->slabs.count, memory_order_relaxed);

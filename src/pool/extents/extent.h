@@ -38,7 +38,7 @@ enum { SPW_HEAP_SLAB = 0xff };
 
 enum spw_extent_kind { SPW_EXTENT_BLOCK, SPW_EXTENT_FREE, SPW_EXTENT_HOLE, SPW_EXTENT_CLAIM };
 
-/* Links of one extent in a list other than the address order. */
+/* Links of an extent in a list that is not by address. */
 struct spw_extent_link {
     struct spw_extent *prev, *next;
 };
@@ -56,7 +56,7 @@ struct spw_extent {
     union {
         struct {                            /* FREE; HOLE uses age only */
             struct spw_stream_queue *queue; /* pending work of the queue may touch the extent */
-            uint64_t seq;                   /* newest free of the queue inside */
+            uint64_t seq;                   /* number of the queue's newest free inside */
             struct spw_extent_link bin;     /* extents of similar size */
             struct spw_extent_link age;     /* oldest first */
         };

@@ -11,7 +11,7 @@
 
 struct spw_shelf {
     struct spw_bins *bins;   /* NULL: the extents are in the list */
-    struct spw_extent *list; /* by the links of bins */
+    struct spw_extent *list; /* linked by `bin` */
     uint32_t count;          /* in the list */
 };
 

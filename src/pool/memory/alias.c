@@ -25,7 +25,7 @@ static uint64_t take_address(struct spw_aliases *aliases, unsigned order)
     return address;
 }
 
-/* Gives addresses back. Without memory for the record they are lost. */
+/* Gives addresses back. Without memory for the record the addresses are lost. */
 static void put_address(struct spw_aliases *aliases, unsigned order, uint64_t address)
 {
     struct spw_free_aliases *freed = &aliases->freed[order];

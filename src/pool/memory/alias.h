@@ -30,7 +30,7 @@ struct spw_aliases {
     struct spw_vm *vm;
     uint64_t granule_bytes;
     uint64_t next, end;       /* addresses that no chunk has had yet */
-    struct spw_map addresses; /* by chunk; a value is an address, odd while it has no access */
+    struct spw_map addresses; /* by chunk; the address is odd while the chunk has no access there */
     struct spw_free_aliases freed[SPW_CHUNK_ORDERS];
 };
 

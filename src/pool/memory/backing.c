@@ -265,7 +265,7 @@ bool spw_pool_backing_on_host(const struct spw_backing *backing, uint64_t addres
 
     for (size_t i = spw_pool_backing_index(backing, address);
          spw_pool_backing_uses_host(backing) && i <= last; i++) {
-        if (backing->granules[i].tier == SPW_TIER_HOST) { /* only with a chunk */
+        if (backing->granules[i].tier == SPW_TIER_HOST) { /* set only with a chunk */
             return true;
         }
     }
@@ -322,7 +322,7 @@ void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, u
             granule->seq = queue->seq;
         } else {
             /* Two queues are pending in one granule. Only a later fence of the whole device, or a
-             * later wait for it, covers both. */
+             * later wait for the device, covers both. */
             struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->queues);
 
             spw_pool_stream_queue_stamp(backing->queues, all);
@@ -461,7 +461,7 @@ size_t spw_pool_backing_make_holes(struct spw_backing *backing, uint64_t address
 /* The granules of a range without a chunk; `host` of them get chunks of the host. */
 struct spread {
     size_t count, host; /* count: set only if host is not 0 */
-    size_t first;       /* index - first: number of them before the granule at index */
+    size_t first;       /* `index - first` such granules are before granule `index` */
 };
 
 /* Chooses the tier of a granule's new chunk. */

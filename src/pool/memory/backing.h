@@ -15,8 +15,8 @@
  * "Spare" alone means spare chunks of the device.
  *
  * Every granule records the last free that touched it, as queue and number, so that pending device
- * work is known by granule. A run of neighbours on chunks of one size takes one set-access call
- * and, if the backend can, one unmap call. Not thread-safe: the caller holds the pool's lock. */
+ * work is known by granule. For a run of neighbouring chunks of one size one call sets the access
+ * and, if the backend can, one call unmaps. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,19 +33,19 @@ enum spw_lost { SPW_LOST_NOTHING, SPW_LOST_ACCESS, SPW_LOST_MAPPING };
 
 struct spw_granule {
     uint64_t chunk;    /* the backend's handle plus 1; 0: not backed */
-    uint64_t seq;      /* of the last free inside */
+    uint64_t seq;      /* number of the last free inside */
     uint32_t queue;    /* number of that free's queue */
     uint8_t order;     /* of the chunk */
     uint8_t part;      /* number of this granule in the chunk */
-    uint8_t lost;      /* enum spw_lost: the content is in the chunk, without access */
+    uint8_t lost;      /* enum spw_lost; the chunk still has the content */
     uint8_t tier : 1;  /* enum spw_tier of the chunk */
     bool broken : 1;   /* serves no new block: the backend failed half-way, or `exported` */
-    bool pinned : 1;   /* a move reads it: must not be unmapped */
+    bool pinned : 1;   /* a move reads the granule: must not be unmapped */
     bool exported : 1; /* other processes may map the chunk (export.h): it stays here until its last
                         * block ends, and is then released */
     bool swapped : 1;  /* the chunk was released (swap.h); the fields above still describe it */
-    struct spw_extent
-        *start; /* record of the last block that began here; it may now serve another extent */
+    struct spw_extent *start; /* record of the last block that began here; the record may now serve
+                                 another extent */
 };
 
 struct spw_backing {
@@ -55,14 +55,14 @@ struct spw_backing {
     unsigned granule_shift;
     struct spw_stock stock;
     uint64_t *kept;      /* bits of granules that are stolen last (layout.h); NULL: none */
-    bool takes_kept;     /* stealing takes these granules */
+    bool takes_kept;     /* stealing takes the kept granules as well */
     size_t broken;       /* number of broken granules */
     size_t lost;         /* number of lost granules */
     bool lost_announced; /* to_commit counts them */
     size_t swapped;      /* number of granules that are swapped out */
     struct spw_vm *vm;
     struct spw_stream_queues *queues;
-    struct spw_moves *moves; /* those under way */
+    struct spw_moves *moves; /* the moves under way */
     struct spw_counters *counters;
     _Atomic uint64_t *to_commit; /* counts the tasks of spw_pool_commit; NULL: no block is lazy */
 };
@@ -122,8 +122,8 @@ static inline size_t spw_pool_backing_chunk_end(const struct spw_backing *backin
            spw_pool_stock_size(backing->granules[index].order);
 }
 
-/* Returns the end, at most `last`, of the chunks of one size from granule `first` on: the backend
- * takes them in one call. Both granules begin a chunk. */
+/* Returns the end, at most `last`, of the run of chunks of one size that begins at granule `first`.
+ * The backend takes such a run in one call. Both granules begin a chunk. */
 size_t spw_pool_backing_end_of_size(const struct spw_backing *backing, size_t first, size_t last);
 
 /* True if a chunk of the host is mapped, or may be mapped again after swapping. */
@@ -147,7 +147,8 @@ static inline uint64_t spw_pool_backing_up(const struct spw_backing *backing, ui
 /* Counts host memory outside of chunks: `bytes` allocated and `used` in use, as differences. */
 void spw_pool_backing_count_host(struct spw_backing *backing, int64_t bytes, int64_t used);
 
-/* True if a granule of [address, end) is on the host; and the number of bytes there. */
+/* The first is true if a granule of [address, end) is on the host. The second returns the number of
+ * bytes on the host. */
 bool spw_pool_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end);
 uint64_t spw_pool_backing_host_bytes(const struct spw_backing *backing, uint64_t address,
                                      uint64_t end);
@@ -156,7 +157,7 @@ uint64_t spw_pool_backing_host_bytes(const struct spw_backing *backing, uint64_t
 uint64_t spw_pool_backing_run(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
 /* The first marks a granule broken for good. The second marks the granules of the chunk that begins
- * there lost, and broken while they are lost. */
+ * at a granule as lost; they are broken while lost. */
 void spw_pool_backing_mark_broken(struct spw_backing *backing, size_t granule);
 void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost);
 
@@ -177,27 +178,29 @@ size_t spw_pool_backing_missing(const struct spw_backing *backing, uint64_t addr
 void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, uint64_t end,
                                 const struct spw_stream_queue *queue);
 
-/* Returns the device granules that spw_pool_backing_steal could take from [address, end). */
+/* Returns the number of device granules that spw_pool_backing_steal could take from [address,
+ * end). */
 size_t spw_pool_backing_stealable(const struct spw_backing *backing, uint64_t address,
                                   uint64_t end);
 
-/* Unmaps whole chunks of a tier inside [address, end) whose work is complete, from the high end
- * down, until they have `most` granules or, with the last chunk, a few more. The chunks become
- * spare. Returns their granules. */
+/* Unmaps whole chunks of a tier inside [address, end) whose work is complete, and makes them spare.
+ * Goes from the high end down, until it has unmapped `most` granules; the last chunk may exceed
+ * that. Returns the number of granules unmapped. */
 size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64_t address,
                               uint64_t end, size_t most);
 
-/* Unmaps chunks of the device in [address, end), whole granules, until `count` of the granules have
- * no chunk: evenly spread if possible, and with the last granule among them. Spares the granules
- * that spw_pool_backing_steal spares. Returns the number of granules without a chunk. */
+/* Unmaps chunks of the device in [address, end), which is whole granules, until `count` granules
+ * have no chunk. They are evenly spread if possible, and include the last granule. Spares the
+ * granules that spw_pool_backing_steal spares. Returns the number of granules without a chunk. */
 size_t spw_pool_backing_make_holes(struct spw_backing *backing, uint64_t address, uint64_t end,
                                    size_t count);
 
 /* Maps spare chunks at every granule of [address, end) without a chunk, and makes them accessible.
- * A chunk that does not fit is released, and smaller chunks are created instead. Chunks of the host
- * are used for `host` of these granules, evenly spread, and when the device has no spare chunk
- * left. Both tiers together must have enough. On failure some granules may have been backed; they
- * are accessible unless marked broken. The next call gives access to broken ones. */
+ * A chunk that does not fit is released, and smaller chunks are created instead. Uses chunks of the
+ * host for `host` of these granules, evenly spread, and for more when the device has no spare chunk
+ * left. Both tiers together must have enough spare chunks. On failure some granules may have been
+ * backed; they are accessible unless marked broken. The next call gives access to the broken
+ * ones. */
 enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
                                    size_t host);
 
@@ -210,8 +213,8 @@ void spw_pool_backing_keep(struct spw_backing *backing, uint64_t address, uint64
 void spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
                                unsigned order, uint64_t chunk);
 
-/* The two halves of an exchange: makes the recorded chunks of granules [first, last), whole chunks,
- * spare; and records a held chunk. */
+/* The two halves of an exchange. The first makes spare the recorded chunks of granules [first,
+ * last), a range of whole chunks. The second records a held chunk. */
 void spw_pool_backing_give_up(struct spw_backing *backing, size_t first, size_t last);
 void spw_pool_backing_install(struct spw_backing *backing, size_t granule, enum spw_tier to,
                               unsigned order, uint64_t chunk);

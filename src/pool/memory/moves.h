@@ -16,7 +16,7 @@
 
 /* One new chunk of a move. It may replace several neighbouring chunks. */
 struct spw_move_item {
-    size_t granule;       /* the first */
+    size_t granule;       /* the first granule */
     size_t count;         /* granules of the chunk */
     size_t urgency;       /* 0: the most urgent item */
     uint64_t chunk;       /* the new chunk */
@@ -35,11 +35,11 @@ struct spw_move {
     size_t count;                                  /* 0: not under way */
     size_t granules;                               /* of all items */
     struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
-    size_t parts;                                  /* of the last copies; 0: none were made */
-    size_t ends[SPW_MOVE_PARTS];                   /* end of each part, as an item */
-    void *fences[SPW_MOVE_PARTS][SPW_TIER_COUNT];  /* of the copies; NULL: none under way */
-    void *drained;                                 /* covers the whole device; NULL: none */
-    bool over;                                     /* ended, but its copies are still under way */
+    size_t parts;                /* number of parts of the last copies; 0: no copies yet */
+    size_t ends[SPW_MOVE_PARTS]; /* the item behind each part */
+    void *fences[SPW_MOVE_PARTS][SPW_TIER_COUNT]; /* of the copies; NULL: none under way */
+    void *drained; /* fence behind all work of the device; NULL: none */
+    bool over;     /* ended, but its copies are still under way */
 };
 
 struct spw_moves {
@@ -65,7 +65,7 @@ static inline bool spw_pool_can_move(const struct spw_moves *moves, const struct
                : extent->kind != SPW_EXTENT_CLAIM;
 }
 
-/* Returns the address of an item's first granule, and its size. */
+/* Return an item's address, and its size in bytes. */
 static inline uint64_t spw_pool_move_address(const struct spw_backing *backing,
                                              const struct spw_move_item *item)
 {
@@ -107,7 +107,7 @@ static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first
     return next - first;
 }
 
-/* Takes the granules of a block that is fixed out of the moves under way. */
+/* Takes out of the moves under way the granules of a block that is now fixed. */
 void spw_pool_keep_in_place(struct spw_backing *backing, const struct spw_extent *block);
 
 /* ---- the end of a move ---- */

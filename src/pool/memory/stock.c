@@ -4,13 +4,13 @@
 
 #include <stdlib.h>
 
-/* Chunks of so many orders below the wanted one are merged: mapping four or more of them costs more
- * than replacing them. */
+/* Spare chunks are merged if they are at least this many orders below the wanted order: mapping
+ * four or more of them costs more than replacing them. */
 enum { MERGED_ORDERS = 2 };
 
 enum { JOIN_SHARE = 128 }; /* while memory spills, a chunk is at most 1/share of the limit */
 
-/* Updates the peak of reserved memory that programs can query: spare chunks of the host do not
+/* Updates the peak of reserved memory, which programs can query. Spare chunks of the host do not
  * count. */
 void spw_pool_stock_note_reserved(struct spw_counters *counters)
 {
@@ -181,7 +181,7 @@ static enum spw_err merge(struct spw_stock *stock, enum spw_tier tier, unsigned 
     if (smaller < size || !reserve_records(&store->orders[order], 1)) {
         return SPW_E_NO_MEMORY;
     }
-    /* From the largest down, their sizes add up to `size` exactly. */
+    /* Taken from the largest down, the sizes of the chunks add up to `size` exactly. */
     for (unsigned i = order; i-- > 0;) {
         while (store->orders[i].count > 0 && most > 0) {
             if (!release_spare(stock, tier, i)) {
@@ -224,7 +224,7 @@ size_t spw_pool_stock_release(struct spw_stock *stock, enum spw_tier tier, size_
     return released;
 }
 
-/* Makes a spare chunk of an order without one. */
+/* Makes a spare chunk of an order that has none. */
 static enum spw_err make_spare(struct spw_stock *stock, enum spw_tier tier, unsigned order,
                                size_t may_add)
 {

@@ -40,9 +40,9 @@ struct spw_stock {
     unsigned largest_order;   /* of chunks to create */
     unsigned merge_order;     /* small spare chunks may be merged up to this order */
     uint32_t growth_permille; /* free but backed memory to keep, as a share of the live peak */
-    uint64_t limits[SPW_TIER_COUNT]; /* most bytes of each tier, foreign charges included: of the
-                                        device in chunks, of the host in chunks or page-locked, 0:
-                                        no host tier */
+    /* The most bytes of each tier, foreign charges included: of the device in chunks, of the host
+     * in chunks or page-locked (0: no host tier). */
+    uint64_t limits[SPW_TIER_COUNT];
     struct spw_counters *counters;
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
 };
@@ -77,7 +77,7 @@ unsigned spw_pool_stock_join_order(const struct spw_stock *stock);
 enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order);
 
 /* Releases spare chunks of a tier, together at most `most` granules, and returns the number of
- * granules. If only larger chunks are spare, smaller ones are created for the rest. */
+ * granules. If only larger chunks are spare, one is first replaced by smaller ones. */
 size_t spw_pool_stock_release(struct spw_stock *stock, enum spw_tier tier, size_t most);
 
 /* Forgets the chunks of a tier, and frees the records. */
@@ -85,7 +85,7 @@ void spw_pool_stock_fini(struct spw_stock *stock, enum spw_tier tier);
 
 /* ---- for mapping chunks in the arena ---- */
 
-/* The first makes a chunk spare that was mapped. The second takes a spare chunk of an order that
+/* The first makes spare a chunk that was mapped. The second takes a spare chunk of an order that
  * has one. */
 void spw_pool_stock_put(struct spw_stock *stock, enum spw_tier tier, unsigned order,
                         uint64_t chunk);

@@ -1,10 +1,10 @@
 /* The last step of a move: maps new chunks in place of the old ones, and undoes it on failure.
  *
- * Between unmapping the old chunks and mapping the new one, the addresses have no mapping. Both
- * have the content, so it cannot be lost, but the backend may refuse to map or to give access. If
- * it refuses the new chunk, and an old one twice, the old one is marked lost (lost.h): it stays
- * with its granules until mapping it succeeds. The granules serve no other block until then, even
- * if their own block is freed. */
+ * Between unmapping the old chunks and mapping the new one, the addresses have no mapping. Old and
+ * new chunks have the content, so it cannot be lost, but the backend may refuse to map or to give
+ * access. If the backend refuses the new chunk, and an old one twice, the old one is marked lost
+ * (lost.h): it stays with its granules until mapping it succeeds. The granules serve no other block
+ * until then, even if their own block is freed. */
 #include "pool/move.h"
 
 #include "pool/alloc/placement.h"

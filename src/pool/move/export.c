@@ -250,8 +250,8 @@ enum spw_err spw_pool_export_drain(struct spw_pool *pool)
     return err;
 }
 
-/* Adds the copies of a piece. Each copies from one tier, since the driver may choose its way by the
- * first byte. Returns their number. */
+/* Lists the copies of a piece, and returns their number. Each copy reads one tier only, since the
+ * driver may choose the kind of copy by the first byte. */
 static size_t list_copies(const struct spw_backing *backing, const struct spw_export_piece *piece,
                           struct spw_vm_copy *ret_copies)
 {
@@ -322,7 +322,7 @@ enum spw_err spw_pool_export_poll(struct spw_pool *pool)
 
 /* ---- the switch ---- */
 
-/* Unmaps the mapped pieces. Stops, and returns false, when the backend refuses one. */
+/* Unmaps the mapped pieces. Stops and returns false when the backend refuses to unmap a piece. */
 static bool unmap_pieces(struct spw_exported *exported)
 {
     struct spw_backing *backing = exported->space->backing;

@@ -18,7 +18,7 @@
 struct spw_extent;
 struct spw_backing;
 
-/* True if the chunk of granules [first, last), under `block`, may go to a tier: it is whole and not
- * part of a move, and all extents that share it may go there. */
+/* True if the chunk of granules [first, last), under `block`, may go to a tier: none of its
+ * granules is broken or part of a move, and all extents on it may go there. */
 bool spw_pool_movable_chunk(const struct spw_backing *backing, const struct spw_extent *block,
                             size_t first, size_t last, enum spw_tier to);

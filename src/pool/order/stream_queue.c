@@ -179,9 +179,9 @@ static void leave_cache(struct spw_stream_queues *queues, const struct spw_strea
     }
 }
 
-/* A queue that may serve another stream: a vacant one, or a quiet one of a thread's own stream.
- * Such a stream ends unreported with its thread; a live one gets a queue again. Each call checks
- * some of these queues, and the next call others. */
+/* Returns a queue that may serve another stream: a vacant one, or a quiet one of a thread's own
+ * stream. Such a stream ends with its thread, and nobody reports it; if it still exists, it gets
+ * another queue at its next use. Each call checks only some queues, and the next call others. */
 static struct spw_stream_queue *find_reusable(struct spw_stream_queues *queues)
 {
     enum { LOOKED_AT = 16 };
@@ -357,7 +357,7 @@ void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_s
         update_lists(queues, queue);
     }
     queues->vm->ops->drop(queues->vm,
-                          record.fence); /* a newer fence covers it if it is incomplete */
+                          record.fence); /* if it is incomplete, a newer fence covers the frees */
 }
 
 void spw_pool_stream_queue_retire(struct spw_stream_queues *queues, struct spw_stream_queue *queue)

@@ -15,9 +15,9 @@
  * A queue whose stream is gone is reused for another stream. Numbers only rise, so a pair of queue
  * and number stays valid for ever.
  *
- * A program may have tens of thousands of streams. Only the end of a context walks over all queues:
- * lists hold the queues with pending work, with fences, and for reuse. An empty queue takes about 1
- * KiB. Not thread-safe: the caller holds the pool's lock. */
+ * A program may have tens of thousands of streams. Only the end of a context walks over all queues.
+ * Other walks use lists: of the queues with pending work, with fences, or for reuse. An empty queue
+ * takes about 1 KiB. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <pthread.h>
@@ -41,9 +41,9 @@ struct spw_fence_record {
 
 /* Lists of queues, each in the order of entering. */
 enum spw_queue_list_kind {
-    SPW_QUEUES_BUSY,   /* with frees that are not known to be complete, or with fences */
+    SPW_QUEUES_BUSY,   /* queues with fences, or with frees not known to be complete */
     SPW_QUEUES_FENCED, /* with fences */
-    SPW_QUEUES_BOUND,  /* of a thread's own stream, whose end is never reported */
+    SPW_QUEUES_BOUND,  /* queues of a thread's own stream, whose end is never reported */
     SPW_QUEUES_VACANT,
     SPW_QUEUES_LISTS
 };
@@ -82,8 +82,8 @@ struct spw_stream_queues {
     uint32_t streams;      /* queues of streams that exist now */
     uint64_t clock;        /* number of the last free on any queue */
     uint32_t waiters;      /* threads that took a fence out of its queue and wait for it */
-    pthread_cond_t waited; /* a thread has returned from waiting for a fence */
-    uint32_t pressure;     /* frees left with early fences, since memory was short */
+    pthread_cond_t waited; /* signalled when a thread has waited for a fence */
+    uint32_t pressure;     /* number of the next frees to fence early, since memory was short */
     struct spw_stream_queue *cache[SPW_STREAM_QUEUE_CACHE]; /* by stream id */
     struct spw_map by_stream;                               /* queues of existing streams */
     struct spw_queue_list lists[SPW_QUEUES_LISTS];
@@ -120,7 +120,7 @@ struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_que
 void spw_pool_stream_queue_list(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
                                 enum spw_queue_list_kind kind);
 
-/* Returns the first queue of a list, and the one behind `queue`; NULL at the end. */
+/* Return the first queue of a list, and the queue behind `queue`; NULL at the end. */
 static inline struct spw_stream_queue *
 spw_pool_stream_queue_first(const struct spw_stream_queues *queues, enum spw_queue_list_kind kind)
 {

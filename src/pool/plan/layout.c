@@ -13,7 +13,7 @@ enum {
     PERIOD_LEAST = 8,      /* blocks: shorter repetitions belong to a longer one */
     PERIOD_MOST = 1 << 15, /* blocks: packing time grows with its square */
     PAUSE_LEAST = 64,      /* blocks between two searches */
-    PAUSE_SHARE = 16,      /* and 1/share of the searched blocks */
+    PAUSE_SHARE = 16,      /* plus 1/share of the searched blocks */
     AHEAD_MOST = 32,       /* planned blocks that may be missing in a row */
     STRAY_WEIGHT = 2,      /* fitting blocks that balance one that does not fit */
     SYNC_SYMBOLS = 8,      /* sizes in a row that identify a place in the plan */
@@ -24,7 +24,7 @@ enum {
 struct spw_layout_record {
     uint64_t bytes;
     uint64_t id;
-    uint64_t symbol;     /* of the size, and of the bytes freed since the previous block */
+    uint64_t symbol;     /* hash of the size, and of the bytes freed since the previous block */
     int64_t live;        /* bytes allocated less bytes freed, after this allocation */
     uint32_t born, died; /* events; died 0: the block is live */
 };
@@ -47,7 +47,7 @@ static struct spw_layout_record *record_at(const struct spw_layout *layout, uint
     return &layout->records[number & RECORDS_MASK];
 }
 
-/* Pages that are never touched cost nothing. */
+/* Starts recording. Pages that are never touched cost nothing. */
 static void start(struct spw_layout *layout)
 {
     void *memory = mmap(NULL, records_bytes(), PROT_READ | PROT_WRITE,
@@ -166,7 +166,7 @@ static bool repeats_plan(const struct spw_layout *layout, const uint64_t *symbol
 static size_t find_period(const struct spw_layout *layout)
 {
     size_t count = known_blocks(layout);
-    /* An existing plan needs a longer period. */
+    /* With an existing plan only a longer period is of use. */
     size_t least = layout->places != NULL ? layout->period + 1 : PERIOD_LEAST;
     uint64_t *symbols = malloc((count + 1) * sizeof(*symbols));
     struct searched searched = {layout, symbols, count};
@@ -178,8 +178,8 @@ static size_t find_period(const struct spw_layout *layout)
     if (symbols != NULL && !repeats_plan(layout, symbols, count)) {
         period = spw_pool_repetition_find(symbols, count, least, is_step, &searched);
     }
-    /* If the program has left the plan's period, the longer one may be several of its steps. Each
-     * later search would then find even more steps. */
+    /* If the program no longer repeats the plan's period, the longer period may be several of its
+     * new steps. Each later search would then find even more steps. */
     if (period > 0 && layout->places != NULL) {
         period = spw_pool_repetition_part(symbols, count, period, PERIOD_LEAST);
     }
@@ -329,7 +329,7 @@ static struct period last_period(const struct spw_layout *layout, size_t count)
                            .length = record_at(layout, layout->count - 1)->born - began};
 }
 
-/* True if the lifetimes of all its blocks are known. */
+/* True if the lifetimes of all blocks of a period are known. */
 static bool is_known(const struct period *period)
 {
     size_t i = 0;

@@ -49,7 +49,7 @@ struct spw_layout {
     struct spw_layout_place *places;   /* the plan; NULL: none */
     size_t period, next;               /* number of places, and the expected next one */
     size_t begin;                      /* the first place that is followed */
-    bool followed;                     /* that place was reached */
+    bool followed;                     /* `begin` was reached */
     size_t strays;                     /* deviations of the program from the plan; 0: none */
 };
 
@@ -64,5 +64,5 @@ void spw_pool_layout_record(struct spw_layout *layout, const struct spw_extent *
 void spw_pool_layout_record_free(struct spw_layout *layout, const struct spw_extent *block);
 
 /* Called before the allocation of a large block that may be anywhere on the device: searches for a
- * plan if it is time. True with the planned address of the block. */
+ * plan if it is time. True if the plan has an address for the block. */
 bool spw_pool_layout_next(struct spw_layout *layout, uint64_t bytes, uint64_t *ret_address);

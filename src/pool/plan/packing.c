@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The circle of time is divided in parts. Most blocks live in one part only, and are compared only
- * with the blocks of that part. */
+/* The circle of time is divided into parts. Most blocks live in one part only, and are compared
+ * only with the blocks of that part. */
 enum { PARTS = 16, ALL = PARTS, LISTS };
 
 /* Orders of placing the blocks. */
@@ -61,8 +61,8 @@ static size_t part_of(const struct spw_packing *packing, uint64_t point)
     return (size_t)(point % packing->period * PARTS / packing->period);
 }
 
-/* The parts of an item's life: *ret_first, and the returned number of parts behind it, round the
- * circle. */
+/* Finds the parts of time that an item lives in: *ret_first is the first. Returns the number of
+ * further parts, round the circle. */
 static size_t parts_of(const struct spw_packing *packing, const struct spw_packing_item *item,
                        size_t *ret_first)
 {
@@ -157,7 +157,8 @@ static int compare(const void *a, const void *b)
     return left->item->begin < right->item->begin ? -1 : left->item->begin > right->item->begin;
 }
 
-/* The memory of all placed items; *ret_top: the address with `enough_bytes` of it below. */
+/* Returns the memory of all placed items; *ret_top: the address below which `enough_bytes` of it
+ * are. */
 static uint64_t memory_of(const struct attempt *attempt, uint64_t *ret_top)
 {
     const struct list *all = &attempt->lists[ALL];

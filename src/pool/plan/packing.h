@@ -4,8 +4,8 @@
  * blocks that live at the same time must not overlap. The best packing is NP-hard (dynamic storage
  * allocation). This one places the blocks by best fit, one after the other, tries several orders,
  * and keeps the best result. It first tries addresses behind all fixed blocks, since addresses cost
- * nothing and few blocks fit the gaps, and then also the gaps. On the recorded traces it needs 0.3
- * to 3.3 % more than the peak of live bytes.
+ * nothing and few blocks fit the gaps between fixed blocks. Then it tries the gaps as well. On the
+ * recorded traces it needs 0.3 to 3.3 % more than the peak of live bytes.
  *
  * Pure; no locking. */
 #pragma once
@@ -31,7 +31,7 @@ struct spw_packing {
     uint64_t enough_bytes;  /* a packing that needs no more is good enough */
 };
 
-/* Packs the items that are not fixed, and shifts time to begin with the fewest live bytes.
- * *ret_bytes: the memory of all items, in whole granules. False when the items do not fit in the
- * range, or the process has no memory; then their addresses are undefined. */
+/* Packs the items that are not fixed, and shifts time so that it begins at the point with the
+ * fewest live bytes. *ret_bytes: the memory of all items, in whole granules. False when the items
+ * do not fit in the range, or the process has no memory; then their addresses are undefined. */
 bool spw_pool_packing_pack(struct spw_packing *packing, uint64_t *ret_bytes);

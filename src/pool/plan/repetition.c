@@ -71,8 +71,8 @@ bool spw_pool_repetition_is_of(const uint64_t *symbols, size_t count, size_t las
     return i + part >= last;
 }
 
-/* True if the symbol `i` places before the last differs from the symbol `part` before it, or if
- * that is unknown. */
+/* True if the symbol `i` places before the last differs from the symbol `part` places before it, or
+ * if the latter is unknown. */
 static bool differs(const uint64_t *symbols, size_t count, size_t i, size_t part)
 {
     return i + part >= count || from_end(symbols, count, i) != from_end(symbols, count, i + part);

@@ -31,8 +31,8 @@ static bool is_complete(const struct spw_backing *backing, size_t first, size_t 
     return first == last;
 }
 
-/* Releases the chunk at a granule if it is unused. *waits: it has no block, but cannot be released
- * yet. */
+/* Releases the chunk at a granule if it is unused. Sets *waits if the chunk has no block but cannot
+ * be released yet. */
 static bool release(struct spw_space *space, size_t granule, bool *waits)
 {
     size_t end = spw_pool_backing_chunk_end(space->backing, granule);

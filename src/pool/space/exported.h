@@ -30,7 +30,7 @@ struct spw_export {
     size_t count;
     struct spw_export_piece pieces[SPW_EXPORT_GRANULES]; /* by rising granule */
     void *fences[SPW_TIER_COUNT];                        /* of the copies; NULL: none under way */
-    void *drained;                                       /* covers the whole device; NULL: none */
+    void *drained; /* fence behind all work of the device; NULL: none */
     bool committed;
     bool over; /* ended, but its copies are still under way */
 };
@@ -50,5 +50,5 @@ bool spw_pool_exported_reserve(struct spw_exported *exported, size_t more);
 /* Ends the step of an export under way, if any; all device work must be complete. */
 void spw_pool_export_drop(struct spw_exported *exported);
 
-/* Releases exported chunks without a block whose work is complete. */
+/* Releases the exported chunks that have no block and no pending work. */
 void spw_pool_exported_release(struct spw_exported *exported);

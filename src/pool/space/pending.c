@@ -4,7 +4,7 @@
 #include "pool/memory/moves.h"
 #include "pool/space/space.h"
 
-/* The most waiting queues of one walk: POLLED_MOST when memory is short. */
+/* The most waiting queues that one walk visits; POLLED_MOST when memory is short. */
 enum { POLLED_MOST = 256, POLLED_SOME = 32 };
 
 void spw_pool_poll_queue(struct spw_space *space, struct spw_stream_queue *queue, bool record)
@@ -20,7 +20,7 @@ void spw_pool_poll_queue(struct spw_space *space, struct spw_stream_queue *queue
     }
 }
 
-/* Polls busy queues until `most` of them still wait. The others do not count: their work is
+/* Polls busy queues until `most` of them still wait. The other queues do not count: their work is
  * complete, and they leave the list. */
 static void poll_queues(struct spw_space *space, const struct spw_stream_queue *except, bool record,
                         uint32_t most)

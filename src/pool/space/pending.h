@@ -1,4 +1,4 @@
-/* Pending memory: queries fences, and makes memory idle whose device work is complete.
+/* Pending memory: queries fences, and makes memory idle when its device work is complete.
  *
  * The caller holds the pool's lock. */
 #pragma once
@@ -28,5 +28,5 @@ bool spw_pool_has_pending(const struct spw_stream_queues *queues);
 
 /* Blocks until one pending fence has completed; `briefly`, for callers with another source of
  * memory, at most for a short time. Releases the pool's lock during the wait. SPW_E_NO_MEMORY when
- * no work is pending, or the backend's error; then every queue was polled once more. */
+ * no work is pending, or the backend's error; in both cases every queue was polled once more. */
 enum spw_err spw_pool_wait_for_fence(struct spw_space *space, struct spw_lock *lock, bool briefly);

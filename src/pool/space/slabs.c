@@ -104,7 +104,7 @@ static void make_idle(struct spw_slabs *slabs, struct spw_extent *extent)
     enter_idle(slabs, extent);
 }
 
-/* Makes pending extents idle whose work is known to be complete. */
+/* Makes pending extents idle when their work is known to be complete. */
 static void release_completed(struct spw_slabs *slabs)
 {
     struct spw_age_list *pending = &slabs->pending;
@@ -129,8 +129,7 @@ static bool serves(const struct spw_slab *slab, const void *context)
     return !slab->gone && (slab->shared || slab->context == context);
 }
 
-/* Returns the smallest fitting idle extent in no bin that serves the context, if it is better than
- * `best`. */
+/* Returns `best`, or a smaller fitting extent that is idle, in no bin, and serves the context. */
 static struct spw_extent *best_of_context(const struct spw_slabs *slabs, uint64_t bytes,
                                           const void *context, struct spw_extent *best)
 {
@@ -349,7 +348,7 @@ enum spw_err spw_pool_slabs_alloc(struct spw_slabs *slabs, uint64_t bytes,
         extent = add_slab(slabs, bytes, context);
     }
     if (extent == NULL && spw_pool_slabs_trim(slabs) > 0) {
-        extent = add_slab(slabs, bytes, context); /* room of released small slabs */
+        extent = add_slab(slabs, bytes, context); /* trimming has made room */
     }
     if (extent == NULL) {
         return SPW_E_NO_MEMORY;

@@ -34,10 +34,10 @@ struct spw_slabs {
     bool open;                   /* blocks may be in slabs */
     struct spw_slab *table;      /* kept until the pool ends; read without the lock */
     _Atomic size_t count;        /* entries ever used; read without the lock */
-    uint64_t bytes;              /* of all */
-    uint64_t live_bytes;         /* of the blocks in them */
+    uint64_t bytes;              /* of all slabs */
+    uint64_t live_bytes;         /* of the blocks in slabs */
     struct spw_bins idle;        /* free extents of shared slabs, with no pending work */
-    struct spw_age_list pending; /* the others */
+    struct spw_age_list pending; /* free extents with pending work */
 };
 
 /* Allocates a first slab and tests whether the device can use it. After success blocks may be in
@@ -59,7 +59,7 @@ void spw_pool_slabs_free(struct spw_slabs *slabs, struct spw_extent *block,
 
 /* Called when the driver is about to free, or has freed, the allocations of a context (NULL: of
  * all). The blocks of the context were freed before. Blocks of other contexts in its memory have
- * lost their content. With `release`, gives up slabs without a block, and counts them. */
+ * lost their content. With `release`, removes slabs without a block, also from the counters. */
 void spw_pool_slabs_end_context(struct spw_slabs *slabs, const void *context, bool release);
 
 /* Returns the extent in a slab that contains `address`; NULL when there is none. */

@@ -65,7 +65,7 @@ static bool is_on_host(const struct spw_space *space, const struct spw_extent *e
            spw_pool_backing_on_host(space->backing, extent->address, spw_pool_extent_end(extent));
 }
 
-/* Adds a free extent, whose `host` is set, or a hole to the indexes. */
+/* Adds a hole, or a free extent whose `host` is up to date, to the indexes. */
 static void index_extent(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
@@ -400,7 +400,8 @@ void spw_pool_space_adopt(struct spw_space *space, struct spw_extent *extent,
 {
     unindex(space, extent);
     space->queues->clock++;
-    spw_pool_stream_queue_stamp(space->queues, queue); /* a fence behind the wait covers it */
+    /* A fence behind the wait covers the extent. */
+    spw_pool_stream_queue_stamp(space->queues, queue);
     queue->unfenced_bytes += extent->bytes;
     extent->queue = queue;
     extent->seq = queue->seq;
@@ -515,7 +516,8 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
     claim->kind = SPW_EXTENT_CLAIM;
     claim->queue = queue;
     claim->seq = queue->seq;
-    /* Without their parts on the host, the rests may match their neighbours. */
+    /* The extents left beside the claim may now match their neighbours: they may no longer be
+     * partly on the host. */
     spw_pool_space_join(space, claim->prev);
     spw_pool_space_join(space, claim->next);
     return claim;
@@ -650,8 +652,9 @@ static size_t steal_from(struct spw_space *space, enum spw_tier tier, struct spw
     return taken;
 }
 
-/* True if an extent with `has` granules is a better choice than one with `best`, to take `count`:
- * the smallest with enough granules, or the largest if none has enough. So few extents break up. */
+/* True if an extent with `has` granules is a better choice than one with `best` for taking `count`.
+ * The smallest with enough granules is best, or the largest if none has enough: so few extents
+ * break up. */
 static bool is_better(size_t has, size_t best, size_t count)
 {
     return best < count ? has > best : has >= count && has < best;
@@ -754,7 +757,7 @@ static void evict_heap(struct spw_space *space, struct spw_heap *heap)
         if (e->kind == SPW_EXTENT_FREE && (e->host || e->heap == SPW_HEAP_HOST)) {
             (void)steal_from(space, SPW_TIER_HOST, e, SIZE_MAX);
         }
-        /* The rest may have merged with the extent below, which is then looked at next. */
+        /* The rest may have merged with the extent below; then that is looked at next. */
         if (e->address == address) {
             e = e->prev;
         }

@@ -30,8 +30,8 @@
 struct spw_space {
     struct spw_heap heaps[SPW_HEAP_COUNT];
     struct spw_extent_store store;
-    size_t host_extents; /* free extents partly on the host, except in its own heap */
-    size_t ahead;        /* granules mapped behind a block, at most */
+    size_t host_extents; /* free extents partly on the host, outside the host's heap */
+    size_t ahead;        /* most granules mapped behind a block */
     struct spw_stream_queues *queues;
     struct spw_backing *backing;
 };
@@ -75,25 +75,25 @@ void spw_pool_space_adopt(struct spw_space *space, struct spw_extent *extent,
 /* Frees a lazy block, which has no memory: its granules become a hole. */
 void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *block);
 
-/* Frees the never used part of a block behind its first `bytes`. Needs an earlier
+/* Frees the part of a block behind its first `bytes`, which was never used. Needs an earlier
  * spw_pool_space_can_cut. */
 void spw_pool_space_cut_tail(struct spw_space *space, struct spw_extent *block, uint64_t bytes);
 
 /* Reserves the record for one cut. False when the process has no memory. */
 bool spw_pool_space_can_cut(struct spw_space *space);
 
-/* Makes free extents idle that completed fences of the queue cover. */
+/* Makes those free extents of a queue idle that its completed fences cover. */
 void spw_pool_space_release_completed(struct spw_space *space, struct spw_stream_queue *queue);
 
 /* Claims the best window of the free space, of whole granules if the search asks for them. The
- * search need not set `heap`. A claim exists only while the lock is held; the records for its end
- * are reserved with it. SPW_E_NO_MEMORY when no run of addresses is long enough,
+ * search need not set `heap`. A claim exists only while the lock is held; the records that its end
+ * needs are reserved with it. SPW_E_NO_MEMORY when no run of addresses is long enough,
  * SPW_E_METADATA_NOMEM when the process has no memory. */
 enum spw_err spw_pool_space_claim(struct spw_space *space, const struct spw_window_search *wanted,
                                   struct spw_extent **ret_claim);
 
-/* Claims `bytes` at `address`, extended to whole granules at unbacked ends. SPW_E_NO_MEMORY when
- * the addresses are not free for `queue`, on the device. */
+/* Claims `bytes` at `address`; an end without backing is extended to a whole granule.
+ * SPW_E_NO_MEMORY when the addresses are not free for `queue` or are backed on the host. */
 enum spw_err spw_pool_space_claim_at(struct spw_space *space, enum spw_heap_class heap,
                                      uint64_t address, uint64_t bytes,
                                      const struct spw_stream_queue *queue,
@@ -106,14 +106,14 @@ void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim);
 struct spw_extent *spw_pool_space_finish_claim(struct spw_space *space, struct spw_extent *claim,
                                                uint64_t address, uint64_t bytes);
 
-/* Make device chunks in free extents without pending work spare, until they have `count` granules
- * or, with the last chunk, a few more. The first function spares granules marked by
+/* Unmap device chunks in free extents without pending work, and make them spare, until they have
+ * `count` granules; the last chunk may exceed that. The first function spares granules marked by
  * spw_pool_backing_keep, the second takes them last. Both return the number of granules. */
 size_t spw_pool_space_steal_unkept(struct spw_space *space, size_t count);
 size_t spw_pool_space_steal(struct spw_space *space, size_t count);
 
-/* Make the chunks of the host in free extents without pending work spare: outside the host's own
- * heap, and inside it. */
+/* Unmap the chunks of the host in free extents without pending work, and make them spare: the first
+ * function outside the host's own heap, the second inside it. */
 void spw_pool_space_evict_free_host(struct spw_space *space);
 void spw_pool_space_evict_host_heap(struct spw_space *space);
 
@@ -125,13 +125,13 @@ void spw_pool_space_update_tier(struct spw_space *space, struct spw_extent *exte
  * extents, and on NULL. */
 void spw_pool_space_join(struct spw_space *space, struct spw_extent *extent);
 
-/* The first takes the broken granules of a free extent out of use. The second takes granules of all
- * heaps that are no longer broken into use again. */
+/* The first takes the broken granules of a free extent out of use. The second takes back into use,
+ * in all heaps, the granules that are no longer broken. */
 void spw_pool_space_retire(struct spw_space *space, struct spw_extent *extent);
 void spw_pool_space_reinstate(struct spw_space *space);
 
-/* Takes the granules of [address, end) that are no longer broken into use again. All of them must
- * be out of use. */
+/* Takes back into use the granules of [address, end) that are no longer broken. All granules of the
+ * range must be out of use. */
 void spw_pool_space_reinstate_range(struct spw_space *space, uint64_t address, uint64_t end);
 
 /* Returns the extent that contains `address`; NULL when there is none. */

@@ -30,14 +30,14 @@ struct spw_window_search {
     const struct spw_stream_queue *queue; /* whose free memory may be used, like idle memory; NULL:
                                            * idle memory only */
     enum spw_window_kind kind;
-    size_t wanted; /* granules that should have no backing: they get chunks of the host */
+    size_t wanted; /* granules that should have no backing, to get chunks of the host */
 };
 
 struct spw_window {
     uint64_t address, bytes;  /* bytes 0: no run is long enough */
     uint64_t slack;           /* unused bytes of its run */
     size_t missing;           /* granules to back */
-    struct spw_extent *first; /* of the run; NULL: the window is behind the frontier */
+    struct spw_extent *first; /* first extent of the run; NULL: the window is behind the frontier */
 };
 
 /* Blocks of at least this many granules are cut from the high end of free extents, smaller ones
