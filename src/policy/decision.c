@@ -21,7 +21,7 @@ struct spw_policy_memo {
     _Atomic uint64_t candidates; /* rules that may decide: bit i for rule i */
     _Atomic uint64_t reported;   /* rules whose line was written */
     _Atomic uint64_t count;      /* allocations so far, when a rule asks for it */
-    _Atomic uint64_t in_step; /* the number of a step, and below it 32 bits of allocations in it */
+    _Atomic uint64_t in_step; /* number of a step; in the lower 32 bits: allocations in that step */
     _Atomic bool known;
 };
 
@@ -181,8 +181,8 @@ static void placement_of(const struct spw_ruled *device, const struct spw_policy
     };
 }
 
-/* Counts an allocation of a site in the present step. Returns its number; 0 before the first step,
- * and beyond 32 bits. */
+/* Counts an allocation of a site in the present step. Returns the allocation's number in the step;
+ * 0 before the first step, and when the number exceeds 32 bits. */
 static uint64_t count_in_step(struct spw_policy_memo *memo)
 {
     uint64_t step = atomic_load_explicit(&spw_policy_state.step, memory_order_relaxed);

@@ -4,8 +4,8 @@
  * site's number. Properties that differ between allocations of a site are matched each time,
  * without memory or a driver call.
  *
- * Locking: takes no lock itself. To be called without a lock, since the names of a new site are
- * looked up. */
+ * Locking: takes no lock. The caller holds none either, since the names of a new site are looked
+ * up. */
 #pragma once
 
 #include <stdatomic.h>
@@ -28,12 +28,14 @@ struct spw_decision {
     struct spw_pool_placement placement;
 };
 
-/* Puts a policy into force until the process ends; messages name its `file`. Takes ownership;
- * false, without taking it, when the process has no memory. To be called once, by one thread. */
+/* Puts a policy into force until the process ends; messages name its `file`. Takes ownership of the
+ * policy. False when the process has no memory; the caller then keeps the policy. To be called
+ * once, by one thread. */
 bool spw_policy_decision_open(struct spw_policy *policy, const char *file);
 
 /* Finds the rule that matches an allocation of `bytes`; false when none does. `api` is the function
- * that the program called. To be called with a policy in force, as the functions below. */
+ * that the program called. This function and the functions below need a policy in force, unless
+ * noted. */
 bool spw_policy_decision_make(const struct spw_ruled *device, uint64_t bytes, uint32_t site,
                               const char *api, struct spw_decision *ret_decision);
 
@@ -55,7 +57,7 @@ unsigned spw_policy_decision_number(const struct spw_policy_rule *rule);
 void spw_policy_decision_unmet(const struct spw_ruled *device, const struct spw_policy_rule *rule,
                                const char *why);
 
-/* Applies the rule's `then` to an allocation whose `bytes` exceed the rule's limit. False when it
- * is to fail, which is reported each time. A rule that warns is reported once. */
+/* Applies the rule's `then` to an allocation whose `bytes` exceed the rule's limit. False when the
+ * allocation is to fail, which is reported each time. A rule that warns is reported once. */
 bool spw_policy_decision_beyond(const struct spw_ruled *device, struct spw_decision *decision,
                                 uint64_t bytes);

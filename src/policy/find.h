@@ -1,6 +1,6 @@
 /* Finds the policies that ship with spillway. `base` is the folder of the command or of the
- * preloaded object. The policies are in the folder "policies" beside it (build folder, bundle), or
- * in share/spillway of an installation. Only reads the file system; no locking. */
+ * preloaded object. The policies are in its folder "policies" (build folder, bundle), or in
+ * share/spillway of an installation. Only reads the file system; no locking. */
 #pragma once
 
 #include <limits.h>

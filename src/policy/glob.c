@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The character at *text, which moves past it. A byte that begins no UTF-8 sequence gets a number
- * of its own, above all characters. */
+/* Returns the character at *text, and moves *text past it. A byte that begins no UTF-8 sequence
+ * gets a number of its own, above all characters. */
 static uint32_t next_character(const char **text)
 {
     const unsigned char *bytes = (const unsigned char *)*text;
@@ -39,7 +39,7 @@ static void add(struct compiler *compiler, enum spw_glob_op op, uint32_t first, 
     compiler->tokens[compiler->count++] = (struct spw_glob_token){op, first, last};
 }
 
-/* One character of a set or of the pattern, with its backslash taken off. */
+/* One character of a set or of the pattern, without its backslash. */
 static bool read_character(struct compiler *compiler, uint32_t *ret_character)
 {
     if (*compiler->at == '\\') {
@@ -232,8 +232,8 @@ static bool step(const struct spw_glob *glob, const struct places *from, uint32_
     return any != 0;
 }
 
-/* The start of a symbol's parameter list: the parenthesis that the last one closes. The symbol's
- * end when it has no parameter list. */
+/* The start of a symbol's parameter list: the opening parenthesis that the last closing one
+ * matches. The symbol's end when it has no parameter list. */
 static const char *parameters(const char *symbol)
 {
     const char *at = strrchr(symbol, ')');
@@ -251,7 +251,7 @@ static const char *parameters(const char *symbol)
     return symbol + strlen(symbol);
 }
 
-/* True when a pattern may match the end of `name` that starts at `at`. */
+/* True when a pattern may match the rest of `name` from `at` on. */
 static bool may_cut(enum spw_glob_kind kind, const char *name, const char *at)
 {
     switch (kind) {
@@ -266,8 +266,8 @@ static bool may_cut(enum spw_glob_kind kind, const char *name, const char *at)
     }
 }
 
-/* The start of the next end of `name` that a pattern may match, behind `at`; NULL when there is
- * none. */
+/* The next place behind `at` such that a pattern may match the rest of `name` from there on; NULL
+ * when there is none. */
 static const char *next_cut(enum spw_glob_kind kind, const char *name, const char *at)
 {
     switch (kind) {

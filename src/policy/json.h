@@ -27,8 +27,8 @@ size_t spw_policy_json_count(const cJSON *group);
 /* The value of the first member named `key`; NULL when there is none. */
 const cJSON *spw_policy_json_find(const cJSON *object, const char *key);
 
-/* Opens libcjson.so.1 from `folder`, if that is not NULL, from its lib/, or from the system.
- * Returns false, with *ret_json empty, when there is none. Calls the dynamic loader: no lock may be
+/* Opens libcjson.so.1 from `folder` or its lib/ (unless it is NULL), or from the system. Returns
+ * false, with *ret_json empty, when there is none. Calls the dynamic loader: no lock may be
  * held. */
 bool spw_policy_json_open(const char *folder, struct spw_json *ret_json);
 

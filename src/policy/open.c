@@ -135,8 +135,8 @@ static void install(const struct reading *reading)
     check_sites(reading->policy);
 }
 
-/* Several threads may read the file at once: the first to finish puts it into force, and the others
- * wait for that. The dynamic loader is not called in between. */
+/* Several threads may read the file at once: the first to finish puts it into force, while the
+ * others wait. Putting it into force does not call the dynamic loader. */
 void spw_policy_open_once(void)
 {
     const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;

@@ -53,7 +53,8 @@ static uint64_t complain_unknown(struct spw_policy_reader *reader, enum spw_poli
     return nearest != NULL ? bit_of(find_row(kind, nearest)) : 0;
 }
 
-/* Complains about required keys that are neither there nor the nearest key of a misspelt one. */
+/* Complains about required keys that are missing, unless one is the nearest key of a misspelt
+ * key. */
 static void complain_missing(struct spw_policy_reader *reader, enum spw_policy_object kind,
                              struct spw_policy_node node, uint64_t seen)
 {

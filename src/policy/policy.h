@@ -41,7 +41,7 @@
 #include "policy/table.h"
 
 enum {
-    SPW_POLICY_RULES = 64,               /* bits of a set of candidates */
+    SPW_POLICY_RULES = 64,               /* most rules: bits of a set of candidates */
     SPW_POLICY_LIST_ITEMS = 64,          /* most items of any other list */
     SPW_POLICY_FILE_BYTES = 1024 * 1024, /* largest file */
     SPW_POLICY_NO_RULE = -1
@@ -82,8 +82,8 @@ struct spw_policy_number {
     int64_t value;
 };
 
-/* The objects of a file. Each member holds the value of the key with its row in keys.def. Words and
- * switches are 0 when the key is not in the file. */
+/* The objects of a file. Each member holds the value of the key whose row in keys.def names it.
+ * Words and switches are 0 when the key is not in the file. */
 struct spw_policy_python {
     struct spw_policy_globs file;
     struct spw_policy_globs function;
@@ -131,7 +131,7 @@ struct spw_policy_action {
     struct spw_policy_number priority;
     struct spw_policy_limit limit;
     struct spw_policy_amount host_share; /* a percentage */
-    const char *region;                  /* NULL: the common one */
+    const char *region;                  /* NULL: the common region */
     int commit;                          /* enum spw_policy_commit */
     int log;                             /* enum spw_policy_switch */
 };
@@ -159,9 +159,9 @@ struct spw_policy {
     const struct spw_policy_rule *rules;
     size_t rule_count;
     uint64_t certain; /* bit i: rule i has no condition on single allocations */
-    bool uses_python; /* a rule has a condition on Python frames or on modules, which they show */
-    bool uses_native; /* or on native frames or on the node, which they show */
-    bool uses_tags;   /* or on tags */
+    bool uses_python; /* a rule needs Python frames: for a condition on them or on modules */
+    bool uses_native; /* a rule needs native frames: for a condition on them or on the node */
+    bool uses_tags;   /* a rule has a condition on tags */
     struct spw_policy_memory *memory;
 };
 

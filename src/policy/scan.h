@@ -15,7 +15,7 @@ enum { SPW_SCAN_DEPTH = 16, SPW_SCAN_NUMBER = 63, SPW_SCAN_PROBLEM = 160 };
 
 /* One value of the text. Offsets are in bytes. */
 struct spw_scan_place {
-    uint32_t key;   /* offset of the key; of the value, where there is none */
+    uint32_t key;   /* offset of the key; without a key, of the value */
     uint32_t value; /* offset of the value */
     uint32_t next;  /* index of the first place behind this value and all that it contains */
 };

@@ -21,13 +21,13 @@ struct spw_policy_state {
     uint8_t regions[SPW_ACCOUNTS]; /* number of each rule's region; 0: none */
     uint32_t region_count;
     bool hosts;                       /* a rule may place blocks on the host */
-    bool counts;                      /* a rule asks for the number of an allocation */
-    bool counts_in_steps;             /* or for its number in a step */
+    bool counts;                      /* a rule asks for an allocation's number */
+    bool counts_in_steps;             /* a rule asks for an allocation's number in a step */
     _Atomic uint32_t step;            /* steps that the program marked so far */
     struct spw_policy_memo *memos;    /* by call site */
     _Atomic uint64_t unmet_reported;  /* bits of the rules that were reported as not followed */
     _Atomic uint64_t beyond_reported; /* bits of the rules whose limit was reported */
-    _Atomic unsigned lines;           /* written about call sites */
+    _Atomic unsigned lines;           /* number of lines written about call sites */
 };
 
 extern struct spw_policy_state spw_policy_state;

@@ -194,7 +194,7 @@ static bool read_glob(struct spw_policy_reader *reader, const struct spw_policy_
     return true;
 }
 
-/* Reads the digits at *text, and moves *text behind them. False when there are none, or over
+/* Reads the digits at *text, and moves *text behind them. False when there are none, or more than
  * NUMBER_DIGITS. */
 static bool take_digits(const char **text, int64_t *ret_number)
 {
