@@ -27,7 +27,7 @@ static bool matches(const char *path, const char *part)
                                      : strncmp(spw_path_name(path), part, strlen(part)) == 0;
 }
 
-/* True if the user's list has the beginning of the file name. */
+/* True if the user's list has a beginning of the file name. */
 static bool is_named(const char *name)
 {
     const char *at = spw_option_get(SPW_OPT_SPILLWAY_PASS, NULL, 0).text;

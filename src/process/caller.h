@@ -2,8 +2,9 @@
  *
  * Most requests come from few places, so the answer is kept for each return address: a request
  * costs a comparison or one look at a table, and only the first one from a place calls the dynamic
- * loader. A library that is loaded where another one was may keep the other's answer. A library
- * that jumps to the driver as the last act of a function is not seen: its caller is taken for it.
+ * loader. A library that is loaded where an unloaded one was may get the old answer. A library that
+ * jumps to the driver at the end of a function (tail call) is not seen: the function's caller is
+ * taken instead.
  *
  * Locking: none; no lock may be held, since the loader is called. */
 #pragma once

@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-/* The file name of the library that made the call of the runtime under way; NULL: not known. */
+/* The file name of the library that called the runtime in the call under way; NULL: not known. */
 static const char *caller_library(void)
 {
     Dl_info info;

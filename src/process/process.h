@@ -11,7 +11,7 @@
  *
  * Locking: spw_locks.process covers starting, and the opening and closing of pools. Tables have
  * locks of their own; common/lock.def gives the order. No lock is held while the real driver does
- * the program's work (spw_locks.primary excepted), nor around the dynamic loader. */
+ * the program's work (spw_locks.primary excepted), nor during a call of the dynamic loader. */
 #pragma once
 
 #include "common/likely.h"
@@ -20,7 +20,7 @@
 /* A function that is exported under its own name. */
 #define SPW_EXPORT __attribute__((visibility("default")))
 
-/* Functions that this folder calls and that need folders above it; preload.c defines them. They are
+/* Functions that this folder calls, but that need higher folders; preload.c defines them. They are
  * called with spw_locks.process held, except those with "No lock". */
 struct spw_process_ops {
     /* Looks for PyTorch's allocator, when CUDA was initialised or PyTorch allocates. No lock: it
@@ -38,11 +38,11 @@ extern const struct spw_process_ops spw_process_ops;
 /* The program's call that is under way on this thread: of the CUDA runtime, of the driver, or of
  * the driver through the runtime. */
 struct spw_outer_call {
-    enum spw_fn fn;      /* of the runtime; SPW_FN_COUNT: none */
-    const void *caller;  /* return address of the runtime's function */
-    const void *frame;   /* address of its frame, just below that of the function that called it */
-    const void *entered; /* return address of the driver's function that was entered last: in the
-                          * program, or in the runtime. NULL: none since the runtime was entered */
+    enum spw_fn fn;     /* of the runtime; SPW_FN_COUNT: none */
+    const void *caller; /* return address of the runtime's function */
+    const void *frame;  /* address of the runtime function's frame, just below its caller's frame */
+    const void *entered; /* return address (in the program or the runtime) of the driver function
+                            that was entered last. NULL: none was entered since the runtime was */
 };
 
 extern _Thread_local struct spw_outer_call spw_process_outer
@@ -74,8 +74,8 @@ static inline const struct spw_settings *spw_process_settings(void)
     return &spw_process.settings;
 }
 
-/* True with the mode observe, SPILLWAY_CHECK or a policy: an allocation asks for each of them only
- * then. */
+/* True with mode observe, SPILLWAY_CHECK or a policy: only then an allocation checks for each of
+ * the three. */
 static inline bool spw_process_is_unusual(void)
 {
     return SPW_UNLIKELY(atomic_load_explicit(&spw_process.unusual, memory_order_acquire));
@@ -111,7 +111,7 @@ static inline bool spw_process_serves(void)
     return SPW_LIKELY(!spw_driver_inside()) && spw_process_runs();
 }
 
-/* Likewise, at the entry of a driver function, which was called from `caller`. */
+/* The same at the entry of a driver function that was called from `caller`, which is noted. */
 static inline bool spw_process_enter(const void *caller)
 {
     if (SPW_UNLIKELY(spw_driver_inside())) {

@@ -1,8 +1,8 @@
-/* The state of spillway in the process: the driver, the settings, if calls are served, the
+/* The state of spillway in the process: the driver, the settings, whether calls are served, and the
  * libraries that call. The state of other folders is in their own state.h.
  *
  * Atomic members may be read without a lock; spw_locks.process guards the start, which sets the
- * rest. All zero bytes is the state before it. It lives as long as the process. */
+ * other members. All zero bytes is the state before the start. It lives as long as the process. */
 #pragma once
 
 #include <stdatomic.h>
@@ -14,24 +14,24 @@
 
 /* IDLE  -- cuInit -->  RUNNING  -- fork -->  CHILD  -- cuInit -->  RUNNING
  * IDLE  -- SPILLWAY=off -->  OFF
- * RUNNING  -- fork, and the child is the driver's or has no memory for its figures -->  OFF */
+ * RUNNING  -- fork by the driver, or the child has no memory for its figures -->  OFF */
 enum spw_process_state {
     SPW_PROCESS_IDLE,    /* CUDA is not known to be initialised */
     SPW_PROCESS_RUNNING, /* calls are served */
-    SPW_PROCESS_OFF,     /* the driver serves every call: SPILLWAY=off, and children of fork that
-                          * are the driver's or have no memory for figures of their own */
-    SPW_PROCESS_CHILD,   /* after fork: the driver serves calls until the child initialises CUDA */
+    SPW_PROCESS_OFF, /* the driver serves every call: with SPILLWAY=off, in a child that the driver
+                        forked for itself, and in a child of fork without memory for its figures */
+    SPW_PROCESS_CHILD, /* after fork: the driver serves calls until the child initialises CUDA */
 };
 
 struct spw_stats;
 
 /* How PyTorch's memory is served. */
 enum spw_process_torch_state {
-    SPW_TORCH_UNSEEN,   /* it is not known to be loaded */
+    SPW_TORCH_UNSEEN,   /* PyTorch is not known to be loaded */
     SPW_TORCH_TENSORS,  /* the pool serves each tensor (torch/) */
     SPW_TORCH_SEGMENTS, /* PyTorch's cache serves tensors, and the pool its segments */
     SPW_TORCH_ASYNC,    /* PyTorch's backend cudaMallocAsync asks the driver for each tensor */
-    SPW_TORCH_FOREIGN,  /* another allocator serves them, such as a pluggable one */
+    SPW_TORCH_FOREIGN,  /* another allocator serves tensors, such as a pluggable one */
 };
 
 /* PyTorch's allocator. */
@@ -52,8 +52,8 @@ struct spw_settings {
 
 /* Libraries whose GPU work does not come through the entries (unseen.h). */
 struct spw_process_unseen {
-    _Atomic uint64_t changes; /* of the loader's list, when it was last read */
-    _Atomic bool loaded;      /* one of them is */
+    _Atomic uint64_t changes; /* number of changes of the loader's list when it was last read */
+    _Atomic bool loaded;      /* one of these libraries is loaded */
 };
 
 enum { SPW_CALLERS_BITS = 8 };
@@ -73,8 +73,8 @@ struct spw_process {
     _Atomic bool mode_said;  /* the line about the mode was written (setup/mode.h) */
     struct spw_stats *stats; /* set at the start, and in a child after fork */
     struct spw_process_unseen unseen;
-    /* Return addresses by their hash, each with its kind in the lowest bits (caller.h). Changed at
-     * the first call from a place, so apart from the rest. */
+    /* Return addresses by their hash, each with its kind in the lowest bits (caller.h). On cache
+     * lines of their own, since the first call from each place changes them. */
     _Alignas(64) _Atomic uint64_t callers[1 << SPW_CALLERS_BITS];
 };
 
