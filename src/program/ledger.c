@@ -9,7 +9,7 @@
 struct spw_entered {
     uint64_t address;
     struct spw_ledger_entry entry;
-    struct spw_entered *next; /* of the list of removed ones */
+    struct spw_entered *next; /* next removed allocation */
 };
 
 void spw_program_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)

@@ -1,5 +1,5 @@
 /* The ledger: allocations that the real driver made for the program, device memory and page-locked
- * host memory. Its entries have the facts to account a free.
+ * host memory. Each entry has the facts that accounting for the free needs.
  *
  * Locking: spw_locks.ledger; nothing is called with it held. */
 #pragma once
@@ -18,11 +18,11 @@ struct spw_ledger_entry {
     int ordinal;
     uint64_t bytes;
     uint32_t site;       /* call site that is charged; 0: none */
-    const void *context; /* that it is freed with; NULL: none */
+    const void *context; /* context that the memory is freed with; NULL: none */
 };
 
-/* Enters an allocation, in place of an older one at the address. Without memory for the entry it
- * stays unaccounted. */
+/* Enters an allocation, in place of an older one at the address. Without memory for the entry the
+ * allocation stays unaccounted. */
 void spw_program_ledger_add(uint64_t address, const struct spw_ledger_entry *entry);
 
 /* Removes the allocation at `address`; false when it is not entered. */

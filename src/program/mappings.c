@@ -60,8 +60,9 @@ bool spw_program_mappings_release_end(CUmemGenericAllocationHandle handle, struc
     return unused;
 }
 
-/* Enters a range where a spilled piece is mapped; or, with `bytes` 0, takes out the one at
- * `address`. Without memory its copies are not cut. Caller holds the lock. */
+/* Enters a range where a spilled piece is mapped; or, with `bytes` 0, removes the range at
+ * `address`. Without memory for the entry, copies of the range are not cut. Caller holds the
+ * lock. */
 static void set_spilled(uint64_t address, uint64_t bytes)
 {
     struct spw_mappings *mappings = &spw_program.mappings;

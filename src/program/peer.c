@@ -12,7 +12,7 @@ static bool may_access(const struct spw_device *owner, int ordinal, bool write)
 }
 
 /* The ordinal of the device in whose memory an address is; negative for memory of the host. `owner`
- * has the block there; NULL: the memory is not ours, and the driver is asked. */
+ * is the device whose pool has the block; NULL: the memory is not ours, and the driver is asked. */
 static int ordinal_of(const struct spw_device *owner, CUdeviceptr address)
 {
     struct spw_driver *driver = spw_process_driver();
@@ -32,7 +32,7 @@ static int ordinal_of(const struct spw_device *owner, CUdeviceptr address)
     return ordinal;
 }
 
-/* A context of a device: the stream's if it is one. NULL when none is known. */
+/* A context of a device, if possible the stream's context. NULL when none is known. */
 static CUcontext context_on(int ordinal, const struct spw_stream_info *info)
 {
     size_t cursor = 0;

@@ -1,12 +1,12 @@
 /* Copies between devices that must be peer copies.
  *
- * A device reaches blocks of another one, which are memory of cuMemCreate, only with the access
- * that cuCtxEnablePeerAccess or cuMemPoolSetAccess gave it. Without it, a driver refuses a plain
- * copy (llama.cpp#4638, solved by #4620), but does a peer copy; both of PyTorch's allocators choose
- * alike. For memory of cuMemAlloc a program may leave the choice to the driver.
+ * Blocks are memory of cuMemCreate. Another device reaches such memory only with the access that
+ * cuCtxEnablePeerAccess or cuMemPoolSetAccess gave it. Without that access a driver refuses a plain
+ * copy (llama.cpp#4638, solved by #4620), but does a peer copy; both of PyTorch's allocators make
+ * the same choice. For memory of cuMemAlloc a program may leave the choice to the driver.
  *
- * Copies between a device's memory and the host are left alone. Locking: those of the tables of
- * streams and contexts, inside. */
+ * Copies between a device's memory and the host are left alone. Locking: takes the locks of the
+ * tables of streams and contexts. */
 #pragma once
 
 #include <stdbool.h>

@@ -65,8 +65,8 @@ static bool remember(uintptr_t key, const struct spw_stream_info *info)
 }
 
 /* A number for a stream, unique for the life of the process: the driver's or, if it gives none, our
- * own. The handle is good: the caller has asked the driver about it. Default streams: of the
- * current one. */
+ * own. The handle is valid: the caller has asked the driver about it. The handle of a default
+ * stream means the stream of the current context. */
 static uint64_t number_of(struct spw_driver *driver, int ordinal, uintptr_t key)
 {
     unsigned long long id = 0;
@@ -151,7 +151,8 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
     ret_info->stream.id = number_of(driver, ret_info->ordinal, key);
     ret_info->stream.handle = handle;
     spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuStreamGetCtx);
-    /* The table's entry is for all threads: another one may have got another number of our own. */
+    /* All threads use the table's entry: another thread may have given the stream another number of
+     * our own. */
     return remember(key, ret_info) && look_up(key, ret_info);
 }
 
@@ -236,7 +237,7 @@ int spw_program_stream_ordinal(CUcontext context)
     return learn_context(context, &info) ? info.ordinal : -1;
 }
 
-/* Makes the entries that threads keep stale. */
+/* Makes stale the entries that threads keep. */
 static void age_recent(void)
 {
     atomic_fetch_add_explicit(&spw_program.streams.generation, 1, memory_order_release);

@@ -1,14 +1,14 @@
 /* Contexts whose work uses memory of a device without an access right: a copy between devices, or
  * one between a device and the host, runs in the stream's context, which may be another device's.
- * That context is added to the pool of the memory before the work is submitted, so that the pool
- * waits for such work before it moves or unmaps memory.
+ * That context is added to the pool that has the memory before the work is submitted, so that the
+ * pool waits for such work before it moves or unmaps memory.
  *
  * Contexts with an access right (cuCtxEnablePeerAccess, cuMemPoolSetAccess) are added in
  * device/device.h.
  *
  * Does nothing while the program uses one device. Any thread, inside the submit barrier or before
- * it is acquired. Locking: spw_locks.process, those of the pools and of the tables of streams and
- * contexts, inside. */
+ * it is acquired. Locking: takes spw_locks.process and the locks of the pools and of the tables of
+ * streams and contexts. */
 #pragma once
 
 #include <stdbool.h>
