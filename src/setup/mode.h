@@ -17,7 +17,7 @@ struct spw_setup_mode {
 /* The words for a mode. The reason may be in `ret_why`, which holds `capacity` bytes. */
 struct spw_setup_mode spw_setup_mode_of(enum spw_mode mode, char *ret_why, size_t capacity);
 
-/* Announces the mode when the first pool is made. Nothing depends on the mode before. */
+/* Announces the mode when the first pool is made. Before that, nothing depends on the mode. */
 void spw_setup_mode_announce(void);
 
 /* Announces the mode again if it changed because PyTorch was found after the first pool. */

@@ -1,7 +1,7 @@
-/* The recording, as the user asks for it. */
+/* Starts the recording that the user asks for. */
 #pragma once
 
 #include "driver/driver.h"
 
-/* Begins the recording if there is to be one. The statistics have started. */
+/* Begins the recording if the user wants one. The statistics must have started. */
 void spw_setup_recording(struct spw_driver *driver);

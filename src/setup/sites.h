@@ -5,7 +5,7 @@
 
 #include "device/state.h"
 
-/* Begins to record call sites, if the user wants them. The statistics exist. */
+/* Begins to record call sites, if the user wants them. The statistics must exist. */
 void spw_setup_sites(int devices);
 
 /* Sets the charges of a device; NULL without call sites. */

@@ -67,8 +67,8 @@ void spw_setup_settings(struct spw_process *process)
     if (settings->mode == SPW_MODE_OBSERVE && atomic_load(&spw_policy_state.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
     }
-    /* The barrier is for moves and for blocks that other processes map. Its depth also shows calls
-     * inside other calls, whose uses are not recorded. */
+    /* The barrier is for moves and for blocks that other processes map. Its depth also shows which
+     * calls are made inside other calls: their uses are not recorded. */
     if (settings->mode != SPW_MODE_OBSERVE ||
         spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on) {
         spw_migrate_barrier_arm();
