@@ -24,8 +24,9 @@ enum { SLICES = 8 };
             SIXTY_FOUR(192, __VA_ARGS__)                                                           \
     }
 
-/* Sarwate's table for one byte, and those of Intel's "slicing by 8" for eight bytes at once: the
- * checksums of single bits, of the polynomial 0xedb88320, with 0 to 7 bytes of zeros behind. */
+/* Sarwate's table for one byte, and the tables of Intel's "slicing by 8" for eight bytes at once.
+ * The numbers are the checksums (polynomial 0xedb88320) of single bits with 0 to 7 bytes of zeros
+ * behind them. */
 static const uint32_t tables[SLICES][256] = {
     SLICE(0x77073096, 0xee0e612c, 0x076dc419, 0x0edb8832, 0x1db71064, 0x3b6e20c8, 0x76dc4190,
           0xedb88320),

@@ -39,8 +39,8 @@ static bool is_earlier(int fd, uint64_t start_ticks, struct stat *ret_status)
            (spw_fd_read_at(fd, &magic, sizeof(magic), 0) && magic == SPW_RECORD_MAGIC);
 }
 
-/* Links the file `nameless` at `path` or, if it is -1, makes an empty file there. Fails if there is
- * a file. Returns the descriptor. */
+/* Links the file `nameless` at `path` or, if it is -1, makes an empty file there. Fails if a file
+ * exists at `path`. Returns the descriptor. */
 static int make(const char *path, int nameless)
 {
     if (nameless >= 0) {
@@ -68,8 +68,8 @@ static int replace(const char *path, int nameless, uint64_t start_ticks)
     return fd;
 }
 
-/* Makes a new file at `path`, if at most an earlier recording is there. -1, with errno set, if
- * not. */
+/* Makes a new file at `path`, unless a file is there that is no earlier recording. -1, with errno
+ * set, on failure. */
 static int make_or_replace(const char *path, int nameless, uint64_t start_ticks)
 {
     int fd = make(path, nameless);

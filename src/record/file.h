@@ -1,6 +1,6 @@
 /* The file of a recording: its name, its memory, its growth.
  *
- * The file is made anew, never followed through a link, and mapped as a whole; it grows while it is
+ * The file is made anew, never opened through a link, and mapped as a whole. It grows while it is
  * written, so that a full file system is an error here and not a SIGBUS in the program. Nobody may
  * shorten it while the program runs. The process holds a lock (flock(2)) on the file while it
  * lives.

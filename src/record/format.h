@@ -11,14 +11,14 @@
 
 enum {
     SPW_RECORD_VERSION = 2,
-    SPW_RECORD_VERSION_LEAST = 1,        /* oldest readable one; no bytes on the host */
+    SPW_RECORD_VERSION_LEAST = 1,        /* oldest readable version; it has no bytes on the host */
     SPW_RECORD_BLOCK_MAGIC = 0x4b425753, /* "SWBK" */
     SPW_RECORD_HEADER = 4096,            /* bytes before the first block */
     SPW_RECORD_BLOCK = 64 << 10,         /* bytes of a block as a process writes it */
     SPW_RECORD_GROUP = 1 << 20,          /* most bytes of blocks that are compressed together */
     SPW_RECORD_TEXT = 1024,              /* most bytes of a text */
     SPW_RECORD_UNIT_NS = 100,            /* nanoseconds in a unit of time */
-    SPW_RECORD_MARK_SHARE = 8,           /* marks and steps have at most this part of the file */
+    SPW_RECORD_MARK_SHARE = 8,           /* marks and steps have at most 1/SHARE of the file */
 };
 
 /* Why the recording is not complete. */
@@ -32,8 +32,8 @@ enum spw_record_loss {
 struct spw_record_lost {
     _Atomic uint64_t events;
     _Atomic uint64_t allocs, alloc_bytes, frees;
-    _Atomic uint64_t since; /* time of the first one, in units */
-    _Atomic uint64_t until; /* time of the last one */
+    _Atomic uint64_t since; /* time of the first lost event, in units */
+    _Atomic uint64_t until; /* time of the last lost event */
 };
 
 /* The first bytes of the file. Members up to `crc` do not change after the file was made. */
@@ -44,7 +44,7 @@ struct spw_record_header {
     uint32_t block_bytes;  /* SPW_RECORD_BLOCK */
     int32_t pid;
     int64_t rank;         /* in a distributed job; -1: none */
-    uint64_t began_ns;    /* of time 0, since 1970 (CLOCK_REALTIME) */
+    uint64_t began_ns;    /* nanoseconds from 1970 to time 0 (CLOCK_REALTIME) */
     uint64_t began_mono;  /* the same moment of CLOCK_MONOTONIC, in nanoseconds */
     uint64_t limit_bytes; /* most bytes of the file */
     uint32_t devices;
@@ -55,7 +55,7 @@ struct spw_record_header {
     uint32_t padding;
     _Atomic uint64_t events; /* written */
     struct spw_record_lost lost;
-    _Atomic uint64_t live_peak[SPW_DEVICES_MAX]; /* with the lost events; bytes */
+    _Atomic uint64_t live_peak[SPW_DEVICES_MAX]; /* in bytes; lost events included */
     _Atomic uint64_t lost_marks; /* marks and steps beyond their share of the file; not in `lost` */
 };
 
@@ -80,8 +80,8 @@ struct spw_record_block {
 };
 
 /* An event begins with a byte: its kind, and which of the following members it has. A member that
- * is left out has the value of the event before it in the block; at the beginning of a block all
- * are 0. Numbers are LEB128; signed ones are mapped to unsigned ones first (zigzag). */
+ * is left out has the value of the previous event in the block; before the first event of a block
+ * all values are 0. Numbers are LEB128; signed ones are mapped to unsigned ones first (zigzag). */
 enum {
     SPW_RECORD_KIND = 0x0f,
     SPW_RECORD_HAS_DEVICE = 0x10,
@@ -93,11 +93,11 @@ enum {
 /* The kinds, with the values that follow the time and the members above. "address" is the signed
  * difference to the previous address, in units of 256 bytes. */
 enum spw_record_kind {
-    SPW_RECORD_END,    /* of the block; a byte of zero without a time */
-    SPW_RECORD_ALLOC,  /* address, bytes, site; more: flags, low byte of the address, and the
-                        * bytes on the host if the flags say that there are any */
+    SPW_RECORD_END,    /* end of the block: a byte of zero without a time */
+    SPW_RECORD_ALLOC,  /* address, bytes, site; more: flags, low byte of the address, and with
+                          SPW_RECORD_ON_HOST the bytes on the host */
     SPW_RECORD_FREE,   /* address; more: low byte of the address */
-    SPW_RECORD_TEXT_,  /* number, bytes, the bytes */
+    SPW_RECORD_TEXT_,  /* number, length, the bytes */
     SPW_RECORD_SITE,   /* number, api, thread, cut, native frames and Python frames; more: the
                         * classes of its modules */
     SPW_RECORD_MODULE, /* number, base, begin, end, dynamic section, and two texts: build
@@ -107,10 +107,10 @@ enum spw_record_kind {
     SPW_RECORD_MOVE,   /* bytes to the host, bytes to the device, nanoseconds; more: predicted */
     SPW_RECORD_RANGE,  /* a part of a move: address, units of 256 bytes; more: to the host */
     SPW_RECORD_OOM,    /* bytes, missing bytes, site, live, committed, limit */
-    SPW_RECORD_NAME,   /* enum spw_record_named, number, bytes, the bytes */
+    SPW_RECORD_NAME,   /* enum spw_record_named, number, length, the bytes */
     SPW_RECORD_CALL,   /* a call of the driver that took long: its number, nanoseconds */
-    SPW_RECORD_USE,    /* a submitted call: how many addresses it names, each address; more: it
-                        * launches a kernel */
+    SPW_RECORD_USE, /* a submitted call: number of addresses that it names, and each address; more:
+                       it launches a kernel */
     SPW_RECORD_KINDS
 };
 
@@ -122,7 +122,7 @@ enum spw_record_named {
     SPW_RECORD_NAMED_ABOUT,  /* 0 program, 1 mode, 2 host, 3 policy, 4 version */
     SPW_RECORD_NAMED_OPTION, /* an option that was set, as NAME=VALUE */
     SPW_RECORD_NAMED_MARK,   /* a part of the program that begins (1) or ends (0) now */
-    SPW_RECORD_NAMED_TAG,    /* the tag of a call site, by its number; stands behind the site */
+    SPW_RECORD_NAMED_TAG, /* the tag of a call site, by the site's number; stands behind the site */
     SPW_RECORD_NAMED_KINDS
 };
 
@@ -134,7 +134,7 @@ enum {
     SPW_RECORD_SOURCE = 0x3,   /* enum spw_record_source */
     SPW_RECORD_CHARGED = 0x4,  /* not of the pool, but counts as live */
     SPW_RECORD_ON_HOST = 0x8,  /* at least a part is on the host */
-    SPW_RECORD_RULE_SHIFT = 4, /* above: the rule that decided, from 1; 0: none */
+    SPW_RECORD_RULE_SHIFT = 4, /* from this bit on: the rule that decided, from 1; 0: none */
 };
 
 /* The origin of an allocation. */

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-    LONG_CALL_NS = 20000, /* calls that take as long are recorded one by one */
+    LONG_CALL_NS = 20000, /* calls that take at least this long are recorded one by one */
     NAME_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
     USE_ROOM = SPW_RECORD_ROOM + SPW_RECORD_USED * 10,
     MARK_BYTES = 32, /* most bytes of a step, or of a mark without its name */
@@ -181,7 +181,7 @@ static __attribute__((noinline)) void put_gauges(int device)
     spw_record_end(at);
 }
 
-/* Records the figures of a device if one that changes with allocations has changed. */
+/* Records the figures of a device if one of the figures that allocations change has changed. */
 static inline void follow(int device)
 {
     const struct spw_counters *now = spw_record.counters[device];
@@ -299,8 +299,8 @@ static bool take_share(uint64_t bytes)
     return true;
 }
 
-/* True if a mark has a place in the file. A beginning also takes the place of its end. If a
- * beginning was lost, an end is lost as well. Overlapping marks may then be confused. */
+/* True if a mark has a place in the file. A beginning also takes the place that its end will need.
+ * After a lost beginning the next end is lost as well, so overlapping marks may be confused. */
 static bool takes_mark(const char *name, bool begin)
 {
     uint64_t bytes = strnlen(name, SPW_RECORD_TEXT) + MARK_BYTES;

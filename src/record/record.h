@@ -12,9 +12,9 @@
  *   timeline   time from the processor's clock, compared with the system's
  *   writer     events on their way into the blocks of the file
  *
- * The functions below may be called on any thread and with any lock of the preloaded object held
- * but those behind `record` in common/lock.def. They cost a lock and a few dozen nanoseconds; to be
- * called only while spw_record_active() is true. They never fail: lost events are counted. */
+ * The functions below may be called on any thread and with any lock held except those behind
+ * `record` in common/lock.def. They cost a lock and a few dozen nanoseconds. They may be called
+ * only while spw_record_active() is true. They never fail: lost events are counted. */
 #pragma once
 
 #include <stdatomic.h>
@@ -39,8 +39,8 @@ static inline bool spw_record_uses(void)
 }
 
 /* Begins a recording, and registers the exit handler that ends it. The file is made at the first
- * allocation, mark or step, so that a process that only asks for devices leaves none; a failure is
- * one line of log. Data that members of `start` point to must stay valid, except the path. The
+ * allocation, mark or step, so that a process that only asks for devices leaves no file. A failure
+ * is one line of log. Data that members of `start` point to must stay valid, except the path. The
  * caller serialises. */
 void spw_record_start(const struct spw_record_start *start);
 
@@ -56,7 +56,7 @@ struct spw_record_alloc {
     uint32_t site;
     enum spw_record_source source;
     bool charged;        /* not of the pool, but counts as live */
-    uint64_t host_bytes; /* of it, on the host */
+    uint64_t host_bytes; /* its bytes on the host */
     unsigned rule;       /* from 1; 0: none */
 };
 
@@ -72,7 +72,7 @@ void spw_record_free(int device, uint64_t stream, uint64_t address);
 void spw_record_use(int device, const uint64_t *addresses, size_t count, bool kernel);
 
 /* Steps and marks have at most a share of the file (SPW_RECORD_MARK_SHARE), as the program may make
- * any number of them. Those beyond it are lost, and counted. */
+ * any number of them. Steps and marks beyond the share are lost, and counted. */
 
 /* Records the beginning of a step, which the program marked. */
 void spw_record_step(void);
@@ -90,7 +90,8 @@ struct spw_record_oom {
 /* Records an allocation that is about to fail with out of memory. */
 void spw_record_oom(const struct spw_record_oom *oom);
 
-/* Records a move that has ended. `ns` is how long submissions were held back. Its ranges follow. */
+/* Records a move that has ended. `ns` is how long submissions were held back. The ranges of the
+ * move follow. */
 void spw_record_move(int device, uint64_t to_host_bytes, uint64_t to_device_bytes, uint64_t ns,
                      bool predicted);
 void spw_record_range(int device, uint64_t address, uint64_t bytes, bool to_host);

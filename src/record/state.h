@@ -26,7 +26,7 @@ struct spw_record_start {
     bool uses;                                    /* record which blocks calls use */
     struct spw_counters *(*counters)(int device); /* of each device */
     const char *(*call_name)(int call);           /* of a driver call; NULL behind the last one */
-    const char *(*rule_name)(int rule);           /* of the policy, from 0; likewise */
+    const char *(*rule_name)(int rule);           /* of a rule, from 0; NULL behind the last one */
     const char *about[5]; /* SPW_RECORD_NAMED_ABOUT, without the host; NULL: not known */
 };
 
@@ -55,7 +55,7 @@ struct spw_record_writer {
 
 /* The marks and steps of the program, which may make any number of them. */
 struct spw_record_marks {
-    uint64_t bytes;     /* taken by them, the ends of open marks included */
+    uint64_t bytes;     /* bytes of marks and steps, with the ends of open marks */
     uint64_t open;      /* marks that began; their ends have a place */
     uint64_t lost_open; /* marks whose beginning was lost */
 };
@@ -77,7 +77,7 @@ struct spw_record_own {
 struct spw_record {
     /* Every call reads these, and only the start and the end of a recording change them. */
     _Atomic bool events; /* events are recorded */
-    _Atomic bool uses;   /* also the blocks that calls use */
+    _Atomic bool uses;   /* the blocks that calls use are also recorded */
     _Alignas(64) struct spw_record_writer writer;
     uint32_t number;  /* of the recording in this process, from 1 */
     uint32_t threads; /* number of threads seen */

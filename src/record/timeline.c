@@ -12,8 +12,9 @@ void spw_record_timeline_begin(struct spw_record_timeline *timeline, uint64_t ti
                                              .units_per_second = units_per_second};
 }
 
-/* True if both clocks advanced equally since the last comparison. A thousandth of that time and a
- * millisecond are tolerated, as the thread may lose its processor between the two readings. */
+/* True if both clocks advanced equally since the last comparison. A difference of a thousandth of
+ * that time plus a millisecond is tolerated, as the thread may lose its processor between the two
+ * readings. */
 static bool agree(const struct spw_record_timeline *timeline, uint64_t ticks, uint64_t time)
 {
     uint64_t passed = ticks - timeline->anchor_ticks, waited = time - timeline->anchor_time;

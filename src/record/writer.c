@@ -68,7 +68,7 @@ static void close_block(struct spw_record_writer *writer)
     block->content = used;
     block->crc = checksum(block, used);
     atomic_signal_fence(memory_order_seq_cst);
-    block->closed = 1; /* last: the process may be killed in between */
+    block->closed = 1; /* set last, since the process may be killed before */
     writer->block = NULL;
     writer->at = writer->end = NULL;
 }

@@ -1,7 +1,7 @@
 /* Events on their way into the blocks of the file (format.h).
  *
- * Locking: the caller holds spw_locks.record, except for functions with "No lock". Between two
- * blocks an append makes no system call and allocates nothing. */
+ * Locking: the caller holds spw_locks.record, except for functions with "No lock". An append that
+ * begins no new block makes no system call and allocates nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ bool spw_record_writer_next(void);
 /* Time since the recording began, in units, by the system's clock. No lock. */
 uint64_t spw_record_writer_clock(void);
 
-/* The same, and compares the processor's clock with it. */
+/* The same; also compares the processor's clock with the system's. */
 uint64_t spw_record_writer_compare(void);
 
 /* ---- appending an event ---- */
