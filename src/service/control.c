@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* A held process goes on after this time without a request: the command that held it has ended. */
+/* A held process goes on after this time without a request: the command that held it must have
+ * ended. */
 enum { NS_PER_MS = 1000000 };
 static const uint64_t most_held_ns = UINT64_C(10000000000);
 
@@ -25,7 +26,8 @@ static struct spw_stats_control *control_of_process(void)
     return &spw_process_stats()->control;
 }
 
-/* Called by the program's thread that begins to wait. Wakes our thread if that ends the pause. */
+/* Called by a thread of the program that begins to wait. Wakes our thread if the wait ends the
+ * pause. */
 static void note_arrival(void)
 {
     struct spw_stats_control *control = control_of_process();
@@ -209,7 +211,7 @@ static bool answer_for_all(struct spw_stats_control *control, uint32_t action, u
     return true;
 }
 
-/* Answers a request about a part of the memory, likewise. */
+/* Answers a request about a part of the memory. False when there is nothing to do. */
 static bool answer_for_part(struct spw_stats_control *control, uint32_t action, uint64_t wait_ns)
 {
     uint32_t state = atomic_load(&control->state);
@@ -274,7 +276,7 @@ static void *run(void *unused)
         if (is_held(control) && spw_clock_ns() - service->held_ns > most_held_ns) {
             let_program_go(control);
         }
-        /* Also when the program arrived before the pause was complete. */
+        /* Also ends a pause that the program reached before the pause was complete. */
         waits = is_on_demand(control) &&
                 !resume_program(control, (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS);
         if (waits && !reported) {

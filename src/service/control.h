@@ -10,12 +10,12 @@
  *   thread    starts threads of spillway's own
  *
  * `spillway pause PID` writes a request to the statistics that this process shares (stats/stats.h).
- * The thread sleeps until then, with all signals blocked. It ends with the process, and a child
- * after fork has none until it uses a device. */
+ * The thread sleeps until a request comes, with all signals blocked. It ends with the process, and
+ * a child after fork has none until it uses a device. */
 #pragma once
 
-/* Starts the thread, once, unless SPILLWAY_CONTROL switches it off. Without the thread only these
- * requests fail. Any thread, no lock. */
+/* Starts the thread, once, unless SPILLWAY_CONTROL switches it off. Without the thread only the
+ * requests of `spillway` fail. Any thread, no lock. */
 void spw_service_control_start(void);
 
 /* In a child after fork: there is no thread. */

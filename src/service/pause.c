@@ -53,7 +53,8 @@ static enum spw_err evict(struct spw_device *device, const struct spw_block_filt
     return err == SPW_E_NO_MEMORY ? SPW_OK : err;
 }
 
-/* Brings blocks back: those of `only`, and the pause goes on; NULL: all. */
+/* Brings back the blocks of `only`, while the pause goes on for others; NULL: brings back all
+ * blocks. */
 static uint64_t bring_back(const struct spw_block_filter *only, uint64_t wait_ns)
 {
     uint64_t sum = 0, bytes;
@@ -99,7 +100,7 @@ static struct spw_migrate *swapping_tier(struct spw_device *device)
     return spw_device_opened(device) != NULL ? atomic_load(&device->tier) : NULL;
 }
 
-/* Waits until every device is idle. It stays so, as the program is held. */
+/* Waits until every device is idle. The devices stay idle, as the program is held. */
 static bool all_idle(uint64_t wait_ns)
 {
     bool idle = true;
@@ -123,7 +124,7 @@ static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *requ
         return SPW_PAUSE_NO_FILE;
     }
     for (int i = 0; i < spw_device_count() && result->error == 0; i++) {
-        /* Another thread may close the pool now; it stays until the lease ends. */
+        /* Another thread may close the pool now, but the pool exists until the lease ends. */
         struct spw_pool *pool = spw_device_opened(spw_device_at(i));
         struct spw_migrate *tier = atomic_load(&spw_device_at(i)->tier);
 
@@ -138,7 +139,8 @@ static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *requ
     return SPW_PAUSE_DONE;
 }
 
-/* Brings all memory back from the file and closes it, or sets the bytes that are left. */
+/* Brings all memory back from the file and closes the file, or sets how many bytes are left in
+ * it. */
 static void swap_in_each(struct spw_pause_result *result)
 {
     for (int i = 0; i < spw_device_count(); i++) {

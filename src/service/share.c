@@ -38,7 +38,7 @@ enum {
     PAUSE_MS = 5
 };
 
-/* An answer of NVML is used for so long. */
+/* An answer of NVML is used for this time. */
 enum { BESIDES_VALID_MS = 1000 };
 
 /* A process of the share, in the file. */

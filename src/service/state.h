@@ -1,4 +1,5 @@
-/* The state of pauses and of shared devices. All zero bytes is the state before the first one.
+/* The state of pauses and of shared devices. All zero bytes is the state before the first pause or
+ * request.
  *
  * The comment of a part names its lock; atomic members may be used without it. It lives as
  * long as the process; in a child after fork spw_service_control_forget and
@@ -23,7 +24,7 @@ struct spw_part_blocks {
     uint64_t sites[SPW_PART_WORDS];
 };
 
-/* With more paused parts, the pause ends only when all memory comes back. */
+/* If more parts are paused, the pause ends only when all memory comes back. */
 enum { SPW_PAUSED_MOST = 32 };
 
 /* The requests of other processes. The members that are not atomic belong to the thread that
@@ -44,13 +45,13 @@ struct spw_service_pause {
     int cancel_before;         /* state of cancellation that the thread had before its turn */
     bool holding;              /* the program is held. Only the thread that holds it uses this */
     struct spw_swap_file file; /* without a buffer: there is none */
-    struct spw_part_blocks blocks; /* that move */
+    struct spw_part_blocks blocks; /* the blocks that move */
 };
 
 /* The paused parts of the memory. Guarded by spw_locks.parts. */
 struct spw_service_paused {
     size_t count;
-    bool more; /* than are in the list */
+    bool more; /* more parts are paused than are in the list */
     struct {
         enum spw_control_part kind;
         char name[SPW_STATS_PART];
@@ -65,11 +66,11 @@ struct spw_service_share {
     struct spw_share_file *file;   /* share.c */
     struct spw_share_member *mine; /* NULL: it could not join */
     struct spw_device *device;
-    /* When a process that gave nothing is asked again, and its owner: the entry may change
-     * hands. */
+    /* For each process that gave nothing: when it is asked again, and the owner of its entry then,
+     * since another process may take the entry over. */
     _Atomic uint64_t alone_until[SPW_SHARE_MEMBERS], alone_owner[SPW_SHARE_MEMBERS];
-    _Atomic uint64_t besides;    /* bytes that NVML has beyond those counted */
-    _Atomic uint64_t besides_ns; /* time of the question */
+    _Atomic uint64_t besides;    /* bytes of this process beyond the counted ones, by NVML */
+    _Atomic uint64_t besides_ns; /* time when NVML was asked */
 };
 
 struct spw_service {

@@ -11,7 +11,8 @@ typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void 
 
 bool spw_service_thread_start(void *(*run)(void *argument), void *argument)
 {
-    /* In libc only from glibc 2.34 on: before that, CUDA has loaded the library that has it. */
+    /* The function is in libc only from glibc 2.34 on. With older ones, CUDA has loaded the library
+     * that has it. */
     void *found = spw_driver_dl_symbol_anywhere("pthread_create");
     create_function *create;
     sigset_t all, before;
@@ -25,7 +26,8 @@ bool spw_service_thread_start(void *(*run)(void *argument), void *argument)
     }
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    if (sigprocmask(SIG_BLOCK, &all, &before) == 0) { /* of this thread, which ours inherits */
+    /* The new thread inherits this thread's mask. */
+    if (sigprocmask(SIG_BLOCK, &all, &before) == 0) {
         started = create(&thread, &attributes, run, argument) == 0;
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
     }
