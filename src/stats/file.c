@@ -46,7 +46,7 @@ static void put_driver_calls(struct spw_writer *writer, const struct spw_stats *
 }
 
 /* Writes the key of a record that threads share, and claims the record. Writes null and returns
- * false if there is none yet, or if another thread keeps it. */
+ * false if there is no record yet, or if another thread keeps it. */
 static bool claim_record(struct spw_writer *writer, const char *key, atomic_flag *busy,
                          const _Atomic uint64_t *count)
 {
@@ -195,7 +195,7 @@ static void put_rules(struct spw_writer *writer, const struct spw_stats *stats)
     spw_write(writer, "\n]");
 }
 
-/* spw_stats_path_owner recognises the first bytes. */
+/* Writes the whole file. spw_stats_path_owner recognises its first bytes. */
 static void put_stats(struct spw_writer *writer, struct spw_stats *stats)
 {
     void (*put_extension)(struct spw_writer *);
@@ -266,9 +266,9 @@ static bool write_nameless(struct spw_stats *stats, const char *path, char *ret_
     return named;
 }
 
-/* Gives the finished `temporary` its name: a new one by link, which only one process can do, or by
- * rename if this process has it already. A file system without links gets the plain name: no
- * process can claim it there. */
+/* Gives the finished `temporary` its final name: a new name by link, which only one process can do;
+ * a name that this process already has by rename. On a file system without links it gets the plain
+ * name, since no process can claim a name there. */
 static bool publish(const struct spw_stats *stats, const char *path, const char *temporary)
 {
     char SPW_ROOM *with_pid = spw_room_take(FILE_PATH);

@@ -1,9 +1,10 @@
 /* The result files of a process: the statistics and the recording.
  *
  * Their paths are not in the shared memory (stats.h). A process that has given up its rights can
- * still write there, and the launcher, which has kept its rights, writes the statistics file of a
- * process that was killed. The launcher finds the paths in symbolic links beside that memory, in
- * its folder, where only a process with its rights can make them. No lock, no allocation. */
+ * still write to that memory, while the launcher, which has kept its rights, writes the statistics
+ * file of a process that was killed. So the launcher reads the paths from symbolic links beside the
+ * file of that memory, in the launcher's folder: only a process with the launcher's rights can make
+ * them there. No lock, no allocation. */
 #pragma once
 
 #include "stats/state.h"

@@ -16,7 +16,7 @@ bool spw_stats_path_has(const char *pattern, char directive);
 /* The rank in a distributed job, from the launcher's variables; -1: none. */
 int64_t spw_stats_rank(void);
 
-/* The number of ranks of the job on this machine, likewise; 0: not known. */
+/* The number of ranks of the job on this machine, from the launcher's variables; 0: not known. */
 uint32_t spw_stats_local_ranks(void);
 
 /* Removes the statistics file (or the empty file) of an earlier run at `path`, and no other file.

@@ -181,7 +181,7 @@ bool spw_stats_forget(void)
 
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
 
-/* Memory that holds a bool may hold any byte. */
+/* Makes a bool valid: its memory may hold any byte. */
 static void make_bool(bool *value)
 {
     unsigned char byte;

@@ -39,7 +39,7 @@ enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
 
 /* An allocation that was answered out of memory. */
 struct spw_stats_refused {
-    uint64_t number;        /* of the allocation, among all of this device, from 1 */
+    uint64_t number;        /* number of the allocation on this device, from 1 */
     uint64_t bytes;         /* asked for */
     uint64_t missing_bytes; /* shortfall; 0: enough was free, but could not be used */
     uint64_t time_ns;       /* CLOCK_MONOTONIC; 0: there is none */
@@ -52,11 +52,11 @@ struct spw_stats_refused {
 struct spw_stats_refusal {
     atomic_flag busy;               /* held while a thread writes or reads the rest */
     _Atomic uint64_t count;         /* number of refusals; 0: the rest is not valid */
-    _Atomic uint64_t pending_bytes; /* of the last request; 0 once as much was granted */
-    uint64_t requests;              /* a request that is repeated counts once */
+    _Atomic uint64_t pending_bytes; /* of the last refusal; 0 once as many bytes were granted */
+    uint64_t requests;              /* refused requests; a repeated request counts once */
     uint64_t overcome;              /* requests that were granted later */
     struct spw_stats_refused last;
-    struct spw_stats_refused lost; /* the latest one before it that was never granted */
+    struct spw_stats_refused lost; /* the latest refusal before `last` that was never granted */
 };
 
 /* A call site that held memory when an allocation was refused. */
@@ -122,7 +122,7 @@ enum spw_control_action {
     SPW_CONTROL_PAUSE_ON_DEMAND,
     SPW_CONTROL_RESUME,
     SPW_CONTROL_HOLD, /* before a pause of all memory: see spw_service_pause_hold */
-    SPW_CONTROL_STEP, /* to a process that is held: the same, after one call has passed */
+    SPW_CONTROL_STEP, /* like HOLD, for a process that is held: lets one call pass first */
 };
 /* The memory that a request is about. */
 enum spw_control_part {
@@ -153,11 +153,11 @@ struct spw_stats_control {
     _Atomic uint32_t wait_ms;    /* longest time to wait for the program and its devices */
     _Atomic uint32_t part;       /* enum spw_control_part */
     char name[SPW_STATS_PART];   /* of the part */
-    char folder[SPW_STATS_PATH]; /* of the file for the memory; "": the host. For all memory */
+    char folder[SPW_STATS_PATH]; /* of the file that all memory goes to; "": it goes to the host */
     _Atomic uint32_t answered;   /* a futex word */
     _Atomic uint32_t outcome;    /* enum spw_control_outcome */
     _Atomic uint32_t host_full;
-    _Atomic uint32_t error;                   /* of errno, of the file; 0: none */
+    _Atomic uint32_t error;                   /* errno of the file; 0: none */
     _Atomic uint64_t moved_bytes, left_bytes; /* struct spw_pause_result */
 };
 
@@ -180,7 +180,7 @@ struct spw_stats {
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
     int64_t rank;                                     /* in a distributed job; -1: none */
     bool of_rank;   /* the statistics file is named after a rank: %r */
-    bool simulated; /* the GPU */
+    bool simulated; /* the GPU is simulated */
     struct spw_stats_control control;
     struct spw_stats_oom oom;
     struct spw_stats_device devices[SPW_DEVICES_MAX];
@@ -205,7 +205,8 @@ void spw_stats_unclaim(atomic_flag *busy);
 void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
                       uint64_t bytes, uint64_t missing_bytes);
 
-/* Records that an allocation succeeded, if it may be the refused one, repeated. Any thread. */
+/* Records that an allocation succeeded, if it may be a refused one that was repeated. Any
+ * thread. */
 void spw_stats_overcome(struct spw_stats_refusal *refusal);
 static inline void spw_stats_grant(struct spw_stats_refusal *refusal, uint64_t bytes)
 {
@@ -218,7 +219,7 @@ static inline void spw_stats_grant(struct spw_stats_refusal *refusal, uint64_t b
 
 /* In a child after fork: replaces the parent's mapping by memory of its own at the same address, so
  * that old pointers stay valid. False, with nothing changed, when the kernel refuses that; the
- * child must then not write through them. Only async-signal-safe calls. */
+ * child must then not write to the mapping. Only async-signal-safe calls. */
 bool spw_stats_forget(void);
 
 /* Copies the statistics of another process from its file, which that process may change or shorten

@@ -288,7 +288,7 @@ static void put_device(const struct spw_stats *stats, enum spw_summary extent, i
     put_trouble(fd, extent, ordinal, counters);
 }
 
-/* A short summary has the mode only after an out of memory, since it may be the reason. */
+/* A short summary has the mode only after an out of memory, since the mode may be the reason. */
 static bool says_mode(const struct spw_stats *stats, enum spw_summary extent)
 {
     bool refused = false;
