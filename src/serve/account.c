@@ -73,8 +73,8 @@ static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
     return true;
 }
 
-/* Accounts for an allocation that ends with a context. Page-locked memory holds no more
- * addresses. */
+/* Accounts for an allocation that ends with a context. Page-locked memory no longer counts as
+ * memory that holds addresses. */
 static void ended(uint64_t address, const struct spw_ledger_entry *entry)
 {
     struct spw_span span;
@@ -125,7 +125,7 @@ void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_en
 {
     struct spw_ledger_entry stale;
 
-    /* Memory of a graph comes back at its address without having been freed by a call. */
+    /* A graph may allocate memory again at the same address, without a call that freed it. */
     (void)enter_free(address, &stale);
     move(entry, true);
     record(address, entry);
@@ -216,7 +216,7 @@ static void tell(const struct spw_oom *oom, const struct spw_pool_usage *usage, 
         spw_err_name(err), host, so_far);
 }
 
-/* Accounts a refusal; oom->missing_bytes is still to be set. */
+/* Accounts a refusal, and sets oom->missing_bytes. */
 static void refuse(struct spw_oom *oom, enum spw_err err)
 {
     SPW_UNCANCELLED;

@@ -1,6 +1,6 @@
 /* Accounting of the real driver's allocations, and of requests that are refused.
  *
- * Locking: spw_locks.ledger and the pools' locks, inside. */
+ * Locking: takes spw_locks.ledger and the pools' locks. */
 #pragma once
 
 #include "device/state.h"
@@ -10,7 +10,8 @@
 /* Enters an allocation of the real driver in the ledger and the counters. */
 void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_entry *entry);
 
-/* Accounts for the memory that ends with a context, which is about to be destroyed or gone. */
+/* Accounts for the memory that ends with a context. The context is about to be destroyed, or is
+ * gone. */
 void spw_serve_account_end_context(CUcontext context);
 
 /* A free of memory that the real driver allocated, while it is under way. */
@@ -34,8 +35,8 @@ CUresult spw_serve_account_free_end(const struct spw_passed_free *free, CUresult
 CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
                                uint64_t bytes, uint32_t site, enum spw_err err);
 
-/* Accounts the refusal of a request that PyTorch was to repeat, and did not; see
- * spw_device_gave_up. Does nothing when there is none. */
+/* Accounts the refusal of a request that PyTorch should have repeated but did not; see
+ * spw_device_gave_up. Does nothing when there is no such request. */
 void spw_serve_account_given_up(void);
 
 /* The accounted size of an allocation of `bytes`. */

@@ -12,7 +12,8 @@
 #include "serve/take.h"
 #include "submit/indirect.h"
 
-/* The outcome of a request without room while a pause lets nothing move. It is tried again. */
+/* The outcome of a request without room while a pause lets nothing move. The request is tried
+ * again. */
 enum { TOO_EARLY = SPW_SERVE_PASSED + 1 };
 
 /* Passes a request to the real driver because spillway failed. */
@@ -71,7 +72,7 @@ static inline bool is_for_all_free(const struct spw_call *call)
            call->asked.stream != NULL;
 }
 
-/* Allocates on the device; when it is full, by spilling. */
+/* Allocates on the device or, when it is full, by spilling. */
 static inline enum spw_err alloc_plainly(const struct spw_call *call, struct spw_result *ret_result)
 {
     enum spw_err err;
@@ -121,9 +122,9 @@ static __attribute__((noinline)) void record(const struct spw_call *call,
     });
 }
 
-/* Reports every block to the tier, since a migration must know the blocks that a call may write. A
- * block that a rule has put on the host never needs room on the device; an uncounted one may be an
- * attempt. */
+/* Reports every block to the tier, since a migration must know the blocks that a call may write.
+ * Two kinds of blocks predict no later allocations: a block that a rule has put on the host never
+ * needs room on the device, and an uncounted block may be freed at once. */
 static __attribute__((noinline)) void
 tell_tier(struct spw_migrate *tier, const struct spw_call *call, const struct spw_result *result)
 {
@@ -210,7 +211,7 @@ static CUresult record_result(const struct spw_call *call, CUresult result,
                 .ordinal = call->device->ordinal,
                 .bytes = bytes,
                 .site = call->asked.site,
-                /* Memory that was allocated in the order of a stream belongs to a pool. */
+                /* Memory that was allocated in the order of a stream belongs to a memory pool. */
                 .context = call->asked.stream == NULL ? call->asked.context : NULL,
             });
     } else if (call->kind == SPW_LEDGER_CHARGED) {
@@ -305,8 +306,8 @@ static inline bool serve_ordered(struct spw_call *call, CUdeviceptr *dptr, size_
     return serve(call, dptr, ret_result);
 }
 
-/* Accounts the real driver's answer to such a request. When the stream is unknown, the memory
- * belongs to the current device. */
+/* Accounts the real driver's answer to a stream-ordered request. When the stream is unknown, the
+ * memory belongs to the current device. */
 static CUresult record_ordered(struct spw_call *call, CUresult result, const CUdeviceptr *address)
 {
     if (call->device == NULL && result == CUDA_SUCCESS && spw_call_take_context(call)) {

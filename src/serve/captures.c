@@ -75,7 +75,7 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph gra
 }
 
 /* Notes the end of a capture: after success, or after an error if the stream does not capture any
- * more. An invalidated capture ends with an error; another thread's capture goes on. */
+ * more. An invalidated capture ends although the call fails; another thread's capture goes on. */
 static CUresult ended(CUstream handle, bool per_thread, const CUgraph *graph, CUresult result)
 {
     const struct spw_stream_info *known = spw_program_stream_get(handle, per_thread);
@@ -88,7 +88,7 @@ static CUresult ended(CUstream handle, bool per_thread, const CUgraph *graph, CU
     if (result == CUDA_SUCCESS ||
         (spw_graph_capture_status(known != NULL ? known : &unknown, &capturing) == CUDA_SUCCESS &&
          !capturing)) {
-        /* Under both numbers, as the stream may have become known or unknown in between. */
+        /* Ends it under both numbers, as the stream may have become known or unknown in between. */
         spw_graph_capture_end(spw_graph_capture_unknown(handle));
         if (known != NULL) {
             spw_graph_capture_end(known->stream.id);

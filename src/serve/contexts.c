@@ -1,8 +1,8 @@
 /* The end of contexts and streams.
  *
- * Blocks belong to the context that they were allocated in and are freed with it. With the last
- * known context of a device its pool is closed, before the context is destroyed; the next use opens
- * another. At the end of the process nothing is closed. */
+ * Blocks belong to the context that they were allocated in and are freed with it. Before the last
+ * known context of a device is destroyed, the device's pool is closed; the next use opens another
+ * pool. At the end of the process nothing is closed. */
 #include "common/lock.h"
 #include "device/access.h"
 #include "device/contexts.h"
@@ -19,7 +19,8 @@
 
 /* ---- streams ---- */
 
-/* Ends a stream's capture, and retires it in the pools unless it is `gone` with its context. */
+/* Ends a stream's capture, and retires the stream in the pools unless it is `gone` with its
+ * context. */
 static void end_stream(const struct spw_stream_info *info, bool gone)
 {
     spw_graph_capture_end(info->stream.id);
@@ -38,8 +39,8 @@ static void retire_stream(CUstream handle)
     }
 }
 
-/* Retires every stream of a context, and forgets the context. `gone`: it was destroyed already, and
- * its streams cannot be named to the driver any more. */
+/* Retires every stream of a context, and forgets the context. `gone`: the context was destroyed
+ * already, and its streams cannot be named to the driver any more. */
 static void retire_context(CUcontext context, bool gone)
 {
     struct spw_stream_info info;
@@ -117,8 +118,8 @@ static void synchronize(CUcontext context, int ordinal)
     }
 }
 
-/* Closes the pool if its last context is gone. A destroyed context that is still current is popped
- * for this time, since every call would fail. */
+/* Closes the pool if its last context is gone. If a destroyed context is still current, it is
+ * popped meanwhile, since every call would fail. */
 static bool close_without_context(struct spw_device *device, CUcontext context)
 {
     struct spw_driver *driver = spw_process_driver();
@@ -209,9 +210,9 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 
 /* ---- primary contexts ---- */
 
-/* spw_locks.primary is held from before a primary context is released until its pool is closed, if
- * that was the last release. A thread that retained it in between would lose its blocks. The thread
- * remembers that it holds the lock, since the driver may call back. */
+/* spw_locks.primary is held during the release of a primary context and, if that was the last
+ * release, until its pool is closed. A thread that retained the context in between would lose its
+ * blocks. A thread remembers that it holds the lock, since the driver may call back. */
 static _Thread_local bool has_primary_lock __attribute__((tls_model("initial-exec")));
 
 static bool enter_primary(void)
@@ -232,7 +233,8 @@ static void leave_primary(bool entered)
     }
 }
 
-/* Includes the context in the device's fences, since unanswered calls may submit work in it. */
+/* Includes the context in the device's fences, since calls without a handler may submit work in
+ * it. */
 CUresult spw_serve_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     bool entered = enter_primary();
@@ -274,7 +276,7 @@ static CUcontext primary_of(CUdevice dev)
     return context;
 }
 
-/* `reset` and `release` are the driver's, of the version that was called. */
+/* `reset`, and `release` below, is the driver's function in the version that was called. */
 static CUresult reset_primary(CUdevice dev, CUresult (*reset)(CUdevice))
 {
     CUresult result;
@@ -298,7 +300,7 @@ CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
     return reset_primary(dev, spw_process_driver()->cuDevicePrimaryCtxReset);
 }
 
-/* The driver shows only after a release if it was the last one. */
+/* Only after a release the driver shows whether it was the last one. */
 static CUresult release_primary(CUdevice dev, CUresult (*release)(CUdevice))
 {
     struct spw_device *device = spw_device_of(dev);

@@ -9,7 +9,7 @@
 /* A request of the program's allocator. */
 struct spw_serve_request {
     int device;
-    CUstream stream;    /* that uses the block first; NULL: the legacy default stream */
+    CUstream stream;    /* the first stream to use the block; NULL: the legacy default stream */
     uint64_t bytes;     /* more than 0 */
     const char *api;    /* as a call site names it; static storage */
     const void *caller; /* return address in the program */
@@ -18,7 +18,7 @@ struct spw_serve_request {
 /* The place of a block in the order of work. */
 struct spw_serve_order {
     struct spw_stream stream;
-    uint64_t generation; /* of the known streams at that time */
+    uint64_t generation; /* generation of the known streams at that time */
 };
 
 /* Allocates a block of the pool, on the host if it must be. SPW_E_NO_MEMORY: there is no room; that
@@ -28,11 +28,11 @@ struct spw_serve_order {
 enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uint64_t *ret_address,
                                     struct spw_serve_order *ret_order);
 
-/* Frees such a block in the order of its stream or, if that is NULL or not one of the device any
- * more, after all work of the device. Does nothing if the pool is gone. */
+/* Frees such a block in the order of its stream. If the stream is NULL, or no longer one of the
+ * device, frees the block after all work of the device. Does nothing if the pool is gone. */
 void spw_serve_direct_free(int device, const struct spw_serve_order *order, uint64_t address);
 
-/* Gives the free memory of every pool back. */
+/* Gives the free memory of every pool back to the driver. */
 void spw_serve_direct_trim(void);
 
 /* Moves blocks to the host until `bytes` have room on the device, or no more can move. */

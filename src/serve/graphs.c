@@ -106,7 +106,8 @@ CUresult spw_serve_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
     return end(result, &hGraphExec, hGraph, /* flags */ 0);
 }
 
-/* Before the real call, which may begin to depend on the places of blocks. */
+/* Notes the change before the real call: from then on the graph may depend on the places of
+ * blocks. */
 CUresult spw_serve_cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                                   const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {

@@ -27,9 +27,9 @@
  *   tensor_maps    the making of tensor maps
  *   vmm            physical memory and mappings of the program's own
  *
- * A handler is a function spw_serve_<symbol> for a row of driver/functions.def whose answer is
- * a handler. It has the type of the function that it replaces; with ON_STREAM,
- * IN_CONTEXT and OF_BLOCK it gets the call before its arguments. Handlers are called under a lease
+ * A handler is a function spw_serve_<symbol>, for a row of driver/functions.def whose answer is not
+ * DRIVER. It has the type of the function that it replaces; with ON_STREAM, IN_CONTEXT and OF_BLOCK
+ * it gets a struct spw_call before its arguments. Handlers are called under a lease
  * (device/lease.h) when CUDA is in use and the program made the call. HANDLER_ALWAYS functions are
  * called for every call, without a lease.
  *

@@ -20,7 +20,7 @@ struct spw_serve_import {
     CUdeviceptr address; /* of the block */
     size_t bytes;
     size_t count;  /* of chunks */
-    size_t mapped; /* mapped ones; `chunks` has the sizes */
+    size_t mapped; /* number of mapped chunks; `chunks` has the sizes */
     uint64_t *chunks;
     unsigned opens;
 };
@@ -111,7 +111,7 @@ static void discard(struct spw_serve_import *import)
     free(import);
 }
 
-/* Maps a chunk at an address. The mapping keeps the memory, not the handle. */
+/* Maps a chunk at an address. The mapping, not the handle, keeps the memory. */
 static CUresult map_chunk(struct spw_serve_import *import, int fd, CUdeviceptr at, size_t bytes)
 {
     CUmemGenericAllocationHandle handle;
@@ -175,7 +175,7 @@ static struct spw_serve_import *new_import(const struct spw_ipc_handle *handle, 
     return import;
 }
 
-/* Enters an import, unless another thread has entered the same. Returns the one in the table. */
+/* Enters an import, unless another thread has entered the same. Returns the import in the table. */
 static struct spw_serve_import *enter(const struct spw_ipc_handle *handle,
                                       struct spw_serve_import *import)
 {
@@ -235,8 +235,8 @@ static CUresult synchronize(const struct spw_serve_import *import)
     return result;
 }
 
-/* Closes the block at an address once, unless that is the last time: then takes it out of the table
- * and returns it, still mapped. *ret_found: there is one. */
+/* Closes the block at an address once. If that would be the last time, instead takes the block out
+ * of the table and returns it, still mapped. *ret_found: there is a block. */
 static struct spw_serve_import *close_unless_last(CUdeviceptr address, bool *ret_found)
 {
     struct spw_serve_import *import;
@@ -275,7 +275,7 @@ bool spw_serve_imports_close(CUdeviceptr address, CUresult *ret_result)
         discard(last);
         return true;
     }
-    /* It stays open, for example during a capture. */
+    /* The block stays open, for example during a capture. */
     spw_lock(&spw_locks.imports);
     last->next = imports->first;
     imports->first = last;

@@ -1,6 +1,7 @@
 /* Blocks of other processes that are mapped here, by spw_serve_cuIpcOpenMemHandle.
  *
- * Locking: spw_locks.imports, inside; nothing waits under it, and no driver call is made. */
+ * Locking: takes spw_locks.imports, and makes no driver call and waits for nothing while it is
+ * held. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,12 +11,12 @@
 #include "ipc/client.h"
 #include "ipc/handle.h"
 
-/* Opens a block once more that is open in this context. False when it is not open. */
+/* Opens once more a block that is open in this context. False when it is not open. */
 bool spw_serve_imports_reopen(const struct spw_ipc_handle *handle, CUcontext context,
                               CUdeviceptr *ret_address);
 
 /* Maps a block for the device of a context, and enters it; the descriptors in `block` are closed.
- * If another thread has entered it first, opens that one once more. */
+ * If another thread has entered it first, opens that entry once more. */
 CUresult spw_serve_imports_map(const struct spw_ipc_handle *handle, CUcontext context, int ordinal,
                                struct spw_ipc_block *block, CUdeviceptr *ret_address);
 

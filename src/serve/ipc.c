@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct spw_ipc_handle) == sizeof(CUipcMemHandle), "handles
 enum refusal {
     NOT_NOW,     /* the device does not become idle, or nothing may move */
     NO_ROOM,     /* for chunks of its own */
-    FIXED,       /* its physical memory is known to others */
+    FIXED,       /* others know its physical memory */
     NO_CHUNK,    /* the driver makes no such chunks, or the block is on the host for good */
     NO_SYSTEM,   /* no thread, socket, descriptor or memory in this process */
     UNREACHABLE, /* no refusal: the other process does not answer */
@@ -268,7 +268,7 @@ static void tell_unreachable(enum spw_ipc_reply reply, uint32_t pid)
 }
 
 /* Gets a block from the process that the handle names. Holds neither a lock nor a lease while it
- * waits for it. */
+ * waits. */
 static CUresult fetch(const struct spw_ipc_handle *handle, struct spw_ipc_block *ret_block)
 {
     enum spw_ipc_reply reply;

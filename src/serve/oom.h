@@ -19,7 +19,7 @@ struct spw_oom {
     bool overcome; /* the caller is known to free memory now and to ask again */
 };
 
-/* True when a report is due, and none was asked for before for the call site. */
+/* True when a full report is due: for the first refusal of a call site that is not `overcome`. */
 bool spw_serve_oom_is_new(const struct spw_oom *oom);
 
 /* Writes the report, and copies it to the statistics. The caller has written the first line. */

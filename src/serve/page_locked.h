@@ -1,7 +1,7 @@
 /* Figures of the host memory that the program page-locks: counters of a device and charges of call
  * sites. They are apart from the figures of device memory, and no limit counts them.
  *
- * Locking: spw_locks.page_locked, inside. */
+ * Locking: takes spw_locks.page_locked. */
 #pragma once
 
 #include "device/state.h"

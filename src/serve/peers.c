@@ -5,8 +5,8 @@
 #include "serve/handlers.h"
 #include "serve/immovable.h"
 
-/* Gives the current context access to the memory of `peer`, or ends it. The driver does so for its
- * own allocations; a block of a pool is mapped memory, which needs explicit access. */
+/* Gives the current context access to the memory of `peer`, or ends the access. The driver does so
+ * for its own allocations; a block of a pool is mapped memory, which needs explicit access. */
 static CUresult share(CUcontext peer, bool enabled)
 {
     const struct spw_stream_info *here = spw_program_stream_current();
@@ -31,7 +31,7 @@ CUresult spw_serve_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Fla
     }
     result = share(peerContext, /* enabled */ true);
     if (result != CUDA_SUCCESS) {
-        /* So that the program may try again. */
+        /* Undone, so that the program may try again. */
         (void)spw_process_driver()->cuCtxDisablePeerAccess(peerContext);
     }
     return result;

@@ -138,7 +138,8 @@ enum spw_err spw_serve_placement_alloc(const struct spw_call *call, struct spw_d
                : err;
 }
 
-/* Commits a device's lazy blocks: moves other blocks away, and places the rest on the host. */
+/* Backs a device's lazy blocks. When the device is full, moves other blocks away; when none can
+ * move, places lazy blocks on the host. */
 static enum spw_err commit(struct spw_device *device, struct spw_pool *pool)
 {
     enum spw_err err = spw_pool_commit(pool, /* spilling */ false);

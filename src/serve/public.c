@@ -244,7 +244,7 @@ static CUresult pause(enum spw_control_part kind, const char *name)
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
-    spw_migrate_barrier_await_end(); /* while another process pauses this one */
+    spw_migrate_barrier_await_end(); /* waits while another process pauses this one */
     switch (spw_service_pause_begin(&request).outcome) {
     case SPW_PAUSE_DONE:
     case SPW_PAUSE_UNUSED:

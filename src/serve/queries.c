@@ -1,6 +1,6 @@
 /* Queries about memory. The answer for an address in an arena is about its block, never about the
- * chunk behind it; the driver answers if both are equal. Memory that the program created is device
- * memory, even if it is on the host. */
+ * chunk behind it; the driver answers questions for which both are equal. Memory that the program
+ * created is device memory, even if it is on the host. */
 #include "common/log.h"
 #include "device/device.h"
 #include "device/spill.h"
@@ -165,7 +165,7 @@ static void correct(const struct spw_device *device, CUpointer_attribute attribu
     if (attribute == CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) {
         *(unsigned char *)data = can_share(device);
     } else if (attribute == CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES) {
-        /* A shared chunk has a handle type, but no handle of the block. */
+        /* The chunk of a shared block has a handle type, but the block has no handle. */
         *(unsigned char *)data = 0;
     } else if (attribute == CU_POINTER_ATTRIBUTE_MAPPED) {
         *(unsigned char *)data = 1; /* a lazy block is mapped before it is used */

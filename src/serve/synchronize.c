@@ -105,7 +105,8 @@ static void context_rests(CUcontext context, const struct moment *moment)
     }
 }
 
-/* A device's only known context has all work that uses its memory, unless other devices use it. */
+/* If a device has only one known context, all work that uses the device's memory is in this
+ * context, unless other devices use the memory. */
 static CUresult waited_for_context(CUresult result, const struct moment *moment, int ordinal,
                                    CUcontext context)
 {
@@ -180,7 +181,7 @@ CUresult spw_serve_synchronize_block(CUdeviceptr address)
         return CUDA_SUCCESS; /* a capture has begun, or there is no memory for a record */
     }
     if (err == SPW_OK) {
-        rest(device->ordinal, &moment); /* the fence covers all that may use the memory */
+        rest(device->ordinal, &moment); /* the fence covers all work that may use the memory */
     }
     return (CUresult)spw_err_to_driver(err);
 }

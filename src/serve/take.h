@@ -9,10 +9,10 @@ enum spw_serve_outcome {
     SPW_SERVE_PASSED, /* to the real driver */
 };
 
-/* Serves a request, by the policy, and accounts it. Also accounts a refusal, unless the request is
- * `repeated` in another way. Called with a lease and without a lock. */
+/* Serves a request, by the policy, and accounts it. Also accounts a refusal, unless the caller asks
+ * again in another way (`repeated`). Called with a lease and without a lock. */
 enum spw_serve_outcome spw_serve_take(struct spw_call *call, CUdeviceptr *ret_address);
 
 /* Frees a block of call->pool in the order of call->asked.stream; NULL: after all work that was
- * submitted to the device. Likewise. */
+ * submitted to the device. Called with a lease and without a lock. */
 CUresult spw_serve_free_block(const struct spw_call *call, CUdeviceptr address);

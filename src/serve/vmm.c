@@ -3,8 +3,8 @@
  *
  * When the device is full, blocks of the pool make room. Only PyTorch's own memory goes to the host
  * instead: other libraries may need device memory, for peers, network cards or multicast. PyTorch
- * asks for file descriptors and for RDMA whether it needs them or not; host memory has the former
- * as well. */
+ * asks for file descriptors and for RDMA even when it does not need them; host memory can have file
+ * descriptors as well. */
 #include "call/site.h"
 #include "device/device.h"
 #include "device/spill.h"
@@ -79,7 +79,7 @@ static void record(const struct spw_piece *piece)
     }
 }
 
-/* Gives back the charge of a piece, and frees it. */
+/* Gives back the charge of a piece, and frees the piece. */
 static void refund_piece(struct spw_piece *piece)
 {
     discharge(piece);
@@ -97,8 +97,8 @@ static void end_piece(struct spw_piece *piece)
 
 /* ---- handles ---- */
 
-/* The device that a cuMemCreate is charged to; NULL when it is not a visible one. *ret_host: it is
- * for host memory. */
+/* The device that a cuMemCreate is charged to; NULL when it is not a visible one. *ret_host: the
+ * call is for host memory. */
 static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_host)
 {
     const struct spw_stream_info *here;
@@ -123,8 +123,8 @@ static bool suits_host(enum spw_caller caller, const CUmemAllocationProp *prop)
                      prop->allocFlags.gpuDirectRDMACapable == 0;
 }
 
-/* Charges a piece to the host that has no room on its device (`err`), or that a policy places on
- * the host (SPW_OK). Changes *prop accordingly. */
+/* Charges to the host a piece that has no room on its device (`err` is the reason), or that a
+ * policy places on the host (`err` is SPW_OK). Changes *prop accordingly. */
 static enum spw_err charge_host(struct spw_device *device, struct spw_piece *piece,
                                 enum spw_err err, CUmemAllocationProp *prop)
 {
@@ -145,9 +145,9 @@ static enum spw_err charge_host(struct spw_device *device, struct spw_piece *pie
 
 /* The range of addresses that the calling thread reserved last, until it maps something. PyTorch
  * reserves 1 1/8 of the device for a segment, creates the memory of a tensor piece by piece, and
- * maps the pieces when all are there. It does not see otherwise that a tensor is larger than a new
- * segment: it relies on the device to be full first, and reads past the segment's end if the device
- * is not. A tensor that would just fill the segment looks the same from here. */
+ * maps the pieces when all are there. It has no other check that a tensor fits into a new segment:
+ * it relies on the device to be full first, and reads past the segment's end if the device is not
+ * full. A tensor that would just fill the segment looks the same from here. */
 static _Thread_local struct {
     uint64_t bytes; /* 0: none */
     uint64_t created;
@@ -287,8 +287,8 @@ static CUresult create_on_device(const struct spw_piece *piece,
     return result;
 }
 
-/* Creates a piece that was charged; when the device is full after all, on the host if it may be
- * there. */
+/* Creates a piece that was charged. When the device is full after all, creates the piece on the
+ * host if it may be there. */
 static CUresult create(struct spw_device *device, struct spw_piece *piece,
                        CUmemGenericAllocationHandle *handle, CUmemAllocationProp *prop,
                        unsigned long long flags)
