@@ -65,9 +65,9 @@ static bool has_direct_name(CUfunction function, bool kernel)
 /* Asks the driver for a layout. The lock is held. False when the driver had no memory to load the
  * kernel's code, which it needs for the answer.
  *
- * cuda.h does not define the functions for the other kind of handle. So cuKernelGetParamInfo is
- * called only after the driver has refused the handle as no CUfunction. INVALID_VALUE for the first
- * parameter is the answer for a function without parameters. */
+ * cuda.h defines each of the two functions only for its own kind of handle. So cuKernelGetParamInfo
+ * is called only after the driver has refused the handle as no CUfunction. INVALID_VALUE for the
+ * first parameter is the answer for a function without parameters. */
 static bool learn(struct spw_layout *layout, CUfunction function)
 {
     const struct spw_driver *driver = spw_process_driver();
@@ -89,8 +89,8 @@ static bool learn(struct spw_layout *layout, CUfunction function)
     return result != CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Fills a free entry, unless another thread was faster. It stays free when the driver is to be
- * asked again at the next launch. */
+/* Fills a free entry, unless another thread was faster. The entry stays free when the driver is to
+ * be asked again at the next launch. */
 static void enter(struct spw_layout *layout, CUfunction function, uint32_t generation)
 {
     /* Not under the lock, since this may load a library. */
@@ -173,8 +173,8 @@ static void follow(struct spw_arguments *use, uint64_t word)
     }
 }
 
-/* Adds every possible address in one parameter, or in a buffer of all: plain words and tensor maps.
- */
+/* Adds every possible address in one parameter, or in a buffer of all parameters: plain words and
+ * tensor maps. */
 static void look_through(struct spw_arguments *use, const unsigned char *param, size_t bytes)
 {
     for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {

@@ -14,7 +14,7 @@
 enum { SPW_USE_ADDRESSES = 192 };
 
 struct spw_arguments {
-    bool known;  /* the call shows no use of other memory than that at `addresses` */
+    bool known;  /* nothing in the call shows a use of other memory than at `addresses` */
     bool kernel; /* it launches a kernel, which may read more addresses from memory */
     bool first;  /* first launch of that kernel */
     size_t count;
@@ -31,8 +31,8 @@ static inline bool spw_submit_arguments_wanted(void)
 }
 
 /* Fills *ret_use with the addresses in a launch's parameters, given one by one (`params`) or in one
- * buffer (`extra`). ret_use->known is false when the kernel may reach memory that they do not name
- * (indirect.h). */
+ * buffer (`extra`). ret_use->known is false when the kernel may reach memory that the parameters do
+ * not name (indirect.h). */
 void spw_submit_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
                                  void **extra);
 
@@ -59,14 +59,14 @@ static inline void spw_submit_arguments_anything(struct spw_arguments *ret_use)
 /* Adds `word` if it is an address in one of our pools. */
 void spw_submit_arguments_add(struct spw_arguments *use, uint64_t word);
 
-/* spw_submit_use_expect (use.h) for such a call. */
+/* spw_submit_use_expect (use.h) for a call that was described. */
 static inline void spw_submit_arguments_expect(const struct spw_arguments *use, CUstream stream,
                                                bool per_thread)
 {
     spw_submit_use_expect(use->addresses, use->count, stream, per_thread);
 }
 
-/* spw_submit_use_note for it. */
+/* spw_submit_use_note for a call that was described. */
 void spw_submit_arguments_note(const struct spw_arguments *use);
 
 /* Forgets every layout: code was unloaded, and handles may be reused. */

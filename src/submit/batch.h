@@ -14,12 +14,12 @@ struct spw_batch {
     CUdeviceptr *to, *from;
     size_t *bytes;
     size_t count;
-    size_t *firsts; /* the first copy of each of the attributes */
+    size_t *firsts; /* for each of the attributes, the first copy that has it */
     size_t attributes;
     size_t *origins; /* of a split batch: the index of each copy in the original */
 };
 
-/* Those of cuMemcpy3DBatchAsync. */
+/* The arguments of cuMemcpy3DBatchAsync that change. */
 struct spw_batch_3d {
     CUDA_MEMCPY3D_BATCH_OP *copies;
     size_t count;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* One side of a box: its first byte, and the bytes from one row and one slice to the next (of no
- * meaning for a single row or slice). Address 0: there is none, or it has no addresses. */
+ * meaning for a single row or slice). Address 0: there is no such side, or it has no addresses. */
 struct spw_cut_side {
     uint64_t address;
     size_t pitch;

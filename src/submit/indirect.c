@@ -126,8 +126,8 @@ static void add_holder(const struct spw_block *block)
 /* ---- copies ---- */
 
 /* True when an address that is neither ours nor mapped is device memory, which a launch can reach:
- * a global of a module, or an allocation of the driver. For host memory that CUDA does not know the
- * driver answers an error. */
+ * a global of a module, or an allocation of the driver. For host memory that CUDA does not know,
+ * the driver returns an error. */
 static bool is_of_a_device(uint64_t address)
 {
     struct spw_driver *driver = spw_process_driver();

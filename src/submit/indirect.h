@@ -3,7 +3,8 @@
  *
  *  - A block of ours. It holds addresses after a copy from the host brought the address of a live
  *    block of ours, or after a copy from a block that holds addresses, until it is freed. Copies
- *    are examined while memory is short, up to SPW_INDIRECT_MOST bytes: larger ones are data.
+ *    are examined while memory is short, up to SPW_INDIRECT_MOST bytes; larger copies count as
+ *    data.
  *  - Page-locked or managed memory, since the program writes to it without a call.
  *
  * After addresses were copied to device memory that is not ours, such as a global of a module,
@@ -45,8 +46,8 @@ void spw_submit_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, siz
 /* Forgets a block of ours that is about to be freed. */
 void spw_submit_indirect_freed(uint64_t address);
 
-/* Note that page-locked or managed memory was allocated, or is about to be freed. False when it was
- * not known. */
+/* Note that page-locked or managed memory was allocated, or is about to be freed. The second
+ * returns false when the memory was not known. */
 void spw_submit_indirect_mapped(uint64_t address, uint64_t bytes);
 bool spw_submit_indirect_unmapped(uint64_t address, struct spw_span *ret_span);
 

@@ -1,19 +1,19 @@
 /* Copies and fills that the driver may not do in one part, or not as the program asked.
  *
  * A copy may cross from device memory to memory that spilled to the host, at the same addresses as
- * before. NVIDIA's documents do not define such a copy: the driver may choose its way by the first
- * byte. So it becomes several copies that do not cross. Boundaries do not move during the call:
- * memory moves only while no call is inside the submit barrier (migrate/move/barrier.h), and the
- * caller is inside.
+ * before. NVIDIA's documents do not define such a copy: the driver may choose the kind of copy by
+ * the first byte. So it becomes several copies that do not cross. Boundaries do not move during the
+ * call: memory moves only while no call is inside the submit barrier (migrate/move/barrier.h), and
+ * the caller is inside.
  *
  * A copy between two devices reaches memory of cuMemCreate, which blocks are made of, only with an
- * access right, unless it is a peer copy (llama.cpp#4620; PyTorch's allocators choose alike). So it
- * becomes a peer copy if the right is missing.
+ * access right, unless it is a peer copy (llama.cpp#4620; PyTorch's allocators make the same
+ * choice). So the copy becomes a peer copy if the right is missing.
  *
- * An error of a later part is the call's error; earlier parts are enqueued then. A call that is
- * repeated does them again, which changes nothing.
+ * An error of a later part becomes the call's error, although earlier parts are enqueued. If the
+ * program repeats the call, it does these parts again, which changes nothing.
  *
- * Locking: those of the pools and of the program's own memory, inside. Any thread, inside the
+ * Locking: takes the locks of the pools and of the program's own memory. Any thread, inside the
  * submit barrier. */
 #pragma once
 
@@ -58,7 +58,7 @@ void spw_submit_parts_note(const struct spw_parts *parts, CUstream stream, bool 
  * copy. */
 void spw_submit_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread);
 
-/* Finds the next part. `result` is the driver's answer to the one before. False after the last
+/* Finds the next part. `result` is the driver's answer to the previous part. False after the last
  * part, and after an error. */
 bool spw_submit_parts_next(struct spw_parts *parts, CUresult result);
 

@@ -57,7 +57,7 @@ static struct spw_cut_side side_of(const CUmemcpy3DOperand *operand, const CUext
 
 struct spw_cut_box spw_submit_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy)
 {
-    /* With an array, the extent is in its elements. */
+    /* With an array, the extent is in elements of the array. */
     if (copy->dst.type != CU_MEMCPY_OPERAND_TYPE_POINTER ||
         copy->src.type != CU_MEMCPY_OPERAND_TYPE_POINTER) {
         return (struct spw_cut_box){.unit = 1,

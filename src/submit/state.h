@@ -26,7 +26,7 @@
 
 enum {
     SPW_LAYOUTS = 1 << 14,      /* kernels known at most, in all generations */
-    SPW_LAYOUT_SIZES = 1 << 18, /* their parameters */
+    SPW_LAYOUT_SIZES = 1 << 18, /* parameters of these kernels */
 };
 
 /* The parameters of one kernel. */
@@ -54,7 +54,7 @@ struct spw_indirect {
     struct spw_spans holders; /* blocks of ours that hold addresses */
     struct spw_spans mapped;  /* page-locked and managed memory */
     _Atomic size_t holder_count;
-    _Atomic uint64_t mapped_begin; /* all mapped memory lies in between, now and before */
+    _Atomic uint64_t mapped_begin; /* all memory mapped now or earlier lies in between */
     _Atomic uint64_t mapped_end;   /* 0: there was none */
     _Atomic bool everywhere;       /* addresses are where every launch may find them */
 };

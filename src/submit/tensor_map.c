@@ -48,7 +48,7 @@ static struct spw_tensor_map *renew(const uint64_t *words)
     memcpy(map->words, words, SPW_TENSOR_MAP_BYTES);
     map->next = *chain;
     *chain = (uint16_t)(spw_submit.tensor_maps.added % SPW_TENSOR_MAPS + 1);
-    /* Keeps the position in the ring, and that the ring is full, without overflow. */
+    /* Does not overflow, and keeps the position in the ring and the fact that the ring is full. */
     spw_submit.tensor_maps.added = spw_submit.tensor_maps.added + 1 < 2 * SPW_TENSOR_MAPS
                                        ? spw_submit.tensor_maps.added + 1
                                        : SPW_TENSOR_MAPS;

@@ -10,7 +10,7 @@
 #include "driver/cuda_api.h"
 
 struct spw_use {
-    bool known;  /* the call shows no use of other memory than that at `addresses` */
+    bool known;  /* nothing in the call shows a use of other memory than at `addresses` */
     bool kernel; /* it launches a kernel, which may read more addresses from memory */
     bool first;  /* first launch of that kernel */
     size_t count;
