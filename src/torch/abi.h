@@ -1,9 +1,9 @@
 /* The C++ objects that PyTorch's CUDAAllocator takes and returns, as C sees them.
  *
  * Sources: c10/core/Allocator.h, c10/core/CachingDeviceAllocator.h and
- * c10/cuda/CUDACachingAllocator.h. They are the same in every version that has a row in
- * versions.def: scripts/torch-rows writes a row only for a version whose headers agree with them.
- * Values only, no locks. */
+ * c10/cuda/CUDACachingAllocator.h. The objects are the same in every version that has a row in
+ * versions.def: scripts/torch-rows writes a row only for a version whose headers agree with this
+ * file. Values only, no locks. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,7 +40,8 @@ struct spw_torch_vector {
     void *begin, *end, *capacity;
 };
 
-/* c10::CachingAllocator::Stat. There is one each for all blocks, small ones and large ones. */
+/* c10::CachingAllocator::Stat. There is one Stat for all blocks, one for small blocks and one for
+ * large blocks. */
 struct spw_torch_stat {
     int64_t current, peak, allocated, freed;
 };
@@ -50,8 +51,8 @@ enum { SPW_TORCH_SMALL_MOST = 1 << 20 }; /* bytes of a block that PyTorch calls 
 enum { SPW_TORCH_ALL, SPW_TORCH_SMALL, SPW_TORCH_LARGE, SPW_TORCH_KINDS };
 
 /* The beginning of c10::CachingDeviceAllocator::DeviceStats. The row of a version has the offsets
- * of its other figures and of the table of private pools, if any: a ska::flat_hash_map, whose
- * entries must be deleted if it has more than one. */
+ * of its other figures and of the table of private pools, if any. The table is a
+ * ska::flat_hash_map; if it has more than one entry, its entries must be deleted. */
 struct spw_torch_figures {
     struct spw_torch_stat allocation[SPW_TORCH_KINDS], segment[SPW_TORCH_KINDS];
     struct spw_torch_stat active[SPW_TORCH_KINDS], inactive_split[SPW_TORCH_KINDS];
@@ -102,6 +103,6 @@ struct spw_torch_checkpoint {
 struct spw_torch_shareable {
     ptrdiff_t offset;
     char *text;
-    size_t length; /* of the newer form; in the older one it is three words before the text */
+    size_t length; /* length of the newer form; the older form has it three words before the text */
     char rest[16];
 };

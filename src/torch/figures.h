@@ -1,5 +1,5 @@
-/* The figures of PyTorch's allocator: those of the tensors in the pool and, for the peaks of both
- * together, those of its native part.
+/* The figures of PyTorch's allocator: those of the tensors in the pool, and those of its native
+ * part, which the peaks of both together need.
  *
  * Locking: the caller of every function holds spw_locks.tensors. */
 #pragma once
@@ -13,10 +13,10 @@
 void spw_torch_figures_count(int device, int sign, uint64_t bytes, uint64_t asked, bool active);
 void spw_torch_figures_inactive(int device, uint64_t bytes);
 
-/* The bytes of the tensors that are allocated, the native part's included. */
+/* The bytes of all allocated tensors, including those of the native part. */
 uint64_t spw_torch_figures_allocated(int device);
 
-/* The allocated bytes of the peak, less the present ones. */
+/* The peak of the allocated bytes, less the bytes allocated now. */
 uint64_t spw_torch_figures_below_peak(int device);
 
 /* The bytes that are reserved for both parts: the pool's chunks on device and host, which contain

@@ -1,6 +1,6 @@
 /* Exceptions of PyTorch pass through these functions: no lock or lease is held around a call of the
- * native allocator. An object returned in memory is the first argument, as in the ABI of C++ on
- * x86-64. */
+ * native allocator. If an object is returned in memory, its address is the first argument, as in
+ * the ABI of C++ on x86-64. */
 #include "torch/functions.h"
 
 #include "common/lock.h"
@@ -27,7 +27,7 @@ enum special {
     WITH_HISTORY = 2,  /* it records its history */
     WITH_TRACKERS = 4, /* it reports its segments to others */
     IN_SEGMENTS = 8,   /* the mode is segment */
-    IN_POOL = 1 << 8,  /* counts the open private pools and captures; the highest */
+    IN_POOL = 1 << 8,  /* this bit and those above count open private pools and captures */
 };
 
 /* The native function that `ours` replaces: NATIVE(RAW_ALLOC, raw_alloc)(self, bytes). */
@@ -91,7 +91,8 @@ static void note_allocated(void)
     }
 }
 
-/* Notes, before a native call, why it asks for memory, and the figures for its error. */
+/* Notes, before a call of the native allocator, why it asks for memory, and the figures for its
+ * error. */
 static void say_native(void)
 {
     int8_t device = 0;
@@ -275,8 +276,8 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
 }
 
 /* Clears the stack below the caller's frame, `parts` times PART_BYTES of it. The pool leaves
- * addresses of blocks there. Old stack content is in unused bytes of kernels' arguments, where an
- * address looks like a use (submit/arguments.h). */
+ * addresses of blocks there. Unused bytes of kernels' arguments contain old stack content, and an
+ * address in them looks like a use (submit/arguments.h). */
 static __attribute__((noinline)) void clear_stack(int parts)
 {
     enum { PART_BYTES = 1024 };
@@ -413,7 +414,8 @@ static void raw_delete(struct spw_torch_object *self, void *memory)
 
 /* ---- streams and addresses ---- */
 
-/* The native allocator ignores memory without its own deleter, so it gets a copy that has it. */
+/* The native allocator ignores memory without its own deleter, so it gets a copy of `memory` with
+ * that deleter. */
 static void record_stream(struct spw_torch_object *self, const struct spw_torch_data_ptr *memory,
                           struct spw_torch_stream stream)
 {

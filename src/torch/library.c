@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Processors differ in how an object is returned in memory; only the way of x86-64 is known. */
+/* Processors differ in how an object is returned in memory; only x86-64's way is known. */
 #if defined(__x86_64__)
 static const bool passes_objects_as_expected = true;
 #else
@@ -212,7 +212,7 @@ static enum spw_torch_found look_at(struct spw_torch_library *library, const voi
 /* ---- other functions ---- */
 
 /* A variable of the library. In a program that was linked with the library, the linker may have put
- * the variable into the executable, which is then the one in use. */
+ * a copy of the variable into the executable, and that copy is then in use. */
 static void *find_variable(void *handle, const char *name)
 {
     void *found = spw_driver_dl_symbol_anywhere(name);

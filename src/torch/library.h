@@ -1,8 +1,9 @@
 /* PyTorch's native allocator in this process: its object, the table of its virtual functions, and
  * the other functions of PyTorch that are needed beside it.
  *
- * Nothing is written before all of it was found and agreed with the row of the version. Constant
- * once it is found. No lock; none may be held, since the search calls the dynamic loader. */
+ * Nothing of PyTorch is changed before all of this was found and agreed with the row of the
+ * version. Constant from then on. No lock; none may be held, since the search calls the dynamic
+ * loader. */
 #pragma once
 
 #include "driver/cuda_api.h"
@@ -23,7 +24,7 @@ struct spw_torch_library {
     char version[SPW_TORCH_VERSION_TEXT]; /* "2.11.0", or "" */
     const struct spw_torch_row *row;
     struct spw_torch_object *native;
-    spw_torch_code *const *table;          /* its own, as PyTorch made it */
+    spw_torch_code *const *table;          /* the object's own table, as PyTorch made it */
     spw_torch_deleter *deleter;            /* of the memory that it allocates */
     int (*get_device)(int8_t *ret_device); /* 0: done */
     struct spw_torch_stream (*current_stream)(int8_t device);
@@ -31,7 +32,7 @@ struct spw_torch_library {
     /* Reports an allocation to the profiler; negative bytes: a free. The last word has the device's
      * type and number. */
     void (*report)(void *memory, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
-    bool (*is_profiled)(void);         /* report is of use */
+    bool (*is_profiled)(void);         /* true: a profiler wants `report` */
     size_t (*divisions)(size_t bytes); /* the setting roundup_power2_divisions; NULL: not found */
     const bool *traced;                /* somebody follows all events: torch.cuda._sanitizer */
     int (*bind)(void *);               /* cudaFree, which with NULL only makes a context current */

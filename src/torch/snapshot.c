@@ -71,7 +71,8 @@ static void add_all(struct list *list)
     }
 }
 
-/* True if the native allocator had a segment there when it was asked, and gave it back since. */
+/* True if the native allocator had a segment at the piece when it was asked, and has given it back
+ * since. */
 static bool was_native(const struct spw_torch_vector *segments, const struct piece *piece)
 {
     const struct spw_torch_segment_info *end = segments->end;

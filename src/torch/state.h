@@ -1,5 +1,5 @@
 /* PyTorch's allocator in this process, and the tensors that the pool serves. All zero bytes is the
- * state before it is found.
+ * state before the allocator is found.
  *
  * The comment of a part names the lock that guards it; atomic members may be used without it. It
  * lives as long as the process, also in a child after fork. */
@@ -55,15 +55,15 @@ struct spw_torch_device {
 struct spw_torch {
     struct spw_torch_library library; /* written once, before the functions are in place */
     _Atomic int special;              /* enum special of functions.c */
-    _Atomic uint64_t native_devices;  /* bits of those where the native part has had memory */
-    _Atomic uint64_t asked_devices;   /* bits of those whose share is known */
+    _Atomic uint64_t native_devices;  /* bits of devices where the native part has had memory */
+    _Atomic uint64_t asked_devices;   /* bits of devices whose share is known */
     _Atomic double fractions[SPW_DEVICES_MAX]; /* the share of each device's memory that the
                                                 * program may use; 0: all */
     atomic_flag looking;                       /* a thread looks for PyTorch */
     atomic_flag taken_out;                     /* PyTorch has its own table again, for good */
-    atomic_flag said_cache; /* the line was written that its own cache serves all tensors */
+    atomic_flag said_cache; /* the line was written that PyTorch's cache serves all tensors */
     struct spw_torch_copy copy;
-    _Alignas(64) struct spw_torch_tensors tensors; /* apart: each request changes it */
+    _Alignas(64) struct spw_torch_tensors tensors; /* aligned, since each request changes it */
     struct spw_torch_device devices[SPW_DEVICES_MAX];
 };
 

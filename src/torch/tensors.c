@@ -23,7 +23,7 @@ struct spw_torch_record {
     struct spw_torch_tensor tensor;
     struct use *uses;
     bool everywhere;               /* unknown streams used it */
-    struct spw_torch_record *next; /* in the list of held ones */
+    struct spw_torch_record *next; /* next held record */
 };
 
 enum { SPARE_MOST = 1024, SETTLED_MOST_NS = 1000000000 };

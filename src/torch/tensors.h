@@ -2,10 +2,10 @@
  * memory.
  *
  * A tensor that was used on other streams than its own (record_stream) is held when it is freed:
- * its memory goes back to the pool when those streams have done their earlier work, which events
- * show, as in PyTorch's native allocator. No event is recorded while a capture is open.
+ * its memory goes back to the pool when those streams have done their earlier work. Events show
+ * that, as in PyTorch's native allocator. No event is recorded while a capture is open.
  *
- * Locking: spw_locks.tensors, inside. */
+ * Locking: takes spw_locks.tensors. */
 #pragma once
 
 #include "serve/direct.h"

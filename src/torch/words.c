@@ -96,7 +96,8 @@ static void replace(struct string *string, const char *text)
     string->capacity = length;
 }
 
-/* Looks for the texts in a thrown object. They do not fit inside a string (15 characters). */
+/* Looks for the texts in a thrown object. They are too long to be stored inside a string object (15
+ * characters). */
 static __attribute__((noinline)) void correct(char *object)
 {
     const char *end = object + ERROR_BYTES;
