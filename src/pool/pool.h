@@ -57,7 +57,7 @@ struct spw_pool_config {
     bool host_untried;            /* a host tier may be opened when the device is full */
     uint32_t growth_permille;     /* free but backed memory to keep, as a share of the live peak */
     struct spw_charges *charges;  /* by site; not owned, outlives the pool; NULL: none are kept */
-    struct spw_account *accounts; /* SPW_ACCOUNTS of them, likewise */
+    struct spw_account *accounts; /* by group, SPW_ACCOUNTS entries; otherwise like `charges` */
     bool host_heap;               /* reserve addresses for blocks that are placed on the host */
     uint32_t numbered_heaps;      /* heaps that placements may choose, at most SPW_POOL_HEAPS */
     _Atomic uint64_t *to_commit;  /* counts the tasks of spw_pool_commit, for several pools; not

@@ -121,7 +121,7 @@ enum spw_err spw_pool_move_query_part(struct spw_vm *vm, struct spw_move *move, 
 enum spw_err spw_pool_move_query_all(struct spw_vm *vm, struct spw_move *move);
 
 /* Gives the chunks and pins of a move back if it is over and its copies are done. SPW_E_AGAIN when
- * the copies are not done. The second function does so for every move. */
+ * the copies are not done. The second function does this for every move. */
 enum spw_err spw_pool_move_end_if_finished(struct spw_backing *backing, struct spw_move *move);
 void spw_pool_move_end_finished(struct spw_backing *backing);
 

@@ -384,7 +384,7 @@ static void count_moved(struct spw_pool *pool, const struct spw_export_piece *pi
     }
 }
 
-/* Records the new chunks in place of the old ones, and the parts of them that are lost. */
+/* Records the new chunks in place of the old ones, and the lost parts of their mappings. */
 static void record(struct spw_pool *pool)
 {
     struct spw_export *export = &pool->exported.step;

@@ -40,7 +40,7 @@ struct spw_exported {
     struct spw_space *space;
     size_t *granules;
     size_t count, capacity;
-    bool ending; /* a block on one of them was freed */
+    bool ending; /* a block on an exported chunk was freed */
     struct spw_export step;
 };
 

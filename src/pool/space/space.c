@@ -757,7 +757,7 @@ static void evict_heap(struct spw_space *space, struct spw_heap *heap)
         if (e->kind == SPW_EXTENT_FREE && (e->host || e->heap == SPW_HEAP_HOST)) {
             (void)steal_from(space, SPW_TIER_HOST, e, SIZE_MAX);
         }
-        /* The rest may have merged with the extent below; then that is looked at next. */
+        /* The rest may have merged with the extent below; then that extent is looked at next. */
         if (e->address == address) {
             e = e->prev;
         }
