@@ -3,8 +3,8 @@
  *
  * A pattern matches a whole name, or an end of it that starts behind a separator. The separator is
  * a slash for PATH (where `*` and `?` do not match a slash, but `**` does), a dot for DOTTED, and
- * `::` for SYMBOL, whose parameter list may be missing in the pattern. PLAIN and API names have no
- * separator.
+ * `::` for SYMBOL. A pattern for a SYMBOL may leave out the parameter list. PLAIN and API names
+ * have no separator.
  *
  * A pattern is compiled once, into memory of the caller. After that any number of threads may use
  * it. Matching allocates nothing and takes at most time proportional to pattern times name. */

@@ -205,8 +205,8 @@ uint64_t spw_policy_candidates(const struct spw_policy *policy,
 bool spw_policy_needs_native(const struct spw_policy *policy,
                              const struct spw_callsite_facts *site);
 
-/* The index of the first matching rule, or SPW_POLICY_NO_RULE. `candidates` are those of the
- * allocation's site. */
+/* The index of the first matching rule, or SPW_POLICY_NO_RULE. `candidates` is the result of
+ * spw_policy_candidates for the allocation's site. */
 int spw_policy_decide(const struct spw_policy *policy, uint64_t candidates,
                       const struct spw_request_facts *request);
 
