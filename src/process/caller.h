@@ -1,10 +1,10 @@
 /* The library that asks for memory, found by a return address.
  *
- * Most requests come from few places, so the answer is kept for each return address: a request
- * costs a comparison or one look at a table, and only the first one from a place calls the dynamic
- * loader. A library that is loaded where an unloaded one was may get the old answer. A library that
- * jumps to the driver at the end of a function (tail call) is not seen: the function's caller is
- * taken instead.
+ * Most requests come from few places, so the answer is kept for each return address. A request
+ * costs a comparison or one look at a table, and only the first request from a place calls the
+ * dynamic loader. A library that is loaded where an unloaded one was may get the old answer. A
+ * library that jumps to the driver at the end of a function (tail call) is not seen: the function's
+ * caller is taken instead.
  *
  * Locking: none; no lock may be held, since the loader is called. */
 #pragma once

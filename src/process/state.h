@@ -36,7 +36,7 @@ enum spw_process_torch_state {
 
 /* PyTorch's allocator. */
 struct spw_process_torch {
-    _Atomic int state; /* enum spw_process_torch_state; stored after the rest */
+    _Atomic int state; /* enum spw_process_torch_state; stored after the other members */
     const char *why;   /* the reason for segments against the mode; NULL: the mode asks for them */
     char version[32];
 };
