@@ -22,5 +22,5 @@
 void spw_program_users_note(const uint64_t *addresses, size_t count, CUstream stream,
                             bool per_thread);
 
-/* Likewise for work whose addresses are not known: it may use all pools. */
+/* The same for work whose addresses are not known: it may use all pools. */
 void spw_program_users_note_anywhere(CUstream stream, bool per_thread);
