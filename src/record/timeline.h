@@ -29,10 +29,10 @@ void spw_record_timeline_begin(struct spw_record_timeline *timeline, uint64_t ti
 void spw_record_timeline_compare(struct spw_record_timeline *timeline, uint64_t ticks,
                                  uint64_t time);
 
-/* Converts a reading of the processor's clock. False when the clocks must be compared first: the
- * rate is not known, or the reading is before the last comparison (another processor's clock may be
- * behind), or more than a tenth of a second after it. So a suspension moves no event by more than
- * that. */
+/* Converts a reading of the processor's clock. False when the clocks must be compared first. This
+ * is so if the rate is not known, or if the reading is before the last comparison (another
+ * processor's clock may be behind) or more than a tenth of a second after it. So a suspension moves
+ * no event by more than that. */
 static inline bool spw_record_timeline_now(const struct spw_record_timeline *timeline,
                                            uint64_t ticks, uint64_t *ret_time)
 {
