@@ -20,5 +20,6 @@ struct spw_nvml_usage {
 /* Fills *ret_usage; false without the library, or when it does not know the device. */
 bool spw_service_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage);
 
-/* Likewise; also false when `own` is not known, or when NVML's device is not the simulated one. */
+/* Like spw_service_nvml_ask, but also false when `own` is not known, or when NVML's device is not
+ * the simulated one. */
 bool spw_service_nvml_ask_own(const struct spw_device *device, struct spw_nvml_usage *ret_usage);
