@@ -6,9 +6,9 @@
 
 #include "stats/stats.h"
 
-/* Starts the statistics: sets the strings, expands the pattern `path` (%p pid, %r rank, %h host,
- * %% a percent sign), makes it absolute, removes a file of an earlier run there (the rule is at
- * spw_stats_write), and registers the exit handler. `path` may be NULL: no file. The caller has
+/* Starts the statistics: sets the strings, and registers the exit handler. Expands the pattern
+ * `path` (%p pid, %r rank, %h host, %% a percent sign), makes it absolute, and removes a file of an
+ * earlier run there (the rule is at spw_stats_write). `path` may be NULL: no file. The caller has
  * filled in `call_names` before. Once per mapping; the caller serialises. */
 void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
                      enum spw_summary summary, int device_count);

@@ -51,7 +51,7 @@ struct spw_stats_refused {
 /* The allocations on a device that were answered out of memory. */
 struct spw_stats_refusal {
     atomic_flag busy;               /* held while a thread writes or reads the rest */
-    _Atomic uint64_t count;         /* number of refusals; 0: the rest is not valid */
+    _Atomic uint64_t count;         /* number of refusals; 0: the members below are not valid */
     _Atomic uint64_t pending_bytes; /* of the last refusal; 0 once as many bytes were granted */
     uint64_t requests;              /* refused requests; a repeated request counts once */
     uint64_t overcome;              /* requests that were granted later */
@@ -70,7 +70,7 @@ struct spw_stats_holder {
 /* The last out-of-memory report that was written in full. Unknown figures are 0. */
 struct spw_stats_oom {
     atomic_flag busy;       /* held while a thread writes or reads the rest */
-    _Atomic uint64_t count; /* number of reports; 0: the rest is not valid */
+    _Atomic uint64_t count; /* number of reports; 0: the members below are not valid */
     int device;
     uint64_t bytes;         /* asked for */
     uint64_t missing_bytes; /* as in struct spw_stats_refusal */
