@@ -5,8 +5,9 @@
 #include "serve/handlers.h"
 #include "serve/immovable.h"
 
-/* Gives the current context access to the memory of `peer`, or ends the access. The driver does so
- * for its own allocations; a block of a pool is mapped memory, which needs explicit access. */
+/* Gives the current context access to the memory of `peer`, or ends the access. The driver changes
+ * the access to its own allocations only; a block of a pool is mapped memory, which needs explicit
+ * access. */
 static CUresult share(CUcontext peer, bool enabled)
 {
     const struct spw_stream_info *here = spw_program_stream_current();
