@@ -36,7 +36,7 @@ static inline bool spw_submit_arguments_wanted(void)
 void spw_submit_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
                                  void **extra);
 
-/* Likewise for a kernel that is not launched now. False when its parameters cannot all be read. */
+/* The same for a kernel that is not launched now. False when its parameters cannot all be read. */
 bool spw_submit_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
                                void **extra);
 

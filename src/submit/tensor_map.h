@@ -1,8 +1,8 @@
 /* Tensor maps (CUtensorMap): opaque descriptors that the driver makes from an address, and that a
  * program passes to kernels by value or in memory. This table has the address of each descriptor.
  *
- * The 4,096 youngest maps are known. A program that encodes more makes new ones for each launch and
- * does not use old ones again. Locking: spw_locks.tensor_maps. */
+ * The 4,096 youngest maps are known. A program that encodes more maps makes new maps for each
+ * launch and does not use old maps again. Locking: spw_locks.tensor_maps. */
 #pragma once
 
 #include <stdbool.h>
