@@ -15,7 +15,8 @@ enum { SPW_TORCH_VERSION_TEXT = 32, SPW_TORCH_TABLE_MOST = 96 };
 /* Any function; to be cast to its type. */
 typedef void spw_torch_code(void);
 
-/* The allocator object. Its first word is the address of its table; the rest is not known. */
+/* The allocator object. Its first word is the address of its table; its other content is not
+ * known. */
 struct spw_torch_object {
     spw_torch_code *const *table;
 };

@@ -43,7 +43,7 @@ enum spw_torch_figure {
 
 /* The figures of a device. Guarded by spw_locks.tensors. */
 struct spw_torch_device {
-    /* Of the tensors; the peaks are those of both parts. */
+    /* Figures of the tensors; only the peaks are those of both parts. */
     struct spw_torch_stat own[SPW_TORCH_FIGURES][SPW_TORCH_KINDS];
     int64_t native[SPW_TORCH_FIGURES][SPW_TORCH_KINDS]; /* current, of the native part */
     int64_t native_reserved;
