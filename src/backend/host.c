@@ -59,8 +59,8 @@ static void tell_missing(int ordinal, const char *folder)
                        ordinal, folder);
     } else {
         spw_log_always(
-            "device %d: where libspillway.so lies is not known, nor the command spillway "
-            "beside it, which tries where the driver can map host memory",
+            "device %d: the folder of libspillway.so is not known, so the command spillway in it, "
+            "which tries where the driver can map host memory, cannot be found",
             ordinal);
     }
 }

@@ -69,7 +69,7 @@ static void note_interpreter(void)
     } else if (process->thread_state == NULL || process->python.is_initialized == NULL ||
                process->is_finalizing == NULL || process->python.code_type == 0 ||
                process->python.text_type == 0 || process->python.bytes_type == 0) {
-        switch_off(version, "it does not export what is needed");
+        switch_off(version, "it lacks an export that spillway needs");
     } else {
         atomic_store(&process->state, UNCHECKED);
     }
