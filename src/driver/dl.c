@@ -13,7 +13,7 @@ typedef void *dlvsym_function(void *handle, const char *name, const char *versio
 
 enum { BEHIND_MOST = 8 };
 
-/* Addresses that were looked up. Threads that race find the same. */
+/* Addresses that were looked up. Threads that race find the same addresses. */
 static struct {
     _Atomic(void *) symbol, symbol_version; /* of the C library: dlsym, dlvsym */
     _Atomic(void *) hook;                   /* an interposer's dlsym; see spw_driver_dl_hook */
@@ -130,8 +130,8 @@ void *spw_driver_dl_hook(void)
     return atomic_load_explicit(&known.hook, memory_order_relaxed);
 }
 
-/* True if the program was linked with the driver: the driver is in the global scope behind this
- * object, and an interposer's next function is the driver's. */
+/* True if the program was linked with the driver. Then the driver is in the global scope behind
+ * this object, and the next function that an interposer finds is the driver's. */
 static bool is_linked(const void *driver)
 {
     static const char *const names[] = {"cuInit",           "cuDriverGetVersion",

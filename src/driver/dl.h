@@ -1,4 +1,5 @@
-/* The real dlsym and dlvsym. libspillway.so exports its own, so its code calls these.
+/* The real dlsym and dlvsym. libspillway.so exports functions of these names, so its own code calls
+ * the functions below.
  *
  * No locks. They may be called as soon as the process runs, before any library is initialised. */
 #pragma once
@@ -12,27 +13,27 @@ void *spw_driver_dl_symbol(void *handle, const char *name);
 void *spw_driver_dl_symbol_version(void *handle, const char *name, const char *version);
 
 /* The function that a program without spillway would get for `name` of the driver, which is loaded
- * as `library`. It is the driver's own function, or that of an interposer behind this object: one
- * that replaces dlsym and returns it, or, if the program was linked with the driver, one that
- * exports the name. Runs the interposer's code. */
+ * as `library`. It is the driver's own function, or that of an interposer behind this object. Such
+ * an interposer returns the function from its own dlsym or, if the program was linked with the
+ * driver, exports it. Runs the interposer's code. */
 void *spw_driver_dl_symbol_behind(void *library, const char *name);
 
 /* The dlsym of an interposer behind this object; NULL if there is none. */
 void *spw_driver_dl_hook(void);
 
-/* True for code of an interposer behind this object whose function replaced one of the driver: it
- * looks up functions to call them itself. */
+/* True if `code` belongs to an interposer behind this object that replaced a function of the
+ * driver. Such an interposer looks functions up in order to call them itself. */
 bool spw_driver_dl_is_behind(const void *code);
 
 /* The file of an interposer behind this object; NULL if there is none. */
 const char *spw_driver_dl_behind(void);
 
-/* The function of the next object that has it, in its current version. dlsym with RTLD_NEXT returns
- * the oldest version with glibc before 2.36 (its bug 14932; seen with 2.31). */
+/* The function `name`, in its current version, of the next object that has it. With glibc before
+ * 2.36 (bug 14932; seen with 2.31), dlsym with RTLD_NEXT returns the oldest version. */
 void *spw_driver_dl_symbol_next(const char *name);
 
-/* The function of the first object of the process that has it: for functions that older C libraries
- * keep in another library. NULL if there is none. */
+/* The function `name` of the first object of the process that has it, for functions that older C
+ * libraries keep in another library. NULL if there is none. */
 void *spw_driver_dl_symbol_anywhere(const char *name);
 
 /* The addresses of the real dlsym and dlvsym, for a jump that keeps the caller's return address. */

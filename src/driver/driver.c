@@ -246,8 +246,8 @@ const char *spw_driver_call_name(enum spw_own_call call)
     return calls[call].symbol;
 }
 
-/* Exchanges the thread's capture mode with *mode. A failure is tried again: in the wrong mode,
- * spillway's calls would break a capture of the program. */
+/* Exchanges the thread's capture mode with *mode. Tries again after a failure, since in the wrong
+ * mode spillway's calls would break a capture of the program. */
 static bool exchange_mode(struct spw_driver *driver, int ordinal, CUstreamCaptureMode *mode)
 {
     enum { TRIES = 2 };

@@ -51,10 +51,11 @@ struct spw_driver {
 #include "driver/functions.def"
 #define SPW_CALL(symbol) __typeof__(symbol) *symbol;
 #include "driver/calls.def"
-    /* Functions of the simulated GPU; NULL on a real one. The first returns its version. The second
-     * returns the bytes of memory content that it keeps, and of content that it dropped
-     * (sim/driver/memory/payload.h). The third reports a block of the program, or its end (0
-     * bytes), if no call of the runtime does (sim/driver/memory/program_block.h). */
+    /* Functions of the simulated GPU; NULL on a real one. The first returns the simulator's
+     * version. The second returns the bytes of memory content that the simulator keeps;
+     * *ret_dropped is the bytes that it dropped (sim/driver/memory/payload.h). The third reports a
+     * block of the program or, with 0 bytes, the block's end, if no call of the runtime does
+     * (sim/driver/memory/program_block.h). */
     int (*simulated)(void);
     unsigned long long (*simulated_payload)(unsigned long long *ret_dropped);
     void (*simulated_block)(unsigned long long address, unsigned long long bytes);
@@ -78,9 +79,9 @@ struct spw_driver {
 };
 
 /* Opens libcuda.so.1 if it is loaded, or if `load` is true and it can be loaded, and fills in the
- * pointers. NULL otherwise, without memory, or inside another such call, which an interposer can
- * cause. The caller owns the result; the library is never unloaded. Calls the dynamic loader, so no
- * lock may be held. */
+ * pointers. NULL if the library is not there, without memory, or inside another call of this
+ * function, which an interposer can cause. The caller owns the result; the library is never
+ * unloaded. Calls the dynamic loader, so no lock may be held. */
 struct spw_driver *spw_driver_open(bool load);
 
 /* Frees a driver that is not used because another thread opened one at the same time. */
@@ -90,8 +91,9 @@ void spw_driver_discard(struct spw_driver *driver);
  * CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND. Static storage. */
 struct spw_driver *spw_driver_absent(void);
 
-/* The driver's own function for cuGetProcAddress, instead of the answer `found` of an interposer.
- * Returns `found` if there is no interposer behind this object, or if the function has no row. */
+/* The driver's own function for a look-up by cuGetProcAddress, instead of the answer `found` of an
+ * interposer. Returns `found` if there is no interposer behind this object, or if the function has
+ * no row. */
 const void *spw_driver_own(const struct spw_driver *driver, const char *base, int version,
                            cuuint64_t flags, const void *found);
 
@@ -111,9 +113,9 @@ bool spw_driver_knows(const char *base);
 /* The exported name of one of spillway's own calls; static storage. */
 const char *spw_driver_call_name(enum spw_own_call call);
 
-/* The scope of the calling thread's own driver calls. While it is open, spillway's entries forward
- * every call, in case the driver reaches them. Calls that are unsafe during a stream capture do not
- * invalidate other threads' captures. */
+/* The scope of driver calls that spillway itself makes on the calling thread. While it is open,
+ * spillway's entries forward every call, since the driver may call them. In a scope, calls that are
+ * unsafe during a stream capture do not invalidate other threads' captures. */
 struct spw_driver_scope {
     int depth;
     bool opens; /* the thread is in spw_driver_open */
@@ -132,7 +134,8 @@ static inline bool spw_driver_inside(void)
     return spw_driver_scope.depth != 0;
 }
 
-/* Counts one of spillway's own calls for device `ordinal`; for no device if negative. */
+/* Counts one of spillway's own calls for device `ordinal`; does nothing if `ordinal` is
+ * negative. */
 static inline void spw_driver_count(struct spw_driver *driver, int ordinal, enum spw_own_call call)
 {
     if (ordinal >= 0 && ordinal < SPW_DEVICES_MAX && driver->calls[ordinal] != NULL) {
@@ -144,7 +147,7 @@ static inline void spw_driver_count(struct spw_driver *driver, int ordinal, enum
 void spw_driver_relax(struct spw_driver *driver, int ordinal);
 void spw_driver_restore(struct spw_driver *driver, int ordinal);
 
-/* Opens a scope, and closes it. Scopes nest; only the outermost sets the capture mode. */
+/* Open a scope, and close it. Scopes nest; only the outermost sets the capture mode. */
 static inline void spw_driver_begin(struct spw_driver *driver, int ordinal)
 {
     if (spw_driver_scope.depth++ == 0 &&
@@ -161,8 +164,8 @@ static inline void spw_driver_end(struct spw_driver *driver, int ordinal)
     spw_driver_scope.depth--;
 }
 
-/* Before and after one of spillway's own calls: opens the scope and counts; closes it and returns
- * `result`. */
+/* Called before one of spillway's own calls (opens a scope and counts the call) and after it
+ * (closes the scope and returns `result`). */
 static inline void spw_driver_enter(struct spw_driver *driver, int ordinal, enum spw_own_call call)
 {
     spw_driver_begin(driver, ordinal);

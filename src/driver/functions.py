@@ -2,7 +2,7 @@
 import collections
 import re
 
-# Those of handlers that get the call, by functions.def.
+# The answers whose handlers get the call (functions.def).
 CALLS = ("ON_STREAM", "IN_CONTEXT", "OF_BLOCK")
 ANSWERS = ("DRIVER", "HANDLER", "HANDLER_ALWAYS", *CALLS)
 MEMORY = ("-", "KERNEL", "POINTERS", "COPY", "DESCRIPTOR", "BATCH", "GRAPH")
@@ -19,7 +19,7 @@ KINDS = {"SPW_FN": Function, "SPW_RUNTIME": Runtime, "SPW_REGISTER": Register}
 
 
 def split_commas(text):
-    """The parts between the commas that are in no parentheses."""
+    """The parts of a text, split at the commas outside of parentheses."""
     parts, depth, begin = [], 0, 0
     for at, char in enumerate(text):
         depth += {"(": 1, ")": -1}.get(char, 0)
@@ -43,7 +43,7 @@ def type_of(parameter):
 
 
 def complaint(row):
-    """What is wrong with the attributes of a row, or None."""
+    """The mistake in the attributes of a row, or None."""
     if isinstance(row, Runtime):
         return None if row.after in AFTER else f"no such attribute: {row.after}"
     if isinstance(row, Register):

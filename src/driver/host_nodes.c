@@ -16,7 +16,8 @@ struct file {
     char text[FILE_BYTES];
 };
 
-/* Reads the beginning of a file below `root` as text, which is empty when it cannot be read. */
+/* Reads the beginning of a file below `root` as text, which is empty when the file cannot be
+ * read. */
 static const char *read_text(const char *root, const char *name, struct file *file)
 {
     ssize_t length = -1;

@@ -9,6 +9,7 @@
 
 enum { SPW_HOST_NODES = 64 };
 
-/* The nodes with CPUs and memory that this process may use, as bits; those from SPW_HOST_NODES on
- * are left out. 0 when the system lists none. Reads below the folder `root`; "": the machine's. */
+/* The nodes with CPUs and memory that this process may use, as bits; nodes from SPW_HOST_NODES on
+ * are left out. 0 when the system lists no node. Reads files below the folder `root`; "" for those
+ * of the machine. */
 uint64_t spw_driver_host_nodes(const char *root);

@@ -4,11 +4,11 @@
  * gvisor#12876) and is refused on others (nccl#2190). So each place is tried in a helper process
  * (common/child.h), `spillway _host-chunks`, which makes a chunk, maps it and copies through it.
  * The order is: the NUMA node of the device, the other nodes with CPUs and memory, and the host
- * without a node (CUDA 13). A place that the device's attributes deny is not tried.
+ * without a node (CUDA 13). A place that the device's attributes rule out is not tried.
  *
- * A helper loads the driver and creates a context: about half a second on a real GPU, and some
- * hundred MiB of its memory while it lasts. So nothing is tried before memory is short, and the
- * verdict is kept (host_verdict.h). Not to be called with a lock of a pool held. */
+ * A helper loads the driver and creates a context. On a real GPU this takes about half a second,
+ * and some hundred MiB of device memory while the helper runs. So nothing is tried before memory is
+ * short, and the verdict is kept (host_verdict.h). Not to be called with a lock of a pool held. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ enum spw_host_answer {
     SPW_HOST_REFUSED,  /* the driver does not make, map or use it */
     SPW_HOST_MADE,     /* made; there was no context to use it in, as on a full device */
     SPW_HOST_UNTRIED,  /* the process could not try */
-    SPW_HOST_CRASHED,  /* killed by a signal: no exit code, like the next */
+    SPW_HOST_CRASHED,  /* killed by a signal; like the next, no exit code */
     SPW_HOST_NO_ANSWER /* not in time */
 };
 
@@ -31,7 +31,7 @@ struct spw_host_question {
     const char *library; /* path of the driver */
     int ordinal;         /* of the device */
     int own_node;        /* the NUMA node of the device; negative: unknown */
-    bool nodes, plain;   /* the device's attributes allow NUMA nodes, and the host without one */
+    bool nodes, plain;   /* the device's attributes allow NUMA nodes; the host without a node */
     bool simulated;
     /* Receives the result of each place that was tried; may be NULL. */
     void (*tell)(void *context, CUmemLocation place, enum spw_host_answer answer, const char *said);
@@ -51,5 +51,5 @@ const char *spw_driver_host_root(bool simulated);
  * or `folder` is NULL. `buffer` is of `capacity` bytes. */
 const char *spw_driver_host_command(const char *folder, char *buffer, size_t capacity);
 
-/* "NUMA node 0 of the host", "the host". */
+/* Names a place: "NUMA node 0 of the host", "the host". */
 const char *spw_driver_host_text(CUmemLocation place, char *buffer, size_t capacity);

@@ -21,7 +21,7 @@ enum { LINE_BYTES = 128, FILE_BYTES = SPW_VERDICT_KEY + LINE_BYTES, STATUS_BYTES
 
 /* ---- the key ---- */
 
-/* Reads the beginning of a file as text, which is empty when it cannot be read. */
+/* Reads the beginning of a file as text, which is empty when the file cannot be read. */
 static const char *read_text(const char *path, char *text, size_t capacity)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -79,7 +79,7 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-/* The folder of verdicts; `make`: it is created. False when there is none. */
+/* The folder of verdicts; with `make`, creates it. False when there is none. */
 static bool folder_of(bool simulated, bool make, char ret_folder[PATH_MAX])
 {
     const char *run = spw_option_environment("SPILLWAY_RUN_DIR");
@@ -102,7 +102,7 @@ static bool folder_of(bool simulated, bool make, char ret_folder[PATH_MAX])
     return !make || mkdir(ret_folder, 0700) == 0 || errno == EEXIST;
 }
 
-/* Too large for a stack. */
+/* Two paths, which are too large for a stack. */
 struct names {
     char path[PATH_MAX];
     char temporary[PATH_MAX];

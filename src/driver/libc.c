@@ -38,8 +38,8 @@ static bool is_file(const char *path, const char *file)
     return is_same(last, file);
 }
 
-/* The first of the loaded objects. Other threads may change the list, but not its part for the
- * objects of the process's start, such as the C library. */
+/* The first of the loaded objects. Other threads may change the list, but not its part with the
+ * objects that the process started with, such as the C library. */
 static const struct link_map *first_object(void)
 {
     struct link_map *map = NULL;
@@ -107,9 +107,10 @@ static bool is_wanted(const struct symbols *in, uint32_t index, const char *name
            is_same(in->names + symbol->st_name, name);
 }
 
-/* Looks up a name in a table DT_GNU_HASH. Its format: the number of buckets, the index of the first
- * symbol in the table, the number of words of the Bloom filter, a shift; the filter; the first
- * symbol of each bucket; the hash of each symbol, with bit 0 set at the end of a bucket. */
+/* Looks up a name in a table DT_GNU_HASH. The table has four words (the number of buckets, the
+ * index of its first symbol, the number of words of the Bloom filter, a shift), the filter, the
+ * first symbol of each bucket, and the hash of each symbol, with bit 0 set at the end of a
+ * bucket. */
 static const ElfW(Sym) * look_up(const struct symbols *in, const char *name)
 {
     uint32_t buckets = in->hash[0], left_out = in->hash[1];

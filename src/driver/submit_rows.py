@@ -128,7 +128,7 @@ def row(attributes, symbol, params, since):
 
 
 def submitters(found):
-    """Every function that enqueues work, per-thread-stream variants behind the plain form."""
+    """Every function that enqueues work, each per-thread-stream variant behind the plain one."""
     excluded = set(" ".join(DOES_NOT_SUBMIT.values()).split())
     twins = {symbol[:-5] for symbol in found if split(symbol)[2]}
     for symbol, params in sorted(found.items()):
