@@ -22,8 +22,9 @@ static size_t find(uint64_t id)
     return i;
 }
 
-/* Waits until our own driver calls have ended that began before the capture was counted. They are
- * made under the lock of a pool or, when a pool is opened, under spw_locks.process. */
+/* Waits for the end of those of our own driver calls that began before the capture was counted.
+ * Such calls are made under the lock of a pool or, when a pool is opened, under
+ * spw_locks.process. */
 static void let_own_calls_end(void)
 {
     spw_lock(&spw_locks.process);
@@ -86,7 +87,7 @@ CUresult spw_graph_capture_ask(const struct spw_stream_info *info, bool *ret_cap
     return result;
 }
 
-/* The capture mode of the calling thread, which the scope of our own calls finds. */
+/* The capture mode of the calling thread, as the scope of our own calls finds it. */
 static CUstreamCaptureMode thread_mode(void)
 {
     struct spw_driver *driver = spw_process_driver();

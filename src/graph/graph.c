@@ -14,8 +14,8 @@
 
 #include <stdlib.h>
 
-/* The number of executable graphs that name a block, and of those among them that keep it in its
- * place. A value of spw_graph.graphs.named. */
+/* How many executable graphs name a block, and how many of these keep the block in its place. A
+ * value of the map spw_graph.graphs.named. */
 struct graph_count {
     uint32_t naming, keeping;
 };
@@ -50,7 +50,7 @@ static void settle(void)
     }
 }
 
-/* Sets the attributes of a block by its count. A block that begins elsewhere is not changed. */
+/* Sets the attributes of the block that begins at `address`, by its count. */
 static void set_attributes(uint64_t address, const struct graph_count *count)
 {
     uint8_t fix = (uint8_t)((count->naming > 0 ? SPW_NAMED_BY_GRAPH : 0) |
@@ -80,8 +80,9 @@ static struct graph_count *count_of(uint64_t address)
     return count;
 }
 
-/* Counts a graph that names a block, or keeps one that it names. Always sets the block's
- * attributes, since a block that another graph named there may be gone. False without memory. */
+/* Counts a graph that names the block at `address` or, with `keeps`, keeps it in its place. Always
+ * sets the block's attributes: the count may be from an earlier block at that address. False
+ * without memory. */
 static bool enter_block(uint64_t address, bool keeps)
 {
     struct graph_count *count = count_of(address);
@@ -164,7 +165,7 @@ static void fix(struct spw_graph_uses *uses)
     }
 }
 
-/* Fixes all live blocks for good, since there is no memory to remember more. */
+/* Fixes all live blocks for good, since there is no memory to remember the blocks of a graph. */
 static void give_up(void)
 {
     spw_graph.graphs.unreadable++;
@@ -326,7 +327,7 @@ void spw_graph_put_back(CUgraphExec executable, struct spw_graph_uses *uses)
 
 /* ---- launches ---- */
 
-/* Bytes of all devices that ever went to the host. */
+/* The bytes of all devices that have gone to the host so far. */
 static uint64_t spilled_bytes(void)
 {
     uint64_t bytes = 0;
@@ -338,7 +339,7 @@ static uint64_t spilled_bytes(void)
 }
 
 /* Brings the blocks that a graph names back to their devices. Does nothing if no memory has gone to
- * the host since all were there. */
+ * the host since all these blocks were on their devices. */
 static void bring_back(struct spw_graph_uses *uses)
 {
     uint64_t spilled = spilled_bytes();
@@ -356,7 +357,7 @@ static void bring_back(struct spw_graph_uses *uses)
     }
 }
 
-/* The uses of an executable graph, with a reference; NULL when they are not known. */
+/* The uses of an executable graph, with one more reference; NULL when they are not known. */
 static struct spw_graph_uses *get_uses(CUgraphExec executable)
 {
     struct spw_graph_uses *uses;
@@ -402,7 +403,8 @@ struct spw_graph_uses *spw_graph_expect(CUgraphExec executable, CUstream stream,
     return uses;
 }
 
-/* True when a block that a graph names holds addresses, which may lead its kernels elsewhere. */
+/* True when a block that a graph names holds addresses, which may lead the graph's kernels to other
+ * memory. */
 static bool is_indirect(const struct spw_graph_uses *uses)
 {
     size_t i = 0;

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { DEEPEST = 16 }; /* graphs within graphs that are read */
+enum { DEEPEST = 16 }; /* most levels of graphs within graphs that are read */
 
 /* ---- lists of blocks ---- */
 
@@ -22,7 +22,7 @@ static bool append(struct spw_graph_blocks *blocks, uint64_t address)
     return true;
 }
 
-/* Adds the block at `address`, if it is ours; `kept`: it keeps its place. */
+/* Adds the block at `address`, if it is ours; `kept`: the block keeps its place. */
 static void add_block(struct spw_graph_uses *uses, uint64_t address, bool kept)
 {
     struct spw_block block;
@@ -129,7 +129,7 @@ static bool read_child(struct spw_driver *driver, CUgraphNode node, int depth,
            read_graph(driver, child, depth + 1, uses);
 }
 
-/* Enters the blocks that a node names. False when it cannot be read. */
+/* Enters the blocks that a node names. False when the node cannot be read. */
 static bool read_node(struct spw_driver *driver, CUgraphNode node, int depth,
                       struct spw_graph_uses *uses)
 {
