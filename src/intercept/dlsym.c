@@ -5,7 +5,7 @@
  * the return address in place. Handle and name alone decide where to jump.
  *
  * A sanitizer's runtime calls these functions before it has started, so this file is compiled
- * without a sanitizer, and calls nothing that a sanitizer replaces until a name may be in the
+ * without a sanitizer, and calls nothing that a sanitizer replaces unless a name may be in the
  * list. No locks. */
 #include "driver/dl.h"
 #include "driver/driver.h"
@@ -174,7 +174,8 @@ static void *substituting_dlsym(void *handle, const char *name)
         return next == NULL || spw_process_off() || spw_driver_dl_is_behind(caller) ? next : found;
     }
     replaced = found == NULL || spw_process_off() ? found : substitute(found, name);
-    /* An interposer behind us calls the real function. (It is known once the driver is loaded.) */
+    /* An interposer behind us gets the real function. (Interposers are known once the driver is
+     * loaded.) */
     if (spw_driver_dl_is_behind(caller)) {
         return found;
     }

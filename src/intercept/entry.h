@@ -20,8 +20,8 @@
 /* The address of each entry, in the order of enum spw_fn: the table of the generated file. */
 extern void (*const spw_intercept_entry_table[SPW_FN_COUNT])(void);
 
-/* The table that the look-ups below read. preload.c makes it the generated one, so that the
- * look-ups do not depend on the entries, which use them. */
+/* The table that the look-ups below read. preload.c sets it to the generated table. So the look-ups
+ * do not depend on the entries, which call the look-ups. */
 extern void (*const *const spw_intercept_entries)(void);
 
 /* The address of the entry for a row. */

@@ -27,8 +27,8 @@
 
 #include <pthread.h>
 
-/* True when the driver forks a helper process within a call of ours, under locks that this thread
- * holds. That child does not use CUDA. */
+/* True when the driver forks a helper process within a call of ours, while this thread holds locks.
+ * That child does not use CUDA. */
 static bool is_drivers_own(void)
 {
     return spw_driver_inside();
@@ -50,8 +50,8 @@ static void parent(void)
     }
 }
 
-/* Detaches from the parent's statistics. False when there is no memory for the child's own; the
- * child must then change no figure. */
+/* Detaches from the parent's statistics. False when there is no memory for statistics of the child;
+ * then the child must change no figure. */
 static bool forget_figures(void)
 {
     spw_service_control_forget();
@@ -76,7 +76,8 @@ static void child(void)
     spw_callsite_python_reset();
     spw_migrate_barrier_reset();
     spw_device_lease_reset();
-    /* Before the pools are closed, which changes counters: the parent's must not change. */
+    /* This comes before the pools are closed, which changes counters: the parent's must not
+     * change. */
     if (!forget_figures()) {
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
@@ -99,7 +100,7 @@ static void child(void)
     spw_program_mappings_reset();
     spw_ipc_server_forget();
     spw_serve_imports_reset();
-    (void)forget_figures(); /* clears the counts of closing */
+    (void)forget_figures(); /* clears the figures that closing changed */
 }
 
 void spw_intercept_fork_watch(void)

@@ -1,7 +1,8 @@
 /* Fork. The driver does not work in a child, and the child's pools are copies of the parent's.
  *
- * The handlers hold every lock of common/lock.def around the fork. The child forgets all state
- * without a driver call, and its calls go to the driver until it initialises CUDA itself. */
+ * Around the fork, handlers hold the locks of common/lock.def, except those of SPW_LOCK_ALONE. The
+ * child forgets all state without a driver call, and its calls go to the driver until it
+ * initialises CUDA itself. */
 #pragma once
 
 /* Registers the handlers, once per process. Caller holds spw_locks.process. */

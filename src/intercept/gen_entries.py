@@ -348,21 +348,21 @@ def per_thread(row):
 
 
 def may_be_peer(row):
-    """True of a plain copy both of whose ends may be on devices."""
+    """True for a plain copy whose two ends may both be on devices."""
     ends = [param for param in row.params if functions.type_of(param) == "CUdeviceptr"]
     return "Peer" not in row.symbol and (
         row.memory == "DESCRIPTOR" or row.memory == "COPY" and len(ends) == 2)
 
 
 def peer_symbol(row, base):
-    """The peer copy that waits, and is per thread, as a plain one."""
+    """The peer copy that waits, and uses the thread's stream, if the plain copy `row` does."""
     synchronous = stream_of(row) == "NULL"
     return (base + ("" if synchronous else "Async") +
             (("_ptds" if synchronous else "_ptsz") if row.flags == "2" else ""))
 
 
 def arguments_of_part(row):
-    """Those for the part at hand of a copy or fill of one row, or a fill of rows."""
+    """The arguments for the current part of a copy or fill of one row, or of a fill of rows."""
     words = {"ByteCount": "spw_submit_parts_count(&parts)",
              "N": "spw_submit_parts_count(&parts)",
              "Width": "spw_submit_parts_count(&parts)",

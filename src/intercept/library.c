@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For each row, the beginning of the function's library's file name; NULL: the driver's
- * function. */
+/* For each row, the beginning of the file name of the function's library; NULL: a function of the
+ * driver. */
 static const char *const libraries[] = {
 #define SPW_FN(symbol, ...)                NULL,
 #define SPW_RUNTIME(symbol, ...)           "libcudart.so",
@@ -24,7 +24,7 @@ static const char *const libraries[] = {
 #include "driver/functions.def"
 };
 
-/* The real function for one place in the program that calls it. */
+/* The real function that one call site of the program reaches. */
 struct site {
     const struct site *next;
     const void *caller;
@@ -35,8 +35,8 @@ struct site {
 enum { BUCKETS = 256 };
 
 /* The real functions that were found, in a hash table by call site; sites are never removed. For
- * each row, `given` is the first function that dlsym replaced by our entry. Callers without such a
- * library in their scope get it. */
+ * each row, `given` is the first function that dlsym replaced by our entry. Callers that have no
+ * such library in their scope get that function. */
 static struct {
     _Atomic(const struct site *) buckets[BUCKETS];
     _Atomic(void *) given[SPW_FN_COUNT];
@@ -49,11 +49,11 @@ _Thread_local struct spw_library_call spw_intercept_library_call
 
 enum { LIBRARY_PATH = 4096 };
 
-/* The loaded copies of a library. A statically linked one exports nothing and is not counted. */
+/* The loaded copies of a library. A statically linked copy exports nothing and is not counted. */
 struct copies {
     const char *name;
     int count;
-    char *path; /* of the last one, LIBRARY_PATH bytes; NULL: not wanted */
+    char *path; /* of the last copy, LIBRARY_PATH bytes; NULL: not wanted */
 };
 
 static int visit(struct dl_phdr_info *info, size_t size, void *context)
@@ -93,22 +93,22 @@ static bool hold(const void *found)
     struct link_map *map = NULL;
     Dl_info info;
 
-    /* The program itself has an empty name, and stays. */
+    /* The program itself has an empty name, and is never unloaded. */
     return dladdr1(found, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 &&
            (map->l_name[0] == '\0' || dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD) != NULL);
 }
 
-/* True while `found` itself runs under a call that we forwarded to it: it is an interposer that
- * calls the function of its own name in the next library. */
+/* True while `found` is running because we forwarded a call to it. Then it is an interposer that
+ * now calls the function of the same name in the next library. */
 static bool is_handing_on(enum spw_fn fn, const void *found)
 {
     return spw_intercept_library_call.fn == fn && spw_intercept_library_call.real == found;
 }
 
-/* The function that a caller would have reached without us. The next library in the global order
- * goes first, as it may be another interposer. With several copies of the library, the one in the
- * caller's own scope goes first. An interposer that is forwarding a call gets the function that
- * dlsym found for it. */
+/* The function that a caller would have reached without us. If several copies of the library are
+ * loaded, the copy in the caller's own scope is tried first. Then comes the next library in the
+ * global order, as it may be another interposer. An interposer that is forwarding a call gets the
+ * function that dlsym found for it. */
 static void *look_up(enum spw_fn fn, const void *caller)
 {
     const char *name = spw_driver_symbol(fn);

@@ -2,8 +2,7 @@
  * register memory (rows SPW_RUNTIME and SPW_REGISTER of driver/functions.def).
  *
  * A process may have several copies of a library, so the real function depends on the caller. It is
- * looked up once for each place in the program that calls, and its library stays loaded. No
- * locks. */
+ * looked up once for each call site of the program, and its library stays loaded. No locks. */
 #pragma once
 
 #include "driver/driver.h"
@@ -23,7 +22,7 @@ struct spw_library_call {
 extern _Thread_local struct spw_library_call spw_intercept_library_call
     __attribute__((tls_model("initial-exec")));
 
-/* Notes a call of `real`, the function of row `fn`. Its result goes to
+/* Notes a call of `real`, the function of row `fn`. The result must be passed to
  * spw_intercept_library_end. */
 static inline struct spw_library_call spw_intercept_library_begin(enum spw_fn fn, const void *real)
 {

@@ -5,5 +5,6 @@
 #pragma once
 
 /* The entry for the driver's function at `address`. Returns `address` itself if the function is not
- * in the list, or if spillway is off. `name` is the name that was asked for; it is logged only. */
+ * in the list, or if spillway is off. `name` is the name that was asked for, which is only
+ * logged. */
 void *spw_intercept_resolve(void *address, const char *name);

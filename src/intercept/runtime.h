@@ -1,8 +1,8 @@
 /* Calls of the CUDA runtime while they are under way.
  *
- * An entry of the runtime notes its call for the thread, so that the driver's handlers know the
- * function of the program that allocates, and forwards it. The runtime still manages lazy contexts,
- * the last error and the current device. No locks: the notes are the thread's. */
+ * The entry of a runtime function notes the call for the thread and forwards it. So the driver's
+ * handlers know which function of the runtime the program called. The runtime still manages lazy
+ * contexts, the last error and the current device. No locks: the notes belong to the thread. */
 #pragma once
 
 #include "intercept/library.h"
@@ -14,8 +14,8 @@ struct spw_runtime_call {
     struct spw_library_call outer_library;
 };
 
-/* Notes a call of row `fn`, made at the return address `caller` to the entry with the frame
- * `frame`, that goes to the function at `real`. */
+/* Notes a call of row `fn` that goes to the function at `real`. `caller` is the return address, and
+ * `frame` is the frame of the entry. */
 static inline void spw_intercept_runtime_begin(struct spw_runtime_call *ret_call, enum spw_fn fn,
                                                const void *caller, const void *frame,
                                                const void *real)

@@ -1,6 +1,6 @@
 /* The first step of every entry that enqueues work on the device.
  *
- * No lock is held by the caller; spw_serve_placement_commit takes those of the pools. */
+ * The caller holds no lock; spw_serve_placement_commit takes the locks of the pools. */
 #pragma once
 
 #include "process/process.h"
