@@ -108,7 +108,7 @@ static void close_all(const int *fds, size_t count)
     }
 }
 
-/* Too large for a stack. */
+/* An answer with its descriptors, which is too large for a stack. */
 struct batch {
     struct spw_ipc_answer answer;
     int fds[SPW_IPC_BATCH];

@@ -16,8 +16,8 @@ struct spw_ipc_block {
     uint64_t offset; /* of the block in the first chunk */
     uint64_t bytes;  /* of the block */
     size_t count;
-    int *fds; /* descriptor and size of each */
-    uint64_t *chunks;
+    int *fds;         /* the chunks' descriptors */
+    uint64_t *chunks; /* the chunks' sizes */
 };
 
 enum spw_ipc_reply {

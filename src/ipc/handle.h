@@ -8,9 +8,9 @@
  *   state     the state of the folder in one object
  *   table     the exports of this process, with the descriptors of their chunks
  *
- * A program gets a handle from cuIpcGetMemHandle and passes it to another process. It names the
- * process and the export. It has a random key that the exporting process demands. No locking:
- * values only. */
+ * A program gets a handle from cuIpcGetMemHandle and passes it to another process. The handle names
+ * the exporting process and the export. It has a random key, which that process demands. No
+ * locking: values only. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct spw_ipc_handle {
     uint32_t pid;
     uint64_t start;     /* of the process, in clock ticks since boot */
     uint64_t name;      /* random: part of the socket's name */
-    uint64_t export_id; /* from 1, never used again */
+    uint64_t export_id; /* from 1; no number is used twice */
     uint8_t key[SPW_IPC_KEY_BYTES];
     uint8_t zero[8];
 };

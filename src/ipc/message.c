@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The longest wait for an answer that signals interrupt. */
+/* The longest wait for an answer while signals interrupt the wait. */
 #define RETRY_NS (UINT64_C(5) * 1000 * 1000 * 1000)
 
 socklen_t spw_ipc_address(const struct spw_ipc_handle *handle, struct sockaddr_un *ret_address)
@@ -17,7 +17,7 @@ socklen_t spw_ipc_address(const struct spw_ipc_handle *handle, struct sockaddr_u
 
     memset(ret_address, 0, sizeof(*ret_address));
     ret_address->sun_family = AF_UNIX;
-    /* A first byte of zero makes it abstract. */
+    /* A first byte of zero makes the address abstract. */
     length = snprintf(&ret_address->sun_path[1], sizeof(ret_address->sun_path) - 1,
                       "spillway-ipc-%" PRIu32 "-%" PRIx64 "-%" PRIx64, handle->pid, handle->start,
                       handle->name);
@@ -59,7 +59,7 @@ bool spw_ipc_send(int socket, const void *data, size_t bytes, const int *fds, si
     return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes;
 }
 
-/* Takes the descriptors out of a message, closing those beyond `most`. Returns their number. */
+/* Takes the descriptors out of a message, and closes those beyond `most`. Returns their number. */
 static size_t take_fds(struct msghdr *message, int *ret_fds, size_t most)
 {
     size_t taken = 0;

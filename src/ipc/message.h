@@ -1,8 +1,8 @@
 /* The messages between two processes: a request, an answer, and the descriptors of chunks.
  *
  * The socket is abstract: it has no file that a killed process would leave behind. Its type is
- * SOCK_SEQPACKET: one send is one receive. Each side asks the kernel for the other's user, and
- * refuses another user's process. No locking. */
+ * SOCK_SEQPACKET: each receive gets what one send sent. Each side asks the kernel for the user of
+ * the other process, and refuses processes of other users. No locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +28,7 @@ enum spw_ipc_status { SPW_IPC_GRANTED = 1, SPW_IPC_UNKNOWN };
 /* The answer, with the descriptors of the chunks from `first` on, at most a batch. */
 struct spw_ipc_answer {
     uint32_t status;                /* enum spw_ipc_status */
-    uint32_t count;                 /* of all chunks */
+    uint32_t count;                 /* of all chunks of the block */
     uint64_t offset;                /* of the block in the first chunk */
     uint64_t bytes;                 /* of the block */
     uint64_t chunks[SPW_IPC_BATCH]; /* sizes of the chunks in this answer */

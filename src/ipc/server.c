@@ -22,8 +22,8 @@ enum {
 
 static struct spw_ipc_server *const server = &spw_ipc.server;
 
-/* True if the number is still the socket. A program may close every descriptor it knows, and open
- * files of its own under the number. */
+/* True if the descriptor is still the socket. A program may close every descriptor it knows, and
+ * open files of its own under the same number. */
 static bool is_ours(void)
 {
     struct stat now;

@@ -11,7 +11,7 @@
 static struct spw_ipc_exports *const exports = &spw_ipc.exports;
 
 /* A descriptor, and the identity of its file: a program may close every descriptor it knows, and
- * open files of its own under the number. */
+ * open files of its own under the same number. */
 struct guarded_fd {
     int fd;
     dev_t device;
@@ -157,7 +157,8 @@ void spw_ipc_table_remove(uint64_t address)
     spw_unlock(&spw_locks.exports);
 }
 
-/* Returns an entry of a context, or of any context if that is NULL; NULL when there is none. */
+/* Returns an entry of `context`, or of any context if `context` is NULL. NULL when there is no
+ * entry. */
 static struct entry *find_of(const void *context)
 {
     struct entry *entry;
@@ -184,7 +185,7 @@ void spw_ipc_table_end_context(const void *context)
 
 /* ---- answers ---- */
 
-/* Takes the same time for every position of the first difference. */
+/* Takes the same time wherever the keys first differ. */
 static bool same_key(const uint8_t *a, const uint8_t *b)
 {
     uint8_t difference = 0;

@@ -20,14 +20,14 @@ static inline bool spw_ipc_table_has_any(void)
 
 /* An export. */
 struct spw_ipc_export {
-    uint64_t address; /* of the block, and its id */
-    uint64_t block;
-    uint64_t offset; /* of the block in the first chunk */
+    uint64_t address; /* of the block */
+    uint64_t block;   /* the block's id */
+    uint64_t offset;  /* of the block in the first chunk */
     uint64_t bytes;
-    const void *context;    /* of the allocation */
-    size_t count;           /* of chunks */
-    const int *fds;         /* of each: owned by the table from spw_ipc_table_add on */
-    const uint64_t *chunks; /* its size */
+    const void *context; /* of the allocation */
+    size_t count;        /* of chunks */
+    const int *fds;      /* the chunks' descriptors; the table owns them after spw_ipc_table_add */
+    const uint64_t *chunks; /* the chunks' sizes */
 };
 
 /* Finds the export of a block: fills in `export_id` and `key` of the handle. */
