@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-/* Sizes in MiB, by default, of NCCL 2.28.9 (its source; the version of PyTorch 2.11). Each
+/* Default sizes, in MiB, from the source of NCCL 2.28.9 (the version of PyTorch 2.11). Each
  * allocation is rounded up to a granule of 2 MiB.
  *
  *   a channel     3 tables of peers, a granule each
- *   a connection  receives into 0.5 + 4.7 + 4 MiB, one buffer for each protocol: 10 with rounding;
- *                 and a granule for sending
- *   a message     a granule more: 3.28 GB were measured for 7 peers of 32 channels
+ *   a connection  0.5 + 4.7 + 4 MiB to receive into, one buffer for each protocol (10 with
+ *                 rounding), and a granule to send from
+ *   a message     a connection and a granule: 3.28 GB were measured for 7 peers of 32 channels
  *                 (NVIDIA/nccl issue 1685)
  *   shared        16 pieces of 512 KiB for each channel for messages (128 KiB on PCIe), only where
  *                 ranks do not connect lazily (NVIDIA/nccl issue 2363)
@@ -74,7 +74,7 @@ static uint32_t multicast_mib(const struct channels *channels,
     return channels->nvlink && profile->major >= 9 && ranks > 2 ? (uint32_t)(MULTICAST * heads) : 0;
 }
 
-/* The bound assumes that the communicator connects at once. */
+/* The bound assumes that the communicator connects all ranks at once. */
 static struct spw_gpu_connection_need
 need_of_creation(const struct channels *channels, const struct spw_gpu_profile *profile, int ranks)
 {

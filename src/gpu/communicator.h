@@ -6,7 +6,8 @@
 
 #include "gpu/profile.h"
 
-/* The events that make NCCL allocate. Since 2.22 it connects ranks at the first need. */
+/* The events that make NCCL allocate. Since version 2.22 it connects ranks when they first need the
+ * connection. */
 enum spw_gpu_connection {
     SPW_GPU_COMMUNICATOR, /* the communicator is created */
     SPW_GPU_RING,         /* its first collective */
@@ -18,13 +19,14 @@ enum spw_gpu_connection {
 /* The assumed number of GPUs in a machine. */
 enum { SPW_GPU_IN_MACHINE = 8 };
 
-/* Memory in MiB. The creation has most of the bound: a communicator may connect at once. */
+/* Memory in MiB. The creation has most of the bound, since a communicator may connect all its ranks
+ * at once. */
 struct spw_gpu_connection_need {
     uint32_t mib;      /* as an estimate */
     uint32_t most_mib; /* its part of the upper bound */
 };
 
-/* The memory for one such event, in a communicator of so many ranks on that GPU. */
+/* The memory for one event, in a communicator of `ranks` ranks on this GPU. */
 struct spw_gpu_connection_need spw_gpu_connection_need(const struct spw_gpu_profile *profile,
                                                        enum spw_gpu_connection connection,
                                                        int ranks);

@@ -54,7 +54,7 @@ static size_t family_length(const char *id)
     return strncmp(id, "rtx", 3) == 0 || strncmp(id, "gtx", 3) == 0 ? 3 : 0;
 }
 
-/* True if `letters` is the model of an id that consists of a model and its memory alone. */
+/* True if `letters` is the model of `id`, and `id` has only a model and its memory. */
 static bool is_model(const char *letters, const char *id)
 {
     size_t length = strcspn(id, "-"), family = family_length(id), given = strlen(letters);
@@ -64,7 +64,7 @@ static bool is_model(const char *letters, const char *id)
             (given == length - family && strncasecmp(letters, id + family, given) == 0));
 }
 
-/* Returns the number of profiles of that model, and the first one. */
+/* Returns the number of profiles of the model `name`, and the first of them. */
 static size_t find_model(const char *name, const struct spw_gpu_profile **ret_first)
 {
     char letters[LONGEST_NAME];
@@ -128,7 +128,8 @@ void spw_gpu_profile_expected(const char *id, char *text, size_t capacity)
 }
 
 /* Fitted to the GPUs with published figures: the overhead grows with the number of multiprocessors,
- * by 4.4 to 5.6 MiB for each on large chips of a generation (x.0), by 2.8 to 4.4 on others. */
+ * by 4.4 to 5.6 MiB for each multiprocessor on large chips of a generation (x.0), and by 2.8 to 4.4
+ * MiB on others. */
 static struct spw_gpu_overhead estimate_by_size(const struct spw_gpu_profile *profile)
 {
     double each = profile->minor == 0 ? 4.7 : 3.7;

@@ -54,7 +54,7 @@ const struct spw_gpu_profile *spw_gpu_profile_find(const char *id);
 /* The profiles in their order: `index` from 0; NULL behind the last. */
 const struct spw_gpu_profile *spw_gpu_profile_at(size_t index);
 
-/* Writes a hint for a message about an unknown id: the nearest id, and the place of the list. */
+/* Writes a hint for a message about an unknown id: the nearest id, and how to list all ids. */
 void spw_gpu_profile_expected(const char *id, char *text, size_t capacity);
 
 /* Returns the overhead of a card of this model. */
