@@ -23,9 +23,9 @@
  *                               ctypes.c_size_t(tensor.nbytes), 1)
  *
  * Threads: every function may be called from any thread, but not from a signal handler.
- * Errors: functions that return int, but spillway_version, return 0 (CUDA_SUCCESS) or the number of
- * a CUresult. They do not change the last error of the CUDA runtime.
- * Ownership: nothing that is passed is kept after the call. */
+ * Errors: all functions that return int, except spillway_version, return 0 (CUDA_SUCCESS) or the
+ * number of a CUresult. They do not change the last error of the CUDA runtime.
+ * Ownership: no pointer that is passed is kept after the call. */
 #ifndef SPILLWAY_H
 #define SPILLWAY_H
 
@@ -63,17 +63,17 @@ struct spillway_stats {
  * stats is NULL or stats->size is less than sizeof(size_t). */
 int spillway_stats(int ordinal, struct spillway_stats *stats);
 
-/* Gives free device memory of the pool back to the driver, until at most `keep_bytes` bytes of it
- * are left. CUDA_ERROR_INVALID_DEVICE (101) as above. */
+/* Gives free device memory of the pool back to the driver, while at least `keep_bytes` bytes stay
+ * committed. CUDA_ERROR_INVALID_DEVICE (101) as above. */
 int spillway_trim(int ordinal, size_t keep_bytes);
 
 /* ---- All figures, since version 0.3 ----
  *
  * docs/statistics.md explains them. An earlier object lacks these functions. */
 
-/* The name of a counter, from number 0 on, as in the statistics file; behind them the names of the
- * driver functions that spillway calls for itself ("cuMemMap"), whose counters are the number of
- * calls; NULL behind the last one. */
+/* The name of counter `number`, from 0 on, as in the statistics file. Behind these come the names
+ * of the driver functions that spillway calls for itself ("cuMemMap"); their counters are the
+ * numbers of calls. NULL behind the last name. */
 const char *spillway_counter_name(size_t number);
 
 /* Writes the first `count` counters of the device `ordinal` to `values`, in the order of their
@@ -81,17 +81,23 @@ const char *spillway_counter_name(size_t number);
  * CUDA_ERROR_INVALID_VALUE (1) if `values` is NULL. */
 int spillway_counters(int ordinal, uint64_t *values, size_t count);
 
-/* A text about this process: its "mode"; the files of the "policy" in force, of the "statistics"
- * (written at the end) and of the "recording". "" if there is none; NULL if there is no such text,
- * CUDA is not initialised, or spillway is off. "object": the file of libspillway.so, at any time;
- * "" if its folder is not known. It is valid as long as the process lives. */
+/* A text about this process, which is valid as long as the process lives:
+ *
+ *     "mode"         the mode
+ *     "policy"       the file of the policy in force; "" if there is none
+ *     "statistics"   the file of the statistics, written at the end; "" if there is none
+ *     "recording"    the file of the recording; "" if there is none
+ *     "object"       the file of libspillway.so; "" if its folder is not known
+ *
+ * NULL for any other name, and, except for "object", if CUDA is not initialised or spillway is
+ * off. */
 const char *spillway_about(const char *name);
 
 /* Mark the beginning and the end of a part of the program, for example of an evaluation. The
  * recording, if there is one, shows how often a part ran, how long, and how much memory was live.
- * Parts may overlap, on any thread; a part that begins again before its end counts once. Marks have
- * at most 1/8 of the recording; those beyond are lost, and counted. `name` is UTF-8 of at most 1024
- * bytes. CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off;
+ * Parts may overlap, on any thread; a part that begins again before its end counts once. Marks take
+ * at most 1/8 of the recording; further marks are lost, but counted. `name` is UTF-8 of at most
+ * 1024 bytes. CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off;
  * CUDA_ERROR_INVALID_VALUE (1) if `name` is NULL. */
 int spillway_mark_begin(const char *name);
 int spillway_mark_end(const char *name);
@@ -108,16 +114,16 @@ int spillway_mark_end(const char *name);
  * become idle; CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off. */
 int spillway_pause(void);
 
-/* Likewise only the memory of a rule of the policy (the first rule of that name), which may exist
- * for this purpose alone, or of a tag. CUDA_ERROR_INVALID_VALUE (1) if there is no such rule, or no
- * memory was ever asked for under that tag. */
+/* Pause likewise, but move only the memory of a rule of the policy (the first rule of that name),
+ * or of a tag. A rule may exist for this purpose alone. CUDA_ERROR_INVALID_VALUE (1) if there is no
+ * such rule, or no memory was ever asked for under that tag. */
 int spillway_pause_rule(const char *name);
 int spillway_pause_tag(const char *name);
 
-/* Moves all memory back while the devices have room; the rest comes back later. */
+/* Moves all memory back for which the devices have room; other memory comes back later. */
 int spillway_resume(void);
 
-/* Likewise only the memory of a rule or a tag; other paused memory stays on the host. */
+/* Move back only the memory of a rule or a tag; other paused memory stays on the host. */
 int spillway_resume_rule(const char *name);
 int spillway_resume_tag(const char *name);
 
@@ -126,11 +132,11 @@ int spillway_resume_tag(const char *name);
  * A tag names, in the program's own words, the purpose of memory. Pauses, reports and policies (the
  * key tag) use it. */
 
-/* Tags all memory that the calling thread asks for from now on, until it sets another tag, or none:
- * NULL or "". `name` is UTF-8 of at most 63 bytes without control characters. May be called before
- * CUDA is in use. CUDA_ERROR_INVALID_VALUE (1) for another name, which changes nothing;
- * CUDA_ERROR_NOT_SUPPORTED (801) if call sites are not recorded (SPILLWAY_SITES=off), so that tags
- * have no effect. */
+/* Tags all memory that the calling thread asks for from now on, until it sets another tag, or
+ * removes the tag with NULL or "". `name` is UTF-8 of at most 63 bytes without control characters.
+ * May be called before CUDA is in use. CUDA_ERROR_INVALID_VALUE (1) for any other name, which
+ * changes nothing; CUDA_ERROR_NOT_SUPPORTED (801) if call sites are not recorded
+ * (SPILLWAY_SITES=off), so that tags have no effect. */
 int spillway_tag(const char *name);
 
 /* ---- Optional hints, since version 0.2 ----
@@ -138,17 +144,17 @@ int spillway_tag(const char *name);
  * They tell spillway which memory should be on the device. All return CUDA_ERROR_NOT_INITIALIZED
  * (3) if CUDA is not initialised, or spillway is off.
  *
- * A hint about [address, address + bytes) applies to every live block that has a byte in the range,
- * as a whole. `address` is a device pointer from cudaMalloc or the like, or lies inside such a
+ * A hint about [address, address + bytes) applies to the whole of every live block that has a byte
+ * in the range. `address` is a device pointer from cudaMalloc or the like, or lies inside such a
  * block. If the program has an allocator of its own that splits large blocks, as PyTorch's native
- * one does, the hint applies to the large block. It ends when the block is freed.
+ * one does, the hint applies to the large block. A hint ends when its block is freed.
  * CUDA_ERROR_INVALID_VALUE (1) if the range has no block of spillway's pool. */
 
 /* Marks the beginning of a step, for example of a training iteration. Spillway learns from earlier
  * steps which memory is used when. Without marks it detects steps that allocate the same sizes in
  * the same order. In programs whose steps differ (dynamic shapes, several kinds of steps) marks
- * reduce the traffic on the link. The key nth_in_step of a policy counts from here. Call it from
- * one thread, at the same place in every step. */
+ * reduce the traffic on the link. The key nth_in_step of a policy counts from the last mark. Call
+ * it from one thread, at the same place in every step. */
 int spillway_mark_step(void);
 
 /* Pins blocks if `on` is not 0: they stay where they are now, on the device or on the host. New
