@@ -69,7 +69,7 @@ static inline void spw_call_enter_stream(struct spw_call *call, const struct spw
     }
 }
 
-/* A call that allocates on a stream, in the stream's order. `per_thread` as of
+/* A call that allocates on a stream, in the stream's order. `per_thread` is as for
  * spw_program_stream_get. */
 static inline void spw_call_on_stream(struct spw_call *ret_call, CUstream handle, bool per_thread)
 {

@@ -1,7 +1,7 @@
 /* Writes the call sites to the statistics file: who held the memory of each device.
  *
- * Also used at the end of the process: no allocation, no lock that could wait. When two threads
- * write at once, one of them writes no symbols. */
+ * It also runs at the end of the process, so it neither allocates nor takes a lock that could wait.
+ * When two threads write at once, one of them writes no symbols. */
 #pragma once
 
 #include "common/write.h"

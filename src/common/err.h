@@ -41,9 +41,9 @@
  *   utf8           text of unknown origin: encodes, measures and cleans it
  *   write          writes JSON to a file descriptor without allocation
  *
- * Of the errors in this header, 0 is success, and others are negative. An error of the driver is
- * kept without loss as SPW_E_DRIVER - CUresult, so that the program gets exactly the driver's
- * answer. No locking: values only. */
+ * In this header, 0 is success, and errors are negative. An error of the driver is kept without
+ * loss as SPW_E_DRIVER - CUresult, so that the program gets exactly the driver's answer. No
+ * locking: values only. */
 #pragma once
 
 #include <stdbool.h>

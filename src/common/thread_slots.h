@@ -31,8 +31,7 @@ struct spw_thread_slots {
     pthread_key_t key;   /* gives the slot back when a thread ends */
     pthread_once_t prepared;
     _Atomic uint64_t lease_epoch; /* current epoch, from 1; a closed pool begins a new one */
-    struct spw_thread_slot
-        slots[SPW_THREAD_SLOTS]; /* the last is shared by threads that got no other */
+    struct spw_thread_slot slots[SPW_THREAD_SLOTS]; /* threads that got none share the last one */
 };
 
 struct spw_thread_self {

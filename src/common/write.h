@@ -1,7 +1,7 @@
 /* Writes JSON to a file descriptor, through a buffer in the caller's struct.
  *
- * Usable in the program's process, also at its exit: no allocation, no lock, no floating point, no
- * locale. */
+ * It works in the program's process, also at exit, since it uses no allocation, lock, floating
+ * point or locale. */
 #pragma once
 
 #include <stdbool.h>

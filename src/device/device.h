@@ -48,8 +48,8 @@ bool spw_device_sweep(void);
 /* In a child after fork: forgets the pool, which is the parent's. */
 void spw_device_abandon(struct spw_device *device);
 
-/* From now on the pool waits for work of `context` or, for add_users, of every known context as
- * well, since that work uses memory of the pool. The caller holds a lease. */
+/* From now on the pool also waits for work of `context` (add_user), or of every known context
+ * (add_users), since that work uses the pool's memory. The caller holds a lease. */
 void spw_device_add_user(const struct spw_device *owner, struct spw_pool *pool, CUcontext context);
 void spw_device_add_users(const struct spw_device *owner, struct spw_pool *pool);
 

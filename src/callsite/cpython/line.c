@@ -97,7 +97,7 @@ static void skip(struct reader *reader, size_t bytes)
     reader->at += bytes < left ? bytes : left;
 }
 
-/* Reads the rest of an entry of `kind`, behind its first byte. False when it has no line. */
+/* Reads the rest of an entry of `kind`, behind its first byte. False when the entry has no line. */
 static bool read_location(struct reader *reader, unsigned kind, int *line)
 {
     enum { SHORT_MOST = 9, ONE_LINE_FIRST = 10, ONE_LINE_LAST = 12, NO_COLUMNS = 13, LONG = 14 };

@@ -1,7 +1,8 @@
 /* Line numbers from the tables of CPython's code objects, in their three forms.
  *
- * `table` has `length` bytes, which may hold anything; nothing outside of it is read. `first` is
- * co_firstlineno; `code` is the byte offset of the instruction in the code. Pure functions. */
+ * `table` has `length` bytes, which may hold anything; nothing outside of the table is read.
+ * `first` is co_firstlineno; `code` is the byte offset of the instruction in the code. Pure
+ * functions. */
 #pragma once
 
 #include <stddef.h>
