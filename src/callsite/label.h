@@ -23,15 +23,15 @@ const struct spw_native_frame *spw_callsite_named_frame(const struct spw_callsit
 bool spw_callsite_operator(const struct spw_callsite_facts *site, char *ret_operator,
                            size_t capacity);
 
-/* Writes the label, cut at `capacity`. It names, if they are known: the user's own line, the line
- * of a model's file in a library, the innermost line, the autograd node (without a node, the
- * operator), the class of the module, the thread unless it is the main thread, and the tag. Without
- * Python frames, node and operator, it names a native function. "?" when nothing is known. */
+/* Writes the label, cut at `capacity`. Its parts, if known, are the user's own line, the line of a
+ * model's file in a library, the innermost line, the autograd node (without a node, the operator),
+ * the class of the module, the thread unless it is the main thread, and the tag. Without Python
+ * frames, node and operator, it names a native function. "?" when nothing is known. */
 void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity);
 
-/* Writes the difference between two sites with the same label, cut at `capacity`: the innermost
- * Python frame that differs or, if none does, the innermost native function that differs or, if
- * none does, the thread. False, and "", when the threads do not differ either. */
+/* Writes the difference between two sites with the same label, cut at `capacity`. It is the
+ * innermost Python frame that differs, otherwise the innermost native function that differs,
+ * otherwise the thread. False, and "", when none of these differs. */
 bool spw_callsite_label_apart(const struct spw_callsite_facts *site,
                               const struct spw_callsite_facts *other, char *ret_text,
                               size_t capacity);

@@ -220,8 +220,8 @@ static bool read_step(unw_cursor_t *cursor, struct step *ret_step)
            unwind.functions.is_signal_frame(cursor) <= 0;
 }
 
-/* The address where the current frame saved its caller's frame pointer: on the stack, or, when no
- * function has changed the register, in the frame at the bottom. 0 when it is not known. */
+/* The address where the current frame saved its caller's frame pointer. It is on the stack or, when
+ * no function has changed the register, in the frame at the bottom. 0 when it is not known. */
 static uintptr_t saved_frame_pointer(unw_cursor_t *cursor, uintptr_t bottom)
 {
     unw_save_loc_t saved;

@@ -63,7 +63,7 @@ int spw_callsite_group_add(struct spw_callsite_group *groups, int count,
 int spw_callsite_group_cost(const struct spw_callsite_group *group);
 
 /* The index of the group to propose. Among the groups that hold `missing_bytes` it is the smallest
- * of the cheapest ones. If no group holds so much, or `missing_bytes` is 0, it is the largest
+ * of the cheapest ones. If no group holds that much, or `missing_bytes` is 0, it is the largest
  * group. -1: there are no groups. */
 int spw_callsite_group_choose(const struct spw_callsite_group *groups, int count,
                               uint64_t missing_bytes);

@@ -1,10 +1,10 @@
 /* Recognises a stack that the thread has had before, without walking it.
  *
- * A guard lists words of memory and the values they must have for the stack to be the same: the
- * return address and the saved frame pointer of each native frame, and for Python the links between
- * frames and the fields that identify their code objects. The words are in the order of the walk:
- * if all words before a word have their values, the memory of that word is still valid. Strings
- * that an address does not identify are compared byte by byte.
+ * A guard lists words of memory, and the values that they must have for the stack to be the same.
+ * For native frames these are return addresses and saved frame pointers. For Python they are the
+ * links between frames, and the fields that identify the frames' code objects. The words are in the
+ * order of the walk: if all words before a word have their values, the memory of that word is still
+ * valid. Strings that an address does not identify are compared byte by byte.
  *
  * Locking: none; a cache belongs to one thread. Memory comes from mmap, once per thread. */
 #pragma once

@@ -37,7 +37,7 @@ extern int __clone(int (*function)(void *), void *stack, int flags, void *contex
 #    define clone __clone
 #endif
 
-/* The keeper is a child of the program that never calls execve: it starts the helper, waits for it,
+/* The keeper is a child of the program, and never calls execve. It starts the helper, waits for it,
  * and kills it after the time limit. The helper itself could not be hidden, since execve would
  * reset its exit signal, which would have to be 0. Keeper and program share their memory, and the
  * calling thread stands still until the keeper ends. An emulator such as valgrind gives the keeper
@@ -73,8 +73,8 @@ __attribute__((no_sanitize("address"))) static int be_helper(void *context)
         !redirect(null, STDERR_FILENO)) {
         return CANNOT_START;
     }
-    /* Relative paths in variables such as LD_LIBRARY_PATH start at the folder of the start. They
-     * lead to nothing if that folder is gone or may no longer be entered. */
+    /* Relative paths in variables such as LD_LIBRARY_PATH start at the folder that the process was
+     * started in. They lead to nothing if that folder is gone or may no longer be entered. */
     if ((spw_start_folder() == NULL || syscall(SYS_chdir, spw_start_folder()) != 0) &&
         syscall(SYS_chdir, "/") != 0) {
         return CANNOT_START;

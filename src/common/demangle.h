@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-/* Looks for the demangler in the libraries of the process and keeps it. If there is none and `load`
- * is true, loads the C++ library for good; this is tried only once. Fast once the demangler is
- * found. False if there is none.
+/* Looks for the demangler in the libraries of the process and keeps it. If no library has it and
+ * `load` is true, loads the C++ library for good; this is tried only once. Fast once the demangler
+ * is found. False if there is no demangler.
  *
  * Calls the dynamic loader, so the caller holds no lock that a library could wait for while it
  * loads. */

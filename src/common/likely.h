@@ -1,4 +1,4 @@
-/* Conditions that nearly always hold, or nearly never: the compiler keeps the other path out of the
+/* Conditions that nearly always, or nearly never, hold: the compiler moves the rare path out of the
  * way. Pure. */
 #pragma once
 

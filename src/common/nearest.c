@@ -60,8 +60,8 @@ static const char *skip_prefix(const char *text, size_t prefix_length)
     return text + strnlen(text, prefix_length);
 }
 
-/* The edit distance; but if `wanted` is long enough, 1 for the beginning of the candidate, and 2
- * for another part of it. */
+/* The edit distance. If `wanted` is long enough: 1 when the candidate begins with it, and 2 when
+ * the candidate contains it. */
 static size_t distance_to(const char *wanted, const char *candidate)
 {
     size_t length = strlen(wanted);

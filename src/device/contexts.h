@@ -1,6 +1,6 @@
 /* The contexts that were seen and still exist, each with its device and its legacy default stream.
  *
- * Locking: spw_locks.contexts; nothing is called with it held. A thread that adds or removes a
+ * Locking: spw_locks.contexts; nothing is called under this lock. A thread that adds or removes a
  * context also holds spw_locks.process, so the table does not change while another thread holds
  * that lock. */
 #pragma once

@@ -5,8 +5,8 @@
 #include "migrate/host/host_memory.h"
 
 /* Fills *ret_memory as spw_migrate_host_memory does. A simulated machine without files of its own
- * (SPILLWAY_SIM_ROOT) has SPILLWAY_SIM_HOST_MEMORY, all of it available, since its use is unknown.
- */
+ * (SPILLWAY_SIM_ROOT) has SPILLWAY_SIM_HOST_MEMORY, all of it available, since the use of that
+ * memory is unknown. */
 void spw_device_host_memory(struct spw_migrate_host_memory *ret_memory);
 
 /* The default budget of one device: half of the available memory, divided by the number of the

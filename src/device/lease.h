@@ -56,8 +56,8 @@ static inline void spw_device_lease_leave(void)
     atomic_store_explicit(&slot->lease_epoch, 0, memory_order_release);
 }
 
-/* Begins a new epoch and returns it; call it after an object was taken out of sight. 0 when other
- * threads cannot be made to notice: the object must never be destroyed then. */
+/* Begins a new epoch and returns it; call it after an object was taken out of sight. 0 when the
+ * system cannot make other threads notice; then the object must never be destroyed. */
 uint64_t spw_device_lease_renew(void);
 
 /* True when every lease that began before `epoch` has ended; `except_own` leaves out the lease of

@@ -1,6 +1,7 @@
 /* The devices, and all that is kept for each of them. All zero bytes is the state before the start.
  *
- * The comment of a part names the lock that guards it; atomic members may be read without it. */
+ * The comment of a part names the lock that guards it; atomic members may be read without that
+ * lock. */
 #pragma once
 
 #include <stdatomic.h>

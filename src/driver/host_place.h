@@ -19,7 +19,7 @@
 enum spw_host_answer {
     SPW_HOST_WORKS,    /* made, mapped, used */
     SPW_HOST_REFUSED,  /* the driver does not make, map or use it */
-    SPW_HOST_MADE,     /* made; there was no context to use it in, as on a full device */
+    SPW_HOST_MADE,     /* made, but not used: there was no context, as on a full device */
     SPW_HOST_UNTRIED,  /* the process could not try */
     SPW_HOST_CRASHED,  /* killed by a signal; like the next, no exit code */
     SPW_HOST_NO_ANSWER /* not in time */
@@ -31,7 +31,7 @@ struct spw_host_question {
     const char *library; /* path of the driver */
     int ordinal;         /* of the device */
     int own_node;        /* the NUMA node of the device; negative: unknown */
-    bool nodes, plain;   /* the device's attributes allow NUMA nodes; the host without a node */
+    bool nodes, plain;   /* the device's attributes allow: a NUMA node; the host without a node */
     bool simulated;
     /* Receives the result of each place that was tried; may be NULL. */
     void (*tell)(void *context, CUmemLocation place, enum spw_host_answer answer, const char *said);

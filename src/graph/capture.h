@@ -4,7 +4,7 @@
  * stream's capture status. A capture is counted before the real call begins it, so that none of our
  * own calls is captured.
  *
- * Locking: spw_locks.captures; nothing is called with it held. */
+ * Locking: spw_locks.captures; nothing is called under this lock. */
 #pragma once
 
 #include <stdbool.h>

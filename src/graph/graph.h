@@ -11,11 +11,11 @@
  * (uses.h). Its other blocks may move; a launch first brings them back to the device. A block for
  * which the device has no room is used on the host, at the same addresses.
  *
- * Blocks that a kernel finds by addresses in memory may move, as without a graph: their addresses
- * stay the same, and no move takes place during a launch.
+ * Blocks that a kernel finds by addresses in memory may move, as without a graph: the blocks'
+ * addresses stay the same, and no move takes place during a launch.
  *
  * Locking: spw_locks.graphs, under which the pools' locks are taken. The driver is asked about
- * nodes without it. */
+ * nodes without that lock. */
 #pragma once
 
 #include <stdbool.h>

@@ -29,7 +29,7 @@ struct spw_graphs {
     struct spw_map executables; /* by handle: struct spw_graph_uses */
     struct spw_map named;       /* struct graph_count by address of a block */
     size_t unreadable;          /* executable graphs that may name any block */
-    bool unreadable_reported;   /* the first of them was logged */
+    bool unreadable_reported;   /* the first such graph was logged */
 };
 
 struct spw_graph {

@@ -106,7 +106,8 @@ uint64_t spw_callsite_python_key(const struct spw_python *python, uintptr_t thre
     const struct spw_python_layout *layout = python->layout;
     uintptr_t frame = first_frame(python, thread);
 
-    /* The guard words are in the thread state: an ended thread's stack must not be found. */
+    /* The guard reads words in the thread state, so the stack of a thread that has ended must not
+     * be found. */
     hash = spw_hash_mix(hash, thread);
     for (int i = 0; i < KEY_FRAMES && frame != 0; i++) {
         hash = spw_hash_mix(hash, frame + word_at(frame + layout->frame_at));

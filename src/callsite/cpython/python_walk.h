@@ -17,7 +17,7 @@
  * only if Python is still initialized. The memory may still be unmapped between this check and the
  * next access.
  *
- * Locking: none. Functions that intern strings need the caller to serialise them. */
+ * Locking: none. The caller serialises the functions that intern strings. */
 #pragma once
 
 #include <stdbool.h>
