@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUDGET = 256, HOST, SLOWDOWN, LINK, STEP_TIME, OUTPUT, JSON, SHIPPED };
-
 struct settings {
     const char *path;
     struct spw_cli_advise_goal goal;
@@ -27,51 +25,33 @@ struct settings {
     double slowdown, step_ms; /* 0: not given */
     const char *output, *json;
     bool shipped; /* also tries the installed policies */
-    bool help;
 };
 
-static const struct option options[] = {
-    {"budget", required_argument, NULL, BUDGET},
-    {"host", required_argument, NULL, HOST},
-    {"slowdown", required_argument, NULL, SLOWDOWN},
-    {"link", required_argument, NULL, LINK},
-    {"step-time", required_argument, NULL, STEP_TIME},
-    {"output", required_argument, NULL, OUTPUT},
-    {"json", required_argument, NULL, JSON},
-    {"shipped", no_argument, NULL, SHIPPED},
-    SPW_CLI_HELP_OPTION,
-    {0},
-};
-
-static void print_help(void)
-{
-    fputs(
-        "usage: spillway advise FILE --budget SIZE [options]\n"
-        "       spillway advise --budget SIZE [options] -- COMMAND [ARGUMENT ...]\n\n"
-        "Says which memory of a program should be on the host, so that the program runs in a\n"
-        "budget of device memory, and writes a policy that places it there. FILE is a recording\n"
-        "(spillway run --record FILE --record-uses on). COMMAND runs three times on the\n"
-        "simulated GPU: with ample memory, and within the budget without rules and with the\n"
-        "policy. Nothing is written where spilling without rules is at least as good.\n\n"
-        "  --budget SIZE      device memory; a percentage is of the peak\n"
-        "  --host SIZE        host memory that may be used [no limit]\n"
-        "  --slowdown N       a step may take N times as long: write nothing that is slower\n"
-        "  --link N           speed of a copy over the link, in GB/s each way [50]\n"
-        "  --step-time MS     what a step takes on the device, in milliseconds, for FILE\n"
-        "                     [the clock of the recording, unless the GPU was simulated]\n"
-        "  --output FILE      the policy [advice.json]\n"
-        "  --json FILE        what was predicted and what was replayed, for COMMAND\n"
-        "  --shipped          run COMMAND with each policy that comes with spillway, too\n\n"
-        "The exit code is 0 when COMMAND runs in the budget, with the policy or by spilling, or\n"
-        "rules make FILE fit; else 1, also when the best is slower than --slowdown allows. Times\n"
-        "are those of a cost model, not yet measured on a GPU.\n",
-        stdout);
-}
+static const char help[] =
+    "usage: spillway advise FILE --budget SIZE [options]\n"
+    "       spillway advise --budget SIZE [options] -- COMMAND [ARGUMENT ...]\n\n"
+    "Says which memory of a program should be on the host, so that the program runs in a\n"
+    "budget of device memory, and writes a policy that places it there. FILE is a recording\n"
+    "(spillway run --record FILE --record-uses on). COMMAND runs three times on the\n"
+    "simulated GPU: with ample memory, and within the budget without rules and with the\n"
+    "policy. Nothing is written where spilling without rules is at least as good.\n\n"
+    "  --budget SIZE      device memory; a percentage is of the peak\n"
+    "  --host SIZE        host memory that may be used [no limit]\n"
+    "  --slowdown N       a step may take N times as long: write nothing that is slower\n"
+    "  --link N           speed of a copy over the link, in GB/s each way [50]\n"
+    "  --step-time MS     what a step takes on the device, in milliseconds, for FILE\n"
+    "                     [the clock of the recording, unless the GPU was simulated]\n"
+    "  --output FILE      the policy [advice.json]\n"
+    "  --json FILE        what was predicted and what was replayed, for COMMAND\n"
+    "  --shipped          run COMMAND with each policy that comes with spillway, too\n\n"
+    "The exit code is 0 when COMMAND runs in the budget, with the policy or by spilling, or\n"
+    "rules make FILE fit; else 1, also when the best is slower than --slowdown allows. Times\n"
+    "are those of a cost model, not yet measured on a GPU.\n";
 
 /* ---- arguments ---- */
 
-static bool take_size(const struct spw_cli_arguments *from, const char *name, const char *expected,
-                      uint64_t *ret_bytes)
+static bool parse_size(const struct spw_cli_arguments *from, const char *name, const char *expected,
+                       uint64_t *ret_bytes)
 {
     char meant[SPW_SIZE_TEXT];
     bool percent, parsed = spw_size_parse(from->value, ret_bytes, &percent);
@@ -89,8 +69,10 @@ static bool take_size(const struct spw_cli_arguments *from, const char *name, co
     return false;
 }
 
-static bool take_budget(const struct spw_cli_arguments *from, struct settings *settings)
+static bool take_budget(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                        void *to)
 {
+    struct settings *settings = to;
     uint64_t permille;
     bool percent;
 
@@ -100,62 +82,48 @@ static bool take_budget(const struct spw_cli_arguments *from, struct settings *s
         settings->budget_permille = permille;
         return true;
     }
-    return take_size(from, "budget",
-                     ", nor a share of the peak from 0.1% to 100% (expected 12GiB or 75%)",
-                     &settings->goal.budget_bytes);
+    return parse_size(from, option->name,
+                      ", nor a share of the peak from 0.1% to 100% (expected 12GiB or 75%)",
+                      &settings->goal.budget_bytes);
 }
 
-/* Takes a number, with the ending or without it. */
-static bool take_number(const struct spw_cli_arguments *from, const char *name, const char *ending,
-                        double least, double *ret_number)
-{
-    char *end;
-    double number = strtod(from->value, &end);
-
-    if (end != from->value && (*end == '\0' || strcmp(end, ending) == 0) && number >= least &&
-        number < 1e9) {
-        *ret_number = number;
-        return true;
-    }
-    spw_cli_complain(from->command, "--%s=%s: not a number of %g or more (expected 25%s)", name,
-                     from->value, least, ending);
-    return false;
-}
-
-static bool take(const struct spw_cli_arguments *from, int found, void *to)
+static bool take_host(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                      void *to)
 {
     struct settings *settings = to;
 
-    switch (found) {
-    case BUDGET:
-        return take_budget(from, settings);
-    case HOST:
-        return take_size(from, "host", " (expected 12GiB)", &settings->goal.host_bytes);
-    case SLOWDOWN:
-        return take_number(from, "slowdown", "", 1, &settings->slowdown);
-    case LINK:
-        if (!take_number(from, "link", "GB/s", 1, &settings->goal.link)) {
-            return false;
-        }
-        settings->goal.link = (double)(uint64_t)(settings->goal.link + 0.5);
-        return true;
-    case STEP_TIME:
-        return take_number(from, "step-time", "ms", 0.001, &settings->step_ms);
-    case OUTPUT:
-        settings->output = from->value;
-        return true;
-    case JSON:
-        settings->json = from->value;
-        return true;
-    case SHIPPED:
-        settings->shipped = true;
-        return true;
-    case SPW_CLI_ARGUMENT_HELP:
-        settings->help = true;
-        return true;
-    default:
-        return spw_cli_arguments_take_one(from, &settings->path);
+    return parse_size(from, option->name, " (expected 12GiB)", &settings->goal.host_bytes);
+}
+
+/* The numbers among the options. */
+enum { SLOWDOWN, LINK, STEP_TIME };
+
+static const struct {
+    const char *ending; /* may follow the number */
+    double least;
+} numbers[] = {[SLOWDOWN] = {"", 1}, [LINK] = {"GB/s", 1}, [STEP_TIME] = {"ms", 0.001}};
+
+static bool take_number(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                        void *to)
+{
+    struct settings *settings = to;
+    const char *ending = numbers[option->key].ending;
+    double least = numbers[option->key].least;
+    char *end;
+    double number = strtod(from->value, &end);
+
+    if (end == from->value || (*end != '\0' && strcmp(end, ending) != 0) ||
+        !(number >= least && number < 1e9)) {
+        spw_cli_complain(from->command, "--%s=%s: not a number of %g or more (expected 25%s)",
+                         option->name, from->value, least, ending);
+        return false;
     }
+    if (option->key == LINK) {
+        settings->goal.link = (double)(uint64_t)(number + 0.5);
+    } else {
+        *(option->key == SLOWDOWN ? &settings->slowdown : &settings->step_ms) = number;
+    }
+    return true;
 }
 
 static int bad_usage(const char *text)
@@ -628,15 +596,24 @@ int spw_cli_command_advise(int argc, char **argv)
         .goal = {.host_bytes = UINT64_MAX, .link = SPW_CLI_ADVISE_LINK},
         .output = "advice.json",
     };
+    const struct spw_cli_option options[] = {
+        {"", .text = &settings.path},
+        {"budget", .take = take_budget},
+        {"host", .take = take_host},
+        {"slowdown", .take = take_number, .key = SLOWDOWN},
+        {"link", .take = take_number, .key = LINK},
+        {"step-time", .take = take_number, .key = STEP_TIME},
+        {"output", .text = &settings.output},
+        {"json", .text = &settings.json},
+        {"shipped", .given = &settings.shipped},
+        {0},
+    };
     int end = find_end(argc, argv);
     bool has_command = end + 1 < argc;
+    int code = spw_cli_arguments_read(end, argv, options, help, &settings);
 
-    if (!spw_cli_arguments_each(end, argv, options, take, &settings)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (settings.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
+    if (code >= 0) {
+        return code;
     }
     if (has_command == (settings.path != NULL)) {
         return bad_usage("expected either one FILE, or -- and a COMMAND");

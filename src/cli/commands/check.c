@@ -12,56 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_LIMIT = 256, BASE = 300, JSON, JUNIT };
-
 struct settings {
     const char *path, *base, *junit;
-    bool json, help;
+    bool json;
     struct spw_cli_check check;
 };
 
-static const struct option options[] = {
-    {"max-peak", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_PEAK},
-    {"max-spill", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_SPILL},
-    {"max-growth", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_GROWTH},
-    {"max-increase", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_INCREASE},
-    {"max-site", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_SITE},
-    {"max-category", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_CATEGORY},
-    {"base", required_argument, NULL, BASE},
-    {"json", no_argument, NULL, JSON},
-    {"junit", required_argument, NULL, JUNIT},
-    SPW_CLI_HELP_OPTION,
-    {0},
-};
-
-static void print_help(void)
-{
-    fputs(
-        "usage: spillway check FILE LIMIT... [--json] [--junit FILE]\n\n"
-        "Tests the memory of a program against limits, for continuous integration. FILE is a\n"
-        "recording or a statistics file, which spillway run --record FILE or --stats FILE\n"
-        "writes (and spillway sim). Each limit applies to each device.\n\n"
-        "Limits (SIZE is 20GiB, 512MiB, or bytes):\n"
-        "  --max-peak SIZE               live memory, at the peak\n"
-        "  --max-spill SIZE              memory moved to the host, in the whole run\n"
-        "  --max-growth SIZE/step        memory that every step leaves behind (a recording of\n"
-        "                                at least 8 steps)\n"
-        "  --max-increase SIZE           rise of the peak over that of --base FILE\n"
-        "  --max-site PATTERN=SIZE       call sites: PATTERN is a part of what spillway sites\n"
-        "                                --full prints; * and ? stand for any characters\n"
-        "  --max-category NAME=SIZE      weights, gradients, optimizer_state, activations,\n"
-        "                                inputs, workspaces, temporaries or unknown, at its\n"
-        "                                largest (a recording in tensor mode)\n"
-        "--max-site and --max-category may be given several times.\n\n"
-        "  --base FILE   an earlier recording or statistics file\n"
-        "  --json        print one JSON object with every limit\n"
-        "  --junit FILE  write every limit as a test case in JUnit's form\n\n"
-        "Example:\n"
-        "  spillway check r.rec --max-peak 20GiB --max-spill 0 --max-growth 1MiB/step\n\n"
-        "The exit code is 0 when all limits hold, 1 with one line for each that does not hold or\n"
-        "cannot be told, or when FILE cannot be read, 2 for bad usage.\n",
-        stdout);
-}
+static const char help[] =
+    "usage: spillway check FILE LIMIT... [--json] [--junit FILE]\n\n"
+    "Tests the memory of a program against limits, for continuous integration. FILE is a\n"
+    "recording or a statistics file, which spillway run --record FILE or --stats FILE\n"
+    "writes (and spillway sim). Each limit applies to each device.\n\n"
+    "Limits (SIZE is 20GiB, 512MiB, or bytes):\n"
+    "  --max-peak SIZE               live memory, at the peak\n"
+    "  --max-spill SIZE              memory moved to the host, in the whole run\n"
+    "  --max-growth SIZE/step        memory that every step leaves behind (a recording of\n"
+    "                                at least 8 steps)\n"
+    "  --max-increase SIZE           rise of the peak over that of --base FILE\n"
+    "  --max-site PATTERN=SIZE       call sites: PATTERN is a part of what spillway sites\n"
+    "                                --full prints; * and ? stand for any characters\n"
+    "  --max-category NAME=SIZE      weights, gradients, optimizer_state, activations,\n"
+    "                                inputs, workspaces, temporaries or unknown, at its\n"
+    "                                largest (a recording in tensor mode)\n"
+    "--max-site and --max-category may be given several times.\n\n"
+    "  --base FILE   an earlier recording or statistics file\n"
+    "  --json        print one JSON object with every limit\n"
+    "  --junit FILE  write every limit as a test case in JUnit's form\n\n"
+    "Example:\n"
+    "  spillway check r.rec --max-peak 20GiB --max-spill 0 --max-growth 1MiB/step\n\n"
+    "The exit code is 0 when all limits hold, 1 with one line for each that does not hold or\n"
+    "cannot be told, or when FILE cannot be read, 2 for bad usage.\n";
 
 /* ---- limits ---- */
 
@@ -128,50 +108,26 @@ static bool parse_named(const struct spw_cli_arguments *from, const char *name,
     return limit->pattern != NULL;
 }
 
-static bool take_limit(const struct spw_cli_arguments *from, int found, struct settings *settings)
+static bool take_limit(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                       void *to)
 {
-    struct spw_cli_limit *limit = &settings->check.limits[settings->check.limit_count];
-    const char *name = options[found - FIRST_LIMIT].name;
+    struct spw_cli_check *check = &((struct settings *)to)->check;
+    struct spw_cli_limit *limit = &check->limits[check->limit_count];
 
-    if (settings->check.limit_count == SPW_CLI_LIMITS) {
-        return bad(from, name, "too many limits");
+    if (check->limit_count == SPW_CLI_LIMITS) {
+        return bad(from, option->name, "too many limits");
     }
-    *limit = (struct spw_cli_limit){.kind = (enum spw_cli_limit_kind)(found - FIRST_LIMIT)};
+    *limit = (struct spw_cli_limit){.kind = (enum spw_cli_limit_kind)option->key};
     if (limit->kind == SPW_CLI_LIMIT_SITE || limit->kind == SPW_CLI_LIMIT_CATEGORY) {
-        if (!parse_named(from, name, limit)) {
+        if (!parse_named(from, option->name, limit)) {
             return false;
         }
     } else if (limit->kind == SPW_CLI_LIMIT_GROWTH ? !parse_growth(from->value, &limit->bytes)
                                                    : !parse_size(from->value, &limit->bytes)) {
-        return bad(from, name, "expected a size, such as 512MiB");
+        return bad(from, option->name, "expected a size, such as 512MiB");
     }
-    settings->check.limit_count++;
+    check->limit_count++;
     return true;
-}
-
-static bool take(const struct spw_cli_arguments *from, int found, void *to)
-{
-    struct settings *settings = to;
-
-    if (found >= FIRST_LIMIT && found < BASE) {
-        return take_limit(from, found, settings);
-    }
-    switch (found) {
-    case BASE:
-        settings->base = from->value;
-        return true;
-    case JSON:
-        settings->json = true;
-        return true;
-    case JUNIT:
-        settings->junit = from->value;
-        return true;
-    case SPW_CLI_ARGUMENT_HELP:
-        settings->help = true;
-        return true;
-    default:
-        return spw_cli_arguments_take_one(from, &settings->path);
-    }
 }
 
 /* ---- the command ---- */
@@ -271,14 +227,23 @@ static int load_and_check(const char *command, struct settings *settings)
 int spw_cli_command_check(int argc, char **argv)
 {
     static struct settings settings;
-    int code;
+    const struct spw_cli_option options[] = {
+        {"", .text = &settings.path},
+        {"max-peak", .take = take_limit, .key = SPW_CLI_LIMIT_PEAK},
+        {"max-spill", .take = take_limit, .key = SPW_CLI_LIMIT_SPILL},
+        {"max-growth", .take = take_limit, .key = SPW_CLI_LIMIT_GROWTH},
+        {"max-increase", .take = take_limit, .key = SPW_CLI_LIMIT_INCREASE},
+        {"max-site", .take = take_limit, .key = SPW_CLI_LIMIT_SITE},
+        {"max-category", .take = take_limit, .key = SPW_CLI_LIMIT_CATEGORY},
+        {"base", .text = &settings.base},
+        {"json", .given = &settings.json},
+        {"junit", .text = &settings.junit},
+        {0},
+    };
+    int code = spw_cli_arguments_read(argc, argv, options, help, &settings);
 
-    if (!spw_cli_arguments_each(argc, argv, options, take, &settings)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (settings.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
+    if (code >= 0) {
+        return code;
     }
     if (!is_usable(argv[0], &settings)) {
         return SPW_CLI_EXIT_USAGE;

@@ -10,52 +10,24 @@
 #include <stdlib.h>
 
 enum { TOP = 20 };
-enum { JSON_OPTION = 256, TOP_OPTION };
 
 struct settings {
     const char *before, *after;
     size_t top;
-    bool json, help;
+    bool json;
 };
 
-static void print_help(void)
-{
-    fputs(
-        "usage: spillway diff BEFORE AFTER [--json] [--top N]\n\n"
-        "Compares the memory of two runs: the peak, what it was for, and which lines held more\n"
-        "or less at it. Both files are recordings or statistics files, which spillway run\n"
-        "--record FILE or --stats FILE writes (and spillway sim). A call site is the same if its\n"
-        "files, functions and lines are. Of those that differ in lines only, the ones of one\n"
-        "function are matched in the order of the program, so that their bytes differ least.\n\n"
-        "  --top N  show N call sites that differ [20]\n"
-        "  --json   print one JSON object, with all call sites\n\n"
-        "The exit code is 0 also when the runs differ, 1 when a file cannot be read, 2 for bad\n"
-        "usage; spillway check has limits.\n",
-        stdout);
-}
-
-static bool take(const struct spw_cli_arguments *from, int found, void *to)
-{
-    struct settings *settings = to;
-
-    switch (found) {
-    case JSON_OPTION:
-        settings->json = true;
-        return true;
-    case TOP_OPTION:
-        return spw_cli_arguments_take_number(from, "top", &settings->top);
-    case SPW_CLI_ARGUMENT_HELP:
-        settings->help = true;
-        return true;
-    default:
-        if (settings->after != NULL) {
-            spw_cli_arguments_unexpected(from);
-            return false;
-        }
-        *(settings->before == NULL ? &settings->before : &settings->after) = from->value;
-        return true;
-    }
-}
+static const char help[] =
+    "usage: spillway diff BEFORE AFTER [--json] [--top N]\n\n"
+    "Compares the memory of two runs: the peak, what it was for, and which lines held more\n"
+    "or less at it. Both files are recordings or statistics files, which spillway run\n"
+    "--record FILE or --stats FILE writes (and spillway sim). A call site is the same if its\n"
+    "files, functions and lines are. Of those that differ in lines only, the ones of one\n"
+    "function are matched in the order of the program, so that their bytes differ least.\n\n"
+    "  --top N  show N call sites that differ [20]\n"
+    "  --json   print one JSON object, with all call sites\n\n"
+    "The exit code is 0 also when the runs differ, 1 when a file cannot be read, 2 for bad\n"
+    "usage; spillway check has limits.\n";
 
 static int compare(const char *command, const struct settings *settings)
 {
@@ -87,20 +59,18 @@ static int compare(const char *command, const struct settings *settings)
 
 int spw_cli_command_diff(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, JSON_OPTION},
-        {"top", required_argument, NULL, TOP_OPTION},
-        SPW_CLI_HELP_OPTION,
+    struct settings settings = {.top = TOP};
+    const struct spw_cli_option options[] = {
+        {"", .text = &settings.before},
+        {"", .text = &settings.after},
+        {"json", .given = &settings.json},
+        {"top", .number = &settings.top},
         {0},
     };
-    struct settings settings = {.top = TOP};
+    int code = spw_cli_arguments_read(argc, argv, options, help, NULL);
 
-    if (!spw_cli_arguments_each(argc, argv, options, take, &settings)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (settings.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
+    if (code >= 0) {
+        return code;
     }
     if (settings.after == NULL) {
         spw_cli_complain(argv[0], "expected two files (see spillway diff --help)");

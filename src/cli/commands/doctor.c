@@ -20,54 +20,16 @@
 #include <string.h>
 #include <unistd.h>
 
-struct settings {
-    bool measure;
-    bool json;
-    bool help;
-};
-
-static void print_help(void)
-{
-    fputs("usage: spillway doctor [--measure] [--json]\n\n"
-          "Reports the CUDA driver and the devices, tests the memory calls that spillway needs,\n"
-          "tests that spillway serves every entry point of the driver and the runtime, and lists\n"
-          "settings that disable it.\n\n"
-          "Without a device it tells what is missing and what can be told without one.\n\n"
-          "  --measure   also measure memory calls, copies and kernels' reads (about a minute)\n"
-          "  --json      print one JSON object instead of tables\n\n"
-          "On the simulated GPU: spillway sim --no-pool -- spillway doctor\n\n"
-          "The exit code is 0 when all is well, 1 when something is missing, 2 for bad usage.\n",
-          stdout);
-}
-
-enum { MEASURE_OPTION = 256, JSON_OPTION };
-
-static bool take(const struct spw_cli_arguments *from, int found, void *to)
-{
-    struct settings *settings = to;
-
-    if (found == SPW_CLI_ARGUMENT_OPERAND) {
-        spw_cli_arguments_unexpected(from);
-        return false;
-    }
-    settings->measure |= found == MEASURE_OPTION;
-    settings->json |= found == JSON_OPTION;
-    settings->help |= found == SPW_CLI_ARGUMENT_HELP;
-    return true;
-}
-
-static bool parse(int argc, char **argv, struct settings *ret_settings)
-{
-    static const struct option options[] = {
-        {"measure", no_argument, NULL, MEASURE_OPTION},
-        {"json", no_argument, NULL, JSON_OPTION},
-        SPW_CLI_HELP_OPTION,
-        {0},
-    };
-
-    *ret_settings = (struct settings){0};
-    return spw_cli_arguments_each(argc, argv, options, take, ret_settings);
-}
+static const char help[] =
+    "usage: spillway doctor [--measure] [--json]\n\n"
+    "Reports the CUDA driver and the devices, tests the memory calls that spillway needs,\n"
+    "tests that spillway serves every entry point of the driver and the runtime, and lists\n"
+    "settings that disable it.\n\n"
+    "Without a device it tells what is missing and what can be told without one.\n\n"
+    "  --measure   also measure memory calls, copies and kernels' reads (about a minute)\n"
+    "  --json      print one JSON object instead of tables\n\n"
+    "On the simulated GPU: spillway sim --no-pool -- spillway doctor\n\n"
+    "The exit code is 0 when all is well, 1 when something is missing, 2 for bad usage.\n";
 
 /* Restarts this command if libspillway.so is preloaded: the doctor tests the bare driver. */
 static void leave_spillway(char **argv)
@@ -144,19 +106,21 @@ static void examine_library(const struct spw_cli_cuda *cuda, CUresult started,
 
 int spw_cli_command_doctor(int argc, char **argv)
 {
-    struct settings settings;
+    bool measures = false, json = false;
+    const struct spw_cli_option options[] = {
+        {"measure", .given = &measures},
+        {"json", .given = &json},
+        {0},
+    };
+    int code = spw_cli_arguments_read(argc, argv, options, help, NULL);
     struct spw_cli_report report;
     struct spw_cli_cuda cuda;
     char reason[SPW_CLI_REPORT_CELL];
     CUresult started;
     bool well = false;
 
-    if (!parse(argc, argv, &settings)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (settings.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
+    if (code >= 0) {
+        return code;
     }
     leave_spillway(argv);
     if (!spw_cli_cuda_load(&cuda, reason, sizeof(reason))) {
@@ -167,11 +131,11 @@ int spw_cli_command_doctor(int argc, char **argv)
     if (started != CUDA_SUCCESS) {
         spw_cli_complain(argv[0], "%s; spillway sim runs programs on a simulated GPU", reason);
     }
-    spw_cli_report_init(&report, settings.json);
+    spw_cli_report_init(&report, json);
     spw_cli_doctor_driver(&cuda, &report);
     spw_cli_doctor_functions(&cuda, &report);
     if (started == CUDA_SUCCESS) {
-        well = examine(&cuda, settings.measure, &report);
+        well = examine(&cuda, measures, &report);
     } else {
         examine_library(&cuda, started, &report);
     }

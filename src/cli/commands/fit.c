@@ -14,22 +14,18 @@
 #include "cli/launch/world.h"
 #include "common/options.h"
 
-static void print_help(void)
-{
-    fputs("usage: spillway fit [options] -- COMMAND [ARGUMENT ...]\n\n"
-          "Says on which GPUs COMMAND fits. It runs on a simulated GPU with ample memory, and\n"
-          "again where GPUs differ or where it is close; its output is not shown. The need is\n"
-          "an estimate and an upper bound, with what a card holds besides.\n\n"
-          "    spillway fit -- python train.py\n"
-          "    spillway fit --gpus t4-16g,rtx4090-24g,a100-80g -- python train.py\n"
-          "    spillway fit --gpus l4-24g --vary bs=1..16 -- python train.py --batch {bs}\n\n"
-          "The exit code is 0, or 1 when --require is not met on one of the GPUs or COMMAND\n"
-          "fails on all of them.\n\n"
-          "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
-          "variable; spillway options lists them. [Defaults] are in brackets.\n",
-          stdout);
-    spw_cli_flags_print(stdout, SPW_CLI_FIT);
-}
+static const char help[] =
+    "usage: spillway fit [options] -- COMMAND [ARGUMENT ...]\n\n"
+    "Says on which GPUs COMMAND fits. It runs on a simulated GPU with ample memory, and\n"
+    "again where GPUs differ or where it is close; its output is not shown. The need is\n"
+    "an estimate and an upper bound, with what a card holds besides.\n\n"
+    "    spillway fit -- python train.py\n"
+    "    spillway fit --gpus t4-16g,rtx4090-24g,a100-80g -- python train.py\n"
+    "    spillway fit --gpus l4-24g --vary bs=1..16 -- python train.py --batch {bs}\n\n"
+    "The exit code is 0, or 1 when --require is not met on one of the GPUs or COMMAND\n"
+    "fails on all of them.\n\n"
+    "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
+    "variable; spillway options lists them. [Defaults] are in brackets.\n";
 
 static bool is_met(const struct spw_cli_fit_row *row)
 {
@@ -110,18 +106,10 @@ int spw_cli_command_fit(int argc, char **argv)
     struct spw_option_value host;
     struct spw_cli_world world;
     struct spw_cli_flags flags;
-    int code;
+    int code = spw_cli_flags_read(argc, argv, SPW_CLI_FIT, help, &flags);
 
-    if (!spw_cli_flags_parse(argc, argv, SPW_CLI_FIT, &flags)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (flags.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
-    }
-    if (flags.command == NULL) {
-        spw_cli_complain(argv[0], "no command given (expected spillway fit [options] -- COMMAND)");
-        return SPW_CLI_EXIT_USAGE;
+    if (code >= 0) {
+        return code;
     }
     if (!spw_cli_fit_cards_read(argv[0], flags.gpus, &session.cards) ||
         !spw_cli_fit_variation_read(argv[0], flags.vary, flags.command, &session.variation)) {

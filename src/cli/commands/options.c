@@ -53,40 +53,20 @@ static void print_table(void)
     }
 }
 
-static void print_help(void)
-{
-    fputs("usage: spillway options [--markdown]\n\n"
-          "Lists every option: its environment variable, its flag for spillway run and spillway\n"
-          "sim, its default and its meaning. A flag takes precedence over the variable.\n\n"
-          "  --markdown  print a Markdown table [the default]\n",
-          stdout);
-}
+static const char help[] =
+    "usage: spillway options [--markdown]\n\n"
+    "Lists every option: its environment variable, its flag for spillway run and spillway\n"
+    "sim, its default and its meaning. A flag takes precedence over the variable.\n\n"
+    "  --markdown  print a Markdown table [the default]\n";
 
 int spw_cli_command_options(int argc, char **argv)
 {
-    enum { MARKDOWN = 256 };
-    static const struct option options[] = {
-        {"markdown", no_argument, NULL, MARKDOWN},
-        SPW_CLI_HELP_OPTION,
-        {0},
-    };
-    struct spw_cli_arguments arguments = {
-        .command = argv[0], .argc = argc, .argv = argv, .options = options};
-    int found;
+    bool markdown;
+    const struct spw_cli_option options[] = {{"markdown", .given = &markdown}, {0}};
+    int code = spw_cli_arguments_read(argc, argv, options, help, NULL);
 
-    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
-        switch (found) {
-        case SPW_CLI_ARGUMENT_HELP:
-            print_help();
-            return SPW_CLI_EXIT_OK;
-        case SPW_CLI_ARGUMENT_OPERAND:
-            spw_cli_arguments_unexpected(&arguments);
-            return SPW_CLI_EXIT_USAGE;
-        case SPW_CLI_ARGUMENT_BAD:
-            return SPW_CLI_EXIT_USAGE;
-        default:
-            break;
-        }
+    if (code >= 0) {
+        return code;
     }
     print_table();
     return SPW_CLI_EXIT_OK;

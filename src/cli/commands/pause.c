@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 
 enum { PROCESSES_MOST = 256, WAIT_S = 30, WAIT_MOST_S = 3600, MILLISECONDS = 1000 };
-enum { ON_DEMAND_OPTION = 256, RULE_OPTION, SITE_OPTION, TAG_OPTION, TO_OPTION, WAIT_OPTION };
 
 struct settings {
     const char *command;
@@ -26,7 +25,7 @@ struct settings {
     int pids[PROCESSES_MOST];
     size_t count;
     size_t wait_s;
-    bool help;
+    bool on_demand;
 };
 
 /* ---- answers ---- */
@@ -208,12 +207,14 @@ static bool serve(const struct settings *settings)
 
 /* ---- arguments ---- */
 
-static bool add_pid(struct settings *settings, const char *text)
+static bool add_pid(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                    void *to)
 {
+    struct settings *settings = to;
     int pid;
 
-    if (!spw_cli_process_parse(text, &pid)) {
-        spw_cli_complain(settings->command, "%s: expected the number of a process", text);
+    if (!spw_cli_process_parse(from->value, &pid)) {
+        spw_cli_complain(from->command, "%s: expected the number of a process", from->value);
         return false;
     }
     for (size_t i = 0; i < settings->count; i++) {
@@ -222,15 +223,17 @@ static bool add_pid(struct settings *settings, const char *text)
         }
     }
     if (settings->count == PROCESSES_MOST) {
-        spw_cli_complain(settings->command, "expected at most %d processes", PROCESSES_MOST);
+        spw_cli_complain(from->command, "expected at most %d processes", PROCESSES_MOST);
         return false;
     }
     settings->pids[settings->count++] = pid;
     return true;
 }
 
-static bool take_wait(const struct spw_cli_arguments *from, struct settings *settings)
+static bool take_wait(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                      void *to)
 {
+    struct settings *settings = to;
     char *rest;
     unsigned long seconds = strtoul(from->value, &rest, 10);
 
@@ -243,8 +246,10 @@ static bool take_wait(const struct spw_cli_arguments *from, struct settings *set
     return true;
 }
 
-static bool take_destination(const struct spw_cli_arguments *from, struct settings *settings)
+static bool take_destination(const struct spw_cli_arguments *from,
+                             const struct spw_cli_option *option, void *to)
 {
+    struct settings *settings = to;
     struct stat status;
 
     settings->folder = NULL;
@@ -266,9 +271,11 @@ static bool take_destination(const struct spw_cli_arguments *from, struct settin
 }
 
 /* Takes the name of a part of the memory. False, with one line on stderr, for a second one. */
-static bool take_part(const struct spw_cli_arguments *from, enum spw_control_part part,
-                      struct settings *settings)
+static bool take_part(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                      void *to)
 {
+    struct settings *settings = to;
+
     if (settings->name != NULL) {
         spw_cli_complain(from->command, "expected one of --rule, --site and --tag, once");
         return false;
@@ -278,90 +285,68 @@ static bool take_part(const struct spw_cli_arguments *from, enum spw_control_par
                          SPW_STATS_PART - 1, from->value, from->value[0] == '\0' ? "" : "...");
         return false;
     }
-    settings->part = part;
+    settings->part = (enum spw_control_part)option->key;
     settings->name = from->value;
     return true;
 }
 
-/* Takes one argument. False, with one line on stderr, when it is not usable. */
-static bool take(const struct spw_cli_arguments *from, int found, void *to)
-{
-    struct settings *settings = to;
+static const char pause_help[] =
+    "usage: spillway pause PID... [--to host|FOLDER] [--on-demand] [--wait SECONDS]\n"
+    "       spillway pause PID... --rule NAME|--site PART|--tag NAME [--wait SECONDS]\n\n"
+    "Moves the device memory of running processes under spillway to the host, or to a file,\n"
+    "and gives it to the driver, so that others can use the device. A process waits at its\n"
+    "next use of the device, or when it asks for memory; nothing else in it is disturbed.\n"
+    "Addresses stay. What stays on the device is printed: small blocks and memory of other\n"
+    "libraries; the CUDA context comes on top.\n\n"
+    "  --to FOLDER     move the memory to a file in this folder, for each process its own, "
+    "not\n"
+    "                  to the host (host, the default); the file has no name there, so "
+    "nothing\n"
+    "                  is left of it when the process ends\n"
+    "  --on-demand     the process does not wait for spillway resume: its memory comes back\n"
+    "                  when it needs the device\n"
+    "  --rule NAME     move only the memory of this rule of the program's policy; the program\n"
+    "                  goes on, and uses it on the host\n"
+    "  --site PART     likewise of the call sites whose text in spillway top has this part,\n"
+    "                  with * and ?: 'model.py:56'\n"
+    "  --tag NAME      likewise of this tag, which the program gave to memory (spillway.tag)\n"
+    "  --wait SECONDS  longest time to wait for work that the device does (30)\n\n"
+    "example: spillway pause 4711; ./other-job; spillway resume 4711\n";
 
-    switch (found) {
-    case SPW_CLI_ARGUMENT_OPERAND:
-        return add_pid(settings, from->value);
-    case WAIT_OPTION:
-        return take_wait(from, settings);
-    case RULE_OPTION:
-        return take_part(from, SPW_CONTROL_PART_RULE, settings);
-    case SITE_OPTION:
-        return take_part(from, SPW_CONTROL_PART_SITE, settings);
-    case TAG_OPTION:
-        return take_part(from, SPW_CONTROL_PART_TAG, settings);
-    case TO_OPTION:
-        return take_destination(from, settings);
-    case ON_DEMAND_OPTION:
-        settings->action = SPW_CONTROL_PAUSE_ON_DEMAND;
-        return true;
-    default:
-        settings->help |= found == SPW_CLI_ARGUMENT_HELP;
-        return true;
-    }
-}
+static const char resume_help[] =
+    "usage: spillway resume PID... [--rule NAME|--site PART|--tag NAME] [--wait SECONDS]\n\n"
+    "Moves the memory of processes that spillway pause has stopped back to the device, as far\n"
+    "as it has room, and lets them go on. What has no room is used on the host, where it is\n"
+    "slower, and comes back later. A process whose memory is in a file stays paused until all\n"
+    "of it has room on the device or the host.\n\n"
+    "  --rule NAME, --site PART, --tag NAME\n"
+    "                  move only this part back, which spillway pause has named likewise\n"
+    "  --wait SECONDS  longest time to wait for a device (30)\n";
 
-static void print_pause_help(void)
-{
-    fputs(
-        "usage: spillway pause PID... [--to host|FOLDER] [--on-demand] [--wait SECONDS]\n"
-        "       spillway pause PID... --rule NAME|--site PART|--tag NAME [--wait SECONDS]\n\n"
-        "Moves the device memory of running processes under spillway to the host, or to a file,\n"
-        "and gives it to the driver, so that others can use the device. A process waits at its\n"
-        "next use of the device, or when it asks for memory; nothing else in it is disturbed.\n"
-        "Addresses stay. What stays on the device is printed: small blocks and memory of other\n"
-        "libraries; the CUDA context comes on top.\n\n"
-        "  --to FOLDER     move the memory to a file in this folder, for each process its own, "
-        "not\n"
-        "                  to the host (host, the default); the file has no name there, so "
-        "nothing\n"
-        "                  is left of it when the process ends\n"
-        "  --on-demand     the process does not wait for spillway resume: its memory comes back\n"
-        "                  when it needs the device\n"
-        "  --rule NAME     move only the memory of this rule of the program's policy; the program\n"
-        "                  goes on, and uses it on the host\n"
-        "  --site PART     likewise of the call sites whose text in spillway top has this part,\n"
-        "                  with * and ?: 'model.py:56'\n"
-        "  --tag NAME      likewise of this tag, which the program gave to memory (spillway.tag)\n"
-        "  --wait SECONDS  longest time to wait for work that the device does (30)\n\n"
-        "example: spillway pause 4711; ./other-job; spillway resume 4711\n",
-        stdout);
-}
+static const struct spw_cli_option resume_options[] = {
+    {"", .take = add_pid},
+    {"rule", .take = take_part, .key = SPW_CONTROL_PART_RULE},
+    {"site", .take = take_part, .key = SPW_CONTROL_PART_SITE},
+    {"tag", .take = take_part, .key = SPW_CONTROL_PART_TAG},
+    {"wait", .take = take_wait},
+    {0},
+};
 
-static void print_resume_help(void)
-{
-    fputs(
-        "usage: spillway resume PID... [--rule NAME|--site PART|--tag NAME] [--wait SECONDS]\n\n"
-        "Moves the memory of processes that spillway pause has stopped back to the device, as far\n"
-        "as it has room, and lets them go on. What has no room is used on the host, where it is\n"
-        "slower, and comes back later. A process whose memory is in a file stays paused until all\n"
-        "of it has room on the device or the host.\n\n"
-        "  --rule NAME, --site PART, --tag NAME\n"
-        "                  move only this part back, which spillway pause has named likewise\n"
-        "  --wait SECONDS  longest time to wait for a device (30)\n",
-        stdout);
-}
+enum { RESUME_OPTIONS = sizeof(resume_options) / sizeof(*resume_options) };
 
-static int run(int argc, char **argv, struct settings *settings, const struct option *options,
-               void (*print_help)(void))
+static int run(int argc, char **argv, struct settings *settings,
+               const struct spw_cli_option *options, const char *help)
 {
+    int code;
+
     settings->command = argv[0];
     settings->wait_s = WAIT_S;
-    if (!spw_cli_arguments_each(argc, argv, options, take, settings)) {
-        return SPW_CLI_EXIT_USAGE;
+    code = spw_cli_arguments_read(argc, argv, options, help, settings);
+    if (code >= 0) {
+        return code;
     }
-    if (settings->help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
+    if (settings->on_demand) {
+        settings->action = SPW_CONTROL_PAUSE_ON_DEMAND;
     }
     if (settings->count == 0) {
         spw_cli_complain(argv[0], "expected the number of a process (see spillway %s --help)",
@@ -379,32 +364,19 @@ static int run(int argc, char **argv, struct settings *settings, const struct op
 
 int spw_cli_command_pause(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"on-demand", no_argument, NULL, ON_DEMAND_OPTION},
-        {"rule", required_argument, NULL, RULE_OPTION},
-        {"site", required_argument, NULL, SITE_OPTION},
-        {"tag", required_argument, NULL, TAG_OPTION},
-        {"to", required_argument, NULL, TO_OPTION},
-        {"wait", required_argument, NULL, WAIT_OPTION},
-        SPW_CLI_HELP_OPTION,
-        {0},
-    };
     struct settings settings = {.action = SPW_CONTROL_PAUSE};
+    struct spw_cli_option options[RESUME_OPTIONS + 2] = {
+        {"on-demand", .given = &settings.on_demand},
+        {"to", .take = take_destination},
+    };
 
-    return run(argc, argv, &settings, options, print_pause_help);
+    memcpy(options + 2, resume_options, sizeof(resume_options));
+    return run(argc, argv, &settings, options, pause_help);
 }
 
 int spw_cli_command_resume(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"rule", required_argument, NULL, RULE_OPTION},
-        {"site", required_argument, NULL, SITE_OPTION},
-        {"tag", required_argument, NULL, TAG_OPTION},
-        {"wait", required_argument, NULL, WAIT_OPTION},
-        SPW_CLI_HELP_OPTION,
-        {0},
-    };
     struct settings settings = {.action = SPW_CONTROL_RESUME};
 
-    return run(argc, argv, &settings, options, print_resume_help);
+    return run(argc, argv, &settings, resume_options, resume_help);
 }

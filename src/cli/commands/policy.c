@@ -16,32 +16,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_help(void)
-{
-    fputs(
-        "usage: spillway policy check FILE ...\n"
-        "       spillway policy explain FILE --site SITE\n"
-        "       spillway policy explain FILE --stats STATS\n"
-        "       spillway policy suggest STATS [--free SIZE] > my.json\n"
-        "       spillway policy schema\n"
-        "       spillway policy keys\n\n"
-        "  check    validate policy files; each error goes to stderr as FILE:LINE:COLUMN: TEXT.\n"
-        "           The exit code is 0 when there is none, else 1\n"
-        "  explain  show which rule of FILE applies to an allocation of call site SITE, and why\n"
-        "           the rules before it do not; spillway sites --text prints call sites:\n"
-        "           'python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; "
-        "size:12MiB'\n"
-        "           With --stats: how much of the memory in a statistics file each rule gets\n"
-        "  suggest  print a policy that frees device memory on the host, from a statistics file:\n"
-        "           the smallest rule that is enough, of memory that is seldom used first. SIZE\n"
-        "           is what the last out-of-memory report in the file says was missing, or the\n"
-        "           most that spilling had on the host\n"
-        "  schema   print the JSON Schema of policy files\n"
-        "  keys     print the keys of policy files as Markdown tables\n\n"
-        "FILE is a path, or the name of a policy that is installed with spillway. The file\n"
-        "policies/README.md describes the language.\n",
-        stdout);
-}
+static const char help[] =
+    "usage: spillway policy check FILE ...\n"
+    "       spillway policy explain FILE --site SITE\n"
+    "       spillway policy explain FILE --stats STATS\n"
+    "       spillway policy suggest STATS [--free SIZE] > my.json\n"
+    "       spillway policy schema\n"
+    "       spillway policy keys\n\n"
+    "  check    validate policy files; each error goes to stderr as FILE:LINE:COLUMN: TEXT.\n"
+    "           The exit code is 0 when there is none, else 1\n"
+    "  explain  show which rule of FILE applies to an allocation of call site SITE, and why\n"
+    "           the rules before it do not; spillway sites --text prints call sites:\n"
+    "           'python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; "
+    "size:12MiB'\n"
+    "           With --stats: how much of the memory in a statistics file each rule gets\n"
+    "  suggest  print a policy that frees device memory on the host, from a statistics file:\n"
+    "           the smallest rule that is enough, of memory that is seldom used first. SIZE\n"
+    "           is what the last out-of-memory report in the file says was missing, or the\n"
+    "           most that spilling had on the host\n"
+    "  schema   print the JSON Schema of policy files\n"
+    "  keys     print the keys of policy files as Markdown tables\n\n"
+    "FILE is a path, or the name of a policy that is installed with spillway. The file\n"
+    "policies/README.md describes the language.\n";
 
 static int bad_usage(const char *text)
 {
@@ -283,74 +279,64 @@ static int run_part(int argc, char **argv, const char *site)
     return SPW_CLI_EXIT_USAGE;
 }
 
-/* The values of the options; NULL: not given. */
-struct given {
-    const char *site, *size, *stats;
+struct settings {
+    char **operands;
+    int count;
+    const char *site, *size, *stats; /* NULL: not given */
 };
 
-/* Runs a part with the options that are its own. */
-static int run_with(int count, char **operands, struct given given)
+static bool take_operand(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                         void *to)
 {
-    bool suggests = strcmp(operands[0], "suggest") == 0;
-    bool explains = strcmp(operands[0], "explain") == 0;
+    struct settings *settings = to;
 
-    if (given.size != NULL && !suggests) {
+    settings->operands[settings->count++] = from->argv[from->next - 1];
+    return true;
+}
+
+/* Runs a part with the options that are its own. */
+static int run_with(const struct settings *settings)
+{
+    bool suggests = strcmp(settings->operands[0], "suggest") == 0;
+    bool explains = strcmp(settings->operands[0], "explain") == 0;
+
+    if (settings->size != NULL && !suggests) {
         return bad_usage("--free is of suggest");
     }
-    if (given.stats != NULL && (!explains || given.site != NULL)) {
+    if (settings->stats != NULL && (!explains || settings->site != NULL)) {
         return bad_usage("--stats is of explain, without --site");
     }
-    if (given.site != NULL && suggests) {
+    if (settings->site != NULL && suggests) {
         return bad_usage("suggest: --site is not expected");
     }
-    if (given.stats != NULL) {
-        return explain_stats(count - 1, operands + 1, given.stats);
+    if (settings->stats != NULL) {
+        return explain_stats(settings->count - 1, settings->operands + 1, settings->stats);
     }
-    return run_part(count, operands, suggests ? given.size : given.site);
+    return run_part(settings->count, settings->operands,
+                    suggests ? settings->size : settings->site);
 }
 
 int spw_cli_command_policy(int argc, char **argv)
 {
-    enum { SITE = 256, FREE, STATS };
-    static const struct option options[] = {
-        {"site", required_argument, NULL, SITE},
-        {"free", required_argument, NULL, FREE},
-        {"stats", required_argument, NULL, STATS},
-        SPW_CLI_HELP_OPTION,
+    struct settings settings = {.operands = calloc((size_t)argc, sizeof(*settings.operands))};
+    const struct spw_cli_option options[] = {
+        {"", .take = take_operand},
+        {"site", .text = &settings.site},
+        {"free", .text = &settings.size},
+        {"stats", .text = &settings.stats},
         {0},
     };
-    struct spw_cli_arguments arguments = {
-        .command = argv[0], .argc = argc, .argv = argv, .options = options};
-    char **operands = calloc((size_t)argc, sizeof(*operands));
-    const char *site = NULL, *size = NULL, *stats = NULL;
-    int code = SPW_CLI_EXIT_USAGE;
-    int count = 0;
-    int found;
+    int code;
 
-    if (operands == NULL) {
+    if (settings.operands == NULL) {
         spw_cli_complain("policy", "out of memory");
         return SPW_CLI_EXIT_FINDINGS;
     }
-    while ((found = spw_cli_arguments_next(&arguments)) == SPW_CLI_ARGUMENT_OPERAND ||
-           found == SITE || found == FREE || found == STATS) {
-        if (found == SITE) {
-            site = arguments.value;
-        } else if (found == FREE) {
-            size = arguments.value;
-        } else if (found == STATS) {
-            stats = arguments.value;
-        } else {
-            operands[count++] = argv[arguments.next - 1];
-        }
+    code = spw_cli_arguments_read(argc, argv, options, help, &settings);
+    if (code < 0) {
+        code = settings.count == 0 ? bad_usage("expected check, explain, suggest, schema or keys")
+                                   : run_with(&settings);
     }
-    if (found == SPW_CLI_ARGUMENT_HELP) {
-        print_help();
-        code = SPW_CLI_EXIT_OK;
-    } else if (found == SPW_CLI_ARGUMENT_END && count == 0) {
-        code = bad_usage("expected check, explain, suggest, schema or keys");
-    } else if (found == SPW_CLI_ARGUMENT_END) {
-        code = run_with(count, operands, (struct given){site, size, stats});
-    }
-    free(operands);
+    free(settings.operands);
     return code;
 }

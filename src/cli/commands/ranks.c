@@ -10,51 +10,36 @@
 #include <stdlib.h>
 
 enum { TOP = 20, FILES = 4096 };
-enum { JSON_OPTION = 256, TOP_OPTION };
 
 struct settings {
     const char *paths[FILES];
     size_t count;
     size_t top;
-    bool json, help;
+    bool json;
 };
 
-static void print_help(void)
-{
-    fputs(
-        "usage: spillway ranks FILE... [--json] [--top N]\n\n"
-        "Merges the files of the ranks of one job: the peak of each, how much they differ, and\n"
-        "which lines hold more on some ranks than on others. Each file is a recording or a\n"
-        "statistics file; --stats 'job-%r.json' gives each rank its own.\n\n"
-        "  --top N  show N call sites that differ [20]\n"
-        "  --json   print one JSON object, with all call sites\n\n"
-        "A file without device memory is left out, and one without a rank where others have\n"
-        "one; a line says so. The exit code is 0 also when the ranks differ, 1 when a file cannot\n"
-        "be read, 2 for bad usage.\n",
-        stdout);
-}
+static const char help[] =
+    "usage: spillway ranks FILE... [--json] [--top N]\n\n"
+    "Merges the files of the ranks of one job: the peak of each, how much they differ, and\n"
+    "which lines hold more on some ranks than on others. Each file is a recording or a\n"
+    "statistics file; --stats 'job-%r.json' gives each rank its own.\n\n"
+    "  --top N  show N call sites that differ [20]\n"
+    "  --json   print one JSON object, with all call sites\n\n"
+    "A file without device memory is left out, and one without a rank where others have\n"
+    "one; a line says so. The exit code is 0 also when the ranks differ, 1 when a file cannot\n"
+    "be read, 2 for bad usage.\n";
 
-static bool take(const struct spw_cli_arguments *from, int found, void *to)
+static bool take_file(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                      void *to)
 {
     struct settings *settings = to;
 
-    switch (found) {
-    case JSON_OPTION:
-        settings->json = true;
-        return true;
-    case TOP_OPTION:
-        return spw_cli_arguments_take_number(from, "top", &settings->top);
-    case SPW_CLI_ARGUMENT_HELP:
-        settings->help = true;
-        return true;
-    default:
-        if (settings->count == FILES) {
-            spw_cli_complain(from->command, "more than %d files", FILES);
-            return false;
-        }
-        settings->paths[settings->count++] = from->value;
-        return true;
+    if (settings->count == FILES) {
+        spw_cli_complain(from->command, "more than %d files", FILES);
+        return false;
     }
+    settings->paths[settings->count++] = from->value;
+    return true;
 }
 
 static int print(const char *command, const struct settings *settings,
@@ -156,20 +141,17 @@ static int merge(const char *command, const struct settings *settings)
 
 int spw_cli_command_ranks(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, JSON_OPTION},
-        {"top", required_argument, NULL, TOP_OPTION},
-        SPW_CLI_HELP_OPTION,
+    static struct settings settings = {.top = TOP};
+    const struct spw_cli_option options[] = {
+        {"", .take = take_file},
+        {"json", .given = &settings.json},
+        {"top", .number = &settings.top},
         {0},
     };
-    static struct settings settings = {.top = TOP};
+    int code = spw_cli_arguments_read(argc, argv, options, help, &settings);
 
-    if (!spw_cli_arguments_each(argc, argv, options, take, &settings)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (settings.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
+    if (code >= 0) {
+        return code;
     }
     if (settings.count == 0) {
         spw_cli_complain(argv[0], "expected the files of a job (see spillway ranks --help)");

@@ -14,17 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_help(void)
-{
-    fputs("usage: spillway run [options] -- COMMAND [ARGUMENT ...]\n\n"
-          "Runs COMMAND on this machine's GPU, with its memory managed by spillway.\n\n"
-          "The exit code is that of COMMAND, or 128+n if signal n killed it, 127 if it was not\n"
-          "found, 125 if spillway could not start it, 2 for bad usage.\n\n"
-          "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
-          "variable, SPILLWAY_NAME; spillway options lists them. [Defaults] are in brackets.\n",
-          stdout);
-    spw_cli_flags_print(stdout, SPW_CLI_RUN);
-}
+static const char help[] =
+    "usage: spillway run [options] -- COMMAND [ARGUMENT ...]\n\n"
+    "Runs COMMAND on this machine's GPU, with its memory managed by spillway.\n\n"
+    "The exit code is that of COMMAND, or 128+n if signal n killed it, 127 if it was not\n"
+    "found, 125 if spillway could not start it, 2 for bad usage.\n\n"
+    "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
+    "variable, SPILLWAY_NAME; spillway options lists them. [Defaults] are in brackets.\n";
 
 static bool is_simulated(void)
 {
@@ -38,18 +34,10 @@ int spw_cli_command_run(int argc, char **argv)
     char library[PATH_MAX];
     char reason[256];
     struct spw_cli_flags flags;
-    int code;
+    int code = spw_cli_flags_read(argc, argv, SPW_CLI_RUN, help, &flags);
 
-    if (!spw_cli_flags_parse(argc, argv, SPW_CLI_RUN, &flags)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (flags.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
-    }
-    if (flags.command == NULL) {
-        spw_cli_complain(argv[0], "no command given (expected spillway run [options] -- COMMAND)");
-        return SPW_CLI_EXIT_USAGE;
+    if (code >= 0) {
+        return code;
     }
     code = spw_cli_policy_prepare(argv[0], flags.policy);
     if (code != SPW_CLI_EXIT_OK) {

@@ -22,19 +22,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void print_help(void)
-{
-    fputs("usage: spillway sim [options] -- COMMAND [ARGUMENT ...]\n\n"
-          "Runs COMMAND on a simulated GPU, with its memory managed by spillway. Most kernels\n"
-          "compute nothing, so ignore the numbers that COMMAND prints; memory is as on a real GPU\n"
-          "of that size. Afterwards a verdict says if COMMAND fits and how much memory it needed.\n"
-          "\n"
-          "The exit code is as for spillway run; with --compare, that of the run with the pool.\n\n"
-          "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
-          "variable; spillway options lists them. [Defaults] are in brackets.\n",
-          stdout);
-    spw_cli_flags_print(stdout, SPW_CLI_SIM);
-}
+static const char help[] =
+    "usage: spillway sim [options] -- COMMAND [ARGUMENT ...]\n\n"
+    "Runs COMMAND on a simulated GPU, with its memory managed by spillway. Most kernels\n"
+    "compute nothing, so ignore the numbers that COMMAND prints; memory is as on a real GPU\n"
+    "of that size. Afterwards a verdict says if COMMAND fits and how much memory it needed.\n"
+    "\n"
+    "The exit code is as for spillway run; with --compare, that of the run with the pool.\n\n"
+    "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
+    "variable; spillway options lists them. [Defaults] are in brackets.\n";
 
 /* Prints the simulated GPU and its memory; for an unusable option the driver uses the default. */
 static void announce(void)
@@ -179,14 +175,10 @@ int spw_cli_command_sim(int argc, char **argv)
 {
     static struct simulation simulation;
     struct spw_cli_flags flags;
-    int code;
+    int code = spw_cli_flags_read(argc, argv, SPW_CLI_SIM, help, &flags);
 
-    if (!spw_cli_flags_parse(argc, argv, SPW_CLI_SIM, &flags)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (flags.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
+    if (code >= 0) {
+        return code;
     }
     if (flags.list_profiles) {
         spw_cli_profiles_print();
@@ -197,10 +189,6 @@ int spw_cli_command_sim(int argc, char **argv)
 
         spw_cli_complain(argv[0], "--%s is an option of the pool, and --no-pool runs without it",
                          spw_cli_flag_name(flags.pool_option, name));
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (flags.command == NULL) {
-        spw_cli_complain(argv[0], "no command given (expected spillway sim [options] -- COMMAND)");
         return SPW_CLI_EXIT_USAGE;
     }
     if (flags.no_pool && flags.compare) {

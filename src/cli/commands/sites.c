@@ -16,15 +16,13 @@
 
 enum { SITE_TEXT = 64 * 1024, TOP = 20, OPERATOR = 128 };
 enum { ROW_LABEL = 2 * SPW_CALLSITE_LABEL + 4 };
-enum { JSON_OPTION = 256, TOP_OPTION, FULL_OPTION, NATIVE_OPTION, TEXT_OPTION };
 
 struct settings {
     const char *path;
     bool json;
     bool full;   /* the frames of each site as well */
-    bool native; /* and the native frames */
+    bool native; /* also the native ones */
     bool text;   /* its text, on one line */
-    bool help;
     size_t top;
 };
 
@@ -204,7 +202,7 @@ static void print_row(const struct spw_cli_sites_entry *entry, const char *label
 
     printf("  %12s  %3" PRIu64 ".%" PRIu64 " %%  %9" PRIu64 "  %s\n", spw_size_text(bytes, size),
            permille / 10, permille % 10, entry->allocs, label);
-    if (settings->full && entry->id != 0) {
+    if ((settings->full || settings->native) && entry->id != 0) {
         print_frames(entry, settings->native);
     }
     if (settings->text && entry->id != 0) {
@@ -347,81 +345,55 @@ static void show(const struct spw_cli_sites_file *file, const struct settings *s
     free(entries);
 }
 
-static void print_help(void)
-{
-    fputs("usage: spillway sites STATS [--json] [--top N] [--full] [--native] [--text]\n\n"
-          "Shows which call sites held device memory, at the peak and at exit, and which held\n"
-          "page-locked host memory. STATS is a statistics file, which spillway run --stats FILE\n"
-          "writes (and spillway sim).\n\n"
-          "  --top N  show N sites per table [20]\n"
-          "  --full   show the Python frames of each site too, one a line, the innermost first\n"
-          "  --native show the native frames as well\n"
-          "  --text   show each site as one line of text, which spillway policy explain --site "
-          "takes\n"
-          "  --json   print one JSON object, with the full text of every site\n",
-          stdout);
-}
+static const char help[] =
+    "usage: spillway sites STATS [--json] [--top N] [--full] [--native] [--text]\n\n"
+    "Shows which call sites held device memory, at the peak and at exit, and which held\n"
+    "page-locked host memory. STATS is a statistics file, which spillway run --stats FILE\n"
+    "writes (and spillway sim).\n\n"
+    "  --top N  show N sites per table [20]\n"
+    "  --full   show the Python frames of each site too, one a line, the innermost first\n"
+    "  --native show the native frames as well\n"
+    "  --text   show each site as one line of text, which spillway policy explain --site "
+    "takes\n"
+    "  --json   print one JSON object, with the full text of every site\n";
 
-/* Takes one argument. False, with one line on stderr, when it is not usable. */
-static bool take(const struct spw_cli_arguments *from, int found, void *to)
+static bool take_path(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                      void *to)
 {
     struct settings *settings = to;
 
-    if (found == SPW_CLI_ARGUMENT_OPERAND && settings->path != NULL) {
+    if (settings->path != NULL) {
         spw_cli_complain(from->command,
                          "%s: unexpected argument: sites shows one file (spillway diff compares "
                          "two runs, spillway ranks the ranks of a job)",
                          from->value);
         return false;
     }
-    if (found == TOP_OPTION && !spw_cli_arguments_take_number(from, "top", &settings->top)) {
-        return false;
-    }
-    if (found == SPW_CLI_ARGUMENT_OPERAND) {
-        settings->path = from->value;
-    }
-    settings->json |= found == JSON_OPTION;
-    settings->full |= found == FULL_OPTION || found == NATIVE_OPTION;
-    settings->native |= found == NATIVE_OPTION;
-    settings->text |= found == TEXT_OPTION;
-    settings->help |= found == SPW_CLI_ARGUMENT_HELP;
-    return true;
-}
-
-static bool parse(int argc, char **argv, struct settings *ret_settings)
-{
-    static const struct option options[] = {
-        {"json", no_argument, NULL, JSON_OPTION},
-        {"top", required_argument, NULL, TOP_OPTION},
-        {"full", no_argument, NULL, FULL_OPTION},
-        {"native", no_argument, NULL, NATIVE_OPTION},
-        {"text", no_argument, NULL, TEXT_OPTION},
-        SPW_CLI_HELP_OPTION,
-        {0},
-    };
-
-    *ret_settings = (struct settings){.top = TOP};
-    if (!spw_cli_arguments_each(argc, argv, options, take, ret_settings)) {
-        return false;
-    }
-    if (ret_settings->path == NULL && !ret_settings->help) {
-        spw_cli_complain(argv[0], "expected a statistics file (see spillway sites --help)");
-        return false;
-    }
+    settings->path = from->value;
     return true;
 }
 
 int spw_cli_command_sites(int argc, char **argv)
 {
-    struct settings settings;
+    struct settings settings = {.top = TOP};
+    const struct spw_cli_option options[] = {
+        {"", .take = take_path},
+        {"json", .given = &settings.json},
+        {"top", .number = &settings.top},
+        {"full", .given = &settings.full},
+        {"native", .given = &settings.native},
+        {"text", .given = &settings.text},
+        {0},
+    };
+    int code = spw_cli_arguments_read(argc, argv, options, help, &settings);
     struct spw_cli_sites_file file;
 
-    if (!parse(argc, argv, &settings)) {
-        return SPW_CLI_EXIT_USAGE;
+    if (code >= 0) {
+        return code;
     }
-    if (settings.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
+    if (settings.path == NULL) {
+        spw_cli_complain(argv[0], "expected a statistics file (see spillway sites --help)");
+        return SPW_CLI_EXIT_USAGE;
     }
     if (!spw_cli_sites_file_load(argv[0], settings.path, /* need_sites */ true, &file)) {
         return SPW_CLI_EXIT_FINDINGS;

@@ -24,7 +24,6 @@
 
 enum { MILLISECONDS = 1000, SHORT_WAIT_MS = 250, INTERVAL_LEAST_MS = 100 };
 enum { INTERVAL_MOST_S = 86400 };
-enum { ONCE_OPTION = 256, JSON_OPTION, INTERVAL_OPTION, SORT_OPTION, PROMETHEUS_OPTION };
 
 /* The exit code of a child that shows one process of the list: the list is shown again. */
 enum { BACK_TO_LIST = 64 };
@@ -33,7 +32,6 @@ struct settings {
     int pid; /* 0: all processes */
     bool once;
     bool json;
-    bool help;
     int interval_ms;
     enum spw_cli_sort sort;
     const char *prometheus; /* a file; NULL: none */
@@ -480,33 +478,31 @@ static int show_process(const struct view *list)
     return WIFEXITED(status) ? WEXITSTATUS(status) : SPW_CLI_EXIT_OK;
 }
 
-static void print_help(void)
-{
-    fputs(
-        "usage: spillway top [PID] [--once] [--json] [--interval SECONDS] [--sort WORD]\n"
-        "                    [--prometheus FILE]\n\n"
-        "Shows the memory of running processes under spillway: all that this user may look at, or\n"
-        "one with its devices and the call sites that hold most. Updates each second until q or\n"
-        "Ctrl-C. The processes are not disturbed. A bar shows memory in use (#) and memory that\n"
-        "is held beside it (=), of the limit. NO_COLOR switches colours off.\n\n"
-        "keys: arrows or j and k choose a process or scroll, enter shows the process, escape goes\n"
-        "back to the list, s changes its order, q quits\n\n"
-        "  --once              show one frame and end; rates are measured over a quarter of a\n"
-        "                      second. This is the default when stdout is not a terminal\n"
-        "  --json              print each frame as one line of JSON, with its time\n"
-        "  --interval SECONDS  time between two frames: 0.1 to 86400 (1)\n"
-        "  --sort WORD         order of the list: live, host, rate (of moves), rank or pid (live)\n"
-        "  --prometheus FILE   write all counters to a text file for the textfile collector of\n"
-        "                      Prometheus' node exporter, each interval, and show nothing; the\n"
-        "                      name must end in .prom\n\n"
-        "examples: spillway top --sort rank\n"
-        "          spillway top --json --interval 10 >> memory.jsonl\n"
-        "          spillway top --interval 15 --prometheus /var/lib/node_exporter/spillway.prom\n",
-        stdout);
-}
+static const char help[] =
+    "usage: spillway top [PID] [--once] [--json] [--interval SECONDS] [--sort WORD]\n"
+    "                    [--prometheus FILE]\n\n"
+    "Shows the memory of running processes under spillway: all that this user may look at, or\n"
+    "one with its devices and the call sites that hold most. Updates each second until q or\n"
+    "Ctrl-C. The processes are not disturbed. A bar shows memory in use (#) and memory that\n"
+    "is held beside it (=), of the limit. NO_COLOR switches colours off.\n\n"
+    "keys: arrows or j and k choose a process or scroll, enter shows the process, escape goes\n"
+    "back to the list, s changes its order, q quits\n\n"
+    "  --once              show one frame and end; rates are measured over a quarter of a\n"
+    "                      second. This is the default when stdout is not a terminal\n"
+    "  --json              print each frame as one line of JSON, with its time\n"
+    "  --interval SECONDS  time between two frames: 0.1 to 86400 (1)\n"
+    "  --sort WORD         order of the list: live, host, rate (of moves), rank or pid (live)\n"
+    "  --prometheus FILE   write all counters to a text file for the textfile collector of\n"
+    "                      Prometheus' node exporter, each interval, and show nothing; the\n"
+    "                      name must end in .prom\n\n"
+    "examples: spillway top --sort rank\n"
+    "          spillway top --json --interval 10 >> memory.jsonl\n"
+    "          spillway top --interval 15 --prometheus /var/lib/node_exporter/spillway.prom\n";
 
-static bool parse_interval(const struct spw_cli_arguments *from, struct settings *settings)
+static bool take_interval(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                          void *to)
 {
+    struct settings *settings = to;
     char *rest;
     double seconds = strtod(from->value, &rest);
 
@@ -520,8 +516,11 @@ static bool parse_interval(const struct spw_cli_arguments *from, struct settings
     return true;
 }
 
-static bool parse_sort(const struct spw_cli_arguments *from, struct settings *settings)
+static bool take_sort(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                      void *to)
 {
+    struct settings *settings = to;
+
     for (int i = 0; i < SPW_CLI_SORT_COUNT; i++) {
         if (strcmp(from->value, spw_cli_sort_name((enum spw_cli_sort)i)) == 0) {
             settings->sort = (enum spw_cli_sort)i;
@@ -533,8 +532,10 @@ static bool parse_sort(const struct spw_cli_arguments *from, struct settings *se
     return false;
 }
 
-static bool parse_prometheus(const struct spw_cli_arguments *from, struct settings *settings)
+static bool take_prometheus(const struct spw_cli_arguments *from,
+                            const struct spw_cli_option *option, void *to)
 {
+    struct settings *settings = to;
     size_t length = strlen(from->value);
 
     if (length < strlen(".prom") || strcmp(from->value + length - 5, ".prom") != 0) {
@@ -548,54 +549,16 @@ static bool parse_prometheus(const struct spw_cli_arguments *from, struct settin
     return true;
 }
 
-/* Takes one argument. False, with one line on stderr, when it is not usable. */
-static bool take_argument(const struct spw_cli_arguments *from, int found, void *to)
+static bool take_pid(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
+                     void *to)
 {
     struct settings *settings = to;
 
-    switch (found) {
-    case SPW_CLI_ARGUMENT_OPERAND:
-        if (settings->pid != 0) {
-            spw_cli_arguments_unexpected(from);
-            return false;
-        }
-        if (!spw_cli_process_parse(from->value, &settings->pid)) {
-            spw_cli_complain(from->command, "%s: expected the number of a process", from->value);
-            return false;
-        }
-        return true;
-    case INTERVAL_OPTION:
-        return parse_interval(from, settings);
-    case SORT_OPTION:
-        return parse_sort(from, settings);
-    case PROMETHEUS_OPTION:
-        return parse_prometheus(from, settings);
-    default:
-        settings->once |= found == ONCE_OPTION;
-        settings->json |= found == JSON_OPTION;
-        settings->help |= found == SPW_CLI_ARGUMENT_HELP;
-        return true;
+    if (settings->pid != 0) {
+        return spw_cli_arguments_unexpected(from);
     }
-}
-
-static bool parse(int argc, char **argv, struct settings *ret_settings)
-{
-    static const struct option options[] = {
-        {"once", no_argument, NULL, ONCE_OPTION},
-        {"json", no_argument, NULL, JSON_OPTION},
-        {"interval", required_argument, NULL, INTERVAL_OPTION},
-        {"sort", required_argument, NULL, SORT_OPTION},
-        {"prometheus", required_argument, NULL, PROMETHEUS_OPTION},
-        SPW_CLI_HELP_OPTION,
-        {0},
-    };
-
-    *ret_settings = (struct settings){.interval_ms = MILLISECONDS};
-    if (!spw_cli_arguments_each(argc, argv, options, take_argument, ret_settings)) {
-        return false;
-    }
-    if (ret_settings->json && ret_settings->prometheus != NULL) {
-        spw_cli_complain(argv[0], "--json and --prometheus exclude each other");
+    if (!spw_cli_process_parse(from->value, &settings->pid)) {
+        spw_cli_complain(from->command, "%s: expected the number of a process", from->value);
         return false;
     }
     return true;
@@ -603,15 +566,25 @@ static bool parse(int argc, char **argv, struct settings *ret_settings)
 
 int spw_cli_command_top(int argc, char **argv)
 {
-    static struct view view;
-    int code;
+    static struct view view = {.settings = {.interval_ms = MILLISECONDS}};
+    struct settings *settings = &view.settings;
+    const struct spw_cli_option options[] = {
+        {"", .take = take_pid},
+        {"once", .given = &settings->once},
+        {"json", .given = &settings->json},
+        {"interval", .take = take_interval},
+        {"sort", .take = take_sort},
+        {"prometheus", .take = take_prometheus},
+        {0},
+    };
+    int code = spw_cli_arguments_read(argc, argv, options, help, settings);
 
-    if (!parse(argc, argv, &view.settings)) {
-        return SPW_CLI_EXIT_USAGE;
+    if (code >= 0) {
+        return code;
     }
-    if (view.settings.help) {
-        print_help();
-        return SPW_CLI_EXIT_OK;
+    if (settings->json && settings->prometheus != NULL) {
+        spw_cli_complain(argv[0], "--json and --prometheus exclude each other");
+        return SPW_CLI_EXIT_USAGE;
     }
     guard();
     if (!open_view(&view)) {

@@ -49,16 +49,12 @@ static const struct {
                  "say more in the end: calls, moves, and how much of the GPU's work was checked"},
 };
 
-/* The `val` of options and of switches for getopt_long, and the rows of its list. */
-enum {
-    OPTION_VALUE = 256,
-    SWITCH_VALUE = OPTION_VALUE + SPW_OPT_COUNT,
-    ROW_COUNT = SPW_OPT_COUNT + SWITCH_COUNT + 2, /* with --help and the last row */
-};
+/* The rows of a list of options: with switches, and with one of zeros. */
+enum { ROW_COUNT = SPW_OPT_COUNT + SWITCH_COUNT + 1 };
 
 struct flag_list {
     char names[SPW_OPT_COUNT][SPW_CLI_FLAG_NAME];
-    struct option rows[ROW_COUNT];
+    struct spw_cli_option rows[ROW_COUNT];
 };
 
 /* True when an option of the pool has the same flag as this option of the simulated GPU. */
@@ -101,27 +97,6 @@ static bool has_flag(enum spw_option option, enum spw_cli_starter starter)
     }
     return *spw_cli_flag_name(option, name) != '\0' &&
            (starter != SPW_CLI_RUN || spw_option_row(option)->scope != SPW_SCOPE_SIM);
-}
-
-static void fill_list(struct flag_list *list, enum spw_cli_starter starter)
-{
-    struct option *row = list->rows;
-
-    for (int i = 0; i < SPW_OPT_COUNT; i++) {
-        if (has_flag((enum spw_option)i, starter)) {
-            *row++ = (struct option){spw_cli_flag_name((enum spw_option)i, list->names[i]),
-                                     required_argument, NULL, OPTION_VALUE + i};
-        }
-    }
-    for (int i = 0; i < SWITCH_COUNT; i++) {
-        if (switches[i].of[starter]) {
-            int has_value = switches[i].value != NULL ? required_argument : no_argument;
-
-            *row++ = (struct option){switches[i].name, has_value, NULL, SWITCH_VALUE + i};
-        }
-    }
-    *row++ = (struct option)SPW_CLI_HELP_OPTION;
-    *row = (struct option){0};
 }
 
 /* True for NAME:N[+][:CODE], separated by commas. */
@@ -262,37 +237,64 @@ static const char *variable_text(enum spw_option option, const char *text, char 
     return text;
 }
 
-/* Sets the variable of one flag. False, with one line on stderr, when the value is not usable. */
-static bool take_option(enum spw_option option, const char *text, const char *command)
+/* Sets the variable of one flag. */
+static bool take_option(const struct spw_cli_arguments *from, const struct spw_cli_option *row,
+                        void *to)
 {
+    enum spw_option option = (enum spw_option)row->key;
+    struct spw_cli_flags *flags = to;
     char complaint[SPW_COMPLAINT_TEXT];
     static char buffer[2 * PATH_MAX];
-    char flag[SPW_CLI_FLAG_NAME];
 
-    if (!is_usable(option, text, complaint, sizeof(complaint))) {
-        spw_cli_complain(command, "--%s=%s: %s", spw_cli_flag_name(option, flag), text, complaint);
+    if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && strcmp(from->value, "list") == 0) {
+        flags->list_profiles = true;
+        return true;
+    }
+    if (!is_usable(option, from->value, complaint, sizeof(complaint))) {
+        spw_cli_complain(from->command, "--%s=%s: %s", row->name, from->value, complaint);
         return false;
     }
-    setenv(spw_option_row(option)->name, variable_text(option, text, buffer, sizeof(buffer)), 1);
+    setenv(spw_option_row(option)->name, variable_text(option, from->value, buffer, sizeof(buffer)),
+           1);
+    if (spw_option_row(option)->scope != SPW_SCOPE_SIM) {
+        flags->pool_option = option;
+    }
+    flags->policy |= option == SPW_OPT_SPILLWAY_POLICY;
     return true;
 }
 
-static void take_switch(enum flag_switch found, const char *value, struct spw_cli_flags *flags)
+static void fill_list(struct flag_list *list, enum spw_cli_starter starter,
+                      struct spw_cli_flags *flags)
 {
-    flags->gpus = found == GPUS ? value : flags->gpus;
-    flags->vary = found == VARY ? value : flags->vary;
-    flags->no_pool |= found == NO_POOL;
-    flags->compare |= found == COMPARE;
-    flags->verbose |= found == VERBOSE;
-    if (found == VERBOSE) {
-        setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, "on", /* replace */ 0);
+    const struct spw_cli_option places[SWITCH_COUNT] = {
+        [GPUS] = {.text = &flags->gpus},        [VARY] = {.text = &flags->vary},
+        [NO_POOL] = {.given = &flags->no_pool}, [COMPARE] = {.given = &flags->compare},
+        [VERBOSE] = {.given = &flags->verbose},
+    };
+    struct spw_cli_option *row = list->rows;
+
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        if (has_flag((enum spw_option)i, starter)) {
+            *row++ = (struct spw_cli_option){
+                .name = spw_cli_flag_name((enum spw_option)i, list->names[i]),
+                .take = take_option,
+                .key = i};
+        }
     }
+    for (int i = 0; i < SWITCH_COUNT; i++) {
+        if (switches[i].of[starter]) {
+            *row = places[i];
+            row++->name = switches[i].name;
+        }
+    }
+    *row = (struct spw_cli_option){0};
 }
 
 bool spw_cli_flags_parse(int argc, char **argv, enum spw_cli_starter starter,
                          struct spw_cli_flags *ret_flags)
 {
     static struct flag_list lists[SPW_CLI_STARTERS];
+    struct spw_cli_flags flags = {.pool_option = SPW_OPT_COUNT};
     struct spw_cli_arguments arguments = {
         .command = argv[0],
         .argc = argc,
@@ -301,40 +303,41 @@ bool spw_cli_flags_parse(int argc, char **argv, enum spw_cli_starter starter,
         .other_command = "sim",
         .other_options = starter == SPW_CLI_SIM ? NULL : lists[SPW_CLI_SIM].rows,
         .stops_at_operand = true,
+        .settings = &flags,
     };
-    struct spw_cli_flags flags = {.pool_option = SPW_OPT_COUNT};
-    int found;
 
     for (int i = 0; i < SPW_CLI_STARTERS; i++) {
-        fill_list(&lists[i], (enum spw_cli_starter)i);
+        fill_list(&lists[i], (enum spw_cli_starter)i, &flags);
     }
-    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
-        if (found == SPW_CLI_ARGUMENT_BAD) {
-            return false;
-        }
-        if (found >= SWITCH_VALUE) {
-            take_switch((enum flag_switch)(found - SWITCH_VALUE), arguments.value, &flags);
-        } else if (found >= OPTION_VALUE) {
-            enum spw_option option = (enum spw_option)(found - OPTION_VALUE);
-
-            if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && strcmp(arguments.value, "list") == 0) {
-                flags.list_profiles = true;
-                continue;
-            }
-            if (!take_option(option, arguments.value, argv[0])) {
-                return false;
-            }
-            if (spw_option_row(option)->scope != SPW_SCOPE_SIM) {
-                flags.pool_option = option;
-            }
-            flags.policy |= option == SPW_OPT_SPILLWAY_POLICY;
-        } else {
-            flags.help = true;
-        }
+    if (!spw_cli_arguments_parse(&arguments)) {
+        return false;
     }
+    if (flags.verbose) {
+        setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, "on", /* replace */ 0);
+    }
+    flags.help = arguments.helps;
     flags.command = arguments.next < argc ? argv + arguments.next : NULL;
     *ret_flags = flags;
     return true;
+}
+
+int spw_cli_flags_read(int argc, char **argv, enum spw_cli_starter starter, const char *help,
+                       struct spw_cli_flags *ret_flags)
+{
+    if (!spw_cli_flags_parse(argc, argv, starter, ret_flags)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (ret_flags->help) {
+        fputs(help, stdout);
+        spw_cli_flags_print(stdout, starter);
+        return SPW_CLI_EXIT_OK;
+    }
+    if (ret_flags->command == NULL && !ret_flags->list_profiles) {
+        spw_cli_complain(argv[0], "no command given (expected spillway %s [options] -- COMMAND)",
+                         argv[0]);
+        return SPW_CLI_EXIT_USAGE;
+    }
+    return -1;
 }
 
 /* ---- help ---- */

@@ -36,6 +36,11 @@ struct spw_cli_flags {
 bool spw_cli_flags_parse(int argc, char **argv, enum spw_cli_starter starter,
                          struct spw_cli_flags *ret_flags);
 
+/* Likewise, prints `help` and the flags if they are asked for, and needs a program. Returns the
+ * exit code for bad usage and for help; -1 if the command goes on. */
+int spw_cli_flags_read(int argc, char **argv, enum spw_cli_starter starter, const char *help,
+                       struct spw_cli_flags *ret_flags);
+
 /* The flag of an option, without dashes; "" for SPILLWAY itself, which has none. */
 const char *spw_cli_flag_name(enum spw_option option, char name[SPW_CLI_FLAG_NAME]);
 

@@ -78,11 +78,12 @@ uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
 /* The forms. All write to report->out. */
 void spw_cli_report_summary(struct spw_cli_report *report); /* for people */
 void spw_cli_report_json(struct spw_cli_report *report);
-void spw_cli_report_tree(struct spw_cli_report *report);             /* stacks, for people */
-void spw_cli_report_site_table(struct spw_cli_report *report);       /* all call sites */
-void spw_cli_report_page(struct spw_cli_report *report);             /* one page of HTML */
-void spw_cli_report_folded(struct spw_cli_report *report);           /* stacks at the peak */
-void spw_cli_report_speedscope(struct spw_cli_report *report);       /* speedscope.app */
-void spw_cli_report_perfetto(struct spw_cli_report *report);         /* Chrome's trace events */
-void spw_cli_report_rmm(struct spw_cli_report *report);              /* the log of RAPIDS' RMM */
-void spw_cli_report_viz(struct spw_cli_report *report, bool pickle); /* PyTorch's memory_viz */
+void spw_cli_report_tree(struct spw_cli_report *report);       /* stacks, for people */
+void spw_cli_report_site_table(struct spw_cli_report *report); /* all call sites */
+void spw_cli_report_page(struct spw_cli_report *report);       /* one page of HTML */
+void spw_cli_report_folded(struct spw_cli_report *report);     /* stacks at the peak */
+void spw_cli_report_speedscope(struct spw_cli_report *report); /* speedscope.app */
+void spw_cli_report_perfetto(struct spw_cli_report *report);   /* Chrome's trace events */
+void spw_cli_report_rmm(struct spw_cli_report *report);        /* the log of RAPIDS' RMM */
+void spw_cli_report_viz(struct spw_cli_report *report); /* PyTorch's memory_viz, as a pickle */
+void spw_cli_report_viz_json(struct spw_cli_report *report);

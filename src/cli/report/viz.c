@@ -318,7 +318,7 @@ static void annotate(struct spw_cli_report *report, const struct spw_cli_event *
     }
 }
 
-void spw_cli_report_viz(struct spw_cli_report *report, bool pickle)
+static void put_viz(struct spw_cli_report *report, bool pickle)
 {
     int devices = spw_cli_state_devices(&report->state);
     bool overflowed;
@@ -347,4 +347,14 @@ void spw_cli_report_viz(struct spw_cli_report *report, bool pickle)
     spw_cli_snapshot_close(&viz.snapshot);
     spw_cli_snapshot_end(&viz.snapshot);
     free(viz.kept);
+}
+
+void spw_cli_report_viz(struct spw_cli_report *report)
+{
+    put_viz(report, /* pickle */ true);
+}
+
+void spw_cli_report_viz_json(struct spw_cli_report *report)
+{
+    put_viz(report, /* pickle */ false);
 }
