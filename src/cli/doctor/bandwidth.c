@@ -16,12 +16,6 @@ struct copies {
     CUstream stream[2];
 };
 
-/* A chunk in a range of its own. */
-struct mapped {
-    CUdeviceptr address;
-    CUmemGenericAllocationHandle chunk;
-};
-
 static double gigabytes_per_second(double bytes, double us)
 {
     return bytes / us / 1e3;
@@ -116,44 +110,6 @@ void spw_cli_doctor_measure_copies(const struct spw_cli_cuda *cuda, struct spw_c
     copies_fini(&copies);
 }
 
-static CUresult map_new(const struct spw_cli_cuda *cuda, CUdevice device,
-                        struct spw_cli_place place, struct mapped *ret_mapped)
-{
-    CUmemAllocationProp properties = spw_cli_place_properties(place);
-    struct mapped mapped;
-    CUresult result = cuda->cuMemAddressReserve(&mapped.address, BYTES, 0, 0, 0);
-
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    result = cuda->cuMemCreate(&mapped.chunk, BYTES, &properties, 0);
-    if (result != CUDA_SUCCESS) {
-        goto err_reserve;
-    }
-    result = cuda->cuMemMap(mapped.address, BYTES, 0, mapped.chunk, 0);
-    if (result != CUDA_SUCCESS) {
-        goto err_create;
-    }
-    result = spw_cli_cuda_allow(cuda, device, mapped.address, BYTES);
-    if (result == CUDA_SUCCESS) {
-        *ret_mapped = mapped;
-        return CUDA_SUCCESS;
-    }
-    cuda->cuMemUnmap(mapped.address, BYTES);
-err_create:
-    cuda->cuMemRelease(mapped.chunk);
-err_reserve:
-    cuda->cuMemAddressFree(mapped.address, BYTES);
-    return result;
-}
-
-static void unmap(const struct spw_cli_cuda *cuda, struct mapped *mapped)
-{
-    cuda->cuMemUnmap(mapped->address, BYTES);
-    cuda->cuMemRelease(mapped->chunk);
-    cuda->cuMemAddressFree(mapped->address, BYTES);
-}
-
 static CUresult read_once(const struct spw_cli_cuda *cuda, CUfunction kernel, CUdeviceptr from)
 {
     uint64_t count = BYTES / READ_WORD;
@@ -168,8 +124,8 @@ static CUresult read_once(const struct spw_cli_cuda *cuda, CUfunction kernel, CU
 static CUresult time_read(const struct spw_cli_cuda *cuda, CUdevice device, CUfunction kernel,
                           struct spw_cli_place place, double *ret_us)
 {
-    struct mapped mapped;
-    CUresult result = map_new(cuda, device, place, &mapped);
+    struct spw_cli_mapped mapped;
+    CUresult result = spw_cli_cuda_map(cuda, device, place, BYTES, &mapped);
     double us;
 
     if (result != CUDA_SUCCESS) {
@@ -181,7 +137,7 @@ static CUresult time_read(const struct spw_cli_cuda *cuda, CUdevice device, CUfu
         result = read_once(cuda, kernel, mapped.address);
     }
     *ret_us = spw_cli_now_us() - us;
-    unmap(cuda, &mapped);
+    spw_cli_cuda_unmap(cuda, &mapped);
     return result;
 }
 

@@ -23,8 +23,7 @@ struct spinner {
 struct work {
     const struct spw_cli_cuda *cuda;
     CUdevice device;
-    CUdeviceptr address; /* reserved; mapped to `chunk` when the calls begin */
-    CUmemGenericAllocationHandle chunk;
+    struct spw_cli_mapped range; /* when the calls begin */
     CUmemGenericAllocationHandle other;
     CUdeviceptr block;
 };
@@ -38,22 +37,22 @@ static CUresult do_create(struct work *work)
 
 static CUresult do_unmap(struct work *work)
 {
-    return work->cuda->cuMemUnmap(work->address, WORK_BYTES);
+    return work->cuda->cuMemUnmap(work->range.address, WORK_BYTES);
 }
 
 static CUresult do_map(struct work *work)
 {
-    return work->cuda->cuMemMap(work->address, WORK_BYTES, 0, work->other, 0);
+    return work->cuda->cuMemMap(work->range.address, WORK_BYTES, 0, work->other, 0);
 }
 
 static CUresult do_set_access(struct work *work)
 {
-    return spw_cli_cuda_allow(work->cuda, work->device, work->address, WORK_BYTES);
+    return spw_cli_cuda_allow(work->cuda, work->device, work->range.address, WORK_BYTES);
 }
 
 static CUresult do_release(struct work *work)
 {
-    return work->cuda->cuMemRelease(work->chunk);
+    return work->cuda->cuMemRelease(work->range.chunk);
 }
 
 static CUresult do_alloc(struct work *work)
@@ -162,40 +161,15 @@ static void spinner_wait(struct spinner *spinner)
 
 static CUresult work_init(struct work *work, const struct spw_cli_cuda *cuda, CUdevice device)
 {
-    CUmemAllocationProp properties = spw_cli_place_properties(spw_cli_place_device(device));
-    CUresult result;
-
     *work = (struct work){.cuda = cuda, .device = device};
-    result = cuda->cuMemAddressReserve(&work->address, WORK_BYTES, 0, 0, 0);
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    result = cuda->cuMemCreate(&work->chunk, WORK_BYTES, &properties, 0);
-    if (result != CUDA_SUCCESS) {
-        goto err_reserve;
-    }
-    result = cuda->cuMemMap(work->address, WORK_BYTES, 0, work->chunk, 0);
-    if (result != CUDA_SUCCESS) {
-        goto err_create;
-    }
-    result = do_set_access(work);
-    if (result == CUDA_SUCCESS) {
-        return CUDA_SUCCESS;
-    }
-    do_unmap(work);
-err_create:
-    cuda->cuMemRelease(work->chunk);
-err_reserve:
-    cuda->cuMemAddressFree(work->address, WORK_BYTES);
-    return result;
+    return spw_cli_cuda_map(cuda, device, spw_cli_place_device(device), WORK_BYTES, &work->range);
 }
 
-/* After the calls, `other` is mapped and `chunk` is released. */
+/* After the calls, `other` is mapped, and the first chunk is released. */
 static void work_fini(struct work *work)
 {
-    do_unmap(work);
-    work->cuda->cuMemRelease(work->other);
-    work->cuda->cuMemAddressFree(work->address, WORK_BYTES);
+    work->range.chunk = work->other;
+    spw_cli_cuda_unmap(work->cuda, &work->range);
 }
 
 /* False when the call failed: later calls depend on it. */

@@ -102,3 +102,42 @@ CUresult spw_cli_cuda_allow(const struct spw_cli_cuda *cuda, CUdevice device, CU
 
     return cuda->cuMemSetAccess(address, bytes, &access, 1);
 }
+
+CUresult spw_cli_cuda_map(const struct spw_cli_cuda *cuda, CUdevice device,
+                          struct spw_cli_place place, size_t bytes,
+                          struct spw_cli_mapped *ret_mapped)
+{
+    CUmemAllocationProp properties = spw_cli_place_properties(place);
+    struct spw_cli_mapped mapped = {.bytes = bytes};
+    CUresult result = cuda->cuMemAddressReserve(&mapped.address, bytes, 0, 0, 0);
+
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = cuda->cuMemCreate(&mapped.chunk, bytes, &properties, 0);
+    if (result != CUDA_SUCCESS) {
+        goto err_reserve;
+    }
+    result = cuda->cuMemMap(mapped.address, bytes, 0, mapped.chunk, 0);
+    if (result != CUDA_SUCCESS) {
+        goto err_create;
+    }
+    result = spw_cli_cuda_allow(cuda, device, mapped.address, bytes);
+    if (result == CUDA_SUCCESS) {
+        *ret_mapped = mapped;
+        return CUDA_SUCCESS;
+    }
+    cuda->cuMemUnmap(mapped.address, bytes);
+err_create:
+    cuda->cuMemRelease(mapped.chunk);
+err_reserve:
+    cuda->cuMemAddressFree(mapped.address, bytes);
+    return result;
+}
+
+void spw_cli_cuda_unmap(const struct spw_cli_cuda *cuda, const struct spw_cli_mapped *mapped)
+{
+    cuda->cuMemUnmap(mapped->address, mapped->bytes);
+    cuda->cuMemRelease(mapped->chunk);
+    cuda->cuMemAddressFree(mapped->address, mapped->bytes);
+}

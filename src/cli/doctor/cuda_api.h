@@ -49,6 +49,19 @@ CUmemAllocationProp spw_cli_place_properties(struct spw_cli_place place);
  * none. */
 size_t spw_cli_place_granule(const struct spw_cli_cuda *cuda, struct spw_cli_place place);
 
+/* A chunk that is mapped into a range of its own. */
+struct spw_cli_mapped {
+    CUdeviceptr address;
+    size_t bytes;
+    CUmemGenericAllocationHandle chunk;
+};
+
+/* Makes a chunk of `bytes` at a place, and maps it for `device`. */
+CUresult spw_cli_cuda_map(const struct spw_cli_cuda *cuda, CUdevice device,
+                          struct spw_cli_place place, size_t bytes,
+                          struct spw_cli_mapped *ret_mapped);
+void spw_cli_cuda_unmap(const struct spw_cli_cuda *cuda, const struct spw_cli_mapped *mapped);
+
 /* Gives `device` read and write access to a mapped range. */
 CUresult spw_cli_cuda_allow(const struct spw_cli_cuda *cuda, CUdevice device, CUdeviceptr address,
                             size_t bytes);

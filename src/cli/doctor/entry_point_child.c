@@ -15,14 +15,11 @@ __attribute__((weak)) CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 __attribute__((weak)) CUresult cuMemFree_v2(CUdeviceptr dptr);
 
 typedef void any_fn(void);
+/* Those of the driver; the runtime's take and return the same words. */
 typedef CUresult alloc_fn(CUdeviceptr *ret_address, size_t bytes);
 typedef CUresult free_fn(CUdeviceptr address);
 typedef CUresult alloc_ordered_fn(CUdeviceptr *ret_address, size_t bytes, CUstream stream);
 typedef CUresult free_ordered_fn(CUdeviceptr address, CUstream stream);
-typedef int runtime_alloc_fn(void **ret_address, size_t bytes);
-typedef int runtime_free_fn(void *address);
-typedef int runtime_alloc_ordered_fn(void **ret_address, size_t bytes, void *stream);
-typedef int runtime_free_ordered_fn(void *address, void *stream);
 
 static const char *const words[] = {
 #define SPW_CLI_ENTRY_POINT(id, word, text) word,
@@ -50,51 +47,6 @@ static int report(const char *text)
 {
     puts(text);
     return SPW_CLI_EXIT_OK;
-}
-
-static int done(int allocated, int freed)
-{
-    char text[64];
-
-    if (allocated == 0 && freed == 0) {
-        return report("done");
-    }
-    snprintf(text, sizeof(text), "the allocation returned %d, the free %d", allocated, freed);
-    return report(text);
-}
-
-static int try_plain(alloc_fn *allocate, free_fn *release)
-{
-    CUdeviceptr address = 0;
-    CUresult allocated = CUDA_ERROR_NOT_FOUND;
-    CUresult freed = CUDA_SUCCESS;
-
-    if (allocate == NULL || release == NULL) {
-        return report(SPW_CLI_ENTRY_POINT_ABSENT);
-    }
-    allocated = allocate(&address, BYTES);
-    if (allocated == CUDA_SUCCESS) {
-        freed = release(address);
-    }
-    return done((int)allocated, (int)freed);
-}
-
-static int try_ordered(const struct spw_cli_cuda *cuda, alloc_ordered_fn *allocate,
-                       free_ordered_fn *release)
-{
-    CUdeviceptr address = 0;
-    CUresult freed = CUDA_SUCCESS;
-    CUresult allocated;
-
-    if (allocate == NULL || release == NULL) {
-        return report(SPW_CLI_ENTRY_POINT_ABSENT);
-    }
-    allocated = allocate(&address, BYTES, NULL);
-    if (allocated == CUDA_SUCCESS) {
-        freed = release(address, NULL);
-        cuda->cuCtxSynchronize();
-    }
-    return done((int)allocated, (int)freed);
 }
 
 /* Calls the first version of cuGetProcAddress, as programs built with CUDA 11.3 do. */
@@ -134,97 +86,77 @@ static void *open_runtime(void)
     return library;
 }
 
-static int try_runtime(bool ordered)
+static any_fn *find_in_runtime(const char *name)
 {
     void *library = open_runtime();
-    runtime_alloc_ordered_fn *allocate_ordered;
-    runtime_free_ordered_fn *release_ordered;
-    runtime_alloc_fn *allocate;
-    runtime_free_fn *release;
-    void *address = NULL;
-    int allocated;
-    int freed = 0;
-
-    if (library == NULL) {
-        return report(SPW_CLI_ENTRY_POINT_ABSENT);
-    }
-    *(void **)&allocate = dlsym(library, "cudaMalloc");
-    *(void **)&release = dlsym(library, "cudaFree");
-    *(void **)&allocate_ordered = dlsym(library, "cudaMallocAsync");
-    *(void **)&release_ordered = dlsym(library, "cudaFreeAsync");
-    if (allocate == NULL || release == NULL || allocate_ordered == NULL ||
-        release_ordered == NULL) {
-        return report(SPW_CLI_ENTRY_POINT_ABSENT);
-    }
-    allocated = ordered ? allocate_ordered(&address, BYTES, NULL) : allocate(&address, BYTES);
-    if (allocated == 0) {
-        freed = ordered ? release_ordered(address, NULL) : release(address);
-    }
-    return done(allocated, freed);
-}
-
-static int try_entry_point(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
-{
-    switch (entry_point) {
-    case SPW_CLI_ENTRY_POINT_EXPORTED:
-        return try_plain(cuMemAlloc_v2, cuMemFree_v2);
-    case SPW_CLI_ENTRY_POINT_DLSYM:
-        return try_plain(cuda->cuMemAlloc_v2, cuda->cuMemFree_v2);
-    case SPW_CLI_ENTRY_POINT_RESOLVER_V1:
-        return try_plain((alloc_fn *)resolve_v1(cuda, "cuMemAlloc"),
-                         (free_fn *)resolve_v1(cuda, "cuMemFree"));
-    case SPW_CLI_ENTRY_POINT_RESOLVER_V2:
-        return try_plain((alloc_fn *)resolve_v2(cuda, "cuMemAlloc"),
-                         (free_fn *)resolve_v2(cuda, "cuMemFree"));
-    case SPW_CLI_ENTRY_POINT_ORDERED:
-        return try_ordered(cuda, (alloc_ordered_fn *)resolve_v2(cuda, "cuMemAllocAsync"),
-                           (free_ordered_fn *)resolve_v2(cuda, "cuMemFreeAsync"));
-    case SPW_CLI_ENTRY_POINT_RUNTIME:
-        return try_runtime(false);
-    case SPW_CLI_ENTRY_POINT_RUNTIME_ORDERED:
-        return try_runtime(true);
-    case SPW_CLI_ENTRY_POINT_COUNT:
-        break;
-    }
-    return SPW_CLI_EXIT_USAGE;
-}
-
-/* The allocation function of an entry point, found in the way a program finds it. */
-static any_fn *look_up(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
-{
     any_fn *function = NULL;
-    void *library;
 
-    switch (entry_point) {
-    case SPW_CLI_ENTRY_POINT_EXPORTED:
-        return (any_fn *)cuMemAlloc_v2;
-    case SPW_CLI_ENTRY_POINT_DLSYM:
-        return (any_fn *)cuda->cuMemAlloc_v2;
-    case SPW_CLI_ENTRY_POINT_RESOLVER_V1:
-        return resolve_v1(cuda, "cuMemAlloc");
-    case SPW_CLI_ENTRY_POINT_RESOLVER_V2:
-        return resolve_v2(cuda, "cuMemAlloc");
-    case SPW_CLI_ENTRY_POINT_ORDERED:
-        return resolve_v2(cuda, "cuMemAllocAsync");
-    case SPW_CLI_ENTRY_POINT_RUNTIME:
-    case SPW_CLI_ENTRY_POINT_RUNTIME_ORDERED:
-        library = open_runtime();
-        if (library != NULL) {
-            *(void **)&function =
-                dlsym(library, entry_point == SPW_CLI_ENTRY_POINT_RUNTIME ? "cudaMalloc"
-                                                                          : "cudaMallocAsync");
-        }
-        break;
-    case SPW_CLI_ENTRY_POINT_COUNT:
-        break;
+    if (library != NULL) {
+        *(void **)&function = dlsym(library, name);
     }
     return function;
+}
+
+/* The function of an entry point that allocates or frees, found in the way a program finds it. */
+static any_fn *look_up(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point,
+                       bool frees)
+{
+    switch (entry_point) {
+    case SPW_CLI_ENTRY_POINT_EXPORTED:
+        return frees ? (any_fn *)cuMemFree_v2 : (any_fn *)cuMemAlloc_v2;
+    case SPW_CLI_ENTRY_POINT_DLSYM:
+        return frees ? (any_fn *)cuda->cuMemFree_v2 : (any_fn *)cuda->cuMemAlloc_v2;
+    case SPW_CLI_ENTRY_POINT_RESOLVER_V1:
+        return resolve_v1(cuda, frees ? "cuMemFree" : "cuMemAlloc");
+    case SPW_CLI_ENTRY_POINT_RESOLVER_V2:
+        return resolve_v2(cuda, frees ? "cuMemFree" : "cuMemAlloc");
+    case SPW_CLI_ENTRY_POINT_ORDERED:
+        return resolve_v2(cuda, frees ? "cuMemFreeAsync" : "cuMemAllocAsync");
+    case SPW_CLI_ENTRY_POINT_RUNTIME:
+        return find_in_runtime(frees ? "cudaFree" : "cudaMalloc");
+    case SPW_CLI_ENTRY_POINT_RUNTIME_ORDERED:
+        return find_in_runtime(frees ? "cudaFreeAsync" : "cudaMallocAsync");
+    case SPW_CLI_ENTRY_POINT_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+/* Allocates and frees through an entry point. */
+static int try_entry_point(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
+{
+    bool ordered = entry_point == SPW_CLI_ENTRY_POINT_ORDERED ||
+                   entry_point == SPW_CLI_ENTRY_POINT_RUNTIME_ORDERED;
+    any_fn *allocate = look_up(cuda, entry_point, /* frees */ false);
+    any_fn *release = look_up(cuda, entry_point, /* frees */ true);
+    CUdeviceptr address = 0;
+    CUresult allocated, freed = CUDA_SUCCESS;
+    char text[64];
+
+    if (allocate == NULL || release == NULL) {
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
+    }
+    allocated = ordered ? ((alloc_ordered_fn *)allocate)(&address, BYTES, NULL)
+                        : ((alloc_fn *)allocate)(&address, BYTES);
+    if (allocated == CUDA_SUCCESS) {
+        freed =
+            ordered ? ((free_ordered_fn *)release)(address, NULL) : ((free_fn *)release)(address);
+    }
+    if (ordered && allocated == CUDA_SUCCESS) {
+        cuda->cuCtxSynchronize();
+    }
+    if (allocated == CUDA_SUCCESS && freed == CUDA_SUCCESS) {
+        return report("done");
+    }
+    snprintf(text, sizeof(text), "the allocation returned %d, the free %d", (int)allocated,
+             (int)freed);
+    return report(text);
 }
 
 /* Reports, on a machine without a device, if a program would call spillway's function. */
 static int report_owner(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
 {
-    any_fn *function = look_up(cuda, entry_point);
+    any_fn *function = look_up(cuda, entry_point, /* frees */ false);
     bool ours;
     Dl_info info;
 

@@ -15,7 +15,7 @@ enum step { RESERVE, CREATE, MAP, SET_ACCESS, UNMAP, RELEASE, STEP_COUNT };
 /* Operations on many chunks in one range. */
 enum batch { MAP_EACH, ACCESS_ONCE, ACCESS_EACH, UNMAP_ONCE, UNMAP_EACH, BATCH_COUNT };
 
-enum { MOST_CHUNKS = 512, BATCH_REPEATS = 7 };
+enum { MOST_CHUNKS = 512, BATCH_REPEATS = 7, SAMPLES = 16 };
 
 /* Several chunks, mapped next to each other into one range. */
 struct row_of_chunks {
@@ -26,6 +26,21 @@ struct row_of_chunks {
     int count;
     CUmemGenericAllocationHandle chunks[MOST_CHUNKS];
 };
+
+/* Sorts the values. */
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof(*values), compare);
+    return values[count / 2];
+}
 
 static double lap(double *last)
 {
@@ -75,7 +90,7 @@ err_reserve:
 static CUresult time_chunks(const struct spw_cli_cuda *cuda, CUdevice device,
                             struct spw_cli_place place, size_t bytes, double ret_median[STEP_COUNT])
 {
-    double samples[STEP_COUNT][SPW_CLI_SAMPLES];
+    double samples[STEP_COUNT][SAMPLES];
     int repeats = bytes < 256 * MIB ? 15 : 5;
 
     for (int i = 0; i < repeats; i++) {
@@ -90,7 +105,7 @@ static CUresult time_chunks(const struct spw_cli_cuda *cuda, CUdevice device,
         }
     }
     for (int step = 0; step < STEP_COUNT; step++) {
-        ret_median[step] = spw_cli_median(samples[step], repeats);
+        ret_median[step] = median(samples[step], repeats);
     }
     return CUDA_SUCCESS;
 }
@@ -153,37 +168,19 @@ static void row_fini(struct row_of_chunks *row)
     row->cuda->cuMemAddressFree(row->address, MOST_CHUNKS * row->bytes);
 }
 
-static CUdeviceptr row_at(const struct row_of_chunks *row, int i)
-{
-    return row->address + (size_t)i * row->bytes;
-}
+enum call { MAP_CHUNK, ALLOW_CHUNK, UNMAP_CHUNK };
 
-static CUresult map_each(const struct row_of_chunks *row, int count)
+/* Makes a call for each of the first `count` chunks. */
+static CUresult each(const struct row_of_chunks *row, enum call call, int count)
 {
     CUresult result = CUDA_SUCCESS;
 
     for (int i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = row->cuda->cuMemMap(row_at(row, i), row->bytes, 0, row->chunks[i], 0);
-    }
-    return result;
-}
+        CUdeviceptr at = row->address + (size_t)i * row->bytes;
 
-static CUresult access_each(const struct row_of_chunks *row, int count)
-{
-    CUresult result = CUDA_SUCCESS;
-
-    for (int i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = spw_cli_cuda_allow(row->cuda, row->device, row_at(row, i), row->bytes);
-    }
-    return result;
-}
-
-static CUresult unmap_each(const struct row_of_chunks *row, int count)
-{
-    CUresult result = CUDA_SUCCESS;
-
-    for (int i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = row->cuda->cuMemUnmap(row_at(row, i), row->bytes);
+        result = call == MAP_CHUNK     ? row->cuda->cuMemMap(at, row->bytes, 0, row->chunks[i], 0)
+                 : call == ALLOW_CHUNK ? spw_cli_cuda_allow(row->cuda, row->device, at, row->bytes)
+                                       : row->cuda->cuMemUnmap(at, row->bytes);
     }
     return result;
 }
@@ -203,25 +200,25 @@ static CUresult time_batch(const struct row_of_chunks *row, int count, double us
     CUresult result;
     double last = spw_cli_now_us();
 
-    result = map_each(row, count);
+    result = each(row, MAP_CHUNK, count);
     us[MAP_EACH] = lap(&last);
     at_once->access = spw_cli_cuda_allow(cuda, row->device, row->address, bytes);
     us[ACCESS_ONCE] = lap(&last);
     at_once->unmap = cuda->cuMemUnmap(row->address, bytes);
     us[UNMAP_ONCE] = lap(&last);
     if (at_once->unmap != CUDA_SUCCESS) {
-        unmap_each(row, count);
+        each(row, UNMAP_CHUNK, count);
     }
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    result = map_each(row, count);
+    result = each(row, MAP_CHUNK, count);
     last = spw_cli_now_us();
     if (result == CUDA_SUCCESS) {
-        result = access_each(row, count);
+        result = each(row, ALLOW_CHUNK, count);
     }
     us[ACCESS_EACH] = lap(&last);
-    unmap_each(row, count);
+    each(row, UNMAP_CHUNK, count);
     us[UNMAP_EACH] = lap(&last);
     return result;
 }
@@ -239,7 +236,7 @@ static const char *cell(const struct spw_cli_cuda *cuda, CUresult result, double
 
 static void measure_batch(const struct row_of_chunks *row, int count, struct spw_cli_report *report)
 {
-    double samples[BATCH_COUNT][SPW_CLI_SAMPLES];
+    double samples[BATCH_COUNT][SAMPLES];
     double us[BATCH_COUNT];
     char access[SPW_CLI_REPORT_CELL];
     char unmap[SPW_CLI_REPORT_CELL];
@@ -258,7 +255,7 @@ static void measure_batch(const struct row_of_chunks *row, int count, struct spw
         }
     }
     for (int batch = 0; batch < BATCH_COUNT; batch++) {
-        us[batch] = spw_cli_median(samples[batch], BATCH_REPEATS);
+        us[batch] = median(samples[batch], BATCH_REPEATS);
     }
     spw_cli_report_row(report, "%d\t%.1f\t%s\t%.1f\t%s\t%.1f", count, us[MAP_EACH],
                        cell(row->cuda, at_once.access, us[ACCESS_ONCE], access), us[ACCESS_EACH],
