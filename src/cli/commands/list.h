@@ -22,47 +22,6 @@
  * (console/messages.h). Each runs on one thread. */
 #pragma once
 
-/* Runs a program on this machine's GPU under the memory pool. */
-int spw_cli_command_run(int argc, char **argv);
-
-/* Runs a program on a simulated GPU and reports if it fits. */
-int spw_cli_command_sim(int argc, char **argv);
-
-/* Lists the GPUs that a program fits on. */
-int spw_cli_command_fit(int argc, char **argv);
-
-/* Writes a policy that places memory of a program on the host. */
-int spw_cli_command_advise(int argc, char **argv);
-
-/* Lists the options. */
-int spw_cli_command_options(int argc, char **argv);
-
-/* Checks a policy file, explains its decisions, or describes the language. */
-int spw_cli_command_policy(int argc, char **argv);
-
-/* Shows the call sites in a statistics file. */
-int spw_cli_command_sites(int argc, char **argv);
-
-/* Shows a recording in one of several forms. */
-int spw_cli_command_report(int argc, char **argv);
-
-/* Tests the memory of a program against limits. */
-int spw_cli_command_check(int argc, char **argv);
-
-/* Compares the memory of two runs. */
-int spw_cli_command_diff(int argc, char **argv);
-
-/* Merges the memory of the ranks of a job. */
-int spw_cli_command_ranks(int argc, char **argv);
-
-/* Shows the memory of running processes. */
-int spw_cli_command_top(int argc, char **argv);
-
-/* Pauses running processes: moves their device memory, or a part of it, to the host or a file. */
-int spw_cli_command_pause(int argc, char **argv);
-
-/* Resumes paused processes. */
-int spw_cli_command_resume(int argc, char **argv);
-
-/* Reports the driver, its devices and the settings of this machine. */
-int spw_cli_command_doctor(int argc, char **argv);
+#define SPW_COMMAND(name, help) int spw_cli_command_##name(int argc, char **argv);
+#include "cli/commands/list.def"
+#undef SPW_COMMAND

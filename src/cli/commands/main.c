@@ -18,21 +18,9 @@ struct command {
 };
 
 static const struct command commands[] = {
-    {"run", spw_cli_command_run, "run a program on the GPU, its memory managed by spillway"},
-    {"sim", spw_cli_command_sim, "run a program on a simulated GPU of any size: does it fit?"},
-    {"fit", spw_cli_command_fit, "say on which GPUs a program fits, and up to which batch size"},
-    {"advise", spw_cli_command_advise, "write a policy that makes a program fit a budget"},
-    {"options", spw_cli_command_options, "list the options with defaults and meaning"},
-    {"sites", spw_cli_command_sites, "show which lines of a program held device memory"},
-    {"report", spw_cli_command_report, "show a recording: memory over time, by line"},
-    {"check", spw_cli_command_check, "test a program's memory against limits, for CI"},
-    {"diff", spw_cli_command_diff, "compare the memory of two runs, by line"},
-    {"ranks", spw_cli_command_ranks, "merge the ranks of a job, and say where they differ"},
-    {"top", spw_cli_command_top, "watch the memory of a running program"},
-    {"pause", spw_cli_command_pause, "move a running program's device memory to the host"},
-    {"resume", spw_cli_command_resume, "move it back, and let the program go on"},
-    {"policy", spw_cli_command_policy, "validate a policy file, or explain its decisions"},
-    {"doctor", spw_cli_command_doctor, "test the driver and the devices, and measure them"},
+#define SPW_COMMAND(name, help) {#name, spw_cli_command_##name, help},
+#include "cli/commands/list.def"
+#undef SPW_COMMAND
     {"_entry-point", spw_cli_entry_point_child, NULL},
     {"_host-chunks", spw_cli_host_chunks_child, NULL},
 };
