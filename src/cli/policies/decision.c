@@ -3,6 +3,7 @@
 #include "cli/console/messages.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -132,61 +133,59 @@ static const char *number(int64_t value, bool known, char text[32])
     return known ? text : NULL;
 }
 
+/* The fact of a condition, as text; NULL: the site has none. `text`: room for a number. */
+static const char *fact_of(const struct spw_policy_row *row, const struct spw_callsite_facts *site,
+                           const struct spw_request_facts *request, char text[32])
+{
+    switch (row - spw_policy_rows) {
+    case SPW_POLICY_KEY_match_size:
+        return number((int64_t)request->size, request->size != 0, text);
+    case SPW_POLICY_KEY_match_thread:
+        return site->thread;
+    case SPW_POLICY_KEY_match_tag:
+        return site->tag;
+    case SPW_POLICY_KEY_match_node:
+        return site->node;
+    case SPW_POLICY_KEY_match_module_class:
+        return spw_callsite_module_class(site);
+    case SPW_POLICY_KEY_match_module:
+        return site->modules;
+    case SPW_POLICY_KEY_match_process:
+        return site->process;
+    case SPW_POLICY_KEY_match_api:
+        return request->api;
+    case SPW_POLICY_KEY_match_rank:
+        return number(site->rank, site->rank >= 0, text);
+    case SPW_POLICY_KEY_match_device:
+        return number(request->device, request->device >= 0, text);
+    case SPW_POLICY_KEY_match_nth_in_step:
+        return number((int64_t)request->nth_in_step, request->nth_in_step != 0, text);
+    default:
+        return number((int64_t)request->nth, request->nth != 0, text);
+    }
+}
+
 /* Prints why the condition of `row` does not match. */
 static void print_mismatch(const struct spw_policy_row *row, const struct spw_policy_match *match,
                            const struct spw_callsite_facts *site,
                            const struct spw_request_facts *request)
 {
     const void *member = (const char *)match + row->offset;
+    ptrdiff_t key = row - spw_policy_rows;
     char text[32];
 
-    switch (row - spw_policy_rows) {
-    case SPW_POLICY_KEY_match_python:
+    if (key == SPW_POLICY_KEY_match_python) {
         print_no_python(&match->python, site);
         return;
-    case SPW_POLICY_KEY_match_native:
+    }
+    if (key == SPW_POLICY_KEY_match_native) {
         print_no_native(&match->native, site);
         return;
-    case SPW_POLICY_KEY_match_size:
-        print_fact(row->key, number((int64_t)request->size, request->size != 0, text));
-        print_sizes(&match->size);
-        return;
-    case SPW_POLICY_KEY_match_thread:
-        print_fact(row->key, site->thread);
-        break;
-    case SPW_POLICY_KEY_match_tag:
-        print_fact(row->key, site->tag);
-        break;
-    case SPW_POLICY_KEY_match_node:
-        print_fact(row->key, site->node);
-        break;
-    case SPW_POLICY_KEY_match_module_class:
-        print_fact(row->key, spw_callsite_module_class(site));
-        break;
-    case SPW_POLICY_KEY_match_module:
-        print_fact(row->key, site->modules);
-        break;
-    case SPW_POLICY_KEY_match_process:
-        print_fact(row->key, site->process);
-        break;
-    case SPW_POLICY_KEY_match_api:
-        print_fact(row->key, request->api);
-        break;
-    case SPW_POLICY_KEY_match_rank:
-        print_fact(row->key, number(site->rank, site->rank >= 0, text));
-        break;
-    case SPW_POLICY_KEY_match_device:
-        print_fact(row->key, number(request->device, request->device >= 0, text));
-        break;
-    case SPW_POLICY_KEY_match_nth_in_step:
-        print_fact(row->key,
-                   number((int64_t)request->nth_in_step, request->nth_in_step != 0, text));
-        break;
-    default:
-        print_fact(row->key, number((int64_t)request->nth, request->nth != 0, text));
-        break;
     }
-    if (row->type == SPW_POLICY_GLOBS) {
+    print_fact(row->key, fact_of(row, site, request, text));
+    if (key == SPW_POLICY_KEY_match_size) {
+        print_sizes(&match->size);
+    } else if (row->type == SPW_POLICY_GLOBS) {
         print_globs(row->key, member);
     } else {
         print_ranges(row->key, member);
