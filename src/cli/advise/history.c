@@ -1,6 +1,5 @@
 #include "cli/advise/history.h"
 
-#include "cli/advise/period.h"
 #include "cli/console/messages.h"
 #include "common/grow.h"
 #include "common/hash.h"
@@ -308,6 +307,35 @@ static void take(struct spw_cli_report *report, const struct spw_cli_event *even
     reading->end_time = event->time;
 }
 
+/* ---- the period ---- */
+
+enum { MISSES_SHARE = 50 }; /* one element in this many may differ */
+
+static bool repeats(const uint32_t *sequence, size_t count, size_t period)
+{
+    size_t half = count / 2, misses = 0;
+
+    for (size_t i = half > period ? half : period; i < count; i++) {
+        misses += sequence[i] != sequence[i - period];
+        if (misses > half / MISSES_SHARE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The shortest period that nearly all of the second half of a sequence has; 0: no period fits in it
+ * twice. */
+static size_t find_period(const uint32_t *sequence, size_t count)
+{
+    for (size_t period = 1; period <= count / 2; period++) {
+        if (repeats(sequence, count, period)) {
+            return period;
+        }
+    }
+    return 0;
+}
+
 /* ---- the whole ---- */
 
 static void choose_device(struct spw_cli_advise_history *history)
@@ -408,7 +436,7 @@ static bool read_all(struct reading *reading)
     choose_device(history);
     reading->surveys = true;
     spw_cli_report_each(&history->report, take, reading);
-    reading->period = spw_cli_advise_period(reading->sequence, reading->large);
+    reading->period = find_period(reading->sequence, reading->large);
     reading->half = (history->has_uses ? reading->kernels : reading->large) / 2;
     reading->surveys = false;
     reading->large = 0;

@@ -6,7 +6,6 @@
  *   cost      the cost of memory on the host, in time
  *   groups    groups of allocations that rules can distinguish
  *   history   memory and use of each kind of allocation, moment by moment
- *   period    how often a sequence repeats
  *   plan      makes the advice for a recording
  *   replay    runs the command with ample memory, and within the budget
  *   rules     writes a plan as a policy file, and reads it

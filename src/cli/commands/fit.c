@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "cli/console/messages.h"
-#include "cli/fit/search.h"
 #include "cli/fit/table.h"
 #include "cli/launch/child.h"
 #include "cli/launch/flags.h"
@@ -59,6 +58,43 @@ static int judge(const struct spw_cli_fit_session *session, const struct spw_cli
     return met && !failed ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
 }
 
+/* Finds the largest value of the variation that fits a card, by bisection: later values should need
+ * more memory. Without a variation, the answer is that for the only value. */
+static struct spw_cli_fit_row search(struct spw_cli_fit_session *session,
+                                     const struct spw_gpu_profile *card)
+{
+    struct spw_cli_fit_row row = {.card = card};
+    size_t low = 0, high = session->variation.count; /* the first `low` values fit */
+
+    if (session->variation.name == NULL) {
+        row.answer = spw_cli_fit_ask(session, card, 0);
+        row.has_value = true;
+        return row;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct spw_cli_fit_answer answer = spw_cli_fit_ask(session, card, middle);
+
+        if (answer.verdict == SPW_CLI_FIT_UNKNOWN) {
+            row.answer.verdict = row.has_value ? row.answer.verdict : SPW_CLI_FIT_UNKNOWN;
+            return row;
+        }
+        if (spw_cli_fit_is_good(&answer)) {
+            low = middle + 1;
+            row.value = middle;
+            row.has_value = true;
+            row.answer = answer;
+        } else {
+            high = middle;
+            row.too_large = middle;
+            row.has_too_large = true;
+            row.too_large_failed = answer.verdict == SPW_CLI_FIT_FAILED;
+            row.answer = row.has_value ? row.answer : answer;
+        }
+    }
+    return row;
+}
+
 /* Searches the answer for each card, the largest first: its run most likely answers for others. */
 static int answer(struct spw_cli_fit_session *session)
 {
@@ -68,7 +104,7 @@ static int answer(struct spw_cli_fit_session *session)
     int code;
 
     for (size_t i = count; i > 0 && (i == count || session->run_count > 0); i--) {
-        rows[i - 1] = spw_cli_fit_search(session, session->cards.cards[i - 1]);
+        rows[i - 1] = search(session, session->cards.cards[i - 1]);
     }
     if (session->run_count == 0) {
         return session->trials.interrupt != 0 ? SPW_CLI_EXIT_SIGNAL + session->trials.interrupt

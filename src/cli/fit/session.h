@@ -1,7 +1,6 @@
 /* `spillway fit`: the largest variation of a command that fits a card. It does not know real cards.
  *
  *   cards       the cards that are asked about
- *   search      finds the largest value that fits
  *   session     the arguments of the call, and the runs so far
  *   table       prints the answers, also as JSON
  *   variation   the number of a command that varies

@@ -11,7 +11,6 @@
  *   sites_file            reads the call sites of a statistics file
  *   usage                 memory that a program used, by its recording or statistics
  *   usage_file            usage from a recording or a statistics file
- *   usage_recording       collects the usage from a recording
  *
  * One thread, one recording at a time. */
 #pragma once
