@@ -1,7 +1,7 @@
 #include "cli/advise/answer.h"
 
 #include "callsite/label.h"
-#include "common/size.h"
+#include "cli/console/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,14 +19,14 @@ double spw_cli_advise_answer_ratio(uint64_t step_ns, uint64_t cost_ns)
 static void print_holders(const struct spw_cli_advise_history *history)
 {
     const struct spw_cli_device *device = &history->report.state.devices[history->device];
-    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+    char label[SPW_CALLSITE_LABEL];
     struct spw_cli_ranked *ranked;
     size_t count;
 
     ranked = spw_cli_report_rank(device, spw_cli_state_at_peak, &count);
     for (size_t i = 0; ranked != NULL && i < count && i < HOLDERS; i++) {
         spw_cli_recorded_sites_label(ranked[i].site, label);
-        printf("  %12s  %s\n", spw_size_text(ranked[i].bytes, size), label);
+        printf("  %12s  %s\n", spw_cli_size(ranked[i].bytes), label);
     }
     free(ranked);
 }
@@ -35,11 +35,9 @@ static void print_head(const struct spw_cli_advise_history *history,
                        const struct spw_cli_advise_goal *goal,
                        const struct spw_cli_advise_plan *plan)
 {
-    char peak[SPW_SIZE_TEXT], budget[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT];
-
     printf("peak on device %d: %s; in a budget of %s, %s can be live\n", history->device,
-           spw_size_text(history->peak, peak), spw_size_text(goal->budget_bytes, budget),
-           spw_size_text(plan->live_bytes, live));
+           spw_cli_size(history->peak), spw_cli_size(goal->budget_bytes),
+           spw_cli_size(plan->live_bytes));
     if (history->several) {
         printf("other devices were used as well; this is about device %d alone\n", history->device);
     }
@@ -58,7 +56,7 @@ static void print_head(const struct spw_cli_advise_history *history,
 
 static void print_groups(const struct spw_cli_advise_plan *plan)
 {
-    char held[SPW_SIZE_TEXT], link[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+    char label[SPW_CALLSITE_LABEL];
 
     printf("  %12s  %14s  %9s  placed on the host\n", "bytes", "link, a step", "ms");
     for (size_t i = 0; i < plan->group_count; i++) {
@@ -66,11 +64,10 @@ static void print_groups(const struct spw_cli_advise_plan *plan)
 
         if (group->percent > 0) {
             spw_cli_recorded_sites_label(group->site, label);
-            printf(
-                "  %12s  %14s  %9.2f  %s",
-                spw_size_text(spw_cli_advise_group_part(group, group->highest), held),
-                spw_size_text(spw_cli_advise_group_part(group, (uint64_t)group->link_bytes), link),
-                (double)spw_cli_advise_group_part(group, group->cost_ns) / 1e6, label);
+            printf("  %12s  %14s  %9.2f  %s",
+                   spw_cli_size(spw_cli_advise_group_part(group, group->highest)),
+                   spw_cli_size(spw_cli_advise_group_part(group, (uint64_t)group->link_bytes)),
+                   (double)spw_cli_advise_group_part(group, group->cost_ns) / 1e6, label);
             if (group->percent < 100) {
                 printf(" (%u%% of each block)", group->percent);
             }
@@ -82,13 +79,10 @@ static void print_groups(const struct spw_cli_advise_plan *plan)
 static void print_prediction(const struct spw_cli_advise_goal *goal,
                              const struct spw_cli_advise_plan *plan, uint64_t step_ns)
 {
-    char device[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT], link[SPW_SIZE_TEXT];
-
     printf("predicted: at most %s live on the device, %s on the host; %s a step over the link, "
            "%.2f ms at %.0f GB/s",
-           spw_size_text(plan->device_bytes, device), spw_size_text(plan->host_bytes, host),
-           spw_size_text((uint64_t)plan->link_bytes, link), (double)plan->cost_ns / 1e6,
-           goal->link);
+           spw_cli_size(plan->device_bytes), spw_cli_size(plan->host_bytes),
+           spw_cli_size((uint64_t)plan->link_bytes), (double)plan->cost_ns / 1e6, goal->link);
     if (step_ns > 0) {
         printf(": a step takes %.2f times as long",
                spw_cli_advise_answer_ratio(step_ns, plan->cost_ns));
@@ -99,18 +93,15 @@ static void print_prediction(const struct spw_cli_advise_goal *goal,
 static void print_nearest(const struct spw_cli_advise_plan *plan,
                           const struct spw_cli_advise_goal *goal)
 {
-    char nearest[SPW_SIZE_TEXT], missing[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT];
-
     if (plan->host_is_short) {
         printf("no rules fit in %s of host memory: with all that rules can place on the host, "
                "the device would hold %s\n",
-               spw_size_text(goal->host_bytes, host), spw_size_text(plan->nearest_bytes, nearest));
+               spw_cli_size(goal->host_bytes), spw_cli_size(plan->nearest_bytes));
         return;
     }
     printf("no rules make it fit: with all that rules can place on the host, the device still "
            "holds %s, %s too much\n",
-           spw_size_text(plan->nearest_bytes, nearest),
-           spw_size_text(plan->nearest_bytes - plan->live_bytes, missing));
+           spw_cli_size(plan->nearest_bytes), spw_cli_size(plan->nearest_bytes - plan->live_bytes));
 }
 
 void spw_cli_advise_answer_print(const struct spw_cli_advise_history *history,

@@ -1,10 +1,8 @@
 #include "cli/advise/changes.h"
 
-#include "callsite/capture.h"
-#include "callsite/facts.h"
 #include "callsite/label.h"
+#include "cli/console/messages.h"
 #include "cli/recording/roles.h"
-#include "common/size.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +15,10 @@ typedef uint64_t figure(const struct spw_cli_advise_kind *kind);
 
 static bool is_of_optimizer(uint32_t number)
 {
-    const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);
     static struct spw_callsite_words words;
 
-    if (site == NULL) {
-        return false;
-    }
-    spw_callsite_describe(site, /* native */ false, &words);
-    return words.facts.python_count > 0 && words.facts.python[0].file != NULL &&
+    return spw_cli_recorded_sites_describe(number, &words) && words.facts.python_count > 0 &&
+           words.facts.python[0].file != NULL &&
            strstr(words.facts.python[0].file, "/optim/") != NULL;
 }
 
@@ -90,7 +84,7 @@ static void print_sites(const struct spw_cli_advise_history *history, figure *of
 {
     uint32_t sites = spw_cli_recorded_sites_count(history->report.state.sites) + 1;
     struct row *rows = calloc(sites, sizeof(*rows));
-    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+    char label[SPW_CALLSITE_LABEL];
 
     for (uint32_t i = 0; rows != NULL && i < sites; i++) {
         rows[i].site = i;
@@ -103,7 +97,7 @@ static void print_sites(const struct spw_cli_advise_history *history, figure *of
     }
     for (uint32_t i = 0; rows != NULL && i < TOP && i < sites && rows[i].bytes > 0; i++) {
         spw_cli_recorded_sites_label(rows[i].site, label);
-        printf("  %14s  %s\n", spw_size_text(rows[i].bytes, size), label);
+        printf("  %14s  %s\n", spw_cli_size(rows[i].bytes), label);
     }
     free(rows);
 }
@@ -113,7 +107,7 @@ static void print_sites(const struct spw_cli_advise_history *history, figure *of
 static void print_largest(const struct spw_cli_advise_history *history)
 {
     const struct spw_cli_advise_kind *largest = NULL;
-    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+    char label[SPW_CALLSITE_LABEL];
 
     for (size_t i = 1; i < history->kind_count; i++) {
         const struct spw_cli_advise_kind *kind = &history->kinds[i];
@@ -126,19 +120,18 @@ static void print_largest(const struct spw_cli_advise_history *history)
         spw_cli_recorded_sites_label(largest->site, label);
         printf("- the largest tensor at the peak has %s: %s. Where that is the logits, a loss that "
                "is computed in parts needs less\n",
-               spw_size_text(largest->bytes, size), label);
+               spw_cli_size(largest->bytes), label);
     }
 }
 
 static void print_forward(const struct spw_cli_advise_history *history)
 {
     uint64_t bytes = sum(history, of_forward);
-    char size[SPW_SIZE_TEXT];
 
     if (is_worth(history, bytes)) {
         printf("- activation checkpointing: %s of the peak were made before the backward pass and "
                "freed by it; what a repeated layer keeps can be recomputed:\n",
-               spw_size_text(bytes, size));
+               spw_cli_size(bytes));
         print_sites(history, of_forward);
     }
 }
@@ -146,25 +139,23 @@ static void print_forward(const struct spw_cli_advise_history *history)
 static void print_gradients(const struct spw_cli_advise_history *history)
 {
     uint64_t bytes = sum(history, of_gradients);
-    char size[SPW_SIZE_TEXT];
 
     if (is_worth(history, bytes)) {
         printf("- gradients: %s of the peak were made by the backward pass and outlive a step: "
                "zero_grad(set_to_none=True) after each step frees them, unless they are "
                "accumulated\n",
-               spw_size_text(bytes, size));
+               spw_cli_size(bytes));
     }
 }
 
 static void print_optimizer(const struct spw_cli_advise_history *history)
 {
     uint64_t bytes = sum(history, of_optimizer);
-    char size[SPW_SIZE_TEXT];
 
     if (is_worth(history, bytes)) {
         printf("- optimizer state: %s of the peak; an optimizer with state of 8 bits keeps a "
                "quarter of 32-bit state\n",
-               spw_size_text(bytes, size));
+               spw_cli_size(bytes));
     }
 }
 
@@ -172,12 +163,11 @@ static void print_optimizer(const struct spw_cli_advise_history *history)
 static void print_batch(const struct spw_cli_advise_history *history)
 {
     uint64_t bytes = sum(history, of_short);
-    char size[SPW_SIZE_TEXT];
 
     if (history->steps > 0 && !history->marked && is_worth(history, bytes)) {
         printf("- a smaller batch: at most %s of the peak can become smaller, as the rest outlives "
                "a step (one run does not tell how much; spillway fit --vary does)\n",
-               spw_size_text(bytes, size));
+               spw_cli_size(bytes));
     }
 }
 

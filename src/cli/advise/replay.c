@@ -43,15 +43,12 @@ void spw_cli_advise_replays_end(struct spw_cli_advise_replays *replays)
 /* The device that the advice is about: the one with the highest peak. */
 static const struct spw_cli_sim_device *main_device(const struct spw_cli_sim_result *result)
 {
+    const struct spw_cli_sim_device *device = NULL;
     static const struct spw_cli_sim_device none;
     const struct spw_cli_sim_device *found = &none;
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
-
-            found = device->live_peak_bytes > found->live_peak_bytes ? device : found;
-        }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        found = device->live_peak_bytes > found->live_peak_bytes ? device : found;
     }
     return found;
 }

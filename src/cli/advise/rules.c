@@ -1,7 +1,5 @@
 #include "cli/advise/rules.h"
 
-#include "callsite/capture.h"
-#include "callsite/facts.h"
 #include "callsite/label.h"
 #include "cli/advise/cost.h"
 #include "cli/console/line.h"
@@ -65,13 +63,10 @@ static bool add_comment(cJSON *rule, const struct spw_cli_advise_history *histor
     char label[SPW_CALLSITE_LABEL];
 
     spw_cli_recorded_sites_label(sum->site, label);
-    spw_cli_line_add(&saved, "%s: ", label);
-    spw_cli_line_add_size(&saved, sum->at_peak);
-    spw_cli_line_add(&saved, " less on the device at its peak; up to ");
-    spw_cli_line_add_size(&saved, sum->bytes);
-    spw_cli_line_add(&saved, " on the host");
-    spw_cli_line_add_size(&cost, (uint64_t)sum->link_bytes);
-    spw_cli_line_add(&cost, " a step over the link, about %.2f ms", (double)sum->cost_ns / 1e6);
+    spw_cli_line_add(&saved, "%s: %s less on the device at its peak; up to %s on the host", label,
+                     spw_cli_size(sum->at_peak), spw_cli_size(sum->bytes));
+    spw_cli_line_add(&cost, "%s a step over the link, about %.2f ms",
+                     spw_cli_size((uint64_t)sum->link_bytes), (double)sum->cost_ns / 1e6);
     spw_cli_line_add(&why, "%s %.1f times a step, which is little for what it saves",
                      history->has_uses ? "used" : "assumed to be used", sum->uses);
     return list != NULL && add_line(list, &saved) && add_line(list, &cost) && add_line(list, &why);
@@ -82,14 +77,12 @@ static bool add_head(cJSON *policy, uint64_t budget_bytes, uint64_t live_bytes)
     cJSON *list = cJSON_AddArrayToObject(policy, "comment");
     struct spw_cli_line what = {""}, how = {""};
 
-    spw_cli_line_add(&what, "Written by spillway advise for a budget of ");
-    spw_cli_line_add_size(&what, budget_bytes);
-    spw_cli_line_add(&what, ": at most ");
-    spw_cli_line_add_size(&what, live_bytes);
-    spw_cli_line_add(&what, " live on the device.");
-    spw_cli_line_add(&how,
-                     "Lines of the script are named: after a change of it, or with other sizes, "
-                     "ask again.");
+    spw_cli_line_add(
+        &what, "Written by spillway advise for a budget of %s: at most %s live on the device.",
+        spw_cli_size(budget_bytes), spw_cli_size(live_bytes));
+    spw_cli_line_add(
+        &how,
+        "Lines of the script are named: after a change of it, or with other sizes, ask again.");
     return list != NULL && add_line(list, &what) && add_line(list, &how);
 }
 
@@ -195,17 +188,15 @@ static uint64_t host_bytes_by(const struct spw_policy *policy,
                               const struct spw_cli_advise_history *history,
                               const struct spw_cli_advise_kind *kind)
 {
-    const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), kind->site);
     const struct spw_request_facts request = {
         .size = kind->bytes, .device = history->device, .nth = 0};
     static struct spw_callsite_words words;
     const struct spw_policy_action *action;
     int rule;
 
-    if (site == NULL) {
+    if (!spw_cli_recorded_sites_describe(kind->site, &words)) {
         return 0;
     }
-    spw_callsite_describe(site, /* native */ true, &words);
     rule = spw_policy_decide(policy, spw_policy_candidates(policy, &words.facts), &request);
     if (rule == SPW_POLICY_NO_RULE) {
         return 0;

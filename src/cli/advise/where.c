@@ -1,7 +1,6 @@
 #include "cli/advise/where.h"
 
-#include "callsite/capture.h"
-#include "callsite/facts.h"
+#include "cli/recording/sites.h"
 #include "common/path.h"
 
 #include <ctype.h>
@@ -13,7 +12,6 @@
 static const char *end_of(const char *path)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
-    const char *slash = strrchr(path, '/');
 
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
         const char *at = strstr(path, folders[i]);
@@ -22,7 +20,7 @@ static const char *end_of(const char *path)
             return at + strlen(folders[i]);
         }
     }
-    return slash != NULL ? slash + 1 : path;
+    return spw_path_name(path);
 }
 
 /* Copies a name as a pattern that matches only that name. False if the pattern does not fit. */
@@ -42,15 +40,13 @@ static bool copy_pattern(const char *name, char ret_pattern[SPW_CLI_ADVISE_NAME]
 
 bool spw_cli_advise_where_of(uint32_t site, struct spw_cli_advise_where *ret_where)
 {
-    const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
     static struct spw_callsite_words words;
     const struct spw_python_frame *top = &words.python[0];
 
     *ret_where = (struct spw_cli_advise_where){.line = 0};
-    if (known == NULL) {
+    if (!spw_cli_recorded_sites_describe(site, &words)) {
         return false;
     }
-    spw_callsite_describe(known, /* native */ true, &words);
     if (words.facts.python_count > 0) {
         ret_where->line = top->line;
         return top->file != NULL && top->function != NULL && top->line > 0 &&

@@ -315,13 +315,9 @@ static double ratio_of(const struct question *question, const struct spw_cli_adv
 static void print_row(const char *who, uint64_t device_bytes, uint64_t host_bytes,
                       uint64_t moved_bytes, double ratio)
 {
-    char device[SPW_SIZE_TEXT] = "", host[SPW_SIZE_TEXT], moved[SPW_SIZE_TEXT];
-
-    if (device_bytes > 0) {
-        (void)spw_size_text(device_bytes, device);
-    }
-    spw_cli_print(stdout, "  %-26s  %12s  %12s  %12s  %6.2f times\n", who, device,
-                  spw_size_text(host_bytes, host), spw_size_text(moved_bytes, moved), ratio);
+    spw_cli_print(stdout, "  %-26s  %12s  %12s  %12s  %6.2f times\n", who,
+                  device_bytes > 0 ? spw_cli_size(device_bytes) : "", spw_cli_size(host_bytes),
+                  spw_cli_size(moved_bytes), ratio);
 }
 
 static void print_run(const struct question *question, const char *who,
@@ -515,9 +511,9 @@ static void add_figures(cJSON *json, const char *key, uint64_t device_bytes, uin
 {
     cJSON *object = cJSON_AddObjectToObject(json, key);
 
-    (void)cJSON_AddNumberToObject(object, "device_bytes", (double)device_bytes);
-    (void)cJSON_AddNumberToObject(object, "host_bytes", (double)host_bytes);
-    (void)cJSON_AddNumberToObject(object, "moved_bytes", (double)moved_bytes);
+    spw_cli_json_add(object, "device_bytes", device_bytes);
+    spw_cli_json_add(object, "host_bytes", host_bytes);
+    spw_cli_json_add(object, "moved_bytes", moved_bytes);
     (void)cJSON_AddNumberToObject(object, "step_ratio", ratio);
 }
 
@@ -538,10 +534,9 @@ static bool write_answer(const struct question *question)
 
     (void)cJSON_AddStringToObject(json, "answer", answers[plan->answer]);
     (void)cJSON_AddBoolToObject(json, "written", question->written);
-    (void)cJSON_AddNumberToObject(json, "budget_bytes",
-                                  (double)question->settings->goal.budget_bytes);
-    (void)cJSON_AddNumberToObject(json, "peak_bytes", (double)question->peak_bytes);
-    (void)cJSON_AddNumberToObject(json, "step_ns", (double)question->step_ns);
+    spw_cli_json_add(json, "budget_bytes", question->settings->goal.budget_bytes);
+    spw_cli_json_add(json, "peak_bytes", question->peak_bytes);
+    spw_cli_json_add(json, "step_ns", question->step_ns);
     add_figures(json, "predicted", plan->device_bytes, plan->host_bytes, 0,
                 spw_cli_advise_answer_ratio(question->step_ns, plan->cost_ns));
     if (plan->answer == SPW_CLI_ADVISE_PLACED) {

@@ -4,7 +4,6 @@
 #include "cli/console/messages.h"
 
 #include "cli/pause/group.h"
-#include "common/size.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -33,16 +32,15 @@ struct settings {
 static void print_done(const struct settings *settings, const struct spw_cli_asked *asked)
 {
     const struct spw_cli_answer *answer = &asked->answer;
-    char moved[SPW_SIZE_TEXT], left[SPW_SIZE_TEXT];
     bool resume = settings->action == SPW_CONTROL_RESUME;
 
     spw_cli_print(stdout, "%s (pid %d): %s went %s", asked->watched.process, asked->watched.pid,
-                  spw_size_text(answer->moved_bytes, moved),
+                  spw_cli_size(answer->moved_bytes),
                   resume                     ? "back to the device"
                   : settings->folder != NULL ? "to a file"
                                              : "to the host");
     if (answer->left_bytes > 0) {
-        printf(", %s %s", spw_size_text(answer->left_bytes, left),
+        printf(", %s %s", spw_cli_size(answer->left_bytes),
                !resume                                  ? "stay on the device"
                : settings->part != SPW_CONTROL_PART_ALL ? "stay on the host, and are used there"
                                                         : "stay on the host for lack of room, and "

@@ -183,7 +183,6 @@ static bool find_need(const struct spw_cli_sites_file *file, const char *path, c
 static int suggest(int argc, char **argv, const char *size)
 {
     struct spw_cli_sites_file file;
-    char wanted[SPW_SIZE_TEXT], found[SPW_SIZE_TEXT];
     uint64_t bytes, freed = 0;
     cJSON *policy = NULL;
     int device;
@@ -201,7 +200,7 @@ static int suggest(int argc, char **argv, const char *size)
                              device);
         } else if (freed < bytes) {
             spw_cli_complain("policy", "suggest: all rules together free %s of %s",
-                             spw_size_text(freed, found), spw_size_text(bytes, wanted));
+                             spw_cli_size(freed), spw_cli_size(bytes));
         }
     }
     if (policy != NULL) {

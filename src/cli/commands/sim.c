@@ -9,14 +9,12 @@
 #include "cli/launch/world.h"
 #include "cli/verdict/comparison.h"
 #include "cli/verdict/need.h"
-#include "cli/verdict/profiles.h"
 #include "cli/verdict/progress.h"
 #include "cli/verdict/ranks.h"
 #include "cli/verdict/sim_result.h"
 #include "cli/verdict/verdict.h"
 #include "cli/verdict/verdict_json.h"
 #include "common/options.h"
-#include "common/size.h"
 #include "gpu/profile.h"
 
 #include <stdio.h>
@@ -38,12 +36,11 @@ static void announce(void)
     struct spw_option_value memory = spw_option_get(SPW_OPT_SPILLWAY_SIM_MEMORY, NULL, 0);
     const struct spw_gpu_profile *profile = spw_cli_cards_profile();
     uint64_t own = (uint64_t)profile->memory_mib << 20;
-    char size[SPW_SIZE_TEXT];
 
     fprintf(stderr,
             "spillway: simulated GPU (%s, %s): ignore the numbers that the program prints; memory "
             "figures are exact\n",
-            profile->id, spw_size_text(memory.set ? spw_option_bytes(&memory, own) : own, size));
+            profile->id, spw_cli_size(memory.set ? spw_option_bytes(&memory, own) : own));
 }
 
 /* The exit code of the command, or 1 when the verdict does not meet --require. */
@@ -181,7 +178,7 @@ int spw_cli_command_sim(int argc, char **argv)
         return code;
     }
     if (flags.list_profiles) {
-        spw_cli_profiles_print();
+        spw_cli_cards_print();
         return SPW_CLI_EXIT_OK;
     }
     if (flags.no_pool && flags.pool_option != SPW_OPT_COUNT) {

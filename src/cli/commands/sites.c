@@ -5,7 +5,6 @@
 
 #include "callsite/label.h"
 #include "cli/usage/sites_file.h"
-#include "common/size.h"
 #include "common/utf8.h"
 
 #include <inttypes.h>
@@ -196,12 +195,10 @@ static void print_frames(const struct spw_cli_sites_entry *entry, bool native)
 static void print_row(const struct spw_cli_sites_entry *entry, const char *label, uint64_t bytes,
                       uint64_t total, const struct settings *settings)
 {
-    uint64_t permille = total > 0 ? bytes * 1000 / total : 0;
     static char text[SITE_TEXT];
-    char size[SPW_SIZE_TEXT];
 
-    printf("  %12s  %3" PRIu64 ".%" PRIu64 " %%  %9" PRIu64 "  %s\n", spw_size_text(bytes, size),
-           permille / 10, permille % 10, entry->allocs, label);
+    printf("  %12s  %s  %9" PRIu64 "  %s\n", spw_cli_size(bytes), spw_cli_share(bytes, total),
+           entry->allocs, label);
     if ((settings->full || settings->native) && entry->id != 0) {
         print_frames(entry, settings->native);
     }
@@ -219,12 +216,12 @@ static void print_moment(const struct spw_cli_sites_file *file, int device,
     size_t count = rank(file, device, moment, entries);
     size_t most = count < settings->top ? count : settings->top;
     uint64_t shown = 0;
-    char size[SPW_SIZE_TEXT], label[ROW_LABEL];
+    char label[ROW_LABEL];
 
     if (moment->pinned && total == 0) {
         return;
     }
-    printf("\ndevice %d%s: %s\n", device, moment->title, spw_size_text(total, size));
+    printf("\ndevice %d%s: %s\n", device, moment->title, spw_cli_size(total));
     if (count > 0) {
         printf("  %12s  %7s  %9s  %s\n", "bytes", "share", "allocs", "site");
     }
@@ -234,7 +231,7 @@ static void print_moment(const struct spw_cli_sites_file *file, int device,
         shown += moment->weight(entries[i]);
     }
     if (count > settings->top) {
-        printf("  %12s  in %zu more (--top %zu shows them)\n", spw_size_text(total - shown, size),
+        printf("  %12s  in %zu more (--top %zu shows them)\n", spw_cli_size(total - shown),
                count - settings->top, count);
     }
 }
@@ -243,15 +240,12 @@ static void print_moment(const struct spw_cli_sites_file *file, int device,
 
 static void print_tiers(const cJSON *device, int ordinal)
 {
-    char device_now[SPW_SIZE_TEXT], device_peak[SPW_SIZE_TEXT];
-    char host_now[SPW_SIZE_TEXT], host_peak[SPW_SIZE_TEXT];
-
     printf("\ndevice %d by tier, free memory included: device %s at exit, %s at the peak; host %s "
            "at exit, %s at the peak\n",
-           ordinal, spw_size_text(spw_cli_json_number(device, "committed_bytes"), device_now),
-           spw_size_text(spw_cli_json_number(device, "committed_peak_bytes"), device_peak),
-           spw_size_text(spw_cli_json_number(device, "host_bytes"), host_now),
-           spw_size_text(spw_cli_json_number(device, "host_peak_bytes"), host_peak));
+           ordinal, spw_cli_size(spw_cli_json_number(device, "committed_bytes")),
+           spw_cli_size(spw_cli_json_number(device, "committed_peak_bytes")),
+           spw_cli_size(spw_cli_json_number(device, "host_bytes")),
+           spw_cli_size(spw_cli_json_number(device, "host_peak_bytes")));
 }
 
 /* ---- JSON ---- */
@@ -265,14 +259,14 @@ static cJSON *entry_json(const struct spw_cli_sites_entry *entry, uint64_t bytes
     label_of(entry, label);
     if (entry->rest > 0) {
         cJSON_AddNullToObject(row, "id");
-        cJSON_AddNumberToObject(row, "sites", (double)entry->rest);
+        spw_cli_json_add(row, "sites", entry->rest);
     } else {
-        cJSON_AddNumberToObject(row, "id", (double)entry->id);
+        spw_cli_json_add(row, "id", entry->id);
     }
-    cJSON_AddNumberToObject(row, "bytes", (double)bytes);
-    cJSON_AddNumberToObject(row, "peak_bytes", (double)entry->peak_bytes);
-    cJSON_AddNumberToObject(row, "allocs", (double)entry->allocs);
-    cJSON_AddNumberToObject(row, "frees", (double)entry->frees);
+    spw_cli_json_add(row, "bytes", bytes);
+    spw_cli_json_add(row, "peak_bytes", entry->peak_bytes);
+    spw_cli_json_add(row, "allocs", entry->allocs);
+    spw_cli_json_add(row, "frees", entry->frees);
     cJSON_AddStringToObject(row, "label", label);
     site_text(entry, text);
     cJSON_AddStringToObject(row, "site", entry->id != 0 ? text : "");
@@ -296,13 +290,11 @@ static void add_tiers(cJSON *device, const cJSON *figures)
 {
     cJSON *tiers = cJSON_AddObjectToObject(device, "tiers");
 
-    cJSON_AddNumberToObject(tiers, "device_bytes",
-                            (double)(spw_cli_json_number(figures, "live_bytes") -
-                                     spw_cli_json_number(figures, "host_bytes")));
-    cJSON_AddNumberToObject(tiers, "host_bytes",
-                            (double)spw_cli_json_number(figures, "host_bytes"));
-    cJSON_AddNumberToObject(tiers, "host_peak_bytes",
-                            (double)spw_cli_json_number(figures, "host_peak_bytes"));
+    spw_cli_json_add(tiers, "device_bytes",
+                     spw_cli_json_number(figures, "live_bytes") -
+                         spw_cli_json_number(figures, "host_bytes"));
+    spw_cli_json_add(tiers, "host_bytes", spw_cli_json_number(figures, "host_bytes"));
+    spw_cli_json_add(tiers, "host_peak_bytes", spw_cli_json_number(figures, "host_peak_bytes"));
 }
 
 /* ---- the command ---- */
@@ -325,8 +317,8 @@ static void show(const struct spw_cli_sites_file *file, const struct settings *s
             cJSON *device = cJSON_CreateObject();
 
             cJSON_AddNumberToObject(device, "ordinal", ordinal);
-            cJSON_AddNumberToObject(device, "live_peak_bytes",
-                                    (double)spw_cli_json_number(figures, "live_peak_bytes"));
+            spw_cli_json_add(device, "live_peak_bytes",
+                             spw_cli_json_number(figures, "live_peak_bytes"));
             add_tiers(device, figures);
             add_moments(device, file, ordinal, settings, entries);
             cJSON_AddItemToArray(list, device);

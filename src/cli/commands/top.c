@@ -10,6 +10,7 @@
 #include "cli/live/prometheus.h"
 #include "cli/live/screen.h"
 #include "cli/live/terminal.h"
+#include "common/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +20,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MILLISECONDS = 1000, SHORT_WAIT_MS = 250, INTERVAL_LEAST_MS = 100 };
@@ -342,10 +342,7 @@ static bool obey(struct view *view, int key)
 
 static int64_t milliseconds(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * MILLISECONDS + now.tv_nsec / 1000000;
+    return (int64_t)(spw_clock_ns() / 1000000);
 }
 
 /* Acts on keys until the next frame is due. False when this view is to end; *ret_back is true if it

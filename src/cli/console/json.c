@@ -110,3 +110,8 @@ bool spw_cli_json_write(cJSON *json, const char *path)
     cJSON_free(text);
     return good;
 }
+
+void spw_cli_json_add(cJSON *object, const char *key, uint64_t number)
+{
+    (void)cJSON_AddNumberToObject(object, key, (double)number);
+}

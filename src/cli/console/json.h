@@ -16,6 +16,9 @@ uint64_t spw_cli_json_number(const cJSON *object, const char *key);
 const char *spw_cli_json_text(const cJSON *object, const char *key);
 const cJSON *spw_cli_json_list(const cJSON *object, const char *key);
 
+/* Adds a number to an object. */
+void spw_cli_json_add(cJSON *object, const char *key, uint64_t number);
+
 /* Prints a value to stdout, on several lines or on one, and deletes it. Control characters and
  * bytes that are not UTF-8 are printed as '?', because names in the value may be hostile. */
 void spw_cli_json_print(cJSON *json, bool one_line);

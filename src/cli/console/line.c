@@ -1,6 +1,5 @@
 #include "cli/console/line.h"
 
-#include "common/size.h"
 #include "common/utf8.h"
 
 #include <stdarg.h>
@@ -16,11 +15,4 @@ void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)
     vsnprintf(line->text + used, sizeof(line->text) - used, format, arguments);
     va_end(arguments);
     spw_utf8_plain(line->text + used, /* keep */ "");
-}
-
-void spw_cli_line_add_size(struct spw_cli_line *line, uint64_t bytes)
-{
-    char size[SPW_SIZE_TEXT];
-
-    spw_cli_line_add(line, "%s", spw_size_text(bytes, size));
 }

@@ -11,6 +11,3 @@ struct spw_cli_line {
 /* Adds text, made plain (common/utf8.h) and cut off at the end of the buffer. */
 void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Adds a size as "1.50 GiB". */
-void spw_cli_line_add_size(struct spw_cli_line *line, uint64_t bytes);

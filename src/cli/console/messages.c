@@ -1,7 +1,9 @@
 #include "cli/console/messages.h"
 
+#include "common/size.h"
 #include "common/utf8.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,4 +39,28 @@ void spw_cli_print(FILE *out, const char *format, ...)
     spw_utf8_plain(text + begin, /* keep */ "");
     fprintf(out, "%s%s", text, ends ? "\n" : "");
     free(text);
+}
+
+static char *next_text(void)
+{
+    enum { TEXTS = 16 };
+    static char texts[TEXTS][SPW_SIZE_TEXT];
+    static unsigned next;
+
+    return texts[next++ % TEXTS];
+}
+
+const char *spw_cli_size(uint64_t bytes)
+{
+    return spw_size_text(bytes, next_text());
+}
+
+const char *spw_cli_share(uint64_t bytes, uint64_t total)
+{
+    uint64_t permille = total > 0 ? (uint64_t)((double)bytes * 1000 / (double)total) : 0;
+    char *text = next_text();
+
+    (void)snprintf(text, SPW_SIZE_TEXT, "%3" PRIu64 ".%" PRIu64 " %%", permille / 10,
+                   permille % 10);
+    return text;
 }

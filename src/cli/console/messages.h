@@ -11,6 +11,7 @@
  * because stdout belongs to the program that they start. One thread. */
 #pragma once
 
+#include <stdint.h>
 #include <stdio.h>
 
 /* Exit codes of the command. `run` and `sim` pass on those of the program. */
@@ -30,3 +31,7 @@ void spw_cli_complain(const char *command, const char *format, ...)
 /* Prints text with names of unknown origin. Control characters are replaced, except newlines at the
  * beginning and the end of the format, so that no name can forge a line. */
 void spw_cli_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A size as "1.50 GiB", and a share as " 12.5 %"; valid until 16 more of these texts are made. */
+const char *spw_cli_size(uint64_t bytes);
+const char *spw_cli_share(uint64_t bytes, uint64_t total);

@@ -1,9 +1,9 @@
 #include "cli/doctor/devices.h"
 
+#include "cli/console/messages.h"
 #include "cli/doctor/host_chunks.h"
 #include "cli/doctor/probe.h"
 #include "cli/launch/installation.h"
-#include "common/size.h"
 #include "driver/host_place.h"
 
 #include <dlfcn.h>
@@ -86,9 +86,6 @@ static bool report_device(const struct spw_cli_cuda *cuda, int ordinal,
 {
     char name[128] = "?";
     char vmm[SPW_CLI_REPORT_CELL] = "no context";
-    char total_text[SPW_SIZE_TEXT];
-    char free_text[SPW_SIZE_TEXT];
-    char granule_text[SPW_SIZE_TEXT];
     size_t granule = 0;
     size_t total = 0;
     size_t free = 0;
@@ -108,9 +105,8 @@ static bool report_device(const struct spw_cli_cuda *cuda, int ordinal,
         cuda->cuCtxSetCurrent(NULL);
         cuda->cuDevicePrimaryCtxRelease_v2(device);
     }
-    spw_cli_report_row(report, "%d\t%s\t%s\t%s\t%s\t%s\t%s", ordinal, name,
-                       spw_size_text(total, total_text), spw_size_text(free, free_text),
-                       spw_size_text(granule, granule_text), vmm,
+    spw_cli_report_row(report, "%d\t%s\t%s\t%s\t%s\t%s\t%s", ordinal, name, spw_cli_size(total),
+                       spw_cli_size(free), spw_cli_size(granule), vmm,
                        spw_cli_host_chunks_find(cuda, device)->verdict);
     return works;
 }

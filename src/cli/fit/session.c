@@ -183,6 +183,7 @@ static const struct spw_cli_fit_run *measure(struct spw_cli_fit_session *session
 static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
                      size_t value, struct spw_cli_fit_answer *answer)
 {
+    const struct spw_cli_sim_device *device = NULL;
     static const enum spw_cli_fit_verdict verdicts[] = {
         [SPW_CLI_SIM_UNUSED] = SPW_CLI_FIT_UNUSED,
         [SPW_CLI_SIM_UNRECORDED] = SPW_CLI_FIT_UNKNOWN,
@@ -204,11 +205,9 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
             answer->spilled -= spw_min(answer->spilled, result.rules[i].host_peak_bytes);
         }
     }
-    for (size_t i = 0; i < result.count; i++) {
-        for (int k = 0; k < result.processes[i].device_count; k++) {
-            answer->to_host_bytes += result.processes[i].devices[k].spilled_bytes;
-            answer->from_host_bytes += result.processes[i].devices[k].promoted_bytes;
-        }
+    while ((device = spw_cli_sim_next(&result, device)) != NULL) {
+        answer->to_host_bytes += device->spilled_bytes;
+        answer->from_host_bytes += device->promoted_bytes;
     }
     spw_cli_sim_result_fini(&result);
 }

@@ -9,7 +9,6 @@
 #include "cli/launch/child.h"
 #include "cli/verdict/need.h"
 #include "common/create.h"
-#include "common/size.h"
 
 static const char *const verdict_names[] = {
     [SPW_CLI_FIT_FITS] = "fits",       [SPW_CLI_FIT_TIGHT] = "fits too tightly",
@@ -23,9 +22,8 @@ static const char *const verdict_names[] = {
 static void add_placed(struct spw_cli_line *line, const struct spw_cli_fit_answer *answer)
 {
     if (answer->placed > 0) {
-        spw_cli_line_add(line, ", with ");
-        spw_cli_line_add_size(line, answer->placed);
-        spw_cli_line_add(line, " placed on the host by the policy");
+        spw_cli_line_add(line, ", with %s placed on the host by the policy",
+                         spw_cli_size(answer->placed));
     }
 }
 
@@ -35,8 +33,8 @@ static void add_spill(struct spw_cli_line *line, const struct spw_gpu_profile *c
     uint64_t longer = answer->to_host_bytes > answer->from_host_bytes ? answer->to_host_bytes
                                                                       : answer->from_host_bytes;
 
-    spw_cli_line_add(line, "runs by spilling %s", answer->was_run ? "" : "about ");
-    spw_cli_line_add_size(line, answer->spilled);
+    spw_cli_line_add(line, "runs by spilling %s%s", answer->was_run ? "" : "about ",
+                     spw_cli_size(answer->spilled));
     add_placed(line, answer);
     if (answer->was_run) {
         spw_cli_line_add(line, "; at least %.2g s on the link in the whole run",
@@ -51,15 +49,12 @@ static void add_verdict(struct spw_cli_line *line, const struct spw_gpu_profile 
 
     switch (answer->verdict) {
     case SPW_CLI_FIT_FITS:
-        spw_cli_line_add(line, "fits, ");
-        spw_cli_line_add_size(line, bytes - answer->need);
-        spw_cli_line_add(line, " to spare");
+        spw_cli_line_add(line, "fits, %s to spare", spw_cli_size(bytes - answer->need));
         add_placed(line, answer);
         break;
     case SPW_CLI_FIT_TIGHT:
-        spw_cli_line_add(line, "fits too tightly: in the upper bound ");
-        spw_cli_line_add_size(line, answer->need_most - bytes);
-        spw_cli_line_add(line, " are missing");
+        spw_cli_line_add(line, "fits too tightly: in the upper bound %s are missing",
+                         spw_cli_size(answer->need_most - bytes));
         add_placed(line, answer);
         break;
     case SPW_CLI_FIT_SPILLS:
@@ -84,22 +79,18 @@ static void add_verdict(struct spw_cli_line *line, const struct spw_gpu_profile 
 
 static void print_need(const struct spw_cli_fit_answer *answer)
 {
-    char need[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT];
-
     if (answer->need == 0 || answer->verdict == SPW_CLI_FIT_FAILED) {
         printf("  %-23s", "");
         return;
     }
-    printf("  %10s - %-10s", spw_size_text(answer->need, need),
-           spw_size_text(answer->need_most, most));
+    printf("  %10s - %-10s", spw_cli_size(answer->need), spw_cli_size(answer->need_most));
 }
 
 static void print_row(const struct spw_cli_fit_session *session, const struct spw_cli_fit_row *row)
 {
     struct spw_cli_line line = {""};
-    char size[SPW_SIZE_TEXT];
 
-    printf("%-22s %10s", row->card->id, spw_size_text(spw_cli_fit_card_bytes(row->card), size));
+    printf("%-22s %10s", row->card->id, spw_cli_size(spw_cli_fit_card_bytes(row->card)));
     if (session->variation.name != NULL) {
         spw_cli_print(stdout, "  %8s",
                       row->has_value ? session->variation.values[row->value] : "none");
@@ -164,12 +155,12 @@ static cJSON *row_json(const struct spw_cli_fit_session *session, const struct s
     cJSON *object = cJSON_CreateObject();
 
     cJSON_AddStringToObject(object, "gpu", row->card->id);
-    cJSON_AddNumberToObject(object, "total_bytes", (double)bytes);
+    spw_cli_json_add(object, "total_bytes", bytes);
     cJSON_AddStringToObject(object, "verdict", verdict_names[answer->verdict]);
-    cJSON_AddNumberToObject(object, "need_bytes", (double)answer->need);
-    cJSON_AddNumberToObject(object, "need_most_bytes", (double)answer->need_most);
-    cJSON_AddNumberToObject(object, "placed_bytes", (double)answer->placed);
-    cJSON_AddNumberToObject(object, "spilled_bytes", (double)answer->spilled);
+    spw_cli_json_add(object, "need_bytes", answer->need);
+    spw_cli_json_add(object, "need_most_bytes", answer->need_most);
+    spw_cli_json_add(object, "placed_bytes", answer->placed);
+    spw_cli_json_add(object, "spilled_bytes", answer->spilled);
     cJSON_AddBoolToObject(object, "was_run", answer->was_run);
     cJSON_AddNumberToObject(object, "exit_code", answer->code);
     if (session->variation.name != NULL && row->has_value) {

@@ -1,22 +1,15 @@
 #include "cli/inspect/running.h"
 
+#include "common/clock.h"
+
 #include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SCAN_MS = 2000, SCAN_SHARE = 20 }; /* scans take at most 1/20 of the time */
 
 static volatile sig_atomic_t reading; /* a process id */
-
-static uint64_t milliseconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static bool is_listed(const struct spw_cli_running *running, int pid)
 {
@@ -94,7 +87,7 @@ static void read_known(struct spw_cli_running *running, bool checking)
 
 void spw_cli_running_read(struct spw_cli_running *running)
 {
-    uint64_t begin = milliseconds();
+    uint64_t begin = spw_clock_ns() / 1000000;
     bool due = begin >= running->next_scan_ms;
 
     read_known(running, /* checking */ due);
@@ -102,7 +95,7 @@ void spw_cli_running_read(struct spw_cli_running *running)
         uint64_t took, wait;
 
         scan(running);
-        took = milliseconds() - begin;
+        took = spw_clock_ns() / 1000000 - begin;
         wait = took * SCAN_SHARE;
         running->next_scan_ms = begin + (wait > SCAN_MS ? wait : SCAN_MS);
     }

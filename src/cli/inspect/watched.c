@@ -1,29 +1,21 @@
 #include "cli/inspect/watched.h"
 
 #include "cli/console/messages.h"
+#include "common/clock.h"
 #include "common/pid.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MILLISECONDS = 1000, NANOSECONDS_OF_ONE = 1000000 };
+enum { MILLISECONDS = 1000 };
 
 static struct spw_stats stats; /* a copy of the file that is being read */
 
-static uint64_t milliseconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * MILLISECONDS + (uint64_t)now.tv_nsec / NANOSECONDS_OF_ONE;
-}
-
 static void take_look(struct spw_cli_look *ret_look)
 {
-    ret_look->time_ms = milliseconds();
+    ret_look->time_ms = spw_clock_ns() / 1000000;
     for (int i = 0; i < stats.device_count; i++) {
         const struct spw_counters *from = &stats.devices[i].counters;
         struct spw_counters *to = &ret_look->counters[i];

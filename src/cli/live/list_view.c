@@ -1,7 +1,7 @@
 #include "cli/live/list_view.h"
 
+#include "cli/console/messages.h"
 #include "cli/live/process_view.h"
-#include "common/size.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -154,9 +154,7 @@ static void write_gpus(const struct spw_cli_watched *watched, char ret_cell[CELL
 
 static void write_size(double bytes, char ret_cell[CELL])
 {
-    char size[SPW_SIZE_TEXT];
-
-    snprintf(ret_cell, CELL, "%s", bytes >= 1.8e19 ? "?" : spw_size_text((uint64_t)bytes, size));
+    snprintf(ret_cell, CELL, "%s", bytes >= 1.8e19 ? "?" : spw_cli_size((uint64_t)bytes));
 }
 
 static void write_cell(enum column column, const struct spw_cli_watched *watched,

@@ -1,7 +1,7 @@
 #include "cli/live/process_view.h"
 
 #include "callsite/top_sites.h"
-#include "common/size.h"
+#include "cli/console/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,11 +25,9 @@ static const char *rank_text(const struct spw_cli_watched *watched, char ret_tex
 static void put_pair(struct spw_cli_screen *screen, const char *name, const _Atomic uint64_t *now,
                      const _Atomic uint64_t *peak, const char *more)
 {
-    char here[SPW_SIZE_TEXT], top[SPW_SIZE_TEXT];
-
     spw_cli_screen_line(screen, SPW_CLI_STYLE_PLAIN, "  %-10s %12s   peak %12s%s", name,
-                        spw_size_text(spw_counter_get(now), here),
-                        spw_size_text(spw_counter_get(peak), top), more);
+                        spw_cli_size(spw_counter_get(now)), spw_cli_size(spw_counter_get(peak)),
+                        more);
 }
 
 /* A bar of the limit: memory in use, and other committed memory. */
@@ -59,14 +57,12 @@ static void put_rates(struct spw_cli_screen *screen, const struct spw_cli_watche
     uint64_t out = SPW_CLI_RATE(watched, device, spilled_bytes);
     uint64_t back = SPW_CLI_RATE(watched, device, promoted_bytes);
     uint64_t refused = spw_counter_get(&counters->ooms);
-    char first[SPW_SIZE_TEXT], second[SPW_SIZE_TEXT];
 
     spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN,
                        "  %-10s %12" PRIu64 " allocations, %" PRIu64 " frees, ", "per second",
                        SPW_CLI_RATE(watched, device, allocs), SPW_CLI_RATE(watched, device, frees));
     spw_cli_screen_add(screen, out + back > 0 ? SPW_CLI_STYLE_WARNING : SPW_CLI_STYLE_PLAIN,
-                       "%s to the host, %s back", spw_size_text(out, first),
-                       spw_size_text(back, second));
+                       "%s to the host, %s back", spw_cli_size(out), spw_cli_size(back));
     spw_cli_screen_end(screen);
     spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN,
                        "  %-10s %12" PRIu64 " allocations, %" PRIu64 " steals, %" PRIu64 " moves, ",
@@ -81,16 +77,16 @@ static void put_figures(struct spw_cli_screen *screen, const struct spw_cli_watc
                         int device)
 {
     const struct spw_counters *counters = &watched->now.counters[device];
-    char limit[SPW_SIZE_TEXT], other[SPW_SIZE_TEXT], more[64];
+    char more[64];
 
     spw_cli_screen_line(screen, SPW_CLI_STYLE_TITLE, "device %d, limit %s", device,
-                        spw_size_text(spw_counter_get(&counters->limit_bytes), limit));
+                        spw_cli_size(spw_counter_get(&counters->limit_bytes)));
     put_bar(screen, counters);
     put_pair(screen, "live", &counters->live_bytes, &counters->live_peak_bytes, "");
     put_pair(screen, "committed", &counters->committed_bytes, &counters->committed_peak_bytes, "");
     if (spw_counter_get(&counters->host_limit_bytes) > 0) {
         snprintf(more, sizeof(more), "   limit %12s",
-                 spw_size_text(spw_counter_get(&counters->host_limit_bytes), limit));
+                 spw_cli_size(spw_counter_get(&counters->host_limit_bytes)));
     } else {
         snprintf(more, sizeof(more), "   not used yet"); /* the first use sets the limit */
     }
@@ -99,7 +95,7 @@ static void put_figures(struct spw_cli_screen *screen, const struct spw_cli_watc
              SPW_CLI_RATE(watched, device, pinned_allocs));
     put_pair(screen, "pinned", &counters->pinned_bytes, &counters->pinned_peak_bytes, more);
     spw_cli_screen_line(screen, SPW_CLI_STYLE_PLAIN, "  %-10s %12s   allocated by the driver",
-                        "passed", spw_size_text(spw_counter_get(&counters->passed_bytes), other));
+                        "passed", spw_cli_size(spw_counter_get(&counters->passed_bytes)));
     put_rates(screen, watched, device);
 }
 
@@ -108,7 +104,6 @@ static void put_sites(struct spw_cli_screen *screen, const struct spw_callsite_s
 {
     bool narrow = screen->columns > 0 && screen->columns < NARROW;
     struct spw_callsite_holding holding;
-    char size[SPW_SIZE_TEXT];
 
     if (share == NULL || (uint32_t)device >= share->devices) {
         return;
@@ -128,7 +123,7 @@ static void put_sites(struct spw_cli_screen *screen, const struct spw_callsite_s
                                 : 0;
 
         spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN, "  %12s %3" PRIu64 ".%" PRIu64 " %% ",
-                           spw_size_text(holder->bytes, size), permille / 10, permille % 10);
+                           spw_cli_size(holder->bytes), permille / 10, permille % 10);
         if (!narrow) {
             spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN, " %7" PRIu64 " block%s ",
                                holder->blocks, holder->blocks == 1 ? " " : "s");
@@ -185,8 +180,8 @@ static void add_sites(cJSON *device, const struct spw_callsite_shm *share, int o
         cJSON *row = cJSON_CreateObject();
 
         cJSON_AddNumberToObject(row, "id", holding.holders[i].site);
-        cJSON_AddNumberToObject(row, "bytes", (double)holding.holders[i].bytes);
-        cJSON_AddNumberToObject(row, "blocks", (double)holding.holders[i].blocks);
+        spw_cli_json_add(row, "bytes", holding.holders[i].bytes);
+        spw_cli_json_add(row, "blocks", holding.holders[i].blocks);
         cJSON_AddStringToObject(row, "label", holding.holders[i].label);
         cJSON_AddItemToArray(rows, row);
     }
@@ -201,18 +196,15 @@ static void add_device(cJSON *devices, const struct spw_cli_watched *watched,
 
     cJSON_AddNumberToObject(device, "ordinal", ordinal);
 #define SPW_COUNTER(name, kind, help)                                                              \
-    cJSON_AddNumberToObject(device, #name, (double)spw_counter_get(&counters->name));
+    spw_cli_json_add(device, #name, spw_counter_get(&counters->name));
 #include "common/counters.def"
 #undef SPW_COUNTER
     rates = cJSON_AddObjectToObject(device, "per_second");
-    cJSON_AddNumberToObject(rates, "allocs", (double)SPW_CLI_RATE(watched, ordinal, allocs));
-    cJSON_AddNumberToObject(rates, "frees", (double)SPW_CLI_RATE(watched, ordinal, frees));
-    cJSON_AddNumberToObject(rates, "pinned_allocs",
-                            (double)SPW_CLI_RATE(watched, ordinal, pinned_allocs));
-    cJSON_AddNumberToObject(rates, "spilled_bytes",
-                            (double)SPW_CLI_RATE(watched, ordinal, spilled_bytes));
-    cJSON_AddNumberToObject(rates, "promoted_bytes",
-                            (double)SPW_CLI_RATE(watched, ordinal, promoted_bytes));
+    spw_cli_json_add(rates, "allocs", SPW_CLI_RATE(watched, ordinal, allocs));
+    spw_cli_json_add(rates, "frees", SPW_CLI_RATE(watched, ordinal, frees));
+    spw_cli_json_add(rates, "pinned_allocs", SPW_CLI_RATE(watched, ordinal, pinned_allocs));
+    spw_cli_json_add(rates, "spilled_bytes", SPW_CLI_RATE(watched, ordinal, spilled_bytes));
+    spw_cli_json_add(rates, "promoted_bytes", SPW_CLI_RATE(watched, ordinal, promoted_bytes));
     if (share != NULL) {
         add_sites(device, share, ordinal);
     } else {

@@ -3,6 +3,7 @@
 #include "callsite/label.h"
 #include "callsite/rule.h"
 #include "cli/console/line.h"
+#include "cli/console/messages.h"
 #include "common/utf8.h"
 
 #include <stdio.h>
@@ -83,8 +84,7 @@ static void add_comment(cJSON *rule, const struct spw_callsite_group *chosen, ui
 
     spw_callsite_label(facts, label, sizeof(label));
     spw_utf8_plain(label, /* keep */ "");
-    spw_cli_line_add_size(&line, bytes);
-    spw_cli_line_add(&line, " at the peak, such as %s", label);
+    spw_cli_line_add(&line, "%s at the peak, such as %s", spw_cli_size(bytes), label);
     cJSON_AddItemToArray(list, cJSON_CreateString(line.text));
     cJSON_AddItemToArray(list, cJSON_CreateString(costs[spw_callsite_group_cost(chosen)]));
 }
@@ -127,12 +127,10 @@ static cJSON *make(struct plan *plan, uint64_t bytes, uint64_t *ret_freed)
     struct spw_cli_line what = {""};
     uint64_t freed = 0, more = 1;
 
-    spw_cli_line_add(&what, "Written by spillway policy suggest, to free ");
-    spw_cli_line_add_size(&what, bytes);
     spw_cli_line_add(&what,
-                     " of device %d at its peak. Lines of the script are named: after a "
-                     "change of it, ask again.",
-                     plan->device);
+                     "Written by spillway policy suggest, to free %s of device %d at its peak. "
+                     "Lines of the script are named: after a change of it, ask again.",
+                     spw_cli_size(bytes), plan->device);
     cJSON_AddNumberToObject(policy, "version", 1);
     cJSON_AddStringToObject(policy, "comment", what.text);
     rules = cJSON_AddArrayToObject(policy, "rules");

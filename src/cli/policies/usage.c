@@ -2,7 +2,6 @@
 
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
-#include "common/size.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,18 +66,14 @@ static void decide(const struct spw_policy *policy, const struct spw_cli_sites_f
 
 static void print_share(const struct share *share, uint64_t total)
 {
-    uint64_t permille = total > 0 ? share->bytes * 1000 / total : 0;
-    char size[SPW_SIZE_TEXT];
-
-    printf("  %12s  %3" PRIu64 ".%" PRIu64 " %%  %6" PRIu64 "  ", spw_size_text(share->bytes, size),
-           permille / 10, permille % 10, share->sites);
+    printf("  %12s  %s  %6" PRIu64 "  ", spw_cli_size(share->bytes),
+           spw_cli_share(share->bytes, total), share->sites);
 }
 
 static void print_device(const char *name, const struct spw_policy *policy,
                          const struct share *shares, int device)
 {
     uint64_t total = 0;
-    char size[SPW_SIZE_TEXT];
 
     for (size_t i = 0; i <= policy->rule_count; i++) {
         total += shares[i].bytes;
@@ -87,13 +82,13 @@ static void print_device(const char *name, const struct spw_policy *policy,
         return;
     }
     spw_cli_print(stdout, "\ndevice %d at the peak: %s, by the rules of %s\n", device,
-                  spw_size_text(total, size), name);
+                  spw_cli_size(total), name);
     printf("  %12s  %7s  %6s  %s\n", "bytes", "share", "sites", "rule");
     for (size_t i = 0; i < policy->rule_count; i++) {
         print_share(&shares[i], total);
         spw_cli_print(stdout, "%zu \"%s\"", i + 1, policy->rules[i].name);
         if (shares[i].possible > 0) {
-            printf(", and up to %s by size or number", spw_size_text(shares[i].possible, size));
+            printf(", and up to %s by size or number", spw_cli_size(shares[i].possible));
         }
         putchar('\n');
     }

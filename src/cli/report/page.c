@@ -2,12 +2,11 @@
  * moment, events, and decisions of the policy. It needs no network. */
 #include "cli/report/report.h"
 
+#include "cli/console/messages.h"
 #include "cli/report/categories.h"
 #include "cli/report/page_events.h"
-#include "cli/report/page_frames.h"
 #include "cli/report/page_moments.h"
 #include "cli/report/page_text.h"
-#include "common/size.h"
 
 #include "cli/page.inc"
 
@@ -73,15 +72,15 @@ static bool init(struct page *page, const struct spw_cli_report *report)
 /* Writes the device's committed and spilled memory, steals and failures, as text. */
 static void put_events(struct spw_cli_report *report, const struct spw_cli_device *device)
 {
-    char spilled[SPW_SIZE_TEXT], back[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], text[400];
+    char text[400];
 
     snprintf(text, sizeof(text),
              "Committed: at most %s. Spilled: %s to the host, %s back, in %" PRIu64
              " moves. Stolen: %" PRIu64 " granules of free memory. Out of memory: %" PRIu64
              " times.",
-             spw_size_text(device->committed_peak, committed),
-             spw_size_text(device->gauges[SPW_RECORD_GAUGE_spilled_bytes], spilled),
-             spw_size_text(device->gauges[SPW_RECORD_GAUGE_promoted_bytes], back), device->moves,
+             spw_cli_size(device->committed_peak),
+             spw_cli_size(device->gauges[SPW_RECORD_GAUGE_spilled_bytes]),
+             spw_cli_size(device->gauges[SPW_RECORD_GAUGE_promoted_bytes]), device->moves,
              device->gauges[SPW_RECORD_GAUGE_steals], device->ooms);
     spw_cli_page_text(&report->out, "text", text);
 }

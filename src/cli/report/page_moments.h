@@ -1,7 +1,7 @@
 /* Memory over time on the page, collected while the recording is read once. One thread. */
 #pragma once
 
-#include "cli/report/page_frames.h"
+#include "cli/report/page_text.h"
 #include "cli/report/report.h"
 
 /* Time is divided into windows. Each keeps the moment of its peak and the moment at its end, so

@@ -1,8 +1,12 @@
 #include "cli/report/page_text.h"
 
+#include "common/grow.h"
+#include "common/hash.h"
+#include "common/map.h"
 #include "common/utf8.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void spw_cli_page_string(struct spw_writer *out, const char *text)
@@ -32,4 +36,93 @@ void spw_cli_page_text(struct spw_writer *out, const char *key, const char *text
 {
     spw_write_key(out, key);
     spw_cli_page_string(out, text);
+}
+
+/* ---- frames ---- */
+
+/* New texts beyond this many bytes share one number: the page stays small for any recording. */
+enum { TEXTS_MOST = 192 << 10 };
+
+struct frame {
+    size_t number;
+    char text[];
+};
+
+struct spw_cli_page_frames {
+    struct spw_map by_hash; /* of struct frame */
+    struct frame **list;    /* by number, as in the map */
+    size_t count, capacity;
+    size_t bytes; /* of all texts */
+};
+
+struct spw_cli_page_frames *spw_cli_page_frames_create(void)
+{
+    return calloc(1, sizeof(struct spw_cli_page_frames));
+}
+
+void spw_cli_page_frames_free(struct spw_cli_page_frames *frames)
+{
+    if (frames != NULL) {
+        spw_map_clear(&frames->by_hash);
+        free(frames->by_hash.slots);
+        free(frames->list);
+        free(frames);
+    }
+}
+
+static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *text)
+{
+    size_t length = strlen(text) + 1;
+    struct frame *frame;
+
+    if (!SPW_GROW(&frames->list, &frames->capacity, frames->count + 1)) {
+        return false;
+    }
+    frame = malloc(sizeof(*frame) + length);
+    if (frame == NULL || !spw_map_put(&frames->by_hash, hash, frame)) {
+        free(frame);
+        return false;
+    }
+    frame->number = frames->count;
+    frames->bytes += length;
+    memcpy(frame->text, text, length);
+    frames->list[frames->count++] = frame;
+    return true;
+}
+
+/* The number of a known text; SIZE_MAX for a new text. *ret_hash is its place in the map. */
+static size_t find(const struct spw_cli_page_frames *frames, const char *text, uint64_t *ret_hash)
+{
+    uint64_t hash = spw_hash_bytes(text, strlen(text));
+    const struct frame *found;
+
+    while ((found = spw_map_get(&frames->by_hash, hash)) != NULL &&
+           strcmp(found->text, text) != 0) {
+        hash++;
+    }
+    *ret_hash = hash;
+    return found != NULL ? found->number : SIZE_MAX;
+}
+
+size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char *text)
+{
+    static const char others[] = "other functions, too many to name";
+    uint64_t hash;
+    size_t number = find(frames, text, &hash);
+
+    if (number == SIZE_MAX && frames->bytes > TEXTS_MOST) {
+        text = others;
+        number = find(frames, text, &hash);
+    }
+    return number != SIZE_MAX ? number : add(frames, hash, text) ? frames->count - 1 : SIZE_MAX;
+}
+
+void spw_cli_page_frames_write(const struct spw_cli_page_frames *frames, struct spw_writer *out)
+{
+    spw_write(out, ", \"frames\": [");
+    for (size_t i = 0; i < frames->count; i++) {
+        spw_write(out, i == 0 ? "\n" : ",\n");
+        spw_cli_page_string(out, frames->list[i]->text);
+    }
+    spw_write(out, "]");
 }

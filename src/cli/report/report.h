@@ -7,9 +7,8 @@
  *   page/embed     writes page.html as C arrays
  *   page/page      the page of `spillway report --html`
  *   page_events    the events of the page: steps, marks, out of memory
- *   page_frames    the frames of all call sites of the page
  *   page_moments   memory over time, and its holders at chosen moments
- *   page_text      text in the script of a page
+ *   page_text      text in the script of a page, and the frames of all call sites
  *   perfetto       trace events for Perfetto
  *   report         reads a recording for the forms of the report
  *   rmm            the log format of RAPIDS' RMM

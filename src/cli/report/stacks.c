@@ -3,7 +3,7 @@
 #include "cli/report/report.h"
 #include "common/path.h"
 
-#include "common/size.h"
+#include "cli/console/messages.h"
 #include "common/utf8.h"
 
 #include <inttypes.h>
@@ -164,12 +164,10 @@ static size_t split(const struct stack *stacks, size_t begin, size_t end, unsign
 static void put_branch(struct spw_writer *out, uint64_t bytes, uint64_t total, unsigned indent,
                        const char *text)
 {
-    uint64_t permille = (uint64_t)((double)bytes * 1000 / (double)total);
-    char size[SPW_SIZE_TEXT], line[64 + INDENT_MOST];
+    char line[64 + INDENT_MOST];
 
-    snprintf(line, sizeof(line), "  %12s  %3" PRIu64 ".%" PRIu64 " %%  %*s",
-             spw_size_text(bytes, size), permille / 10, permille % 10,
-             (int)(indent < INDENT_MOST ? indent : INDENT_MOST), "");
+    snprintf(line, sizeof(line), "  %12s  %s  %*s", spw_cli_size(bytes),
+             spw_cli_share(bytes, total), (int)(indent < INDENT_MOST ? indent : INDENT_MOST), "");
     spw_write(out, line);
     spw_write(out, text);
     spw_write(out, "\n");
@@ -208,15 +206,14 @@ static void put_tree(struct spw_cli_report *report, int device)
         spw_cli_report_rank(&report->state.devices[device], spw_cli_state_at_peak, &count);
     struct stack *stacks = calloc(count + 1, sizeof(*stacks));
     uint64_t total = 0;
-    char line[64], size[SPW_SIZE_TEXT];
+    char line[64];
 
     for (size_t i = 0; ranked != NULL && stacks != NULL && i < count; i++) {
         total += ranked[i].bytes;
         made += load_stack(ranked[i].site, ranked[i].bytes, &stacks[made]);
     }
     if (made > 0 && total > 0) {
-        snprintf(line, sizeof(line), "device %d at the peak: %s\n", device,
-                 spw_size_text(total, size));
+        snprintf(line, sizeof(line), "device %d at the peak: %s\n", device, spw_cli_size(total));
         spw_write(&report->out, line);
         qsort(stacks, made, sizeof(*stacks), compare_stacks);
         put_branches(&report->out, stacks, (struct branch){0, made, total}, 0, 0, total);

@@ -2,9 +2,9 @@
 #include "cli/report/report.h"
 
 #include "callsite/label.h"
+#include "cli/console/messages.h"
 #include "cli/report/categories.h"
 #include "cli/report/growth.h"
-#include "common/size.h"
 #include "record/format.h"
 
 #include <inttypes.h>
@@ -72,7 +72,7 @@ static void put_head(struct spw_cli_report *report)
 
 static void put_table(struct spw_cli_report *report, const struct spw_cli_device *device)
 {
-    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+    char label[SPW_CALLSITE_LABEL];
     struct spw_cli_ranked *ranked;
     uint64_t rest = 0;
     size_t count;
@@ -84,19 +84,17 @@ static void put_table(struct spw_cli_report *report, const struct spw_cli_device
     }
     put(report, "  %12s  %7s  %9s  %s\n", "bytes", "share", "allocs", "held at the peak by");
     for (size_t i = 0; i < count; i++) {
-        uint64_t permille = (uint64_t)((double)ranked[i].bytes * 1000 / (double)device->live_peak);
-
         if (i >= report->top) {
             rest += ranked[i].bytes;
             continue;
         }
         spw_cli_recorded_sites_label(ranked[i].site, label);
-        put(report, "  %12s  %3" PRIu64 ".%" PRIu64 " %%  %9" PRIu64 "  %s\n",
-            spw_size_text(ranked[i].bytes, size), permille / 10, permille % 10,
-            device->held[ranked[i].site].allocs, label);
+        put(report, "  %12s  %s  %9" PRIu64 "  %s\n", spw_cli_size(ranked[i].bytes),
+            spw_cli_share(ranked[i].bytes, device->live_peak), device->held[ranked[i].site].allocs,
+            label);
     }
     if (count > report->top) {
-        put(report, "  %12s  in %zu more (--top %zu shows them)\n", spw_size_text(rest, size),
+        put(report, "  %12s  in %zu more (--top %zu shows them)\n", spw_cli_size(rest),
             count - report->top, count);
     }
     free(ranked);
@@ -104,7 +102,7 @@ static void put_table(struct spw_cli_report *report, const struct spw_cli_device
 
 static void put_moves(struct spw_cli_report *report, const struct spw_cli_device *device)
 {
-    char out[SPW_SIZE_TEXT], back[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], time[32];
+    char time[32];
     uint64_t spilled = device->gauges[SPW_RECORD_GAUGE_spilled_bytes];
     uint64_t promoted = device->gauges[SPW_RECORD_GAUGE_promoted_bytes];
 
@@ -112,8 +110,8 @@ static void put_moves(struct spw_cli_report *report, const struct spw_cli_device
         put(report,
             "  spilled: %s to the host, %s back, in %" PRIu64 " move%s; at most %s there; work was "
             "held back for %s\n",
-            spw_size_text(spilled, out), spw_size_text(promoted, back), device->moves,
-            s(device->moves), spw_size_text(device->host_peak, most),
+            spw_cli_size(spilled), spw_cli_size(promoted), device->moves, s(device->moves),
+            spw_cli_size(device->host_peak),
             seconds(device->gauges[SPW_RECORD_GAUGE_closed_ns] / SPW_RECORD_UNIT_NS, time));
     }
     if (device->gauges[SPW_RECORD_GAUGE_steals] > 0) {
@@ -130,7 +128,7 @@ static void put_moves(struct spw_cli_report *report, const struct spw_cli_device
 static void put_oom(struct spw_cli_report *report, const struct spw_cli_device *device)
 {
     const struct spw_cli_event *oom = &device->first_oom;
-    char asked[SPW_SIZE_TEXT], missing[SPW_SIZE_TEXT], time[32], label[SPW_CALLSITE_LABEL];
+    char time[32], label[SPW_CALLSITE_LABEL];
 
     if (device->ooms == 0) {
         return;
@@ -138,9 +136,9 @@ static void put_oom(struct spw_cli_report *report, const struct spw_cli_device *
     spw_cli_recorded_sites_label(spw_cli_recorded_sites_number(report->state.sites, oom->number),
                                  label);
     put(report, "  out of memory: %" PRIu64 " time%s, first after %s: %s for %s", device->ooms,
-        s(device->ooms), seconds(oom->time, time), spw_size_text(oom->bytes, asked), label);
+        s(device->ooms), seconds(oom->time, time), spw_cli_size(oom->bytes), label);
     if (oom->missing > 0) {
-        put(report, ", %s were missing", spw_size_text(oom->missing, missing));
+        put(report, ", %s were missing", spw_cli_size(oom->missing));
     }
     put(report, "\n");
 }
@@ -161,7 +159,6 @@ static void put_categories(struct spw_cli_report *report, int ordinal)
 {
     const struct spw_cli_amounts *held = &report->categories->at_peak[ordinal];
     int order[SPW_CLI_UNKNOWN];
-    char size[SPW_SIZE_TEXT];
 
     if (held->live == 0) {
         return;
@@ -174,9 +171,9 @@ static void put_categories(struct spw_cli_report *report, int ordinal)
     put(report, "  for: ");
     for (int i = 0; i < SPW_CLI_UNKNOWN && held->by[order[i]] > 0; i++) {
         put(report, "%s %s, ", spw_cli_category_name((enum spw_cli_category)order[i]),
-            spw_size_text(held->by[order[i]], size));
+            spw_cli_size(held->by[order[i]]));
     }
-    put(report, "unknown %s (%.1f %%)\n", spw_size_text(held->by[SPW_CLI_UNKNOWN], size),
+    put(report, "unknown %s (%.1f %%)\n", spw_cli_size(held->by[SPW_CLI_UNKNOWN]),
         (double)held->by[SPW_CLI_UNKNOWN] * 100 / (double)held->live);
 }
 
@@ -184,7 +181,7 @@ static void put_growth(struct spw_cli_report *report, int ordinal)
 {
     const struct spw_cli_device *device = &report->state.devices[ordinal];
     const struct spw_cli_growth *growth = report->categories->growth;
-    char size[SPW_SIZE_TEXT], of_site[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+    char label[SPW_CALLSITE_LABEL];
     uint64_t bytes = spw_cli_growth_of_device(growth, ordinal), most = 0;
     uint32_t largest = 0;
 
@@ -199,10 +196,10 @@ static void put_growth(struct spw_cli_report *report, int ordinal)
             largest = site;
         }
     }
-    put(report, "  grows: by %s a step", spw_size_text(bytes, size));
+    put(report, "  grows: by %s a step", spw_cli_size(bytes));
     if (most > 0) {
         spw_cli_recorded_sites_label(largest, label);
-        put(report, ", most by %s: %s", label, spw_size_text(most, of_site));
+        put(report, ", most by %s: %s", label, spw_cli_size(most));
     }
     put(report, "\n");
 }
@@ -210,16 +207,14 @@ static void put_growth(struct spw_cli_report *report, int ordinal)
 static void put_device(struct spw_cli_report *report, int ordinal)
 {
     const struct spw_cli_device *device = &report->state.devices[ordinal];
-    char peak[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT], now[SPW_SIZE_TEXT];
     char time[32];
 
     put(report, "device %d: peak %s after %s; %s at the end", ordinal,
-        spw_size_text(device->live_peak, peak), seconds(device->peak_time, time),
-        spw_size_text(device->live, now));
+        spw_cli_size(device->live_peak), seconds(device->peak_time, time),
+        spw_cli_size(device->live));
     if (device->committed_peak > 0) {
-        put(report, "; at most %s committed of %s",
-            spw_size_text(device->committed_peak, committed),
-            spw_size_text(device->gauges[SPW_RECORD_GAUGE_limit_bytes], limit));
+        put(report, "; at most %s committed of %s", spw_cli_size(device->committed_peak),
+            spw_cli_size(device->gauges[SPW_RECORD_GAUGE_limit_bytes]));
     }
     put(report, "\n");
     put_categories(report, ordinal);
@@ -234,7 +229,7 @@ static void put_marks(struct spw_cli_report *report)
 {
     const struct spw_cli_marks *marks = &report->state.marks;
     int devices = spw_cli_state_devices(&report->state);
-    char size[SPW_SIZE_TEXT], time[32];
+    char time[32];
 
     if (marks->count > 0) {
         put(report, "marked parts\n  %8s  %12s  %12s  %s\n", "times", "time", "peak", "part");
@@ -243,11 +238,11 @@ static void put_marks(struct spw_cli_report *report)
         const struct spw_cli_mark *mark = &marks->list[i];
 
         put(report, "  %8" PRIu64 "  %12s  %12s  %s", mark->count,
-            seconds(spw_cli_mark_time(mark, report->state.time), time),
-            spw_size_text(mark->peak[0], size), mark->name);
+            seconds(spw_cli_mark_time(mark, report->state.time), time), spw_cli_size(mark->peak[0]),
+            mark->name);
         for (int device = 1; device < devices; device++) {
             put(report, "%s device %d: %s", device == 1 ? ";" : ",", device,
-                spw_size_text(mark->peak[device], size));
+                spw_cli_size(mark->peak[device]));
         }
         put(report, "%s\n", mark->open > 0 ? " (not ended)" : "");
     }
@@ -262,21 +257,21 @@ static void put_gaps(struct spw_cli_report *report)
 {
     const struct spw_record_header *header = &report->events.blocks.header;
     const struct spw_record_lost *lost = &header->lost;
-    char size[SPW_SIZE_TEXT], time[32];
+    char time[32];
 
     if (get(&lost->events) > 0) {
         put(report,
             "lost: %" PRIu64 " events from %s on (%" PRIu64 " allocations of %s, %" PRIu64
             " frees): %s\n",
             get(&lost->events), seconds(get(&lost->since), time), get(&lost->allocs),
-            spw_size_text(get(&lost->alloc_bytes), size), get(&lost->frees),
+            spw_cli_size(get(&lost->alloc_bytes)), get(&lost->frees),
             atomic_load(&header->loss) == SPW_RECORD_LOSS_DISK
                 ? "the file system was full"
                 : "the file was full (--record-size)");
         for (int i = 0; i < SPW_DEVICES_MAX; i++) {
             if (get(&header->live_peak[i]) > report->state.devices[i].live_peak) {
                 put(report, "lost: with them the peak of device %d is %s\n", i,
-                    spw_size_text(get(&header->live_peak[i]), size));
+                    spw_cli_size(get(&header->live_peak[i])));
             }
         }
     }

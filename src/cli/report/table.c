@@ -2,7 +2,7 @@
 #include "cli/report/report.h"
 
 #include "callsite/label.h"
-#include "common/size.h"
+#include "cli/console/messages.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,15 +11,14 @@
 static void put_row(struct spw_cli_report *report, const struct spw_cli_device *device,
                     uint32_t site)
 {
-    char peak[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT], total[SPW_SIZE_TEXT];
     char label[SPW_CALLSITE_LABEL], line[128 + SPW_CALLSITE_LABEL];
 
     spw_cli_recorded_sites_label(site, label);
     snprintf(line, sizeof(line), "  %12s  %12s  %12s  %9" PRIu64 "  %s\n",
-             spw_size_text(spw_cli_state_at_peak(device, site), peak),
-             spw_size_text(spw_cli_report_live(device, site), live),
-             spw_size_text(spw_cli_report_total(device, site), total),
-             (uint64_t)device->held[site].allocs, label);
+             spw_cli_size(spw_cli_state_at_peak(device, site)),
+             spw_cli_size(spw_cli_report_live(device, site)),
+             spw_cli_size(spw_cli_report_total(device, site)), (uint64_t)device->held[site].allocs,
+             label);
     spw_write(&report->out, line);
 }
 

@@ -1,8 +1,8 @@
 #include "cli/usage/check.h"
 
+#include "cli/console/messages.h"
 #include "cli/report/growth.h"
 #include "cli/usage/difference.h"
-#include "common/size.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -19,13 +19,12 @@ static void name_limit(const struct spw_cli_limit *limit, char *ret_name)
         [SPW_CLI_LIMIT_GROWTH] = "--max-growth", [SPW_CLI_LIMIT_INCREASE] = "--max-increase",
         [SPW_CLI_LIMIT_SITE] = "--max-site",     [SPW_CLI_LIMIT_CATEGORY] = "--max-category",
     };
-    char size[SPW_SIZE_TEXT];
     const char *of = limit->kind == SPW_CLI_LIMIT_SITE       ? limit->pattern
                      : limit->kind == SPW_CLI_LIMIT_CATEGORY ? spw_cli_category_key(limit->category)
                                                              : "";
 
     snprintf(ret_name, SPW_CLI_LIMIT_TEXT, "%s %.300s%s%s%s", flags[limit->kind], of,
-             *of != '\0' ? "=" : "", spw_size_text(limit->bytes, size),
+             *of != '\0' ? "=" : "", spw_cli_size(limit->bytes),
              limit->kind == SPW_CLI_LIMIT_GROWTH ? "/step" : "");
 }
 
@@ -70,38 +69,35 @@ static uint64_t growth(const struct spw_cli_line *line)
 static void test_peak(const struct spw_cli_device_usage *device, struct spw_cli_finding *finding)
 {
     const struct spw_cli_line *line = largest(device, at_peak);
-    char bytes[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT], held[SPW_SIZE_TEXT];
 
     finding->bytes = device->peak;
     finding->holds = device->peak <= finding->limit;
     snprintf(finding->text, sizeof(finding->text), "peak %s, at most %s allowed",
-             spw_size_text(device->peak, bytes), spw_size_text(finding->limit, limit));
+             spw_cli_size(device->peak), spw_cli_size(finding->limit));
     if (line != NULL) {
         size_t used = strlen(finding->text);
 
         blame(finding, line->label);
         snprintf(finding->text + used, sizeof(finding->text) - used, "; most by %s: %s",
-                 line->label, spw_size_text(line->at_peak, held));
+                 line->label, spw_cli_size(line->at_peak));
     }
 }
 
 static void test_spill(const struct spw_cli_device_usage *device, struct spw_cli_finding *finding)
 {
-    char bytes[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT];
-
     finding->bytes = device->spilled;
     finding->holds = device->spilled <= finding->limit;
     snprintf(finding->text, sizeof(finding->text),
              "%s went to the host, at most %s allowed; up to %s were there at a time",
-             spw_size_text(device->spilled, bytes), spw_size_text(finding->limit, limit),
-             spw_size_text(device->host_peak, most));
+             spw_cli_size(device->spilled), spw_cli_size(finding->limit),
+             spw_cli_size(device->host_peak));
 }
 
 static void test_growth(const struct spw_cli_usage *usage,
                         const struct spw_cli_device_usage *device, struct spw_cli_finding *finding)
 {
     const struct spw_cli_line *line = largest(device, growth);
-    char bytes[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT], why[128];
+    char why[128];
 
     if (usage->steps < SPW_CLI_GROWTH_STEPS) {
         snprintf(why, sizeof(why), "%zu %s were found, and %d are needed", usage->steps,
@@ -112,15 +108,14 @@ static void test_growth(const struct spw_cli_usage *usage,
     finding->bytes = device->growth;
     finding->holds = device->growth <= finding->limit;
     snprintf(finding->text, sizeof(finding->text),
-             "memory grows by %s a step (%zu %s), at most %s allowed",
-             spw_size_text(device->growth, bytes), usage->steps, usage->steps_kind,
-             spw_size_text(finding->limit, limit));
+             "memory grows by %s a step (%zu %s), at most %s allowed", spw_cli_size(device->growth),
+             usage->steps, usage->steps_kind, spw_cli_size(finding->limit));
     if (line != NULL) {
         size_t used = strlen(finding->text);
 
         blame(finding, line->label);
         snprintf(finding->text + used, sizeof(finding->text) - used, "; most by %s: %s",
-                 line->label, spw_size_text(line->growth, bytes));
+                 line->label, spw_cli_size(line->growth));
     }
 }
 
@@ -128,16 +123,14 @@ static void test_increase(const struct spw_cli_device_usage *before,
                           const struct spw_cli_device_usage *after, struct spw_cli_finding *finding)
 {
     uint64_t old = before != NULL ? before->peak : 0;
-    char bytes[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT], from[SPW_SIZE_TEXT], to[SPW_SIZE_TEXT];
     struct spw_cli_pair *pairs;
     size_t count;
 
     finding->bytes = after->peak > old ? after->peak - old : 0;
     finding->holds = finding->bytes <= finding->limit;
     snprintf(finding->text, sizeof(finding->text),
-             "the peak rose by %s from %s to %s, at most %s allowed",
-             spw_size_text(finding->bytes, bytes), spw_size_text(old, from),
-             spw_size_text(after->peak, to), spw_size_text(finding->limit, limit));
+             "the peak rose by %s from %s to %s, at most %s allowed", spw_cli_size(finding->bytes),
+             spw_cli_size(old), spw_cli_size(after->peak), spw_cli_size(finding->limit));
     if (!spw_cli_pair_lines(before, after, &pairs, &count)) {
         return;
     }
@@ -148,7 +141,7 @@ static void test_increase(const struct spw_cli_device_usage *before,
         if (change > 0) {
             blame(finding, spw_cli_pair_label(&pairs[i]));
             snprintf(finding->text + used, sizeof(finding->text) - used, "; most by %s: +%s",
-                     finding->site, spw_size_text((uint64_t)change, bytes));
+                     finding->site, spw_cli_size((uint64_t)change));
         }
     }
     free(pairs);
@@ -168,7 +161,6 @@ static bool matches(const struct spw_cli_line *line, const char *pattern)
 static void test_site(const struct spw_cli_device_usage *device, const char *pattern,
                       struct spw_cli_finding *finding)
 {
-    char bytes[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
     const struct spw_cli_line *most = NULL;
     uint64_t together = 0;
     size_t count = 0;
@@ -191,21 +183,18 @@ static void test_site(const struct spw_cli_device_usage *device, const char *pat
     blame(finding, most->label);
     snprintf(finding->text, sizeof(finding->text),
              "%s (%zu with %.200s) held %s, at most %s allowed", most->label, count, pattern,
-             spw_size_text(finding->bytes, bytes), spw_size_text(finding->limit, limit));
+             spw_cli_size(finding->bytes), spw_cli_size(finding->limit));
 }
 
 static void test_category(const struct spw_cli_device_usage *device, enum spw_cli_category category,
                           struct spw_cli_finding *finding)
 {
-    char bytes[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT], unknown[SPW_SIZE_TEXT];
-
     finding->bytes = device->most[category];
     finding->holds = finding->bytes <= finding->limit;
     snprintf(finding->text, sizeof(finding->text),
              "%s held %s, at most %s allowed (%s were unknown at the peak)",
-             spw_cli_category_name(category), spw_size_text(finding->bytes, bytes),
-             spw_size_text(finding->limit, limit),
-             spw_size_text(device->at_peak[SPW_CLI_UNKNOWN], unknown));
+             spw_cli_category_name(category), spw_cli_size(finding->bytes),
+             spw_cli_size(finding->limit), spw_cli_size(device->at_peak[SPW_CLI_UNKNOWN]));
 }
 
 /* ---- all ---- */

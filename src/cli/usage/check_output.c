@@ -36,8 +36,8 @@ void spw_cli_check_print_json(const struct spw_cli_check *check)
         cJSON_AddNumberToObject(row, "device", finding->device);
         cJSON_AddBoolToObject(row, "passed", finding->holds);
         cJSON_AddBoolToObject(row, "known", finding->known);
-        cJSON_AddNumberToObject(row, "bytes", (double)finding->bytes);
-        cJSON_AddNumberToObject(row, "limit_bytes", (double)finding->limit);
+        spw_cli_json_add(row, "bytes", finding->bytes);
+        spw_cli_json_add(row, "limit_bytes", finding->limit);
         cJSON_AddStringToObject(row, "text", finding->text);
         cJSON_AddStringToObject(row, "site", finding->site);
         cJSON_AddItemToArray(list, row);

@@ -15,14 +15,13 @@ enum { CHANGE = SPW_SIZE_TEXT + 2 };
 /* "+64 MiB", "-1.00 GiB", or "0". */
 static const char *change_text(int64_t change, char text[CHANGE])
 {
-    char size[SPW_SIZE_TEXT];
     uint64_t bytes = change < 0 ? (uint64_t)-change : (uint64_t)change;
 
     snprintf(text, CHANGE, "%s%s",
              change < 0   ? "-"
              : change > 0 ? "+"
                           : "",
-             change == 0 ? "0" : spw_size_text(bytes, size));
+             change == 0 ? "0" : spw_cli_size(bytes));
     return text;
 }
 
@@ -42,10 +41,10 @@ static int devices_of(const struct spw_cli_usage *before, const struct spw_cli_u
 
 static void print_figure(const char *name, uint64_t before, uint64_t after)
 {
-    char from[SPW_SIZE_TEXT], to[SPW_SIZE_TEXT], change[CHANGE];
+    char change[CHANGE];
 
-    printf("  %-16s  %12s  %12s  %13s\n", name, spw_size_text(before, from),
-           spw_size_text(after, to), change_text((int64_t)(after - before), change));
+    printf("  %-16s  %12s  %12s  %13s\n", name, spw_cli_size(before), spw_cli_size(after),
+           change_text((int64_t)(after - before), change));
 }
 
 static void print_figures(const struct spw_cli_device_usage *before,
@@ -74,12 +73,12 @@ static void print_pair(const struct spw_cli_pair *pair)
     const char *what = pair->before == NULL || pair->before->at_peak == 0 ? "  (new)"
                        : pair->after == NULL || pair->after->at_peak == 0 ? "  (gone)"
                                                                           : "";
-    char from[SPW_SIZE_TEXT], to[SPW_SIZE_TEXT], change[CHANGE];
+    char change[CHANGE];
 
     printf("  %13s  %12s  %12s  %s%s\n", change_text(spw_cli_pair_change(pair), change),
-           spw_size_text(pair->before != NULL ? pair->before->at_peak : 0, from),
-           spw_size_text(pair->after != NULL ? pair->after->at_peak : 0, to),
-           spw_cli_pair_label(pair), what);
+           spw_cli_size(pair->before != NULL ? pair->before->at_peak : 0),
+           spw_cli_size(pair->after != NULL ? pair->after->at_peak : 0), spw_cli_pair_label(pair),
+           what);
     if (spw_cli_pair_moved(pair) && strcmp(pair->before->label, pair->after->label) != 0) {
         printf("  %13s  %12s  %12s  was %s\n", "", "", "", pair->before->label);
     }
@@ -170,8 +169,8 @@ static void add_side(cJSON *row, const char *key, const struct spw_cli_line *lin
     }
     side = cJSON_AddObjectToObject(row, key);
     cJSON_AddStringToObject(side, "label", line->label);
-    cJSON_AddNumberToObject(side, "bytes", (double)line->at_peak);
-    cJSON_AddNumberToObject(side, "allocs", (double)line->allocs);
+    spw_cli_json_add(side, "bytes", line->at_peak);
+    spw_cli_json_add(side, "allocs", line->allocs);
     cJSON_AddStringToObject(side, "site", line->text);
 }
 

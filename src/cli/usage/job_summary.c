@@ -1,6 +1,7 @@
 #include "cli/usage/job_summary.h"
 
 #include "cli/console/line.h"
+#include "cli/console/messages.h"
 #include "cli/launch/run_directory.h"
 #include "common/options.h"
 #include "stats/stats.h"
@@ -61,8 +62,7 @@ static void take_process(const char *folder, const char *name, void *context)
 
 static void add(struct spw_cli_line *line, const struct extreme *extreme)
 {
-    spw_cli_line_add_size(line, extreme->bytes);
-    spw_cli_line_add(line, " (rank %" PRId64 ")", extreme->rank);
+    spw_cli_line_add(line, "%s (rank %" PRId64 ")", spw_cli_size(extreme->bytes), extreme->rank);
 }
 
 void spw_cli_job_summary(void)

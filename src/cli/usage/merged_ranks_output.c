@@ -2,7 +2,6 @@
 
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
-#include "common/size.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,13 +24,12 @@ static void print_ranks(const struct spw_cli_merged_ranks *merged)
            "file");
     for (size_t i = 0; i < merged->rank_count; i++) {
         const struct spw_cli_rank_usage *rank = &merged->ranks[i];
-        char name[24], peak[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT], spilled[SPW_SIZE_TEXT];
+        char name[24];
 
         spw_cli_print(stdout, "%6s  %6d  %12s  %12s  %12s  %s%s%s\n", rank_text(rank, name),
-                      rank->ordinal, spw_size_text(rank->device->peak, peak),
-                      spw_size_text(rank->device->host_peak, host),
-                      spw_size_text(rank->device->spilled, spilled), rank->file->path,
-                      rank->file->gap[0] != '\0' ? ": " : "", rank->file->gap);
+                      rank->ordinal, spw_cli_size(rank->device->peak),
+                      spw_cli_size(rank->device->host_peak), spw_cli_size(rank->device->spilled),
+                      rank->file->path, rank->file->gap[0] != '\0' ? ": " : "", rank->file->gap);
     }
 }
 
@@ -39,7 +37,7 @@ static void print_ranks(const struct spw_cli_merged_ranks *merged)
 static void print_imbalance(const struct spw_cli_merged_ranks *merged)
 {
     const struct spw_cli_rank_usage *largest = &merged->ranks[0];
-    char name[24], mean[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT];
+    char name[24];
     uint64_t sum = 0;
 
     for (size_t i = 0; i < merged->rank_count; i++) {
@@ -49,18 +47,18 @@ static void print_imbalance(const struct spw_cli_merged_ranks *merged)
     }
     printf(
         "peak of %zu rank%s: mean %s, most %s (rank %s), %.2f times the mean\n", merged->rank_count,
-        merged->rank_count == 1 ? "" : "s", spw_size_text(sum / merged->rank_count, mean),
-        spw_size_text(largest->device->peak, most), rank_text(largest, name),
+        merged->rank_count == 1 ? "" : "s", spw_cli_size(sum / merged->rank_count),
+        spw_cli_size(largest->device->peak), rank_text(largest, name),
         sum == 0 ? 1.0 : (double)largest->device->peak * (double)merged->rank_count / (double)sum);
 }
 
 static void print_line(const struct spw_cli_merged_ranks *merged,
                        const struct spw_cli_merged_line *line)
 {
-    char name[24], least[SPW_SIZE_TEXT], mean[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT];
+    char name[24];
 
-    printf("  %12s  %12s  %12s  %6s  %s\n", spw_size_text(line->least, least),
-           spw_size_text(line->sum / merged->rank_count, mean), spw_size_text(line->most, most),
+    printf("  %12s  %12s  %12s  %6s  %s\n", spw_cli_size(line->least),
+           spw_cli_size(line->sum / merged->rank_count), spw_cli_size(line->most),
            rank_text(&merged->ranks[line->rank], name), line->line->label);
 }
 
@@ -102,13 +100,13 @@ static void add_rank(cJSON *list, const struct spw_cli_rank_usage *rank)
     if (rank->file->rank < 0) {
         cJSON_AddNullToObject(row, "rank");
     } else {
-        cJSON_AddNumberToObject(row, "rank", (double)rank->file->rank);
+        spw_cli_json_add(row, "rank", rank->file->rank);
     }
     cJSON_AddNumberToObject(row, "device", rank->ordinal);
     cJSON_AddStringToObject(row, "file", rank->file->path);
-    cJSON_AddNumberToObject(row, "peak_bytes", (double)rank->device->peak);
-    cJSON_AddNumberToObject(row, "host_peak_bytes", (double)rank->device->host_peak);
-    cJSON_AddNumberToObject(row, "spilled_bytes", (double)rank->device->spilled);
+    spw_cli_json_add(row, "peak_bytes", rank->device->peak);
+    spw_cli_json_add(row, "host_peak_bytes", rank->device->host_peak);
+    spw_cli_json_add(row, "spilled_bytes", rank->device->spilled);
     cJSON_AddItemToArray(list, row);
 }
 
@@ -117,11 +115,11 @@ static void add_line(cJSON *list, const struct spw_cli_merged_line *line)
     cJSON *row = cJSON_CreateObject();
 
     cJSON_AddStringToObject(row, "label", line->line->label);
-    cJSON_AddNumberToObject(row, "least_bytes", (double)line->least);
-    cJSON_AddNumberToObject(row, "most_bytes", (double)line->most);
-    cJSON_AddNumberToObject(row, "sum_bytes", (double)line->sum);
-    cJSON_AddNumberToObject(row, "most_at", (double)line->rank); /* an index of "ranks" */
-    cJSON_AddNumberToObject(row, "ranks_with_it", (double)line->holders);
+    spw_cli_json_add(row, "least_bytes", line->least);
+    spw_cli_json_add(row, "most_bytes", line->most);
+    spw_cli_json_add(row, "sum_bytes", line->sum);
+    spw_cli_json_add(row, "most_at", line->rank); /* an index of "ranks" */
+    spw_cli_json_add(row, "ranks_with_it", line->holders);
     cJSON_AddStringToObject(row, "site", line->line->text);
     cJSON_AddItemToArray(list, row);
 }

@@ -1,6 +1,9 @@
 #include "cli/verdict/cards.h"
 
+#include "cli/console/messages.h"
 #include "common/options.h"
+
+#include <stdio.h>
 
 /* The memory of a card as a share of its nominal size in GiB. A card with a smaller share belongs
  * to the next smaller size. */
@@ -68,8 +71,7 @@ uint64_t spw_cli_cards_room(const struct spw_cli_cards *cards, size_t index)
 void spw_cli_cards_name(struct spw_cli_line *line, const struct spw_cli_cards *cards)
 {
     if (cards->by_size && cards->count > 0) {
-        spw_cli_line_add(line, "a card of about ");
-        spw_cli_line_add_size(line, cards->bytes);
+        spw_cli_line_add(line, "a card of about %s", spw_cli_size(cards->bytes));
     } else {
         spw_cli_line_add(line, "a real %s", spw_cli_cards_profile()->id);
     }
@@ -77,10 +79,9 @@ void spw_cli_cards_name(struct spw_cli_line *line, const struct spw_cli_cards *c
 
 static void add_range(struct spw_cli_line *line, uint64_t least, uint64_t most)
 {
-    spw_cli_line_add_size(line, least);
+    spw_cli_line_add(line, "%s", spw_cli_size(least));
     if (most > least) {
-        spw_cli_line_add(line, " to ");
-        spw_cli_line_add_size(line, most);
+        spw_cli_line_add(line, " to %s", spw_cli_size(most));
     }
 }
 
@@ -103,4 +104,39 @@ void spw_cli_cards_describe(struct spw_cli_line *line, const struct spw_cli_card
     spw_cli_line_add(line, " and hold ");
     add_range(line, least_besides, most_besides);
     spw_cli_line_add(line, " besides");
+}
+
+/* ---- all ---- */
+
+/* Bytes a second, from both edges of the memory's clock. */
+static double memory_rate(const struct spw_gpu_profile *profile)
+{
+    return 2e3 * profile->memory_clock_khz * profile->memory_bus_bits / 8;
+}
+
+static void print_row(const struct spw_gpu_profile *profile)
+{
+    struct spw_gpu_overhead overhead = spw_gpu_profile_overhead(profile);
+    char capability[16];
+
+    snprintf(capability, sizeof(capability), "%d.%d", profile->major, profile->minor);
+    printf("%-22s %10s %5s %4d %6.0f %6.0f %5u-%-5u%s %s\n", profile->id,
+           spw_cli_size((uint64_t)profile->memory_mib << 20), capability, profile->multiprocessors,
+           memory_rate(profile) / 1e9, profile->link_mbps / 1e3, overhead.mib, overhead.most_mib,
+           overhead.messages > 0 ? " " : "~", profile->name);
+}
+
+void spw_cli_cards_print(void)
+{
+    const struct spw_gpu_profile *profile;
+
+    printf("%-22s %10s %5s %4s %6s %6s %12s %s\n", "profile", "memory", "sm", "SMs", "GB/s", "link",
+           "besides, MiB", "GPU");
+    for (size_t i = 0; (profile = spw_gpu_profile_at(i)) != NULL; i++) {
+        print_row(profile);
+    }
+    puts("\nGB/s: of its memory; link: GB/s to the host, by specification. besides: what the card "
+         "holds\n"
+         "besides the program's memory (CUDA context, code, libraries), estimate and upper bound;\n"
+         "~: from the number of SMs, others from published figures");
 }

@@ -32,3 +32,6 @@ void spw_cli_cards_name(struct spw_cli_line *line, const struct spw_cli_cards *c
 
 /* Adds "have 22.03 GiB to 23.64 GiB and hold 111 MiB to 577 MiB besides" for one card or more. */
 void spw_cli_cards_describe(struct spw_cli_line *line, const struct spw_cli_cards *cards);
+
+/* Prints a table of all GPUs that can be simulated. */
+void spw_cli_cards_print(void);

@@ -6,7 +6,6 @@
 #include "cli/verdict/sim_result.h"
 #include "cli/verdict/trial.h"
 #include "cli/verdict/verdict.h"
-#include "common/size.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,24 +66,23 @@ static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, b
 
 static void learn(struct side *side, const struct spw_cli_sim_result *result)
 {
-    side->known = true;
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
-            struct spw_cli_need need = spw_cli_need_of(device, spw_cli_cards_profile());
+    const struct spw_cli_sim_device *device = NULL;
 
-            if (device->used && need.in_all_most > side->need.in_all_most) {
-                side->need = need;
-            }
-            if (device->live_peak_bytes > side->live_peak_bytes) {
-                side->live_peak_bytes = device->live_peak_bytes;
-            }
-            if (device->used_peak_bytes > side->used_peak_bytes) {
-                side->used_peak_bytes = device->used_peak_bytes;
-            }
-            if (device->total_bytes > side->enough_bytes) {
-                side->enough_bytes = device->total_bytes;
-            }
+    side->known = true;
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        struct spw_cli_need need = spw_cli_need_of(device, spw_cli_cards_profile());
+
+        if (device->used && need.in_all_most > side->need.in_all_most) {
+            side->need = need;
+        }
+        if (device->live_peak_bytes > side->live_peak_bytes) {
+            side->live_peak_bytes = device->live_peak_bytes;
+        }
+        if (device->used_peak_bytes > side->used_peak_bytes) {
+            side->used_peak_bytes = device->used_peak_bytes;
+        }
+        if (device->total_bytes > side->enough_bytes) {
+            side->enough_bytes = device->total_bytes;
         }
     }
 }
@@ -92,11 +90,10 @@ static void learn(struct side *side, const struct spw_cli_sim_result *result)
 /* Keeps the size of the device that was too small. */
 static void learn_failure(struct side *side, const struct spw_cli_sim_result *result)
 {
-    const struct spw_cli_sim_process *process;
-    int ordinal;
+    const struct spw_cli_sim_device *device = spw_cli_sim_result_failure(result);
 
-    if (spw_cli_sim_result_failure(result, &process, &ordinal) != NULL) {
-        side->too_small_bytes = process->devices[ordinal].total_bytes;
+    if (device != NULL) {
+        side->too_small_bytes = device->total_bytes;
     }
 }
 
@@ -174,7 +171,6 @@ static bool try_size(struct comparison *comparison, struct side *side, uint64_t 
     static const char *const answers[] = {"enough", "too small", "failed for another reason"};
     enum trial trial = FAILED;
     struct spw_cli_sim_result result;
-    char size[SPW_SIZE_TEXT];
     int code;
 
     side->tries++;
@@ -185,8 +181,7 @@ static bool try_size(struct comparison *comparison, struct side *side, uint64_t 
     if (comparison->trials.interrupt != 0) {
         return false;
     }
-    fprintf(stderr, "spillway:   %s, %s: %s\n", side->label, spw_size_text(bytes, size),
-            answers[trial]);
+    fprintf(stderr, "spillway:   %s, %s: %s\n", side->label, spw_cli_size(bytes), answers[trial]);
     if (trial == ENOUGH) {
         side->enough_bytes = bytes;
     } else if (trial == TOO_SMALL) {
@@ -219,9 +214,6 @@ static void search(struct comparison *comparison, struct side *side, uint64_t le
 
 static void say_side(const struct side *side)
 {
-    char live[SPW_SIZE_TEXT], used[SPW_SIZE_TEXT], enough[SPW_SIZE_TEXT], small[SPW_SIZE_TEXT];
-    char need[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT];
-
     if (!side->known) {
         fprintf(stderr, "spillway: %s: no run succeeded, so the peaks are not known\n",
                 side->label);
@@ -230,12 +222,12 @@ static void say_side(const struct side *side)
     fprintf(stderr,
             "spillway: %s: peak live %s, peak device memory %s; smallest size tried that worked: "
             "%s; %s%s; a real %s needs about %s, at most %s\n",
-            side->label, spw_size_text(side->live_peak_bytes, live),
-            spw_size_text(side->used_peak_bytes, used), spw_size_text(side->enough_bytes, enough),
-            side->too_small_bytes > 0 ? spw_size_text(side->too_small_bytes, small) : "",
+            side->label, spw_cli_size(side->live_peak_bytes), spw_cli_size(side->used_peak_bytes),
+            spw_cli_size(side->enough_bytes),
+            side->too_small_bytes > 0 ? spw_cli_size(side->too_small_bytes) : "",
             side->too_small_bytes > 0 ? " was too small" : "smaller ones were not tried",
-            spw_cli_cards_profile()->id, spw_size_text(side->need.in_all, need),
-            spw_size_text(side->need.in_all_most, most));
+            spw_cli_cards_profile()->id, spw_cli_size(side->need.in_all),
+            spw_cli_size(side->need.in_all_most));
 }
 
 /* Runs both searches and prints the results. */

@@ -157,20 +157,18 @@ void spw_cli_need_cards(const struct spw_cli_sim_result *result, struct spw_cli_
 static struct spw_cli_need need_of_sharers(const struct spw_cli_sim_result *result, int index,
                                            const struct spw_gpu_profile *card)
 {
+    const struct spw_cli_sim_device *device = NULL;
     uint64_t bytes = result->shared_peaks[index];
     struct spw_cli_need sum = {.terms = {{bytes, bytes, SPW_CLI_EXACT}}};
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
-            struct spw_cli_need need;
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        struct spw_cli_need need;
 
-            if (device->index == index && device->shared_peak_bytes > 0) {
-                need = card != NULL ? spw_cli_need_of(device, card) : spw_cli_need_here(device);
-                sum.besides += need.besides;
-                sum.besides_most += need.besides_most;
-                sum.without_spilling |= need.without_spilling;
-            }
+        if (device->index == index && device->shared_peak_bytes > 0) {
+            need = card != NULL ? spw_cli_need_of(device, card) : spw_cli_need_here(device);
+            sum.besides += need.besides;
+            sum.besides_most += need.besides_most;
+            sum.without_spilling |= need.without_spilling;
         }
     }
     sum.in_all = bytes + sum.besides;

@@ -14,12 +14,11 @@
 /* Requests that failed with out of memory for good. */
 static uint64_t lost(const struct spw_cli_sim_result *result)
 {
+    const struct spw_cli_sim_device *device = NULL;
     uint64_t count = 0;
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            count += result->processes[i].devices[k].lost;
-        }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        count += device->lost;
     }
     return count;
 }
@@ -27,16 +26,13 @@ static uint64_t lost(const struct spw_cli_sim_result *result)
 /* The used device with the least spare memory; NULL: none was used. */
 static const struct spw_cli_sim_device *tightest(const struct spw_cli_sim_result *result)
 {
+    const struct spw_cli_sim_device *device = NULL;
     const struct spw_cli_sim_device *least = NULL;
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
-
-            if (device->used && (least == NULL || spw_cli_need_here(device).spare <
-                                                      spw_cli_need_here(least).spare)) {
-                least = device;
-            }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        if (device->used &&
+            (least == NULL || spw_cli_need_here(device).spare < spw_cli_need_here(least).spare)) {
+            least = device;
         }
     }
     return least;
@@ -49,13 +45,11 @@ static void add_call(struct spw_cli_line *line, const struct spw_cli_sim_refusal
                      int ordinal)
 {
     if (refusal->number > 0) {
-        spw_cli_line_add(line, "allocation %" PRIu64 " on device %d, ", refusal->number, ordinal);
-        spw_cli_line_add_size(line, refusal->bytes);
-        spw_cli_line_add(line, " by %s", refusal->api);
+        spw_cli_line_add(line, "allocation %" PRIu64 " on device %d, %s by %s", refusal->number,
+                         ordinal, spw_cli_size(refusal->bytes), refusal->api);
     } else {
-        spw_cli_line_add(line, "%s on device %d, which needed ", refusal->api, ordinal);
-        spw_cli_line_add_size(line, refusal->bytes);
-        spw_cli_line_add(line, "%s",
+        spw_cli_line_add(line, "%s on device %d, which needed %s%s", refusal->api, ordinal,
+                         spw_cli_size(refusal->bytes),
                          refusal->lack == SPW_CLI_SIM_LACK_DEVICE ? " for code or data of its own"
                                                                   : "");
     }
@@ -65,15 +59,13 @@ static void add_call(struct spw_cli_line *line, const struct spw_cli_sim_refusal
 static void add_lack(struct spw_cli_line *line, const struct spw_cli_sim_refusal *refusal)
 {
     if (refusal->lack == SPW_CLI_SIM_LACK_NOTHING) {
-        spw_cli_line_add(
-            line, "not for lack of memory; the failure was injected (--fail), or the address space "
-                  "was used up");
+        spw_cli_line_add(line, "not for lack of memory; the failure was injected (--fail), or the "
+                               "address space was used up");
     } else if (refusal->missing_bytes == 0) {
         spw_cli_line_add(line, "enough memory was free, but in pieces that were too small");
     } else {
-        spw_cli_line_add(line, "for it, %s", refusal->at_least ? "at least " : "");
-        spw_cli_line_add_size(line, refusal->missing_bytes);
-        spw_cli_line_add(line, "%s missing",
+        spw_cli_line_add(line, "for it, %s%s%s missing", refusal->at_least ? "at least " : "",
+                         spw_cli_size(refusal->missing_bytes),
                          refusal->lack == SPW_CLI_SIM_LACK_HOST
                              ? " of host memory that may be locked (--host-memory) were"
                              : " were");
@@ -82,18 +74,15 @@ static void add_lack(struct spw_cli_line *line, const struct spw_cli_sim_refusal
 
 static void add_failure(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
 {
-    const struct spw_cli_sim_process *process;
-    const struct spw_cli_sim_refusal *refusal;
+    const struct spw_cli_sim_device *device = spw_cli_sim_result_failure(result);
     int ordinal;
 
-    refusal = spw_cli_sim_result_failure(result, &process, &ordinal);
-    spw_cli_line_add(line, "does not fit in ");
-    spw_cli_line_add_size(line, process->devices[ordinal].total_bytes);
-    spw_cli_line_add(line, ": ");
-    add_call(line, refusal, ordinal);
+    (void)spw_cli_sim_process_of(result, device, &ordinal);
+    spw_cli_line_add(line, "does not fit in %s: ", spw_cli_size(device->total_bytes));
+    add_call(line, &device->last, ordinal);
     spw_cli_line_add(line, " failed: ");
-    add_lack(line, refusal);
-    if (refusal->lack == SPW_CLI_SIM_LACK_DEVICE) {
+    add_lack(line, &device->last);
+    if (device->last.lack == SPW_CLI_SIM_LACK_DEVICE) {
         spw_cli_line_add(line,
                          "; what the program needs in all is not known (sim --compare finds out)");
     }
@@ -106,10 +95,9 @@ static void add_placed(struct spw_cli_line *line, const struct spw_cli_sim_resul
                        const char *where)
 {
     for (size_t i = 0; i < result->rule_count && i < RULES; i++) {
-        spw_cli_line_add(line, "%s", i > 0 ? ", " : "");
-        spw_cli_line_add_size(line, result->rules[i].host_peak_bytes);
-        spw_cli_line_add(line, "%s%s by rule \"%s\"", i == 0 ? " placed " : "", i == 0 ? where : "",
-                         result->rules[i].name);
+        spw_cli_line_add(line, "%s%s%s%s by rule \"%s\"", i > 0 ? ", " : "",
+                         spw_cli_size(result->rules[i].host_peak_bytes), i == 0 ? " placed " : "",
+                         i == 0 ? where : "", result->rules[i].name);
     }
     if (result->rule_count > RULES) {
         spw_cli_line_add(line, ", more by %zu other rules", result->rule_count - RULES);
@@ -119,12 +107,11 @@ static void add_placed(struct spw_cli_line *line, const struct spw_cli_sim_resul
 /* True if no device needed the policy's placements on the host. */
 static bool fits_unplaced(const struct spw_cli_sim_result *result)
 {
+    const struct spw_cli_sim_device *device = NULL;
     bool fits = true;
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            fits &= spw_cli_need_fits_unplaced(&result->processes[i].devices[k]);
-        }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        fits &= spw_cli_need_fits_unplaced(device);
     }
     return fits;
 }
@@ -139,12 +126,10 @@ static void add_tightness(struct spw_cli_line *line, const struct spw_cli_sim_re
                         : 0;
     size_t fitting = spw_cli_need_fitting(result, cards);
 
-    spw_cli_line_add(line, ": ");
-    spw_cli_line_add_size(line, left);
+    spw_cli_line_add(line, ": %s", spw_cli_size(left));
     if (!cards->by_size) {
-        spw_cli_line_add(line, " are left, and a real %s may hold up to ", cards->list[0]->id);
-        spw_cli_line_add_size(line, spw_cli_need_here(device).besides_most);
-        spw_cli_line_add(line, " besides (see below)");
+        spw_cli_line_add(line, " are left, and a real %s may hold up to %s besides (see below)",
+                         cards->list[0]->id, spw_cli_size(spw_cli_need_here(device).besides_most));
         return;
     }
     spw_cli_line_add(line, " are left, but cards of about that size ");
@@ -164,8 +149,8 @@ static void add_fit(struct spw_cli_line *line, const struct spw_cli_sim_result *
     struct spw_cli_cards cards;
 
     spw_cli_need_cards(result, &cards);
-    spw_cli_line_add(line, "%s ", fits ? "fits in" : "fits too tightly in");
-    spw_cli_line_add_size(line, device->total_bytes);
+    spw_cli_line_add(line, "%s %s", fits ? "fits in" : "fits too tightly in",
+                     spw_cli_size(device->total_bytes));
     if (result->rule_count > 0) {
         spw_cli_line_add(line, ", with ");
         add_placed(line, result, "on the host");
@@ -174,9 +159,7 @@ static void add_fit(struct spw_cli_line *line, const struct spw_cli_sim_result *
         add_tightness(line, result, device, &cards);
         return;
     }
-    spw_cli_line_add(line, ", ");
-    spw_cli_line_add_size(line, spw_cli_need_here(device).spare);
-    spw_cli_line_add(line, " to spare%s",
+    spw_cli_line_add(line, ", %s to spare%s", spw_cli_size(spw_cli_need_here(device).spare),
                      cards.by_size && cards.count > 0 ? " on each card of about that size" : "");
     if (result->rule_count > 0 && fits_unplaced(result)) {
         spw_cli_line_add(line, "; it would fit without the policy too");
@@ -185,11 +168,9 @@ static void add_fit(struct spw_cli_line *line, const struct spw_cli_sim_result *
 
 static void add_spill(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
 {
-    spw_cli_line_add(line, "does not fit in ");
-    spw_cli_line_add_size(line, tightest(result)->total_bytes);
-    spw_cli_line_add(line, ", but runs by spilling: up to ");
-    spw_cli_line_add_size(line, spw_cli_sim_result_host_peak(result));
-    spw_cli_line_add(line, " on the host");
+    spw_cli_line_add(line, "does not fit in %s, but runs by spilling: up to %s on the host",
+                     spw_cli_size(tightest(result)->total_bytes),
+                     spw_cli_size(spw_cli_sim_result_host_peak(result)));
     if (result->rule_count > 0) {
         spw_cli_line_add(line, ", of that up to ");
         add_placed(line, result, "there");
@@ -199,15 +180,13 @@ static void add_spill(struct spw_cli_line *line, const struct spw_cli_sim_result
 /* Adds that the program ended well without memory that was refused. */
 static void add_continuation(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
 {
-    const struct spw_cli_sim_process *process;
-    const struct spw_cli_sim_refusal *refusal;
+    const struct spw_cli_sim_device *device = spw_cli_sim_result_failure(result);
     int ordinal;
 
-    refusal = spw_cli_sim_result_failure(result, &process, &ordinal);
-    spw_cli_line_add(line, "ended well in ");
-    spw_cli_line_add_size(line, process->devices[ordinal].total_bytes);
-    spw_cli_line_add(line, ", but not with all that it asked for: ");
-    add_call(line, refusal, ordinal);
+    (void)spw_cli_sim_process_of(result, device, &ordinal);
+    spw_cli_line_add(line, "ended well in %s, but not with all that it asked for: ",
+                     spw_cli_size(device->total_bytes));
+    add_call(line, &device->last, ordinal);
     spw_cli_line_add(line, " failed with out of memory");
     if (lost(result) == 2) {
         spw_cli_line_add(line, ", as did another call");

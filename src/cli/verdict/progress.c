@@ -1,18 +1,19 @@
 #include "cli/verdict/progress.h"
 
 #include "cli/console/line.h"
+#include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/verdict/sim_result.h"
+#include "common/clock.h"
 #include "common/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { INTERVAL_SECONDS = 10 };
 
-static time_t begin;
+static uint64_t begin; /* in nanoseconds */
 
 static uint64_t kernels(const struct spw_cli_sim_device *device)
 {
@@ -24,30 +25,19 @@ static uint64_t kernels(const struct spw_cli_sim_device *device)
     return launches;
 }
 
-static time_t now(void)
+static void say_device(const struct spw_cli_sim_result *result,
+                       const struct spw_cli_sim_device *device)
 {
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec;
-}
-
-static void say_device(const struct spw_cli_sim_process *process, int ordinal)
-{
-    const struct spw_cli_sim_device *device = &process->devices[ordinal];
+    int ordinal;
+    const struct spw_cli_sim_process *process = spw_cli_sim_process_of(result, device, &ordinal);
     struct spw_cli_line line = {""};
 
-    spw_cli_line_add(&line, "%ld s: %s (pid %d) on device %d: ", (long)(now() - begin),
-                     process->name, process->pid, ordinal);
-    spw_cli_line_add_size(&line, device->used_bytes);
-    spw_cli_line_add(&line, " of ");
-    spw_cli_line_add_size(&line, device->total_bytes);
-    spw_cli_line_add(&line, " in use, peak ");
-    spw_cli_line_add_size(&line, device->used_peak_bytes);
+    spw_cli_line_add(&line, "%ld s: %s (pid %d) on device %d: %s of %s in use, peak %s",
+                     (long)((spw_clock_ns() - begin) / 1000000000), process->name, process->pid,
+                     ordinal, spw_cli_size(device->used_bytes), spw_cli_size(device->total_bytes),
+                     spw_cli_size(device->used_peak_bytes));
     if (device->host_peak_bytes > 0) {
-        spw_cli_line_add(&line, ", up to ");
-        spw_cli_line_add_size(&line, device->host_peak_bytes);
-        spw_cli_line_add(&line, " on the host");
+        spw_cli_line_add(&line, ", up to %s on the host", spw_cli_size(device->host_peak_bytes));
     }
     spw_cli_line_add(&line, "; %" PRIu64 " allocations, %" PRIu64 " kernels", device->allocations,
                      kernels(device));
@@ -56,14 +46,13 @@ static void say_device(const struct spw_cli_sim_process *process, int ordinal)
 
 static void say_all(void)
 {
+    const struct spw_cli_sim_device *device = NULL;
     struct spw_cli_sim_result result;
 
     spw_cli_sim_result_read(&result);
-    for (size_t i = 0; i < result.count; i++) {
-        for (int k = 0; k < result.processes[i].device_count; k++) {
-            if (result.processes[i].devices[k].used) {
-                say_device(&result.processes[i], k);
-            }
+    while ((device = spw_cli_sim_next(&result, device)) != NULL) {
+        if (device->used) {
+            say_device(&result, device);
         }
     }
     spw_cli_sim_result_fini(&result);
@@ -74,7 +63,7 @@ void spw_cli_progress_start(void)
     int wanted = spw_option_get(SPW_OPT_SPILLWAY_SIM_PROGRESS, NULL, 0).word;
 
     if (wanted == SPW_PROGRESS_ON || (wanted == SPW_PROGRESS_AUTO && isatty(STDERR_FILENO))) {
-        begin = now();
+        begin = spw_clock_ns();
         spw_cli_launch_watch(INTERVAL_SECONDS, say_all);
     }
 }

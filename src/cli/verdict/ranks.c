@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
+#include "cli/console/messages.h"
 #include "cli/verdict/need.h"
 #include "cli/verdict/verdict_json.h"
-#include "common/size.h"
 
 static void take_device(struct spw_cli_rank_row *row, const struct spw_cli_sim_device *device)
 {
@@ -21,34 +21,27 @@ static void take_device(struct spw_cli_rank_row *row, const struct spw_cli_sim_d
 struct spw_cli_rank_row spw_cli_rank_row_of(unsigned rank, const struct spw_cli_sim_result *result,
                                             int code)
 {
+    const struct spw_cli_sim_device *device = NULL;
     struct spw_cli_rank_row row = {.rank = rank,
                                    .verdict = spw_cli_verdict_json_name(result, code)};
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            take_device(&row, &result->processes[i].devices[k]);
-        }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        take_device(&row, device);
     }
     return row;
 }
 
 static void print_row(const struct spw_cli_rank_row *row)
 {
-    char live[SPW_SIZE_TEXT];
-    char need[SPW_SIZE_TEXT];
-    char most[SPW_SIZE_TEXT];
-
     fprintf(stderr, "spillway:   %8u  %12s  %12s  %12s  %s\n", row->rank,
-            spw_size_text(row->live_peak_bytes, live), spw_size_text(row->need, need),
-            spw_size_text(row->need_most, most), row->verdict);
+            spw_cli_size(row->live_peak_bytes), spw_cli_size(row->need),
+            spw_cli_size(row->need_most), row->verdict);
 }
 
 static void print_extremes(const struct spw_cli_rank_row *rows, size_t count)
 {
     const struct spw_cli_rank_row *least = rows;
     const struct spw_cli_rank_row *most = rows;
-    char least_text[SPW_SIZE_TEXT];
-    char most_text[SPW_SIZE_TEXT];
 
     for (size_t i = 1; i < count; i++) {
         least = rows[i].need < least->need ? &rows[i] : least;
@@ -59,8 +52,7 @@ static void print_extremes(const struct spw_cli_rank_row *rows, size_t count)
         return;
     }
     fprintf(stderr, "spillway:   rank %u needs most, %s; rank %u least, %s\n", most->rank,
-            spw_size_text(most->need, most_text), least->rank,
-            spw_size_text(least->need, least_text));
+            spw_cli_size(most->need), least->rank, spw_cli_size(least->need));
 }
 
 void spw_cli_ranks_print(const struct spw_cli_rank_row *rows, size_t count, unsigned world)

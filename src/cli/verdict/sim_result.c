@@ -404,16 +404,44 @@ static void read_devices(const char *folder, const char *name, void *context)
     }
 }
 
+/* ---- all devices ---- */
+
+const struct spw_cli_sim_process *spw_cli_sim_process_of(const struct spw_cli_sim_result *result,
+                                                         const struct spw_cli_sim_device *device,
+                                                         int *ret_ordinal)
+{
+    size_t bytes = (size_t)((const char *)device - (const char *)result->processes);
+    const struct spw_cli_sim_process *process = &result->processes[bytes / sizeof(*process)];
+
+    *ret_ordinal = (int)(device - process->devices);
+    return process;
+}
+
+const struct spw_cli_sim_device *spw_cli_sim_next(const struct spw_cli_sim_result *result,
+                                                  const struct spw_cli_sim_device *device)
+{
+    size_t i = 0;
+    int ordinal = 0;
+
+    if (device != NULL) {
+        i = (size_t)(spw_cli_sim_process_of(result, device, &ordinal) - result->processes);
+        ordinal++;
+    }
+    for (; i < result->count; i++, ordinal = 0) {
+        if (ordinal < result->processes[i].device_count) {
+            return &result->processes[i].devices[ordinal];
+        }
+    }
+    return NULL;
+}
+
 size_t spw_cli_sim_result_sharers(const struct spw_cli_sim_result *result, int index)
 {
+    const struct spw_cli_sim_device *device = NULL;
     size_t count = 0;
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
-
-            count += device->index == index && device->shared_peak_bytes > 0;
-        }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        count += device->index == index && device->shared_peak_bytes > 0;
     }
     return count;
 }
@@ -437,23 +465,14 @@ void spw_cli_sim_result_fini(struct spw_cli_sim_result *result)
     *result = (struct spw_cli_sim_result){0};
 }
 
-const struct spw_cli_sim_refusal *
-spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
-                           const struct spw_cli_sim_process **ret_process, int *ret_ordinal)
+const struct spw_cli_sim_device *spw_cli_sim_result_failure(const struct spw_cli_sim_result *result)
 {
-    const struct spw_cli_sim_refusal *latest = NULL;
+    const struct spw_cli_sim_device *device = NULL, *latest = NULL;
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
-
-            if (device->lost == 0 || device->last.overcome ||
-                (latest != NULL && latest->time_ns >= device->last.time_ns)) {
-                continue;
-            }
-            latest = &device->last;
-            *ret_process = &result->processes[i];
-            *ret_ordinal = k;
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        if (device->lost > 0 && !device->last.overcome &&
+            (latest == NULL || latest->last.time_ns < device->last.time_ns)) {
+            latest = device;
         }
     }
     return latest;
@@ -461,24 +480,22 @@ spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
 
 uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result)
 {
+    const struct spw_cli_sim_device *device = NULL;
     uint64_t bytes = 0;
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            bytes += result->processes[i].devices[k].host_peak_bytes;
-        }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        bytes += device->host_peak_bytes;
     }
     return bytes;
 }
 
 static bool has_spilled(const struct spw_cli_sim_result *result)
 {
+    const struct spw_cli_sim_device *device = NULL;
     bool spilled = false;
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            spilled |= result->processes[i].devices[k].spilled;
-        }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        spilled |= device->spilled;
     }
     return spilled;
 }
@@ -486,9 +503,7 @@ static bool has_spilled(const struct spw_cli_sim_result *result)
 enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_result *result,
                                                     int code)
 {
-    const struct spw_cli_sim_process *process;
     bool used = false, refused;
-    int ordinal;
 
     for (size_t i = 0; i < result->count; i++) {
         used |= result->processes[i].used;
@@ -499,7 +514,7 @@ enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_res
     if (!used) {
         return SPW_CLI_SIM_UNUSED;
     }
-    refused = spw_cli_sim_result_failure(result, &process, &ordinal) != NULL;
+    refused = spw_cli_sim_result_failure(result) != NULL;
     if (code != 0) {
         return refused ? SPW_CLI_SIM_DOES_NOT_FIT : SPW_CLI_SIM_FAILED;
     }

@@ -107,11 +107,19 @@ struct spw_cli_sim_result {
 void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result);
 void spw_cli_sim_result_fini(struct spw_cli_sim_result *result);
 
-/* The latest lost request, with its process and device; NULL when there is none. Valid as long as
- * the result. */
-const struct spw_cli_sim_refusal *
-spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
-                           const struct spw_cli_sim_process **ret_process, int *ret_ordinal);
+/* The device behind `device`, of all devices of all processes; NULL stands for the first, and for
+ * the end. */
+const struct spw_cli_sim_device *spw_cli_sim_next(const struct spw_cli_sim_result *result,
+                                                  const struct spw_cli_sim_device *device);
+
+/* The process of a device, and the ordinal of the device in it. */
+const struct spw_cli_sim_process *spw_cli_sim_process_of(const struct spw_cli_sim_result *result,
+                                                         const struct spw_cli_sim_device *device,
+                                                         int *ret_ordinal);
+
+/* The device with the latest lost request, `last`; NULL when none was lost. */
+const struct spw_cli_sim_device *
+spw_cli_sim_result_failure(const struct spw_cli_sim_result *result);
 
 /* The sum of all peaks of memory on the host, in bytes. */
 uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result);

@@ -22,29 +22,27 @@ static void say(const struct spw_cli_line *line)
 
 /* ---- the memory of a process ---- */
 
-static void say_device(const struct spw_cli_sim_process *process, int ordinal)
+static void say_device(const struct spw_cli_sim_result *result,
+                       const struct spw_cli_sim_device *device)
 {
-    const struct spw_cli_sim_device *device = &process->devices[ordinal];
+    int ordinal;
+    const struct spw_cli_sim_process *process = spw_cli_sim_process_of(result, device, &ordinal);
     struct spw_cli_line line = {""};
 
-    spw_cli_line_add(&line, "%s (pid %d) on device %d (", process->name, process->pid, ordinal);
-    spw_cli_line_add_size(&line, device->total_bytes);
-    spw_cli_line_add(&line, "): peak live ");
-    spw_cli_line_add_size(&line, device->live_peak_bytes);
+    spw_cli_line_add(&line, "%s (pid %d) on device %d (%s): peak live %s", process->name,
+                     process->pid, ordinal, spw_cli_size(device->total_bytes),
+                     spw_cli_size(device->live_peak_bytes));
     if (!device->pooled) {
         spw_cli_line_add(&line, " (with the cache of the program's own allocator)");
     } else if (device->ordered_peak_bytes > 0) {
-        spw_cli_line_add(&line, " (%s: up to ",
-                         process->tensors ? "PyTorch's tensors" : "allocated in stream order");
-        spw_cli_line_add_size(&line, device->ordered_peak_bytes);
-        spw_cli_line_add(&line, ")");
+        spw_cli_line_add(&line, " (%s: up to %s)",
+                         process->tensors ? "PyTorch's tensors" : "allocated in stream order",
+                         spw_cli_size(device->ordered_peak_bytes));
     }
-    spw_cli_line_add(&line, "; peak device memory ");
-    spw_cli_line_add_size(&line, device->used_peak_bytes);
+    spw_cli_line_add(&line, "; peak device memory %s", spw_cli_size(device->used_peak_bytes));
     if (device->own_peak_bytes > 0) {
-        spw_cli_line_add(&line, " (the driver's code, local memory and graphs: up to ");
-        spw_cli_line_add_size(&line, device->own_peak_bytes);
-        spw_cli_line_add(&line, ")");
+        spw_cli_line_add(&line, " (the driver's code, local memory and graphs: up to %s)",
+                         spw_cli_size(device->own_peak_bytes));
     }
     say(&line);
 }
@@ -52,10 +50,9 @@ static void say_device(const struct spw_cli_sim_process *process, int ordinal)
 /* Adds "560 MiB to 740 MiB", or one size if both are equal. */
 static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *term)
 {
-    spw_cli_line_add_size(line, term->bytes);
+    spw_cli_line_add(line, "%s", spw_cli_size(term->bytes));
     if (term->most > term->bytes) {
-        spw_cli_line_add(line, " to ");
-        spw_cli_line_add_size(line, term->most);
+        spw_cli_line_add(line, " to %s", spw_cli_size(term->most));
     }
 }
 
@@ -74,14 +71,12 @@ static void add_basis(struct spw_cli_line *line, const struct spw_cli_sim_device
 static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_device *device)
 {
     if (device->lost == 1) {
-        spw_cli_line_add(line, "; the refused ");
-        spw_cli_line_add_size(line, device->last.bytes);
-        spw_cli_line_add(line, " are not counted");
+        spw_cli_line_add(line, "; the refused %s are not counted",
+                         spw_cli_size(device->last.bytes));
     } else {
-        spw_cli_line_add(line, "; the %" PRIu64 " requests that were refused, the last of ",
-                         device->lost);
-        spw_cli_line_add_size(line, device->last.bytes);
-        spw_cli_line_add(line, ", are not counted");
+        spw_cli_line_add(
+            line, "; the %" PRIu64 " requests that were refused, the last of %s, are not counted",
+            device->lost, spw_cli_size(device->last.bytes));
     }
 }
 
@@ -105,10 +100,9 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
         spw_cli_cards_name(&line, &cards);
         spw_cli_line_add(&line, " about ");
     }
-    spw_cli_line_add_size(&line, need.in_all);
+    spw_cli_line_add(&line, "%s", spw_cli_size(need.in_all));
     if (!ended || device->lost == 0) {
-        spw_cli_line_add(&line, ", at most ");
-        spw_cli_line_add_size(&line, need.in_all_most);
+        spw_cli_line_add(&line, ", at most %s", spw_cli_size(need.in_all_most));
     }
     spw_cli_line_add(&line, ": ");
     add_term(&line, &need.terms[SPW_CLI_TERM_PROGRAM]);
@@ -126,8 +120,8 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
         add_refused(&line, device);
     }
     if (cards.count == 0 && device->overhead_bytes == 0 && !device->spilled) {
-        spw_cli_line_add(&line, "; the verdict counts the program alone, as no card has about ");
-        spw_cli_line_add_size(&line, device->memory_bytes);
+        spw_cli_line_add(&line, "; the verdict counts the program alone, as no card has about %s",
+                         spw_cli_size(device->memory_bytes));
     }
     say(&line);
 }
@@ -141,13 +135,12 @@ static void say_placed(const struct spw_cli_sim_device *device)
     if (device->placed_peak_bytes == 0) {
         return;
     }
-    spw_cli_line_add_size(&line, device->placed_peak_bytes);
-    spw_cli_line_add(&line,
-                     " are on the host because the policy says so, and kernels use them there: a "
-                     "step that reads all of them once takes at least %.2g s for that, on a link "
-                     "of %.0f GB/s",
-                     (double)device->placed_peak_bytes / (profile->link_mbps * 1e6),
-                     profile->link_mbps / 1e3);
+    spw_cli_line_add(
+        &line,
+        "%s are on the host because the policy says so, and kernels use them there: a step that "
+        "reads all of them once takes at least %.2g s for that, on a link of %.0f GB/s",
+        spw_cli_size(device->placed_peak_bytes),
+        (double)device->placed_peak_bytes / (profile->link_mbps * 1e6), profile->link_mbps / 1e3);
     say(&line);
 }
 
@@ -162,19 +155,17 @@ static void say_traffic(const struct spw_cli_sim_device *device)
     if (!device->spilled && device->paused_bytes == 0) {
         return;
     }
-    spw_cli_line_add(&line, "in the whole run ");
-    spw_cli_line_add_size(&line, device->spilled_bytes);
-    spw_cli_line_add(&line, " went to the host");
+    spw_cli_line_add(&line, "in the whole run %s went to the host",
+                     spw_cli_size(device->spilled_bytes));
     if (device->paused_bytes > 0 && device->paused_bytes >= device->spilled_bytes) {
         spw_cli_line_add(&line, ", as the program was paused,");
     } else if (device->paused_bytes > 0) {
-        spw_cli_line_add(&line, " (");
-        spw_cli_line_add_size(&line, device->paused_bytes);
-        spw_cli_line_add(&line, " of it as the program was paused)");
+        spw_cli_line_add(&line, " (%s of it as the program was paused)",
+                         spw_cli_size(device->paused_bytes));
     }
-    spw_cli_line_add(&line, " and ");
-    spw_cli_line_add_size(&line, device->promoted_bytes);
-    spw_cli_line_add(&line, " came back: at least %.2g s on a link of %.0f GB/s in each direction",
+    spw_cli_line_add(&line,
+                     " and %s came back: at least %.2g s on a link of %.0f GB/s in each direction",
+                     spw_cli_size(device->promoted_bytes),
                      (double)longer / (profile->link_mbps * 1e6), profile->link_mbps / 1e3);
     say(&line);
 }
@@ -187,21 +178,18 @@ struct work {
 
 static struct work sum_work(const struct spw_cli_sim_result *result)
 {
+    const struct spw_cli_sim_device *device = NULL;
     struct work work = {.small_reads = 0};
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
-
-            for (int layout = 0; layout < SPW_LAYOUT_COUNT; layout++) {
-                work.launches[layout] += device->launches[layout];
-            }
-            work.small_reads += device->small_reads;
-            work.known_reads += device->known_reads;
-            work.chosen += device->chosen;
-            work.bulk_reads += device->bulk_reads;
-            work.bulk_read_bytes += device->bulk_read_bytes;
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        for (int layout = 0; layout < SPW_LAYOUT_COUNT; layout++) {
+            work.launches[layout] += device->launches[layout];
         }
+        work.small_reads += device->small_reads;
+        work.known_reads += device->known_reads;
+        work.chosen += device->chosen;
+        work.bulk_reads += device->bulk_reads;
+        work.bulk_read_bytes += device->bulk_read_bytes;
     }
     return work;
 }
@@ -244,48 +232,47 @@ static void say_reads(const struct work *work)
 
     if (work->small_reads > work->known_reads) {
         spw_cli_line_add(&line,
-                         "of %" PRIu64 " GPU result%s of 4 KiB or less that the program read, "
-                         "%" PRIu64 " may not have been computed here (often 0); if tensor sizes "
-                         "depend on them, memory differs on a real GPU",
+                         "of %" PRIu64
+                         " GPU result%s of 4 KiB or less that the program read, %" PRIu64
+                         " may not have been computed here (often 0); if tensor sizes depend on "
+                         "them, memory differs on a real GPU",
                          work->small_reads, work->small_reads == 1 ? "" : "s",
                          work->small_reads - work->known_reads);
         say(&line);
     }
     if (work->chosen > 0) {
         line.text[0] = '\0';
-        spw_cli_line_add(&line,
-                         "%" PRIu64 " kernel%s that count or select elements (nonzero, masks, "
-                         "unique) had input that is not computed here: their results are as "
-                         "--unknown %s says",
-                         work->chosen, work->chosen == 1 ? "" : "s",
-                         spw_option_words(SPW_TYPE_UNKNOWN)[choice]);
+        spw_cli_line_add(
+            &line,
+            "%" PRIu64 " kernel%s that count or select elements (nonzero, masks, unique) had input "
+            "that is not computed here: their results are as --unknown %s says",
+            work->chosen, work->chosen == 1 ? "" : "s", spw_option_words(SPW_TYPE_UNKNOWN)[choice]);
         say(&line);
     }
     if (work->bulk_reads > 0) {
         line.text[0] = '\0';
-        spw_cli_line_add(&line, "the program read %" PRIu64 " larger GPU result%s (",
-                         work->bulk_reads, work->bulk_reads == 1 ? "" : "s");
-        spw_cli_line_add_size(&line, work->bulk_read_bytes);
-        spw_cli_line_add(&line, " in total) not computed here");
+        spw_cli_line_add(&line,
+                         "the program read %" PRIu64
+                         " larger GPU result%s (%s in total) not computed here",
+                         work->bulk_reads, work->bulk_reads == 1 ? "" : "s",
+                         spw_cli_size(work->bulk_read_bytes));
         say(&line);
     }
 }
 
 static void say_overcome(const struct spw_cli_sim_result *result)
 {
+    const struct spw_cli_sim_device *device = NULL;
     struct spw_cli_line line = {""};
     uint64_t count = 0;
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            count += result->processes[i].devices[k].overcome;
-        }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        count += device->overcome;
     }
     if (count > 0) {
-        spw_cli_line_add(&line,
-                         "%" PRIu64 " request%s failed with out of memory and succeeded when "
-                         "repeated",
-                         count, count == 1 ? "" : "s");
+        spw_cli_line_add(
+            &line, "%" PRIu64 " request%s failed with out of memory and succeeded when repeated",
+            count, count == 1 ? "" : "s");
         say(&line);
     }
 }
@@ -295,30 +282,26 @@ static void say_sharers(const struct spw_cli_sim_result *result, int index)
 {
     struct spw_cli_need need = spw_cli_need_of_sharers(result, index);
     size_t count = spw_cli_sim_result_sharers(result, index), said = 0;
+    const struct spw_cli_sim_device *device = NULL;
+    int ordinal;
     struct spw_cli_line line = {""};
     struct spw_cli_cards cards;
 
     spw_cli_need_cards(result, &cards);
-    spw_cli_line_add(&line, "%zu processes shared device %d and held up to ", count, index);
-    spw_cli_line_add_size(&line, result->shared_peaks[index]);
-    spw_cli_line_add(&line, " of it at a time: ");
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
-
-            if (device->index == index && device->shared_peak_bytes > 0 && said < SHARERS) {
-                spw_cli_line_add(&line, "%spid %d ", said++ > 0 ? ", " : "",
-                                 result->processes[i].pid);
-                spw_cli_line_add_size(&line, device->shared_peak_bytes);
-            }
+    spw_cli_line_add(&line,
+                     "%zu processes shared device %d and held up to %s of it at a time: ", count,
+                     index, spw_cli_size(result->shared_peaks[index]));
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        if (device->index == index && device->shared_peak_bytes > 0 && said < SHARERS) {
+            spw_cli_line_add(&line, "%spid %d %s", said++ > 0 ? ", " : "",
+                             spw_cli_sim_process_of(result, device, &ordinal)->pid,
+                             spw_cli_size(device->shared_peak_bytes));
         }
     }
     spw_cli_line_add(&line, "%s; ", said < count ? ", ..." : "");
     spw_cli_cards_name(&line, &cards);
-    spw_cli_line_add(&line, " needs about ");
-    spw_cli_line_add_size(&line, need.in_all);
-    spw_cli_line_add(&line, " for them, at most ");
-    spw_cli_line_add_size(&line, need.in_all_most);
+    spw_cli_line_add(&line, " needs about %s for them, at most %s", spw_cli_size(need.in_all),
+                     spw_cli_size(need.in_all_most));
     say(&line);
 }
 
@@ -336,22 +319,19 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
 /* The used devices of all processes, and the one that needs most. */
 struct crowd {
     size_t count;
-    const struct spw_cli_sim_process *process; /* that needs most; NULL: none */
-    int ordinal;                               /* of its device */
-    uint64_t least_peak, most_peak;            /* live bytes */
-    uint64_t least_need, most_need;            /* of a real card */
+    const struct spw_cli_sim_device *largest; /* that needs most; NULL: none */
+    uint64_t least_peak, most_peak;           /* live bytes */
+    uint64_t least_need, most_need;           /* of a real card */
 };
 
-static void take_device(struct crowd *crowd, const struct spw_cli_sim_process *process, int ordinal)
+static void take_device(struct crowd *crowd, const struct spw_cli_sim_device *device)
 {
-    const struct spw_cli_sim_device *device = &process->devices[ordinal];
     uint64_t peak = device->live_peak_bytes;
     uint64_t need = spw_cli_need_here(device).in_all;
     bool first = crowd->count++ == 0;
 
     if (first || need > crowd->most_need) {
-        crowd->process = process;
-        crowd->ordinal = ordinal;
+        crowd->largest = device;
         crowd->most_need = need;
     }
     crowd->least_need = first || need < crowd->least_need ? need : crowd->least_need;
@@ -361,44 +341,38 @@ static void take_device(struct crowd *crowd, const struct spw_cli_sim_process *p
 
 static struct crowd find_crowd(const struct spw_cli_sim_result *result)
 {
+    const struct spw_cli_sim_device *device = NULL;
     struct crowd crowd = {.count = 0};
 
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            if (result->processes[i].devices[k].used) {
-                take_device(&crowd, &result->processes[i], k);
-            }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        if (device->used) {
+            take_device(&crowd, device);
         }
     }
     return crowd;
 }
 
 /* Prints the lines of a process on one of its devices. */
-static void say_process(const struct spw_cli_sim_process *process, int ordinal, int code)
+static void say_process(const struct spw_cli_sim_result *result,
+                        const struct spw_cli_sim_device *device, int code)
 {
-    say_device(process, ordinal);
-    say_placed(&process->devices[ordinal]);
-    say_traffic(&process->devices[ordinal]);
-    say_need(&process->devices[ordinal], code == 0);
+    say_device(result, device);
+    say_placed(device);
+    say_traffic(device);
+    say_need(device, code == 0);
 }
 
 /* Prints the lines of the process that needs most, and the ranges of all processes. */
-static void say_crowd(const struct crowd *crowd, int code)
+static void say_crowd(const struct spw_cli_sim_result *result, const struct crowd *crowd, int code)
 {
     struct spw_cli_line line = {""};
     struct spw_cli_cards cards;
 
-    spw_cli_need_cards_of(&crowd->process->devices[crowd->ordinal], &cards);
-    say_process(crowd->process, crowd->ordinal, code);
-    spw_cli_line_add(&line, "this one needs most; all %zu: peak live ", crowd->count);
-    spw_cli_line_add_size(&line, crowd->least_peak);
-    spw_cli_line_add(&line, " to ");
-    spw_cli_line_add_size(&line, crowd->most_peak);
-    spw_cli_line_add(&line, ", about ");
-    spw_cli_line_add_size(&line, crowd->least_need);
-    spw_cli_line_add(&line, " to ");
-    spw_cli_line_add_size(&line, crowd->most_need);
-    spw_cli_line_add(&line, " of ");
+    spw_cli_need_cards_of(crowd->largest, &cards);
+    say_process(result, crowd->largest, code);
+    spw_cli_line_add(&line, "this one needs most; all %zu: peak live %s to %s, about %s to %s of ",
+                     crowd->count, spw_cli_size(crowd->least_peak), spw_cli_size(crowd->most_peak),
+                     spw_cli_size(crowd->least_need), spw_cli_size(crowd->most_need));
     spw_cli_cards_name(&line, &cards);
     spw_cli_line_add(&line, " (--verbose lists them)");
     say(&line);
@@ -406,11 +380,11 @@ static void say_crowd(const struct crowd *crowd, int code)
 
 static void say_each(const struct spw_cli_sim_result *result, int code)
 {
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            if (result->processes[i].devices[k].used) {
-                say_process(&result->processes[i], k, code);
-            }
+    const struct spw_cli_sim_device *device = NULL;
+
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        if (device->used) {
+            say_process(result, device, code);
         }
     }
 }
@@ -427,7 +401,7 @@ void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bo
     if (verbose || crowd.count <= LISTED) {
         say_each(result, code);
     } else {
-        say_crowd(&crowd, code);
+        say_crowd(result, &crowd, code);
     }
     if (result->left_out > 0) {
         struct spw_cli_line more = {""};

@@ -1,11 +1,10 @@
 /* Verdicts: simulated runs, their results, and the cards on which a program fits. It does not know
  * recordings.
  *
- *   cards          the cards that a simulated device stands for
+ *   cards          the cards that a simulated device stands for, and a table of all
  *   comparison     memory that a command needs with and without the pool
  *   need           memory that a card needs for a program
  *   outcome        the result of a simulated run in one line
- *   profiles       lists the GPUs that can be simulated
  *   progress       a line of progress every ten seconds
  *   ranks          a table of ranks that ran one after the other
  *   sim_result     the results that a simulated run left in its run directory

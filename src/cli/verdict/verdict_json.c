@@ -26,11 +26,6 @@ const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, i
     return "failed";
 }
 
-static void add_bytes(cJSON *object, const char *key, uint64_t bytes)
-{
-    cJSON_AddNumberToObject(object, key, (double)bytes);
-}
-
 static void add_refusal(cJSON *object, const struct spw_cli_sim_device *device)
 {
     cJSON *refusal;
@@ -41,8 +36,8 @@ static void add_refusal(cJSON *object, const struct spw_cli_sim_device *device)
     }
     refusal = cJSON_AddObjectToObject(object, "last_oom");
     cJSON_AddStringToObject(refusal, "api", device->last.api);
-    add_bytes(refusal, "bytes", device->last.bytes);
-    add_bytes(refusal, "missing_bytes", device->last.missing_bytes);
+    spw_cli_json_add(refusal, "bytes", device->last.bytes);
+    spw_cli_json_add(refusal, "missing_bytes", device->last.missing_bytes);
     cJSON_AddBoolToObject(refusal, "succeeded_later", device->last.overcome);
 }
 
@@ -54,16 +49,18 @@ static void add_terms(cJSON *object, const struct spw_cli_need *need)
         cJSON *term = cJSON_CreateObject();
 
         cJSON_AddStringToObject(term, "term", spw_cli_need_term_name(i));
-        add_bytes(term, "bytes", need->terms[i].bytes);
-        add_bytes(term, "most_bytes", need->terms[i].most);
+        spw_cli_json_add(term, "bytes", need->terms[i].bytes);
+        spw_cli_json_add(term, "most_bytes", need->terms[i].most);
         cJSON_AddStringToObject(term, "basis", spw_cli_need_basis_name(need->terms[i].basis));
         cJSON_AddItemToArray(terms, term);
     }
 }
 
-static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal)
+static cJSON *device_json(const struct spw_cli_sim_result *result,
+                          const struct spw_cli_sim_device *device)
 {
-    const struct spw_cli_sim_device *device = &process->devices[ordinal];
+    int ordinal;
+    const struct spw_cli_sim_process *process = spw_cli_sim_process_of(result, device, &ordinal);
     struct spw_cli_need need = spw_cli_need_here(device);
     cJSON *object = cJSON_CreateObject();
 
@@ -71,31 +68,31 @@ static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal
     cJSON_AddNumberToObject(object, "pid", process->pid);
     cJSON_AddNumberToObject(object, "device", ordinal);
     cJSON_AddNumberToObject(object, "index", device->index);
-    add_bytes(object, "shared_peak_bytes", device->shared_peak_bytes);
+    spw_cli_json_add(object, "shared_peak_bytes", device->shared_peak_bytes);
     cJSON_AddBoolToObject(object, "pooled", device->pooled);
-    add_bytes(object, "total_bytes", device->total_bytes);
-    add_bytes(object, "live_peak_bytes", device->live_peak_bytes);
-    add_bytes(object, "used_peak_bytes", device->used_peak_bytes);
-    add_bytes(object, "spare_bytes", need.spare);
-    add_bytes(object, "program_bytes", need.terms[SPW_CLI_TERM_PROGRAM].bytes);
-    add_bytes(object, "card_besides_bytes", need.besides);
-    add_bytes(object, "card_besides_most_bytes", need.besides_most);
-    add_bytes(object, "card_need_bytes", need.in_all);
+    spw_cli_json_add(object, "total_bytes", device->total_bytes);
+    spw_cli_json_add(object, "live_peak_bytes", device->live_peak_bytes);
+    spw_cli_json_add(object, "used_peak_bytes", device->used_peak_bytes);
+    spw_cli_json_add(object, "spare_bytes", need.spare);
+    spw_cli_json_add(object, "program_bytes", need.terms[SPW_CLI_TERM_PROGRAM].bytes);
+    spw_cli_json_add(object, "card_besides_bytes", need.besides);
+    spw_cli_json_add(object, "card_besides_most_bytes", need.besides_most);
+    spw_cli_json_add(object, "card_need_bytes", need.in_all);
     if (device->lost == 0) {
-        add_bytes(object, "card_need_most_bytes", need.in_all_most);
+        spw_cli_json_add(object, "card_need_most_bytes", need.in_all_most);
     } else {
         cJSON_AddNullToObject(object, "card_need_most_bytes");
     }
     add_terms(object, &need);
-    add_bytes(object, "communicators", device->communicators);
-    add_bytes(object, "communicator_ranks", device->ranks);
-    add_bytes(object, "host_peak_bytes", device->host_peak_bytes);
-    add_bytes(object, "placed_peak_bytes", device->placed_peak_bytes);
-    add_bytes(object, "spilled_bytes", device->spilled_bytes);
-    add_bytes(object, "promoted_bytes", device->promoted_bytes);
-    add_bytes(object, "paused_bytes", device->paused_bytes);
-    add_bytes(object, "ooms", device->refusals);
-    add_bytes(object, "ooms_for_good", device->lost);
+    spw_cli_json_add(object, "communicators", device->communicators);
+    spw_cli_json_add(object, "communicator_ranks", device->ranks);
+    spw_cli_json_add(object, "host_peak_bytes", device->host_peak_bytes);
+    spw_cli_json_add(object, "placed_peak_bytes", device->placed_peak_bytes);
+    spw_cli_json_add(object, "spilled_bytes", device->spilled_bytes);
+    spw_cli_json_add(object, "promoted_bytes", device->promoted_bytes);
+    spw_cli_json_add(object, "paused_bytes", device->paused_bytes);
+    spw_cli_json_add(object, "ooms", device->refusals);
+    spw_cli_json_add(object, "ooms_for_good", device->lost);
     add_refusal(object, device);
     return object;
 }
@@ -116,10 +113,10 @@ static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *r
         need = spw_cli_need_of_sharers(result, index);
         device = cJSON_CreateObject();
         cJSON_AddNumberToObject(device, "index", index);
-        cJSON_AddNumberToObject(device, "processes", (double)count);
-        add_bytes(device, "used_peak_bytes", result->shared_peaks[index]);
-        add_bytes(device, "card_need_bytes", need.in_all);
-        add_bytes(device, "card_need_most_bytes", need.in_all_most);
+        spw_cli_json_add(device, "processes", count);
+        spw_cli_json_add(device, "used_peak_bytes", result->shared_peaks[index]);
+        spw_cli_json_add(device, "card_need_bytes", need.in_all);
+        spw_cli_json_add(device, "card_need_most_bytes", need.in_all_most);
         cJSON_AddItemToArray(list, device);
     }
 }
@@ -134,7 +131,7 @@ static void add_cards(cJSON *object, const struct spw_cli_sim_result *result)
     for (size_t i = 0; i < cards.count; i++) {
         cJSON_AddItemToArray(list, cJSON_CreateString(cards.list[i]->id));
     }
-    add_bytes(object, "cards_that_fit", spw_cli_need_fitting(result, &cards));
+    spw_cli_json_add(object, "cards_that_fit", spw_cli_need_fitting(result, &cards));
 }
 
 static void add_rules(cJSON *object, const struct spw_cli_sim_result *result)
@@ -145,13 +142,14 @@ static void add_rules(cJSON *object, const struct spw_cli_sim_result *result)
         cJSON *rule = cJSON_CreateObject();
 
         cJSON_AddStringToObject(rule, "name", result->rules[i].name);
-        add_bytes(rule, "host_peak_bytes", result->rules[i].host_peak_bytes);
+        spw_cli_json_add(rule, "host_peak_bytes", result->rules[i].host_peak_bytes);
         cJSON_AddItemToArray(list, rule);
     }
 }
 
 cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
 {
+    const struct spw_cli_sim_device *device = NULL;
     cJSON *object = cJSON_CreateObject();
     cJSON *devices;
 
@@ -162,13 +160,11 @@ cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
     cJSON_AddNumberToObject(object, "exit_code", code);
     cJSON_AddStringToObject(object, "profile", spw_cli_cards_profile()->id);
     add_cards(object, result);
-    add_bytes(object, "host_peak_bytes", spw_cli_sim_result_host_peak(result));
+    spw_cli_json_add(object, "host_peak_bytes", spw_cli_sim_result_host_peak(result));
     devices = cJSON_AddArrayToObject(object, "devices");
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            if (result->processes[i].devices[k].used) {
-                cJSON_AddItemToArray(devices, device_json(&result->processes[i], k));
-            }
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        if (device->used) {
+            cJSON_AddItemToArray(devices, device_json(result, device));
         }
     }
     add_shared_devices(object, result);
