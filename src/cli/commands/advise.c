@@ -69,10 +69,9 @@ static bool parse_size(const struct spw_cli_arguments *from, const char *name, c
     return false;
 }
 
-static bool take_budget(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                        void *to)
+static bool take_budget(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
     uint64_t permille;
     bool percent;
 
@@ -82,17 +81,16 @@ static bool take_budget(const struct spw_cli_arguments *from, const struct spw_c
         settings->budget_permille = permille;
         return true;
     }
-    return parse_size(from, option->name,
+    return parse_size(from, from->option->name,
                       ", nor a share of the peak from 0.1% to 100% (expected 12GiB or 75%)",
                       &settings->goal.budget_bytes);
 }
 
-static bool take_host(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                      void *to)
+static bool take_host(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
 
-    return parse_size(from, option->name, " (expected 12GiB)", &settings->goal.host_bytes);
+    return parse_size(from, from->option->name, " (expected 12GiB)", &settings->goal.host_bytes);
 }
 
 /* The numbers among the options. */
@@ -103,25 +101,24 @@ static const struct {
     double least;
 } numbers[] = {[SLOWDOWN] = {"", 1}, [LINK] = {"GB/s", 1}, [STEP_TIME] = {"ms", 0.001}};
 
-static bool take_number(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                        void *to)
+static bool take_number(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
-    const char *ending = numbers[option->key].ending;
-    double least = numbers[option->key].least;
+    struct settings *settings = from->settings;
+    const char *ending = numbers[from->option->key].ending;
+    double least = numbers[from->option->key].least;
     char *end;
     double number = strtod(from->value, &end);
 
     if (end == from->value || (*end != '\0' && strcmp(end, ending) != 0) ||
         !(number >= least && number < 1e9)) {
         spw_cli_complain(from->command, "--%s=%s: not a number of %g or more (expected 25%s)",
-                         option->name, from->value, least, ending);
+                         from->option->name, from->value, least, ending);
         return false;
     }
-    if (option->key == LINK) {
+    if (from->option->key == LINK) {
         settings->goal.link = (double)(uint64_t)(number + 0.5);
     } else {
-        *(option->key == SLOWDOWN ? &settings->slowdown : &settings->step_ms) = number;
+        *(from->option->key == SLOWDOWN ? &settings->slowdown : &settings->step_ms) = number;
     }
     return true;
 }

@@ -108,23 +108,22 @@ static bool parse_named(const struct spw_cli_arguments *from, const char *name,
     return limit->pattern != NULL;
 }
 
-static bool take_limit(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                       void *to)
+static bool take_limit(const struct spw_cli_arguments *from)
 {
-    struct spw_cli_check *check = &((struct settings *)to)->check;
+    struct spw_cli_check *check = &((struct settings *)from->settings)->check;
     struct spw_cli_limit *limit = &check->limits[check->limit_count];
 
     if (check->limit_count == SPW_CLI_LIMITS) {
-        return bad(from, option->name, "too many limits");
+        return bad(from, from->option->name, "too many limits");
     }
-    *limit = (struct spw_cli_limit){.kind = (enum spw_cli_limit_kind)option->key};
+    *limit = (struct spw_cli_limit){.kind = (enum spw_cli_limit_kind)from->option->key};
     if (limit->kind == SPW_CLI_LIMIT_SITE || limit->kind == SPW_CLI_LIMIT_CATEGORY) {
-        if (!parse_named(from, option->name, limit)) {
+        if (!parse_named(from, from->option->name, limit)) {
             return false;
         }
     } else if (limit->kind == SPW_CLI_LIMIT_GROWTH ? !parse_growth(from->value, &limit->bytes)
                                                    : !parse_size(from->value, &limit->bytes)) {
-        return bad(from, option->name, "expected a size, such as 512MiB");
+        return bad(from, from->option->name, "expected a size, such as 512MiB");
     }
     check->limit_count++;
     return true;

@@ -205,10 +205,9 @@ static bool serve(const struct settings *settings)
 
 /* ---- arguments ---- */
 
-static bool add_pid(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                    void *to)
+static bool add_pid(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
     int pid;
 
     if (!spw_cli_process_parse(from->value, &pid)) {
@@ -228,10 +227,9 @@ static bool add_pid(const struct spw_cli_arguments *from, const struct spw_cli_o
     return true;
 }
 
-static bool take_wait(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                      void *to)
+static bool take_wait(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
     char *rest;
     unsigned long seconds = strtoul(from->value, &rest, 10);
 
@@ -244,10 +242,9 @@ static bool take_wait(const struct spw_cli_arguments *from, const struct spw_cli
     return true;
 }
 
-static bool take_destination(const struct spw_cli_arguments *from,
-                             const struct spw_cli_option *option, void *to)
+static bool take_destination(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
     struct stat status;
 
     settings->folder = NULL;
@@ -269,10 +266,9 @@ static bool take_destination(const struct spw_cli_arguments *from,
 }
 
 /* Takes the name of a part of the memory. False, with one line on stderr, for a second one. */
-static bool take_part(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                      void *to)
+static bool take_part(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
 
     if (settings->name != NULL) {
         spw_cli_complain(from->command, "expected one of --rule, --site and --tag, once");
@@ -283,7 +279,7 @@ static bool take_part(const struct spw_cli_arguments *from, const struct spw_cli
                          SPW_STATS_PART - 1, from->value, from->value[0] == '\0' ? "" : "...");
         return false;
     }
-    settings->part = (enum spw_control_part)option->key;
+    settings->part = (enum spw_control_part)from->option->key;
     settings->name = from->value;
     return true;
 }

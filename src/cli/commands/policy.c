@@ -284,10 +284,9 @@ struct settings {
     const char *site, *size, *stats; /* NULL: not given */
 };
 
-static bool take_operand(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                         void *to)
+static bool take_operand(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
 
     settings->operands[settings->count++] = from->argv[from->next - 1];
     return true;

@@ -29,10 +29,9 @@ static const char help[] =
     "one; a line says so. The exit code is 0 also when the ranks differ, 1 when a file cannot\n"
     "be read, 2 for bad usage.\n";
 
-static bool take_file(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                      void *to)
+static bool take_file(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
 
     if (settings->count == FILES) {
         spw_cli_complain(from->command, "more than %d files", FILES);

@@ -67,11 +67,10 @@ static const char help[] =
     "  --no-streams       RMM: every stream is 0, as its replay bench demands\n\n"
     "The exit code is 1 when the recording cannot be read.\n";
 
-static bool take_form(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                      void *to)
+static bool take_form(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
-    const struct form *form = &forms[option->key];
+    struct settings *settings = from->settings;
+    const struct form *form = &forms[from->option->key];
 
     if (settings->has_form && settings->form != form) {
         spw_cli_complain(from->command, "--%s and --%s: only one form is possible",

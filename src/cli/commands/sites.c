@@ -349,10 +349,9 @@ static const char help[] =
     "takes\n"
     "  --json   print one JSON object, with the full text of every site\n";
 
-static bool take_path(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                      void *to)
+static bool take_path(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
 
     if (settings->path != NULL) {
         spw_cli_complain(from->command,

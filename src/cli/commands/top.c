@@ -160,15 +160,23 @@ static bool read_all(struct view *view)
     return problem == NULL;
 }
 
+/* The place of the marked process in the list; -1: it has ended. */
+static int place_of_chosen(const struct view *view)
+{
+    int i = view->running.count - 1;
+
+    while (i >= 0 && view->running.list[i]->pid != view->chosen) {
+        i--;
+    }
+    return i;
+}
+
 /* Marks the first process if the marked one has ended. */
 static void keep_chosen(struct view *view)
 {
-    for (int i = 0; i < view->running.count; i++) {
-        if (view->running.list[i]->pid == view->chosen) {
-            return;
-        }
+    if (place_of_chosen(view) < 0) {
+        view->chosen = view->running.count > 0 ? view->running.list[0]->pid : 0;
     }
-    view->chosen = view->running.count > 0 ? view->running.list[0]->pid : 0;
 }
 
 static void print_json(struct view *view, const struct spw_callsite_shm *share)
@@ -246,15 +254,11 @@ static void draw(struct view *view)
 /* Moves the mark by `by` processes. */
 static void move_mark(struct view *view, int by)
 {
-    const struct spw_cli_running *running = &view->running;
+    int from = place_of_chosen(view), last = view->running.count - 1;
+    int to = from + by < 0 ? 0 : from + by > last ? last : from + by;
 
-    for (int i = 0; i < running->count; i++) {
-        if (running->list[i]->pid == view->chosen) {
-            int to = i + by < 0 ? 0 : i + by >= running->count ? running->count - 1 : i + by;
-
-            view->chosen = running->list[to]->pid;
-            return;
-        }
+    if (from >= 0) {
+        view->chosen = view->running.list[to]->pid;
     }
 }
 
@@ -496,10 +500,9 @@ static const char help[] =
     "          spillway top --json --interval 10 >> memory.jsonl\n"
     "          spillway top --interval 15 --prometheus /var/lib/node_exporter/spillway.prom\n";
 
-static bool take_interval(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                          void *to)
+static bool take_interval(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
     char *rest;
     double seconds = strtod(from->value, &rest);
 
@@ -513,10 +516,9 @@ static bool take_interval(const struct spw_cli_arguments *from, const struct spw
     return true;
 }
 
-static bool take_sort(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                      void *to)
+static bool take_sort(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
 
     for (int i = 0; i < SPW_CLI_SORT_COUNT; i++) {
         if (strcmp(from->value, spw_cli_sort_name((enum spw_cli_sort)i)) == 0) {
@@ -529,10 +531,9 @@ static bool take_sort(const struct spw_cli_arguments *from, const struct spw_cli
     return false;
 }
 
-static bool take_prometheus(const struct spw_cli_arguments *from,
-                            const struct spw_cli_option *option, void *to)
+static bool take_prometheus(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
     size_t length = strlen(from->value);
 
     if (length < strlen(".prom") || strcmp(from->value + length - 5, ".prom") != 0) {
@@ -546,10 +547,9 @@ static bool take_prometheus(const struct spw_cli_arguments *from,
     return true;
 }
 
-static bool take_pid(const struct spw_cli_arguments *from, const struct spw_cli_option *option,
-                     void *to)
+static bool take_pid(const struct spw_cli_arguments *from)
 {
-    struct settings *settings = to;
+    struct settings *settings = from->settings;
 
     if (settings->pid != 0) {
         return spw_cli_arguments_unexpected(from);

@@ -85,13 +85,14 @@ static bool take_number(const struct spw_cli_arguments *arguments,
     return true;
 }
 
-static bool take(const struct spw_cli_arguments *arguments, const struct spw_cli_option *option)
+static bool take(struct spw_cli_arguments *arguments, const struct spw_cli_option *option)
 {
+    arguments->option = option;
     if (option->given != NULL) {
         *option->given = true;
     }
     if (option->take != NULL) {
-        return option->take(arguments, option, arguments->settings);
+        return option->take(arguments);
     }
     if (option->number != NULL) {
         return take_number(arguments, option);

@@ -10,10 +10,9 @@
 struct spw_cli_arguments;
 struct spw_cli_option;
 
-/* Takes arguments->value, the value of an option or an operand. False, after a line on stderr, if
- * it is not usable. */
-typedef bool spw_cli_take(const struct spw_cli_arguments *arguments,
-                          const struct spw_cli_option *option, void *settings);
+/* Takes arguments->value, of arguments->option, into arguments->settings. False, after a line on
+ * stderr, if it is not usable. */
+typedef bool spw_cli_take(const struct spw_cli_arguments *arguments);
 
 /* An option, or an operand, and one place for it. */
 struct spw_cli_option {
@@ -36,10 +35,11 @@ struct spw_cli_arguments {
     bool stops_at_operand;                      /* what begins there is not parsed */
     void *settings;                             /* for `take` */
 
-    const char *value; /* for `take` */
-    int next;          /* index of the first argument that is not parsed */
-    int operands;      /* so far */
-    bool ended, helps; /* by `--`; by --help */
+    const struct spw_cli_option *option; /* for `take` */
+    const char *value;                   /* of it */
+    int next;                            /* index of the first argument that is not parsed */
+    int operands;                        /* so far */
+    bool ended, helps;                   /* by `--`; by --help */
 };
 
 /* Parses the arguments. False, after a line on stderr, for bad usage. */

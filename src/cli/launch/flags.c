@@ -238,11 +238,10 @@ static const char *variable_text(enum spw_option option, const char *text, char 
 }
 
 /* Sets the variable of one flag. */
-static bool take_option(const struct spw_cli_arguments *from, const struct spw_cli_option *row,
-                        void *to)
+static bool take_option(const struct spw_cli_arguments *from)
 {
-    enum spw_option option = (enum spw_option)row->key;
-    struct spw_cli_flags *flags = to;
+    enum spw_option option = (enum spw_option)from->option->key;
+    struct spw_cli_flags *flags = from->settings;
     char complaint[SPW_COMPLAINT_TEXT];
     static char buffer[2 * PATH_MAX];
 
@@ -251,7 +250,7 @@ static bool take_option(const struct spw_cli_arguments *from, const struct spw_c
         return true;
     }
     if (!is_usable(option, from->value, complaint, sizeof(complaint))) {
-        spw_cli_complain(from->command, "--%s=%s: %s", row->name, from->value, complaint);
+        spw_cli_complain(from->command, "--%s=%s: %s", from->option->name, from->value, complaint);
         return false;
     }
     setenv(spw_option_row(option)->name, variable_text(option, from->value, buffer, sizeof(buffer)),

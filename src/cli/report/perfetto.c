@@ -38,10 +38,7 @@ struct trace {
 
 static void put_time(struct spw_cli_report *report, const char *key, uint64_t units)
 {
-    char text[40];
-
-    snprintf(text, sizeof(text), ", \"%s\": %" PRIu64 ".%" PRIu64, key, units / 10, units % 10);
-    spw_write(&report->out, text);
+    spw_cli_report_put(report, ", \"%s\": %" PRIu64 ".%" PRIu64, key, units / 10, units % 10);
 }
 
 /* The trace's clock: the time since 1970 in units. */

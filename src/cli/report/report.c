@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,4 +135,15 @@ struct spw_cli_ranked *spw_cli_report_rank(const struct spw_cli_device *device,
 uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time)
 {
     return (report->events.blocks.header.began_ns + time * SPW_RECORD_UNIT_NS) / 1000;
+}
+
+void spw_cli_report_put(struct spw_cli_report *report, const char *format, ...)
+{
+    char line[2048];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    spw_write(&report->out, line);
 }

@@ -71,6 +71,10 @@ struct spw_cli_ranked *spw_cli_report_rank(const struct spw_cli_device *device,
 uint64_t spw_cli_report_live(const struct spw_cli_device *device, uint32_t site);
 uint64_t spw_cli_report_total(const struct spw_cli_device *device, uint32_t site);
 
+/* Writes at most 2 KiB of text. */
+void spw_cli_report_put(struct spw_cli_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Microseconds since 1970 of a time in the recording. */
 uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
 

@@ -15,16 +15,16 @@ static void put_row(struct spw_cli_report *report, const struct spw_cli_event *e
     uint64_t us = spw_cli_report_us(report, event->time);
     time_t seconds = (time_t)(us / MICROSECONDS);
     struct tm utc = {0};
-    char pointer[24] = "(nil)", line[160];
+    char pointer[24] = "(nil)";
 
     (void)gmtime_r(&seconds, &utc);
     if (address != 0) {
         snprintf(pointer, sizeof(pointer), "0x%" PRIx64, address);
     }
-    snprintf(line, sizeof(line), "%u,%02d:%02d:%02d.%06u,%s,%s,%" PRIu64 ",%" PRIu64 "\n",
-             event->thread, utc.tm_hour, utc.tm_min, utc.tm_sec, (unsigned)(us % MICROSECONDS),
-             action, pointer, bytes, report->without_streams ? 0 : stream);
-    spw_write(&report->out, line);
+    spw_cli_report_put(report, "%u,%02d:%02d:%02d.%06u,%s,%s,%" PRIu64 ",%" PRIu64 "\n",
+                       event->thread, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                       (unsigned)(us % MICROSECONDS), action, pointer, bytes,
+                       report->without_streams ? 0 : stream);
 }
 
 /* RMM knows only device memory. */

@@ -161,21 +161,18 @@ static size_t split(const struct stack *stacks, size_t begin, size_t end, unsign
     return count;
 }
 
-static void put_branch(struct spw_writer *out, uint64_t bytes, uint64_t total, unsigned indent,
-                       const char *text)
+static void put_branch(struct spw_cli_report *report, uint64_t bytes, uint64_t total,
+                       unsigned indent, const char *text)
 {
-    char line[64 + INDENT_MOST];
-
-    snprintf(line, sizeof(line), "  %12s  %s  %*s", spw_cli_size(bytes),
-             spw_cli_share(bytes, total), (int)(indent < INDENT_MOST ? indent : INDENT_MOST), "");
-    spw_write(out, line);
-    spw_write(out, text);
-    spw_write(out, "\n");
+    spw_cli_report_put(report, "  %12s  %s  %*s", spw_cli_size(bytes), spw_cli_share(bytes, total),
+                       (int)(indent < INDENT_MOST ? indent : INDENT_MOST), "");
+    spw_write(&report->out, text);
+    spw_write(&report->out, "\n");
 }
 
 /* Writes the branches below a frame, indented if there are several. */
-static void put_branches(struct spw_writer *out, const struct stack *stacks, struct branch whole,
-                         unsigned depth, unsigned indent, uint64_t total)
+static void put_branches(struct spw_cli_report *report, const struct stack *stacks,
+                         struct branch whole, unsigned depth, unsigned indent, uint64_t total)
 {
     struct branch *branches = calloc(whole.end - whole.begin + 1, sizeof(*branches));
     size_t count = branches != NULL ? split(stacks, whole.begin, whole.end, depth, branches) : 0;
@@ -189,12 +186,13 @@ static void put_branches(struct spw_writer *out, const struct stack *stacks, str
             omitted++;
             continue;
         }
-        put_branch(out, branches[i].bytes, total, indent, stacks[branches[i].begin].words[depth]);
-        put_branches(out, stacks, branches[i], depth + 1, indent + (count > 1 ? 2 : 0), total);
+        put_branch(report, branches[i].bytes, total, indent,
+                   stacks[branches[i].begin].words[depth]);
+        put_branches(report, stacks, branches[i], depth + 1, indent + (count > 1 ? 2 : 0), total);
     }
     if (omitted > 0) {
         snprintf(text, sizeof(text), "%zu more below 1 %%", omitted);
-        put_branch(out, rest, total, indent, text);
+        put_branch(report, rest, total, indent, text);
     }
     free(branches);
 }
@@ -206,17 +204,15 @@ static void put_tree(struct spw_cli_report *report, int device)
         spw_cli_report_rank(&report->state.devices[device], spw_cli_state_at_peak, &count);
     struct stack *stacks = calloc(count + 1, sizeof(*stacks));
     uint64_t total = 0;
-    char line[64];
 
     for (size_t i = 0; ranked != NULL && stacks != NULL && i < count; i++) {
         total += ranked[i].bytes;
         made += load_stack(ranked[i].site, ranked[i].bytes, &stacks[made]);
     }
     if (made > 0 && total > 0) {
-        snprintf(line, sizeof(line), "device %d at the peak: %s\n", device, spw_cli_size(total));
-        spw_write(&report->out, line);
+        spw_cli_report_put(report, "device %d at the peak: %s\n", device, spw_cli_size(total));
         qsort(stacks, made, sizeof(*stacks), compare_stacks);
-        put_branches(&report->out, stacks, (struct branch){0, made, total}, 0, 0, total);
+        put_branches(report, stacks, (struct branch){0, made, total}, 0, 0, total);
     }
     for (size_t i = 0; i < made; i++) {
         for (unsigned j = 0; j < stacks[i].count; j++) {

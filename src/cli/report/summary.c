@@ -8,25 +8,10 @@
 #include "record/format.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { UNITS_IN_MS = 1000000 / SPW_RECORD_UNIT_NS, LINE = 2048 };
-
-static void put(struct spw_cli_report *report, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void put(struct spw_cli_report *report, const char *format, ...)
-{
-    char line[LINE];
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    spw_write(&report->out, line);
-}
+enum { UNITS_IN_MS = 1000000 / SPW_RECORD_UNIT_NS };
 
 /* A time as "3.204 s". */
 static const char *seconds(uint64_t time, char text[32])
@@ -55,19 +40,19 @@ static void put_head(struct spw_cli_report *report)
     const struct spw_cli_state *state = &report->state;
     char time[32];
 
-    put(report, "%s (pid %d", state->about[0][0] != '\0' ? state->about[0] : "a program",
-        header->pid);
+    spw_cli_report_put(report, "%s (pid %d",
+                       state->about[0][0] != '\0' ? state->about[0] : "a program", header->pid);
     if (header->rank >= 0) {
-        put(report, ", rank %" PRId64, header->rank);
+        spw_cli_report_put(report, ", rank %" PRId64, header->rank);
     }
-    put(report, ") on %s, mode %s: %s, %" PRIu64 " events",
-        state->about[2][0] != '\0' ? state->about[2] : "?",
-        state->about[1][0] != '\0' ? state->about[1] : "?", seconds(state->time, time),
-        state->events);
+    spw_cli_report_put(report, ") on %s, mode %s: %s, %" PRIu64 " events",
+                       state->about[2][0] != '\0' ? state->about[2] : "?",
+                       state->about[1][0] != '\0' ? state->about[1] : "?",
+                       seconds(state->time, time), state->events);
     if (state->steps > 0) {
-        put(report, ", %" PRIu64 " marked step%s", state->steps, s(state->steps));
+        spw_cli_report_put(report, ", %" PRIu64 " marked step%s", state->steps, s(state->steps));
     }
-    put(report, "\n");
+    spw_cli_report_put(report, "\n");
 }
 
 static void put_table(struct spw_cli_report *report, const struct spw_cli_device *device)
@@ -82,20 +67,21 @@ static void put_table(struct spw_cli_report *report, const struct spw_cli_device
         free(ranked);
         return;
     }
-    put(report, "  %12s  %7s  %9s  %s\n", "bytes", "share", "allocs", "held at the peak by");
+    spw_cli_report_put(report, "  %12s  %7s  %9s  %s\n", "bytes", "share", "allocs",
+                       "held at the peak by");
     for (size_t i = 0; i < count; i++) {
         if (i >= report->top) {
             rest += ranked[i].bytes;
             continue;
         }
         spw_cli_recorded_sites_label(ranked[i].site, label);
-        put(report, "  %12s  %s  %9" PRIu64 "  %s\n", spw_cli_size(ranked[i].bytes),
-            spw_cli_share(ranked[i].bytes, device->live_peak), device->held[ranked[i].site].allocs,
-            label);
+        spw_cli_report_put(report, "  %12s  %s  %9" PRIu64 "  %s\n", spw_cli_size(ranked[i].bytes),
+                           spw_cli_share(ranked[i].bytes, device->live_peak),
+                           device->held[ranked[i].site].allocs, label);
     }
     if (count > report->top) {
-        put(report, "  %12s  in %zu more (--top %zu shows them)\n", spw_cli_size(rest),
-            count - report->top, count);
+        spw_cli_report_put(report, "  %12s  in %zu more (--top %zu shows them)\n",
+                           spw_cli_size(rest), count - report->top, count);
     }
     free(ranked);
 }
@@ -107,7 +93,8 @@ static void put_moves(struct spw_cli_report *report, const struct spw_cli_device
     uint64_t promoted = device->gauges[SPW_RECORD_GAUGE_promoted_bytes];
 
     if (spilled > 0 || device->moves > 0) {
-        put(report,
+        spw_cli_report_put(
+            report,
             "  spilled: %s to the host, %s back, in %" PRIu64 " move%s; at most %s there; work was "
             "held back for %s\n",
             spw_cli_size(spilled), spw_cli_size(promoted), device->moves, s(device->moves),
@@ -115,11 +102,12 @@ static void put_moves(struct spw_cli_report *report, const struct spw_cli_device
             seconds(device->gauges[SPW_RECORD_GAUGE_closed_ns] / SPW_RECORD_UNIT_NS, time));
     }
     if (device->gauges[SPW_RECORD_GAUGE_steals] > 0) {
-        put(report, "  stolen: %" PRIu64 " granules of free memory\n",
-            device->gauges[SPW_RECORD_GAUGE_steals]);
+        spw_cli_report_put(report, "  stolen: %" PRIu64 " granules of free memory\n",
+                           device->gauges[SPW_RECORD_GAUGE_steals]);
     }
     if (device->gauges[SPW_RECORD_GAUGE_driver_calls] > 0) {
-        put(report, "  driver: %" PRIu64 " calls of spillway took %s\n",
+        spw_cli_report_put(
+            report, "  driver: %" PRIu64 " calls of spillway took %s\n",
             device->gauges[SPW_RECORD_GAUGE_driver_calls],
             seconds(device->gauges[SPW_RECORD_GAUGE_driver_ns] / SPW_RECORD_UNIT_NS, time));
     }
@@ -135,12 +123,13 @@ static void put_oom(struct spw_cli_report *report, const struct spw_cli_device *
     }
     spw_cli_recorded_sites_label(spw_cli_recorded_sites_number(report->state.sites, oom->number),
                                  label);
-    put(report, "  out of memory: %" PRIu64 " time%s, first after %s: %s for %s", device->ooms,
-        s(device->ooms), seconds(oom->time, time), spw_cli_size(oom->bytes), label);
+    spw_cli_report_put(report, "  out of memory: %" PRIu64 " time%s, first after %s: %s for %s",
+                       device->ooms, s(device->ooms), seconds(oom->time, time),
+                       spw_cli_size(oom->bytes), label);
     if (oom->missing > 0) {
-        put(report, ", %s were missing", spw_cli_size(oom->missing));
+        spw_cli_report_put(report, ", %s were missing", spw_cli_size(oom->missing));
     }
-    put(report, "\n");
+    spw_cli_report_put(report, "\n");
 }
 
 static const struct spw_cli_amounts *compared;
@@ -168,13 +157,14 @@ static void put_categories(struct spw_cli_report *report, int ordinal)
     }
     compared = held;
     qsort(order, SPW_CLI_UNKNOWN, sizeof(*order), compare_categories);
-    put(report, "  for: ");
+    spw_cli_report_put(report, "  for: ");
     for (int i = 0; i < SPW_CLI_UNKNOWN && held->by[order[i]] > 0; i++) {
-        put(report, "%s %s, ", spw_cli_category_name((enum spw_cli_category)order[i]),
-            spw_cli_size(held->by[order[i]]));
+        spw_cli_report_put(report, "%s %s, ",
+                           spw_cli_category_name((enum spw_cli_category)order[i]),
+                           spw_cli_size(held->by[order[i]]));
     }
-    put(report, "unknown %s (%.1f %%)\n", spw_cli_size(held->by[SPW_CLI_UNKNOWN]),
-        (double)held->by[SPW_CLI_UNKNOWN] * 100 / (double)held->live);
+    spw_cli_report_put(report, "unknown %s (%.1f %%)\n", spw_cli_size(held->by[SPW_CLI_UNKNOWN]),
+                       (double)held->by[SPW_CLI_UNKNOWN] * 100 / (double)held->live);
 }
 
 static void put_growth(struct spw_cli_report *report, int ordinal)
@@ -196,12 +186,12 @@ static void put_growth(struct spw_cli_report *report, int ordinal)
             largest = site;
         }
     }
-    put(report, "  grows: by %s a step", spw_cli_size(bytes));
+    spw_cli_report_put(report, "  grows: by %s a step", spw_cli_size(bytes));
     if (most > 0) {
         spw_cli_recorded_sites_label(largest, label);
-        put(report, ", most by %s: %s", label, spw_cli_size(most));
+        spw_cli_report_put(report, ", most by %s: %s", label, spw_cli_size(most));
     }
-    put(report, "\n");
+    spw_cli_report_put(report, "\n");
 }
 
 static void put_device(struct spw_cli_report *report, int ordinal)
@@ -209,14 +199,15 @@ static void put_device(struct spw_cli_report *report, int ordinal)
     const struct spw_cli_device *device = &report->state.devices[ordinal];
     char time[32];
 
-    put(report, "device %d: peak %s after %s; %s at the end", ordinal,
-        spw_cli_size(device->live_peak), seconds(device->peak_time, time),
-        spw_cli_size(device->live));
+    spw_cli_report_put(report, "device %d: peak %s after %s; %s at the end", ordinal,
+                       spw_cli_size(device->live_peak), seconds(device->peak_time, time),
+                       spw_cli_size(device->live));
     if (device->committed_peak > 0) {
-        put(report, "; at most %s committed of %s", spw_cli_size(device->committed_peak),
-            spw_cli_size(device->gauges[SPW_RECORD_GAUGE_limit_bytes]));
+        spw_cli_report_put(report, "; at most %s committed of %s",
+                           spw_cli_size(device->committed_peak),
+                           spw_cli_size(device->gauges[SPW_RECORD_GAUGE_limit_bytes]));
     }
-    put(report, "\n");
+    spw_cli_report_put(report, "\n");
     put_categories(report, ordinal);
     put_table(report, device);
     put_growth(report, ordinal);
@@ -232,23 +223,25 @@ static void put_marks(struct spw_cli_report *report)
     char time[32];
 
     if (marks->count > 0) {
-        put(report, "marked parts\n  %8s  %12s  %12s  %s\n", "times", "time", "peak", "part");
+        spw_cli_report_put(report, "marked parts\n  %8s  %12s  %12s  %s\n", "times", "time", "peak",
+                           "part");
     }
     for (unsigned i = 0; i < marks->count; i++) {
         const struct spw_cli_mark *mark = &marks->list[i];
 
-        put(report, "  %8" PRIu64 "  %12s  %12s  %s", mark->count,
-            seconds(spw_cli_mark_time(mark, report->state.time), time), spw_cli_size(mark->peak[0]),
-            mark->name);
+        spw_cli_report_put(report, "  %8" PRIu64 "  %12s  %12s  %s", mark->count,
+                           seconds(spw_cli_mark_time(mark, report->state.time), time),
+                           spw_cli_size(mark->peak[0]), mark->name);
         for (int device = 1; device < devices; device++) {
-            put(report, "%s device %d: %s", device == 1 ? ";" : ",", device,
-                spw_cli_size(mark->peak[device]));
+            spw_cli_report_put(report, "%s device %d: %s", device == 1 ? ";" : ",", device,
+                               spw_cli_size(mark->peak[device]));
         }
-        put(report, "%s\n", mark->open > 0 ? " (not ended)" : "");
+        spw_cli_report_put(report, "%s\n", mark->open > 0 ? " (not ended)" : "");
     }
     if (marks->lost > 0) {
-        put(report, "  not counted: %" PRIu64 " beginnings of parts with other names\n",
-            marks->lost);
+        spw_cli_report_put(report,
+                           "  not counted: %" PRIu64 " beginnings of parts with other names\n",
+                           marks->lost);
     }
 }
 
@@ -260,33 +253,36 @@ static void put_gaps(struct spw_cli_report *report)
     char time[32];
 
     if (get(&lost->events) > 0) {
-        put(report,
-            "lost: %" PRIu64 " events from %s on (%" PRIu64 " allocations of %s, %" PRIu64
-            " frees): %s\n",
-            get(&lost->events), seconds(get(&lost->since), time), get(&lost->allocs),
-            spw_cli_size(get(&lost->alloc_bytes)), get(&lost->frees),
-            atomic_load(&header->loss) == SPW_RECORD_LOSS_DISK
-                ? "the file system was full"
-                : "the file was full (--record-size)");
+        spw_cli_report_put(report,
+                           "lost: %" PRIu64 " events from %s on (%" PRIu64
+                           " allocations of %s, %" PRIu64 " frees): %s\n",
+                           get(&lost->events), seconds(get(&lost->since), time), get(&lost->allocs),
+                           spw_cli_size(get(&lost->alloc_bytes)), get(&lost->frees),
+                           atomic_load(&header->loss) == SPW_RECORD_LOSS_DISK
+                               ? "the file system was full"
+                               : "the file was full (--record-size)");
         for (int i = 0; i < SPW_DEVICES_MAX; i++) {
             if (get(&header->live_peak[i]) > report->state.devices[i].live_peak) {
-                put(report, "lost: with them the peak of device %d is %s\n", i,
-                    spw_cli_size(get(&header->live_peak[i])));
+                spw_cli_report_put(report, "lost: with them the peak of device %d is %s\n", i,
+                                   spw_cli_size(get(&header->live_peak[i])));
             }
         }
     }
     if (get(&header->lost_marks) > 0) {
-        put(report, "lost: %" PRIu64 " marks of parts and steps, beyond 1/%d of the file\n",
-            get(&header->lost_marks), SPW_RECORD_MARK_SHARE);
+        spw_cli_report_put(report,
+                           "lost: %" PRIu64 " marks of parts and steps, beyond 1/%d of the file\n",
+                           get(&header->lost_marks), SPW_RECORD_MARK_SHARE);
     }
     if (report->problem[0] != '\0') {
-        put(report, "damaged: nothing was read beyond this: %s\n", report->problem);
+        spw_cli_report_put(report, "damaged: nothing was read beyond this: %s\n", report->problem);
     } else if (atomic_load(&header->complete) == 0) {
-        put(report, "the program was killed, or is still running: the recording has no end\n");
+        spw_cli_report_put(
+            report, "the program was killed, or is still running: the recording has no end\n");
     }
     if (report->state.unknown_frees > 0) {
-        put(report, "not in the recording: the allocations of %" PRIu64 " freed block%s\n",
-            report->state.unknown_frees, s(report->state.unknown_frees));
+        spw_cli_report_put(report,
+                           "not in the recording: the allocations of %" PRIu64 " freed block%s\n",
+                           report->state.unknown_frees, s(report->state.unknown_frees));
     }
 }
 
@@ -301,7 +297,7 @@ void spw_cli_report_summary(struct spw_cli_report *report)
         }
     }
     if (devices == 0 && report->problem[0] == '\0') {
-        put(report, "no memory was allocated\n");
+        spw_cli_report_put(report, "no memory was allocated\n");
     }
     put_marks(report);
     put_gaps(report);

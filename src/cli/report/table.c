@@ -11,15 +11,14 @@
 static void put_row(struct spw_cli_report *report, const struct spw_cli_device *device,
                     uint32_t site)
 {
-    char label[SPW_CALLSITE_LABEL], line[128 + SPW_CALLSITE_LABEL];
+    char label[SPW_CALLSITE_LABEL];
 
     spw_cli_recorded_sites_label(site, label);
-    snprintf(line, sizeof(line), "  %12s  %12s  %12s  %9" PRIu64 "  %s\n",
-             spw_cli_size(spw_cli_state_at_peak(device, site)),
-             spw_cli_size(spw_cli_report_live(device, site)),
-             spw_cli_size(spw_cli_report_total(device, site)), (uint64_t)device->held[site].allocs,
-             label);
-    spw_write(&report->out, line);
+    spw_cli_report_put(report, "  %12s  %12s  %12s  %9" PRIu64 "  %s\n",
+                       spw_cli_size(spw_cli_state_at_peak(device, site)),
+                       spw_cli_size(spw_cli_report_live(device, site)),
+                       spw_cli_size(spw_cli_report_total(device, site)),
+                       (uint64_t)device->held[site].allocs, label);
 }
 
 /* Writes the sites that held memory at the peak, then the others by the sum of all allocations. */
@@ -27,16 +26,14 @@ static void put_device(struct spw_cli_report *report, int ordinal)
 {
     const struct spw_cli_device *device = &report->state.devices[ordinal];
     static spw_cli_weight *const weights[] = {spw_cli_state_at_peak, spw_cli_report_total};
-    char line[128];
 
     for (int part = 0; part < 2; part++) {
         size_t count;
         struct spw_cli_ranked *ranked = spw_cli_report_rank(device, weights[part], &count);
 
         if (part == 0 && ranked != NULL) {
-            snprintf(line, sizeof(line), "device %d\n  %12s  %12s  %12s  %9s  %s\n", ordinal,
-                     "at the peak", "at the end", "in all", "allocs", "site");
-            spw_write(&report->out, line);
+            spw_cli_report_put(report, "device %d\n  %12s  %12s  %12s  %9s  %s\n", ordinal,
+                               "at the peak", "at the end", "in all", "allocs", "site");
         }
         for (size_t i = 0; ranked != NULL && i < count; i++) {
             if (part == 0 || spw_cli_state_at_peak(device, ranked[i].site) == 0) {

@@ -40,6 +40,17 @@ static void blame(struct spw_cli_finding *finding, const char *label)
     snprintf(finding->site, sizeof(finding->site), "%s", label);
 }
 
+/* Adds the line of the program that has most. */
+static void add_most(struct spw_cli_finding *finding, const char *label, const char *sign,
+                     uint64_t bytes)
+{
+    size_t used = strlen(finding->text);
+
+    blame(finding, label);
+    snprintf(finding->text + used, sizeof(finding->text) - used, "; most by %s: %s%s", label, sign,
+             spw_cli_size(bytes));
+}
+
 /* ---- limits ---- */
 
 /* The line with the largest figure; NULL: all are 0. */
@@ -75,11 +86,7 @@ static void test_peak(const struct spw_cli_device_usage *device, struct spw_cli_
     snprintf(finding->text, sizeof(finding->text), "peak %s, at most %s allowed",
              spw_cli_size(device->peak), spw_cli_size(finding->limit));
     if (line != NULL) {
-        size_t used = strlen(finding->text);
-
-        blame(finding, line->label);
-        snprintf(finding->text + used, sizeof(finding->text) - used, "; most by %s: %s",
-                 line->label, spw_cli_size(line->at_peak));
+        add_most(finding, line->label, "", line->at_peak);
     }
 }
 
@@ -111,11 +118,7 @@ static void test_growth(const struct spw_cli_usage *usage,
              "memory grows by %s a step (%zu %s), at most %s allowed", spw_cli_size(device->growth),
              usage->steps, usage->steps_kind, spw_cli_size(finding->limit));
     if (line != NULL) {
-        size_t used = strlen(finding->text);
-
-        blame(finding, line->label);
-        snprintf(finding->text + used, sizeof(finding->text) - used, "; most by %s: %s",
-                 line->label, spw_cli_size(line->growth));
+        add_most(finding, line->label, "", line->growth);
     }
 }
 
@@ -136,12 +139,9 @@ static void test_increase(const struct spw_cli_device_usage *before,
     }
     for (size_t i = 0; i < count && finding->site[0] == '\0'; i++) {
         int64_t change = spw_cli_pair_change(&pairs[i]);
-        size_t used = strlen(finding->text);
 
         if (change > 0) {
-            blame(finding, spw_cli_pair_label(&pairs[i]));
-            snprintf(finding->text + used, sizeof(finding->text) - used, "; most by %s: +%s",
-                     finding->site, spw_cli_size((uint64_t)change));
+            add_most(finding, spw_cli_pair_label(&pairs[i]), "+", (uint64_t)change);
         }
     }
     free(pairs);

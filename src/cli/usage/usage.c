@@ -5,12 +5,11 @@
 #include "common/utf8.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { IDENTITY = 16 * 1024, TEXT = 64 * 1024, OPERATOR = 128 };
+enum { TEXT = 64 * 1024, OPERATOR = 128 };
 
 /* The part of a path that is the same on every machine: the path in the installed packages, or the
  * file's name. */
@@ -22,67 +21,51 @@ static const char *place_of(const char *file)
     return file == NULL ? "?" : found != NULL ? found + sizeof(packages) - 1 : spw_path_name(file);
 }
 
-/* A text that grows in a buffer of IDENTITY bytes. */
-struct text {
-    char *bytes;
-    size_t used;
-};
-
-static void append(struct text *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void append(struct text *text, const char *format, ...)
-{
-    va_list arguments;
-    int length;
-
-    va_start(arguments, format);
-    length = vsnprintf(text->bytes + text->used, IDENTITY - text->used, format, arguments);
-    va_end(arguments);
-    text->used += length > 0 ? (size_t)length : 0;
-    text->used = text->used < IDENTITY ? text->used : IDENTITY - 1;
-}
-
 /* Appends the operator that Python or the autograd engine called; without Python, the innermost
  * function with a name. */
-static void append_native(struct text *text, const struct spw_callsite_facts *facts)
+static void append_native(FILE *text, const struct spw_callsite_facts *facts)
 {
     char operator[OPERATOR];
 
     if (spw_callsite_operator(facts, operator, sizeof(operator))) {
-        append(text, ";%s", operator);
+        fprintf(text, ";%s", operator);
         return;
     }
     for (size_t i = 0; facts->python_count == 0 && i < facts->native_count; i++) {
         if (facts->native[i].symbol != NULL) {
-            append(text, ";%s", facts->native[i].symbol);
+            fprintf(text, ";%s", facts->native[i].symbol);
             return;
         }
     }
 }
 
-static void write_identity(const struct spw_callsite_facts *facts, const char *label,
-                           bool with_lines, char *ret_text)
+/* The caller frees the text. NULL without memory. */
+static char *identity_of(const struct spw_callsite_facts *facts, const char *label, bool with_lines)
 {
-    struct text text = {.bytes = ret_text};
+    char *identity = NULL;
+    size_t length = 0;
+    FILE *text = open_memstream(&identity, &length);
 
-    ret_text[0] = '\0';
+    if (text == NULL) {
+        return NULL;
+    }
     for (size_t i = 0; i < facts->python_count; i++) {
-        append(&text, "%s:%s", place_of(facts->python[i].file),
-               facts->python[i].function != NULL ? facts->python[i].function : "?");
+        fprintf(text, "%s:%s", place_of(facts->python[i].file),
+                facts->python[i].function != NULL ? facts->python[i].function : "?");
         if (with_lines) {
-            append(&text, ":%" PRIu32, facts->python[i].line);
+            fprintf(text, ":%" PRIu32, facts->python[i].line);
         }
-        append(&text, ";");
+        fputc(';', text);
     }
-    append(&text, "node=%s", facts->node != NULL ? facts->node : "");
+    fprintf(text, "node=%s", facts->node != NULL ? facts->node : "");
     if (facts->thread != NULL) {
-        append(&text, ";thread=%.*s", (int)strcspn(facts->thread, "0123456789"), facts->thread);
+        fprintf(text, ";thread=%.*s", (int)strcspn(facts->thread, "0123456789"), facts->thread);
     }
-    append_native(&text, facts);
-    if (text.used == strlen("node=")) {
-        append(&text, "%s", label);
+    append_native(text, facts);
+    if (ftell(text) == (long)strlen("node=")) {
+        fputs(label, text);
     }
+    return fclose(text) == 0 ? identity : NULL;
 }
 
 /* FNV-1a. */
@@ -115,25 +98,25 @@ static void free_line(struct spw_cli_line *line)
     free(line->lines);
 }
 
+/* `identity`: becomes the line's. */
 static struct spw_cli_line *add_line(struct spw_cli_device_usage *device,
-                                     const struct spw_callsite_facts *facts, const char *identity,
+                                     const struct spw_callsite_facts *facts, char *identity,
                                      const char *label)
 {
-    static char family[IDENTITY];
-    struct spw_cli_line line = {.hash = hash_of(identity), .line_count = facts->python_count};
+    struct spw_cli_line line = {
+        .hash = hash_of(identity),
+        .identity = identity,
+        .family = identity_of(facts, label, /* with_lines */ false),
+        .lines = calloc(facts->python_count + 1, sizeof(*line.lines)),
+        .line_count = facts->python_count,
+    };
 
-    if (!SPW_RESIZE(&device->lines, device->line_count + 1)) {
-        return NULL;
-    }
-    write_identity(facts, label, /* with_lines */ false, family);
-    snprintf(line.label, sizeof(line.label), "%s", label);
-    line.identity = strdup(identity);
-    line.family = strdup(family);
-    line.lines = calloc(facts->python_count + 1, sizeof(*line.lines));
-    if (line.identity == NULL || line.family == NULL || line.lines == NULL) {
+    if (line.family == NULL || line.lines == NULL ||
+        !SPW_RESIZE(&device->lines, device->line_count + 1)) {
         free_line(&line);
         return NULL;
     }
+    snprintf(line.label, sizeof(line.label), "%s", label);
     for (size_t i = 0; i < facts->python_count; i++) {
         line.lines[i] = facts->python[i].line;
     }
@@ -144,19 +127,27 @@ static struct spw_cli_line *add_line(struct spw_cli_device_usage *device,
 bool spw_cli_usage_add(struct spw_cli_device_usage *device, const struct spw_callsite_facts *facts,
                        const char *api, const char *label, const struct spw_cli_line *figures)
 {
-    static char identity[IDENTITY], text[TEXT];
+    static char text[TEXT];
     const struct spw_request_facts request = {.device = -1, .api = api};
     char own[SPW_CALLSITE_LABEL];
     struct spw_cli_line *line;
+    char *identity;
 
     if (label == NULL) {
         spw_callsite_label(facts, own, sizeof(own));
         spw_utf8_plain(own, /* keep */ "");
         label = own;
     }
-    write_identity(facts, label, /* with_lines */ true, identity);
+    identity = identity_of(facts, label, /* with_lines */ true);
+    if (identity == NULL) {
+        return false;
+    }
     line = find(device, identity, hash_of(identity));
-    line = line != NULL ? line : add_line(device, facts, identity, label);
+    if (line != NULL) {
+        free(identity);
+    } else {
+        line = add_line(device, facts, identity, label);
+    }
     if (line == NULL) {
         return false;
     }

@@ -130,18 +130,16 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
 static void say_placed(const struct spw_cli_sim_device *device)
 {
     const struct spw_gpu_profile *profile = spw_cli_cards_profile();
-    struct spw_cli_line line = {""};
 
     if (device->placed_peak_bytes == 0) {
         return;
     }
-    spw_cli_line_add(
-        &line,
-        "%s are on the host because the policy says so, and kernels use them there: a step that "
-        "reads all of them once takes at least %.2g s for that, on a link of %.0f GB/s",
+    spw_cli_print(
+        stderr,
+        "spillway:   %s are on the host because the policy says so, and kernels use them there: a "
+        "step that reads all of them once takes at least %.2g s for that, on a link of %.0f GB/s\n",
         spw_cli_size(device->placed_peak_bytes),
         (double)device->placed_peak_bytes / (profile->link_mbps * 1e6), profile->link_mbps / 1e3);
-    say(&line);
 }
 
 /* Prints the bytes that went over the link, and the least time that they take. */
@@ -228,52 +226,46 @@ static void say_launches(const struct work *work)
 static void say_reads(const struct work *work)
 {
     int choice = spw_option_get(SPW_OPT_SPILLWAY_SIM_UNKNOWN, NULL, 0).word;
-    struct spw_cli_line line = {""};
 
     if (work->small_reads > work->known_reads) {
-        spw_cli_line_add(&line,
-                         "of %" PRIu64
-                         " GPU result%s of 4 KiB or less that the program read, %" PRIu64
-                         " may not have been computed here (often 0); if tensor sizes depend on "
-                         "them, memory differs on a real GPU",
-                         work->small_reads, work->small_reads == 1 ? "" : "s",
-                         work->small_reads - work->known_reads);
-        say(&line);
+        spw_cli_print(stderr,
+                      "spillway:   of %" PRIu64
+                      " GPU result%s of 4 KiB or less that the program read, %" PRIu64
+                      " may not have been computed here (often 0); if tensor sizes depend on them, "
+                      "memory differs on a real GPU\n",
+                      work->small_reads, work->small_reads == 1 ? "" : "s",
+                      work->small_reads - work->known_reads);
     }
     if (work->chosen > 0) {
-        line.text[0] = '\0';
-        spw_cli_line_add(
-            &line,
-            "%" PRIu64 " kernel%s that count or select elements (nonzero, masks, unique) had input "
-            "that is not computed here: their results are as --unknown %s says",
-            work->chosen, work->chosen == 1 ? "" : "s", spw_option_words(SPW_TYPE_UNKNOWN)[choice]);
-        say(&line);
+        spw_cli_print(stderr,
+                      "spillway:   %" PRIu64
+                      " kernel%s that count or select elements (nonzero, masks, unique) had input "
+                      "that is not computed here: their results are as --unknown %s says\n",
+                      work->chosen, work->chosen == 1 ? "" : "s",
+                      spw_option_words(SPW_TYPE_UNKNOWN)[choice]);
     }
     if (work->bulk_reads > 0) {
-        line.text[0] = '\0';
-        spw_cli_line_add(&line,
-                         "the program read %" PRIu64
-                         " larger GPU result%s (%s in total) not computed here",
-                         work->bulk_reads, work->bulk_reads == 1 ? "" : "s",
-                         spw_cli_size(work->bulk_read_bytes));
-        say(&line);
+        spw_cli_print(stderr,
+                      "spillway:   the program read %" PRIu64
+                      " larger GPU result%s (%s in total) not computed here\n",
+                      work->bulk_reads, work->bulk_reads == 1 ? "" : "s",
+                      spw_cli_size(work->bulk_read_bytes));
     }
 }
 
 static void say_overcome(const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_device *device = NULL;
-    struct spw_cli_line line = {""};
     uint64_t count = 0;
 
     while ((device = spw_cli_sim_next(result, device)) != NULL) {
         count += device->overcome;
     }
     if (count > 0) {
-        spw_cli_line_add(
-            &line, "%" PRIu64 " request%s failed with out of memory and succeeded when repeated",
-            count, count == 1 ? "" : "s");
-        say(&line);
+        spw_cli_print(stderr,
+                      "spillway:   %" PRIu64
+                      " request%s failed with out of memory and succeeded when repeated\n",
+                      count, count == 1 ? "" : "s");
     }
 }
 
@@ -404,10 +396,7 @@ void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bo
         say_crowd(result, &crowd, code);
     }
     if (result->left_out > 0) {
-        struct spw_cli_line more = {""};
-
-        spw_cli_line_add(&more, "%zu more processes are not counted", result->left_out);
-        say(&more);
+        spw_cli_print(stderr, "spillway:   %zu more processes are not counted\n", result->left_out);
     }
     spw_cli_verdict_shared(result);
     if (verbose) {
