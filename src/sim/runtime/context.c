@@ -213,3 +213,8 @@ cudaError_t simrt_context_reset(void)
     }
     return simrt_error(result);
 }
+
+cudaError_t simrt_context_current(CUcontext *ret_context)
+{
+    return simrt_error(simrt_driver.cuCtxGetCurrent(ret_context));
+}

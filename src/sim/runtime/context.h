@@ -38,5 +38,8 @@ cudaError_t simrt_context_ensure(void);
  * it; do not release it. */
 cudaError_t simrt_context_primary(int ordinal, CUcontext *ret_context);
 
+/* The current context of the calling thread. Errors are the driver's. */
+cudaError_t simrt_context_current(CUcontext *ret_context);
+
 /* Resets the primary context of the thread's device, which destroys everything in it. */
 cudaError_t simrt_context_reset(void);

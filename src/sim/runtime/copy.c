@@ -370,35 +370,7 @@ static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *parms,
 COPY_3D(Memcpy3DPeer, cudaMemcpy3DPeerParms, CUDA_MEMCPY3D_PEER, copy_3d_peer)
 
 #if CUDART_VERSION >= 12080
-_Static_assert(sizeof(struct cudaMemcpyAttributes) == sizeof(CUmemcpyAttributes),
-               "attributes of copies are the same");
-_Static_assert(sizeof(struct cudaMemcpy3DBatchOp) == sizeof(CUDA_MEMCPY3D_BATCH_OP),
-               "operations of a batch are the same");
 _Static_assert(offsetof(struct cudaMemcpy3DBatchOp, extent) ==
                    offsetof(CUDA_MEMCPY3D_BATCH_OP, extent),
                "operations of a batch are the same");
-
-#endif
-
-#if CUDART_VERSION >= 13000
-SIMRT_API_PTSZ(cudaMemcpyBatchAsync, SIMRT_CONTEXT,
-               (void *const *targets, const void *const *sources, const size_t *sizes, size_t count,
-                struct cudaMemcpyAttributes *attributes, size_t *attribute_indices,
-                size_t attribute_count, cudaStream_t stream),
-               (targets, sources, sizes, count, attributes, attribute_indices, attribute_count,
-                stream))
-{
-    return simrt_error(simrt_driver.cuMemcpyBatchAsync[ptsz](
-        (CUdeviceptr *)targets, (CUdeviceptr *)sources, (size_t *)sizes, count,
-        (CUmemcpyAttributes *)attributes, attribute_indices, attribute_count, stream));
-}
-
-SIMRT_API_PTSZ(cudaMemcpy3DBatchAsync, SIMRT_CONTEXT,
-               (size_t count, struct cudaMemcpy3DBatchOp *operations, unsigned long long flags,
-                cudaStream_t stream),
-               (count, operations, flags, stream))
-{
-    return simrt_error(simrt_driver.cuMemcpy3DBatchAsync[ptsz](
-        count, (CUDA_MEMCPY3D_BATCH_OP *)operations, flags, stream));
-}
 #endif

@@ -117,11 +117,6 @@ SIMRT_API(cudaGetDeviceFlags, SIMRT_DRIVER, (unsigned int *ret_flags), (ret_flag
     return simrt_error(result);
 }
 
-SIMRT_API(cudaDeviceSynchronize, SIMRT_CONTEXT, (void), ())
-{
-    return simrt_error(simrt_driver.cuCtxSynchronize());
-}
-
 SIMRT_API(cudaDeviceReset, SIMRT_DRIVER, (void), ())
 {
     return simrt_context_reset();
@@ -250,56 +245,4 @@ SIMRT_API(cudaDeviceGetByPCIBusId, SIMRT_DRIVER, (int *ret_ordinal, const char *
         }
     }
     return result != CUDA_SUCCESS ? simrt_error(result) : cudaErrorInvalidDevice;
-}
-
-SIMRT_API(cudaDeviceGetLimit, SIMRT_CONTEXT, (size_t * ret_value, enum cudaLimit limit),
-          (ret_value, limit))
-{
-    return simrt_error(simrt_driver.cuCtxGetLimit(ret_value, (CUlimit)limit));
-}
-
-SIMRT_API(cudaDeviceSetLimit, SIMRT_CONTEXT, (enum cudaLimit limit, size_t value), (limit, value))
-{
-    return simrt_error(simrt_driver.cuCtxSetLimit((CUlimit)limit, value));
-}
-
-SIMRT_API(cudaDeviceGetCacheConfig, SIMRT_CONTEXT, (enum cudaFuncCache * ret_config), (ret_config))
-{
-    return simrt_error(simrt_driver.cuCtxGetCacheConfig((CUfunc_cache *)ret_config));
-}
-
-SIMRT_API(cudaDeviceSetCacheConfig, SIMRT_CONTEXT, (enum cudaFuncCache config), (config))
-{
-    return simrt_error(simrt_driver.cuCtxSetCacheConfig((CUfunc_cache)config));
-}
-
-SIMRT_API(cudaDeviceGetSharedMemConfig, SIMRT_CONTEXT, (enum cudaSharedMemConfig * ret_config),
-          (ret_config))
-{
-    return simrt_error(simrt_driver.cuCtxGetSharedMemConfig((CUsharedconfig *)ret_config));
-}
-
-SIMRT_API(cudaDeviceSetSharedMemConfig, SIMRT_CONTEXT, (enum cudaSharedMemConfig config), (config))
-{
-    return simrt_error(simrt_driver.cuCtxSetSharedMemConfig((CUsharedconfig)config));
-}
-
-SIMRT_API(cudaDeviceGetStreamPriorityRange, SIMRT_CONTEXT, (int *ret_least, int *ret_greatest),
-          (ret_least, ret_greatest))
-{
-    return simrt_error(simrt_driver.cuCtxGetStreamPriorityRange(ret_least, ret_greatest));
-}
-
-SIMRT_API(cudaCtxResetPersistingL2Cache, SIMRT_CONTEXT, (void), ())
-{
-    return simrt_error(simrt_driver.cuCtxResetPersistingL2Cache());
-}
-
-SIMRT_API(cudaDeviceFlushGPUDirectRDMAWrites, SIMRT_CONTEXT,
-          (enum cudaFlushGPUDirectRDMAWritesTarget target,
-           enum cudaFlushGPUDirectRDMAWritesScope scope),
-          (target, scope))
-{
-    return simrt_error(simrt_driver.cuFlushGPUDirectRDMAWrites(
-        (CUflushGPUDirectRDMAWritesTarget)target, (CUflushGPUDirectRDMAWritesScope)scope));
 }

@@ -3,7 +3,6 @@
  *   abi            names whose ABI differs between CUDA 12 and 13
  *   abi12          older ABIs of CUDA 12
  *   array          channel descriptors, without arrays
- *   capture        stream capture
  *   context        current devices, and primary contexts
  *   copy           copies of memory
  *   device         number, choice, properties and settings of devices
@@ -12,24 +11,22 @@
  *   entrypoint     versions, and look-ups of driver functions
  *   error          keeps each thread's last error
  *   errors         names and texts of errors
- *   event          creation, recording and times of events
+ *   forward        functions that only call the driver, in a table
  *   function       attributes and occupancy of kernels
+ *   gen_forwards   writes these functions
  *   gen_stubs      writes stubs for functions of the runtime
- *   graph          graphs and executable graphs
  *   graph_copy     nodes that copy or fill
- *   graph_kernel   nodes of kernels
- *   graph_node     common parts of nodes
+ *   graph_kernel   nodes of kernels, and of any kind
  *   launch         launches of kernels
  *   libcudart      the version of the library's symbols
  *   library        device code that a compiled program registers
  *   memory         allocation, and attributes of pointers
- *   mempool        memory pools
  *   memset         fills
  *   module         device code that a program loads itself
- *   peer           peer access, and sharing between processes
+ *   peer           access to the memory of other devices
  *   properties     fields of cudaDeviceProp that are attributes
  *   register       functions that compiled code calls
- *   stream         streams
+ *   stream         creation of streams and events
  *   symbol         device variables
  *
  * A function is written once:
@@ -40,7 +37,8 @@
  *     }
  *
  * The entry prepares the state that the function needs, runs the body, and records a failure as the
- * thread's last error. All other functions get weak stubs from gen_stubs.py.
+ * thread's last error. The functions that only call the driver are rows of forward.def. All others
+ * get weak stubs from gen_stubs.py.
  *
  * Locking: none; the runtime holds no lock around calls. Bodies call the driver through
  * simrt_driver, and no exported function of this library. */

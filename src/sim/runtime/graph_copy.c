@@ -3,7 +3,6 @@
 
 #include "sim/runtime/copy.h"
 #include "sim/runtime/entry.h"
-#include "sim/runtime/graph_node.h"
 #include "sim/runtime/library.h"
 
 static cudaError_t add_copy(cudaGraphNode_t *ret_node, cudaGraph_t graph,
@@ -11,7 +10,7 @@ static cudaError_t add_copy(cudaGraphNode_t *ret_node, cudaGraph_t graph,
                             const CUDA_MEMCPY3D *copy)
 {
     CUcontext context;
-    cudaError_t error = simrt_node_context(&context);
+    cudaError_t error = simrt_context_current(&context);
 
     if (error != cudaSuccess) {
         return error;
@@ -24,7 +23,7 @@ static cudaError_t set_exec_copy(cudaGraphExec_t exec, cudaGraphNode_t node,
                                  const CUDA_MEMCPY3D *copy)
 {
     CUcontext context;
-    cudaError_t error = simrt_node_context(&context);
+    cudaError_t error = simrt_context_current(&context);
 
     if (error != cudaSuccess) {
         return error;
@@ -205,16 +204,13 @@ SIMRT_API(cudaGraphExecMemcpyNodeSetParamsFromSymbol, SIMRT_CONTEXT,
     return error != cudaSuccess ? error : set_exec_copy(exec, node, &copy);
 }
 
-_Static_assert(sizeof(struct cudaMemsetParams) == sizeof(CUDA_MEMSET_NODE_PARAMS),
-               "parameters of filling nodes are the same");
-
 SIMRT_API(cudaGraphAddMemsetNode, SIMRT_CONTEXT,
           (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, const struct cudaMemsetParams *params),
           (ret_node, graph, dependencies, count, params))
 {
     CUcontext context;
-    cudaError_t error = simrt_node_context(&context);
+    cudaError_t error = simrt_context_current(&context);
 
     if (error != cudaSuccess) {
         return error;
@@ -223,26 +219,12 @@ SIMRT_API(cudaGraphAddMemsetNode, SIMRT_CONTEXT,
         ret_node, graph, dependencies, count, (const CUDA_MEMSET_NODE_PARAMS *)params, context));
 }
 
-SIMRT_API(cudaGraphMemsetNodeGetParams, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, struct cudaMemsetParams *ret_params), (node, ret_params))
-{
-    return simrt_error(
-        simrt_driver.cuGraphMemsetNodeGetParams(node, (CUDA_MEMSET_NODE_PARAMS *)ret_params));
-}
-
-SIMRT_API(cudaGraphMemsetNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, const struct cudaMemsetParams *params), (node, params))
-{
-    return simrt_error(
-        simrt_driver.cuGraphMemsetNodeSetParams(node, (const CUDA_MEMSET_NODE_PARAMS *)params));
-}
-
 SIMRT_API(cudaGraphExecMemsetNodeSetParams, SIMRT_CONTEXT,
           (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemsetParams *params),
           (exec, node, params))
 {
     CUcontext context;
-    cudaError_t error = simrt_node_context(&context);
+    cudaError_t error = simrt_context_current(&context);
 
     if (error != cudaSuccess) {
         return error;

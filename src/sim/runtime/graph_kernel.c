@@ -4,7 +4,6 @@
 
 #include "sim/runtime/copy.h"
 #include "sim/runtime/entry.h"
-#include "sim/runtime/graph_node.h"
 #include "sim/runtime/library.h"
 
 /* The driver's description of a kernel node, in either version. */
@@ -97,33 +96,6 @@ SIMRT_API(cudaGraphExecKernelNodeSetParams, SIMRT_CONTEXT,
     return simrt_error(simrt_driver.cuGraphExecKernelNodeSetParams(exec, node, &driver));
 }
 
-_Static_assert(sizeof(cudaKernelNodeAttrValue) == sizeof(CUkernelNodeAttrValue),
-               "attributes are the same");
-
-SIMRT_API(cudaGraphKernelNodeCopyAttributes, SIMRT_CONTEXT,
-          (cudaGraphNode_t target, cudaGraphNode_t source), (target, source))
-{
-    return simrt_error(simrt_driver.cuGraphKernelNodeCopyAttributes(target, source));
-}
-
-SIMRT_API(cudaGraphKernelNodeGetAttribute, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
-           cudaKernelNodeAttrValue *ret_value),
-          (node, attribute, ret_value))
-{
-    return simrt_error(simrt_driver.cuGraphKernelNodeGetAttribute(
-        node, (CUkernelNodeAttrID)attribute, (CUkernelNodeAttrValue *)ret_value));
-}
-
-SIMRT_API(cudaGraphKernelNodeSetAttribute, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
-           const cudaKernelNodeAttrValue *value),
-          (node, attribute, value))
-{
-    return simrt_error(simrt_driver.cuGraphKernelNodeSetAttribute(
-        node, (CUkernelNodeAttrID)attribute, (const CUkernelNodeAttrValue *)value));
-}
-
 _Static_assert(sizeof(struct cudaGraphNodeParams) == sizeof(CUgraphNodeParams),
                "common parameters have one size");
 _Static_assert(sizeof(struct cudaMemAllocNodeParamsV2) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2),
@@ -146,7 +118,7 @@ static cudaError_t driver_params(const struct cudaGraphNodeParams *params,
                                  CUgraphNodeParams *ret_params)
 {
     CUcontext context;
-    cudaError_t error = simrt_node_context(&context);
+    cudaError_t error = simrt_context_current(&context);
 
     if (error != cudaSuccess) {
         return error;
@@ -237,4 +209,23 @@ SIMRT_API(cudaGraphExecNodeSetParams, SIMRT_CONTEXT,
         return error;
     }
     return simrt_error(simrt_driver.cuGraphExecNodeSetParams(exec, node, &driver));
+}
+
+SIMRT_API(cudaGraphConditionalHandleCreate, SIMRT_CONTEXT,
+          (cudaGraphConditionalHandle * ret_handle, cudaGraph_t graph, unsigned int launch_value,
+           unsigned int flags),
+          (ret_handle, graph, launch_value, flags))
+{
+    CUgraphConditionalHandle handle;
+    CUcontext context;
+    CUresult result = simrt_driver.cuCtxGetCurrent(&context);
+
+    if (result == CUDA_SUCCESS) {
+        result = simrt_driver.cuGraphConditionalHandleCreate(&handle, graph, context, launch_value,
+                                                             flags);
+    }
+    if (result == CUDA_SUCCESS) {
+        *ret_handle = handle;
+    }
+    return simrt_error(result);
 }

@@ -1,8 +1,12 @@
-/* Allocation of device, host and managed memory, and attributes of pointers. */
+/* Allocation of device and host memory, also in the order of streams, and attributes of pointers.
+ */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "sim/runtime/entry.h"
+
+_Static_assert(offsetof(struct cudaMemPoolProps, maxSize) == offsetof(CUmemPoolProps, maxSize),
+               "pool properties are the same");
 
 /* The element size for the driver's allocation of pitched memory. */
 enum { PITCH_ELEMENT_BYTES = 4 };
@@ -99,42 +103,6 @@ SIMRT_API(cudaFreeHost, SIMRT_CONTEXT, (void *pointer), (pointer))
     return simrt_error(simrt_driver.cuMemFreeHost(pointer));
 }
 
-SIMRT_API(cudaHostRegister, SIMRT_CONTEXT, (void *pointer, size_t size, unsigned int flags),
-          (pointer, size, flags))
-{
-    return simrt_error(simrt_driver.cuMemHostRegister(pointer, size, flags));
-}
-
-SIMRT_API(cudaHostUnregister, SIMRT_CONTEXT, (void *pointer), (pointer))
-{
-    return simrt_error(simrt_driver.cuMemHostUnregister(pointer));
-}
-
-SIMRT_API(cudaHostGetDevicePointer, SIMRT_CONTEXT,
-          (void **ret_address, void *pointer, unsigned int flags), (ret_address, pointer, flags))
-{
-    return simrt_error(
-        simrt_driver.cuMemHostGetDevicePointer((CUdeviceptr *)ret_address, pointer, flags));
-}
-
-SIMRT_API(cudaHostGetFlags, SIMRT_CONTEXT, (unsigned int *ret_flags, void *pointer),
-          (ret_flags, pointer))
-{
-    return simrt_error(simrt_driver.cuMemHostGetFlags(ret_flags, pointer));
-}
-
-SIMRT_API(cudaMallocManaged, SIMRT_CONTEXT, (void **ret_address, size_t size, unsigned int flags),
-          (ret_address, size, flags))
-{
-    return simrt_error(simrt_driver.cuMemAllocManaged((CUdeviceptr *)ret_address, size, flags));
-}
-
-SIMRT_API(cudaMemGetInfo, SIMRT_CONTEXT, (size_t * ret_free, size_t *ret_total),
-          (ret_free, ret_total))
-{
-    return simrt_error(simrt_driver.cuMemGetInfo(ret_free, ret_total));
-}
-
 SIMRT_API(cudaPointerGetAttributes, SIMRT_CONTEXT,
           (struct cudaPointerAttributes * ret_attributes, const void *pointer),
           (ret_attributes, pointer))
@@ -175,81 +143,27 @@ SIMRT_API(cudaPointerGetAttributes, SIMRT_CONTEXT,
     return cudaSuccess;
 }
 
-static CUmemLocation driver_location(struct cudaMemLocation location)
+SIMRT_API_PTSZ(cudaMallocAsync, SIMRT_CONTEXT,
+               (void **ret_address, size_t size, cudaStream_t stream), (ret_address, size, stream))
 {
-    return (CUmemLocation){.type = (CUmemLocationType)location.type, .id = location.id};
+    CUresult result = simrt_driver.cuMemAllocAsync[ptsz]((CUdeviceptr *)ret_address, size, stream);
+
+    return simrt_error(simrt_block_allocated(result, ret_address, size));
 }
 
-SIMRT_API(cudaMemAdvise, SIMRT_CONTEXT,
-          (const void *address, size_t size, enum cudaMemoryAdvise advice,
-           struct cudaMemLocation location),
-          (address, size, advice, location))
+SIMRT_API_PTSZ(cudaMallocFromPoolAsync, SIMRT_CONTEXT,
+               (void **ret_address, size_t size, cudaMemPool_t pool, cudaStream_t stream),
+               (ret_address, size, pool, stream))
 {
-    return simrt_error(simrt_driver.cuMemAdvise((CUdeviceptr)address, size, (CUmem_advise)advice,
-                                                driver_location(location)));
+    CUresult result =
+        simrt_driver.cuMemAllocFromPoolAsync[ptsz]((CUdeviceptr *)ret_address, size, pool, stream);
+
+    return simrt_error(simrt_block_allocated(result, ret_address, size));
 }
 
-SIMRT_API(cudaMemRangeGetAttribute, SIMRT_CONTEXT,
-          (void *ret_data, size_t data_size, enum cudaMemRangeAttribute attribute,
-           const void *address, size_t size),
-          (ret_data, data_size, attribute, address, size))
+SIMRT_API_PTSZ(cudaFreeAsync, SIMRT_CONTEXT, (void *address, cudaStream_t stream),
+               (address, stream))
 {
-    return simrt_error(simrt_driver.cuMemRangeGetAttribute(
-        ret_data, data_size, (CUmem_range_attribute)attribute, (CUdeviceptr)address, size));
+    simrt_block_freed(address);
+    return simrt_error(simrt_driver.cuMemFreeAsync[ptsz]((CUdeviceptr)address, stream));
 }
-
-SIMRT_API(cudaMemRangeGetAttributes, SIMRT_CONTEXT,
-          (void **ret_data, size_t *data_sizes, enum cudaMemRangeAttribute *attributes,
-           size_t count, const void *address, size_t size),
-          (ret_data, data_sizes, attributes, count, address, size))
-{
-    return simrt_error(simrt_driver.cuMemRangeGetAttributes(ret_data, data_sizes,
-                                                            (CUmem_range_attribute *)attributes,
-                                                            count, (CUdeviceptr)address, size));
-}
-
-SIMRT_API_PTSZ(cudaMemPrefetchAsync, SIMRT_CONTEXT,
-               (const void *address, size_t size, struct cudaMemLocation location,
-                unsigned int flags, cudaStream_t stream),
-               (address, size, location, flags, stream))
-{
-    return simrt_error(simrt_driver.cuMemPrefetchAsync[ptsz](
-        (CUdeviceptr)address, size, driver_location(location), flags, stream));
-}
-
-_Static_assert(sizeof(struct cudaMemLocation) == sizeof(CUmemLocation), "locations are the same");
-
-#if CUDART_VERSION >= 13000
-SIMRT_API_PTSZ(cudaMemPrefetchBatchAsync, SIMRT_CONTEXT,
-               (void **addresses, size_t *sizes, size_t count, struct cudaMemLocation *locations,
-                size_t *location_indices, size_t location_count, unsigned long long flags,
-                cudaStream_t stream),
-               (addresses, sizes, count, locations, location_indices, location_count, flags,
-                stream))
-{
-    return simrt_error(simrt_driver.cuMemPrefetchBatchAsync[ptsz](
-        (CUdeviceptr *)addresses, sizes, count, (CUmemLocation *)locations, location_indices,
-        location_count, flags, stream));
-}
-
-SIMRT_API_PTSZ(cudaMemDiscardBatchAsync, SIMRT_CONTEXT,
-               (void **addresses, size_t *sizes, size_t count, unsigned long long flags,
-                cudaStream_t stream),
-               (addresses, sizes, count, flags, stream))
-{
-    return simrt_error(simrt_driver.cuMemDiscardBatchAsync[ptsz]((CUdeviceptr *)addresses, sizes,
-                                                                 count, flags, stream));
-}
-
-SIMRT_API_PTSZ(cudaMemDiscardAndPrefetchBatchAsync, SIMRT_CONTEXT,
-               (void **addresses, size_t *sizes, size_t count, struct cudaMemLocation *locations,
-                size_t *location_indices, size_t location_count, unsigned long long flags,
-                cudaStream_t stream),
-               (addresses, sizes, count, locations, location_indices, location_count, flags,
-                stream))
-{
-    return simrt_error(simrt_driver.cuMemDiscardAndPrefetchBatchAsync[ptsz](
-        (CUdeviceptr *)addresses, sizes, count, (CUmemLocation *)locations, location_indices,
-        location_count, flags, stream));
-}
-#endif

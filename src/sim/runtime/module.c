@@ -4,29 +4,6 @@
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-/* The options have the driver's values. */
-SIMRT_API(cudaLibraryLoadData, SIMRT_DRIVER,
-          (cudaLibrary_t * ret_library, const void *code, enum cudaJitOption *jit_options,
-           void **jit_values, unsigned int jit_count, enum cudaLibraryOption *options,
-           void **values, unsigned int count),
-          (ret_library, code, jit_options, jit_values, jit_count, options, values, count))
-{
-    return simrt_error(
-        simrt_driver.cuLibraryLoadData(ret_library, code, (CUjit_option *)jit_options, jit_values,
-                                       jit_count, (CUlibraryOption *)options, values, count));
-}
-
-SIMRT_API(cudaLibraryLoadFromFile, SIMRT_DRIVER,
-          (cudaLibrary_t * ret_library, const char *path, enum cudaJitOption *jit_options,
-           void **jit_values, unsigned int jit_count, enum cudaLibraryOption *options,
-           void **values, unsigned int count),
-          (ret_library, path, jit_options, jit_values, jit_count, options, values, count))
-{
-    return simrt_error(simrt_driver.cuLibraryLoadFromFile(
-        ret_library, path, (CUjit_option *)jit_options, jit_values, jit_count,
-        (CUlibraryOption *)options, values, count));
-}
-
 SIMRT_API(cudaLibraryUnload, SIMRT_DRIVER, (cudaLibrary_t library), (library))
 {
     CUresult result = simrt_driver.cuLibraryUnload(library);
@@ -49,12 +26,6 @@ SIMRT_API(cudaLibraryGetKernel, SIMRT_DRIVER,
     return simrt_error(result);
 }
 
-SIMRT_API(cudaLibraryGetKernelCount, SIMRT_DRIVER, (unsigned int *ret_count, cudaLibrary_t library),
-          (ret_count, library))
-{
-    return simrt_error(simrt_driver.cuLibraryGetKernelCount(ret_count, library));
-}
-
 SIMRT_API(cudaLibraryEnumerateKernels, SIMRT_DRIVER,
           (cudaKernel_t * ret_kernels, unsigned int count, cudaLibrary_t library),
           (ret_kernels, count, library))
@@ -69,29 +40,6 @@ SIMRT_API(cudaLibraryEnumerateKernels, SIMRT_DRIVER,
         simrt_kernel_adopt(ret_kernels[i], library);
     }
     return simrt_error(result);
-}
-
-SIMRT_API(cudaLibraryGetGlobal, SIMRT_CONTEXT,
-          (void **ret_address, size_t *ret_size, cudaLibrary_t library, const char *name),
-          (ret_address, ret_size, library, name))
-{
-    return simrt_error(
-        simrt_driver.cuLibraryGetGlobal((CUdeviceptr *)ret_address, ret_size, library, name));
-}
-
-SIMRT_API(cudaLibraryGetManaged, SIMRT_CONTEXT,
-          (void **ret_address, size_t *ret_size, cudaLibrary_t library, const char *name),
-          (ret_address, ret_size, library, name))
-{
-    return simrt_error(
-        simrt_driver.cuLibraryGetManaged((CUdeviceptr *)ret_address, ret_size, library, name));
-}
-
-SIMRT_API(cudaLibraryGetUnifiedFunction, SIMRT_DRIVER,
-          (void **ret_function, cudaLibrary_t library, const char *name),
-          (ret_function, library, name))
-{
-    return simrt_error(simrt_driver.cuLibraryGetUnifiedFunction(ret_function, library, name));
 }
 
 SIMRT_API(cudaKernelSetAttributeForDevice, SIMRT_DRIVER,
