@@ -19,13 +19,12 @@ static CUresult begin(bool ptsz, CUstream hStream, CUstreamCaptureMode mode)
     return sim_capture_begin(stream, NULL, NULL, 0, mode);
 }
 
-SIM_API_PTSZ(cuStreamBeginCapture, SIM_CONTEXT, (CUstream hStream), (hStream))
+SIM_API_PTSZ(cuStreamBeginCapture, SIM_CONTEXT, (CUstream hStream))
 {
     return begin(ptsz, hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-SIM_API_PTSZ(cuStreamBeginCapture_v2, SIM_CONTEXT, (CUstream hStream, CUstreamCaptureMode mode),
-             (hStream, mode))
+SIM_API_PTSZ(cuStreamBeginCapture_v2, SIM_CONTEXT, (CUstream hStream, CUstreamCaptureMode mode))
 {
     return begin(ptsz, hStream, mode);
 }
@@ -33,8 +32,7 @@ SIM_API_PTSZ(cuStreamBeginCapture_v2, SIM_CONTEXT, (CUstream hStream, CUstreamCa
 SIM_API_PTSZ(cuStreamBeginCaptureToGraph, SIM_CONTEXT,
              (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
               const CUgraphEdgeData *dependencyData, size_t numDependencies,
-              CUstreamCaptureMode mode),
-             (hStream, hGraph, dependencies, dependencyData, numDependencies, mode))
+              CUstreamCaptureMode mode))
 {
     struct sim_graph *graph = sim_graph_of(hGraph);
     struct sim_stream *stream;
@@ -56,8 +54,7 @@ SIM_API_PTSZ(cuStreamBeginCaptureToGraph, SIM_CONTEXT,
     return result;
 }
 
-SIM_API_PTSZ(cuStreamEndCapture, SIM_CONTEXT, (CUstream hStream, CUgraph *phGraph),
-             (hStream, phGraph))
+SIM_API_PTSZ(cuStreamEndCapture, SIM_CONTEXT, (CUstream hStream, CUgraph *phGraph))
 {
     struct sim_graph *graph;
     struct sim_stream *stream;
@@ -76,7 +73,7 @@ SIM_API_PTSZ(cuStreamEndCapture, SIM_CONTEXT, (CUstream hStream, CUgraph *phGrap
 }
 
 SIM_API_PTSZ(cuStreamIsCapturing, SIM_HEALTHY,
-             (CUstream hStream, CUstreamCaptureStatus *captureStatus), (hStream, captureStatus))
+             (CUstream hStream, CUstreamCaptureStatus *captureStatus))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -144,8 +141,7 @@ static CUresult get_info(bool ptsz, CUstream hStream, CUstreamCaptureStatus *ret
 }
 
 SIM_API_PTSZ(cuStreamGetCaptureInfo, SIM_HEALTHY,
-             (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out),
-             (hStream, captureStatus_out, id_out))
+             (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out))
 {
     return get_info(ptsz, hStream, captureStatus_out, id_out, NULL, NULL, NULL);
 }
@@ -153,8 +149,7 @@ SIM_API_PTSZ(cuStreamGetCaptureInfo, SIM_HEALTHY,
 SIM_API_PTSZ(cuStreamGetCaptureInfo_v2, SIM_HEALTHY,
              (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
               CUgraph *graph_out, const CUgraphNode **dependencies_out,
-              size_t *numDependencies_out),
-             (hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out))
+              size_t *numDependencies_out))
 {
     return get_info(ptsz, hStream, captureStatus_out, id_out, graph_out, dependencies_out,
                     numDependencies_out);
@@ -164,9 +159,7 @@ SIM_API_PTSZ(cuStreamGetCaptureInfo_v2, SIM_HEALTHY,
 SIM_API_PTSZ(cuStreamGetCaptureInfo_v3, SIM_HEALTHY,
              (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
               CUgraph *graph_out, const CUgraphNode **dependencies_out,
-              const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out),
-             (hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out,
-              numDependencies_out))
+              const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out))
 {
     CUresult result;
 
@@ -213,21 +206,19 @@ static CUresult update_dependencies(bool ptsz, CUstream hStream, CUgraphNode *de
 
 SIM_API_PTSZ(cuStreamUpdateCaptureDependencies, SIM_HEALTHY,
              (CUstream hStream, CUgraphNode *dependencies, size_t numDependencies,
-              unsigned int flags),
-             (hStream, dependencies, numDependencies, flags))
+              unsigned int flags))
 {
     return update_dependencies(ptsz, hStream, dependencies, numDependencies, flags);
 }
 
 SIM_API_PTSZ(cuStreamUpdateCaptureDependencies_v2, SIM_HEALTHY,
              (CUstream hStream, CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
-              size_t numDependencies, unsigned int flags),
-             (hStream, dependencies, dependencyData, numDependencies, flags))
+              size_t numDependencies, unsigned int flags))
 {
     return update_dependencies(ptsz, hStream, dependencies, numDependencies, flags);
 }
 
-SIM_API(cuThreadExchangeStreamCaptureMode, SIM_INITIALIZED, (CUstreamCaptureMode * mode), (mode))
+SIM_API(cuThreadExchangeStreamCaptureMode, SIM_INITIALIZED, (CUstreamCaptureMode * mode))
 {
     if (mode == NULL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
         return CUDA_ERROR_INVALID_VALUE;

@@ -35,23 +35,17 @@ static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxCreate, SIM_INITIALIZED, (CUcontext * pctx, unsigned int flags, CUdevice dev),
-        (pctx, flags, dev))
+SIM_API(cuCtxCreate, SIM_INITIALIZED, (CUcontext * pctx, unsigned int flags, CUdevice dev))
 {
     return create(pctx, flags, dev);
 }
 
-SIM_API(cuCtxCreate_v2, SIM_INITIALIZED, (CUcontext * pctx, unsigned int flags, CUdevice dev),
-        (pctx, flags, dev))
-{
-    return create(pctx, flags, dev);
-}
+SIM_API_SAME(cuCtxCreate_v2, cuCtxCreate);
 
 /* cuda.h: execution affinity is supported under MPS only, which the simulator does not have. */
 SIM_API(cuCtxCreate_v3, SIM_INITIALIZED,
         (CUcontext * pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
-         CUdevice dev),
-        (pctx, paramsArray, numParams, flags, dev))
+         CUdevice dev))
 {
     if (paramsArray != NULL && numParams > 0) {
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
@@ -60,8 +54,7 @@ SIM_API(cuCtxCreate_v3, SIM_INITIALIZED,
 }
 
 SIM_API(cuCtxCreate_v4, SIM_INITIALIZED,
-        (CUcontext * pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev),
-        (pctx, ctxCreateParams, flags, dev))
+        (CUcontext * pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev))
 {
     if (ctxCreateParams != NULL && ctxCreateParams->cigParams != NULL) {
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -86,17 +79,14 @@ static CUresult destroy(CUcontext ctx)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxDestroy, SIM_INITIALIZED, (CUcontext ctx), (ctx))
+SIM_API(cuCtxDestroy, SIM_INITIALIZED, (CUcontext ctx))
 {
     return destroy(ctx);
 }
 
-SIM_API(cuCtxDestroy_v2, SIM_INITIALIZED, (CUcontext ctx), (ctx))
-{
-    return destroy(ctx);
-}
+SIM_API_SAME(cuCtxDestroy_v2, cuCtxDestroy);
 
-SIM_API(cuCtxAttach, SIM_CONTEXT, (CUcontext * pctx, unsigned int flags), (pctx, flags))
+SIM_API(cuCtxAttach, SIM_CONTEXT, (CUcontext * pctx, unsigned int flags))
 {
     CUcontext ctx = sim_ctx_current();
 
@@ -108,7 +98,7 @@ SIM_API(cuCtxAttach, SIM_CONTEXT, (CUcontext * pctx, unsigned int flags), (pctx,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxDetach, SIM_CONTEXT, (CUcontext ctx), (ctx))
+SIM_API(cuCtxDetach, SIM_CONTEXT, (CUcontext ctx))
 {
     if (ctx != sim_ctx_current() || ctx->is_primary) {
         return CUDA_ERROR_INVALID_CONTEXT;
@@ -117,22 +107,14 @@ SIM_API(cuCtxDetach, SIM_CONTEXT, (CUcontext ctx), (ctx))
     return ctx->refs == 0 ? destroy(ctx) : CUDA_SUCCESS;
 }
 
-static CUresult push(CUcontext ctx)
+SIM_API(cuCtxPushCurrent, SIM_INITIALIZED, (CUcontext ctx))
 {
     return sim_ctx_is_live(ctx) ? sim_ctx_push(ctx) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-SIM_API(cuCtxPushCurrent, SIM_INITIALIZED, (CUcontext ctx), (ctx))
-{
-    return push(ctx);
-}
+SIM_API_SAME(cuCtxPushCurrent_v2, cuCtxPushCurrent);
 
-SIM_API(cuCtxPushCurrent_v2, SIM_INITIALIZED, (CUcontext ctx), (ctx))
-{
-    return push(ctx);
-}
-
-static CUresult pop(CUcontext *pctx)
+SIM_API(cuCtxPopCurrent, SIM_INITIALIZED, (CUcontext * pctx))
 {
     CUcontext ctx = sim_ctx_pop();
 
@@ -145,17 +127,9 @@ static CUresult pop(CUcontext *pctx)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxPopCurrent, SIM_INITIALIZED, (CUcontext * pctx), (pctx))
-{
-    return pop(pctx);
-}
+SIM_API_SAME(cuCtxPopCurrent_v2, cuCtxPopCurrent);
 
-SIM_API(cuCtxPopCurrent_v2, SIM_INITIALIZED, (CUcontext * pctx), (pctx))
-{
-    return pop(pctx);
-}
-
-SIM_API(cuCtxSetCurrent, SIM_INITIALIZED, (CUcontext ctx), (ctx))
+SIM_API(cuCtxSetCurrent, SIM_INITIALIZED, (CUcontext ctx))
 {
     if (ctx != NULL && !sim_ctx_is_live(ctx)) {
         return CUDA_ERROR_INVALID_CONTEXT;
@@ -163,7 +137,7 @@ SIM_API(cuCtxSetCurrent, SIM_INITIALIZED, (CUcontext ctx), (ctx))
     return sim_ctx_set(ctx);
 }
 
-SIM_API(cuCtxGetCurrent, SIM_INITIALIZED, (CUcontext * pctx), (pctx))
+SIM_API(cuCtxGetCurrent, SIM_INITIALIZED, (CUcontext * pctx))
 {
     if (pctx == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -202,17 +176,17 @@ static CUresult get_device(CUdevice *device, CUcontext handle)
     return result;
 }
 
-SIM_API(cuCtxGetDevice, SIM_INITIALIZED, (CUdevice * device), (device))
+SIM_API(cuCtxGetDevice, SIM_INITIALIZED, (CUdevice * device))
 {
     return get_device(device, NULL);
 }
 
-SIM_API(cuCtxGetDevice_v2, SIM_INITIALIZED, (CUdevice * device, CUcontext ctx), (device, ctx))
+SIM_API(cuCtxGetDevice_v2, SIM_INITIALIZED, (CUdevice * device, CUcontext ctx))
 {
     return get_device(device, ctx);
 }
 
-SIM_API(cuCtxGetId, SIM_INITIALIZED, (CUcontext handle, unsigned long long *ctxId), (handle, ctxId))
+SIM_API(cuCtxGetId, SIM_INITIALIZED, (CUcontext handle, unsigned long long *ctxId))
 {
     CUcontext ctx;
     CUresult result;
@@ -249,17 +223,17 @@ static CUresult synchronize(CUcontext handle)
     return result;
 }
 
-SIM_API(cuCtxSynchronize, SIM_CONTEXT, (void), ())
+SIM_API(cuCtxSynchronize, SIM_CONTEXT, (void))
 {
     return synchronize(NULL);
 }
 
-SIM_API(cuCtxSynchronize_v2, SIM_HEALTHY, (CUcontext ctx), (ctx))
+SIM_API(cuCtxSynchronize_v2, SIM_HEALTHY, (CUcontext ctx))
 {
     return synchronize(ctx);
 }
 
-SIM_API(cuCtxGetFlags, SIM_CONTEXT, (unsigned int *flags), (flags))
+SIM_API(cuCtxGetFlags, SIM_CONTEXT, (unsigned int *flags))
 {
     if (flags == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -268,7 +242,7 @@ SIM_API(cuCtxGetFlags, SIM_CONTEXT, (unsigned int *flags), (flags))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxSetFlags, SIM_CONTEXT, (unsigned int flags), (flags))
+SIM_API(cuCtxSetFlags, SIM_CONTEXT, (unsigned int flags))
 {
     if ((flags & ~(unsigned int)CU_CTX_FLAGS_MASK) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -277,7 +251,7 @@ SIM_API(cuCtxSetFlags, SIM_CONTEXT, (unsigned int flags), (flags))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxSetLimit, SIM_CONTEXT, (CUlimit limit, size_t value), (limit, value))
+SIM_API(cuCtxSetLimit, SIM_CONTEXT, (CUlimit limit, size_t value))
 {
     CUcontext ctx = sim_ctx_current();
 
@@ -303,7 +277,7 @@ SIM_API(cuCtxSetLimit, SIM_CONTEXT, (CUlimit limit, size_t value), (limit, value
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxGetLimit, SIM_CONTEXT, (size_t * pvalue, CUlimit limit), (pvalue, limit))
+SIM_API(cuCtxGetLimit, SIM_CONTEXT, (size_t * pvalue, CUlimit limit))
 {
     if (pvalue == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -315,7 +289,7 @@ SIM_API(cuCtxGetLimit, SIM_CONTEXT, (size_t * pvalue, CUlimit limit), (pvalue, l
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxGetCacheConfig, SIM_CONTEXT, (CUfunc_cache * pconfig), (pconfig))
+SIM_API(cuCtxGetCacheConfig, SIM_CONTEXT, (CUfunc_cache * pconfig))
 {
     if (pconfig == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -324,13 +298,13 @@ SIM_API(cuCtxGetCacheConfig, SIM_CONTEXT, (CUfunc_cache * pconfig), (pconfig))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxSetCacheConfig, SIM_CONTEXT, (CUfunc_cache config), (config))
+SIM_API(cuCtxSetCacheConfig, SIM_CONTEXT, (CUfunc_cache config))
 {
     sim_ctx_current()->cache_config = config;
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxGetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig * pConfig), (pConfig))
+SIM_API(cuCtxGetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig * pConfig))
 {
     if (pConfig == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -340,13 +314,12 @@ SIM_API(cuCtxGetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig * pConfig), (pConf
 }
 
 /* cuda.h: no effect on devices with a fixed bank size; all profiles have one. */
-SIM_API(cuCtxSetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig config), (config))
+SIM_API(cuCtxSetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig config))
 {
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxGetApiVersion, SIM_INITIALIZED, (CUcontext handle, unsigned int *version),
-        (handle, version))
+SIM_API(cuCtxGetApiVersion, SIM_INITIALIZED, (CUcontext handle, unsigned int *version))
 {
     CUcontext ctx;
     CUresult result;
@@ -362,8 +335,7 @@ SIM_API(cuCtxGetApiVersion, SIM_INITIALIZED, (CUcontext handle, unsigned int *ve
 }
 
 /* Numerically lower is more urgent; 0 to -5 on current GPUs. */
-SIM_API(cuCtxGetStreamPriorityRange, SIM_CONTEXT, (int *leastPriority, int *greatestPriority),
-        (leastPriority, greatestPriority))
+SIM_API(cuCtxGetStreamPriorityRange, SIM_CONTEXT, (int *leastPriority, int *greatestPriority))
 {
     if (leastPriority != NULL) {
         *leastPriority = 0;
@@ -374,20 +346,19 @@ SIM_API(cuCtxGetStreamPriorityRange, SIM_CONTEXT, (int *leastPriority, int *grea
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxResetPersistingL2Cache, SIM_CONTEXT, (void), ())
+SIM_API(cuCtxResetPersistingL2Cache, SIM_CONTEXT, (void))
 {
     return CUDA_SUCCESS;
 }
 
 SIM_API(cuCtxGetExecAffinity, SIM_CONTEXT,
-        (CUexecAffinityParam * pExecAffinity, CUexecAffinityType type), (pExecAffinity, type))
+        (CUexecAffinityParam * pExecAffinity, CUexecAffinityType type))
 {
     return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }
 
 /* The peer access functions, with cuda.h's error codes. */
-SIM_API(cuCtxEnablePeerAccess, SIM_CONTEXT, (CUcontext peerContext, unsigned int Flags),
-        (peerContext, Flags))
+SIM_API(cuCtxEnablePeerAccess, SIM_CONTEXT, (CUcontext peerContext, unsigned int Flags))
 {
     CUcontext ctx = sim_ctx_current();
     uint64_t bit;
@@ -409,7 +380,7 @@ SIM_API(cuCtxEnablePeerAccess, SIM_CONTEXT, (CUcontext peerContext, unsigned int
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxDisablePeerAccess, SIM_CONTEXT, (CUcontext peerContext), (peerContext))
+SIM_API(cuCtxDisablePeerAccess, SIM_CONTEXT, (CUcontext peerContext))
 {
     CUcontext ctx = sim_ctx_current();
     uint64_t bit;

@@ -26,7 +26,7 @@ static CUresult attribute(const struct sim_device *device, CUdevice_attribute at
     }
 }
 
-SIM_API(cuDeviceGet, SIM_INITIALIZED, (CUdevice * device, int ordinal), (device, ordinal))
+SIM_API(cuDeviceGet, SIM_INITIALIZED, (CUdevice * device, int ordinal))
 {
     if (device == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -38,7 +38,7 @@ SIM_API(cuDeviceGet, SIM_INITIALIZED, (CUdevice * device, int ordinal), (device,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetCount, SIM_INITIALIZED, (int *count), (count))
+SIM_API(cuDeviceGetCount, SIM_INITIALIZED, (int *count))
 {
     if (count == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -47,7 +47,7 @@ SIM_API(cuDeviceGetCount, SIM_INITIALIZED, (int *count), (count))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetName, SIM_INITIALIZED, (char *name, int len, CUdevice dev), (name, len, dev))
+SIM_API(cuDeviceGetName, SIM_INITIALIZED, (char *name, int len, CUdevice dev))
 {
     const struct sim_device *device = sim_device_get(dev);
 
@@ -61,7 +61,7 @@ SIM_API(cuDeviceGetName, SIM_INITIALIZED, (char *name, int len, CUdevice dev), (
     return CUDA_SUCCESS;
 }
 
-static CUresult device_uuid(CUuuid *uuid, CUdevice dev)
+SIM_API(cuDeviceGetUuid, SIM_INITIALIZED, (CUuuid * uuid, CUdevice dev))
 {
     const struct sim_device *device = sim_device_get(dev);
 
@@ -75,17 +75,9 @@ static CUresult device_uuid(CUuuid *uuid, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetUuid, SIM_INITIALIZED, (CUuuid * uuid, CUdevice dev), (uuid, dev))
-{
-    return device_uuid(uuid, dev);
-}
+SIM_API_SAME(cuDeviceGetUuid_v2, cuDeviceGetUuid);
 
-SIM_API(cuDeviceGetUuid_v2, SIM_INITIALIZED, (CUuuid * uuid, CUdevice dev), (uuid, dev))
-{
-    return device_uuid(uuid, dev);
-}
-
-SIM_API(cuDeviceTotalMem_v2, SIM_INITIALIZED, (size_t * bytes, CUdevice dev), (bytes, dev))
+SIM_API(cuDeviceTotalMem_v2, SIM_INITIALIZED, (size_t * bytes, CUdevice dev))
 {
     const struct sim_device *device = sim_device_get(dev);
 
@@ -99,8 +91,7 @@ SIM_API(cuDeviceTotalMem_v2, SIM_INITIALIZED, (size_t * bytes, CUdevice dev), (b
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetAttribute, SIM_INITIALIZED, (int *pi, CUdevice_attribute attrib, CUdevice dev),
-        (pi, attrib, dev))
+SIM_API(cuDeviceGetAttribute, SIM_INITIALIZED, (int *pi, CUdevice_attribute attrib, CUdevice dev))
 {
     const struct sim_device *device = sim_device_get(dev);
 
@@ -113,8 +104,7 @@ SIM_API(cuDeviceGetAttribute, SIM_INITIALIZED, (int *pi, CUdevice_attribute attr
     return attribute(device, attrib, pi);
 }
 
-SIM_API(cuDeviceComputeCapability, SIM_INITIALIZED, (int *major, int *minor, CUdevice dev),
-        (major, minor, dev))
+SIM_API(cuDeviceComputeCapability, SIM_INITIALIZED, (int *major, int *minor, CUdevice dev))
 {
     const struct sim_device *device = sim_device_get(dev);
 
@@ -129,7 +119,7 @@ SIM_API(cuDeviceComputeCapability, SIM_INITIALIZED, (int *major, int *minor, CUd
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetProperties, SIM_INITIALIZED, (CUdevprop * prop, CUdevice dev), (prop, dev))
+SIM_API(cuDeviceGetProperties, SIM_INITIALIZED, (CUdevprop * prop, CUdevice dev))
 {
     const struct sim_device *device = sim_device_get(dev);
 
@@ -154,8 +144,7 @@ SIM_API(cuDeviceGetProperties, SIM_INITIALIZED, (CUdevprop * prop, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetPCIBusId, SIM_INITIALIZED, (char *pciBusId, int len, CUdevice dev),
-        (pciBusId, len, dev))
+SIM_API(cuDeviceGetPCIBusId, SIM_INITIALIZED, (char *pciBusId, int len, CUdevice dev))
 {
     const struct sim_device *device = sim_device_get(dev);
 
@@ -170,8 +159,7 @@ SIM_API(cuDeviceGetPCIBusId, SIM_INITIALIZED, (char *pciBusId, int len, CUdevice
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetByPCIBusId, SIM_INITIALIZED, (CUdevice * dev, const char *pciBusId),
-        (dev, pciBusId))
+SIM_API(cuDeviceGetByPCIBusId, SIM_INITIALIZED, (CUdevice * dev, const char *pciBusId))
 {
     unsigned int domain = 0, bus, slot;
 
@@ -197,7 +185,7 @@ SIM_API(cuDeviceGetByPCIBusId, SIM_INITIALIZED, (CUdevice * dev, const char *pci
 }
 
 SIM_API(cuDeviceCanAccessPeer, SIM_INITIALIZED,
-        (int *canAccessPeer, CUdevice dev, CUdevice peerDev), (canAccessPeer, dev, peerDev))
+        (int *canAccessPeer, CUdevice dev, CUdevice peerDev))
 {
     if (canAccessPeer == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -210,8 +198,7 @@ SIM_API(cuDeviceCanAccessPeer, SIM_INITIALIZED,
 }
 
 SIM_API(cuDeviceGetP2PAttribute, SIM_INITIALIZED,
-        (int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice),
-        (value, attrib, srcDevice, dstDevice))
+        (int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice))
 {
     bool possible = sim_options()->peers;
 
@@ -238,8 +225,7 @@ SIM_API(cuDeviceGetP2PAttribute, SIM_INITIALIZED,
 }
 
 SIM_API(cuDeviceGetTexture1DLinearMaxWidth, SIM_INITIALIZED,
-        (size_t * maxWidthInElements, CUarray_format format, unsigned numChannels, CUdevice dev),
-        (maxWidthInElements, format, numChannels, dev))
+        (size_t * maxWidthInElements, CUarray_format format, unsigned numChannels, CUdevice dev))
 {
     if (maxWidthInElements == NULL || numChannels == 0) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -252,7 +238,7 @@ SIM_API(cuDeviceGetTexture1DLinearMaxWidth, SIM_INITIALIZED,
 }
 
 SIM_API(cuDeviceGetExecAffinitySupport, SIM_INITIALIZED,
-        (int *pi, CUexecAffinityType type, CUdevice dev), (pi, type, dev))
+        (int *pi, CUexecAffinityType type, CUdevice dev))
 {
     if (pi == NULL) {
         return CUDA_ERROR_INVALID_VALUE;

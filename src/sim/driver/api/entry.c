@@ -107,7 +107,7 @@ static void forget_in_child(void)
     sim_neighbours_forget();
 }
 
-SIM_API(cuInit, SIM_NOTHING, (unsigned int Flags), (Flags))
+SIM_API(cuInit, SIM_NOTHING, (unsigned int Flags))
 {
     static bool watching;
 

@@ -34,14 +34,14 @@
  *
  * A function is written once:
  *
- *     SIM_API(cuMemCreate, SIM_HEALTHY, (CUmemGenericAllocationHandle *handle, ...), (handle, ...))
+ *     SIM_API(cuMemCreate, SIM_HEALTHY, (CUmemGenericAllocationHandle *handle, ...))
  *     {
  *         body, returns CUresult
  *     }
  *
- * The entry takes the lock, counts and logs the call, applies SPILLWAY_SIM_FAIL, checks the
- * function's requirements, lets the scheduler take a step, runs the body and releases the lock. All
- * other functions of cuda.h get weak stubs from gen_functions.py.
+ * The entry, which gen_functions.py writes for each function of cuda.h, takes the lock, counts and
+ * logs the call, applies SPILLWAY_SIM_FAIL, checks the function's requirements, lets the scheduler
+ * take a step, runs the body and releases the lock. A function without a body is not modelled.
  *
  * Locking: the body runs with the simulator's lock held (core/lock.h) and must not call an exported
  * function, which would take the lock again. */
@@ -77,43 +77,23 @@ CUresult sim_leave(enum sim_fn fn, CUresult result);
  * log, returns CUDA_ERROR_NOT_SUPPORTED. Takes the lock itself. */
 CUresult sim_unmodelled(enum sim_fn fn);
 
-#define SIM_ARGS(...) __VA_ARGS__
+/* One function, see above. `params` is its list of parameters in parentheses, as in cuda.h. */
+#define SIM_API(name, need, params)                                                                \
+    extern const enum sim_need name##_need;                                                        \
+    const enum sim_need name##_need = need;                                                        \
+    CUresult name##_body params;                                                                   \
+    CUresult name##_body params
 
-/* One function, see above. `params` and `args` are lists in parentheses; `args` has the names. */
-#define SIM_API(name, need, params, args)                                                          \
-    static CUresult name##_body params;                                                            \
-    SIM_EXPORT CUresult name params                                                                \
-    {                                                                                              \
-        CUresult result = sim_enter(SIM_FN_##name, need);                                          \
-        if (result == CUDA_SUCCESS) {                                                              \
-            result = name##_body args;                                                             \
-        }                                                                                          \
-        return sim_leave(SIM_FN_##name, result);                                                   \
-    }                                                                                              \
-    static CUresult name##_body params
+#define SIM_LIST(...) __VA_ARGS__
 
-/* One of two exported names that share a body. The body's first parameter, `bool ptsz`, is true for
- * the per-thread-stream variant (cuda.h: NULL then means CU_STREAM_PER_THREAD). */
-#define SIM_PAIRED_ENTRY(export_name, body, is_ptsz, need, params, args)                           \
-    SIM_EXPORT CUresult export_name params                                                         \
-    {                                                                                              \
-        CUresult result = sim_enter(SIM_FN_##export_name, need);                                   \
-        if (result == CUDA_SUCCESS) {                                                              \
-            result = body(is_ptsz, SIM_ARGS args);                                                 \
-        }                                                                                          \
-        return sim_leave(SIM_FN_##export_name, result);                                            \
-    }
-
-/* A function that takes a stream, and its _ptsz variant. The body sees `bool ptsz`. */
-#define SIM_API_PTSZ(name, need, params, args)                                                     \
-    static CUresult name##_body(bool ptsz, SIM_ARGS params);                                       \
-    SIM_PAIRED_ENTRY(name, name##_body, false, need, params, args)                                 \
-    SIM_PAIRED_ENTRY(name##_ptsz, name##_body, true, need, params, args)                           \
-    static CUresult name##_body(bool ptsz, SIM_ARGS params)
+/* A function that takes a stream, and its _ptsz variant, which has the same body. The body sees
+ * `bool ptsz`, true for the variant (cuda.h: NULL then means CU_STREAM_PER_THREAD). */
+#define SIM_API_PTSZ(name, need, params) SIM_API(name, need, (bool ptsz, SIM_LIST params))
 
 /* A function on the default stream, and its _ptds variant. The body sees `bool ptsz`. */
-#define SIM_API_PTDS(name, need, params, args)                                                     \
-    static CUresult name##_body(bool ptsz, SIM_ARGS params);                                       \
-    SIM_PAIRED_ENTRY(name, name##_body, false, need, params, args)                                 \
-    SIM_PAIRED_ENTRY(name##_ptds, name##_body, true, need, params, args)                           \
-    static CUresult name##_body(bool ptsz, SIM_ARGS params)
+#define SIM_API_PTDS(name, need, params) SIM_API_PTSZ(name, need, params)
+
+/* Another version of `of`, a function above with the same parameters, that does the same. */
+#define SIM_API_SAME(name, of)                                                                     \
+    extern const enum sim_need name##_need __attribute__((alias(#of "_need")));                    \
+    extern __typeof__(of##_body) name##_body __attribute__((alias(#of "_body")))

@@ -10,7 +10,7 @@
 
 #define EVENT_FLAGS (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
 
-SIM_API(cuEventCreate, SIM_CONTEXT, (CUevent * phEvent, unsigned int Flags), (phEvent, Flags))
+SIM_API(cuEventCreate, SIM_CONTEXT, (CUevent * phEvent, unsigned int Flags))
 {
     struct sim_event *event;
 
@@ -28,7 +28,7 @@ SIM_API(cuEventCreate, SIM_CONTEXT, (CUevent * phEvent, unsigned int Flags), (ph
     return CUDA_SUCCESS;
 }
 
-static CUresult destroy(CUevent hEvent)
+SIM_API(cuEventDestroy, SIM_CONTEXT, (CUevent hEvent))
 {
     struct sim_event *event = sim_handle_object(SIM_HANDLE_EVENT, hEvent);
 
@@ -39,15 +39,7 @@ static CUresult destroy(CUevent hEvent)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuEventDestroy, SIM_CONTEXT, (CUevent hEvent), (hEvent))
-{
-    return destroy(hEvent);
-}
-
-SIM_API(cuEventDestroy_v2, SIM_CONTEXT, (CUevent hEvent), (hEvent))
-{
-    return destroy(hEvent);
-}
+SIM_API_SAME(cuEventDestroy_v2, cuEventDestroy);
 
 /* Finds the stream and the event of a call. */
 static CUresult resolve_both(bool ptsz, CUstream hStream, CUevent hEvent,
@@ -88,19 +80,18 @@ static CUresult record(bool ptsz, CUevent hEvent, CUstream hStream, unsigned int
     return sim_capture_record(stream, event);
 }
 
-SIM_API_PTSZ(cuEventRecord, SIM_CONTEXT, (CUevent hEvent, CUstream hStream), (hEvent, hStream))
+SIM_API_PTSZ(cuEventRecord, SIM_CONTEXT, (CUevent hEvent, CUstream hStream))
 {
     return record(ptsz, hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
 }
 
 SIM_API_PTSZ(cuEventRecordWithFlags, SIM_CONTEXT,
-             (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags))
+             (CUevent hEvent, CUstream hStream, unsigned int flags))
 {
     return record(ptsz, hEvent, hStream, flags);
 }
 
-SIM_API_PTSZ(cuStreamWaitEvent, SIM_CONTEXT, (CUstream hStream, CUevent hEvent, unsigned int Flags),
-             (hStream, hEvent, Flags))
+SIM_API_PTSZ(cuStreamWaitEvent, SIM_CONTEXT, (CUstream hStream, CUevent hEvent, unsigned int Flags))
 {
     struct sim_stream *stream;
     struct sim_event *event;
@@ -126,7 +117,7 @@ SIM_API_PTSZ(cuStreamWaitEvent, SIM_CONTEXT, (CUstream hStream, CUevent hEvent, 
     return sim_event_wait(event, stream);
 }
 
-SIM_API(cuEventQuery, SIM_HEALTHY, (CUevent hEvent), (hEvent))
+SIM_API(cuEventQuery, SIM_HEALTHY, (CUevent hEvent))
 {
     struct sim_event *event;
     CUresult result = sim_event_resolve(hEvent, &event);
@@ -143,7 +134,7 @@ SIM_API(cuEventQuery, SIM_HEALTHY, (CUevent hEvent), (hEvent))
     return sim_event_is_done(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-SIM_API(cuEventSynchronize, SIM_CONTEXT, (CUevent hEvent), (hEvent))
+SIM_API(cuEventSynchronize, SIM_CONTEXT, (CUevent hEvent))
 {
     struct sim_event *event;
     CUresult result = sim_event_resolve(hEvent, &event);
@@ -154,7 +145,7 @@ SIM_API(cuEventSynchronize, SIM_CONTEXT, (CUevent hEvent), (hEvent))
     return result == CUDA_SUCCESS ? sim_event_settle(event) : result;
 }
 
-static CUresult elapsed(float *ret_ms, CUevent hStart, CUevent hEnd)
+SIM_API(cuEventElapsedTime, SIM_CONTEXT, (float *pMilliseconds, CUevent hStart, CUevent hEnd))
 {
     struct sim_event *start;
     struct sim_event *end;
@@ -166,7 +157,7 @@ static CUresult elapsed(float *ret_ms, CUevent hStart, CUevent hEnd)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    if (ret_ms == NULL) {
+    if (pMilliseconds == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!sim_event_is_recorded(start) || !sim_event_is_recorded(end) ||
@@ -176,21 +167,11 @@ static CUresult elapsed(float *ret_ms, CUevent hStart, CUevent hEnd)
     if (!sim_event_is_done(start) || !sim_event_is_done(end)) {
         return CUDA_ERROR_NOT_READY;
     }
-    *ret_ms = (float)(((double)sim_event_time(end) - (double)sim_event_time(start)) / 1e6);
+    *pMilliseconds = (float)(((double)sim_event_time(end) - (double)sim_event_time(start)) / 1e6);
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuEventElapsedTime, SIM_CONTEXT, (float *pMilliseconds, CUevent hStart, CUevent hEnd),
-        (pMilliseconds, hStart, hEnd))
-{
-    return elapsed(pMilliseconds, hStart, hEnd);
-}
-
-SIM_API(cuEventElapsedTime_v2, SIM_CONTEXT, (float *pMilliseconds, CUevent hStart, CUevent hEnd),
-        (pMilliseconds, hStart, hEnd))
-{
-    return elapsed(pMilliseconds, hStart, hEnd);
-}
+SIM_API_SAME(cuEventElapsedTime_v2, cuEventElapsedTime);
 
 /* Finds the event of a call that records it for a whole context, or makes the context wait for it.
  * The context must be live and without an open capture. */
@@ -205,7 +186,7 @@ static CUresult resolve_with_context(CUcontext ctx, CUevent hEvent, struct sim_e
     return result == CUDA_SUCCESS ? sim_event_resolve(hEvent, ret_event) : result;
 }
 
-SIM_API(cuCtxRecordEvent, SIM_INITIALIZED, (CUcontext hCtx, CUevent hEvent), (hCtx, hEvent))
+SIM_API(cuCtxRecordEvent, SIM_INITIALIZED, (CUcontext hCtx, CUevent hEvent))
 {
     struct sim_fences fences = {0};
     struct sim_event *event;
@@ -231,7 +212,7 @@ SIM_API(cuCtxRecordEvent, SIM_INITIALIZED, (CUcontext hCtx, CUevent hEvent), (hC
     return result;
 }
 
-SIM_API(cuCtxWaitEvent, SIM_INITIALIZED, (CUcontext hCtx, CUevent hEvent), (hCtx, hEvent))
+SIM_API(cuCtxWaitEvent, SIM_INITIALIZED, (CUcontext hCtx, CUevent hEvent))
 {
     struct sim_event *event;
     CUresult result = resolve_with_context(hCtx, hEvent, &event);

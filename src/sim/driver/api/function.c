@@ -41,8 +41,7 @@ static CUresult resolve(CUfunction handle, struct sim_function **ret_function)
     return sim_function_resolve(handle, sim_ctx_current(), ret_function);
 }
 
-SIM_API(cuFuncGetAttribute, SIM_CONTEXT, (int *pi, CUfunction_attribute attrib, CUfunction hfunc),
-        (pi, attrib, hfunc))
+SIM_API(cuFuncGetAttribute, SIM_CONTEXT, (int *pi, CUfunction_attribute attrib, CUfunction hfunc))
 {
     struct sim_function *function;
     CUresult result = resolve(hfunc, &function);
@@ -57,8 +56,7 @@ SIM_API(cuFuncGetAttribute, SIM_CONTEXT, (int *pi, CUfunction_attribute attrib, 
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuFuncSetAttribute, SIM_CONTEXT, (CUfunction hfunc, CUfunction_attribute attrib, int value),
-        (hfunc, attrib, value))
+SIM_API(cuFuncSetAttribute, SIM_CONTEXT, (CUfunction hfunc, CUfunction_attribute attrib, int value))
 {
     struct sim_function *function;
     CUresult result = resolve(hfunc, &function);
@@ -93,8 +91,7 @@ static void set_on_functions(const struct sim_kernel *kernel, const struct sim_d
 }
 
 SIM_API(cuKernelGetAttribute, SIM_INITIALIZED,
-        (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev),
-        (pi, attrib, kernel, dev))
+        (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev))
 {
     const struct sim_kernel *found = sim_handle_object(SIM_HANDLE_KERNEL, kernel);
 
@@ -112,8 +109,7 @@ SIM_API(cuKernelGetAttribute, SIM_INITIALIZED,
 }
 
 SIM_API(cuKernelSetAttribute, SIM_INITIALIZED,
-        (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev),
-        (attrib, val, kernel, dev))
+        (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev))
 {
     struct sim_kernel *found = sim_handle_object(SIM_HANDLE_KERNEL, kernel);
     const struct sim_device *device = sim_device_get(dev);
@@ -134,7 +130,7 @@ SIM_API(cuKernelSetAttribute, SIM_INITIALIZED,
 }
 
 /* Cache preferences are hints. */
-SIM_API(cuFuncSetCacheConfig, SIM_CONTEXT, (CUfunction hfunc, CUfunc_cache config), (hfunc, config))
+SIM_API(cuFuncSetCacheConfig, SIM_CONTEXT, (CUfunction hfunc, CUfunc_cache config))
 {
     struct sim_function *function;
     CUresult result = resolve(hfunc, &function);
@@ -145,8 +141,7 @@ SIM_API(cuFuncSetCacheConfig, SIM_CONTEXT, (CUfunction hfunc, CUfunc_cache confi
     return result;
 }
 
-SIM_API(cuFuncSetSharedMemConfig, SIM_CONTEXT, (CUfunction hfunc, CUsharedconfig config),
-        (hfunc, config))
+SIM_API(cuFuncSetSharedMemConfig, SIM_CONTEXT, (CUfunction hfunc, CUsharedconfig config))
 {
     struct sim_function *function;
     CUresult result = resolve(hfunc, &function);
@@ -158,7 +153,7 @@ SIM_API(cuFuncSetSharedMemConfig, SIM_CONTEXT, (CUfunction hfunc, CUsharedconfig
 }
 
 SIM_API(cuKernelSetCacheConfig, SIM_INITIALIZED,
-        (CUkernel kernel, CUfunc_cache config, CUdevice dev), (kernel, config, dev))
+        (CUkernel kernel, CUfunc_cache config, CUdevice dev))
 {
     if (sim_handle_object(SIM_HANDLE_KERNEL, kernel) == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
@@ -169,7 +164,7 @@ SIM_API(cuKernelSetCacheConfig, SIM_INITIALIZED,
     return config > CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-SIM_API(cuFuncGetModule, SIM_CONTEXT, (CUmodule * hmod, CUfunction hfunc), (hmod, hfunc))
+SIM_API(cuFuncGetModule, SIM_CONTEXT, (CUmodule * hmod, CUfunction hfunc))
 {
     struct sim_function *function;
     CUresult result = resolve(hfunc, &function);
@@ -181,7 +176,7 @@ SIM_API(cuFuncGetModule, SIM_CONTEXT, (CUmodule * hmod, CUfunction hfunc), (hmod
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuFuncGetName, SIM_CONTEXT, (const char **name, CUfunction hfunc), (name, hfunc))
+SIM_API(cuFuncGetName, SIM_CONTEXT, (const char **name, CUfunction hfunc))
 {
     struct sim_function *function;
     CUresult result = resolve(hfunc, &function);
@@ -212,8 +207,7 @@ static CUresult param_info(const struct sim_kernel_info *info, size_t index, siz
 }
 
 SIM_API(cuFuncGetParamInfo, SIM_CONTEXT,
-        (CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
-        (func, paramIndex, paramOffset, paramSize))
+        (CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize))
 {
     struct sim_function *function;
     CUresult result;
@@ -228,8 +222,7 @@ SIM_API(cuFuncGetParamInfo, SIM_CONTEXT,
 }
 
 SIM_API(cuKernelGetParamInfo, SIM_INITIALIZED,
-        (CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
-        (kernel, paramIndex, paramOffset, paramSize))
+        (CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize))
 {
     const struct sim_kernel *found = sim_handle_object(SIM_HANDLE_KERNEL, kernel);
 
@@ -241,8 +234,7 @@ SIM_API(cuKernelGetParamInfo, SIM_INITIALIZED,
 }
 
 /* A function is loaded with its module. */
-SIM_API(cuFuncIsLoaded, SIM_CONTEXT, (CUfunctionLoadingState * state, CUfunction function),
-        (state, function))
+SIM_API(cuFuncIsLoaded, SIM_CONTEXT, (CUfunctionLoadingState * state, CUfunction function))
 {
     struct sim_function *found;
     CUresult result = resolve(function, &found);
@@ -254,7 +246,7 @@ SIM_API(cuFuncIsLoaded, SIM_CONTEXT, (CUfunctionLoadingState * state, CUfunction
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuFuncLoad, SIM_CONTEXT, (CUfunction function), (function))
+SIM_API(cuFuncLoad, SIM_CONTEXT, (CUfunction function))
 {
     struct sim_function *found;
 

@@ -9,7 +9,7 @@
 #include "sim/driver/api/entry.h"
 #include "sim/driver/graph/graph_memory.h"
 
-SIM_API(cuGraphCreate, SIM_INITIALIZED, (CUgraph * phGraph, unsigned int flags), (phGraph, flags))
+SIM_API(cuGraphCreate, SIM_INITIALIZED, (CUgraph * phGraph, unsigned int flags))
 {
     struct sim_graph *graph;
 
@@ -24,7 +24,7 @@ SIM_API(cuGraphCreate, SIM_INITIALIZED, (CUgraph * phGraph, unsigned int flags),
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuGraphDestroy, SIM_INITIALIZED, (CUgraph hGraph), (hGraph))
+SIM_API(cuGraphDestroy, SIM_INITIALIZED, (CUgraph hGraph))
 {
     struct sim_graph *graph = sim_graph_of(hGraph);
 
@@ -35,8 +35,7 @@ SIM_API(cuGraphDestroy, SIM_INITIALIZED, (CUgraph hGraph), (hGraph))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuGraphClone, SIM_INITIALIZED, (CUgraph * phGraphClone, CUgraph originalGraph),
-        (phGraphClone, originalGraph))
+SIM_API(cuGraphClone, SIM_INITIALIZED, (CUgraph * phGraphClone, CUgraph originalGraph))
 {
     const struct sim_graph *graph = sim_graph_of(originalGraph);
     struct sim_graph *clone;
@@ -53,8 +52,7 @@ SIM_API(cuGraphClone, SIM_INITIALIZED, (CUgraph * phGraphClone, CUgraph original
 }
 
 SIM_API(cuGraphNodeFindInClone, SIM_INITIALIZED,
-        (CUgraphNode * phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph),
-        (phNode, hOriginalNode, hClonedGraph))
+        (CUgraphNode * phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph))
 {
     const struct sim_graph *clone = sim_graph_of(hClonedGraph);
     const struct sim_node *node = sim_node_of(hOriginalNode);
@@ -71,8 +69,7 @@ SIM_API(cuGraphNodeFindInClone, SIM_INITIALIZED,
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-SIM_API(cuGraphNodeGetType, SIM_INITIALIZED, (CUgraphNode hNode, CUgraphNodeType *type),
-        (hNode, type))
+SIM_API(cuGraphNodeGetType, SIM_INITIALIZED, (CUgraphNode hNode, CUgraphNodeType *type))
 {
     const struct sim_node *node = sim_node_of(hNode);
 
@@ -113,8 +110,7 @@ static void list(struct listing *listing, CUgraphNode *nodes, const struct sim_n
     listing->count++;
 }
 
-SIM_API(cuGraphGetNodes, SIM_INITIALIZED, (CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes),
-        (hGraph, nodes, numNodes))
+SIM_API(cuGraphGetNodes, SIM_INITIALIZED, (CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes))
 {
     const struct sim_graph *graph = sim_graph_of(hGraph);
     struct listing listing = {0};
@@ -130,8 +126,7 @@ SIM_API(cuGraphGetNodes, SIM_INITIALIZED, (CUgraph hGraph, CUgraphNode *nodes, s
 }
 
 SIM_API(cuGraphGetRootNodes, SIM_INITIALIZED,
-        (CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes),
-        (hGraph, rootNodes, numRootNodes))
+        (CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes))
 {
     const struct sim_graph *graph = sim_graph_of(hGraph);
     struct listing listing = {0};
@@ -177,16 +172,14 @@ static CUresult get_edges(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, CU
 }
 
 SIM_API(cuGraphGetEdges, SIM_INITIALIZED,
-        (CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, size_t *numEdges),
-        (hGraph, from, to, numEdges))
+        (CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, size_t *numEdges))
 {
     return get_edges(hGraph, from, to, NULL, numEdges);
 }
 
 SIM_API(cuGraphGetEdges_v2, SIM_INITIALIZED,
         (CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edgeData,
-         size_t *numEdges),
-        (hGraph, from, to, edgeData, numEdges))
+         size_t *numEdges))
 {
     return get_edges(hGraph, from, to, edgeData, numEdges);
 }
@@ -230,31 +223,27 @@ static CUresult get_neighbours(CUgraphNode hNode, enum neighbours which, CUgraph
 }
 
 SIM_API(cuGraphNodeGetDependencies, SIM_INITIALIZED,
-        (CUgraphNode hNode, CUgraphNode *dependencies, size_t *numDependencies),
-        (hNode, dependencies, numDependencies))
+        (CUgraphNode hNode, CUgraphNode *dependencies, size_t *numDependencies))
 {
     return get_neighbours(hNode, DEPENDENCIES, dependencies, NULL, numDependencies);
 }
 
 SIM_API(cuGraphNodeGetDependencies_v2, SIM_INITIALIZED,
         (CUgraphNode hNode, CUgraphNode *dependencies, CUgraphEdgeData *edgeData,
-         size_t *numDependencies),
-        (hNode, dependencies, edgeData, numDependencies))
+         size_t *numDependencies))
 {
     return get_neighbours(hNode, DEPENDENCIES, dependencies, edgeData, numDependencies);
 }
 
 SIM_API(cuGraphNodeGetDependentNodes, SIM_INITIALIZED,
-        (CUgraphNode hNode, CUgraphNode *dependentNodes, size_t *numDependentNodes),
-        (hNode, dependentNodes, numDependentNodes))
+        (CUgraphNode hNode, CUgraphNode *dependentNodes, size_t *numDependentNodes))
 {
     return get_neighbours(hNode, DEPENDENTS, dependentNodes, NULL, numDependentNodes);
 }
 
 SIM_API(cuGraphNodeGetDependentNodes_v2, SIM_INITIALIZED,
         (CUgraphNode hNode, CUgraphNode *dependentNodes, CUgraphEdgeData *edgeData,
-         size_t *numDependentNodes),
-        (hNode, dependentNodes, edgeData, numDependentNodes))
+         size_t *numDependentNodes))
 {
     return get_neighbours(hNode, DEPENDENTS, dependentNodes, edgeData, numDependentNodes);
 }
@@ -286,16 +275,14 @@ static CUresult change_edges(CUgraph hGraph, const CUgraphNode *from, const CUgr
 }
 
 SIM_API(cuGraphAddDependencies, SIM_INITIALIZED,
-        (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies),
-        (hGraph, from, to, numDependencies))
+        (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies))
 {
     return change_edges(hGraph, from, to, numDependencies, sim_node_depend);
 }
 
 SIM_API(cuGraphAddDependencies_v2, SIM_INITIALIZED,
         (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-         const CUgraphEdgeData *edgeData, size_t numDependencies),
-        (hGraph, from, to, edgeData, numDependencies))
+         const CUgraphEdgeData *edgeData, size_t numDependencies))
 {
     return change_edges(hGraph, from, to, numDependencies, sim_node_depend);
 }
@@ -313,21 +300,19 @@ static CUresult remove_edges(CUgraph hGraph, const CUgraphNode *from, const CUgr
 }
 
 SIM_API(cuGraphRemoveDependencies, SIM_INITIALIZED,
-        (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies),
-        (hGraph, from, to, numDependencies))
+        (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies))
 {
     return remove_edges(hGraph, from, to, numDependencies);
 }
 
 SIM_API(cuGraphRemoveDependencies_v2, SIM_INITIALIZED,
         (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-         const CUgraphEdgeData *edgeData, size_t numDependencies),
-        (hGraph, from, to, edgeData, numDependencies))
+         const CUgraphEdgeData *edgeData, size_t numDependencies))
 {
     return remove_edges(hGraph, from, to, numDependencies);
 }
 
-SIM_API(cuGraphDestroyNode, SIM_INITIALIZED, (CUgraphNode hNode), (hNode))
+SIM_API(cuGraphDestroyNode, SIM_INITIALIZED, (CUgraphNode hNode))
 {
     struct sim_node *node = sim_node_of(hNode);
 
@@ -342,7 +327,7 @@ SIM_API(cuGraphDestroyNode, SIM_INITIALIZED, (CUgraphNode hNode), (hNode))
 }
 
 SIM_API(cuGraphDebugDotPrint, SIM_INITIALIZED,
-        (CUgraph hGraph, const char *path, unsigned int flags), (hGraph, path, flags))
+        (CUgraph hGraph, const char *path, unsigned int flags))
 {
     const struct sim_graph *graph = sim_graph_of(hGraph);
     FILE *file;

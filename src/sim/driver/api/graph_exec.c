@@ -161,37 +161,23 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph hGraph, unsigned long
     return result;
 }
 
-static CUresult instantiate_with_log(CUgraphExec *ret_exec, CUgraph hGraph,
-                                     CUgraphNode *ret_error_node, char *log, size_t log_size)
-{
-    if (ret_error_node != NULL) {
-        *ret_error_node = NULL;
-    }
-    if (log != NULL && log_size > 0) {
-        log[0] = '\0';
-    }
-    return instantiate(ret_exec, hGraph, 0);
-}
-
 SIM_API(cuGraphInstantiate, SIM_CONTEXT,
         (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
-         size_t bufferSize),
-        (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
+         size_t bufferSize))
 {
-    return instantiate_with_log(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
+    if (phErrorNode != NULL) {
+        *phErrorNode = NULL;
+    }
+    if (logBuffer != NULL && bufferSize > 0) {
+        logBuffer[0] = '\0';
+    }
+    return instantiate(phGraphExec, hGraph, 0);
 }
 
-SIM_API(cuGraphInstantiate_v2, SIM_CONTEXT,
-        (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
-         size_t bufferSize),
-        (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
-{
-    return instantiate_with_log(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
-}
+SIM_API_SAME(cuGraphInstantiate_v2, cuGraphInstantiate);
 
 SIM_API(cuGraphInstantiateWithFlags, SIM_CONTEXT,
-        (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
-        (phGraphExec, hGraph, flags))
+        (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags))
 {
     return instantiate(phGraphExec, hGraph, flags);
 }
@@ -223,8 +209,7 @@ static CUresult upload(bool ptsz, struct sim_exec *exec, CUstream hStream)
 
 SIM_API_PTSZ(cuGraphInstantiateWithParams, SIM_CONTEXT,
              (CUgraphExec * phGraphExec, CUgraph hGraph,
-              CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
-             (phGraphExec, hGraph, instantiateParams))
+              CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams))
 {
     CUresult result;
 
@@ -242,8 +227,7 @@ SIM_API_PTSZ(cuGraphInstantiateWithParams, SIM_CONTEXT,
     return result;
 }
 
-SIM_API_PTSZ(cuGraphUpload, SIM_CONTEXT, (CUgraphExec hGraphExec, CUstream hStream),
-             (hGraphExec, hStream))
+SIM_API_PTSZ(cuGraphUpload, SIM_CONTEXT, (CUgraphExec hGraphExec, CUstream hStream))
 {
     struct sim_exec *exec = exec_of(hGraphExec);
 
@@ -308,8 +292,7 @@ static CUresult launch_nodes(struct sim_stream *stream, struct sim_exec *exec)
     return sim_fences_add(&exec->last, stream, stream->submitted);
 }
 
-SIM_API_PTSZ(cuGraphLaunch, SIM_CONTEXT, (CUgraphExec hGraphExec, CUstream hStream),
-             (hGraphExec, hStream))
+SIM_API_PTSZ(cuGraphLaunch, SIM_CONTEXT, (CUgraphExec hGraphExec, CUstream hStream))
 {
     struct sim_exec *exec = exec_of(hGraphExec);
     struct sim_stream *stream;
@@ -335,7 +318,7 @@ SIM_API_PTSZ(cuGraphLaunch, SIM_CONTEXT, (CUgraphExec hGraphExec, CUstream hStre
     return launch_nodes(stream, exec);
 }
 
-SIM_API(cuGraphExecDestroy, SIM_INITIALIZED, (CUgraphExec hGraphExec), (hGraphExec))
+SIM_API(cuGraphExecDestroy, SIM_INITIALIZED, (CUgraphExec hGraphExec))
 {
     struct sim_exec *exec = exec_of(hGraphExec);
 
@@ -348,8 +331,7 @@ SIM_API(cuGraphExecDestroy, SIM_INITIALIZED, (CUgraphExec hGraphExec), (hGraphEx
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuGraphExecGetFlags, SIM_INITIALIZED, (CUgraphExec hGraphExec, cuuint64_t *flags),
-        (hGraphExec, flags))
+SIM_API(cuGraphExecGetFlags, SIM_INITIALIZED, (CUgraphExec hGraphExec, cuuint64_t *flags))
 {
     const struct sim_exec *exec = exec_of(hGraphExec);
 
@@ -385,8 +367,7 @@ static CUresult set_params(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNod
 }
 
 SIM_API(cuGraphExecNodeSetParams, SIM_HEALTHY,
-        (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams),
-        (hGraphExec, hNode, nodeParams))
+        (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams))
 {
     return set_params(hGraphExec, hNode, nodeParams);
 }
@@ -405,22 +386,19 @@ static CUresult set_kernel_params(CUgraphExec hGraphExec, CUgraphNode hNode, con
 }
 
 SIM_API(cuGraphExecKernelNodeSetParams, SIM_HEALTHY,
-        (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams),
-        (hGraphExec, hNode, nodeParams))
+        (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams))
 {
     return set_kernel_params(hGraphExec, hNode, nodeParams, sizeof(*nodeParams));
 }
 
 SIM_API(cuGraphExecKernelNodeSetParams_v2, SIM_HEALTHY,
-        (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams),
-        (hGraphExec, hNode, nodeParams))
+        (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams))
 {
     return set_kernel_params(hGraphExec, hNode, nodeParams, sizeof(*nodeParams));
 }
 
 SIM_API(cuGraphExecMemcpyNodeSetParams, SIM_HEALTHY,
-        (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx),
-        (hGraphExec, hNode, copyParams, ctx))
+        (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
 
@@ -434,8 +412,7 @@ SIM_API(cuGraphExecMemcpyNodeSetParams, SIM_HEALTHY,
 
 SIM_API(cuGraphExecMemsetNodeSetParams, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams,
-         CUcontext ctx),
-        (hGraphExec, hNode, memsetParams, ctx))
+         CUcontext ctx))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
 
@@ -448,8 +425,7 @@ SIM_API(cuGraphExecMemsetNodeSetParams, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphExecHostNodeSetParams, SIM_HEALTHY,
-        (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams),
-        (hGraphExec, hNode, nodeParams))
+        (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_HOST};
 
@@ -462,7 +438,7 @@ SIM_API(cuGraphExecHostNodeSetParams, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphExecEventRecordNodeSetEvent, SIM_HEALTHY,
-        (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event), (hGraphExec, hNode, event))
+        (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
 
@@ -471,7 +447,7 @@ SIM_API(cuGraphExecEventRecordNodeSetEvent, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphExecEventWaitNodeSetEvent, SIM_HEALTHY,
-        (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event), (hGraphExec, hNode, event))
+        (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
 
@@ -489,8 +465,7 @@ static bool can_be_disabled(const struct sim_node *node)
 }
 
 SIM_API(cuGraphNodeSetEnabled, SIM_INITIALIZED,
-        (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled),
-        (hGraphExec, hNode, isEnabled))
+        (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled))
 {
     struct sim_node *node = counterpart(hGraphExec, hNode);
 
@@ -502,8 +477,7 @@ SIM_API(cuGraphNodeSetEnabled, SIM_INITIALIZED,
 }
 
 SIM_API(cuGraphNodeGetEnabled, SIM_INITIALIZED,
-        (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled),
-        (hGraphExec, hNode, isEnabled))
+        (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled))
 {
     const struct sim_node *node = counterpart(hGraphExec, hNode);
 
@@ -576,16 +550,14 @@ static CUresult update(CUgraphExec hGraphExec, CUgraph hGraph,
 }
 
 SIM_API(cuGraphExecUpdate_v2, SIM_INITIALIZED,
-        (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo),
-        (hGraphExec, hGraph, resultInfo))
+        (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo))
 {
     return resultInfo == NULL ? CUDA_ERROR_INVALID_VALUE : update(hGraphExec, hGraph, resultInfo);
 }
 
 SIM_API(cuGraphExecUpdate, SIM_INITIALIZED,
         (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
-         CUgraphExecUpdateResult *updateResult_out),
-        (hGraphExec, hGraph, hErrorNode_out, updateResult_out))
+         CUgraphExecUpdateResult *updateResult_out))
 {
     CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR};
     CUresult result = update(hGraphExec, hGraph, &info);

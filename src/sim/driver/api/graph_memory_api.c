@@ -22,7 +22,7 @@ static cuuint64_t *attribute_of(CUdevice device, CUgraphMem_attribute attr)
 }
 
 SIM_API(cuDeviceGetGraphMemAttribute, SIM_INITIALIZED,
-        (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value))
+        (CUdevice device, CUgraphMem_attribute attr, void *value))
 {
     cuuint64_t *field;
 
@@ -39,7 +39,7 @@ SIM_API(cuDeviceGetGraphMemAttribute, SIM_INITIALIZED,
 
 /* Only the high watermarks may be set, and only to zero, which resets them to the present value. */
 SIM_API(cuDeviceSetGraphMemAttribute, SIM_INITIALIZED,
-        (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value))
+        (CUdevice device, CUgraphMem_attribute attr, void *value))
 {
     struct sim_graph_usage *usage;
 
@@ -61,7 +61,7 @@ SIM_API(cuDeviceSetGraphMemAttribute, SIM_INITIALIZED,
 }
 
 /* There is nothing to trim: destroyed graphs keep no memory. */
-SIM_API(cuDeviceGraphMemTrim, SIM_INITIALIZED, (CUdevice device), (device))
+SIM_API(cuDeviceGraphMemTrim, SIM_INITIALIZED, (CUdevice device))
 {
     return sim_device_get(device) == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }

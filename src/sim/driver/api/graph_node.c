@@ -221,8 +221,7 @@ static CUresult add_node(CUgraphNode *ret_node, CUgraph hGraph, const CUgraphNod
 
 SIM_API(cuGraphAddNode, SIM_HEALTHY,
         (CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-         size_t numDependencies, CUgraphNodeParams *nodeParams),
-        (phGraphNode, hGraph, dependencies, numDependencies, nodeParams))
+         size_t numDependencies, CUgraphNodeParams *nodeParams))
 {
     return add_node(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
 }
@@ -231,14 +230,12 @@ SIM_API(cuGraphAddNode, SIM_HEALTHY,
 SIM_API(cuGraphAddNode_v2, SIM_HEALTHY,
         (CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
          const CUgraphEdgeData *dependencyData, size_t numDependencies,
-         CUgraphNodeParams *nodeParams),
-        (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams))
+         CUgraphNodeParams *nodeParams))
 {
     return add_node(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
 }
 
-SIM_API(cuGraphNodeSetParams, SIM_HEALTHY, (CUgraphNode hNode, CUgraphNodeParams *nodeParams),
-        (hNode, nodeParams))
+SIM_API(cuGraphNodeSetParams, SIM_HEALTHY, (CUgraphNode hNode, CUgraphNodeParams *nodeParams))
 {
     struct sim_node *node = sim_node_of(hNode);
 
@@ -252,7 +249,7 @@ SIM_API(cuGraphNodeSetParams, SIM_HEALTHY, (CUgraphNode hNode, CUgraphNodeParams
 #define PLACE phGraphNode, hGraph, dependencies, numDependencies
 
 SIM_API(cuGraphAddKernelNode, SIM_HEALTHY,
-        (PLACE_PARAMS, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (PLACE, nodeParams))
+        (PLACE_PARAMS, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
 
@@ -265,7 +262,7 @@ SIM_API(cuGraphAddKernelNode, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphAddKernelNode_v2, SIM_HEALTHY,
-        (PLACE_PARAMS, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (PLACE, nodeParams))
+        (PLACE_PARAMS, const CUDA_KERNEL_NODE_PARAMS *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
 
@@ -277,7 +274,7 @@ SIM_API(cuGraphAddKernelNode_v2, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphAddMemcpyNode, SIM_HEALTHY,
-        (PLACE_PARAMS, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (PLACE, copyParams, ctx))
+        (PLACE_PARAMS, const CUDA_MEMCPY3D *copyParams, CUcontext ctx))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
 
@@ -290,8 +287,7 @@ SIM_API(cuGraphAddMemcpyNode, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphAddMemsetNode, SIM_HEALTHY,
-        (PLACE_PARAMS, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx),
-        (PLACE, memsetParams, ctx))
+        (PLACE_PARAMS, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
 
@@ -303,8 +299,7 @@ SIM_API(cuGraphAddMemsetNode, SIM_HEALTHY,
     return add_node(PLACE, &params);
 }
 
-SIM_API(cuGraphAddHostNode, SIM_HEALTHY, (PLACE_PARAMS, const CUDA_HOST_NODE_PARAMS *nodeParams),
-        (PLACE, nodeParams))
+SIM_API(cuGraphAddHostNode, SIM_HEALTHY, (PLACE_PARAMS, const CUDA_HOST_NODE_PARAMS *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_HOST};
 
@@ -316,8 +311,7 @@ SIM_API(cuGraphAddHostNode, SIM_HEALTHY, (PLACE_PARAMS, const CUDA_HOST_NODE_PAR
     return add_node(PLACE, &params);
 }
 
-SIM_API(cuGraphAddChildGraphNode, SIM_HEALTHY, (PLACE_PARAMS, CUgraph childGraph),
-        (PLACE, childGraph))
+SIM_API(cuGraphAddChildGraphNode, SIM_HEALTHY, (PLACE_PARAMS, CUgraph childGraph))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 
@@ -325,14 +319,14 @@ SIM_API(cuGraphAddChildGraphNode, SIM_HEALTHY, (PLACE_PARAMS, CUgraph childGraph
     return add_node(PLACE, &params);
 }
 
-SIM_API(cuGraphAddEmptyNode, SIM_HEALTHY, (PLACE_PARAMS), (PLACE))
+SIM_API(cuGraphAddEmptyNode, SIM_HEALTHY, (PLACE_PARAMS))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
 
     return add_node(PLACE, &params);
 }
 
-SIM_API(cuGraphAddEventRecordNode, SIM_HEALTHY, (PLACE_PARAMS, CUevent event), (PLACE, event))
+SIM_API(cuGraphAddEventRecordNode, SIM_HEALTHY, (PLACE_PARAMS, CUevent event))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
 
@@ -340,7 +334,7 @@ SIM_API(cuGraphAddEventRecordNode, SIM_HEALTHY, (PLACE_PARAMS, CUevent event), (
     return add_node(PLACE, &params);
 }
 
-SIM_API(cuGraphAddEventWaitNode, SIM_HEALTHY, (PLACE_PARAMS, CUevent event), (PLACE, event))
+SIM_API(cuGraphAddEventWaitNode, SIM_HEALTHY, (PLACE_PARAMS, CUevent event))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
 
@@ -348,8 +342,7 @@ SIM_API(cuGraphAddEventWaitNode, SIM_HEALTHY, (PLACE_PARAMS, CUevent event), (PL
     return add_node(PLACE, &params);
 }
 
-SIM_API(cuGraphAddMemAllocNode, SIM_HEALTHY, (PLACE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams),
-        (PLACE, nodeParams))
+SIM_API(cuGraphAddMemAllocNode, SIM_HEALTHY, (PLACE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
     CUresult result;
@@ -366,7 +359,7 @@ SIM_API(cuGraphAddMemAllocNode, SIM_HEALTHY, (PLACE_PARAMS, CUDA_MEM_ALLOC_NODE_
     return result;
 }
 
-SIM_API(cuGraphAddMemFreeNode, SIM_HEALTHY, (PLACE_PARAMS, CUdeviceptr dptr), (PLACE, dptr))
+SIM_API(cuGraphAddMemFreeNode, SIM_HEALTHY, (PLACE_PARAMS, CUdeviceptr dptr))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
 

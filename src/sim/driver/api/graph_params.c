@@ -26,7 +26,7 @@ static CUresult set_params(CUgraphNode handle, CUgraphNodeParams *params)
 }
 
 SIM_API(cuGraphKernelNodeGetParams, SIM_HEALTHY,
-        (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams))
+        (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams))
 {
     const struct sim_op *op = op_of(hNode, CU_GRAPH_NODE_TYPE_KERNEL);
 
@@ -38,7 +38,7 @@ SIM_API(cuGraphKernelNodeGetParams, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphKernelNodeGetParams_v2, SIM_HEALTHY,
-        (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams), (hNode, nodeParams))
+        (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams))
 {
     const struct sim_op *op = op_of(hNode, CU_GRAPH_NODE_TYPE_KERNEL);
 
@@ -50,7 +50,7 @@ SIM_API(cuGraphKernelNodeGetParams_v2, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphKernelNodeSetParams, SIM_HEALTHY,
-        (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams))
+        (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
 
@@ -62,7 +62,7 @@ SIM_API(cuGraphKernelNodeSetParams, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphKernelNodeSetParams_v2, SIM_HEALTHY,
-        (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hNode, nodeParams))
+        (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
 
@@ -74,8 +74,7 @@ SIM_API(cuGraphKernelNodeSetParams_v2, SIM_HEALTHY,
 }
 
 /* Returns any copy as a box copy between unified addresses. */
-SIM_API(cuGraphMemcpyNodeGetParams, SIM_HEALTHY, (CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams),
-        (hNode, nodeParams))
+SIM_API(cuGraphMemcpyNodeGetParams, SIM_HEALTHY, (CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams))
 {
     const struct sim_op *op = op_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);
     const struct sim_copy *copy;
@@ -101,7 +100,7 @@ SIM_API(cuGraphMemcpyNodeGetParams, SIM_HEALTHY, (CUgraphNode hNode, CUDA_MEMCPY
 }
 
 SIM_API(cuGraphMemcpyNodeSetParams, SIM_HEALTHY,
-        (CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams), (hNode, nodeParams))
+        (CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
 
@@ -113,7 +112,7 @@ SIM_API(cuGraphMemcpyNodeSetParams, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphMemsetNodeGetParams, SIM_HEALTHY,
-        (CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams), (hNode, nodeParams))
+        (CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams))
 {
     const struct sim_op *op = op_of(hNode, CU_GRAPH_NODE_TYPE_MEMSET);
 
@@ -125,7 +124,7 @@ SIM_API(cuGraphMemsetNodeGetParams, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphMemsetNodeSetParams, SIM_HEALTHY,
-        (CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams), (hNode, nodeParams))
+        (CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
 
@@ -137,7 +136,7 @@ SIM_API(cuGraphMemsetNodeSetParams, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphHostNodeGetParams, SIM_HEALTHY,
-        (CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams), (hNode, nodeParams))
+        (CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams))
 {
     const struct sim_op *op = op_of(hNode, CU_GRAPH_NODE_TYPE_HOST);
 
@@ -149,7 +148,7 @@ SIM_API(cuGraphHostNodeGetParams, SIM_HEALTHY,
 }
 
 SIM_API(cuGraphHostNodeSetParams, SIM_HEALTHY,
-        (CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams), (hNode, nodeParams))
+        (CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_HOST};
 
@@ -161,8 +160,7 @@ SIM_API(cuGraphHostNodeSetParams, SIM_HEALTHY,
     return set_params(hNode, &params);
 }
 
-SIM_API(cuGraphChildGraphNodeGetGraph, SIM_INITIALIZED, (CUgraphNode hNode, CUgraph *phGraph),
-        (hNode, phGraph))
+SIM_API(cuGraphChildGraphNodeGetGraph, SIM_INITIALIZED, (CUgraphNode hNode, CUgraph *phGraph))
 {
     const struct sim_op *op = op_of(hNode, CU_GRAPH_NODE_TYPE_GRAPH);
 
@@ -184,20 +182,17 @@ static CUresult get_event(CUgraphNode hNode, CUgraphNodeType type, CUevent *ret_
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuGraphEventRecordNodeGetEvent, SIM_INITIALIZED, (CUgraphNode hNode, CUevent *event_out),
-        (hNode, event_out))
+SIM_API(cuGraphEventRecordNodeGetEvent, SIM_INITIALIZED, (CUgraphNode hNode, CUevent *event_out))
 {
     return get_event(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_out);
 }
 
-SIM_API(cuGraphEventWaitNodeGetEvent, SIM_INITIALIZED, (CUgraphNode hNode, CUevent *event_out),
-        (hNode, event_out))
+SIM_API(cuGraphEventWaitNodeGetEvent, SIM_INITIALIZED, (CUgraphNode hNode, CUevent *event_out))
 {
     return get_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out);
 }
 
-SIM_API(cuGraphEventRecordNodeSetEvent, SIM_HEALTHY, (CUgraphNode hNode, CUevent event),
-        (hNode, event))
+SIM_API(cuGraphEventRecordNodeSetEvent, SIM_HEALTHY, (CUgraphNode hNode, CUevent event))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
 
@@ -205,8 +200,7 @@ SIM_API(cuGraphEventRecordNodeSetEvent, SIM_HEALTHY, (CUgraphNode hNode, CUevent
     return set_params(hNode, &params);
 }
 
-SIM_API(cuGraphEventWaitNodeSetEvent, SIM_HEALTHY, (CUgraphNode hNode, CUevent event),
-        (hNode, event))
+SIM_API(cuGraphEventWaitNodeSetEvent, SIM_HEALTHY, (CUgraphNode hNode, CUevent event))
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
 
@@ -215,7 +209,7 @@ SIM_API(cuGraphEventWaitNodeSetEvent, SIM_HEALTHY, (CUgraphNode hNode, CUevent e
 }
 
 SIM_API(cuGraphMemAllocNodeGetParams, SIM_INITIALIZED,
-        (CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out), (hNode, params_out))
+        (CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out))
 {
     const struct sim_op *op = op_of(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
 
@@ -231,8 +225,7 @@ SIM_API(cuGraphMemAllocNodeGetParams, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuGraphMemFreeNodeGetParams, SIM_INITIALIZED, (CUgraphNode hNode, CUdeviceptr *dptr_out),
-        (hNode, dptr_out))
+SIM_API(cuGraphMemFreeNodeGetParams, SIM_INITIALIZED, (CUgraphNode hNode, CUdeviceptr *dptr_out))
 {
     const struct sim_op *op = op_of(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE);
 

@@ -73,8 +73,7 @@ static CUdevResource whole_device(const struct sim_device *device)
 }
 
 SIM_API(cuDeviceGetDevResource, SIM_INITIALIZED,
-        (CUdevice device, CUdevResource *resource, CUdevResourceType type),
-        (device, resource, type))
+        (CUdevice device, CUdevResource *resource, CUdevResourceType type))
 {
     if (resource == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -90,7 +89,7 @@ SIM_API(cuDeviceGetDevResource, SIM_INITIALIZED,
 }
 
 SIM_API(cuCtxGetDevResource, SIM_INITIALIZED,
-        (CUcontext hCtx, CUdevResource *resource, CUdevResourceType type), (hCtx, resource, type))
+        (CUcontext hCtx, CUdevResource *resource, CUdevResourceType type))
 {
     if (resource == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -112,8 +111,7 @@ static unsigned int round_up(unsigned int value, unsigned int unit)
 
 SIM_API(cuDevSmResourceSplitByCount, SIM_INITIALIZED,
         (CUdevResource * parts, unsigned int *nbGroups, const CUdevResource *input,
-         CUdevResource *remaining, unsigned int useFlags, unsigned int minCount),
-        (parts, nbGroups, input, remaining, useFlags, minCount))
+         CUdevResource *remaining, unsigned int useFlags, unsigned int minCount))
 {
     static unsigned long long splits;
     unsigned int least, size, groups;
@@ -150,8 +148,7 @@ SIM_API(cuDevSmResourceSplitByCount, SIM_INITIALIZED,
 
 /* Descriptors cannot be destroyed (cuda.h has no function for it). */
 SIM_API(cuDevResourceGenerateDesc, SIM_INITIALIZED,
-        (CUdevResourceDesc * phDesc, CUdevResource *resources, unsigned int nbResources),
-        (phDesc, resources, nbResources))
+        (CUdevResourceDesc * phDesc, CUdevResource *resources, unsigned int nbResources))
 {
     struct descriptor *descriptor;
     unsigned int count = 0;
@@ -210,8 +207,7 @@ static CUresult create(struct sim_device *device, const struct descriptor *descr
 }
 
 SIM_API(cuGreenCtxCreate, SIM_INITIALIZED,
-        (CUgreenCtx * phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags),
-        (phCtx, desc, dev, flags))
+        (CUgreenCtx * phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags))
 {
     const struct descriptor *descriptor = sim_handle_object(SIM_HANDLE_RESOURCE, desc);
     struct sim_device *device = sim_device_get(dev);
@@ -235,7 +231,7 @@ SIM_API(cuGreenCtxCreate, SIM_INITIALIZED,
     return result;
 }
 
-SIM_API(cuGreenCtxDestroy, SIM_INITIALIZED, (CUgreenCtx hCtx), (hCtx))
+SIM_API(cuGreenCtxDestroy, SIM_INITIALIZED, (CUgreenCtx hCtx))
 {
     struct green *green = find(hCtx);
     struct sim_device *device;
@@ -249,8 +245,7 @@ SIM_API(cuGreenCtxDestroy, SIM_INITIALIZED, (CUgreenCtx hCtx), (hCtx))
     return sim_primary_release(device);
 }
 
-SIM_API(cuCtxFromGreenCtx, SIM_INITIALIZED, (CUcontext * pContext, CUgreenCtx hCtx),
-        (pContext, hCtx))
+SIM_API(cuCtxFromGreenCtx, SIM_INITIALIZED, (CUcontext * pContext, CUgreenCtx hCtx))
 {
     const struct green *green = find(hCtx);
 
@@ -265,7 +260,7 @@ SIM_API(cuCtxFromGreenCtx, SIM_INITIALIZED, (CUcontext * pContext, CUgreenCtx hC
 }
 
 SIM_API(cuGreenCtxGetDevResource, SIM_INITIALIZED,
-        (CUgreenCtx hCtx, CUdevResource *resource, CUdevResourceType type), (hCtx, resource, type))
+        (CUgreenCtx hCtx, CUdevResource *resource, CUdevResourceType type))
 {
     const struct green *green = find(hCtx);
 
@@ -282,8 +277,7 @@ SIM_API(cuGreenCtxGetDevResource, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuGreenCtxGetId, SIM_INITIALIZED, (CUgreenCtx greenCtx, unsigned long long *greenCtxId),
-        (greenCtx, greenCtxId))
+SIM_API(cuGreenCtxGetId, SIM_INITIALIZED, (CUgreenCtx greenCtx, unsigned long long *greenCtxId))
 {
     const struct green *green = find(greenCtx);
 
@@ -295,8 +289,7 @@ SIM_API(cuGreenCtxGetId, SIM_INITIALIZED, (CUgreenCtx greenCtx, unsigned long lo
 }
 
 SIM_API(cuGreenCtxStreamCreate, SIM_INITIALIZED,
-        (CUstream * phStream, CUgreenCtx greenCtx, unsigned int flags, int priority),
-        (phStream, greenCtx, flags, priority))
+        (CUstream * phStream, CUgreenCtx greenCtx, unsigned int flags, int priority))
 {
     const struct green *green = find(greenCtx);
 

@@ -4,8 +4,7 @@
 #include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/graph/submit.h"
 
-SIM_API_PTSZ(cuLaunchHostFunc, SIM_CONTEXT, (CUstream hStream, CUhostFn fn, void *userData),
-             (hStream, fn, userData))
+SIM_API_PTSZ(cuLaunchHostFunc, SIM_CONTEXT, (CUstream hStream, CUhostFn fn, void *userData))
 {
     struct sim_stream *stream;
     struct sim_op *op;
@@ -18,8 +17,7 @@ SIM_API_PTSZ(cuLaunchHostFunc, SIM_CONTEXT, (CUstream hStream, CUhostFn fn, void
 }
 
 SIM_API_PTSZ(cuStreamAddCallback, SIM_CONTEXT,
-             (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags),
-             (hStream, callback, userData, flags))
+             (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags))
 {
     struct sim_stream *stream;
     struct sim_op *op;

@@ -20,8 +20,7 @@ struct handle {
 
 _Static_assert(sizeof(struct handle) <= sizeof(CUipcEventHandle), "the handle must fit");
 
-SIM_API(cuIpcGetEventHandle, SIM_CONTEXT, (CUipcEventHandle * pHandle, CUevent hEvent),
-        (pHandle, hEvent))
+SIM_API(cuIpcGetEventHandle, SIM_CONTEXT, (CUipcEventHandle * pHandle, CUevent hEvent))
 {
     struct sim_event *event;
     struct handle handle;
@@ -44,8 +43,7 @@ SIM_API(cuIpcGetEventHandle, SIM_CONTEXT, (CUipcEventHandle * pHandle, CUevent h
     return sim_event_settle(event);
 }
 
-SIM_API(cuIpcOpenEventHandle, SIM_CONTEXT, (CUevent * phEvent, CUipcEventHandle given),
-        (phEvent, given))
+SIM_API(cuIpcOpenEventHandle, SIM_CONTEXT, (CUevent * phEvent, CUipcEventHandle given))
 {
     struct sim_event *event;
     struct handle handle;

@@ -149,12 +149,12 @@ static CUresult launch_plain(bool ptsz, bool cooperative, LAUNCH_PARAMS, void **
     return result == CUDA_SUCCESS ? launch(stream, &params, cooperative) : result;
 }
 
-SIM_API_PTSZ(cuLaunchKernel, SIM_CONTEXT, (LAUNCH_PARAMS, void **extra), (LAUNCH_ARGS, extra))
+SIM_API_PTSZ(cuLaunchKernel, SIM_CONTEXT, (LAUNCH_PARAMS, void **extra))
 {
     return launch_plain(ptsz, false, LAUNCH_ARGS, extra);
 }
 
-SIM_API_PTSZ(cuLaunchCooperativeKernel, SIM_CONTEXT, (LAUNCH_PARAMS), (LAUNCH_ARGS))
+SIM_API_PTSZ(cuLaunchCooperativeKernel, SIM_CONTEXT, (LAUNCH_PARAMS))
 {
     return launch_plain(ptsz, true, LAUNCH_ARGS, NULL);
 }
@@ -224,8 +224,7 @@ static bool has_valid_cluster(const CUlaunchConfig *config)
 }
 
 SIM_API_PTSZ(cuLaunchKernelEx, SIM_CONTEXT,
-             (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
-             (config, f, kernelParams, extra))
+             (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra))
 {
     CUDA_KERNEL_NODE_PARAMS params = {.func = f, .kernelParams = kernelParams, .extra = extra};
     struct sim_stream *stream;

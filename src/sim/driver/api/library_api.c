@@ -59,9 +59,7 @@ static bool is_kept(const CUlibraryOption *options, unsigned int count)
 SIM_API(cuLibraryLoadData, SIM_INITIALIZED,
         (CUlibrary * library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
          unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
-         unsigned int numLibraryOptions),
-        (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
-         libraryOptionValues, numLibraryOptions))
+         unsigned int numLibraryOptions))
 {
     return load(library, code, SIM_IMAGE_ANY_SIZE, is_kept(libraryOptions, numLibraryOptions));
 }
@@ -69,9 +67,7 @@ SIM_API(cuLibraryLoadData, SIM_INITIALIZED,
 SIM_API(cuLibraryLoadFromFile, SIM_INITIALIZED,
         (CUlibrary * library, const char *fileName, CUjit_option *jitOptions,
          void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
-         void **libraryOptionValues, unsigned int numLibraryOptions),
-        (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
-         libraryOptionValues, numLibraryOptions))
+         void **libraryOptionValues, unsigned int numLibraryOptions))
 {
     void *data;
     size_t size;
@@ -109,7 +105,7 @@ static void free_managed(struct sim_library *library)
     }
 }
 
-SIM_API(cuLibraryUnload, SIM_INITIALIZED, (CUlibrary library), (library))
+SIM_API(cuLibraryUnload, SIM_INITIALIZED, (CUlibrary library))
 {
     struct sim_library *found = sim_handle_object(SIM_HANDLE_LIBRARY, library);
 
@@ -172,7 +168,7 @@ static CUresult library_kernel(struct sim_library *library, const char *name,
 }
 
 SIM_API(cuLibraryGetKernel, SIM_INITIALIZED,
-        (CUkernel * pKernel, CUlibrary library, const char *name), (pKernel, library, name))
+        (CUkernel * pKernel, CUlibrary library, const char *name))
 {
     struct sim_library *found = sim_handle_object(SIM_HANDLE_LIBRARY, library);
     struct sim_kernel *kernel;
@@ -192,8 +188,7 @@ SIM_API(cuLibraryGetKernel, SIM_INITIALIZED,
     return result;
 }
 
-SIM_API(cuLibraryGetKernelCount, SIM_INITIALIZED, (unsigned int *count, CUlibrary lib),
-        (count, lib))
+SIM_API(cuLibraryGetKernelCount, SIM_INITIALIZED, (unsigned int *count, CUlibrary lib))
 {
     const struct sim_library *library = sim_handle_object(SIM_HANDLE_LIBRARY, lib);
 
@@ -208,7 +203,7 @@ SIM_API(cuLibraryGetKernelCount, SIM_INITIALIZED, (unsigned int *count, CUlibrar
 }
 
 SIM_API(cuLibraryEnumerateKernels, SIM_INITIALIZED,
-        (CUkernel * kernels, unsigned int numKernels, CUlibrary lib), (kernels, numKernels, lib))
+        (CUkernel * kernels, unsigned int numKernels, CUlibrary lib))
 {
     struct sim_library *library = sim_handle_object(SIM_HANDLE_LIBRARY, lib);
     const struct sim_image_kernel *declared;
@@ -233,7 +228,7 @@ SIM_API(cuLibraryEnumerateKernels, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuLibraryGetModule, SIM_CONTEXT, (CUmodule * pMod, CUlibrary library), (pMod, library))
+SIM_API(cuLibraryGetModule, SIM_CONTEXT, (CUmodule * pMod, CUlibrary library))
 {
     struct sim_library *found = sim_handle_object(SIM_HANDLE_LIBRARY, library);
     struct sim_module *module;
@@ -253,8 +248,7 @@ SIM_API(cuLibraryGetModule, SIM_CONTEXT, (CUmodule * pMod, CUlibrary library), (
 }
 
 SIM_API(cuLibraryGetGlobal, SIM_CONTEXT,
-        (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
-        (dptr, bytes, library, name))
+        (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name))
 {
     struct sim_library *found = sim_handle_object(SIM_HANDLE_LIBRARY, library);
     struct sim_module *module;
@@ -327,8 +321,7 @@ static CUresult find_managed(struct sim_library *library, const char *name,
 }
 
 SIM_API(cuLibraryGetManaged, SIM_INITIALIZED,
-        (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
-        (dptr, bytes, library, name))
+        (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name))
 {
     struct sim_library *found = sim_handle_object(SIM_HANDLE_LIBRARY, library);
     struct sim_managed *variable;
@@ -350,7 +343,7 @@ SIM_API(cuLibraryGetManaged, SIM_INITIALIZED,
     return result;
 }
 
-SIM_API(cuKernelGetFunction, SIM_CONTEXT, (CUfunction * pFunc, CUkernel kernel), (pFunc, kernel))
+SIM_API(cuKernelGetFunction, SIM_CONTEXT, (CUfunction * pFunc, CUkernel kernel))
 {
     struct sim_function *function;
     CUresult result;
@@ -368,7 +361,7 @@ SIM_API(cuKernelGetFunction, SIM_CONTEXT, (CUfunction * pFunc, CUkernel kernel),
     return result;
 }
 
-SIM_API(cuKernelGetLibrary, SIM_INITIALIZED, (CUlibrary * pLib, CUkernel kernel), (pLib, kernel))
+SIM_API(cuKernelGetLibrary, SIM_INITIALIZED, (CUlibrary * pLib, CUkernel kernel))
 {
     const struct sim_kernel *found = sim_handle_object(SIM_HANDLE_KERNEL, kernel);
 
@@ -382,7 +375,7 @@ SIM_API(cuKernelGetLibrary, SIM_INITIALIZED, (CUlibrary * pLib, CUkernel kernel)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuKernelGetName, SIM_INITIALIZED, (const char **name, CUkernel hfunc), (name, hfunc))
+SIM_API(cuKernelGetName, SIM_INITIALIZED, (const char **name, CUkernel hfunc))
 {
     const struct sim_kernel *found = sim_handle_object(SIM_HANDLE_KERNEL, hfunc);
 

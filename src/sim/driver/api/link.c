@@ -17,8 +17,7 @@ struct link {
 
 SIM_API(cuLinkCreate_v2, SIM_CONTEXT,
         (unsigned int numOptions, CUjit_option *options, void **optionValues,
-         CUlinkState *stateOut),
-        (numOptions, options, optionValues, stateOut))
+         CUlinkState *stateOut))
 {
     struct link *link;
 
@@ -73,16 +72,14 @@ static CUresult add(CUlinkState state, CUjitInputType type, const void *data, si
 
 SIM_API(cuLinkAddData_v2, SIM_CONTEXT,
         (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
-         unsigned int numOptions, CUjit_option *options, void **optionValues),
-        (state, type, data, size, name, numOptions, options, optionValues))
+         unsigned int numOptions, CUjit_option *options, void **optionValues))
 {
     return add(state, type, data, size);
 }
 
 SIM_API(cuLinkAddFile_v2, SIM_CONTEXT,
         (CUlinkState state, CUjitInputType type, const char *path, unsigned int numOptions,
-         CUjit_option *options, void **optionValues),
-        (state, type, path, numOptions, options, optionValues))
+         CUjit_option *options, void **optionValues))
 {
     void *data;
     size_t size;
@@ -96,8 +93,7 @@ SIM_API(cuLinkAddFile_v2, SIM_CONTEXT,
     return result;
 }
 
-SIM_API(cuLinkComplete, SIM_CONTEXT, (CUlinkState state, void **cubinOut, size_t *sizeOut),
-        (state, cubinOut, sizeOut))
+SIM_API(cuLinkComplete, SIM_CONTEXT, (CUlinkState state, void **cubinOut, size_t *sizeOut))
 {
     const struct link *link = sim_handle_object(SIM_HANDLE_LINK, state);
 
@@ -114,7 +110,7 @@ SIM_API(cuLinkComplete, SIM_CONTEXT, (CUlinkState state, void **cubinOut, size_t
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuLinkDestroy, SIM_CONTEXT, (CUlinkState state), (state))
+SIM_API(cuLinkDestroy, SIM_CONTEXT, (CUlinkState state))
 {
     struct link *link = sim_handle_object(SIM_HANDLE_LINK, state);
 

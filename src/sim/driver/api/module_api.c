@@ -32,26 +32,24 @@ static CUresult load(CUmodule *ret_module, const void *data, size_t size)
     return result;
 }
 
-SIM_API(cuModuleLoadData, SIM_CONTEXT, (CUmodule * module, const void *image), (module, image))
+SIM_API(cuModuleLoadData, SIM_CONTEXT, (CUmodule * module, const void *image))
 {
     return load(module, image, SIM_IMAGE_ANY_SIZE);
 }
 
 SIM_API(cuModuleLoadDataEx, SIM_CONTEXT,
         (CUmodule * module, const void *image, unsigned int numOptions, CUjit_option *options,
-         void **optionValues),
-        (module, image, numOptions, options, optionValues))
+         void **optionValues))
 {
     return load(module, image, SIM_IMAGE_ANY_SIZE);
 }
 
-SIM_API(cuModuleLoadFatBinary, SIM_CONTEXT, (CUmodule * module, const void *fatCubin),
-        (module, fatCubin))
+SIM_API(cuModuleLoadFatBinary, SIM_CONTEXT, (CUmodule * module, const void *fatCubin))
 {
     return load(module, fatCubin, SIM_IMAGE_ANY_SIZE);
 }
 
-SIM_API(cuModuleLoad, SIM_CONTEXT, (CUmodule * module, const char *fname), (module, fname))
+SIM_API(cuModuleLoad, SIM_CONTEXT, (CUmodule * module, const char *fname))
 {
     void *data;
     size_t size;
@@ -65,7 +63,7 @@ SIM_API(cuModuleLoad, SIM_CONTEXT, (CUmodule * module, const char *fname), (modu
     return result;
 }
 
-SIM_API(cuModuleUnload, SIM_CONTEXT, (CUmodule hmod), (hmod))
+SIM_API(cuModuleUnload, SIM_CONTEXT, (CUmodule hmod))
 {
     struct sim_module *module = sim_handle_object(SIM_HANDLE_MODULE, hmod);
     CUresult result = sim_capture_unsafe();
@@ -84,8 +82,7 @@ SIM_API(cuModuleUnload, SIM_CONTEXT, (CUmodule hmod), (hmod))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuModuleGetFunction, SIM_CONTEXT, (CUfunction * hfunc, CUmodule hmod, const char *name),
-        (hfunc, hmod, name))
+SIM_API(cuModuleGetFunction, SIM_CONTEXT, (CUfunction * hfunc, CUmodule hmod, const char *name))
 {
     struct sim_module *module = sim_handle_object(SIM_HANDLE_MODULE, hmod);
     struct sim_function *function;
@@ -105,7 +102,7 @@ SIM_API(cuModuleGetFunction, SIM_CONTEXT, (CUfunction * hfunc, CUmodule hmod, co
     return result;
 }
 
-SIM_API(cuModuleGetFunctionCount, SIM_CONTEXT, (unsigned int *count, CUmodule mod), (count, mod))
+SIM_API(cuModuleGetFunctionCount, SIM_CONTEXT, (unsigned int *count, CUmodule mod))
 {
     const struct sim_module *module = sim_handle_object(SIM_HANDLE_MODULE, mod);
 
@@ -120,8 +117,7 @@ SIM_API(cuModuleGetFunctionCount, SIM_CONTEXT, (unsigned int *count, CUmodule mo
 }
 
 SIM_API(cuModuleEnumerateFunctions, SIM_CONTEXT,
-        (CUfunction * functions, unsigned int numFunctions, CUmodule mod),
-        (functions, numFunctions, mod))
+        (CUfunction * functions, unsigned int numFunctions, CUmodule mod))
 {
     struct sim_module *module = sim_handle_object(SIM_HANDLE_MODULE, mod);
     const struct sim_image_kernel *kernel;
@@ -147,8 +143,7 @@ SIM_API(cuModuleEnumerateFunctions, SIM_CONTEXT,
 }
 
 SIM_API(cuModuleGetGlobal_v2, SIM_CONTEXT,
-        (CUdeviceptr * dptr, size_t *bytes, CUmodule hmod, const char *name),
-        (dptr, bytes, hmod, name))
+        (CUdeviceptr * dptr, size_t *bytes, CUmodule hmod, const char *name))
 {
     struct sim_module *module = sim_handle_object(SIM_HANDLE_MODULE, hmod);
     CUdeviceptr address;
@@ -172,7 +167,7 @@ SIM_API(cuModuleGetGlobal_v2, SIM_CONTEXT,
 }
 
 /* Follows the real driver's environment variable; the default is lazy loading. */
-SIM_API(cuModuleGetLoadingMode, SIM_INITIALIZED, (CUmoduleLoadingMode * mode), (mode))
+SIM_API(cuModuleGetLoadingMode, SIM_INITIALIZED, (CUmoduleLoadingMode * mode))
 {
     const char *text = getenv("CUDA_MODULE_LOADING");
 

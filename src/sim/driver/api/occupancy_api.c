@@ -26,16 +26,14 @@ static CUresult active_blocks(int *ret_blocks, CUfunction handle, int block_size
 }
 
 SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, SIM_CONTEXT,
-        (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize),
-        (numBlocks, func, blockSize, dynamicSMemSize))
+        (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize))
 {
     return active_blocks(numBlocks, func, blockSize, dynamicSMemSize);
 }
 
 SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, SIM_CONTEXT,
         (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize,
-         unsigned int flags),
-        (numBlocks, func, blockSize, dynamicSMemSize, flags))
+         unsigned int flags))
 {
     return active_blocks(numBlocks, func, blockSize, dynamicSMemSize);
 }
@@ -76,8 +74,7 @@ static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
 
 SIM_API(cuOccupancyMaxPotentialBlockSize, SIM_CONTEXT,
         (int *minGridSize, int *blockSize, CUfunction func,
-         CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize, int blockSizeLimit),
-        (minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit))
+         CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize, int blockSizeLimit))
 {
     return best_block(minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize,
                       blockSizeLimit);
@@ -86,17 +83,14 @@ SIM_API(cuOccupancyMaxPotentialBlockSize, SIM_CONTEXT,
 SIM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, SIM_CONTEXT,
         (int *minGridSize, int *blockSize, CUfunction func,
          CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize, int blockSizeLimit,
-         unsigned int flags),
-        (minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit,
-         flags))
+         unsigned int flags))
 {
     return best_block(minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize,
                       blockSizeLimit);
 }
 
 SIM_API(cuOccupancyAvailableDynamicSMemPerBlock, SIM_CONTEXT,
-        (size_t * dynamicSmemSize, CUfunction func, int numBlocks, int blockSize),
-        (dynamicSmemSize, func, numBlocks, blockSize))
+        (size_t * dynamicSmemSize, CUfunction func, int numBlocks, int blockSize))
 {
     const struct spw_gpu_profile *profile;
     struct sim_function *function;
@@ -119,8 +113,7 @@ SIM_API(cuOccupancyAvailableDynamicSMemPerBlock, SIM_CONTEXT,
 
 /* Clusters of up to 8 blocks are portable (CUDA programming guide). */
 SIM_API(cuOccupancyMaxPotentialClusterSize, SIM_CONTEXT,
-        (int *clusterSize, CUfunction func, const CUlaunchConfig *config),
-        (clusterSize, func, config))
+        (int *clusterSize, CUfunction func, const CUlaunchConfig *config))
 {
     struct sim_function *function;
     CUresult result = sim_function_resolve(func, sim_ctx_current(), &function);
@@ -147,8 +140,7 @@ static unsigned int cluster_blocks(const CUlaunchConfig *config)
 }
 
 SIM_API(cuOccupancyMaxActiveClusters, SIM_CONTEXT,
-        (int *numClusters, CUfunction func, const CUlaunchConfig *config),
-        (numClusters, func, config))
+        (int *numClusters, CUfunction func, const CUlaunchConfig *config))
 {
     struct sim_function *function;
     CUresult result = sim_function_resolve(func, sim_ctx_current(), &function);

@@ -31,7 +31,7 @@ CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDevicePrimaryCtxRetain, SIM_INITIALIZED, (CUcontext * pctx, CUdevice dev), (pctx, dev))
+SIM_API(cuDevicePrimaryCtxRetain, SIM_INITIALIZED, (CUcontext * pctx, CUdevice dev))
 {
     struct sim_device *device = sim_device_get(dev);
 
@@ -53,25 +53,17 @@ CUresult sim_primary_release(struct sim_device *device)
     return CUDA_SUCCESS;
 }
 
-static CUresult release(CUdevice dev)
+SIM_API(cuDevicePrimaryCtxRelease, SIM_INITIALIZED, (CUdevice dev))
 {
     struct sim_device *device = sim_device_get(dev);
 
     return device != NULL ? sim_primary_release(device) : CUDA_ERROR_INVALID_DEVICE;
 }
 
-SIM_API(cuDevicePrimaryCtxRelease, SIM_INITIALIZED, (CUdevice dev), (dev))
-{
-    return release(dev);
-}
-
-SIM_API(cuDevicePrimaryCtxRelease_v2, SIM_INITIALIZED, (CUdevice dev), (dev))
-{
-    return release(dev);
-}
+SIM_API_SAME(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease);
 
 /* cuda.h: a reset is no release; every retain still needs one. */
-static CUresult reset(CUdevice dev)
+SIM_API(cuDevicePrimaryCtxReset, SIM_INITIALIZED, (CUdevice dev))
 {
     struct sim_device *device = sim_device_get(dev);
 
@@ -84,17 +76,9 @@ static CUresult reset(CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDevicePrimaryCtxReset, SIM_INITIALIZED, (CUdevice dev), (dev))
-{
-    return reset(dev);
-}
+SIM_API_SAME(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset);
 
-SIM_API(cuDevicePrimaryCtxReset_v2, SIM_INITIALIZED, (CUdevice dev), (dev))
-{
-    return reset(dev);
-}
-
-static CUresult set_flags(CUdevice dev, unsigned int flags)
+SIM_API(cuDevicePrimaryCtxSetFlags, SIM_INITIALIZED, (CUdevice dev, unsigned int flags))
 {
     struct sim_device *device = sim_device_get(dev);
 
@@ -111,20 +95,10 @@ static CUresult set_flags(CUdevice dev, unsigned int flags)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDevicePrimaryCtxSetFlags, SIM_INITIALIZED, (CUdevice dev, unsigned int flags),
-        (dev, flags))
-{
-    return set_flags(dev, flags);
-}
-
-SIM_API(cuDevicePrimaryCtxSetFlags_v2, SIM_INITIALIZED, (CUdevice dev, unsigned int flags),
-        (dev, flags))
-{
-    return set_flags(dev, flags);
-}
+SIM_API_SAME(cuDevicePrimaryCtxSetFlags_v2, cuDevicePrimaryCtxSetFlags);
 
 SIM_API(cuDevicePrimaryCtxGetState, SIM_INITIALIZED,
-        (CUdevice dev, unsigned int *flags, int *active), (dev, flags, active))
+        (CUdevice dev, unsigned int *flags, int *active))
 {
     const struct sim_device *device = sim_device_get(dev);
 

@@ -10,7 +10,7 @@
 /* The CUDA release whose cuda.h this driver follows. */
 #define SIM_DRIVER_VERSION SPW_NEWEST_CUDA
 
-SIM_API(cuDriverGetVersion, SIM_NOTHING, (int *driverVersion), (driverVersion))
+SIM_API(cuDriverGetVersion, SIM_NOTHING, (int *driverVersion))
 {
     if (driverVersion == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -98,8 +98,7 @@ static CUresult look_up(const char *symbol, void **pfn, int version, cuuint64_t 
 
 /* The first version has no status: an unknown function is an error, and the output stays. */
 SIM_API(cuGetProcAddress, SIM_NOTHING,
-        (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags),
-        (symbol, pfn, cudaVersion, flags))
+        (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags))
 {
     CUdriverProcAddressQueryResult status;
     const struct sim_abi *abi;
@@ -117,8 +116,7 @@ SIM_API(cuGetProcAddress, SIM_NOTHING,
 
 SIM_API(cuGetProcAddress_v2, SIM_NOTHING,
         (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
-         CUdriverProcAddressQueryResult *symbolStatus),
-        (symbol, pfn, cudaVersion, flags, symbolStatus))
+         CUdriverProcAddressQueryResult *symbolStatus))
 {
     CUdriverProcAddressQueryResult status;
     const struct sim_abi *abi;
@@ -155,14 +153,14 @@ static CUresult describe(const struct sim_error *error, const char *text, const 
     return error != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-SIM_API(cuGetErrorName, SIM_NOTHING, (CUresult error, const char **pStr), (error, pStr))
+SIM_API(cuGetErrorName, SIM_NOTHING, (CUresult error, const char **pStr))
 {
     const struct sim_error *found = sim_error_find(error);
 
     return describe(found, found != NULL ? found->name : NULL, pStr);
 }
 
-SIM_API(cuGetErrorString, SIM_NOTHING, (CUresult error, const char **pStr), (error, pStr))
+SIM_API(cuGetErrorString, SIM_NOTHING, (CUresult error, const char **pStr))
 {
     const struct sim_error *found = sim_error_find(error);
 

@@ -5,12 +5,12 @@
 CUresult CUDAAPI cuProfilerStart(void);
 CUresult CUDAAPI cuProfilerStop(void);
 
-SIM_API(cuProfilerStart, SIM_CONTEXT, (void), ())
+SIM_API(cuProfilerStart, SIM_CONTEXT, (void))
 {
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuProfilerStop, SIM_CONTEXT, (void), ())
+SIM_API(cuProfilerStop, SIM_CONTEXT, (void))
 {
     return CUDA_SUCCESS;
 }

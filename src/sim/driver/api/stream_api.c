@@ -8,18 +8,18 @@
 #include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/graph/submit.h"
 
-SIM_API(cuStreamCreate, SIM_CONTEXT, (CUstream * phStream, unsigned int Flags), (phStream, Flags))
+SIM_API(cuStreamCreate, SIM_CONTEXT, (CUstream * phStream, unsigned int Flags))
 {
     return sim_stream_create(sim_ctx_current(), Flags, SIM_PRIORITY_LEAST, phStream);
 }
 
 SIM_API(cuStreamCreateWithPriority, SIM_CONTEXT,
-        (CUstream * phStream, unsigned int flags, int priority), (phStream, flags, priority))
+        (CUstream * phStream, unsigned int flags, int priority))
 {
     return sim_stream_create(sim_ctx_current(), flags, priority, phStream);
 }
 
-static CUresult destroy(CUstream hStream)
+SIM_API(cuStreamDestroy, SIM_CONTEXT, (CUstream hStream))
 {
     struct sim_stream *stream = sim_handle_object(SIM_HANDLE_STREAM, hStream);
 
@@ -32,17 +32,9 @@ static CUresult destroy(CUstream hStream)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuStreamDestroy, SIM_CONTEXT, (CUstream hStream), (hStream))
-{
-    return destroy(hStream);
-}
+SIM_API_SAME(cuStreamDestroy_v2, cuStreamDestroy);
 
-SIM_API(cuStreamDestroy_v2, SIM_CONTEXT, (CUstream hStream), (hStream))
-{
-    return destroy(hStream);
-}
-
-SIM_API_PTSZ(cuStreamQuery, SIM_CONTEXT, (CUstream hStream), (hStream))
+SIM_API_PTSZ(cuStreamQuery, SIM_CONTEXT, (CUstream hStream))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -60,7 +52,7 @@ SIM_API_PTSZ(cuStreamQuery, SIM_CONTEXT, (CUstream hStream), (hStream))
     return sim_stream_is_busy(stream) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
-SIM_API_PTSZ(cuStreamSynchronize, SIM_CONTEXT, (CUstream hStream), (hStream))
+SIM_API_PTSZ(cuStreamSynchronize, SIM_CONTEXT, (CUstream hStream))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -72,8 +64,7 @@ SIM_API_PTSZ(cuStreamSynchronize, SIM_CONTEXT, (CUstream hStream), (hStream))
     return result == CUDA_SUCCESS ? sim_submit_wait(stream) : result;
 }
 
-SIM_API_PTSZ(cuStreamGetPriority, SIM_CONTEXT, (CUstream hStream, int *priority),
-             (hStream, priority))
+SIM_API_PTSZ(cuStreamGetPriority, SIM_CONTEXT, (CUstream hStream, int *priority))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -85,8 +76,7 @@ SIM_API_PTSZ(cuStreamGetPriority, SIM_CONTEXT, (CUstream hStream, int *priority)
     return CUDA_SUCCESS;
 }
 
-SIM_API_PTSZ(cuStreamGetId, SIM_HEALTHY, (CUstream hStream, unsigned long long *streamId),
-             (hStream, streamId))
+SIM_API_PTSZ(cuStreamGetId, SIM_HEALTHY, (CUstream hStream, unsigned long long *streamId))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -98,8 +88,7 @@ SIM_API_PTSZ(cuStreamGetId, SIM_HEALTHY, (CUstream hStream, unsigned long long *
     return CUDA_SUCCESS;
 }
 
-SIM_API_PTSZ(cuStreamGetFlags, SIM_CONTEXT, (CUstream hStream, unsigned int *flags),
-             (hStream, flags))
+SIM_API_PTSZ(cuStreamGetFlags, SIM_CONTEXT, (CUstream hStream, unsigned int *flags))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -111,8 +100,7 @@ SIM_API_PTSZ(cuStreamGetFlags, SIM_CONTEXT, (CUstream hStream, unsigned int *fla
     return CUDA_SUCCESS;
 }
 
-SIM_API_PTSZ(cuStreamGetDevice, SIM_CONTEXT, (CUstream hStream, CUdevice *device),
-             (hStream, device))
+SIM_API_PTSZ(cuStreamGetDevice, SIM_CONTEXT, (CUstream hStream, CUdevice *device))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -124,7 +112,7 @@ SIM_API_PTSZ(cuStreamGetDevice, SIM_CONTEXT, (CUstream hStream, CUdevice *device
     return CUDA_SUCCESS;
 }
 
-SIM_API_PTSZ(cuStreamGetCtx, SIM_HEALTHY, (CUstream hStream, CUcontext *pctx), (hStream, pctx))
+SIM_API_PTSZ(cuStreamGetCtx, SIM_HEALTHY, (CUstream hStream, CUcontext *pctx))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -137,7 +125,7 @@ SIM_API_PTSZ(cuStreamGetCtx, SIM_HEALTHY, (CUstream hStream, CUcontext *pctx), (
 }
 
 SIM_API_PTSZ(cuStreamGetCtx_v2, SIM_HEALTHY,
-             (CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx), (hStream, pCtx, pGreenCtx))
+             (CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -152,7 +140,7 @@ SIM_API_PTSZ(cuStreamGetCtx_v2, SIM_HEALTHY,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuStreamGetGreenCtx, SIM_HEALTHY, (CUstream hStream, CUgreenCtx *phCtx), (hStream, phCtx))
+SIM_API(cuStreamGetGreenCtx, SIM_HEALTHY, (CUstream hStream, CUgreenCtx *phCtx))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, false, &stream);
@@ -164,7 +152,7 @@ SIM_API(cuStreamGetGreenCtx, SIM_HEALTHY, (CUstream hStream, CUgreenCtx *phCtx),
     return CUDA_SUCCESS;
 }
 
-SIM_API_PTSZ(cuStreamCopyAttributes, SIM_HEALTHY, (CUstream dst, CUstream src), (dst, src))
+SIM_API_PTSZ(cuStreamCopyAttributes, SIM_HEALTHY, (CUstream dst, CUstream src))
 {
     struct sim_stream *to;
     struct sim_stream *from;
@@ -187,8 +175,7 @@ SIM_API_PTSZ(cuStreamCopyAttributes, SIM_HEALTHY, (CUstream dst, CUstream src), 
 }
 
 SIM_API_PTSZ(cuStreamGetAttribute, SIM_HEALTHY,
-             (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value_out),
-             (hStream, attr, value_out))
+             (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value_out))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
@@ -218,8 +205,7 @@ SIM_API_PTSZ(cuStreamGetAttribute, SIM_HEALTHY,
 }
 
 SIM_API_PTSZ(cuStreamSetAttribute, SIM_HEALTHY,
-             (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value),
-             (hStream, attr, value))
+             (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);

@@ -30,9 +30,7 @@ SIM_API(cuTensorMapEncodeTiled, SIM_INITIALIZED,
          void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
          const cuuint32_t *boxDim, const cuuint32_t *elementStrides,
          CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-         CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill),
-        (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, boxDim,
-         elementStrides, interleave, swizzle, l2Promotion, oobFill))
+         CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill))
 {
     if (boxDim == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -47,10 +45,7 @@ SIM_API(cuTensorMapEncodeIm2col, SIM_INITIALIZED,
          const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner,
          cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
          CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-         CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill),
-        (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
-         pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel, pixelsPerColumn,
-         elementStrides, interleave, swizzle, l2Promotion, oobFill))
+         CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill))
 {
     if (pixelBoxLowerCorner == NULL || pixelBoxUpperCorner == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -66,17 +61,13 @@ SIM_API(cuTensorMapEncodeIm2colWide, SIM_INITIALIZED,
          cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
          CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode,
          CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
-         CUtensorMapFloatOOBfill oobFill),
-        (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
-         pixelBoxLowerCornerWidth, pixelBoxUpperCornerWidth, channelsPerPixel, pixelsPerColumn,
-         elementStrides, interleave, mode, swizzle, l2Promotion, oobFill))
+         CUtensorMapFloatOOBfill oobFill))
 {
     return encode(tensorMap, tensorDataType, tensorRank, 3, globalAddress, globalDim,
                   elementStrides);
 }
 
-SIM_API(cuTensorMapReplaceAddress, SIM_INITIALIZED, (CUtensorMap * tensorMap, void *globalAddress),
-        (tensorMap, globalAddress))
+SIM_API(cuTensorMapReplaceAddress, SIM_INITIALIZED, (CUtensorMap * tensorMap, void *globalAddress))
 {
     if (tensorMap == NULL || globalAddress == NULL || (uintptr_t)globalAddress % 16 != 0) {
         return CUDA_ERROR_INVALID_VALUE;

@@ -10,8 +10,7 @@
 
 SIM_API(cuUserObjectCreate, SIM_INITIALIZED,
         (CUuserObject * object_out, void *ptr, CUhostFn destroy, unsigned int initialRefcount,
-         unsigned int flags),
-        (object_out, ptr, destroy, initialRefcount, flags))
+         unsigned int flags))
 {
     struct sim_user_object *object;
     CUresult result;
@@ -40,8 +39,7 @@ SIM_API(cuUserObjectCreate, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuUserObjectRetain, SIM_INITIALIZED, (CUuserObject object, unsigned int count),
-        (object, count))
+SIM_API(cuUserObjectRetain, SIM_INITIALIZED, (CUuserObject object, unsigned int count))
 {
     struct sim_user_object *found = sim_handle_object(SIM_HANDLE_USER_OBJECT, object);
 
@@ -52,8 +50,7 @@ SIM_API(cuUserObjectRetain, SIM_INITIALIZED, (CUuserObject object, unsigned int 
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuUserObjectRelease, SIM_INITIALIZED, (CUuserObject object, unsigned int count),
-        (object, count))
+SIM_API(cuUserObjectRelease, SIM_INITIALIZED, (CUuserObject object, unsigned int count))
 {
     struct sim_user_object *found = sim_handle_object(SIM_HANDLE_USER_OBJECT, object);
 
@@ -65,8 +62,7 @@ SIM_API(cuUserObjectRelease, SIM_INITIALIZED, (CUuserObject object, unsigned int
 }
 
 SIM_API(cuGraphRetainUserObject, SIM_INITIALIZED,
-        (CUgraph graph, CUuserObject object, unsigned int count, unsigned int flags),
-        (graph, object, count, flags))
+        (CUgraph graph, CUuserObject object, unsigned int count, unsigned int flags))
 {
     struct sim_graph *owner = sim_graph_of(graph);
     struct sim_user_object *found = sim_handle_object(SIM_HANDLE_USER_OBJECT, object);
@@ -80,7 +76,7 @@ SIM_API(cuGraphRetainUserObject, SIM_INITIALIZED,
 }
 
 SIM_API(cuGraphReleaseUserObject, SIM_INITIALIZED,
-        (CUgraph graph, CUuserObject object, unsigned int count), (graph, object, count))
+        (CUgraph graph, CUuserObject object, unsigned int count))
 {
     struct sim_graph *owner = sim_graph_of(graph);
     struct sim_user_object *found = sim_handle_object(SIM_HANDLE_USER_OBJECT, object);

@@ -115,8 +115,7 @@ static CUresult wait_value(struct sim_stream *stream, CUdeviceptr address, uint6
 /* Both ABIs of each function do the same. */
 #define VALUE_FUNCTION(name, type, what, size)                                                     \
     SIM_API_PTSZ(name, SIM_CONTEXT,                                                                \
-                 (CUstream hStream, CUdeviceptr addr, type value, unsigned int flags),             \
-                 (hStream, addr, value, flags))                                                    \
+                 (CUstream hStream, CUdeviceptr addr, type value, unsigned int flags))             \
     {                                                                                              \
         struct sim_stream *stream;                                                                 \
         CUresult result = sim_stream_resolve(hStream, ptsz, &stream);                              \
@@ -157,35 +156,22 @@ static CUresult one_of_batch(struct sim_stream *stream, const CUstreamBatchMemOp
     }
 }
 
-static CUresult batch(bool ptsz, CUstream hStream, unsigned int count,
-                      const CUstreamBatchMemOpParams *params, unsigned int flags)
+SIM_API_PTSZ(cuStreamBatchMemOp, SIM_CONTEXT,
+             (CUstream hStream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
+              unsigned int flags))
 {
     struct sim_stream *stream;
     CUresult result;
 
     /* cuda.h: at most 256. */
-    if (flags != 0 || count > 256 || (count > 0 && params == NULL)) {
+    if (flags != 0 || count > 256 || (count > 0 && paramArray == NULL)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     result = sim_stream_resolve(hStream, ptsz, &stream);
     for (unsigned int i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = one_of_batch(stream, &params[i]);
+        result = one_of_batch(stream, &paramArray[i]);
     }
     return result;
 }
 
-SIM_API_PTSZ(cuStreamBatchMemOp, SIM_CONTEXT,
-             (CUstream hStream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
-              unsigned int flags),
-             (hStream, count, paramArray, flags))
-{
-    return batch(ptsz, hStream, count, paramArray, flags);
-}
-
-SIM_API_PTSZ(cuStreamBatchMemOp_v2, SIM_CONTEXT,
-             (CUstream hStream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
-              unsigned int flags),
-             (hStream, count, paramArray, flags))
-{
-    return batch(ptsz, hStream, count, paramArray, flags);
-}
+SIM_API_SAME(cuStreamBatchMemOp_v2, cuStreamBatchMemOp);

@@ -38,15 +38,14 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemAlloc_v2, SIM_CONTEXT, (CUdeviceptr * dptr, size_t bytesize), (dptr, bytesize))
+SIM_API(cuMemAlloc_v2, SIM_CONTEXT, (CUdeviceptr * dptr, size_t bytesize))
 {
     return allocate(dptr, bytesize);
 }
 
 SIM_API(cuMemAllocPitch_v2, SIM_CONTEXT,
         (CUdeviceptr * dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
-         unsigned int ElementSizeBytes),
-        (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes))
+         unsigned int ElementSizeBytes))
 {
     size_t pitch = (WidthInBytes + PITCH_ALIGN - 1) & ~(PITCH_ALIGN - 1);
     CUresult result;
@@ -66,8 +65,7 @@ SIM_API(cuMemAllocPitch_v2, SIM_CONTEXT,
     return result;
 }
 
-SIM_API(cuMemAllocManaged, SIM_CONTEXT, (CUdeviceptr * dptr, size_t bytesize, unsigned int flags),
-        (dptr, bytesize, flags))
+SIM_API(cuMemAllocManaged, SIM_CONTEXT, (CUdeviceptr * dptr, size_t bytesize, unsigned int flags))
 {
     CUcontext ctx = sim_ctx_current();
     struct sim_block *block;
@@ -111,7 +109,7 @@ static struct sim_block *freeable_block(CUdeviceptr address)
 
 /* cuda.h: memory of a pool is freed without implicit synchronisation; other memory possibly with it
  * (SPILLWAY_SIM_FREE_SYNC). */
-SIM_API(cuMemFree_v2, SIM_CONTEXT, (CUdeviceptr dptr), (dptr))
+SIM_API(cuMemFree_v2, SIM_CONTEXT, (CUdeviceptr dptr))
 {
     struct sim_block *block;
     CUresult result;
@@ -148,7 +146,7 @@ SIM_API(cuMemFree_v2, SIM_CONTEXT, (CUdeviceptr dptr), (dptr))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemGetInfo_v2, SIM_CONTEXT, (size_t * free, size_t *total), (free, total))
+SIM_API(cuMemGetInfo_v2, SIM_CONTEXT, (size_t * free, size_t *total))
 {
     const struct sim_device *device = sim_ctx_current()->device;
 
@@ -162,7 +160,7 @@ SIM_API(cuMemGetInfo_v2, SIM_CONTEXT, (size_t * free, size_t *total), (free, tot
 
 /* cuda.h: the range of the allocation, or of the cuMemMap mapping, that contains the address. */
 SIM_API(cuMemGetAddressRange_v2, SIM_HEALTHY,
-        (CUdeviceptr * pbase, size_t *psize, CUdeviceptr dptr), (pbase, psize, dptr))
+        (CUdeviceptr * pbase, size_t *psize, CUdeviceptr dptr))
 {
     const struct sim_block *block = sim_block_find(dptr);
     const struct sim_mapping *mapping = sim_mapping_find(dptr);
@@ -199,15 +197,13 @@ static CUresult advise(CUdeviceptr address, size_t size)
 }
 
 SIM_API(cuMemAdvise, SIM_HEALTHY,
-        (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device),
-        (devPtr, count, advice, device))
+        (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device))
 {
     return advise(devPtr, count);
 }
 
 SIM_API(cuMemAdvise_v2, SIM_HEALTHY,
-        (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location),
-        (devPtr, count, advice, location))
+        (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location))
 {
     return advise(devPtr, count);
 }
@@ -215,8 +211,7 @@ SIM_API(cuMemAdvise_v2, SIM_HEALTHY,
 /* cuda.h: the allocation shares no dma_buf (CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0). */
 SIM_API(cuMemGetHandleForAddressRange, SIM_HEALTHY,
         (void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType,
-         unsigned long long flags),
-        (handle, dptr, size, handleType, flags))
+         unsigned long long flags))
 {
     return CUDA_ERROR_NOT_SUPPORTED;
 }

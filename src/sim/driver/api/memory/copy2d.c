@@ -54,18 +54,17 @@ static CUresult rectangle(bool ptsz, CUstream hStream, const CUDA_MEMCPY2D *para
     return result == CUDA_SUCCESS ? sim_copy_submit(stream, &copy, mode) : result;
 }
 
-SIM_API_PTDS(cuMemcpy2D_v2, SIM_CONTEXT, (const CUDA_MEMCPY2D *pCopy), (pCopy))
+SIM_API_PTDS(cuMemcpy2D_v2, SIM_CONTEXT, (const CUDA_MEMCPY2D *pCopy))
 {
     return rectangle(ptsz, NULL, pCopy, SIM_COPY_SYNC);
 }
 
-SIM_API_PTDS(cuMemcpy2DUnaligned_v2, SIM_CONTEXT, (const CUDA_MEMCPY2D *pCopy), (pCopy))
+SIM_API_PTDS(cuMemcpy2DUnaligned_v2, SIM_CONTEXT, (const CUDA_MEMCPY2D *pCopy))
 {
     return rectangle(ptsz, NULL, pCopy, SIM_COPY_SYNC);
 }
 
-SIM_API_PTSZ(cuMemcpy2DAsync_v2, SIM_CONTEXT, (const CUDA_MEMCPY2D *pCopy, CUstream hStream),
-             (pCopy, hStream))
+SIM_API_PTSZ(cuMemcpy2DAsync_v2, SIM_CONTEXT, (const CUDA_MEMCPY2D *pCopy, CUstream hStream))
 {
     return rectangle(ptsz, hStream, pCopy, SIM_COPY_ASYNC);
 }

@@ -17,13 +17,12 @@ static CUresult box(bool ptsz, CUstream hStream, const CUDA_MEMCPY3D *params,
     return result == CUDA_SUCCESS ? sim_copy_submit(stream, &copy, mode) : result;
 }
 
-SIM_API_PTDS(cuMemcpy3D_v2, SIM_CONTEXT, (const CUDA_MEMCPY3D *pCopy), (pCopy))
+SIM_API_PTDS(cuMemcpy3D_v2, SIM_CONTEXT, (const CUDA_MEMCPY3D *pCopy))
 {
     return box(ptsz, NULL, pCopy, SIM_COPY_SYNC);
 }
 
-SIM_API_PTSZ(cuMemcpy3DAsync_v2, SIM_CONTEXT, (const CUDA_MEMCPY3D *pCopy, CUstream hStream),
-             (pCopy, hStream))
+SIM_API_PTSZ(cuMemcpy3DAsync_v2, SIM_CONTEXT, (const CUDA_MEMCPY3D *pCopy, CUstream hStream))
 {
     return box(ptsz, hStream, pCopy, SIM_COPY_ASYNC);
 }
@@ -49,13 +48,12 @@ static CUresult peer_box(bool ptsz, CUstream hStream, const CUDA_MEMCPY3D_PEER *
     return result == CUDA_SUCCESS ? sim_copy_submit(stream, &copy, mode) : result;
 }
 
-SIM_API_PTDS(cuMemcpy3DPeer, SIM_CONTEXT, (const CUDA_MEMCPY3D_PEER *pCopy), (pCopy))
+SIM_API_PTDS(cuMemcpy3DPeer, SIM_CONTEXT, (const CUDA_MEMCPY3D_PEER *pCopy))
 {
     return peer_box(ptsz, NULL, pCopy, SIM_COPY_SYNC);
 }
 
-SIM_API_PTSZ(cuMemcpy3DPeerAsync, SIM_CONTEXT, (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream),
-             (pCopy, hStream))
+SIM_API_PTSZ(cuMemcpy3DPeerAsync, SIM_CONTEXT, (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream))
 {
     return peer_box(ptsz, hStream, pCopy, SIM_COPY_ASYNC);
 }
@@ -128,16 +126,14 @@ static CUresult batch(bool ptsz, CUstream hStream, const CUDA_MEMCPY3D_BATCH_OP 
 
 SIM_API_PTSZ(cuMemcpy3DBatchAsync, SIM_CONTEXT,
              (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx,
-              unsigned long long flags, CUstream hStream),
-             (numOps, opList, failIdx, flags, hStream))
+              unsigned long long flags, CUstream hStream))
 {
     return batch(ptsz, hStream, opList, numOps, failIdx, flags);
 }
 
 SIM_API_PTSZ(cuMemcpy3DBatchAsync_v2, SIM_CONTEXT,
              (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags,
-              CUstream hStream),
-             (numOps, opList, flags, hStream))
+              CUstream hStream))
 {
     return batch(ptsz, hStream, opList, numOps, NULL, flags);
 }

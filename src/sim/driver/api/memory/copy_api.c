@@ -19,30 +19,26 @@ static CUresult linear(bool ptsz, CUstream hStream, struct sim_copy copy, enum s
     return result == CUDA_SUCCESS ? sim_copy_submit(stream, &copy, mode) : result;
 }
 
-SIM_API_PTDS(cuMemcpy, SIM_CONTEXT, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount),
-             (dst, src, ByteCount))
+SIM_API_PTDS(cuMemcpy, SIM_CONTEXT, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount))
 {
     return linear(ptsz, NULL, sim_copy_linear(dst, src, ByteCount, ANY, ANY), SIM_COPY_SYNC);
 }
 
 SIM_API_PTSZ(cuMemcpyAsync, SIM_CONTEXT,
-             (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream),
-             (dst, src, ByteCount, hStream))
+             (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream))
 {
     return linear(ptsz, hStream, sim_copy_linear(dst, src, ByteCount, ANY, ANY), SIM_COPY_ASYNC);
 }
 
 SIM_API_PTDS(cuMemcpyHtoD_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount),
-             (dstDevice, srcHost, ByteCount))
+             (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount))
 {
     return linear(ptsz, NULL,
                   sim_copy_linear(dstDevice, (CUdeviceptr)srcHost, ByteCount, DEVICE, ANY),
                   SIM_COPY_SYNC);
 }
 
-SIM_API_PTDS(cuMemcpyDtoH_v2, SIM_CONTEXT, (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount),
-             (dstHost, srcDevice, ByteCount))
+SIM_API_PTDS(cuMemcpyDtoH_v2, SIM_CONTEXT, (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount))
 {
     return linear(ptsz, NULL,
                   sim_copy_linear((CUdeviceptr)dstHost, srcDevice, ByteCount, ANY, DEVICE),
@@ -50,16 +46,14 @@ SIM_API_PTDS(cuMemcpyDtoH_v2, SIM_CONTEXT, (void *dstHost, CUdeviceptr srcDevice
 }
 
 SIM_API_PTDS(cuMemcpyDtoD_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount),
-             (dstDevice, srcDevice, ByteCount))
+             (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount))
 {
     return linear(ptsz, NULL, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
                   SIM_COPY_SYNC);
 }
 
 SIM_API_PTSZ(cuMemcpyHtoDAsync_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream),
-             (dstDevice, srcHost, ByteCount, hStream))
+             (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream))
 {
     return linear(ptsz, hStream,
                   sim_copy_linear(dstDevice, (CUdeviceptr)srcHost, ByteCount, DEVICE, ANY),
@@ -67,8 +61,7 @@ SIM_API_PTSZ(cuMemcpyHtoDAsync_v2, SIM_CONTEXT,
 }
 
 SIM_API_PTSZ(cuMemcpyDtoHAsync_v2, SIM_CONTEXT,
-             (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
-             (dstHost, srcDevice, ByteCount, hStream))
+             (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream))
 {
     return linear(ptsz, hStream,
                   sim_copy_linear((CUdeviceptr)dstHost, srcDevice, ByteCount, ANY, DEVICE),
@@ -76,8 +69,7 @@ SIM_API_PTSZ(cuMemcpyDtoHAsync_v2, SIM_CONTEXT,
 }
 
 SIM_API_PTSZ(cuMemcpyDtoDAsync_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
-             (dstDevice, srcDevice, ByteCount, hStream))
+             (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream))
 {
     return linear(ptsz, hStream, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
                   SIM_COPY_ASYNC);
@@ -105,8 +97,7 @@ static CUresult peer(bool ptsz, CUstream hStream, struct sim_copy copy, CUcontex
 
 SIM_API_PTDS(cuMemcpyPeer, SIM_CONTEXT,
              (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
-              CUcontext srcContext, size_t ByteCount),
-             (dstDevice, dstContext, srcDevice, srcContext, ByteCount))
+              CUcontext srcContext, size_t ByteCount))
 {
     return peer(ptsz, NULL, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
                 dstContext, srcContext, SIM_COPY_SYNC);
@@ -114,8 +105,7 @@ SIM_API_PTDS(cuMemcpyPeer, SIM_CONTEXT,
 
 SIM_API_PTSZ(cuMemcpyPeerAsync, SIM_CONTEXT,
              (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
-              CUcontext srcContext, size_t ByteCount, CUstream hStream),
-             (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream))
+              CUcontext srcContext, size_t ByteCount, CUstream hStream))
 {
     return peer(ptsz, hStream, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
                 dstContext, srcContext, SIM_COPY_ASYNC);
@@ -147,8 +137,7 @@ static CUresult batch(bool ptsz, CUstream hStream, const CUdeviceptr *dsts, cons
 SIM_API_PTSZ(cuMemcpyBatchAsync, SIM_CONTEXT,
              (CUdeviceptr * dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
               CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
-              CUstream hStream),
-             (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream))
+              CUstream hStream))
 {
     if (attrs == NULL || attrsIdxs == NULL || numAttrs == 0 || numAttrs > count) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -158,8 +147,7 @@ SIM_API_PTSZ(cuMemcpyBatchAsync, SIM_CONTEXT,
 
 SIM_API_PTSZ(cuMemcpyBatchAsync_v2, SIM_CONTEXT,
              (CUdeviceptr * dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-              CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream),
-             (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream))
+              CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream))
 {
     if (attrs == NULL || attrsIdxs == NULL || numAttrs == 0 || numAttrs > count) {
         return CUDA_ERROR_INVALID_VALUE;

@@ -31,8 +31,7 @@ struct handle {
 _Static_assert(sizeof(struct handle) <= sizeof(CUipcMemHandle), "the handle must fit");
 
 /* cuda.h: memory of cuMemAlloc only; pools and cuMemMap are refused with INVALID_VALUE. */
-SIM_API(cuIpcGetMemHandle, SIM_CONTEXT, (CUipcMemHandle * pHandle, CUdeviceptr dptr),
-        (pHandle, dptr))
+SIM_API(cuIpcGetMemHandle, SIM_CONTEXT, (CUipcMemHandle * pHandle, CUdeviceptr dptr))
 {
     const struct sim_block *block = sim_block_find(dptr);
     struct handle handle;
@@ -160,18 +159,14 @@ static CUresult open_handle(CUdeviceptr *pdptr, const CUipcMemHandle *given, uns
 }
 
 SIM_API(cuIpcOpenMemHandle, SIM_CONTEXT,
-        (CUdeviceptr * pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags))
+        (CUdeviceptr * pdptr, CUipcMemHandle handle, unsigned int Flags))
 {
     return open_handle(pdptr, &handle, Flags);
 }
 
-SIM_API(cuIpcOpenMemHandle_v2, SIM_CONTEXT,
-        (CUdeviceptr * pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags))
-{
-    return open_handle(pdptr, &handle, Flags);
-}
+SIM_API_SAME(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle);
 
-SIM_API(cuIpcCloseMemHandle, SIM_CONTEXT, (CUdeviceptr dptr), (dptr))
+SIM_API(cuIpcCloseMemHandle, SIM_CONTEXT, (CUdeviceptr dptr))
 {
     struct sim_block *block = sim_block_find(dptr);
     CUresult result;

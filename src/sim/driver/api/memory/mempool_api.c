@@ -86,15 +86,13 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size, CUmemoryPool pool, CUst
     return CUDA_SUCCESS;
 }
 
-SIM_API_PTSZ(cuMemAllocAsync, SIM_HEALTHY, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream),
-             (dptr, bytesize, hStream))
+SIM_API_PTSZ(cuMemAllocAsync, SIM_HEALTHY, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream))
 {
     return allocate(dptr, bytesize, NULL, hStream, ptsz);
 }
 
 SIM_API_PTSZ(cuMemAllocFromPoolAsync, SIM_HEALTHY,
-             (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream),
-             (dptr, bytesize, pool, hStream))
+             (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream))
 {
     if (!sim_mempool_is_live(pool)) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -112,7 +110,7 @@ static void execute_free(void *arg)
     }
 }
 
-SIM_API_PTSZ(cuMemFreeAsync, SIM_HEALTHY, (CUdeviceptr dptr, CUstream hStream), (dptr, hStream))
+SIM_API_PTSZ(cuMemFreeAsync, SIM_HEALTHY, (CUdeviceptr dptr, CUstream hStream))
 {
     struct sim_stream *stream;
     struct sim_block *block;
@@ -174,8 +172,7 @@ static CUresult device_at(const CUmemLocation *location, CUmemAllocationType typ
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemPoolCreate, SIM_INITIALIZED, (CUmemoryPool * pool, const CUmemPoolProps *poolProps),
-        (pool, poolProps))
+SIM_API(cuMemPoolCreate, SIM_INITIALIZED, (CUmemoryPool * pool, const CUmemPoolProps *poolProps))
 {
     struct sim_device *device;
     CUmemoryPool created;
@@ -200,7 +197,7 @@ SIM_API(cuMemPoolCreate, SIM_INITIALIZED, (CUmemoryPool * pool, const CUmemPoolP
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemPoolDestroy, SIM_INITIALIZED, (CUmemoryPool pool), (pool))
+SIM_API(cuMemPoolDestroy, SIM_INITIALIZED, (CUmemoryPool pool))
 {
     /* cuda.h: a default pool cannot be destroyed. */
     if (!sim_mempool_is_live(pool) || pool->is_default) {
@@ -210,8 +207,7 @@ SIM_API(cuMemPoolDestroy, SIM_INITIALIZED, (CUmemoryPool pool), (pool))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemPoolTrimTo, SIM_HEALTHY, (CUmemoryPool pool, size_t minBytesToKeep),
-        (pool, minBytesToKeep))
+SIM_API(cuMemPoolTrimTo, SIM_HEALTHY, (CUmemoryPool pool, size_t minBytesToKeep))
 {
     if (!sim_mempool_is_live(pool)) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -221,7 +217,7 @@ SIM_API(cuMemPoolTrimTo, SIM_HEALTHY, (CUmemoryPool pool, size_t minBytesToKeep)
 }
 
 SIM_API(cuMemPoolSetAttribute, SIM_INITIALIZED,
-        (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value))
+        (CUmemoryPool pool, CUmemPool_attribute attr, void *value))
 {
     if (!sim_mempool_is_live(pool) || value == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -254,7 +250,7 @@ SIM_API(cuMemPoolSetAttribute, SIM_INITIALIZED,
 }
 
 SIM_API(cuMemPoolGetAttribute, SIM_INITIALIZED,
-        (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value))
+        (CUmemoryPool pool, CUmemPool_attribute attr, void *value))
 {
     cuuint64_t bytes;
 
@@ -291,7 +287,7 @@ SIM_API(cuMemPoolGetAttribute, SIM_INITIALIZED,
 }
 
 SIM_API(cuMemPoolSetAccess, SIM_INITIALIZED,
-        (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count), (pool, map, count))
+        (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count))
 {
     uint64_t readers, writers;
 
@@ -332,8 +328,7 @@ SIM_API(cuMemPoolSetAccess, SIM_INITIALIZED,
 }
 
 SIM_API(cuMemPoolGetAccess, SIM_INITIALIZED,
-        (CUmemAccess_flags * flags, CUmemoryPool memPool, CUmemLocation *location),
-        (flags, memPool, location))
+        (CUmemAccess_flags * flags, CUmemoryPool memPool, CUmemLocation *location))
 {
     const struct sim_device *device;
 
@@ -383,13 +378,12 @@ static CUresult give_pool_at(const CUmemLocation *location, CUmemAllocationType 
     return result == CUDA_SUCCESS ? give_pool(device, pool_of, ret_pool) : result;
 }
 
-SIM_API(cuDeviceGetDefaultMemPool, SIM_INITIALIZED, (CUmemoryPool * pool_out, CUdevice dev),
-        (pool_out, dev))
+SIM_API(cuDeviceGetDefaultMemPool, SIM_INITIALIZED, (CUmemoryPool * pool_out, CUdevice dev))
 {
     return give_pool(sim_device_get(dev), sim_mempool_default, pool_out);
 }
 
-SIM_API(cuDeviceGetMemPool, SIM_INITIALIZED, (CUmemoryPool * pool, CUdevice dev), (pool, dev))
+SIM_API(cuDeviceGetMemPool, SIM_INITIALIZED, (CUmemoryPool * pool, CUdevice dev))
 {
     return give_pool(sim_device_get(dev), sim_mempool_current, pool);
 }
@@ -404,7 +398,7 @@ static CUresult make_current(struct sim_device *device, CUmemoryPool pool)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceSetMemPool, SIM_INITIALIZED, (CUdevice dev, CUmemoryPool pool), (dev, pool))
+SIM_API(cuDeviceSetMemPool, SIM_INITIALIZED, (CUdevice dev, CUmemoryPool pool))
 {
     struct sim_device *device = sim_device_get(dev);
 
@@ -412,22 +406,19 @@ SIM_API(cuDeviceSetMemPool, SIM_INITIALIZED, (CUdevice dev, CUmemoryPool pool), 
 }
 
 SIM_API(cuMemGetDefaultMemPool, SIM_INITIALIZED,
-        (CUmemoryPool * pool_out, CUmemLocation *location, CUmemAllocationType type),
-        (pool_out, location, type))
+        (CUmemoryPool * pool_out, CUmemLocation *location, CUmemAllocationType type))
 {
     return give_pool_at(location, type, sim_mempool_default, pool_out);
 }
 
 SIM_API(cuMemGetMemPool, SIM_INITIALIZED,
-        (CUmemoryPool * pool, CUmemLocation *location, CUmemAllocationType type),
-        (pool, location, type))
+        (CUmemoryPool * pool, CUmemLocation *location, CUmemAllocationType type))
 {
     return give_pool_at(location, type, sim_mempool_current, pool);
 }
 
 SIM_API(cuMemSetMemPool, SIM_INITIALIZED,
-        (CUmemLocation * location, CUmemAllocationType type, CUmemoryPool pool),
-        (location, type, pool))
+        (CUmemLocation * location, CUmemAllocationType type, CUmemoryPool pool))
 {
     struct sim_device *device;
     CUresult result = device_at(location, type, &device);

@@ -56,88 +56,76 @@ static CUDA_MEMSET_NODE_PARAMS rows(CUdeviceptr dst, size_t pitch, unsigned int 
                                      .height = height};
 }
 
-SIM_API_PTDS(cuMemsetD8_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned char uc, size_t N),
-             (dstDevice, uc, N))
+SIM_API_PTDS(cuMemsetD8_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned char uc, size_t N))
 {
     return submit_sync(ptsz, row(dstDevice, uc, 1, N));
 }
 
-SIM_API_PTDS(cuMemsetD16_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned short us, size_t N),
-             (dstDevice, us, N))
+SIM_API_PTDS(cuMemsetD16_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned short us, size_t N))
 {
     return submit_sync(ptsz, row(dstDevice, us, 2, N));
 }
 
-SIM_API_PTDS(cuMemsetD32_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned int ui, size_t N),
-             (dstDevice, ui, N))
+SIM_API_PTDS(cuMemsetD32_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned int ui, size_t N))
 {
     return submit_sync(ptsz, row(dstDevice, ui, 4, N));
 }
 
 SIM_API_PTDS(cuMemsetD2D8_v2, SIM_CONTEXT,
              (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width,
-              size_t Height),
-             (dstDevice, dstPitch, uc, Width, Height))
+              size_t Height))
 {
     return submit_sync(ptsz, rows(dstDevice, dstPitch, uc, 1, Width, Height));
 }
 
 SIM_API_PTDS(cuMemsetD2D16_v2, SIM_CONTEXT,
              (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
-              size_t Height),
-             (dstDevice, dstPitch, us, Width, Height))
+              size_t Height))
 {
     return submit_sync(ptsz, rows(dstDevice, dstPitch, us, 2, Width, Height));
 }
 
 SIM_API_PTDS(cuMemsetD2D32_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height),
-             (dstDevice, dstPitch, ui, Width, Height))
+             (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height))
 {
     return submit_sync(ptsz, rows(dstDevice, dstPitch, ui, 4, Width, Height));
 }
 
 SIM_API_PTSZ(cuMemsetD8Async, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream),
-             (dstDevice, uc, N, hStream))
+             (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream))
 {
     return submit(ptsz, hStream, row(dstDevice, uc, 1, N));
 }
 
 SIM_API_PTSZ(cuMemsetD16Async, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream),
-             (dstDevice, us, N, hStream))
+             (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream))
 {
     return submit(ptsz, hStream, row(dstDevice, us, 2, N));
 }
 
 SIM_API_PTSZ(cuMemsetD32Async, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream),
-             (dstDevice, ui, N, hStream))
+             (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream))
 {
     return submit(ptsz, hStream, row(dstDevice, ui, 4, N));
 }
 
 SIM_API_PTSZ(cuMemsetD2D8Async, SIM_CONTEXT,
              (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,
-              CUstream hStream),
-             (dstDevice, dstPitch, uc, Width, Height, hStream))
+              CUstream hStream))
 {
     return submit(ptsz, hStream, rows(dstDevice, dstPitch, uc, 1, Width, Height));
 }
 
 SIM_API_PTSZ(cuMemsetD2D16Async, SIM_CONTEXT,
              (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
-              size_t Height, CUstream hStream),
-             (dstDevice, dstPitch, us, Width, Height, hStream))
+              size_t Height, CUstream hStream))
 {
     return submit(ptsz, hStream, rows(dstDevice, dstPitch, us, 2, Width, Height));
 }
 
 SIM_API_PTSZ(cuMemsetD2D32Async, SIM_CONTEXT,
              (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height,
-              CUstream hStream),
-             (dstDevice, dstPitch, ui, Width, Height, hStream))
+              CUstream hStream))
 {
     return submit(ptsz, hStream, rows(dstDevice, dstPitch, ui, 4, Width, Height));
 }

@@ -39,13 +39,12 @@ static CUresult allocate(void **pp, size_t size, unsigned int flags)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemAllocHost_v2, SIM_CONTEXT, (void **pp, size_t bytesize), (pp, bytesize))
+SIM_API(cuMemAllocHost_v2, SIM_CONTEXT, (void **pp, size_t bytesize))
 {
     return allocate(pp, bytesize, 0);
 }
 
-SIM_API(cuMemHostAlloc, SIM_CONTEXT, (void **pp, size_t bytesize, unsigned int Flags),
-        (pp, bytesize, Flags))
+SIM_API(cuMemHostAlloc, SIM_CONTEXT, (void **pp, size_t bytesize, unsigned int Flags))
 {
     return allocate(pp, bytesize, Flags);
 }
@@ -88,12 +87,12 @@ static CUresult let_go(void *p, enum sim_block_kind kind, CUresult unknown, cons
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemFreeHost, SIM_CONTEXT, (void *p), (p))
+SIM_API(cuMemFreeHost, SIM_CONTEXT, (void *p))
 {
     return let_go(p, SIM_BLOCK_HOST, CUDA_ERROR_INVALID_VALUE, "cuMemFreeHost");
 }
 
-static CUresult register_memory(void *p, size_t size, unsigned int flags)
+SIM_API(cuMemHostRegister, SIM_CONTEXT, (void *p, size_t bytesize, unsigned int Flags))
 {
     CUcontext ctx = sim_ctx_current();
     uint64_t start = (uintptr_t)p;
@@ -101,8 +100,8 @@ static CUresult register_memory(void *p, size_t size, unsigned int flags)
     struct sim_block *block;
     CUresult result;
 
-    if (p == NULL || size == 0 || start + size < start ||
-        (flags & ~(unsigned int)REGISTER_FLAGS) != 0 || sim_space_find(start) != NULL) {
+    if (p == NULL || bytesize == 0 || start + bytesize < start ||
+        (Flags & ~(unsigned int)REGISTER_FLAGS) != 0 || sim_space_find(start) != NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     result = sim_capture_unsafe();
@@ -110,37 +109,27 @@ static CUresult register_memory(void *p, size_t size, unsigned int flags)
         return result;
     }
     next = sim_block_from(start);
-    if (next != NULL && next->range.start < start + size) {
+    if (next != NULL && next->range.start < start + bytesize) {
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     }
-    if (sim_host_budget_charge(size) != CUDA_SUCCESS) {
+    if (sim_host_budget_charge(bytesize) != CUDA_SUCCESS) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    block = sim_block_new(SIM_BLOCK_REGISTERED, start, size, size);
+    block = sim_block_new(SIM_BLOCK_REGISTERED, start, bytesize, bytesize);
     if (block == NULL) {
-        sim_host_budget_refund(size);
+        sim_host_budget_refund(bytesize);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    block->span = size;
+    block->span = bytesize;
     block->device = ctx->device;
     block->ctx = ctx;
-    block->flags = flags;
+    block->flags = Flags;
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemHostRegister, SIM_CONTEXT, (void *p, size_t bytesize, unsigned int Flags),
-        (p, bytesize, Flags))
-{
-    return register_memory(p, bytesize, Flags);
-}
+SIM_API_SAME(cuMemHostRegister_v2, cuMemHostRegister);
 
-SIM_API(cuMemHostRegister_v2, SIM_CONTEXT, (void *p, size_t bytesize, unsigned int Flags),
-        (p, bytesize, Flags))
-{
-    return register_memory(p, bytesize, Flags);
-}
-
-SIM_API(cuMemHostUnregister, SIM_CONTEXT, (void *p), (p))
+SIM_API(cuMemHostUnregister, SIM_CONTEXT, (void *p))
 {
     return let_go(p, SIM_BLOCK_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
                   "cuMemHostUnregister");
@@ -149,7 +138,7 @@ SIM_API(cuMemHostUnregister, SIM_CONTEXT, (void *p), (p))
 /* The device uses the host's address: CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
  * is 1. */
 SIM_API(cuMemHostGetDevicePointer_v2, SIM_CONTEXT,
-        (CUdeviceptr * pdptr, void *p, unsigned int Flags), (pdptr, p, Flags))
+        (CUdeviceptr * pdptr, void *p, unsigned int Flags))
 {
     const struct sim_block *block = sim_block_find((uintptr_t)p);
 
@@ -160,7 +149,7 @@ SIM_API(cuMemHostGetDevicePointer_v2, SIM_CONTEXT,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemHostGetFlags, SIM_CONTEXT, (unsigned int *pFlags, void *p), (pFlags, p))
+SIM_API(cuMemHostGetFlags, SIM_CONTEXT, (unsigned int *pFlags, void *p))
 {
     const struct sim_block *block = sim_block_find((uintptr_t)p);
 

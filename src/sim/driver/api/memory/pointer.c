@@ -206,7 +206,7 @@ static CUresult get(void *data, CUpointer_attribute attribute, const struct plac
 }
 
 SIM_API(cuPointerGetAttribute, SIM_HEALTHY,
-        (void *data, CUpointer_attribute attribute, CUdeviceptr ptr), (data, attribute, ptr))
+        (void *data, CUpointer_attribute attribute, CUdeviceptr ptr))
 {
     struct place place;
 
@@ -250,10 +250,9 @@ static CUresult put_default(void *data, CUpointer_attribute attribute)
 
 /* cuda.h: an address unknown to CUDA is no error here. */
 SIM_API(cuPointerGetAttributes, SIM_HEALTHY,
-        (unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr),
-        (numAttributes, attributes, data, ptr))
+        (unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr))
 {
-    struct place place;
+    struct place place = {0};
     bool known = find_place(ptr, &place);
 
     if (numAttributes == 0 || attributes == NULL || data == NULL) {
@@ -271,8 +270,7 @@ SIM_API(cuPointerGetAttributes, SIM_HEALTHY,
 }
 
 SIM_API(cuPointerSetAttribute, SIM_HEALTHY,
-        (const void *value, CUpointer_attribute attribute, CUdeviceptr ptr),
-        (value, attribute, ptr))
+        (const void *value, CUpointer_attribute attribute, CUdeviceptr ptr))
 {
     struct sim_block *block = sim_block_find(ptr);
 

@@ -55,8 +55,7 @@ static CUresult prefetch(bool ptsz, CUstream hStream, CUdeviceptr address, size_
 }
 
 SIM_API_PTSZ(cuMemPrefetchAsync, SIM_CONTEXT,
-             (CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream),
-             (devPtr, count, dstDevice, hStream))
+             (CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream))
 {
     CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = dstDevice};
 
@@ -68,8 +67,7 @@ SIM_API_PTSZ(cuMemPrefetchAsync, SIM_CONTEXT,
 
 SIM_API_PTSZ(cuMemPrefetchAsync_v2, SIM_CONTEXT,
              (CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
-              CUstream hStream),
-             (devPtr, count, location, flags, hStream))
+              CUstream hStream))
 {
     return flags != 0 ? CUDA_ERROR_INVALID_VALUE
                       : prefetch(ptsz, hStream, devPtr, count, &location);
@@ -120,8 +118,7 @@ static CUresult batch_to(bool ptsz, CUstream hStream, const CUdeviceptr *address
 SIM_API_PTSZ(cuMemPrefetchBatchAsync, SIM_CONTEXT,
              (CUdeviceptr * dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
               size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
-              CUstream hStream),
-             (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream))
+              CUstream hStream))
 {
     struct destinations to = {prefetchLocs, prefetchLocIdxs, numPrefetchLocs};
 
@@ -130,8 +127,7 @@ SIM_API_PTSZ(cuMemPrefetchBatchAsync, SIM_CONTEXT,
 
 SIM_API_PTSZ(cuMemDiscardBatchAsync, SIM_CONTEXT,
              (CUdeviceptr * dptrs, size_t *sizes, size_t count, unsigned long long flags,
-              CUstream hStream),
-             (dptrs, sizes, count, flags, hStream))
+              CUstream hStream))
 {
     return batch(ptsz, hStream, dptrs, sizes, count, flags);
 }
@@ -139,8 +135,7 @@ SIM_API_PTSZ(cuMemDiscardBatchAsync, SIM_CONTEXT,
 SIM_API_PTSZ(cuMemDiscardAndPrefetchBatchAsync, SIM_CONTEXT,
              (CUdeviceptr * dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
               size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
-              CUstream hStream),
-             (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream))
+              CUstream hStream))
 {
     struct destinations to = {prefetchLocs, prefetchLocIdxs, numPrefetchLocs};
 
@@ -148,8 +143,7 @@ SIM_API_PTSZ(cuMemDiscardAndPrefetchBatchAsync, SIM_CONTEXT,
 }
 
 SIM_API_PTSZ(cuStreamAttachMemAsync, SIM_CONTEXT,
-             (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags),
-             (hStream, dptr, length, flags))
+             (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags))
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_resolve(hStream, ptsz, &stream);

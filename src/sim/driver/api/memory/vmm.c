@@ -54,8 +54,7 @@ static CUresult check_capture(void)
 
 SIM_API(cuMemAddressReserve, SIM_HEALTHY,
         (CUdeviceptr * ptr, size_t size, size_t alignment, CUdeviceptr addr,
-         unsigned long long flags),
-        (ptr, size, alignment, addr, flags))
+         unsigned long long flags))
 {
     struct sim_reservation *reservation;
 
@@ -77,7 +76,7 @@ SIM_API(cuMemAddressReserve, SIM_HEALTHY,
 }
 
 /* A reservation with mappings is refused; cuda.h leaves it open. */
-SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
+SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size))
 {
     struct sim_reservation *reservation = sim_space_find(ptr);
 
@@ -153,8 +152,7 @@ static CUresult check_properties(const CUmemAllocationProp *prop)
 
 SIM_API(cuMemCreate, SIM_HEALTHY,
         (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp *prop,
-         unsigned long long flags),
-        (handle, size, prop, flags))
+         unsigned long long flags))
 {
     struct sim_covered covered = {0};
     struct sim_chunk *chunk;
@@ -195,7 +193,7 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemRelease, SIM_HEALTHY, (CUmemGenericAllocationHandle handle), (handle))
+SIM_API(cuMemRelease, SIM_HEALTHY, (CUmemGenericAllocationHandle handle))
 {
     struct sim_chunk *chunk = sim_chunk_find(handle);
     struct sim_covered covered = {0};
@@ -217,8 +215,7 @@ SIM_API(cuMemRelease, SIM_HEALTHY, (CUmemGenericAllocationHandle handle), (handl
 /* cuda.h: offset must be 0. Current drivers also require that a handle is mapped as a whole. */
 SIM_API(cuMemMap, SIM_HEALTHY,
         (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-         unsigned long long flags),
-        (ptr, size, offset, handle, flags))
+         unsigned long long flags))
 {
     struct sim_reservation *reservation = sim_space_find(ptr);
     struct sim_chunk *chunk = sim_chunk_find(handle);
@@ -303,7 +300,7 @@ static CUresult wait_for_devices(uint64_t devices)
 
 /* cuda.h: a mapping cannot be unmapped in part. Options decide if one call may unmap several
  * mappings, and if it waits for queued work. */
-SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
+SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size))
 {
     enum spw_per per = sim_options()->unmap;
     CUresult result;
@@ -420,8 +417,7 @@ static void check_regrant(const struct sim_mapping *mapping, const CUmemAccessDe
 }
 
 SIM_API(cuMemSetAccess, SIM_HEALTHY,
-        (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
-        (ptr, size, desc, count))
+        (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count))
 {
     struct sim_covered covered;
     CUresult result;
@@ -455,8 +451,7 @@ SIM_API(cuMemSetAccess, SIM_HEALTHY,
 }
 
 SIM_API(cuMemGetAccess, SIM_HEALTHY,
-        (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr),
-        (flags, location, ptr))
+        (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr))
 {
     const struct sim_mapping *mapping = sim_mapping_find(ptr);
     bool read, write;
@@ -485,8 +480,7 @@ SIM_API(cuMemGetAccess, SIM_HEALTHY,
 
 SIM_API(cuMemGetAllocationGranularity, SIM_HEALTHY,
         (size_t * granularity, const CUmemAllocationProp *prop,
-         CUmemAllocationGranularity_flags option),
-        (granularity, prop, option))
+         CUmemAllocationGranularity_flags option))
 {
     CUresult result;
 
@@ -502,7 +496,7 @@ SIM_API(cuMemGetAllocationGranularity, SIM_HEALTHY,
 }
 
 SIM_API(cuMemGetAllocationPropertiesFromHandle, SIM_HEALTHY,
-        (CUmemAllocationProp * prop, CUmemGenericAllocationHandle handle), (prop, handle))
+        (CUmemAllocationProp * prop, CUmemGenericAllocationHandle handle))
 {
     const struct sim_chunk *chunk = sim_chunk_find(handle);
 
@@ -515,7 +509,7 @@ SIM_API(cuMemGetAllocationPropertiesFromHandle, SIM_HEALTHY,
 
 /* cuda.h: `addr` is any address in the mapping; the caller must release the handle. */
 SIM_API(cuMemRetainAllocationHandle, SIM_HEALTHY,
-        (CUmemGenericAllocationHandle * handle, void *addr), (handle, addr))
+        (CUmemGenericAllocationHandle * handle, void *addr))
 {
     const struct sim_mapping *mapping = sim_mapping_find((uintptr_t)addr);
     CUresult result;
@@ -532,8 +526,7 @@ SIM_API(cuMemRetainAllocationHandle, SIM_HEALTHY,
 
 SIM_API(cuMemExportToShareableHandle, SIM_HEALTHY,
         (void *shareableHandle, CUmemGenericAllocationHandle handle,
-         CUmemAllocationHandleType handleType, unsigned long long flags),
-        (shareableHandle, handle, handleType, flags))
+         CUmemAllocationHandleType handleType, unsigned long long flags))
 {
     struct sim_chunk *chunk = sim_chunk_find(handle);
     int fd;
@@ -553,8 +546,7 @@ SIM_API(cuMemExportToShareableHandle, SIM_HEALTHY,
 /* A file descriptor is passed as a number cast to a pointer; it stays the caller's. */
 SIM_API(cuMemImportFromShareableHandle, SIM_HEALTHY,
         (CUmemGenericAllocationHandle * handle, void *osHandle,
-         CUmemAllocationHandleType shHandleType),
-        (handle, osHandle, shHandleType))
+         CUmemAllocationHandleType shHandleType))
 {
     struct sim_chunk *chunk;
     CUresult result;
