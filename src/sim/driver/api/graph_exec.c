@@ -359,100 +359,64 @@ static struct sim_node *counterpart(CUgraphExec hGraphExec, CUgraphNode hNode)
     return NULL;
 }
 
-static CUresult set_params(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *params)
-{
-    struct sim_node *node = counterpart(hGraphExec, hNode);
-
-    return node == NULL ? CUDA_ERROR_INVALID_VALUE : sim_node_set_params(node, params);
-}
-
 SIM_API(cuGraphExecNodeSetParams, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams))
 {
-    return set_params(hGraphExec, hNode, nodeParams);
-}
+    struct sim_node *node = counterpart(hGraphExec, hNode);
 
-/* Takes either version of CUDA_KERNEL_NODE_PARAMS; the first is the beginning of the second. */
-static CUresult set_kernel_params(CUgraphExec hGraphExec, CUgraphNode hNode, const void *kernel,
-                                  size_t size)
-{
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-
-    if (kernel == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    memcpy(&params.kernel, kernel, size);
-    return set_params(hGraphExec, hNode, &params);
+    return node == NULL ? CUDA_ERROR_INVALID_VALUE : sim_node_set_params(node, nodeParams);
 }
 
 SIM_API(cuGraphExecKernelNodeSetParams, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams))
 {
-    return set_kernel_params(hGraphExec, hNode, nodeParams, sizeof(*nodeParams));
+    return sim_node_replace(
+        counterpart(hGraphExec, hNode),
+        sim_params_of(CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, sizeof(*nodeParams)));
 }
 
 SIM_API(cuGraphExecKernelNodeSetParams_v2, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams))
 {
-    return set_kernel_params(hGraphExec, hNode, nodeParams, sizeof(*nodeParams));
+    return sim_node_replace(
+        counterpart(hGraphExec, hNode),
+        sim_params_of(CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, sizeof(*nodeParams)));
 }
 
 SIM_API(cuGraphExecMemcpyNodeSetParams, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
-
-    if (copyParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    params.memcpy.copyCtx = ctx;
-    params.memcpy.copyParams = *copyParams;
-    return set_params(hGraphExec, hNode, &params);
+    return sim_node_replace(counterpart(hGraphExec, hNode), sim_params_of_memcpy(copyParams, ctx));
 }
 
 SIM_API(cuGraphExecMemsetNodeSetParams, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams,
          CUcontext ctx))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
-
-    if (memsetParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    memcpy(&params.memset, memsetParams, sizeof(*memsetParams));
-    params.memset.ctx = ctx;
-    return set_params(hGraphExec, hNode, &params);
+    return sim_node_replace(counterpart(hGraphExec, hNode),
+                            sim_params_of_memset(memsetParams, ctx));
 }
 
 SIM_API(cuGraphExecHostNodeSetParams, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_HOST};
-
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    params.host.fn = nodeParams->fn;
-    params.host.userData = nodeParams->userData;
-    return set_params(hGraphExec, hNode, &params);
+    return sim_node_replace(
+        counterpart(hGraphExec, hNode),
+        sim_params_of(CU_GRAPH_NODE_TYPE_HOST, nodeParams, sizeof(*nodeParams)));
 }
 
 SIM_API(cuGraphExecEventRecordNodeSetEvent, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
-
-    params.eventRecord.event = event;
-    return set_params(hGraphExec, hNode, &params);
+    return sim_node_replace(counterpart(hGraphExec, hNode),
+                            sim_params_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, &event, sizeof(event)));
 }
 
 SIM_API(cuGraphExecEventWaitNodeSetEvent, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
-
-    params.eventWait.event = event;
-    return set_params(hGraphExec, hNode, &params);
+    return sim_node_replace(counterpart(hGraphExec, hNode),
+                            sim_params_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, &event, sizeof(event)));
 }
 
 /* cuda.h: kernel, memset and memcpy nodes only. */

@@ -155,7 +155,7 @@ static CUresult context_op(CUgraphNodeParams *params, struct sim_op **ret_op)
 
 CUresult sim_node_op_new(CUgraphNodeParams *params, struct sim_op **ret_op)
 {
-    if (params == NULL) {
+    if (params == NULL || params->type == SIM_NODE_NONE) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     switch ((int)params->type) {
@@ -188,6 +188,39 @@ CUresult sim_node_set_params(struct sim_node *node, CUgraphNodeParams *params)
         sim_op_unref(op);
     }
     return result;
+}
+
+CUresult sim_node_replace(struct sim_node *node, CUgraphNodeParams params)
+{
+    return node == NULL ? CUDA_ERROR_INVALID_VALUE : sim_node_set_params(node, &params);
+}
+
+CUgraphNodeParams sim_params_of(CUgraphNodeType type, const void *given, size_t size)
+{
+    CUgraphNodeParams params = {.type = given == NULL ? SIM_NODE_NONE : type};
+
+    if (given != NULL) {
+        memcpy(params.reserved1, given, size);
+    }
+    return params;
+}
+
+CUgraphNodeParams sim_params_of_memset(const CUDA_MEMSET_NODE_PARAMS *given, CUcontext ctx)
+{
+    CUgraphNodeParams params = sim_params_of(CU_GRAPH_NODE_TYPE_MEMSET, given, sizeof(*given));
+
+    params.memset.ctx = ctx;
+    return params;
+}
+
+CUgraphNodeParams sim_params_of_memcpy(const CUDA_MEMCPY3D *given, CUcontext ctx)
+{
+    CUDA_MEMCPY_NODE_PARAMS copy = {.copyCtx = ctx};
+
+    if (given != NULL) {
+        copy.copyParams = *given;
+    }
+    return sim_params_of(CU_GRAPH_NODE_TYPE_MEMCPY, given == NULL ? NULL : &copy, sizeof(copy));
 }
 
 /* Adds a node as described; *params as in sim_node_op_new(). */
@@ -251,63 +284,42 @@ SIM_API(cuGraphNodeSetParams, SIM_HEALTHY, (CUgraphNode hNode, CUgraphNodeParams
 SIM_API(cuGraphAddKernelNode, SIM_HEALTHY,
         (PLACE_PARAMS, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+    CUgraphNodeParams params =
+        sim_params_of(CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, sizeof(*nodeParams));
 
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    /* Later versions only add members at the end. */
-    memcpy(&params.kernel, nodeParams, sizeof(*nodeParams));
     return add_node(PLACE, &params);
 }
 
 SIM_API(cuGraphAddKernelNode_v2, SIM_HEALTHY,
         (PLACE_PARAMS, const CUDA_KERNEL_NODE_PARAMS *nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+    CUgraphNodeParams params =
+        sim_params_of(CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, sizeof(*nodeParams));
 
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    memcpy(&params.kernel, nodeParams, sizeof(*nodeParams));
     return add_node(PLACE, &params);
 }
 
 SIM_API(cuGraphAddMemcpyNode, SIM_HEALTHY,
         (PLACE_PARAMS, const CUDA_MEMCPY3D *copyParams, CUcontext ctx))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+    CUgraphNodeParams params = sim_params_of_memcpy(copyParams, ctx);
 
-    if (copyParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    params.memcpy.copyCtx = ctx;
-    params.memcpy.copyParams = *copyParams;
     return add_node(PLACE, &params);
 }
 
 SIM_API(cuGraphAddMemsetNode, SIM_HEALTHY,
         (PLACE_PARAMS, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+    CUgraphNodeParams params = sim_params_of_memset(memsetParams, ctx);
 
-    if (memsetParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    memcpy(&params.memset, memsetParams, sizeof(*memsetParams));
-    params.memset.ctx = ctx;
     return add_node(PLACE, &params);
 }
 
 SIM_API(cuGraphAddHostNode, SIM_HEALTHY, (PLACE_PARAMS, const CUDA_HOST_NODE_PARAMS *nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_HOST};
+    CUgraphNodeParams params =
+        sim_params_of(CU_GRAPH_NODE_TYPE_HOST, nodeParams, sizeof(*nodeParams));
 
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    params.host.fn = nodeParams->fn;
-    params.host.userData = nodeParams->userData;
     return add_node(PLACE, &params);
 }
 
@@ -328,17 +340,16 @@ SIM_API(cuGraphAddEmptyNode, SIM_HEALTHY, (PLACE_PARAMS))
 
 SIM_API(cuGraphAddEventRecordNode, SIM_HEALTHY, (PLACE_PARAMS, CUevent event))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
+    CUgraphNodeParams params =
+        sim_params_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, &event, sizeof(event));
 
-    params.eventRecord.event = event;
     return add_node(PLACE, &params);
 }
 
 SIM_API(cuGraphAddEventWaitNode, SIM_HEALTHY, (PLACE_PARAMS, CUevent event))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
+    CUgraphNodeParams params = sim_params_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, &event, sizeof(event));
 
-    params.eventWait.event = event;
     return add_node(PLACE, &params);
 }
 

@@ -15,3 +15,16 @@ CUresult sim_node_op_new(CUgraphNodeParams *params, struct sim_op **ret_op);
 
 /* Replaces the parameters of a node by others of the same kind. */
 CUresult sim_node_set_params(struct sim_node *node, CUgraphNodeParams *params);
+
+/* As above, for the node of a handle, NULL if there is none. CUDA_ERROR_INVALID_VALUE. */
+CUresult sim_node_replace(struct sim_node *node, CUgraphNodeParams params);
+
+/* The type in the parameters below if the program gives none; the functions above then return
+ * CUDA_ERROR_INVALID_VALUE. */
+#define SIM_NODE_NONE ((CUgraphNodeType)-1)
+
+/* The parameters of a node from the struct of its kind, or its event. Each is the beginning of the
+ * kind's part of CUgraphNodeParams, except that of a copy; the part may have more members. */
+CUgraphNodeParams sim_params_of(CUgraphNodeType type, const void *given, size_t size);
+CUgraphNodeParams sim_params_of_memset(const CUDA_MEMSET_NODE_PARAMS *given, CUcontext ctx);
+CUgraphNodeParams sim_params_of_memcpy(const CUDA_MEMCPY3D *given, CUcontext ctx);

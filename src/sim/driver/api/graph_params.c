@@ -18,13 +18,6 @@ static struct sim_op *op_of(CUgraphNode handle, CUgraphNodeType type)
     return node == NULL || node->op->class->node_type != type ? NULL : node->op;
 }
 
-static CUresult set_params(CUgraphNode handle, CUgraphNodeParams *params)
-{
-    struct sim_node *node = sim_node_of(handle);
-
-    return node == NULL ? CUDA_ERROR_INVALID_VALUE : sim_node_set_params(node, params);
-}
-
 SIM_API(cuGraphKernelNodeGetParams, SIM_HEALTHY,
         (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams))
 {
@@ -52,25 +45,15 @@ SIM_API(cuGraphKernelNodeGetParams_v2, SIM_HEALTHY,
 SIM_API(cuGraphKernelNodeSetParams, SIM_HEALTHY,
         (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    memcpy(&params.kernel, nodeParams, sizeof(*nodeParams));
-    return set_params(hNode, &params);
+    return sim_node_replace(sim_node_of(hNode), sim_params_of(CU_GRAPH_NODE_TYPE_KERNEL, nodeParams,
+                                                              sizeof(*nodeParams)));
 }
 
 SIM_API(cuGraphKernelNodeSetParams_v2, SIM_HEALTHY,
         (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    memcpy(&params.kernel, nodeParams, sizeof(*nodeParams));
-    return set_params(hNode, &params);
+    return sim_node_replace(sim_node_of(hNode), sim_params_of(CU_GRAPH_NODE_TYPE_KERNEL, nodeParams,
+                                                              sizeof(*nodeParams)));
 }
 
 /* Returns any copy as a box copy between unified addresses. */
@@ -102,13 +85,7 @@ SIM_API(cuGraphMemcpyNodeGetParams, SIM_HEALTHY, (CUgraphNode hNode, CUDA_MEMCPY
 SIM_API(cuGraphMemcpyNodeSetParams, SIM_HEALTHY,
         (CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
-
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    params.memcpy.copyParams = *nodeParams;
-    return set_params(hNode, &params);
+    return sim_node_replace(sim_node_of(hNode), sim_params_of_memcpy(nodeParams, NULL));
 }
 
 SIM_API(cuGraphMemsetNodeGetParams, SIM_HEALTHY,
@@ -126,13 +103,7 @@ SIM_API(cuGraphMemsetNodeGetParams, SIM_HEALTHY,
 SIM_API(cuGraphMemsetNodeSetParams, SIM_HEALTHY,
         (CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
-
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    memcpy(&params.memset, nodeParams, sizeof(*nodeParams));
-    return set_params(hNode, &params);
+    return sim_node_replace(sim_node_of(hNode), sim_params_of_memset(nodeParams, NULL));
 }
 
 SIM_API(cuGraphHostNodeGetParams, SIM_HEALTHY,
@@ -150,14 +121,8 @@ SIM_API(cuGraphHostNodeGetParams, SIM_HEALTHY,
 SIM_API(cuGraphHostNodeSetParams, SIM_HEALTHY,
         (CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_HOST};
-
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    params.host.fn = nodeParams->fn;
-    params.host.userData = nodeParams->userData;
-    return set_params(hNode, &params);
+    return sim_node_replace(sim_node_of(hNode), sim_params_of(CU_GRAPH_NODE_TYPE_HOST, nodeParams,
+                                                              sizeof(*nodeParams)));
 }
 
 SIM_API(cuGraphChildGraphNodeGetGraph, SIM_INITIALIZED, (CUgraphNode hNode, CUgraph *phGraph))
@@ -194,18 +159,14 @@ SIM_API(cuGraphEventWaitNodeGetEvent, SIM_INITIALIZED, (CUgraphNode hNode, CUeve
 
 SIM_API(cuGraphEventRecordNodeSetEvent, SIM_HEALTHY, (CUgraphNode hNode, CUevent event))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
-
-    params.eventRecord.event = event;
-    return set_params(hNode, &params);
+    return sim_node_replace(sim_node_of(hNode),
+                            sim_params_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, &event, sizeof(event)));
 }
 
 SIM_API(cuGraphEventWaitNodeSetEvent, SIM_HEALTHY, (CUgraphNode hNode, CUevent event))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
-
-    params.eventWait.event = event;
-    return set_params(hNode, &params);
+    return sim_node_replace(sim_node_of(hNode),
+                            sim_params_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, &event, sizeof(event)));
 }
 
 SIM_API(cuGraphMemAllocNodeGetParams, SIM_INITIALIZED,
