@@ -46,51 +46,51 @@ static cudaError_t symbol_copy(const void *symbol, void *target, const void *sou
                           : simrt_copy_1d(target, part, size, kind, ret_copy);
 }
 
-SIMRT_API(cudaGraphAddMemcpyNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-           size_t count, const struct cudaMemcpy3DParms *parms),
-          (ret_node, graph, dependencies, count, parms))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = simrt_copy_3d(parms, &copy);
+/* The functions for one form of a copy, which the expression `describe` converts to `copy`: they
+ * add a node, or replace its parameters, in a graph or in an executable graph. */
+#define COPY_NODE(suffix, describe, params, args)                                                  \
+    SIMRT_API(cudaGraphAddMemcpyNode##suffix, SIMRT_CONTEXT,                                       \
+              (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, \
+               size_t count, SIMRT_LIST params),                                                   \
+              (ret_node, graph, dependencies, count, SIMRT_LIST args))                             \
+    {                                                                                              \
+        CUDA_MEMCPY3D copy;                                                                        \
+        cudaError_t error = describe;                                                              \
+                                                                                                   \
+        return error != cudaSuccess ? error                                                        \
+                                    : add_copy(ret_node, graph, dependencies, count, &copy);       \
+    }                                                                                              \
+    SIMRT_API(cudaGraphMemcpyNodeSetParams##suffix, SIMRT_CONTEXT,                                 \
+              (cudaGraphNode_t node, SIMRT_LIST params), (node, SIMRT_LIST args))                  \
+    {                                                                                              \
+        CUDA_MEMCPY3D copy;                                                                        \
+        cudaError_t error = describe;                                                              \
+                                                                                                   \
+        return error != cudaSuccess                                                                \
+                   ? error                                                                         \
+                   : simrt_error(simrt_driver.cuGraphMemcpyNodeSetParams(node, &copy));            \
+    }                                                                                              \
+    SIMRT_API(cudaGraphExecMemcpyNodeSetParams##suffix, SIMRT_CONTEXT,                             \
+              (cudaGraphExec_t exec, cudaGraphNode_t node, SIMRT_LIST params),                     \
+              (exec, node, SIMRT_LIST args))                                                       \
+    {                                                                                              \
+        CUDA_MEMCPY3D copy;                                                                        \
+        cudaError_t error = describe;                                                              \
+                                                                                                   \
+        return error != cudaSuccess ? error : set_exec_copy(exec, node, &copy);                    \
+    }
 
-    return error != cudaSuccess ? error : add_copy(ret_node, graph, dependencies, count, &copy);
-}
-
-SIMRT_API(cudaGraphAddMemcpyNode1D, SIMRT_CONTEXT,
-          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-           size_t count, void *target, const void *source, size_t size, enum cudaMemcpyKind kind),
-          (ret_node, graph, dependencies, count, target, source, size, kind))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = simrt_copy_1d(target, source, size, kind, &copy);
-
-    return error != cudaSuccess ? error : add_copy(ret_node, graph, dependencies, count, &copy);
-}
-
-SIMRT_API(cudaGraphAddMemcpyNodeToSymbol, SIMRT_CONTEXT,
-          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-           size_t count, const void *symbol, const void *source, size_t size, size_t offset,
+COPY_NODE(, simrt_copy_3d(parms, &copy), (const struct cudaMemcpy3DParms *parms), (parms))
+COPY_NODE(1D, simrt_copy_1d(target, source, size, kind, &copy),
+          (void *target, const void *source, size_t size, enum cudaMemcpyKind kind),
+          (target, source, size, kind))
+COPY_NODE(ToSymbol, symbol_copy(symbol, NULL, source, size, offset, kind, &copy),
+          (const void *symbol, const void *source, size_t size, size_t offset,
            enum cudaMemcpyKind kind),
-          (ret_node, graph, dependencies, count, symbol, source, size, offset, kind))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = symbol_copy(symbol, NULL, source, size, offset, kind, &copy);
-
-    return error != cudaSuccess ? error : add_copy(ret_node, graph, dependencies, count, &copy);
-}
-
-SIMRT_API(cudaGraphAddMemcpyNodeFromSymbol, SIMRT_CONTEXT,
-          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-           size_t count, void *target, const void *symbol, size_t size, size_t offset,
-           enum cudaMemcpyKind kind),
-          (ret_node, graph, dependencies, count, target, symbol, size, offset, kind))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = symbol_copy(symbol, target, NULL, size, offset, kind, &copy);
-
-    return error != cudaSuccess ? error : add_copy(ret_node, graph, dependencies, count, &copy);
-}
+          (symbol, source, size, offset, kind))
+COPY_NODE(FromSymbol, symbol_copy(symbol, target, NULL, size, offset, kind, &copy),
+          (void *target, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind),
+          (target, symbol, size, offset, kind))
 
 SIMRT_API(cudaGraphMemcpyNodeGetParams, SIMRT_CONTEXT,
           (cudaGraphNode_t node, struct cudaMemcpy3DParms *ret_parms), (node, ret_parms))
@@ -105,103 +105,6 @@ SIMRT_API(cudaGraphMemcpyNodeGetParams, SIMRT_CONTEXT,
         simrt_copy_3d_parms(&copy, ret_parms);
     }
     return simrt_error(result);
-}
-
-SIMRT_API(cudaGraphMemcpyNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, const struct cudaMemcpy3DParms *parms), (node, parms))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = simrt_copy_3d(parms, &copy);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphMemcpyNodeSetParams(node, &copy));
-}
-
-SIMRT_API(cudaGraphMemcpyNodeSetParams1D, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, void *target, const void *source, size_t size,
-           enum cudaMemcpyKind kind),
-          (node, target, source, size, kind))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = simrt_copy_1d(target, source, size, kind, &copy);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphMemcpyNodeSetParams(node, &copy));
-}
-
-SIMRT_API(cudaGraphMemcpyNodeSetParamsToSymbol, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, const void *symbol, const void *source, size_t size, size_t offset,
-           enum cudaMemcpyKind kind),
-          (node, symbol, source, size, offset, kind))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = symbol_copy(symbol, NULL, source, size, offset, kind, &copy);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphMemcpyNodeSetParams(node, &copy));
-}
-
-SIMRT_API(cudaGraphMemcpyNodeSetParamsFromSymbol, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, void *target, const void *symbol, size_t size, size_t offset,
-           enum cudaMemcpyKind kind),
-          (node, target, symbol, size, offset, kind))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = symbol_copy(symbol, target, NULL, size, offset, kind, &copy);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphMemcpyNodeSetParams(node, &copy));
-}
-
-SIMRT_API(cudaGraphExecMemcpyNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemcpy3DParms *parms),
-          (exec, node, parms))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = simrt_copy_3d(parms, &copy);
-
-    return error != cudaSuccess ? error : set_exec_copy(exec, node, &copy);
-}
-
-SIMRT_API(cudaGraphExecMemcpyNodeSetParams1D, SIMRT_CONTEXT,
-          (cudaGraphExec_t exec, cudaGraphNode_t node, void *target, const void *source,
-           size_t size, enum cudaMemcpyKind kind),
-          (exec, node, target, source, size, kind))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = simrt_copy_1d(target, source, size, kind, &copy);
-
-    return error != cudaSuccess ? error : set_exec_copy(exec, node, &copy);
-}
-
-SIMRT_API(cudaGraphExecMemcpyNodeSetParamsToSymbol, SIMRT_CONTEXT,
-          (cudaGraphExec_t exec, cudaGraphNode_t node, const void *symbol, const void *source,
-           size_t size, size_t offset, enum cudaMemcpyKind kind),
-          (exec, node, symbol, source, size, offset, kind))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = symbol_copy(symbol, NULL, source, size, offset, kind, &copy);
-
-    return error != cudaSuccess ? error : set_exec_copy(exec, node, &copy);
-}
-
-SIMRT_API(cudaGraphExecMemcpyNodeSetParamsFromSymbol, SIMRT_CONTEXT,
-          (cudaGraphExec_t exec, cudaGraphNode_t node, void *target, const void *symbol,
-           size_t size, size_t offset, enum cudaMemcpyKind kind),
-          (exec, node, target, symbol, size, offset, kind))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = symbol_copy(symbol, target, NULL, size, offset, kind, &copy);
-
-    return error != cudaSuccess ? error : set_exec_copy(exec, node, &copy);
 }
 
 SIMRT_API(cudaGraphAddMemsetNode, SIMRT_CONTEXT,
