@@ -12,7 +12,7 @@
  *   error          keeps each thread's last error
  *   errors         names and texts of errors
  *   forward        functions that only call the driver, in a table
- *   function       attributes and occupancy of kernels
+ *   function       handles and attributes of kernels
  *   gen_forwards   writes these functions
  *   gen_stubs      writes stubs for functions of the runtime
  *   graph_copy     nodes that copy or fill
@@ -23,10 +23,9 @@
  *   memory         allocation, and attributes of pointers
  *   memset         fills
  *   module         device code that a program loads itself
- *   peer           access to the memory of other devices
  *   properties     fields of cudaDeviceProp that are attributes
  *   register       functions that compiled code calls
- *   stream         creation of streams and events
+ *   stream         the end of streams, and their devices
  *   symbol         device variables
  *
  * A function is written once:

@@ -106,32 +106,3 @@ SIMRT_API(cudaGraphMemcpyNodeGetParams, SIMRT_CONTEXT,
     }
     return simrt_error(result);
 }
-
-SIMRT_API(cudaGraphAddMemsetNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-           size_t count, const struct cudaMemsetParams *params),
-          (ret_node, graph, dependencies, count, params))
-{
-    CUcontext context;
-    cudaError_t error = simrt_context_current(&context);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphAddMemsetNode(
-        ret_node, graph, dependencies, count, (const CUDA_MEMSET_NODE_PARAMS *)params, context));
-}
-
-SIMRT_API(cudaGraphExecMemsetNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemsetParams *params),
-          (exec, node, params))
-{
-    CUcontext context;
-    cudaError_t error = simrt_context_current(&context);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphExecMemsetNodeSetParams(
-        exec, node, (const CUDA_MEMSET_NODE_PARAMS *)params, context));
-}

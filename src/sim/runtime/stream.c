@@ -1,12 +1,7 @@
-/* Streams and events. */
+/* Streams: their end, and their devices. */
 #include <stddef.h>
 
 #include "sim/runtime/entry.h"
-
-SIMRT_API(cudaStreamCreate, SIMRT_CONTEXT, (cudaStream_t * ret_stream), (ret_stream))
-{
-    return simrt_error(simrt_driver.cuStreamCreate(ret_stream, CU_STREAM_DEFAULT));
-}
 
 SIMRT_API(cudaStreamDestroy, SIMRT_CONTEXT, (cudaStream_t stream), (stream))
 {
@@ -34,9 +29,4 @@ SIMRT_API_PTSZ(cudaStreamGetDevice, SIMRT_CONTEXT, (cudaStream_t stream, int *re
         }
     }
     return result != CUDA_SUCCESS ? simrt_error(result) : cudaErrorInvalidDevice;
-}
-
-SIMRT_API(cudaEventCreate, SIMRT_CONTEXT, (cudaEvent_t * ret_event), (ret_event))
-{
-    return simrt_error(simrt_driver.cuEventCreate(ret_event, CU_EVENT_DEFAULT));
 }
