@@ -65,3 +65,41 @@ void sim_shim_free(void *address);
  * empty. */
 void sim_shim_not_simulated(const char *name, const char *library, const char *hint,
                             bool *reported);
+
+/* Functions that libraries have for a setting of their handle, `field`, and for their version. 0 is
+ * the success of every library. */
+#define SIM_SHIM_SETTER(name, status, handle_type, type, field, no_handle)                         \
+    SIM_SHIM_EXPORT status name(handle_type handle, type value)                                    \
+    {                                                                                              \
+        if (handle == NULL) {                                                                      \
+            return no_handle;                                                                      \
+        }                                                                                          \
+        handle->field = value;                                                                     \
+        return (status)0;                                                                          \
+    }
+
+#define SIM_SHIM_GETTER(name, status, handle_type, type, field, no_handle, no_value)               \
+    SIM_SHIM_EXPORT status name(handle_type handle, type *value)                                   \
+    {                                                                                              \
+        if (handle == NULL || value == NULL) {                                                     \
+            return handle == NULL ? no_handle : no_value;                                          \
+        }                                                                                          \
+        *value = handle->field;                                                                    \
+        return (status)0;                                                                          \
+    }
+
+#define SIM_SHIM_PROPERTY(name, status, invalid, ...)                                              \
+    SIM_SHIM_EXPORT status name(libraryPropertyType type, int *value)                              \
+    {                                                                                              \
+        static const int parts[] = {__VA_ARGS__};                                                  \
+        if (value == NULL || (unsigned int)type >= sizeof(parts) / sizeof(parts[0])) {             \
+            return invalid;                                                                        \
+        }                                                                                          \
+        *value = parts[type];                                                                      \
+        return (status)0;                                                                          \
+    }
+
+/* A case of a switch that names the constants of an enumeration. */
+#define SIM_SHIM_NAME(value)                                                                       \
+    case value:                                                                                    \
+        return #value;

@@ -81,27 +81,11 @@ SIM_SHIM_EXPORT cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void
 
 /* Getters and setters of the handle's settings. */
 #define GETTER(name, type, field)                                                                  \
-    SIM_SHIM_EXPORT cublasStatus_t name(cublasHandle_t handle, type *value)                        \
-    {                                                                                              \
-        if (handle == NULL) {                                                                      \
-            return CUBLAS_STATUS_NOT_INITIALIZED;                                                  \
-        }                                                                                          \
-        if (value == NULL) {                                                                       \
-            return CUBLAS_STATUS_INVALID_VALUE;                                                    \
-        }                                                                                          \
-        *value = handle->field;                                                                    \
-        return CUBLAS_STATUS_SUCCESS;                                                              \
-    }
-
+    SIM_SHIM_GETTER(name, cublasStatus_t, cublasHandle_t, type, field,                             \
+                    CUBLAS_STATUS_NOT_INITIALIZED, CUBLAS_STATUS_INVALID_VALUE)
 #define SETTER(name, type, field)                                                                  \
-    SIM_SHIM_EXPORT cublasStatus_t name(cublasHandle_t handle, type value)                         \
-    {                                                                                              \
-        if (handle == NULL) {                                                                      \
-            return CUBLAS_STATUS_NOT_INITIALIZED;                                                  \
-        }                                                                                          \
-        handle->field = value;                                                                     \
-        return CUBLAS_STATUS_SUCCESS;                                                              \
-    }
+    SIM_SHIM_SETTER(name, cublasStatus_t, cublasHandle_t, type, field,                             \
+                    CUBLAS_STATUS_NOT_INITIALIZED)
 
 GETTER(cublasGetStream_v2, cudaStream_t, stream)
 GETTER(cublasGetPointerMode_v2, cublasPointerMode_t, pointer_mode)
@@ -122,16 +106,8 @@ SIM_SHIM_EXPORT cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *v
     return CUBLAS_STATUS_SUCCESS;
 }
 
-SIM_SHIM_EXPORT cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
-{
-    static const int parts[] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
-
-    if (value == NULL || (unsigned int)type >= sizeof(parts) / sizeof(parts[0])) {
-        return CUBLAS_STATUS_INVALID_VALUE;
-    }
-    *value = parts[type];
-    return CUBLAS_STATUS_SUCCESS;
-}
+SIM_SHIM_PROPERTY(cublasGetProperty, cublasStatus_t, CUBLAS_STATUS_INVALID_VALUE, CUBLAS_VER_MAJOR,
+                  CUBLAS_VER_MINOR, CUBLAS_VER_PATCH)
 
 SIM_SHIM_EXPORT size_t cublasGetCudartVersion(void)
 {
@@ -141,20 +117,16 @@ SIM_SHIM_EXPORT size_t cublasGetCudartVersion(void)
 SIM_SHIM_EXPORT const char *cublasGetStatusName(cublasStatus_t status)
 {
     switch (status) {
-#define NAME(value)                                                                                \
-    case value:                                                                                    \
-        return #value;
-        NAME(CUBLAS_STATUS_SUCCESS)
-        NAME(CUBLAS_STATUS_NOT_INITIALIZED)
-        NAME(CUBLAS_STATUS_ALLOC_FAILED)
-        NAME(CUBLAS_STATUS_INVALID_VALUE)
-        NAME(CUBLAS_STATUS_ARCH_MISMATCH)
-        NAME(CUBLAS_STATUS_MAPPING_ERROR)
-        NAME(CUBLAS_STATUS_EXECUTION_FAILED)
-        NAME(CUBLAS_STATUS_INTERNAL_ERROR)
-        NAME(CUBLAS_STATUS_NOT_SUPPORTED)
-        NAME(CUBLAS_STATUS_LICENSE_ERROR)
-#undef NAME
+        SIM_SHIM_NAME(CUBLAS_STATUS_SUCCESS)
+        SIM_SHIM_NAME(CUBLAS_STATUS_NOT_INITIALIZED)
+        SIM_SHIM_NAME(CUBLAS_STATUS_ALLOC_FAILED)
+        SIM_SHIM_NAME(CUBLAS_STATUS_INVALID_VALUE)
+        SIM_SHIM_NAME(CUBLAS_STATUS_ARCH_MISMATCH)
+        SIM_SHIM_NAME(CUBLAS_STATUS_MAPPING_ERROR)
+        SIM_SHIM_NAME(CUBLAS_STATUS_EXECUTION_FAILED)
+        SIM_SHIM_NAME(CUBLAS_STATUS_INTERNAL_ERROR)
+        SIM_SHIM_NAME(CUBLAS_STATUS_NOT_SUPPORTED)
+        SIM_SHIM_NAME(CUBLAS_STATUS_LICENSE_ERROR)
     }
     return "<unknown>";
 }

@@ -8,18 +8,7 @@ struct cudnnCTCLossStruct {
     int max_label_length; /* 0: known from the labels */
 };
 
-SIM_SHIM_EXPORT cudnnStatus_t cudnnCreateCTCLossDescriptor(cudnnCTCLossDescriptor_t *ctcLossDesc)
-{
-    *ctcLossDesc = calloc(1, sizeof(**ctcLossDesc));
-    return *ctcLossDesc != NULL ? CUDNN_STATUS_SUCCESS
-                                : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-SIM_SHIM_EXPORT cudnnStatus_t cudnnDestroyCTCLossDescriptor(cudnnCTCLossDescriptor_t ctcLossDesc)
-{
-    free(ctcLossDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+SIM_CUDNN_DESCRIPTOR(CTCLoss)
 
 static cudnnStatus_t set(cudnnCTCLossDescriptor_t loss, cudnnDataType_t type, int max_label_length)
 {

@@ -30,18 +30,7 @@ static size_t states_bytes(void)
     return (size_t)units * (size_t)threads * STATE_BYTES;
 }
 
-SIM_SHIM_EXPORT cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *dropoutDesc)
-{
-    *dropoutDesc = calloc(1, sizeof(**dropoutDesc));
-    return *dropoutDesc != NULL ? CUDNN_STATUS_SUCCESS
-                                : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-SIM_SHIM_EXPORT cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc)
-{
-    free(dropoutDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+SIM_CUDNN_DESCRIPTOR(Dropout)
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t *sizeInBytes)
 {

@@ -27,23 +27,11 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
     return CUDNN_STATUS_SUCCESS;
 }
 
-SIM_SHIM_EXPORT cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t streamId)
-{
-    if (handle == NULL) {
-        return CUDNN_STATUS_BAD_PARAM;
-    }
-    handle->stream = streamId;
-    return CUDNN_STATUS_SUCCESS;
-}
+SIM_SHIM_SETTER(cudnnSetStream, cudnnStatus_t, cudnnHandle_t, cudaStream_t, stream,
+                CUDNN_STATUS_BAD_PARAM)
 
-SIM_SHIM_EXPORT cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t *streamId)
-{
-    if (handle == NULL || streamId == NULL) {
-        return CUDNN_STATUS_BAD_PARAM;
-    }
-    *streamId = handle->stream;
-    return CUDNN_STATUS_SUCCESS;
-}
+SIM_SHIM_GETTER(cudnnGetStream, cudnnStatus_t, cudnnHandle_t, cudaStream_t, stream,
+                CUDNN_STATUS_BAD_PARAM, CUDNN_STATUS_BAD_PARAM)
 
 /* The version of the headers, or of PyTorch 2.15 if they are older. A program refuses a lower minor
  * number than that of its own headers, but accepts a higher one. */
@@ -59,31 +47,19 @@ SIM_SHIM_EXPORT size_t cudnnGetCudartVersion(void)
     return CUDA_VERSION;
 }
 
-SIM_SHIM_EXPORT cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int *value)
-{
-    static const int parts[] = {VERSION / 10000, VERSION / 100 % 100, VERSION % 100};
-
-    if (value == NULL || (unsigned int)type >= sizeof(parts) / sizeof(parts[0])) {
-        return CUDNN_STATUS_BAD_PARAM;
-    }
-    *value = parts[type];
-    return CUDNN_STATUS_SUCCESS;
-}
+SIM_SHIM_PROPERTY(cudnnGetProperty, cudnnStatus_t, CUDNN_STATUS_BAD_PARAM, VERSION / 10000,
+                  VERSION / 100 % 100, VERSION % 100)
 
 SIM_SHIM_EXPORT const char *cudnnGetErrorString(cudnnStatus_t status)
 {
     switch ((int)status) {
-#define NAME(value)                                                                                \
-    case value:                                                                                    \
-        return #value;
-        NAME(CUDNN_STATUS_SUCCESS)
-        NAME(CUDNN_STATUS_NOT_INITIALIZED)
-        NAME(CUDNN_STATUS_BAD_PARAM)
-        NAME(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED)
-        NAME(CUDNN_STATUS_NOT_SUPPORTED)
-        NAME(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED)
-        NAME(CUDNN_STATUS_EXECUTION_FAILED)
-#undef NAME
+        SIM_SHIM_NAME(CUDNN_STATUS_SUCCESS)
+        SIM_SHIM_NAME(CUDNN_STATUS_NOT_INITIALIZED)
+        SIM_SHIM_NAME(CUDNN_STATUS_BAD_PARAM)
+        SIM_SHIM_NAME(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED)
+        SIM_SHIM_NAME(CUDNN_STATUS_NOT_SUPPORTED)
+        SIM_SHIM_NAME(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED)
+        SIM_SHIM_NAME(CUDNN_STATUS_EXECUTION_FAILED)
     }
     return "CUDNN_STATUS_UNKNOWN";
 }

@@ -30,3 +30,17 @@ size_t sim_cudnn_type_bits(cudnnDataType_t type);
 /* Launches the work on the handle's stream. */
 cudnnStatus_t sim_cudnn_launch(cudnnHandle_t handle, const char *kernel,
                                const struct sim_shim_work *work);
+
+/* Creation and destruction of a kind of descriptors: memory that begins as zeros. */
+#define SIM_CUDNN_DESCRIPTOR(kind)                                                                 \
+    SIM_SHIM_EXPORT cudnnStatus_t cudnnCreate##kind##Descriptor(cudnn##kind##Descriptor_t *desc)   \
+    {                                                                                              \
+        *desc = calloc(1, sizeof(**desc));                                                         \
+        return *desc != NULL ? CUDNN_STATUS_SUCCESS                                                \
+                             : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;                 \
+    }                                                                                              \
+    SIM_SHIM_EXPORT cudnnStatus_t cudnnDestroy##kind##Descriptor(cudnn##kind##Descriptor_t desc)   \
+    {                                                                                              \
+        free(desc);                                                                                \
+        return CUDNN_STATUS_SUCCESS;                                                               \
+    }

@@ -32,18 +32,7 @@ size_t sim_cudnn_rnn_data_bytes(const struct cudnnRNNDataStruct *data)
     return steps * (size_t)data->vector * sim_cudnn_type_bits(data->type) / 8;
 }
 
-SIM_SHIM_EXPORT cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t *rnnDesc)
-{
-    *rnnDesc = calloc(1, sizeof(**rnnDesc));
-    return *rnnDesc != NULL ? CUDNN_STATUS_SUCCESS
-                            : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-SIM_SHIM_EXPORT cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t rnnDesc)
-{
-    free(rnnDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+SIM_CUDNN_DESCRIPTOR(RNN)
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnSetRNNDescriptor_v8(
     cudnnRNNDescriptor_t rnnDesc, cudnnRNNAlgo_t algo, cudnnRNNMode_t cellMode,
@@ -73,18 +62,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetRNNDescriptor_v8(
     return CUDNN_STATUS_SUCCESS;
 }
 
-SIM_SHIM_EXPORT cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t *rnnDataDesc)
-{
-    *rnnDataDesc = calloc(1, sizeof(**rnnDataDesc));
-    return *rnnDataDesc != NULL ? CUDNN_STATUS_SUCCESS
-                                : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-SIM_SHIM_EXPORT cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t rnnDataDesc)
-{
-    free(rnnDataDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+SIM_CUDNN_DESCRIPTOR(RNNData)
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnSetRNNDataDescriptor(
     cudnnRNNDataDescriptor_t rnnDataDesc, cudnnDataType_t dataType, cudnnRNNDataLayout_t layout,

@@ -10,20 +10,7 @@ struct cudnnSpatialTransformerStruct {
     int extents[CUDNN_DIM_MAX]; /* of the sampled tensor: batch, channels, space */
 };
 
-SIM_SHIM_EXPORT cudnnStatus_t
-cudnnCreateSpatialTransformerDescriptor(cudnnSpatialTransformerDescriptor_t *stDesc)
-{
-    *stDesc = calloc(1, sizeof(**stDesc));
-    return *stDesc != NULL ? CUDNN_STATUS_SUCCESS
-                           : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-SIM_SHIM_EXPORT cudnnStatus_t
-cudnnDestroySpatialTransformerDescriptor(cudnnSpatialTransformerDescriptor_t stDesc)
-{
-    free(stDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+SIM_CUDNN_DESCRIPTOR(SpatialTransformer)
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnSetSpatialTransformerNdDescriptor(
     cudnnSpatialTransformerDescriptor_t stDesc, cudnnSamplerType_t samplerType,

@@ -19,18 +19,7 @@ size_t sim_cudnn_tensor_bytes(const struct cudnnTensorStruct *tensor)
     return (elements * sim_cudnn_type_bits(tensor->type) + 7) / 8;
 }
 
-SIM_SHIM_EXPORT cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *tensorDesc)
-{
-    *tensorDesc = calloc(1, sizeof(**tensorDesc));
-    return *tensorDesc != NULL ? CUDNN_STATUS_SUCCESS
-                               : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-}
-
-SIM_SHIM_EXPORT cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensorDesc)
-{
-    free(tensorDesc);
-    return CUDNN_STATUS_SUCCESS;
-}
+SIM_CUDNN_DESCRIPTOR(Tensor)
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc,
                                                          cudnnDataType_t dataType, int nbDims,

@@ -135,13 +135,5 @@ SIM_SHIM_EXPORT cufftResult cufftGetVersion(int *version)
     return CUFFT_SUCCESS;
 }
 
-SIM_SHIM_EXPORT cufftResult cufftGetProperty(libraryPropertyType type, int *value)
-{
-    static const int parts[] = {CUFFT_VER_MAJOR, CUFFT_VER_MINOR, CUFFT_VER_PATCH};
-
-    if (value == NULL || (unsigned int)type >= sizeof(parts) / sizeof(parts[0])) {
-        return CUFFT_INVALID_VALUE;
-    }
-    *value = parts[type];
-    return CUFFT_SUCCESS;
-}
+SIM_SHIM_PROPERTY(cufftGetProperty, cufftResult, CUFFT_INVALID_VALUE, CUFFT_VER_MAJOR,
+                  CUFFT_VER_MINOR, CUFFT_VER_PATCH)

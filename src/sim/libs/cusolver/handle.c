@@ -23,25 +23,11 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle)
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-SIM_SHIM_EXPORT cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle,
-                                                     cudaStream_t streamId)
-{
-    if (handle == NULL) {
-        return CUSOLVER_STATUS_NOT_INITIALIZED;
-    }
-    handle->stream = streamId;
-    return CUSOLVER_STATUS_SUCCESS;
-}
+SIM_SHIM_SETTER(cusolverDnSetStream, cusolverStatus_t, cusolverDnHandle_t, cudaStream_t, stream,
+                CUSOLVER_STATUS_NOT_INITIALIZED)
 
-SIM_SHIM_EXPORT cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle,
-                                                     cudaStream_t *streamId)
-{
-    if (handle == NULL) {
-        return CUSOLVER_STATUS_NOT_INITIALIZED;
-    }
-    *streamId = handle->stream;
-    return CUSOLVER_STATUS_SUCCESS;
-}
+SIM_SHIM_GETTER(cusolverDnGetStream, cusolverStatus_t, cusolverDnHandle_t, cudaStream_t, stream,
+                CUSOLVER_STATUS_NOT_INITIALIZED, CUSOLVER_STATUS_INVALID_VALUE)
 
 /* Parameter objects have no effect; each is only a unique address. */
 #define PARAMETERS(name, type)                                                                     \
@@ -60,35 +46,19 @@ PARAMETERS(Params, cusolverDnParams_t)
 PARAMETERS(GesvdjInfo, gesvdjInfo_t)
 PARAMETERS(SyevjInfo, syevjInfo_t)
 
-SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXgesvdjSetTolerance(gesvdjInfo_t info, double tolerance)
-{
-    return CUSOLVER_STATUS_SUCCESS;
-}
+/* Settings of them, likewise. */
+#define SETTING(name, info_type, type)                                                             \
+    SIM_SHIM_EXPORT cusolverStatus_t cusolverDnX##name(info_type info, type value)                 \
+    {                                                                                              \
+        return CUSOLVER_STATUS_SUCCESS;                                                            \
+    }
 
-SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXgesvdjSetMaxSweeps(gesvdjInfo_t info, int max_sweeps)
-{
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXgesvdjSetSortEig(gesvdjInfo_t info, int sort_svd)
-{
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsyevjSetTolerance(syevjInfo_t info, double tolerance)
-{
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsyevjSetMaxSweeps(syevjInfo_t info, int max_sweeps)
-{
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsyevjSetSortEig(syevjInfo_t info, int sort_eig)
-{
-    return CUSOLVER_STATUS_SUCCESS;
-}
+SETTING(gesvdjSetTolerance, gesvdjInfo_t, double)
+SETTING(gesvdjSetMaxSweeps, gesvdjInfo_t, int)
+SETTING(gesvdjSetSortEig, gesvdjInfo_t, int)
+SETTING(syevjSetTolerance, syevjInfo_t, double)
+SETTING(syevjSetMaxSweeps, syevjInfo_t, int)
+SETTING(syevjSetSortEig, syevjInfo_t, int)
 
 void sim_cusolver_add_matrix(struct sim_cusolver_call *call, const struct sim_shim_matrix *matrix,
                              bool written)

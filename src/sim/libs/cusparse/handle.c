@@ -20,43 +20,17 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseDestroy(cusparseHandle_t handle)
     return CUSPARSE_STATUS_SUCCESS;
 }
 
-SIM_SHIM_EXPORT cusparseStatus_t cusparseSetStream(cusparseHandle_t handle, cudaStream_t streamId)
-{
-    if (handle == NULL) {
-        return CUSPARSE_STATUS_NOT_INITIALIZED;
-    }
-    handle->stream = streamId;
-    return CUSPARSE_STATUS_SUCCESS;
-}
+SIM_SHIM_SETTER(cusparseSetStream, cusparseStatus_t, cusparseHandle_t, cudaStream_t, stream,
+                CUSPARSE_STATUS_NOT_INITIALIZED)
 
-SIM_SHIM_EXPORT cusparseStatus_t cusparseGetStream(cusparseHandle_t handle, cudaStream_t *streamId)
-{
-    if (handle == NULL) {
-        return CUSPARSE_STATUS_NOT_INITIALIZED;
-    }
-    *streamId = handle->stream;
-    return CUSPARSE_STATUS_SUCCESS;
-}
+SIM_SHIM_GETTER(cusparseGetStream, cusparseStatus_t, cusparseHandle_t, cudaStream_t, stream,
+                CUSPARSE_STATUS_NOT_INITIALIZED, CUSPARSE_STATUS_INVALID_VALUE)
 
-SIM_SHIM_EXPORT cusparseStatus_t cusparseSetPointerMode(cusparseHandle_t handle,
-                                                        cusparsePointerMode_t mode)
-{
-    if (handle == NULL) {
-        return CUSPARSE_STATUS_NOT_INITIALIZED;
-    }
-    handle->pointer_mode = mode;
-    return CUSPARSE_STATUS_SUCCESS;
-}
+SIM_SHIM_SETTER(cusparseSetPointerMode, cusparseStatus_t, cusparseHandle_t, cusparsePointerMode_t,
+                pointer_mode, CUSPARSE_STATUS_NOT_INITIALIZED)
 
-SIM_SHIM_EXPORT cusparseStatus_t cusparseGetPointerMode(cusparseHandle_t handle,
-                                                        cusparsePointerMode_t *mode)
-{
-    if (handle == NULL) {
-        return CUSPARSE_STATUS_NOT_INITIALIZED;
-    }
-    *mode = handle->pointer_mode;
-    return CUSPARSE_STATUS_SUCCESS;
-}
+SIM_SHIM_GETTER(cusparseGetPointerMode, cusparseStatus_t, cusparseHandle_t, cusparsePointerMode_t,
+                pointer_mode, CUSPARSE_STATUS_NOT_INITIALIZED, CUSPARSE_STATUS_INVALID_VALUE)
 
 SIM_SHIM_EXPORT cusparseStatus_t cusparseGetVersion(cusparseHandle_t handle, int *version)
 {
@@ -67,36 +41,24 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseGetVersion(cusparseHandle_t handle, int
     return CUSPARSE_STATUS_SUCCESS;
 }
 
-SIM_SHIM_EXPORT cusparseStatus_t cusparseGetProperty(libraryPropertyType type, int *value)
-{
-    static const int parts[] = {CUSPARSE_VER_MAJOR, CUSPARSE_VER_MINOR, CUSPARSE_VER_PATCH};
-
-    if (value == NULL || (unsigned int)type >= sizeof(parts) / sizeof(parts[0])) {
-        return CUSPARSE_STATUS_INVALID_VALUE;
-    }
-    *value = parts[type];
-    return CUSPARSE_STATUS_SUCCESS;
-}
+SIM_SHIM_PROPERTY(cusparseGetProperty, cusparseStatus_t, CUSPARSE_STATUS_INVALID_VALUE,
+                  CUSPARSE_VER_MAJOR, CUSPARSE_VER_MINOR, CUSPARSE_VER_PATCH)
 
 SIM_SHIM_EXPORT const char *cusparseGetErrorName(cusparseStatus_t status)
 {
     switch (status) {
-#define NAME(value)                                                                                \
-    case value:                                                                                    \
-        return #value;
-        NAME(CUSPARSE_STATUS_SUCCESS)
-        NAME(CUSPARSE_STATUS_NOT_INITIALIZED)
-        NAME(CUSPARSE_STATUS_ALLOC_FAILED)
-        NAME(CUSPARSE_STATUS_INVALID_VALUE)
-        NAME(CUSPARSE_STATUS_ARCH_MISMATCH)
-        NAME(CUSPARSE_STATUS_MAPPING_ERROR)
-        NAME(CUSPARSE_STATUS_EXECUTION_FAILED)
-        NAME(CUSPARSE_STATUS_INTERNAL_ERROR)
-        NAME(CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED)
-        NAME(CUSPARSE_STATUS_ZERO_PIVOT)
-        NAME(CUSPARSE_STATUS_NOT_SUPPORTED)
-        NAME(CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)
-#undef NAME
+        SIM_SHIM_NAME(CUSPARSE_STATUS_SUCCESS)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_NOT_INITIALIZED)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_ALLOC_FAILED)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_INVALID_VALUE)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_ARCH_MISMATCH)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_MAPPING_ERROR)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_EXECUTION_FAILED)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_INTERNAL_ERROR)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_ZERO_PIVOT)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_NOT_SUPPORTED)
+        SIM_SHIM_NAME(CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)
     }
     return "<unknown>";
 }
