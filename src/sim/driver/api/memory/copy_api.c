@@ -19,61 +19,28 @@ static CUresult linear(bool ptsz, CUstream hStream, struct sim_copy copy, enum s
     return result == CUDA_SUCCESS ? sim_copy_submit(stream, &copy, mode) : result;
 }
 
-SIM_API_PTDS(cuMemcpy, SIM_CONTEXT, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount))
-{
-    return linear(ptsz, NULL, sim_copy_linear(dst, src, ByteCount, ANY, ANY), SIM_COPY_SYNC);
-}
+/* The functions for addresses of two kinds: on the default stream, and on a given one. */
+#define COPY(name, async, to_type, to_kind, from_type, from_kind)                                  \
+    SIM_API_PTDS(name, SIM_CONTEXT, (to_type dst, from_type src, size_t ByteCount))                \
+    {                                                                                              \
+        return linear(                                                                             \
+            ptsz, NULL,                                                                            \
+            sim_copy_linear((CUdeviceptr)dst, (CUdeviceptr)src, ByteCount, to_kind, from_kind),    \
+            SIM_COPY_SYNC);                                                                        \
+    }                                                                                              \
+    SIM_API_PTSZ(async, SIM_CONTEXT,                                                               \
+                 (to_type dst, from_type src, size_t ByteCount, CUstream hStream))                 \
+    {                                                                                              \
+        return linear(                                                                             \
+            ptsz, hStream,                                                                         \
+            sim_copy_linear((CUdeviceptr)dst, (CUdeviceptr)src, ByteCount, to_kind, from_kind),    \
+            SIM_COPY_ASYNC);                                                                       \
+    }
 
-SIM_API_PTSZ(cuMemcpyAsync, SIM_CONTEXT,
-             (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream))
-{
-    return linear(ptsz, hStream, sim_copy_linear(dst, src, ByteCount, ANY, ANY), SIM_COPY_ASYNC);
-}
-
-SIM_API_PTDS(cuMemcpyHtoD_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount))
-{
-    return linear(ptsz, NULL,
-                  sim_copy_linear(dstDevice, (CUdeviceptr)srcHost, ByteCount, DEVICE, ANY),
-                  SIM_COPY_SYNC);
-}
-
-SIM_API_PTDS(cuMemcpyDtoH_v2, SIM_CONTEXT, (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount))
-{
-    return linear(ptsz, NULL,
-                  sim_copy_linear((CUdeviceptr)dstHost, srcDevice, ByteCount, ANY, DEVICE),
-                  SIM_COPY_SYNC);
-}
-
-SIM_API_PTDS(cuMemcpyDtoD_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount))
-{
-    return linear(ptsz, NULL, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
-                  SIM_COPY_SYNC);
-}
-
-SIM_API_PTSZ(cuMemcpyHtoDAsync_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream))
-{
-    return linear(ptsz, hStream,
-                  sim_copy_linear(dstDevice, (CUdeviceptr)srcHost, ByteCount, DEVICE, ANY),
-                  SIM_COPY_ASYNC);
-}
-
-SIM_API_PTSZ(cuMemcpyDtoHAsync_v2, SIM_CONTEXT,
-             (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream))
-{
-    return linear(ptsz, hStream,
-                  sim_copy_linear((CUdeviceptr)dstHost, srcDevice, ByteCount, ANY, DEVICE),
-                  SIM_COPY_ASYNC);
-}
-
-SIM_API_PTSZ(cuMemcpyDtoDAsync_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream))
-{
-    return linear(ptsz, hStream, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
-                  SIM_COPY_ASYNC);
-}
+COPY(cuMemcpy, cuMemcpyAsync, CUdeviceptr, ANY, CUdeviceptr, ANY)
+COPY(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, CUdeviceptr, DEVICE, const void *, ANY)
+COPY(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2, void *, ANY, CUdeviceptr, DEVICE)
+COPY(cuMemcpyDtoD_v2, cuMemcpyDtoDAsync_v2, CUdeviceptr, DEVICE, CUdeviceptr, DEVICE)
 
 /* True if the context is on the device that the address belongs to. It is not documented if a
  * driver checks this. */

@@ -56,76 +56,31 @@ static CUDA_MEMSET_NODE_PARAMS rows(CUdeviceptr dst, size_t pitch, unsigned int 
                                      .height = height};
 }
 
-SIM_API_PTDS(cuMemsetD8_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned char uc, size_t N))
-{
-    return submit_sync(ptsz, row(dstDevice, uc, 1, N));
-}
+/* The functions for elements of a size: of a row and of a rectangle, on the default stream and on a
+ * given one. */
+#define MEMSET(bits, type)                                                                         \
+    SIM_API_PTDS(cuMemsetD##bits##_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, type value, size_t N)) \
+    {                                                                                              \
+        return submit_sync(ptsz, row(dstDevice, value, bits / 8, N));                              \
+    }                                                                                              \
+    SIM_API_PTSZ(cuMemsetD##bits##Async, SIM_CONTEXT,                                              \
+                 (CUdeviceptr dstDevice, type value, size_t N, CUstream hStream))                  \
+    {                                                                                              \
+        return submit(ptsz, hStream, row(dstDevice, value, bits / 8, N));                          \
+    }                                                                                              \
+    SIM_API_PTDS(                                                                                  \
+        cuMemsetD2D##bits##_v2, SIM_CONTEXT,                                                       \
+        (CUdeviceptr dstDevice, size_t dstPitch, type value, size_t Width, size_t Height))         \
+    {                                                                                              \
+        return submit_sync(ptsz, rows(dstDevice, dstPitch, value, bits / 8, Width, Height));       \
+    }                                                                                              \
+    SIM_API_PTSZ(cuMemsetD2D##bits##Async, SIM_CONTEXT,                                            \
+                 (CUdeviceptr dstDevice, size_t dstPitch, type value, size_t Width, size_t Height, \
+                  CUstream hStream))                                                               \
+    {                                                                                              \
+        return submit(ptsz, hStream, rows(dstDevice, dstPitch, value, bits / 8, Width, Height));   \
+    }
 
-SIM_API_PTDS(cuMemsetD16_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned short us, size_t N))
-{
-    return submit_sync(ptsz, row(dstDevice, us, 2, N));
-}
-
-SIM_API_PTDS(cuMemsetD32_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned int ui, size_t N))
-{
-    return submit_sync(ptsz, row(dstDevice, ui, 4, N));
-}
-
-SIM_API_PTDS(cuMemsetD2D8_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width,
-              size_t Height))
-{
-    return submit_sync(ptsz, rows(dstDevice, dstPitch, uc, 1, Width, Height));
-}
-
-SIM_API_PTDS(cuMemsetD2D16_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
-              size_t Height))
-{
-    return submit_sync(ptsz, rows(dstDevice, dstPitch, us, 2, Width, Height));
-}
-
-SIM_API_PTDS(cuMemsetD2D32_v2, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height))
-{
-    return submit_sync(ptsz, rows(dstDevice, dstPitch, ui, 4, Width, Height));
-}
-
-SIM_API_PTSZ(cuMemsetD8Async, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream))
-{
-    return submit(ptsz, hStream, row(dstDevice, uc, 1, N));
-}
-
-SIM_API_PTSZ(cuMemsetD16Async, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream))
-{
-    return submit(ptsz, hStream, row(dstDevice, us, 2, N));
-}
-
-SIM_API_PTSZ(cuMemsetD32Async, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream))
-{
-    return submit(ptsz, hStream, row(dstDevice, ui, 4, N));
-}
-
-SIM_API_PTSZ(cuMemsetD2D8Async, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,
-              CUstream hStream))
-{
-    return submit(ptsz, hStream, rows(dstDevice, dstPitch, uc, 1, Width, Height));
-}
-
-SIM_API_PTSZ(cuMemsetD2D16Async, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
-              size_t Height, CUstream hStream))
-{
-    return submit(ptsz, hStream, rows(dstDevice, dstPitch, us, 2, Width, Height));
-}
-
-SIM_API_PTSZ(cuMemsetD2D32Async, SIM_CONTEXT,
-             (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height,
-              CUstream hStream))
-{
-    return submit(ptsz, hStream, rows(dstDevice, dstPitch, ui, 4, Width, Height));
-}
+MEMSET(8, unsigned char)
+MEMSET(16, unsigned short)
+MEMSET(32, unsigned int)
