@@ -18,8 +18,7 @@
 SIMRT_API_PTSZ(cudaStreamGetCaptureInfo_v2, SIMRT_CONTEXT,
                (cudaStream_t stream, enum cudaStreamCaptureStatus *ret_status,
                 unsigned long long *ret_id, cudaGraph_t *ret_graph,
-                const cudaGraphNode_t **ret_dependencies, size_t *ret_count),
-               (stream, ret_status, ret_id, ret_graph, ret_dependencies, ret_count))
+                const cudaGraphNode_t **ret_dependencies, size_t *ret_count))
 {
     cuuint64_t id = 0;
     CUresult result = simrt_driver.cuStreamGetCaptureInfo[ptsz](
@@ -34,8 +33,7 @@ SIMRT_API_PTSZ(cudaStreamGetCaptureInfo_v2, SIMRT_CONTEXT,
 
 SIMRT_API_PTSZ(cudaStreamUpdateCaptureDependencies, SIMRT_CONTEXT,
                (cudaStream_t stream, cudaGraphNode_t *dependencies, size_t count,
-                unsigned int flags),
-               (stream, dependencies, count, flags))
+                unsigned int flags))
 {
     return simrt_error(simrt_driver.cuStreamUpdateCaptureDependencies[ptsz](stream, dependencies,
                                                                             NULL, count, flags));
@@ -43,36 +41,31 @@ SIMRT_API_PTSZ(cudaStreamUpdateCaptureDependencies, SIMRT_CONTEXT,
 
 SIMRT_API(cudaGraphGetEdges, SIMRT_CONTEXT,
           (cudaGraph_t graph, cudaGraphNode_t *ret_from, cudaGraphNode_t *ret_to,
-           size_t *inout_count),
-          (graph, ret_from, ret_to, inout_count))
+           size_t *inout_count))
 {
     return simrt_error(simrt_driver.cuGraphGetEdges(graph, ret_from, ret_to, NULL, inout_count));
 }
 
 SIMRT_API(cudaGraphAddDependencies, SIMRT_CONTEXT,
-          (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count),
-          (graph, from, to, count))
+          (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count))
 {
     return simrt_error(simrt_driver.cuGraphAddDependencies(graph, from, to, NULL, count));
 }
 
 SIMRT_API(cudaGraphRemoveDependencies, SIMRT_CONTEXT,
-          (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count),
-          (graph, from, to, count))
+          (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count))
 {
     return simrt_error(simrt_driver.cuGraphRemoveDependencies(graph, from, to, NULL, count));
 }
 
 SIMRT_API(cudaGraphNodeGetDependencies, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, cudaGraphNode_t *ret_nodes, size_t *inout_count),
-          (node, ret_nodes, inout_count))
+          (cudaGraphNode_t node, cudaGraphNode_t *ret_nodes, size_t *inout_count))
 {
     return simrt_error(simrt_driver.cuGraphNodeGetDependencies(node, ret_nodes, NULL, inout_count));
 }
 
 SIMRT_API(cudaGraphNodeGetDependentNodes, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, cudaGraphNode_t *ret_nodes, size_t *inout_count),
-          (node, ret_nodes, inout_count))
+          (cudaGraphNode_t node, cudaGraphNode_t *ret_nodes, size_t *inout_count))
 {
     return simrt_error(
         simrt_driver.cuGraphNodeGetDependentNodes(node, ret_nodes, NULL, inout_count));
@@ -80,8 +73,7 @@ SIMRT_API(cudaGraphNodeGetDependentNodes, SIMRT_CONTEXT,
 
 SIMRT_API(cudaGraphAddNode, SIMRT_NOTHING,
           (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-           size_t count, struct cudaGraphNodeParams *inout_params),
-          (ret_node, graph, dependencies, count, inout_params))
+           size_t count, struct cudaGraphNodeParams *inout_params))
 {
     return cudaGraphAddNode_v2(ret_node, graph, dependencies, NULL, count, inout_params);
 }
@@ -97,16 +89,14 @@ static CUmemLocation location_of(int device)
 }
 
 SIMRT_API(cudaMemAdvise, SIMRT_CONTEXT,
-          (const void *address, size_t size, enum cudaMemoryAdvise advice, int device),
-          (address, size, advice, device))
+          (const void *address, size_t size, enum cudaMemoryAdvise advice, int device))
 {
     return simrt_error(simrt_driver.cuMemAdvise((CUdeviceptr)address, size, (CUmem_advise)advice,
                                                 location_of(device)));
 }
 
 SIMRT_API_PTSZ(cudaMemPrefetchAsync, SIMRT_CONTEXT,
-               (const void *address, size_t size, int device, cudaStream_t stream),
-               (address, size, device, stream))
+               (const void *address, size_t size, int device, cudaStream_t stream))
 {
     return simrt_error(simrt_driver.cuMemPrefetchAsync[ptsz]((CUdeviceptr)address, size,
                                                              location_of(device), 0, stream));
@@ -127,9 +117,7 @@ static cudaError_t batch_error(CUresult result, size_t *ret_failed)
 SIMRT_API_PTSZ(cudaMemcpyBatchAsync, SIMRT_CONTEXT,
                (void **targets, void **sources, size_t *sizes, size_t count,
                 struct cudaMemcpyAttributes *attributes, size_t *attribute_indices,
-                size_t attribute_count, size_t *ret_failed, cudaStream_t stream),
-               (targets, sources, sizes, count, attributes, attribute_indices, attribute_count,
-                ret_failed, stream))
+                size_t attribute_count, size_t *ret_failed, cudaStream_t stream))
 {
     CUresult result = simrt_driver.cuMemcpyBatchAsync[ptsz](
         (CUdeviceptr *)targets, (CUdeviceptr *)sources, sizes, count,
@@ -140,8 +128,7 @@ SIMRT_API_PTSZ(cudaMemcpyBatchAsync, SIMRT_CONTEXT,
 
 SIMRT_API_PTSZ(cudaMemcpy3DBatchAsync, SIMRT_CONTEXT,
                (size_t count, struct cudaMemcpy3DBatchOp *operations, size_t *ret_failed,
-                unsigned long long flags, cudaStream_t stream),
-               (count, operations, ret_failed, flags, stream))
+                unsigned long long flags, cudaStream_t stream))
 {
     CUresult result = simrt_driver.cuMemcpy3DBatchAsync[ptsz](
         count, (CUDA_MEMCPY3D_BATCH_OP *)operations, flags, stream);

@@ -87,16 +87,14 @@ cudaError_t simrt_copy_async(bool ptsz, void *target, const void *source, size_t
 }
 
 SIMRT_API_PTDS(cudaMemcpy, SIMRT_CONTEXT,
-               (void *target, const void *source, size_t size, enum cudaMemcpyKind kind),
-               (target, source, size, kind))
+               (void *target, const void *source, size_t size, enum cudaMemcpyKind kind))
 {
     return simrt_copy(ptsz, target, source, size, kind);
 }
 
 SIMRT_API_PTSZ(cudaMemcpyAsync, SIMRT_CONTEXT,
                (void *target, const void *source, size_t size, enum cudaMemcpyKind kind,
-                cudaStream_t stream),
-               (target, source, size, kind, stream))
+                cudaStream_t stream))
 {
     return simrt_copy_async(ptsz, target, source, size, kind, stream);
 }
@@ -111,8 +109,7 @@ static cudaError_t peer_contexts(int source, int target, CUcontext *ret_source,
 }
 
 SIMRT_API(cudaMemcpyPeer, SIMRT_CONTEXT,
-          (void *target, int target_device, const void *source, int source_device, size_t size),
-          (target, target_device, source, source_device, size))
+          (void *target, int target_device, const void *source, int source_device, size_t size))
 {
     CUcontext from;
     CUcontext to;
@@ -127,8 +124,7 @@ SIMRT_API(cudaMemcpyPeer, SIMRT_CONTEXT,
 
 SIMRT_API(cudaMemcpyPeerAsync, SIMRT_CONTEXT,
           (void *target, int target_device, const void *source, int source_device, size_t size,
-           cudaStream_t stream),
-          (target, target_device, source, source_device, size, stream))
+           cudaStream_t stream))
 {
     CUcontext from;
     CUcontext to;
@@ -171,8 +167,7 @@ static cudaError_t copy_2d(void *target, size_t target_pitch, const void *source
 
 SIMRT_API_PTDS(cudaMemcpy2D, SIMRT_CONTEXT,
                (void *target, size_t target_pitch, const void *source, size_t source_pitch,
-                size_t width, size_t height, enum cudaMemcpyKind kind),
-               (target, target_pitch, source, source_pitch, width, height, kind))
+                size_t width, size_t height, enum cudaMemcpyKind kind))
 {
     CUDA_MEMCPY2D copy;
     cudaError_t error =
@@ -186,8 +181,7 @@ SIMRT_API_PTDS(cudaMemcpy2D, SIMRT_CONTEXT,
 
 SIMRT_API_PTSZ(cudaMemcpy2DAsync, SIMRT_CONTEXT,
                (void *target, size_t target_pitch, const void *source, size_t source_pitch,
-                size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
-               (target, target_pitch, source, source_pitch, width, height, kind, stream))
+                size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream))
 {
     CUDA_MEMCPY2D copy;
     cudaError_t error =
@@ -294,7 +288,7 @@ static bool is_empty(struct cudaExtent extent)
 
 /* The functions for one kind of three-dimensional copy: on the default stream, and on a stream. */
 #define COPY_3D(name, parms_type, copy_type, describe)                                             \
-    SIMRT_API_PTDS(cuda##name, SIMRT_CONTEXT, (const struct parms_type *parms), (parms))           \
+    SIMRT_API_PTDS(cuda##name, SIMRT_CONTEXT, (const struct parms_type *parms))                    \
     {                                                                                              \
         copy_type copy;                                                                            \
         cudaError_t error = describe(parms, &copy);                                                \
@@ -304,7 +298,7 @@ static bool is_empty(struct cudaExtent extent)
         return simrt_error(simrt_driver.cu##name[ptsz](&copy));                                    \
     }                                                                                              \
     SIMRT_API_PTSZ(cuda##name##Async, SIMRT_CONTEXT,                                               \
-                   (const struct parms_type *parms, cudaStream_t stream), (parms, stream))         \
+                   (const struct parms_type *parms, cudaStream_t stream))                          \
     {                                                                                              \
         copy_type copy;                                                                            \
         cudaError_t error = describe(parms, &copy);                                                \

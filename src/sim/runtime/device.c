@@ -4,7 +4,7 @@
 
 #include "sim/runtime/entry.h"
 
-SIMRT_API(cudaGetDeviceCount, SIMRT_NOTHING, (int *ret_count), (ret_count))
+SIMRT_API(cudaGetDeviceCount, SIMRT_NOTHING, (int *ret_count))
 {
     if (ret_count == NULL) {
         return cudaErrorInvalidValue;
@@ -15,7 +15,7 @@ SIMRT_API(cudaGetDeviceCount, SIMRT_NOTHING, (int *ret_count), (ret_count))
     return error;
 }
 
-SIMRT_API(cudaGetDevice, SIMRT_DRIVER, (int *ret_ordinal), (ret_ordinal))
+SIMRT_API(cudaGetDevice, SIMRT_DRIVER, (int *ret_ordinal))
 {
     if (ret_ordinal == NULL) {
         return cudaErrorInvalidValue;
@@ -23,12 +23,12 @@ SIMRT_API(cudaGetDevice, SIMRT_DRIVER, (int *ret_ordinal), (ret_ordinal))
     return simrt_device_current(ret_ordinal);
 }
 
-SIMRT_API(cudaSetDevice, SIMRT_DRIVER, (int ordinal), (ordinal))
+SIMRT_API(cudaSetDevice, SIMRT_DRIVER, (int ordinal))
 {
     return simrt_device_choose(ordinal);
 }
 
-SIMRT_API(cudaSetValidDevices, SIMRT_DRIVER, (int *ordinals, int count), (ordinals, count))
+SIMRT_API(cudaSetValidDevices, SIMRT_DRIVER, (int *ordinals, int count))
 {
     CUdevice device;
 
@@ -45,8 +45,7 @@ SIMRT_API(cudaSetValidDevices, SIMRT_DRIVER, (int *ordinals, int count), (ordina
 }
 
 SIMRT_API(cudaInitDevice, SIMRT_DRIVER,
-          (int ordinal, unsigned int device_flags, unsigned int flags),
-          (ordinal, device_flags, flags))
+          (int ordinal, unsigned int device_flags, unsigned int flags))
 {
     CUcontext context;
     CUdevice device;
@@ -67,7 +66,7 @@ SIMRT_API(cudaInitDevice, SIMRT_DRIVER,
     return simrt_context_primary(ordinal, &context);
 }
 
-SIMRT_API(cudaSetDeviceFlags, SIMRT_DRIVER, (unsigned int flags), (flags))
+SIMRT_API(cudaSetDeviceFlags, SIMRT_DRIVER, (unsigned int flags))
 {
     int ordinal;
     CUdevice device;
@@ -87,7 +86,7 @@ SIMRT_API(cudaSetDeviceFlags, SIMRT_DRIVER, (unsigned int flags), (flags))
     return simrt_error(simrt_driver.cuDevicePrimaryCtxSetFlags(device, flags));
 }
 
-SIMRT_API(cudaGetDeviceFlags, SIMRT_DRIVER, (unsigned int *ret_flags), (ret_flags))
+SIMRT_API(cudaGetDeviceFlags, SIMRT_DRIVER, (unsigned int *ret_flags))
 {
     CUcontext context = NULL;
     CUdevice device;
@@ -117,14 +116,13 @@ SIMRT_API(cudaGetDeviceFlags, SIMRT_DRIVER, (unsigned int *ret_flags), (ret_flag
     return simrt_error(result);
 }
 
-SIMRT_API(cudaDeviceReset, SIMRT_DRIVER, (void), ())
+SIMRT_API(cudaDeviceReset, SIMRT_DRIVER, (void))
 {
     return simrt_context_reset();
 }
 
 SIMRT_API(cudaDeviceGetAttribute, SIMRT_DRIVER,
-          (int *ret_value, enum cudaDeviceAttr attribute, int ordinal),
-          (ret_value, attribute, ordinal))
+          (int *ret_value, enum cudaDeviceAttr attribute, int ordinal))
 {
     CUdevice device;
     cudaError_t error = simrt_device_handle(ordinal, &device);
@@ -173,7 +171,7 @@ static CUresult get_properties(CUdevice device, struct cudaDeviceProp *ret_prope
 }
 
 SIMRT_API(cudaGetDeviceProperties, SIMRT_DRIVER,
-          (struct cudaDeviceProp * ret_properties, int ordinal), (ret_properties, ordinal))
+          (struct cudaDeviceProp * ret_properties, int ordinal))
 {
     struct cudaDeviceProp properties;
     CUdevice device;
@@ -192,8 +190,7 @@ SIMRT_API(cudaGetDeviceProperties, SIMRT_DRIVER,
     return simrt_error(result);
 }
 
-SIMRT_API(cudaChooseDevice, SIMRT_DRIVER, (int *ret_ordinal, const struct cudaDeviceProp *wanted),
-          (ret_ordinal, wanted))
+SIMRT_API(cudaChooseDevice, SIMRT_DRIVER, (int *ret_ordinal, const struct cudaDeviceProp *wanted))
 {
     if (ret_ordinal == NULL || wanted == NULL) {
         return cudaErrorInvalidValue;
@@ -216,8 +213,7 @@ SIMRT_API(cudaChooseDevice, SIMRT_DRIVER, (int *ret_ordinal, const struct cudaDe
     return cudaSuccess;
 }
 
-SIMRT_API(cudaDeviceGetPCIBusId, SIMRT_DRIVER, (char *ret_text, int length, int ordinal),
-          (ret_text, length, ordinal))
+SIMRT_API(cudaDeviceGetPCIBusId, SIMRT_DRIVER, (char *ret_text, int length, int ordinal))
 {
     CUdevice device;
     cudaError_t error = simrt_device_handle(ordinal, &device);
@@ -228,8 +224,7 @@ SIMRT_API(cudaDeviceGetPCIBusId, SIMRT_DRIVER, (char *ret_text, int length, int 
     return simrt_error(simrt_driver.cuDeviceGetPCIBusId(ret_text, length, device));
 }
 
-SIMRT_API(cudaDeviceGetByPCIBusId, SIMRT_DRIVER, (int *ret_ordinal, const char *text),
-          (ret_ordinal, text))
+SIMRT_API(cudaDeviceGetByPCIBusId, SIMRT_DRIVER, (int *ret_ordinal, const char *text))
 {
     CUdevice device;
     CUdevice candidate;

@@ -13,8 +13,8 @@
  *   errors         names and texts of errors
  *   forward        functions that only call the driver, in a table
  *   function       handles and attributes of kernels
+ *   gen_entries    writes the entries of all functions
  *   gen_forwards   writes these functions
- *   gen_stubs      writes stubs for functions of the runtime
  *   graph_copy     nodes that copy or fill
  *   graph_kernel   nodes of kernels, and of any kind
  *   launch         launches of kernels
@@ -30,14 +30,15 @@
  *
  * A function is written once:
  *
- *     SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **address, size_t size), (address, size))
+ *     SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **address, size_t size))
  *     {
  *         body, returns cudaError_t
  *     }
  *
- * The entry prepares the state that the function needs, runs the body, and records a failure as the
- * thread's last error. The functions that only call the driver are rows of forward.def. All others
- * get weak stubs from gen_stubs.py.
+ * The entry, which gen_entries.py writes for each function of NVIDIA's headers, prepares the state
+ * that the function needs, runs the body, and records a failure as the thread's last error. The
+ * functions that only call the driver are rows of forward.def. A function without a body reports
+ * its name.
  *
  * Locking: none; the runtime holds no lock around calls. Bodies call the driver through
  * simrt_driver, and no exported function of this library. */
@@ -68,39 +69,22 @@ cudaError_t simrt_prepare(enum simrt_need need);
  * name. */
 cudaError_t simrt_not_simulated(const char *name, bool *reported);
 
-/* A function's parameters or arguments without their parentheses. */
+/* A list of parameters without its parentheses. */
 #define SIMRT_LIST(...) __VA_ARGS__
 
-/* Defines one exported name whose body is the expression `call`. It also declares the name, because
- * NVIDIA's headers declare only half of the names. */
-#define SIMRT_ENTRY(export_name, need, params, call)                                               \
-    __attribute__((visibility("default"))) cudaError_t CUDARTAPI export_name params;               \
-    cudaError_t CUDARTAPI export_name params                                                       \
-    {                                                                                              \
-        cudaError_t error = simrt_prepare(need);                                                   \
-        return simrt_error_record(error != cudaSuccess ? error : (call));                          \
-    }
-
-#define SIMRT_API(name, need, params, args)                                                        \
-    static cudaError_t name##_body params;                                                         \
-    SIMRT_ENTRY(name, need, params, name##_body args)                                              \
-    static cudaError_t name##_body params
+/* Defines a function, see above. `name` may be a macro (abi.h). */
+#define SIMRT_API(name, need, params) SIMRT_API_OF(name, need, params)
+#define SIMRT_API_OF(name, need, params)                                                           \
+    extern const enum simrt_need name##_need;                                                      \
+    const enum simrt_need name##_need = need;                                                      \
+    cudaError_t name##_body params;                                                                \
+    cudaError_t name##_body params
 
 /* Defines a function that takes a stream, and its variant <name>_ptsz for programs whose default
  * stream is per thread. The body's parameter `bool ptsz` is true for that variant and selects the
  * driver's variant. */
-#define SIMRT_API_PTSZ(name, need, params, args)                                                   \
-    SIMRT_API_PTSZ_OF(name, need, SIMRT_LIST(params), SIMRT_LIST(args))
-#define SIMRT_API_PTSZ_OF(name, need, params, args)                                                \
-    static cudaError_t name##_body(bool ptsz, SIMRT_LIST params);                                  \
-    SIMRT_ENTRY(name, need, params, name##_body(false, SIMRT_LIST args))                           \
-    SIMRT_ENTRY(name##_ptsz, need, params, name##_body(true, SIMRT_LIST args))                     \
-    static cudaError_t name##_body(bool ptsz, SIMRT_LIST params)
+#define SIMRT_API_PTSZ(name, need, params) SIMRT_API(name, need, (bool ptsz, SIMRT_LIST params))
 
 /* Defines a function that uses the default stream without taking one, and its variant
  * <name>_ptds. */
-#define SIMRT_API_PTDS(name, need, params, args)                                                   \
-    static cudaError_t name##_body(bool ptsz, SIMRT_LIST params);                                  \
-    SIMRT_ENTRY(name, need, params, name##_body(false, SIMRT_LIST args))                           \
-    SIMRT_ENTRY(name##_ptds, need, params, name##_body(true, SIMRT_LIST args))                     \
-    static cudaError_t name##_body(bool ptsz, SIMRT_LIST params)
+#define SIMRT_API_PTDS(name, need, params) SIMRT_API_PTSZ(name, need, params)

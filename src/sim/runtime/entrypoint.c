@@ -3,7 +3,7 @@
 
 #include "sim/runtime/entry.h"
 
-SIMRT_API(cudaRuntimeGetVersion, SIMRT_NOTHING, (int *ret_version), (ret_version))
+SIMRT_API(cudaRuntimeGetVersion, SIMRT_NOTHING, (int *ret_version))
 {
     if (ret_version == NULL) {
         return cudaErrorInvalidValue;
@@ -12,7 +12,7 @@ SIMRT_API(cudaRuntimeGetVersion, SIMRT_NOTHING, (int *ret_version), (ret_version
     return cudaSuccess;
 }
 
-SIMRT_API(cudaDriverGetVersion, SIMRT_NOTHING, (int *ret_version), (ret_version))
+SIMRT_API(cudaDriverGetVersion, SIMRT_NOTHING, (int *ret_version))
 {
     if (ret_version == NULL) {
         return cudaErrorInvalidValue;
@@ -48,34 +48,31 @@ static cudaError_t entry_point(bool ptsz, const char *name, void **ret_address,
 
 SIMRT_API_PTSZ(cudaGetDriverEntryPoint, SIMRT_DRIVER,
                (const char *name, void **ret_address, unsigned long long flags,
-                enum cudaDriverEntryPointQueryResult *ret_status),
-               (name, ret_address, flags, ret_status))
+                enum cudaDriverEntryPointQueryResult *ret_status))
 {
     return entry_point(ptsz, name, ret_address, CUDART_VERSION, flags, ret_status);
 }
 
 SIMRT_API_PTSZ(cudaGetDriverEntryPointByVersion, SIMRT_DRIVER,
                (const char *name, void **ret_address, unsigned int version,
-                unsigned long long flags, enum cudaDriverEntryPointQueryResult *ret_status),
-               (name, ret_address, version, flags, ret_status))
+                unsigned long long flags, enum cudaDriverEntryPointQueryResult *ret_status))
 {
     return entry_point(ptsz, name, ret_address, version, flags, ret_status);
 }
 
 /* NVIDIA's libraries share private tables; the simulator has none. */
-SIMRT_API(cudaGetExportTable, SIMRT_NOTHING, (const void **ret_table, const cudaUUID_t *id),
-          (ret_table, id))
+SIMRT_API(cudaGetExportTable, SIMRT_NOTHING, (const void **ret_table, const cudaUUID_t *id))
 {
     return cudaErrorNotSupported;
 }
 
 /* There is no profiler, so there is nothing to start or stop. */
-SIMRT_API(cudaProfilerStart, SIMRT_DRIVER, (void), ())
+SIMRT_API(cudaProfilerStart, SIMRT_DRIVER, (void))
 {
     return cudaSuccess;
 }
 
-SIMRT_API(cudaProfilerStop, SIMRT_DRIVER, (void), ())
+SIMRT_API(cudaProfilerStop, SIMRT_DRIVER, (void))
 {
     return cudaSuccess;
 }

@@ -5,8 +5,7 @@
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-SIMRT_API(cudaGetFuncBySymbol, SIMRT_CONTEXT, (cudaFunction_t * ret_function, const void *symbol),
-          (ret_function, symbol))
+SIMRT_API(cudaGetFuncBySymbol, SIMRT_CONTEXT, (cudaFunction_t * ret_function, const void *symbol))
 {
     if (ret_function == NULL) {
         return cudaErrorInvalidValue;
@@ -24,8 +23,7 @@ static int attribute_or_zero(CUfunction function, CUfunction_attribute attribute
 }
 
 SIMRT_API(cudaFuncGetAttributes, SIMRT_CONTEXT,
-          (struct cudaFuncAttributes * ret_attributes, const void *kernel),
-          (ret_attributes, kernel))
+          (struct cudaFuncAttributes * ret_attributes, const void *kernel))
 {
     CUfunction function;
 

@@ -80,7 +80,7 @@ def forward(text, name, need, function, last):
                                  "".join(part[2] for part in parts))
     listed = ", ".join(f"{kind} {name}" for kind, name in own) or "void"
     macro, variant = ("SIMRT_API_PTSZ", "[ptsz]") if pair == "pair" else ("SIMRT_API", "")
-    return (f"{checks}{macro}({name}, SIMRT_{need}, ({listed}), ({', '.join(n for _, n in own)}))\n"
+    return (f"{checks}{macro}({name}, SIMRT_{need}, ({listed}))\n"
             f"{{\n{before}    return simrt_error(simrt_driver.{function}{variant}({arguments}));\n"
             "}\n\n")
 

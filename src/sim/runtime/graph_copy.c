@@ -48,11 +48,10 @@ static cudaError_t symbol_copy(const void *symbol, void *target, const void *sou
 
 /* The functions for one form of a copy, which the expression `describe` converts to `copy`: they
  * add a node, or replace its parameters, in a graph or in an executable graph. */
-#define COPY_NODE(suffix, describe, params, args)                                                  \
+#define COPY_NODE(suffix, describe, params)                                                        \
     SIMRT_API(cudaGraphAddMemcpyNode##suffix, SIMRT_CONTEXT,                                       \
               (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, \
-               size_t count, SIMRT_LIST params),                                                   \
-              (ret_node, graph, dependencies, count, SIMRT_LIST args))                             \
+               size_t count, SIMRT_LIST params))                                                   \
     {                                                                                              \
         CUDA_MEMCPY3D copy;                                                                        \
         cudaError_t error = describe;                                                              \
@@ -61,7 +60,7 @@ static cudaError_t symbol_copy(const void *symbol, void *target, const void *sou
                                     : add_copy(ret_node, graph, dependencies, count, &copy);       \
     }                                                                                              \
     SIMRT_API(cudaGraphMemcpyNodeSetParams##suffix, SIMRT_CONTEXT,                                 \
-              (cudaGraphNode_t node, SIMRT_LIST params), (node, SIMRT_LIST args))                  \
+              (cudaGraphNode_t node, SIMRT_LIST params))                                           \
     {                                                                                              \
         CUDA_MEMCPY3D copy;                                                                        \
         cudaError_t error = describe;                                                              \
@@ -71,8 +70,7 @@ static cudaError_t symbol_copy(const void *symbol, void *target, const void *sou
                    : simrt_error(simrt_driver.cuGraphMemcpyNodeSetParams(node, &copy));            \
     }                                                                                              \
     SIMRT_API(cudaGraphExecMemcpyNodeSetParams##suffix, SIMRT_CONTEXT,                             \
-              (cudaGraphExec_t exec, cudaGraphNode_t node, SIMRT_LIST params),                     \
-              (exec, node, SIMRT_LIST args))                                                       \
+              (cudaGraphExec_t exec, cudaGraphNode_t node, SIMRT_LIST params))                     \
     {                                                                                              \
         CUDA_MEMCPY3D copy;                                                                        \
         cudaError_t error = describe;                                                              \
@@ -80,20 +78,17 @@ static cudaError_t symbol_copy(const void *symbol, void *target, const void *sou
         return error != cudaSuccess ? error : set_exec_copy(exec, node, &copy);                    \
     }
 
-COPY_NODE(, simrt_copy_3d(parms, &copy), (const struct cudaMemcpy3DParms *parms), (parms))
+COPY_NODE(, simrt_copy_3d(parms, &copy), (const struct cudaMemcpy3DParms *parms))
 COPY_NODE(1D, simrt_copy_1d(target, source, size, kind, &copy),
-          (void *target, const void *source, size_t size, enum cudaMemcpyKind kind),
-          (target, source, size, kind))
+          (void *target, const void *source, size_t size, enum cudaMemcpyKind kind))
 COPY_NODE(ToSymbol, symbol_copy(symbol, NULL, source, size, offset, kind, &copy),
           (const void *symbol, const void *source, size_t size, size_t offset,
-           enum cudaMemcpyKind kind),
-          (symbol, source, size, offset, kind))
+           enum cudaMemcpyKind kind))
 COPY_NODE(FromSymbol, symbol_copy(symbol, target, NULL, size, offset, kind, &copy),
-          (void *target, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind),
-          (target, symbol, size, offset, kind))
+          (void *target, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind))
 
 SIMRT_API(cudaGraphMemcpyNodeGetParams, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, struct cudaMemcpy3DParms *ret_parms), (node, ret_parms))
+          (cudaGraphNode_t node, struct cudaMemcpy3DParms *ret_parms))
 {
     CUDA_MEMCPY3D copy;
 

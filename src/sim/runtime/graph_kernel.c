@@ -34,8 +34,7 @@ static cudaError_t kernel_params(const struct cudaKernelNodeParams *params,
 
 SIMRT_API(cudaGraphAddKernelNode, SIMRT_CONTEXT,
           (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-           size_t count, const struct cudaKernelNodeParams *params),
-          (ret_node, graph, dependencies, count, params))
+           size_t count, const struct cudaKernelNodeParams *params))
 {
     CUDA_KERNEL_NODE_PARAMS driver;
     cudaError_t error = kernel_params(params, &driver);
@@ -48,7 +47,7 @@ SIMRT_API(cudaGraphAddKernelNode, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphKernelNodeGetParams, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, struct cudaKernelNodeParams *ret_params), (node, ret_params))
+          (cudaGraphNode_t node, struct cudaKernelNodeParams *ret_params))
 {
     CUDA_KERNEL_NODE_PARAMS driver;
 
@@ -72,7 +71,7 @@ SIMRT_API(cudaGraphKernelNodeGetParams, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphKernelNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, const struct cudaKernelNodeParams *params), (node, params))
+          (cudaGraphNode_t node, const struct cudaKernelNodeParams *params))
 {
     CUDA_KERNEL_NODE_PARAMS driver;
     cudaError_t error = kernel_params(params, &driver);
@@ -84,8 +83,7 @@ SIMRT_API(cudaGraphKernelNodeSetParams, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphExecKernelNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaKernelNodeParams *params),
-          (exec, node, params))
+          (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaKernelNodeParams *params))
 {
     CUDA_KERNEL_NODE_PARAMS driver;
     cudaError_t error = kernel_params(params, &driver);
@@ -163,8 +161,7 @@ static cudaError_t driver_params(const struct cudaGraphNodeParams *params,
 
 SIMRT_API(cudaGraphAddNode, SIMRT_CONTEXT,
           (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-           const cudaGraphEdgeData *edges, size_t count, struct cudaGraphNodeParams *inout_params),
-          (ret_node, graph, dependencies, edges, count, inout_params))
+           const cudaGraphEdgeData *edges, size_t count, struct cudaGraphNodeParams *inout_params))
 {
     CUgraphNodeParams driver;
 
@@ -187,7 +184,7 @@ SIMRT_API(cudaGraphAddNode, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, struct cudaGraphNodeParams *params), (node, params))
+          (cudaGraphNode_t node, struct cudaGraphNodeParams *params))
 {
     CUgraphNodeParams driver;
     cudaError_t error = params == NULL ? cudaErrorInvalidValue : driver_params(params, &driver);
@@ -199,8 +196,7 @@ SIMRT_API(cudaGraphNodeSetParams, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphExecNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphExec_t exec, cudaGraphNode_t node, struct cudaGraphNodeParams *params),
-          (exec, node, params))
+          (cudaGraphExec_t exec, cudaGraphNode_t node, struct cudaGraphNodeParams *params))
 {
     CUgraphNodeParams driver;
     cudaError_t error = params == NULL ? cudaErrorInvalidValue : driver_params(params, &driver);
@@ -213,8 +209,7 @@ SIMRT_API(cudaGraphExecNodeSetParams, SIMRT_CONTEXT,
 
 SIMRT_API(cudaGraphConditionalHandleCreate, SIMRT_CONTEXT,
           (cudaGraphConditionalHandle * ret_handle, cudaGraph_t graph, unsigned int launch_value,
-           unsigned int flags),
-          (ret_handle, graph, launch_value, flags))
+           unsigned int flags))
 {
     CUgraphConditionalHandle handle;
     CUcontext context;

@@ -65,8 +65,7 @@ static cudaError_t launch(bool ptsz, const void *kernel, dim3 grid, dim3 block, 
 
 SIMRT_API_PTSZ(cudaLaunchKernel, SIMRT_CONTEXT,
                (const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                cudaStream_t stream),
-               (kernel, grid, block, arguments, shared, stream))
+                cudaStream_t stream))
 {
     return launch(ptsz, kernel, grid, block, arguments, shared, stream);
 }
@@ -74,16 +73,14 @@ SIMRT_API_PTSZ(cudaLaunchKernel, SIMRT_CONTEXT,
 /* Called by code that nvcc 13 compiled, with a handle from __cudaGetKernel(). */
 SIMRT_API_PTSZ(__cudaLaunchKernel, SIMRT_CONTEXT,
                (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                cudaStream_t stream),
-               (kernel, grid, block, arguments, shared, stream))
+                cudaStream_t stream))
 {
     return launch(ptsz, kernel, grid, block, arguments, shared, stream);
 }
 
 SIMRT_API_PTSZ(cudaLaunchCooperativeKernel, SIMRT_CONTEXT,
                (const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                cudaStream_t stream),
-               (kernel, grid, block, arguments, shared, stream))
+                cudaStream_t stream))
 {
     CUfunction function;
     cudaError_t error = find_function(kernel, shared, &function);
@@ -129,8 +126,7 @@ static cudaError_t driver_launch(const cudaLaunchConfig_t *config, const void *k
 }
 
 SIMRT_API_PTSZ(cudaLaunchKernelExC, SIMRT_CONTEXT,
-               (const cudaLaunchConfig_t *config, const void *kernel, void **arguments),
-               (config, kernel, arguments))
+               (const cudaLaunchConfig_t *config, const void *kernel, void **arguments))
 {
     CUfunction function;
     CUlaunchConfig driver;
@@ -148,8 +144,7 @@ SIMRT_API_PTSZ(cudaLaunchKernelExC, SIMRT_CONTEXT,
 
 #define CLUSTER_QUERY(name)                                                                        \
     SIMRT_API(cuda##name, SIMRT_CONTEXT,                                                           \
-              (int *ret_count, const void *kernel, const cudaLaunchConfig_t *config),              \
-              (ret_count, kernel, config))                                                         \
+              (int *ret_count, const void *kernel, const cudaLaunchConfig_t *config))              \
     {                                                                                              \
         CUfunction function;                                                                       \
         CUlaunchConfig driver;                                                                     \

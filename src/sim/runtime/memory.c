@@ -11,7 +11,7 @@ _Static_assert(offsetof(struct cudaMemPoolProps, maxSize) == offsetof(CUmemPoolP
 /* The element size for the driver's allocation of pitched memory. */
 enum { PITCH_ELEMENT_BYTES = 4 };
 
-SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **ret_address, size_t size), (ret_address, size))
+SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **ret_address, size_t size))
 {
     if (ret_address == NULL) {
         return cudaErrorInvalidValue;
@@ -24,7 +24,7 @@ SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **ret_address, size_t size), (ret_add
         simrt_driver.cuMemAlloc((CUdeviceptr *)ret_address, size), ret_address, size));
 }
 
-SIMRT_API(cudaFree, SIMRT_CONTEXT, (void *address), (address))
+SIMRT_API(cudaFree, SIMRT_CONTEXT, (void *address))
 {
     if (address == NULL) {
         return cudaSuccess;
@@ -45,8 +45,7 @@ static cudaError_t malloc_pitch(void **ret_address, size_t *ret_pitch, size_t wi
 }
 
 SIMRT_API(cudaMallocPitch, SIMRT_CONTEXT,
-          (void **ret_address, size_t *ret_pitch, size_t width, size_t height),
-          (ret_address, ret_pitch, width, height))
+          (void **ret_address, size_t *ret_pitch, size_t width, size_t height))
 {
     if (ret_address == NULL || ret_pitch == NULL) {
         return cudaErrorInvalidValue;
@@ -55,7 +54,7 @@ SIMRT_API(cudaMallocPitch, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaMalloc3D, SIMRT_CONTEXT,
-          (struct cudaPitchedPtr * ret_pitched, struct cudaExtent extent), (ret_pitched, extent))
+          (struct cudaPitchedPtr * ret_pitched, struct cudaExtent extent))
 {
     if (ret_pitched == NULL || (extent.depth != 0 && extent.height > SIZE_MAX / extent.depth)) {
         return cudaErrorInvalidValue;
@@ -70,7 +69,7 @@ SIMRT_API(cudaMalloc3D, SIMRT_CONTEXT,
     return error;
 }
 
-SIMRT_API(cudaMallocHost, SIMRT_CONTEXT, (void **ret_pointer, size_t size), (ret_pointer, size))
+SIMRT_API(cudaMallocHost, SIMRT_CONTEXT, (void **ret_pointer, size_t size))
 {
     if (ret_pointer == NULL) {
         return cudaErrorInvalidValue;
@@ -82,8 +81,7 @@ SIMRT_API(cudaMallocHost, SIMRT_CONTEXT, (void **ret_pointer, size_t size), (ret
     return simrt_error(simrt_driver.cuMemAllocHost(ret_pointer, size));
 }
 
-SIMRT_API(cudaHostAlloc, SIMRT_CONTEXT, (void **ret_pointer, size_t size, unsigned int flags),
-          (ret_pointer, size, flags))
+SIMRT_API(cudaHostAlloc, SIMRT_CONTEXT, (void **ret_pointer, size_t size, unsigned int flags))
 {
     if (ret_pointer == NULL) {
         return cudaErrorInvalidValue;
@@ -95,7 +93,7 @@ SIMRT_API(cudaHostAlloc, SIMRT_CONTEXT, (void **ret_pointer, size_t size, unsign
     return simrt_error(simrt_driver.cuMemHostAlloc(ret_pointer, size, flags));
 }
 
-SIMRT_API(cudaFreeHost, SIMRT_CONTEXT, (void *pointer), (pointer))
+SIMRT_API(cudaFreeHost, SIMRT_CONTEXT, (void *pointer))
 {
     if (pointer == NULL) {
         return cudaSuccess;
@@ -104,8 +102,7 @@ SIMRT_API(cudaFreeHost, SIMRT_CONTEXT, (void *pointer), (pointer))
 }
 
 SIMRT_API(cudaPointerGetAttributes, SIMRT_CONTEXT,
-          (struct cudaPointerAttributes * ret_attributes, const void *pointer),
-          (ret_attributes, pointer))
+          (struct cudaPointerAttributes * ret_attributes, const void *pointer))
 {
     unsigned int memory_type = 0;
     int ordinal = 0;
@@ -144,7 +141,7 @@ SIMRT_API(cudaPointerGetAttributes, SIMRT_CONTEXT,
 }
 
 SIMRT_API_PTSZ(cudaMallocAsync, SIMRT_CONTEXT,
-               (void **ret_address, size_t size, cudaStream_t stream), (ret_address, size, stream))
+               (void **ret_address, size_t size, cudaStream_t stream))
 {
     CUresult result = simrt_driver.cuMemAllocAsync[ptsz]((CUdeviceptr *)ret_address, size, stream);
 
@@ -152,8 +149,7 @@ SIMRT_API_PTSZ(cudaMallocAsync, SIMRT_CONTEXT,
 }
 
 SIMRT_API_PTSZ(cudaMallocFromPoolAsync, SIMRT_CONTEXT,
-               (void **ret_address, size_t size, cudaMemPool_t pool, cudaStream_t stream),
-               (ret_address, size, pool, stream))
+               (void **ret_address, size_t size, cudaMemPool_t pool, cudaStream_t stream))
 {
     CUresult result =
         simrt_driver.cuMemAllocFromPoolAsync[ptsz]((CUdeviceptr *)ret_address, size, pool, stream);
@@ -161,8 +157,7 @@ SIMRT_API_PTSZ(cudaMallocFromPoolAsync, SIMRT_CONTEXT,
     return simrt_error(simrt_block_allocated(result, ret_address, size));
 }
 
-SIMRT_API_PTSZ(cudaFreeAsync, SIMRT_CONTEXT, (void *address, cudaStream_t stream),
-               (address, stream))
+SIMRT_API_PTSZ(cudaFreeAsync, SIMRT_CONTEXT, (void *address, cudaStream_t stream))
 {
     simrt_block_freed(address);
     return simrt_error(simrt_driver.cuMemFreeAsync[ptsz]((CUdeviceptr)address, stream));

@@ -3,8 +3,7 @@
 
 #include "sim/runtime/entry.h"
 
-SIMRT_API_PTDS(cudaMemset, SIMRT_CONTEXT, (void *address, int value, size_t size),
-               (address, value, size))
+SIMRT_API_PTDS(cudaMemset, SIMRT_CONTEXT, (void *address, int value, size_t size))
 {
     if (size == 0) {
         return cudaSuccess;
@@ -14,8 +13,7 @@ SIMRT_API_PTDS(cudaMemset, SIMRT_CONTEXT, (void *address, int value, size_t size
 }
 
 SIMRT_API_PTSZ(cudaMemsetAsync, SIMRT_CONTEXT,
-               (void *address, int value, size_t size, cudaStream_t stream),
-               (address, value, size, stream))
+               (void *address, int value, size_t size, cudaStream_t stream))
 {
     if (size == 0) {
         return cudaSuccess;
@@ -25,8 +23,7 @@ SIMRT_API_PTSZ(cudaMemsetAsync, SIMRT_CONTEXT,
 }
 
 SIMRT_API_PTDS(cudaMemset2D, SIMRT_CONTEXT,
-               (void *address, size_t pitch, int value, size_t width, size_t height),
-               (address, pitch, value, width, height))
+               (void *address, size_t pitch, int value, size_t width, size_t height))
 {
     if (width == 0 || height == 0) {
         return cudaSuccess;
@@ -37,8 +34,7 @@ SIMRT_API_PTDS(cudaMemset2D, SIMRT_CONTEXT,
 
 SIMRT_API_PTSZ(cudaMemset2DAsync, SIMRT_CONTEXT,
                (void *address, size_t pitch, int value, size_t width, size_t height,
-                cudaStream_t stream),
-               (address, pitch, value, width, height, stream))
+                cudaStream_t stream))
 {
     if (width == 0 || height == 0) {
         return cudaSuccess;
@@ -68,8 +64,7 @@ static struct simrt_planes planes_of(struct cudaPitchedPtr pitched, struct cudaE
 }
 
 SIMRT_API_PTDS(cudaMemset3D, SIMRT_CONTEXT,
-               (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent),
-               (pitched, value, extent))
+               (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent))
 {
     struct simrt_planes planes = planes_of(pitched, extent);
     CUresult result = CUDA_SUCCESS;
@@ -84,8 +79,7 @@ SIMRT_API_PTDS(cudaMemset3D, SIMRT_CONTEXT,
 
 SIMRT_API_PTSZ(cudaMemset3DAsync, SIMRT_CONTEXT,
                (struct cudaPitchedPtr pitched, int value, struct cudaExtent extent,
-                cudaStream_t stream),
-               (pitched, value, extent, stream))
+                cudaStream_t stream))
 {
     struct simrt_planes planes = planes_of(pitched, extent);
     CUresult result = CUDA_SUCCESS;

@@ -4,7 +4,7 @@
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-SIMRT_API(cudaLibraryUnload, SIMRT_DRIVER, (cudaLibrary_t library), (library))
+SIMRT_API(cudaLibraryUnload, SIMRT_DRIVER, (cudaLibrary_t library))
 {
     CUresult result = simrt_driver.cuLibraryUnload(library);
 
@@ -15,8 +15,7 @@ SIMRT_API(cudaLibraryUnload, SIMRT_DRIVER, (cudaLibrary_t library), (library))
 }
 
 SIMRT_API(cudaLibraryGetKernel, SIMRT_DRIVER,
-          (cudaKernel_t * ret_kernel, cudaLibrary_t library, const char *name),
-          (ret_kernel, library, name))
+          (cudaKernel_t * ret_kernel, cudaLibrary_t library, const char *name))
 {
     CUresult result = simrt_driver.cuLibraryGetKernel(ret_kernel, library, name);
 
@@ -27,8 +26,7 @@ SIMRT_API(cudaLibraryGetKernel, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaLibraryEnumerateKernels, SIMRT_DRIVER,
-          (cudaKernel_t * ret_kernels, unsigned int count, cudaLibrary_t library),
-          (ret_kernels, count, library))
+          (cudaKernel_t * ret_kernels, unsigned int count, cudaLibrary_t library))
 {
     unsigned int available = 0;
     CUresult result = simrt_driver.cuLibraryGetKernelCount(&available, library);
@@ -43,8 +41,7 @@ SIMRT_API(cudaLibraryEnumerateKernels, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaKernelSetAttributeForDevice, SIMRT_DRIVER,
-          (cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value, int ordinal),
-          (kernel, attribute, value, ordinal))
+          (cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value, int ordinal))
 {
     CUdevice device;
     cudaError_t error = simrt_device_handle(ordinal, &device);

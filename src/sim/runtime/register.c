@@ -104,8 +104,7 @@ unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
 }
 
 SIMRT_API(__cudaPopCallConfiguration, SIMRT_NOTHING,
-          (dim3 * ret_grid, dim3 *ret_block, size_t *ret_shared, void *ret_stream),
-          (ret_grid, ret_block, ret_shared, ret_stream))
+          (dim3 * ret_grid, dim3 *ret_block, size_t *ret_shared, void *ret_stream))
 {
     if (configuration_count == 0) {
         return cudaErrorMissingConfiguration;
@@ -121,15 +120,13 @@ SIMRT_API(__cudaPopCallConfiguration, SIMRT_NOTHING,
 /* A compiled launch calls this once, ignores the result and keeps the handle for all devices. If
  * the code cannot be loaded, the handle is the host function: each launch then tries again and
  * reports the reason of a failure. */
-SIMRT_API(__cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host),
-          (ret_kernel, host))
+SIMRT_API(__cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host))
 {
     *ret_kernel = (cudaKernel_t)host;
     return simrt_kernel_find(host, ret_kernel);
 }
 
-SIMRT_API(cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host),
-          (ret_kernel, host))
+SIMRT_API(cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host))
 {
     if (ret_kernel == NULL || host == NULL) {
         return cudaErrorInvalidValue;

@@ -3,7 +3,7 @@
 
 #include "sim/runtime/entry.h"
 
-SIMRT_API(cudaStreamDestroy, SIMRT_CONTEXT, (cudaStream_t stream), (stream))
+SIMRT_API(cudaStreamDestroy, SIMRT_CONTEXT, (cudaStream_t stream))
 {
     /* The default stream cannot be destroyed. */
     if (stream == NULL) {
@@ -12,8 +12,7 @@ SIMRT_API(cudaStreamDestroy, SIMRT_CONTEXT, (cudaStream_t stream), (stream))
     return simrt_error(simrt_driver.cuStreamDestroy(stream));
 }
 
-SIMRT_API_PTSZ(cudaStreamGetDevice, SIMRT_CONTEXT, (cudaStream_t stream, int *ret_ordinal),
-               (stream, ret_ordinal))
+SIMRT_API_PTSZ(cudaStreamGetDevice, SIMRT_CONTEXT, (cudaStream_t stream, int *ret_ordinal))
 {
     CUdevice device;
     CUdevice candidate;

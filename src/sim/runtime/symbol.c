@@ -7,8 +7,7 @@
 
 SIMRT_API_PTDS(cudaMemcpyToSymbol, SIMRT_CONTEXT,
                (const void *symbol, const void *source, size_t size, size_t offset,
-                enum cudaMemcpyKind kind),
-               (symbol, source, size, offset, kind))
+                enum cudaMemcpyKind kind))
 {
     char *target;
 
@@ -21,8 +20,7 @@ SIMRT_API_PTDS(cudaMemcpyToSymbol, SIMRT_CONTEXT,
 
 SIMRT_API_PTDS(cudaMemcpyFromSymbol, SIMRT_CONTEXT,
                (void *target, const void *symbol, size_t size, size_t offset,
-                enum cudaMemcpyKind kind),
-               (target, symbol, size, offset, kind))
+                enum cudaMemcpyKind kind))
 {
     char *source;
 
@@ -35,8 +33,7 @@ SIMRT_API_PTDS(cudaMemcpyFromSymbol, SIMRT_CONTEXT,
 
 SIMRT_API_PTSZ(cudaMemcpyToSymbolAsync, SIMRT_CONTEXT,
                (const void *symbol, const void *source, size_t size, size_t offset,
-                enum cudaMemcpyKind kind, cudaStream_t stream),
-               (symbol, source, size, offset, kind, stream))
+                enum cudaMemcpyKind kind, cudaStream_t stream))
 {
     char *target;
 
@@ -50,8 +47,7 @@ SIMRT_API_PTSZ(cudaMemcpyToSymbolAsync, SIMRT_CONTEXT,
 
 SIMRT_API_PTSZ(cudaMemcpyFromSymbolAsync, SIMRT_CONTEXT,
                (void *target, const void *symbol, size_t size, size_t offset,
-                enum cudaMemcpyKind kind, cudaStream_t stream),
-               (target, symbol, size, offset, kind, stream))
+                enum cudaMemcpyKind kind, cudaStream_t stream))
 {
     char *source;
 
@@ -63,16 +59,14 @@ SIMRT_API_PTSZ(cudaMemcpyFromSymbolAsync, SIMRT_CONTEXT,
                                 : simrt_copy_async(ptsz, target, source, size, kind, stream);
 }
 
-SIMRT_API(cudaGetSymbolAddress, SIMRT_CONTEXT, (void **ret_address, const void *symbol),
-          (ret_address, symbol))
+SIMRT_API(cudaGetSymbolAddress, SIMRT_CONTEXT, (void **ret_address, const void *symbol))
 {
     size_t size;
 
     return simrt_variable_find(symbol, ret_address, &size);
 }
 
-SIMRT_API(cudaGetSymbolSize, SIMRT_CONTEXT, (size_t * ret_size, const void *symbol),
-          (ret_size, symbol))
+SIMRT_API(cudaGetSymbolSize, SIMRT_CONTEXT, (size_t * ret_size, const void *symbol))
 {
     void *address;
 
