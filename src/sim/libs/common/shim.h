@@ -21,6 +21,9 @@
 
 #define SIM_SHIM_EXPORT __attribute__((visibility("default")))
 
+/* Another name of a function above it in the same source. */
+#define SIM_SHIM_SAME(name, of) SIM_SHIM_EXPORT __typeof__(of) name __attribute__((alias(#of)))
+
 /* The most ranges in one struct sim_shim_work; further ones are left out. */
 #define SIM_SHIM_RANGES 24
 

@@ -131,10 +131,7 @@ SIM_SHIM_EXPORT const char *cublasGetStatusName(cublasStatus_t status)
     return "<unknown>";
 }
 
-SIM_SHIM_EXPORT const char *cublasGetStatusString(cublasStatus_t status)
-{
-    return cublasGetStatusName(status);
-}
+SIM_SHIM_SAME(cublasGetStatusString, cublasGetStatusName);
 
 void sim_cublas_add_scalar(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
                            size_t bytes)

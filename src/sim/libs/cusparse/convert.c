@@ -66,15 +66,7 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseXcoosortByRow(cusparseHandle_t handle, 
     return sort(handle, nnz, cooRowsA, cooColsA, P);
 }
 
-SIM_SHIM_EXPORT cusparseStatus_t cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int m,
-                                                                int n, int nnz,
-                                                                const int *csrRowPtrA,
-                                                                const int *csrColIndA,
-                                                                size_t *pBufferSizeInBytes)
-{
-    *pBufferSizeInBytes = 0;
-    return handle != NULL ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
-}
+SIM_SHIM_SAME(cusparseXcsrsort_bufferSizeExt, cusparseXcoosort_bufferSizeExt);
 
 SIM_SHIM_EXPORT cusparseStatus_t cusparseXcsrsort(cusparseHandle_t handle, int m, int n, int nnz,
                                                   const cusparseMatDescr_t descrA,

@@ -63,10 +63,7 @@ SIM_SHIM_EXPORT const char *cusparseGetErrorName(cusparseStatus_t status)
     return "<unknown>";
 }
 
-SIM_SHIM_EXPORT const char *cusparseGetErrorString(cusparseStatus_t status)
-{
-    return cusparseGetErrorName(status);
-}
+SIM_SHIM_SAME(cusparseGetErrorString, cusparseGetErrorName);
 
 void sim_cusparse_add_scalar(cusparseHandle_t handle, struct sim_shim_work *work,
                              const void *scalar, cudaDataType type)

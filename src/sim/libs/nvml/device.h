@@ -13,6 +13,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Another name of a function above it in the same source. */
+#define EXPORT_SAME(name, of) EXPORT __typeof__(of) name __attribute__((alias(#of)))
+
 struct nvmlDevice_st {
     unsigned int index;
     struct spillway_sim_device facts;

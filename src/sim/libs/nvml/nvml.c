@@ -62,10 +62,7 @@ EXPORT nvmlReturn_t nvmlInit_v2(void)
     return nvmlInitWithFlags(0);
 }
 
-EXPORT nvmlReturn_t nvmlInit(void)
-{
-    return nvmlInitWithFlags(0);
-}
+EXPORT_SAME(nvmlInit, nvmlInit_v2);
 
 EXPORT nvmlReturn_t nvmlShutdown(void)
 {
@@ -128,10 +125,7 @@ EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *cudaDriverVersion)
     return NVML_SUCCESS;
 }
 
-EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *cudaDriverVersion)
-{
-    return nvmlSystemGetCudaDriverVersion_v2(cudaDriverVersion);
-}
+EXPORT_SAME(nvmlSystemGetCudaDriverVersion, nvmlSystemGetCudaDriverVersion_v2);
 
 EXPORT nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *deviceCount)
 {
@@ -143,10 +137,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *deviceCount)
     return result;
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetCount(unsigned int *deviceCount)
-{
-    return nvmlDeviceGetCount_v2(deviceCount);
-}
+EXPORT_SAME(nvmlDeviceGetCount, nvmlDeviceGetCount_v2);
 
 EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
 {
@@ -159,10 +150,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice
     return NVML_SUCCESS;
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
-{
-    return nvmlDeviceGetHandleByIndex_v2(index, device);
-}
+EXPORT_SAME(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2);
 
 EXPORT nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pciBusId, nvmlDevice_t *device)
 {
@@ -190,10 +178,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pciBusId, nvmlD
     return NVML_ERROR_NOT_FOUND;
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *pciBusId, nvmlDevice_t *device)
-{
-    return nvmlDeviceGetHandleByPciBusId_v2(pciBusId, device);
-}
+EXPORT_SAME(nvmlDeviceGetHandleByPciBusId, nvmlDeviceGetHandleByPciBusId_v2);
 
 EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
@@ -281,10 +266,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
     return NVML_SUCCESS;
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_t *pci)
-{
-    return nvmlDeviceGetPciInfo_v3(device, pci);
-}
+EXPORT_SAME(nvmlDeviceGetPciInfo_v2, nvmlDeviceGetPciInfo_v3);
 
 /* Memory use changes, so it is read at each call. */
 EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)

@@ -7,30 +7,21 @@
 enum { REST_CELSIUS = 35, REST_MILLIWATTS = 60000, KILOHERTZ = 1000 };
 
 /* Megahertz. */
-static nvmlReturn_t clock_of(nvmlDevice_t device, nvmlClockType_t type, unsigned int *ret_clock)
+EXPORT nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type,
+                                           unsigned int *clock)
 {
-    nvmlReturn_t result = sim_nvml_check(device, ret_clock);
+    nvmlReturn_t result = sim_nvml_check(device, clock);
 
     if (result != NVML_SUCCESS || type >= NVML_CLOCK_COUNT) {
         return result != NVML_SUCCESS ? result : NVML_ERROR_INVALID_ARGUMENT;
     }
-    *ret_clock = (unsigned int)(type == NVML_CLOCK_MEM ? device->facts.memory_clock_khz
-                                                       : device->facts.clock_khz) /
-                 KILOHERTZ;
+    *clock = (unsigned int)(type == NVML_CLOCK_MEM ? device->facts.memory_clock_khz
+                                                   : device->facts.clock_khz) /
+             KILOHERTZ;
     return NVML_SUCCESS;
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type,
-                                           unsigned int *clock)
-{
-    return clock_of(device, type, clock);
-}
-
-EXPORT nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type,
-                                              unsigned int *clock)
-{
-    return clock_of(device, type, clock);
-}
+EXPORT_SAME(nvmlDeviceGetMaxClockInfo, nvmlDeviceGetClockInfo);
 
 EXPORT nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device,
                                              nvmlTemperatureSensors_t sensorType,
