@@ -1,4 +1,5 @@
-/* Kernel nodes of graphs, and the functions that take nodes of any kind. */
+#include "sim/runtime/graph_kernel.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -16,8 +17,8 @@
         .extra = params->extra,                                                                    \
     }
 
-static cudaError_t kernel_params(const struct cudaKernelNodeParams *params,
-                                 CUDA_KERNEL_NODE_PARAMS *ret_params)
+cudaError_t simrt_kernel_params(const struct cudaKernelNodeParams *params,
+                                CUDA_KERNEL_NODE_PARAMS *ret_params)
 {
     CUfunction function;
 
@@ -30,20 +31,6 @@ static cudaError_t kernel_params(const struct cudaKernelNodeParams *params,
     }
     *ret_params = (CUDA_KERNEL_NODE_PARAMS)DRIVER_KERNEL(params, function);
     return cudaSuccess;
-}
-
-SIMRT_API(cudaGraphAddKernelNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
-           size_t count, const struct cudaKernelNodeParams *params))
-{
-    CUDA_KERNEL_NODE_PARAMS driver;
-    cudaError_t error = kernel_params(params, &driver);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(
-        simrt_driver.cuGraphAddKernelNode(ret_node, graph, dependencies, count, &driver));
 }
 
 SIMRT_API(cudaGraphKernelNodeGetParams, SIMRT_CONTEXT,
@@ -70,30 +57,6 @@ SIMRT_API(cudaGraphKernelNodeGetParams, SIMRT_CONTEXT,
     return cudaSuccess;
 }
 
-SIMRT_API(cudaGraphKernelNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, const struct cudaKernelNodeParams *params))
-{
-    CUDA_KERNEL_NODE_PARAMS driver;
-    cudaError_t error = kernel_params(params, &driver);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphKernelNodeSetParams(node, &driver));
-}
-
-SIMRT_API(cudaGraphExecKernelNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaKernelNodeParams *params))
-{
-    CUDA_KERNEL_NODE_PARAMS driver;
-    cudaError_t error = kernel_params(params, &driver);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphExecKernelNodeSetParams(exec, node, &driver));
-}
-
 _Static_assert(sizeof(struct cudaGraphNodeParams) == sizeof(CUgraphNodeParams),
                "common parameters have one size");
 _Static_assert(sizeof(struct cudaMemAllocNodeParamsV2) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2),
@@ -112,11 +75,11 @@ static cudaError_t driver_kernel(const struct cudaKernelNodeParamsV2 *params,
     return cudaSuccess;
 }
 
-static cudaError_t driver_params(const struct cudaGraphNodeParams *params,
-                                 CUgraphNodeParams *ret_params)
+cudaError_t simrt_node_params(const struct cudaGraphNodeParams *params,
+                              CUgraphNodeParams *ret_params)
 {
     CUcontext context;
-    cudaError_t error = simrt_context_current(&context);
+    cudaError_t error = params == NULL ? cudaErrorInvalidValue : simrt_context_current(&context);
 
     if (error != cudaSuccess) {
         return error;
@@ -164,11 +127,8 @@ SIMRT_API(cudaGraphAddNode, SIMRT_CONTEXT,
            const cudaGraphEdgeData *edges, size_t count, struct cudaGraphNodeParams *inout_params))
 {
     CUgraphNodeParams driver;
+    cudaError_t error = simrt_node_params(inout_params, &driver);
 
-    if (inout_params == NULL) {
-        return cudaErrorInvalidValue;
-    }
-    cudaError_t error = driver_params(inout_params, &driver);
     if (error != cudaSuccess) {
         return error;
     }
@@ -181,30 +141,6 @@ SIMRT_API(cudaGraphAddNode, SIMRT_CONTEXT,
         inout_params->conditional.phGraph_out = driver.conditional.phGraph_out;
     }
     return simrt_error(result);
-}
-
-SIMRT_API(cudaGraphNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphNode_t node, struct cudaGraphNodeParams *params))
-{
-    CUgraphNodeParams driver;
-    cudaError_t error = params == NULL ? cudaErrorInvalidValue : driver_params(params, &driver);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphNodeSetParams(node, &driver));
-}
-
-SIMRT_API(cudaGraphExecNodeSetParams, SIMRT_CONTEXT,
-          (cudaGraphExec_t exec, cudaGraphNode_t node, struct cudaGraphNodeParams *params))
-{
-    CUgraphNodeParams driver;
-    cudaError_t error = params == NULL ? cudaErrorInvalidValue : driver_params(params, &driver);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuGraphExecNodeSetParams(exec, node, &driver));
 }
 
 SIMRT_API(cudaGraphConditionalHandleCreate, SIMRT_CONTEXT,

@@ -1,0 +1,14 @@
+/* The parameters of graph nodes as the driver describes them.
+ *
+ * Locking: none; the functions keep no state. */
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+/* Convert the parameters of a node. cudaErrorInvalidValue without parameters, and the errors of
+ * their kind. */
+cudaError_t simrt_kernel_params(const struct cudaKernelNodeParams *params,
+                                CUDA_KERNEL_NODE_PARAMS *ret_params);
+cudaError_t simrt_node_params(const struct cudaGraphNodeParams *params,
+                              CUgraphNodeParams *ret_params);
