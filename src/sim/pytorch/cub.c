@@ -100,27 +100,11 @@ static struct sim_value get(const struct source *source, uint64_t number)
                : value;
 }
 
-/* The number of elements, an argument of 4 or 8 bytes. */
-static bool read_count(const struct sim_call *call, size_t argument, uint64_t *ret_count)
-{
-    const unsigned char *given = sim_call_argument(call, argument, sizeof(uint32_t));
-
-    if (given == NULL) {
-        return false;
-    }
-    *ret_count =
-        call->params[argument].size == sizeof(uint64_t) ? sim_read_u64(given) : sim_read_u32(given);
-    return true;
-}
-
 /* Opens the array that an argument points to for writing. */
 static bool open_result(const struct sim_call *call, size_t argument, enum sim_type type,
                         uint64_t count, struct sim_window *ret_window)
 {
-    const unsigned char *given = sim_call_argument(call, argument, sizeof(CUdeviceptr));
-
-    return given != NULL && sim_window_open(ret_window, sim_read_u64(given),
-                                            count * sim_type_size(type), call->device, true);
+    return sim_call_window(call, argument, count * sim_type_size(type), true, ret_window);
 }
 
 /* ---- sums ---- */
@@ -138,7 +122,7 @@ static enum sim_outcome_of_call run_sum(const struct sim_computation *computatio
     uint64_t count, chosen;
     bool computes;
 
-    if (!read_count(call, 2, &count) ||
+    if (!sim_call_number(call, 2, &count) ||
         !open_result(call, 1, type, computation->way == 0 ? 1 : call->blocks, &result)) {
         return SIM_LEFT;
     }
@@ -233,7 +217,7 @@ static enum sim_outcome_of_call run_select(const struct sim_computation *computa
     struct selection selection = {&elements, .flags = NULL};
     bool has_elements, computes, is_known;
 
-    if (!read_count(call, 7, &selection.count) ||
+    if (!sim_call_number(call, 7, &selection.count) ||
         !open_result(call, 3, computation->input, 1, &windows[1])) {
         return SIM_LEFT;
     }
@@ -285,7 +269,7 @@ static enum sim_outcome_of_call run_unique(const struct sim_computation *computa
     struct selection selection = {&keys, .flags = NULL};
     bool computes, is_known;
 
-    if (!read_count(call, 7, &selection.count) ||
+    if (!sim_call_number(call, 7, &selection.count) ||
         !open_result(call, 4, computation->output, 1, &windows[2])) {
         return SIM_LEFT;
     }
@@ -366,7 +350,7 @@ static enum sim_outcome_of_call run_runs(const struct sim_computation *computati
     uint64_t count, runs = 0;
     bool computes;
 
-    if (!read_count(call, 9, &count) || count == 0 ||
+    if (!sim_call_number(call, 9, &count) || count == 0 ||
         !open_result(call, 4, computation->input, 1, &windows[NUMBER])) {
         return SIM_LEFT;
     }
@@ -428,7 +412,7 @@ static enum sim_outcome_of_call run_scan(const struct sim_computation *computati
     uint64_t count;
     bool computes;
 
-    if (!read_count(call, 6, &count)) {
+    if (!sim_call_number(call, 6, &count)) {
         return SIM_LEFT;
     }
     computes = open_source(call, 0, &computation->sources[0], count, &source) &&

@@ -78,32 +78,19 @@ struct radix_sort {
 static bool read_radix(const struct sim_call *call, const struct radix_layout *layout,
                        struct radix_sort *ret_sort)
 {
-    const unsigned char *count = sim_call_argument(call, layout->count, sizeof(uint32_t));
-    const unsigned char *first = sim_call_argument(call, layout->first_bit, sizeof(uint32_t));
-    const unsigned char *last = sim_call_argument(call, layout->last_bit, sizeof(uint32_t));
-    size_t bits;
+    uint64_t first, bits;
 
-    if (count == NULL || first == NULL || last == NULL) {
+    if (!sim_call_number(call, layout->count, &ret_sort->count) ||
+        !sim_call_number(call, layout->first_bit, &first) ||
+        !sim_call_number(call, layout->last_bit, &bits)) {
         return false;
     }
-    ret_sort->count = call->params[layout->count].size == sizeof(uint64_t) ? sim_read_u64(count)
-                                                                           : sim_read_u32(count);
-    ret_sort->shift = sim_read_u32(first);
-    bits = sim_read_u32(last);
-    if (ret_sort->shift >= 64 || bits > 64 || (!layout->last_is_count && bits < ret_sort->shift)) {
+    ret_sort->shift = first;
+    if (first >= 64 || bits > 64 || (!layout->last_is_count && bits < first)) {
         return false;
     }
     ret_sort->keep = low_bits(layout->last_is_count ? bits : bits - ret_sort->shift);
     return ret_sort->count > 0 && sim_call_admits(ret_sort->count, true);
-}
-
-static bool open_array(const struct sim_call *call, size_t argument, uint64_t bytes,
-                       bool is_written, struct sim_window *ret_window)
-{
-    const unsigned char *given = sim_call_argument(call, argument, sizeof(CUdeviceptr));
-
-    return given != NULL &&
-           sim_window_open(ret_window, sim_read_u64(given), bytes, call->device, is_written);
 }
 
 static bool open_radix(const struct sim_computation *computation, const struct sim_call *call,
@@ -112,10 +99,11 @@ static bool open_radix(const struct sim_computation *computation, const struct s
     uint64_t keys = sort->count * sim_type_size(computation->input);
     uint64_t values = sort->count * computation->element_bytes;
 
-    return open_array(call, layout->keys_in, keys, false, &sort->keys) &&
-           open_array(call, layout->keys_out, keys, true, &sort->sorted) &&
-           (values == 0 || (open_array(call, layout->values_in, values, false, &sort->values) &&
-                            open_array(call, layout->values_out, values, true, &sort->moved)));
+    return sim_call_window(call, layout->keys_in, keys, false, &sort->keys) &&
+           sim_call_window(call, layout->keys_out, keys, true, &sort->sorted) &&
+           (values == 0 ||
+            (sim_call_window(call, layout->values_in, values, false, &sort->values) &&
+             sim_call_window(call, layout->values_out, values, true, &sort->moved)));
 }
 
 static bool sort_radix(const struct sim_computation *computation, struct radix_sort *sort)
@@ -221,22 +209,11 @@ struct rows {
 
 static bool read_rows(const struct sim_call *call, struct rows *ret_rows)
 {
-    uint64_t numbers[4];
-
-    for (size_t i = 0; i < 4; i++) {
-        const unsigned char *argument =
-            sim_call_argument(call, i < 3 ? 1 + i : 5, sizeof(uint32_t));
-
-        if (argument == NULL) {
-            return false;
-        }
-        numbers[i] = sim_read_u32(argument);
-    }
-    ret_rows->count = numbers[0];
-    ret_rows->length = numbers[1];
-    ret_rows->key_step = numbers[2];
-    ret_rows->value_step = numbers[3];
-    return sim_info_read(call, 0, &ret_rows->keys) && sim_info_read(call, 4, &ret_rows->values) &&
+    return sim_call_number(call, 1, &ret_rows->count) &&
+           sim_call_number(call, 2, &ret_rows->length) &&
+           sim_call_number(call, 3, &ret_rows->key_step) &&
+           sim_call_number(call, 5, &ret_rows->value_step) &&
+           sim_info_read(call, 0, &ret_rows->keys) && sim_info_read(call, 4, &ret_rows->values) &&
            ret_rows->count > 0 && ret_rows->length > 0 && sim_call_admits(ret_rows->count, true) &&
            sim_call_admits(ret_rows->length, true) &&
            sim_call_admits(ret_rows->count * ret_rows->length, true) &&
@@ -364,28 +341,17 @@ struct pick {
 
 static bool read_pick(const struct sim_call *call, struct pick *ret_pick)
 {
-    static const size_t at[] = {1, 2, 4, 5, 7, 9};
     const unsigned char *greatest = sim_call_argument(call, 3, 1);
-    uint64_t numbers[6];
 
-    for (size_t i = 0; i < 6; i++) {
-        const unsigned char *argument = sim_call_argument(call, at[i], sizeof(uint32_t));
-
-        if (argument == NULL) {
-            return false;
-        }
-        numbers[i] = sim_read_u32(argument);
-    }
-    *ret_pick = (struct pick){.length = numbers[0],
-                              .number = numbers[1],
-                              .rows = numbers[2],
-                              .step = numbers[3],
-                              .value_step = numbers[4],
-                              .place_step = numbers[5],
-                              .greatest = greatest != NULL && *greatest != 0};
-    return greatest != NULL && sim_info_read(call, 0, &ret_pick->source) &&
-           sim_info_read(call, 6, &ret_pick->values) && sim_info_read(call, 8, &ret_pick->places) &&
-           ret_pick->number > 0 && ret_pick->number <= ret_pick->length && ret_pick->rows > 0 &&
+    ret_pick->greatest = greatest != NULL && *greatest != 0;
+    return greatest != NULL && sim_call_number(call, 1, &ret_pick->length) &&
+           sim_call_number(call, 2, &ret_pick->number) &&
+           sim_call_number(call, 4, &ret_pick->rows) && sim_call_number(call, 5, &ret_pick->step) &&
+           sim_call_number(call, 7, &ret_pick->value_step) &&
+           sim_call_number(call, 9, &ret_pick->place_step) &&
+           sim_info_read(call, 0, &ret_pick->source) && sim_info_read(call, 6, &ret_pick->values) &&
+           sim_info_read(call, 8, &ret_pick->places) && ret_pick->number > 0 &&
+           ret_pick->number <= ret_pick->length && ret_pick->rows > 0 &&
            sim_call_admits(ret_pick->rows, true) && sim_call_admits(ret_pick->length, true) &&
            sim_call_admits(ret_pick->rows * ret_pick->length, true) &&
            ret_pick->step <= SIM_WINDOW_BYTES && ret_pick->value_step <= SIM_WINDOW_BYTES &&

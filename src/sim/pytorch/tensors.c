@@ -16,34 +16,25 @@ struct arrays {
     size_t count;
 };
 
-/* Reads arguments of 4 or 8 bytes from `first` on. False if one is missing or negative. */
+/* Reads so many numbers among the arguments, from `first` on. */
 static bool read_numbers(const struct sim_call *call, size_t first, size_t count,
                          uint64_t *ret_numbers)
 {
-    for (size_t i = 0; i < count; i++) {
-        const unsigned char *argument = sim_call_argument(call, first + i, sizeof(uint32_t));
+    bool done = true;
 
-        if (argument == NULL) {
-            return false;
-        }
-        ret_numbers[i] = call->params[first + i].size >= sizeof(uint64_t) ? sim_read_u64(argument)
-                                                                          : sim_read_u32(argument);
-        if (ret_numbers[i] > INT64_MAX) {
-            return false;
-        }
+    for (size_t i = 0; done && i < count; i++) {
+        done = sim_call_number(call, first + i, &ret_numbers[i]);
     }
-    return true;
+    return done;
 }
 
 /* Opens the array that an argument points to. */
 static bool open_array(struct arrays *arrays, const struct sim_call *call, size_t argument,
                        uint64_t elements, size_t bytes, bool is_written)
 {
-    const unsigned char *given = sim_call_argument(call, argument, sizeof(CUdeviceptr));
-
-    return given != NULL && sim_call_admits(elements, true) && bytes > 0 &&
-           sim_window_open(&arrays->windows[arrays->count++], sim_read_u64(given), elements * bytes,
-                           call->device, is_written);
+    return sim_call_admits(elements, true) && bytes > 0 &&
+           sim_call_window(call, argument, elements * bytes, is_written,
+                           &arrays->windows[arrays->count++]);
 }
 
 static bool open_tensor(struct arrays *arrays, const struct sim_info *info, size_t bytes,
@@ -241,7 +232,7 @@ static bool read_selection(const struct sim_computation *computation, const stru
     if (!sim_info_read(call, 0, &ret_selection->result) ||
         !sim_info_read(call, 1, &ret_selection->source) ||
         !sim_info_read(call, 2, &ret_selection->indices) || !read_numbers(call, 3, 2, dimensions) ||
-        !read_numbers(call, computation->way == 0 ? 6 : 7, 1, &most) ||
+        !sim_call_number(call, computation->way == 0 ? 6 : 7, &most) ||
         dimensions[0] >= ret_selection->result.dimensions ||
         dimensions[1] >= ret_selection->source.dimensions) {
         return false;
@@ -418,8 +409,8 @@ static enum sim_outcome_of_call run_histogram(const struct sim_computation *comp
     struct sim_info counts, values;
     uint64_t bins = 0, total = 0;
     bool done = least != NULL && most != NULL && sim_info_read(call, 0, &counts) &&
-                sim_info_read(call, 2, &values) && read_numbers(call, 3, 1, &bins) &&
-                read_numbers(call, 6, 1, &total) && sim_call_admits(bins, true) &&
+                sim_info_read(call, 2, &values) && sim_call_number(call, 3, &bins) &&
+                sim_call_number(call, 6, &total) && sim_call_admits(bins, true) &&
                 bins == sim_info_count(&counts) && total <= sim_info_count(&values) &&
                 open_tensor(&arrays, &counts, width, call, true) &&
                 open_tensor(&arrays, &values, size, call, false) &&
@@ -464,7 +455,7 @@ static enum sim_outcome_of_call run_places(const struct sim_computation *computa
 {
     struct arrays arrays = {.count = 0};
     uint64_t count, length;
-    bool done = read_numbers(call, 1, 1, &count) && sim_call_argument(call, 2, 12) != NULL &&
+    bool done = sim_call_number(call, 1, &count) && sim_call_argument(call, 2, 12) != NULL &&
                 (length = sim_read_u32(sim_call_argument(call, 2, 12))) > 0 &&
                 open_array(&arrays, call, 0, count, sizeof(int64_t), true);
 
@@ -524,7 +515,7 @@ static enum sim_outcome_of_call run_difference(const struct sim_computation *com
     size_t size = sim_type_size(computation->input);
     struct arrays arrays = {.count = 0};
     uint64_t count;
-    bool done = read_numbers(call, 0, 1, &count) &&
+    bool done = sim_call_number(call, 0, &count) &&
                 open_array(&arrays, call, 2, count, sizeof(int32_t), true) &&
                 open_array(&arrays, call, 1, count, size, false) &&
                 sim_call_admits(count, arrays.windows[1].is_known);
@@ -563,7 +554,7 @@ static enum sim_outcome_of_call run_scatter(const struct sim_computation *comput
 {
     struct arrays arrays = {.count = 0};
     uint64_t count;
-    bool done = read_numbers(call, 0, 1, &count) &&
+    bool done = sim_call_number(call, 0, &count) &&
                 open_array(&arrays, call, 3, count, sizeof(int64_t), true) &&
                 open_array(&arrays, call, 1, count, sizeof(int64_t), false) &&
                 open_array(&arrays, call, 2, count, sizeof(int64_t), false);

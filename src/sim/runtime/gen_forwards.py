@@ -5,8 +5,8 @@
 
 CC preprocesses NVIDIA's headers and the tables of this folder, so the parameters are those of the
 installed version. An argument is cast to the driver's type of the same place. The number of a
-device and the address of a kernel become handles, and a struct is copied or converted. Where both types are
-pointers to what the two headers declare apart, the C compiler compares the sizes.
+device and the address of a kernel become handles, and a struct is copied or converted. Where both
+types are pointers to structs that the two headers declare apart, the C compiler compares the sizes.
 """
 import re
 import subprocess

@@ -37,6 +37,20 @@ uint64_t sim_read_u64(const unsigned char *from)
     return number;
 }
 
+bool sim_call_number(const struct sim_call *call, size_t number, uint64_t *ret_value)
+{
+    const unsigned char *argument = sim_call_argument(call, number, sizeof(uint32_t));
+    uint64_t value;
+
+    if (argument == NULL) {
+        return false;
+    }
+    value = call->params[number].size >= sizeof(value) ? sim_read_u64(argument)
+                                                       : sim_read_u32(argument);
+    *ret_value = value;
+    return value <= INT64_MAX;
+}
+
 bool sim_window_open(struct sim_window *window, CUdeviceptr first, size_t size, int device,
                      bool is_written)
 {
@@ -51,6 +65,15 @@ bool sim_window_open(struct sim_window *window, CUdeviceptr first, size_t size, 
         window->is_known = sim_mem_is_known(first, size);
     }
     return window->bytes != NULL;
+}
+
+bool sim_call_window(const struct sim_call *call, size_t number, size_t size, bool is_written,
+                     struct sim_window *ret_window)
+{
+    const unsigned char *address = sim_call_argument(call, number, sizeof(CUdeviceptr));
+
+    return address != NULL &&
+           sim_window_open(ret_window, sim_read_u64(address), size, call->device, is_written);
 }
 
 unsigned char *sim_window_at(const struct sim_window *window, CUdeviceptr address, size_t size)

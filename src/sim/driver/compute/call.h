@@ -30,6 +30,9 @@ struct sim_call {
 /* The argument of that number; NULL if there is none, or it is shorter than `size` bytes. */
 const unsigned char *sim_call_argument(const struct sim_call *call, size_t number, size_t size);
 
+/* Reads an argument of 4 bytes, or of 8 or more. False if there is none or it is negative. */
+bool sim_call_number(const struct sim_call *call, size_t number, uint64_t *ret_value);
+
 /* Unaligned reads from an argument. */
 uint32_t sim_read_u32(const unsigned char *from);
 uint64_t sim_read_u64(const unsigned char *from);
@@ -61,6 +64,10 @@ bool sim_call_admits(uint64_t elements, bool is_known);
  * device may not access it, or if host memory is out. */
 bool sim_window_open(struct sim_window *window, CUdeviceptr first, size_t size, int device,
                      bool is_written);
+
+/* As sim_window_open(), for the memory that an argument points to. */
+bool sim_call_window(const struct sim_call *call, size_t number, size_t size, bool is_written,
+                     struct sim_window *ret_window);
 
 /* The bytes at an address; NULL unless `size` bytes from there on are in the window. */
 unsigned char *sim_window_at(const struct sim_window *window, CUdeviceptr address, size_t size);
