@@ -32,7 +32,8 @@ void sim_budget_refund(struct sim_device *device, size_t bytes, enum sim_use use
 CUresult sim_budget_open_context(struct sim_device *device);
 void sim_budget_close_context(struct sim_device *device);
 
-/* Take and give back host memory that the driver may lock (SPILLWAY_SIM_HOST_MEMORY): page-locked
- * memory, chunks at host locations, managed memory. CUDA_ERROR_OUT_OF_MEMORY as above. */
+/* Charge and refund host memory that SPILLWAY_SIM_HOST_MEMORY limits (page-locked memory, chunks at
+ * host locations, managed memory). CUDA_ERROR_OUT_OF_MEMORY, and nothing is charged, if fewer bytes
+ * are free. */
 CUresult sim_host_budget_charge(size_t bytes);
 void sim_host_budget_refund(size_t bytes);

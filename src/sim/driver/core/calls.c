@@ -27,7 +27,7 @@
 struct fault_rule {
     enum sim_fn fn;
     unsigned long long at; /* the first call that fails */
-    bool onwards;          /* and every later call too */
+    bool onwards;          /* every later call fails too */
     CUresult code;
 };
 
@@ -43,11 +43,11 @@ static int log_fd = -1;
 static unsigned long long log_lines;
 static bool started;
 
-/* The details of the call in progress on this thread; a body may release the lock, so they cannot
- * be shared. */
+/* The details of the call in progress on this thread. Not shared by threads, because the function's
+ * body may release the lock. */
 static _Thread_local char note_text[768];
 
-/* The start of that call, in virtual time. */
+/* The start of the call in progress on this thread, in virtual time. */
 static _Thread_local uint64_t call_began;
 
 static bool find_function(const char *name, size_t length, enum sim_fn *ret_fn)
@@ -91,7 +91,7 @@ static bool parse_rule(const char *text, struct fault_rule *ret_rule)
     return true;
 }
 
-/* Takes over a list of rules; the malformed ones are named and left out. */
+/* Replaces the rules by those of a list; malformed rules are named on stderr and left out. */
 static bool set_rules(const char *list)
 {
     bool well_formed = true;

@@ -30,6 +30,6 @@ void sim_calls_log(const char *line);
  * nothing without SPILLWAY_SIM_LOG. */
 void sim_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Writes one line to stderr and to the log, "spillway sim: ...". With `once`, only the first time:
- * *once is set. */
+/* Writes one line to stderr and to the log, "spillway sim: ...". Does nothing if `once` is not NULL
+ * and *once is true; otherwise sets *once. */
 void sim_warn_once(bool *once, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,8 +1,8 @@
 /* The virtual clock, in nanoseconds since the start of the process.
  *
  * The scheduler (exec/schedule.h) advances it with every call and when the host waits. With
- * SPILLWAY_SIM_TIME it follows a cost model (exec/timing.h). Without, a call takes one step and
- * work takes no time.
+ * SPILLWAY_SIM_TIME it follows a cost model (exec/timing.h). Without that option, a call takes one
+ * step and work takes no time.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

@@ -13,7 +13,7 @@ static int64_t bytes_of(uint32_t mib, int count)
     return ((int64_t)mib << 20) * count;
 }
 
-/* The bytes to allocate or to free. */
+/* Records the connections; returns the bytes that the caller has to allocate or free for them. */
 static int64_t note(const struct sim_device *device, enum spw_gpu_connection connection, int ranks,
                     int count)
 {

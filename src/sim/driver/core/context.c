@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No program that pops its contexts pushes so many. */
+/* A program that pops the contexts that it pushed does not need as many. */
 #define SIM_STACK_DEPTH 256
 
 static CUcontext contexts;

@@ -19,7 +19,7 @@
 struct sim_work_context; /* exec/work_context.h: streams, events, modules of a context */
 
 struct CUctx_st {
-    struct CUctx_st *next; /* list of all contexts there ever were */
+    struct CUctx_st *next; /* list of all contexts ever created */
     unsigned long long id; /* cuCtxGetId: never used twice */
     struct sim_device *device;
     bool live;
@@ -27,7 +27,7 @@ struct CUctx_st {
     bool is_primary;
     unsigned int refs;  /* cuCtxAttach; not of primary contexts */
     unsigned int flags; /* CUctx_flags */
-    CUresult sticky;    /* CUDA_SUCCESS, or the error every further call reports */
+    CUresult sticky;    /* CUDA_SUCCESS, or the error that every further call reports */
     uint64_t peers;     /* bit per device ordinal: cuCtxEnablePeerAccess was called */
     size_t limits[CU_LIMIT_MAX];
     CUfunc_cache cache_config;
@@ -38,37 +38,36 @@ struct CUctx_st {
 /* The calling thread's current context, or NULL. Another thread may have destroyed it. */
 CUcontext sim_ctx_current(void);
 
-/* The calling thread's current context. CUDA_ERROR_INVALID_CONTEXT without one,
- * CUDA_ERROR_CONTEXT_IS_DESTROYED, or its sticky error. */
+/* The calling thread's current context. CUDA_ERROR_INVALID_CONTEXT if it has none,
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED, or the context's sticky error. */
 CUresult sim_ctx_require(CUcontext *ret_ctx);
 
-/* True if `ctx` is the handle of a live context that is not ending. NULL is not. */
+/* True if `ctx` is the handle of a live context that is not ending; false for NULL. */
 bool sim_ctx_is_live(CUcontext ctx);
 
-/* Makes `code` the sticky error of the context, unless it has one, as a fault on a real device
- * does. The scheduler then drops the context's queued work. */
+/* Makes `code` the sticky error of the context, as a fault on a real device does, unless the
+ * context has such an error already. The scheduler then drops the context's queued work. */
 void sim_ctx_fail(CUcontext ctx, CUresult code);
 
-/* Makes `code` the sticky error of every live context on the devices of a set, a bit per
- * ordinal. */
+/* Makes `code` the sticky error of every live context on `devices`, a bit per ordinal. */
 void sim_ctx_fail_devices(uint64_t devices, CUresult code);
 
 /* True if a live context on `device` has enabled access to memory of `owner`. */
 bool sim_ctx_peers_enabled(const struct sim_device *device, const struct sim_device *owner);
 
-/* A new context of the device that is not live yet; it is never freed. NULL when host memory is
- * out. For api/lifetime.c, which creates and ends contexts. */
+/* Allocates a context of the device. The context is not live yet and is never freed. NULL when host
+ * memory is out. For api/lifetime.c, which creates and ends contexts. */
 CUcontext sim_ctx_new(struct sim_device *device);
 
 /* Makes the context live, with a new id and the defaults of a fresh one. */
 void sim_ctx_reset(CUcontext ctx, unsigned int flags);
 
 /* The calling thread's stack. Push returns CUDA_ERROR_OUT_OF_MEMORY if the stack is full. Pop
- * returns NULL if it is empty. Set replaces the top, and pops for NULL. */
+ * returns NULL if it is empty. Set replaces the top; with NULL it only pops. */
 CUresult sim_ctx_push(CUcontext ctx);
 CUcontext sim_ctx_pop(void);
 CUresult sim_ctx_set(CUcontext ctx);
 
-/* A number of the calling thread, for per-thread streams and thread capture modes. It is never used
- * for another thread, even after this thread has ended. May be called without the lock. */
+/* A number that identifies the calling thread, for per-thread streams and thread capture modes. No
+ * other thread ever gets it, even after this thread has ended. May be called without the lock. */
 uint64_t sim_thread_id(void);

@@ -14,27 +14,28 @@ unsigned long long spillway_sim_time(void);
 /* 1 with SPILLWAY_SIM_TIME, 0 without. */
 int spillway_sim_has_time(void);
 
-/* The simulated runtime reports a block of the program: it has `bytes` at `address`. 0 bytes: the
- * block was freed. */
+/* The simulated runtime reports a block of the program: `bytes` at `address`; 0 bytes if the block
+ * was freed. */
 void spillway_sim_block(unsigned long long address, unsigned long long bytes);
 
 /* Number of calls so far of the function with that exported name; 0 for an unknown name. */
 unsigned long long spillway_sim_calls(const char *name);
 
-/* Number of chunks so far that calls of a virtual memory function covered; *ret_bytes: their bytes.
- */
+/* Number of chunks that calls of a virtual memory function have covered so far; *ret_bytes: the
+ * bytes of these chunks. */
 unsigned long long spillway_sim_chunks(const char *name, unsigned long long *ret_bytes);
 
-/* The driver's own function that cuGetProcAddress would find by that name; no interposed library
- * can replace it. NVIDIA's libraries get their functions this way. NULL: there is none. */
+/* The function of this driver that cuGetProcAddress would find by that name, even if an interposed
+ * library replaces the function. NVIDIA's libraries get driver functions this way. NULL: there is
+ * none. */
 void *spillway_sim_hidden(const char *name);
 
 /* Sets all counts to 0. */
 void spillway_sim_reset_calls(void);
 
 /* Replaces the rules of SPILLWAY_SIM_FAIL, NAME:N[+][:CODE] separated by commas; N counts calls
- * from now on. NULL or "" removes all rules. Returns 0, or -1 if a rule is malformed: it is named
- * on stderr and left out. */
+ * from now on. NULL or "" removes all rules. Returns 0, or -1 if a rule is malformed; malformed
+ * rules are named on stderr and left out. */
 int spillway_sim_fail(const char *rules);
 
 /* Number of kernel launches so far; *ret_checked, if not NULL: the launches whose addresses were
@@ -44,30 +45,32 @@ unsigned long long spillway_sim_launches(unsigned long long *ret_checked);
 /* Numbers of launches, by the source of the layout of their arguments. */
 struct spillway_sim_layouts {
     unsigned long long unknown;
-    unsigned long long builtin; /* kernels built in or of the simulated libraries: with the extents
-                                 * that they touch */
+    unsigned long long builtin; /* kernels built in, or of the simulated libraries: the extents that
+                                 * they touch are known */
     unsigned long long ptx;     /* the module was PTX: 64-bit parameters */
-    unsigned long long name;    /* the C++ types in the kernel's name: pointers, not in structs */
-    unsigned long long code;    /* the module's code: pointers, not in structs */
-    unsigned long long structs; /* the module's code: only structs, not checked */
+    unsigned long long name;    /* the C++ types in the kernel's name: pointers outside structs */
+    unsigned long long code;    /* the module's code: pointers outside structs */
+    unsigned long long structs; /* the module's code: all addresses are in structs, not checked */
 };
 
 /* Launches so far, by the source of the layout of their arguments. */
 void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches);
 
 /* Bytes of host memory that the content of simulated memory takes now; *ret_dropped, if not NULL:
- * bytes of copies and fills so far that moved no data because of SPILLWAY_SIM_PAYLOAD. */
+ * bytes of the copies and fills so far that moved no data because of SPILLWAY_SIM_PAYLOAD. */
 unsigned long long spillway_sim_payload(unsigned long long *ret_dropped);
 
 /* Number of results of at most 4 KiB that the host has read so far, as the record of a run counts
  * them; *ret_known, if not NULL: the results whose content was known. */
 unsigned long long spillway_sim_reads(unsigned long long *ret_known);
 
-/* 1 if the content of a range is known: the same program would have it there on a GPU. Otherwise 0.
- * Queued work is not considered, so callers wait for their streams first. */
+/* 1 if the content of a range is known, that is, equal to the content that the same program would
+ * find there on a GPU; otherwise 0. Queued work is not considered, so callers wait for their
+ * streams first. */
 int spillway_sim_known(unsigned long long address, unsigned long long bytes);
 
-/* SPILLWAY_SIM_WORLD: the number of ranks of a job if only this process of it runs; otherwise 0. */
+/* The number of ranks of the job if only this process of the job runs (SPILLWAY_SIM_WORLD);
+ * otherwise 0. */
 unsigned int spillway_sim_world(void);
 
 /* A device as the machine's monitoring shows it, independent of CUDA_VISIBLE_DEVICES. */
@@ -82,7 +85,7 @@ struct spillway_sim_device {
     unsigned long long used_bytes; /* by all processes of the run */
 };
 
-/* The device of that index; 0, or -1 if there is none. */
+/* Writes the device of that index. Returns 0, or -1 if there is none. */
 int spillway_sim_device(int index, struct spillway_sim_device *ret_device);
 
 /* A process that holds memory of a device. */
@@ -97,5 +100,6 @@ int spillway_sim_processes(int index, struct spillway_sim_process *ret_list, int
 
 /* The simulated NCCL reports `count` new connections (enum spw_gpu_connection) on the device of
  * that ordinal, in a communicator of `ranks`; a negative count reports closed connections. Returns
- * the bytes that the caller has to allocate or free for them: 0 without SPILLWAY_SIM_OVERHEAD. */
+ * the bytes that the caller has to allocate or free for them: always 0 without
+ * SPILLWAY_SIM_OVERHEAD. */
 unsigned long long spillway_sim_connection(int ordinal, int connection, int ranks, int count);

@@ -123,7 +123,7 @@ SIM_EXPORT int spillway_sim_device(int index, struct spillway_sim_device *ret_de
 
 SIM_EXPORT int spillway_sim_processes(int index, struct spillway_sim_process *ret_list, int most)
 {
-    static struct sim_neighbour list[SIM_NEIGHBOURS]; /* with the lock held */
+    static struct sim_neighbour list[SIM_NEIGHBOURS]; /* protected by the lock */
     const struct sim_device *device;
     int count = 0;
 

@@ -8,8 +8,8 @@
 #define FIRST_SLAB_SLOTS 64
 #define SLABS_MAX        24
 
-/* One handle. Its address is aligned like that of malloc, so it never equals a small constant such
- * as CU_STREAM_LEGACY. */
+/* One handle. Its address is in memory from malloc, so it never equals a small constant such as
+ * CU_STREAM_LEGACY. */
 struct slot {
     void *object;      /* NULL: free */
     struct slot *next; /* free list */

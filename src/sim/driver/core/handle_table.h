@@ -1,8 +1,8 @@
 /* Handles of streams, events, modules, graphs: opaque, checked, and recycled.
  *
  * A handle is the address of a slot that is never freed, so the lookup of any value is safe. The
- * slot destroyed last is reused first: a program that uses a destroyed handle soon reaches another
- * object, as with a real driver.
+ * slot that was destroyed last is reused first, so a program that uses a destroyed handle soon
+ * reaches another object, as with a real driver.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

@@ -16,24 +16,24 @@
 struct sim_segment {
     struct sim_range range;
     uint64_t used; /* bytes taken */
-    void *owner;   /* the caller's */
+    void *owner;   /* for the caller's use */
 };
 
 struct sim_heap {
     struct sim_rangemap segments;
     struct sim_rangemap free;
-    bool next_fit; /* search first behind the last piece: addresses are reused late */
+    bool next_fit; /* search behind the last piece first, so that addresses are reused late */
     uint64_t cursor;
 };
 
-/* Adds free space, a segment of its own. NULL if host memory is out. */
+/* Adds free space as a new segment. NULL if host memory is out. */
 struct sim_segment *sim_heap_add(struct sim_heap *heap, uint64_t start, uint64_t size, void *owner);
 
 /* Removes an unused segment. */
 void sim_heap_remove(struct sim_heap *heap, struct sim_segment *segment);
 
-/* Takes `size` bytes; 0 if no free range has as many. */
+/* Takes `size` bytes and returns their address; 0 if no free range is large enough. */
 uint64_t sim_heap_take(struct sim_heap *heap, uint64_t size);
 
-/* Gives a piece back, or a part of one; returns its segment. */
+/* Gives back a piece or a part of one; returns the segment that contains it. */
 struct sim_segment *sim_heap_give(struct sim_heap *heap, uint64_t start, uint64_t size);

@@ -5,17 +5,17 @@
  * calls sim_wait_progress(), which releases the lock while it waits. */
 #pragma once
 
-/* Takes and releases the lock. Entry points do this; the simulator's own threads and the functions
- * of control.h call it themselves. */
+/* Take and release the lock. Entry points, the simulator's own threads and the functions of
+ * control.h call them. */
 void sim_lock(void);
 void sim_unlock(void);
 
-/* Waits until another thread calls sim_notify_progress(); may also return without that. The lock is
- * held on entry and on return but not in between, so the caller must look at all state again. */
+/* Waits until another thread calls sim_notify_progress(), but may return earlier. The lock is held
+ * on entry and on return but not in between, so the caller must look at all state again. */
 void sim_wait_progress(void);
 
 /* Wakes every thread in sim_wait_progress(). The lock is held. */
 void sim_notify_progress(void);
 
-/* Makes the lock usable in the child of a fork, where its holder does not exist. */
+/* Makes the lock usable in the child of a fork, where the lock's holder may not exist. */
 void sim_lock_reset_in_child(void);

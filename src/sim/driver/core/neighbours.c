@@ -19,7 +19,7 @@
 enum { WAIT_S = 2 };
 
 static struct sim_devices *file;         /* NULL: this process is alone */
-static struct sim_devices_process *mine; /* NULL: it only reads, or no slot was free */
+static struct sim_devices_process *mine; /* NULL: this process only reads, or no slot was free */
 static bool tried;
 
 /* ---- the file ---- */
@@ -38,9 +38,9 @@ static void begin(struct sim_devices *devices)
     devices->magic = SIM_DEVICES_MAGIC;
 }
 
-/* The first process initialises the file under a file lock, which ends with the process; the others
- * wait for that lock. The whole file is allocated at once: a full file system must show here, not
- * as SIGBUS later. */
+/* The first process initialises the file under a file lock, which ends with the process; the other
+ * processes wait for that lock. The whole file is allocated at once: a full file system must show
+ * here, not as SIGBUS later. */
 static struct sim_devices *map(int fd)
 {
     struct sim_devices *devices = MAP_FAILED;
@@ -79,12 +79,13 @@ static void attach(void)
     fd = spw_create_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
     if (fd >= 0) {
         file = map(fd);
-        (void)flock(fd, LOCK_UN); /* the mapping keeps the open file, and its lock */
+        (void)flock(fd, LOCK_UN); /* close() would not: the mapping keeps the file open, and so
+                                   * locked */
         close(fd);
     }
 }
 
-/* True if the lock is held now. False if its holder does not release it. */
+/* Takes the lock. False if its holder does not release it within WAIT_S. */
 static bool lock(void)
 {
     struct timespec until;
@@ -170,7 +171,7 @@ void sim_neighbours_forget(void)
 
 /* ---- sums ---- */
 
-/* Bytes of the other processes. `check`: slots of processes that have ended are emptied first. */
+/* Bytes of the other processes. `check`: first empties the slots of processes that have ended. */
 static uint64_t sum_of_others(int index, bool check)
 {
     uint64_t bytes = 0;

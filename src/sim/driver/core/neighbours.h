@@ -3,7 +3,7 @@
  * Without a launcher, or without a usable file, this process is alone. No function fails.
  *
  * Locking: the simulator's lock (core/lock.h) is held. A process waits at most two seconds for the
- * lock of the file, whose holder may be stopped, and then continues without it. */
+ * lock of the file, whose holder may be stopped, and then continues without the lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,11 +20,11 @@ void sim_neighbours_forget(void);
 uint64_t sim_neighbours_used(int index);
 
 /* This process holds `used` bytes of the device and asks for `more` of its `total` bytes. True if
- * they fit; then they count as held. *ret_free: the bytes that were free before. */
+ * these fit; they then count as held. *ret_free: the bytes that were free before. */
 bool sim_neighbours_grow(int index, uint64_t total, uint64_t used, uint64_t more,
                          uint64_t *ret_free);
 
-/* This process holds `used` bytes of the device now: less than before. */
+/* This process now holds `used` bytes of the device, fewer than before. */
 void sim_neighbours_shrink(int index, uint64_t used);
 
 enum { SIM_NEIGHBOURS = 256 }; /* the most processes in a list */

@@ -1,8 +1,8 @@
 /* Sorted map of disjoint address ranges, O(log n): find by address, walk in order, first fit.
  *
  * The nodes are embedded in the caller's objects; the map allocates nothing and owns nothing. It is
- * a treap whose nodes also have the largest size of their subtree, so that the lowest range of at
- * least a given size is found in one descent.
+ * a treap. Each node also has the largest size in its subtree, so one descent finds the lowest
+ * range of at least a given size.
  *
  * Locking: none of its own; the simulator's lock is held by all users. */
 #pragma once
@@ -15,7 +15,7 @@ struct sim_range {
     uint64_t size; /* never 0 while in a map */
     struct sim_range *left;
     struct sim_range *right;
-    uint64_t largest;  /* of this node and all below */
+    uint64_t largest;  /* size, of this node and all below */
     uint32_t priority; /* heap order: no child has a higher one */
 };
 
@@ -29,10 +29,10 @@ static inline uint64_t sim_range_end(const struct sim_range *range)
     return range->start + range->size;
 }
 
-/* Adds a range, with start and size set, that overlaps none in the map. */
+/* Adds a range, whose start and size are set. It must overlap no range in the map. */
 void sim_rangemap_insert(struct sim_rangemap *map, struct sim_range *range);
 
-/* Takes out a range that is in the map. */
+/* Removes a range that is in the map. */
 void sim_rangemap_remove(struct sim_rangemap *map, struct sim_range *range);
 
 /* The range that contains the address, or NULL. */

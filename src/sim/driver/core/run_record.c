@@ -27,7 +27,7 @@
 struct call {
     int asked_of; /* device ordinal, NOBODY or THE_HOST */
     size_t asked_bytes;
-    int lacking; /* of the last attempt: lacking memory, values as above */
+    int lacking; /* whose memory the last attempt lacked; values as above */
     size_t lacking_bytes;
     size_t missing_bytes;
 };
@@ -93,7 +93,8 @@ static void read_command(void)
     record->command_bytes = length > 0 ? (uint32_t)length : 0;
 }
 
-/* The reason is a link, because a full file system may have room for a link but not for a file. */
+/* The reason is stored as a link, because a full file system may have room for a link but not for a
+ * file. */
 void sim_run_record_fail(const char *why)
 {
     char link[PATH_MAX + 16];
@@ -187,7 +188,7 @@ void sim_run_record_lacked(const struct sim_device *device, size_t bytes, size_t
     call.missing_bytes = missing;
 }
 
-/* The device whose record gets a refusal. */
+/* The device that a refusal is recorded for. */
 static int refusing_device(void)
 {
     CUcontext ctx = sim_ctx_current();
@@ -211,7 +212,8 @@ static int thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
-/* Counts a refusal. It is a repetition if the last refusal was of the same request. */
+/* Counts a refusal. The refusal is a repetition if the last refused request was the same one and
+ * has not succeeded since. */
 static void count_refusal(struct sim_record_device *device, enum sim_record_kind kind,
                           const struct sim_record_refusal *refusal)
 {
@@ -251,7 +253,7 @@ static void note_refusal(enum sim_fn fn)
 }
 
 /* True if the successful call in progress repeats the refused call: the same function, with at
- * least as many bytes. Without a size, it is the next such call of the same thread. */
+ * least as many bytes. If the calls have no size, the same function and the same thread. */
 static bool overcomes(const struct sim_record_refusal *refusal, enum sim_fn fn)
 {
     if (refusal->overcome || strcmp(refusal->api, sim_fn_names[fn]) != 0) {

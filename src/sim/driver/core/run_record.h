@@ -31,16 +31,17 @@ void sim_run_record_runtime(const char *path);
 void sim_run_record_begin(void);
 void sim_run_record_end(enum sim_fn fn, CUresult result);
 
-/* The call asks for `bytes` of the device's memory; NULL: of host memory. */
+/* The call asks for `bytes` of the device's memory, or of host memory if `device` is NULL. */
 void sim_run_record_asked(const struct sim_device *device, size_t bytes);
 
-/* The device, or the host (NULL), lacks `missing` of `bytes` more. */
+/* The call needs `bytes` more, of which the device, or the host if `device` is NULL, lacks
+ * `missing`. */
 void sim_run_record_lacked(const struct sim_device *device, size_t bytes, size_t missing);
 
-/* The device's used bytes have changed; `own` is the change of the driver's own bytes. */
+/* The device's used bytes have changed, and the driver's own bytes by `own`. */
 void sim_run_record_used(const struct sim_device *device, int64_t own);
 
-/* The overhead of the device is `bytes` now: SPILLWAY_SIM_OVERHEAD. */
+/* The overhead of the device (SPILLWAY_SIM_OVERHEAD) is `bytes` now. */
 void sim_run_record_overhead(const struct sim_device *device, size_t bytes);
 
 /* Changes of the figures about NCCL (sim/record.h). */
@@ -52,7 +53,7 @@ struct sim_run_record_nccl {
 /* The memory that NCCL would hold on a card has changed. */
 void sim_run_record_nccl(const struct sim_device *device, const struct sim_run_record_nccl *change);
 
-/* The program holds `bytes` more; less if negative. */
+/* The program holds `bytes` more of the device's memory, or fewer if negative. */
 void sim_run_record_held(const struct sim_device *device, int64_t bytes);
 
 /* A kernel was launched. `computes`: the simulator computes its results. */
@@ -64,7 +65,7 @@ void sim_run_record_launched(const struct sim_device *device, enum spw_layout la
 void sim_run_record_ran(int ordinal, bool kernel, uint64_t end_ns, uint64_t in_bytes,
                         uint64_t out_bytes);
 
-/* A size that is not known was chosen: SPILLWAY_SIM_UNKNOWN. */
+/* SPILLWAY_SIM_UNKNOWN decided a size that is not known. */
 void sim_run_record_chosen(int ordinal);
 
 /* The host reads `bytes` of the device's memory. `is_known`: their content is known

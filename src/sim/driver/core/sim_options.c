@@ -10,7 +10,7 @@
 static struct sim_options options;
 static pthread_once_t options_once = PTHREAD_ONCE_INIT;
 
-/* The value that the table has for an option which is not set. */
+/* The default that common/options.def has for an option. */
 static struct spw_option_value fallback_of(enum spw_option option)
 {
     const char *text = spw_option_row(option)->fallback;
@@ -22,7 +22,7 @@ static struct spw_option_value fallback_of(enum spw_option option)
     return value;
 }
 
-/* Reports a value that the option's type allows and the simulator does not; returns the default. */
+/* Reports a value that the option's type allows but the simulator does not; returns the default. */
 static struct spw_option_value refuse(enum spw_option option, const char *expected)
 {
     const char *name = spw_option_row(option)->name;

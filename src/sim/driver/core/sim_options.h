@@ -23,11 +23,12 @@ struct sim_options {
     struct spw_option_value host_memory; /* SPILLWAY_SIM_HOST_MEMORY: limit of page-locked and
                                           * host-located memory, or a share of the machine's */
     unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */
-    uint64_t spin;                       /* SPILLWAY_SIM_SPIN: reads; 0: any number */
+    uint64_t spin;                       /* SPILLWAY_SIM_SPIN: limit of reads in a row, see spin.h;
+                                          * 0: none */
     uint64_t link;                       /* SPILLWAY_SIM_LINK: bytes a nanosecond */
     enum spw_unknown unknown;            /* SPILLWAY_SIM_UNKNOWN: sizes of unknown results */
     uint64_t seed;                       /* SPILLWAY_SIM_SEED */
-    bool time;                           /* SPILLWAY_SIM_TIME: calls and work take time, timing.h */
+    bool time;                           /* SPILLWAY_SIM_TIME: calls and work take time; timing.h */
     enum spw_costs costs;                /* SPILLWAY_SIM_COSTS: the time of VMM calls */
     const char *log_path;                /* SPILLWAY_SIM_LOG; NULL: no log */
     const char *fail;                    /* SPILLWAY_SIM_FAIL; NULL: no injected failures */
@@ -35,7 +36,7 @@ struct sim_options {
                                           * adjacent whole mappings; CHUNK, exactly one */
     enum spw_per set_access;             /* SPILLWAY_SIM_SETACCESS */
     bool unmap_waits;           /* SPILLWAY_SIM_UNMAP_WAITS: cuMemUnmap waits for queued work */
-    bool free_syncs;            /* SPILLWAY_SIM_FREE_SYNC: cuMemFree waits for it */
+    bool free_syncs;            /* SPILLWAY_SIM_FREE_SYNC: cuMemFree waits for queued work */
     bool vmm_unsafe;            /* SPILLWAY_SIM_CAPTURE_VMM=unsafe: VMM calls break another
                                  * thread's global-mode capture, as cuMemAlloc does */
     bool regrant_unsafe;        /* SPILLWAY_SIM_REGRANT: setting access again faults queued work */

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-/* A kernel was launched; the host copied data to a device; the host read a small result that may
- * not have been computed. */
+/* To be called when a kernel was launched, when the host copied data to a device, and when the host
+ * read a small result that may not have been computed. */
 void sim_spin_launched(void);
 void sim_spin_fed(void);
 void sim_spin_read(void);

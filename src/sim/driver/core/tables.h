@@ -10,7 +10,7 @@ struct sim_error {
     const char *text;
 };
 
-/* The exported name of each function, by its number; all error codes. */
+/* The exported names of the functions, by number, and all error codes. */
 extern const char *const sim_fn_names[SIM_FN_COUNT];
 extern const struct sim_error sim_errors[];
 extern const unsigned int sim_error_count;

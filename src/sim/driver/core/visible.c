@@ -29,7 +29,8 @@ void sim_uuid_text(int index, char ret_text[SIM_UUID_TEXT])
     }
 }
 
-/* The only device whose UUID begins with `length` bytes of text; NO_DEVICE for none or several. */
+/* The only device whose UUID begins with the first `length` bytes of `text`; NO_DEVICE if none or
+ * several devices match. */
 static int find_uuid(const char *text, size_t length, int count)
 {
     char uuid[SIM_UUID_TEXT];

@@ -3,8 +3,8 @@
  * The format follows the CUDA programming guide: indices, or UUIDs (GPU-a0737069-..., or a unique
  * beginning of one), separated by commas; the list ends before the first entry that is no device.
  * Where the guide is silent, this follows what PyTorch expects of the driver: an index is the
- * number an entry begins with, indices and UUIDs do not mix, and a device that is named twice makes
- * the list empty. No locking, no allocation. */
+ * number that an entry begins with, indices and UUIDs do not mix, and a device that is named twice
+ * makes the list empty. No locking, no allocation. */
 #pragma once
 
 #include <stddef.h>
@@ -12,11 +12,11 @@
 /* A UUID in the form of GPU-a0737069-6c6c-7761-792d-73696d2d6770, with its terminator. */
 #define SIM_UUID_TEXT 41
 
-/* Writes the UUID of a device, by its index on the machine. */
+/* Write the UUID of the device of that index on the machine, as bytes or as text. */
 void sim_uuid_of(int index, unsigned char ret_uuid[16]);
 void sim_uuid_text(int index, char ret_text[SIM_UUID_TEXT]);
 
 /* Writes the indices of the devices that `list` makes visible, in order, and returns their number.
- * NULL: the variable is not set, and all `count` devices are visible. `ret_indices` has room for
- * `count`. */
+ * `list` NULL: the variable is not set, and all `count` devices are visible. `ret_indices` has room
+ * for `count`. */
 int sim_visible_devices(const char *list, int count, int *ret_indices);
