@@ -1,7 +1,8 @@
-/* What kernels with known results share. It does not know which kernels there are.
+/* Helpers of the kernels whose results the simulator computes. This folder does not know which
+ * kernels there are.
  *
  *   call     one launch: its arguments, and the memory behind them
- *   choice   sizes that the user chooses, as the simulator does not know them
+ *   choice   sizes that the user chooses, because the simulator does not know them
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -23,14 +24,15 @@ struct sim_call {
     const unsigned char *arguments; /* the parameter buffer */
     const struct sim_param *params;
     size_t param_count;
-    uint64_t blocks, rows; /* of the grid: all blocks, and its size in y */
+    uint64_t blocks, rows; /* of the grid: the number of blocks, and the grid's size in y */
     int device;
 };
 
 /* The argument of that number; NULL if there is none, or it is shorter than `size` bytes. */
 const unsigned char *sim_call_argument(const struct sim_call *call, size_t number, size_t size);
 
-/* Reads an argument of 4 bytes, or of 8 or more. False if there is none or it is negative. */
+/* Reads an argument as a number: its first 8 bytes or, if it has fewer, 4 as an unsigned number.
+ * False if there is none, or if the 8 bytes are negative. */
 bool sim_call_number(const struct sim_call *call, size_t number, uint64_t *ret_value);
 
 /* Unaligned reads from an argument. */
@@ -56,8 +58,8 @@ enum sim_outcome_of_call {
     SIM_COMPUTED, /* the results are known if all inputs are */
 };
 
-/* True if a launch of so many elements is computed. The limit is lower if an input is unknown: only
- * results that do not depend on that input are then of use. */
+/* True if a launch with that many elements is computed. The limit is lower if an input is unknown,
+ * because only results that do not depend on that input are then of use. */
 bool sim_call_admits(uint64_t elements, bool is_known);
 
 /* Copies a range. False, with nothing to close, if it is larger than SIM_WINDOW_BYTES, if the
@@ -72,16 +74,18 @@ bool sim_call_window(const struct sim_call *call, size_t number, size_t size, bo
 /* The bytes at an address; NULL unless `size` bytes from there on are in the window. */
 unsigned char *sim_window_at(const struct sim_window *window, CUdeviceptr address, size_t size);
 
-/* Updates is_known after a write of `bytes`, all of the window or a part. `is_known`: all inputs
- * are known. */
+/* Updates window->is_known after a write of `bytes` to the window. `is_known`: all inputs of the
+ * write are known. */
 void sim_window_note(struct sim_window *window, uint64_t bytes, bool is_known);
 
-/* Frees the copy. If is_written, first writes it back and marks the range as known or unknown. */
+/* Frees the copy. If the window is_written, first writes the copy back and marks the range as known
+ * or unknown. */
 void sim_window_close(struct sim_window *window);
 
-/* Closes windows, including windows that were never opened. Writes nothing unless `done`. */
+/* Closes windows; windows that were never opened must be zeroed. Writes them back only if `done`.
+ */
 void sim_windows_close(struct sim_window *windows, size_t count, bool done);
 
 /* Repeats the low `width` (1, 2 or 4) bytes of `pattern` over a range. False if the device may not
- * access it, or if a pattern other than 0 has more than SIM_WINDOW_BYTES. */
+ * access the range, or if the range is larger than SIM_WINDOW_BYTES and `pattern` is not 0. */
 bool sim_memory_fill(CUdeviceptr first, uint32_t pattern, size_t width, size_t bytes, int device);

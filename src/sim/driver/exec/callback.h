@@ -1,5 +1,5 @@
 /* Calls of the program's functions: host functions, stream callbacks, destructors of user objects.
- * A thread (callback_thread.h) makes them one after the other, without the simulator's lock.
+ * A thread (callback_thread.h) makes the calls one after the other, without the simulator's lock.
  *
  * Locking: the simulator's lock (core/lock.h) is held, unless stated otherwise. */
 #pragma once
@@ -24,8 +24,8 @@ void sim_call_unref(struct sim_call *call);
 /* True if calls are queued or running. */
 bool sim_callback_is_pending(void);
 
-/* Waits a moment for pending calls to return, so that short ones return at a fixed place in the
- * sequence of API calls. May release the lock in between. */
+/* Waits a moment for pending calls to return, so that short calls return at a fixed place in the
+ * sequence of API calls. May release the lock while it waits. */
 void sim_callback_settle(void);
 
 /* On the thread, without the lock: waits for the next call and makes it. The lock is held when this

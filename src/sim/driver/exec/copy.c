@@ -12,7 +12,8 @@
 struct copy_op {
     struct sim_op op;
     struct sim_copy copy;
-    unsigned char *staged; /* bytes of a pageable source, without gaps; NULL: read at run */
+    unsigned char *staged; /* bytes of a pageable source, without gaps; NULL: the copy reads the
+                            * source when it runs */
 };
 
 struct sim_copy sim_copy_linear(CUdeviceptr dst, CUdeviceptr src, size_t size, bool pageable_dst,
@@ -122,7 +123,7 @@ static bool is_well_formed(const struct sim_copy *copy)
     return true;
 }
 
-/* True if it suffices that the device that owns the memory of a side has access to it. In a copy
+/* True if a side's memory is valid even if only the device that owns it has access. In a copy
  * between devices, that holds for memory of cuMemAlloc and, in a peer copy, for all memory. */
 static bool owner_may_do(const struct sim_copy *copy, const struct sim_place *side)
 {

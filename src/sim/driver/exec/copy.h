@@ -33,11 +33,11 @@ struct sim_copy {
 struct sim_copy sim_copy_linear(CUdeviceptr dst, CUdeviceptr src, size_t size, bool pageable_dst,
                                 bool pageable_src);
 
-/* The operation of a copy; both sides are checked. CUDA_ERROR_INVALID_VALUE for an invalid address
- * or extent, CUDA_ERROR_OUT_OF_MEMORY. */
+/* Creates the operation of a copy and checks both sides. CUDA_ERROR_INVALID_VALUE for an invalid
+ * address or extent, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_copy_op_new(const struct sim_copy *copy, int device, struct sim_op **ret_op);
 
-/* The copy of such an operation. */
+/* The copy of an operation of sim_copy_op_new(). */
 const struct sim_copy *sim_copy_of_op(const struct sim_op *op);
 
 /* Reads the source of a queued copy into a buffer of the operation, which then copies from that
@@ -45,6 +45,7 @@ const struct sim_copy *sim_copy_of_op(const struct sim_op *op);
 CUresult sim_copy_stage(struct sim_op *op);
 
 /* Translates three-dimensional descriptions (copy_shape.c). CUDA_ERROR_NOT_SUPPORTED for arrays,
- * CUDA_ERROR_INVALID_VALUE. `params` of a peer copy must not be NULL; its contexts are ignored. */
+ * CUDA_ERROR_INVALID_VALUE. For a peer copy, `params` must not be NULL, and its contexts are
+ * ignored. */
 CUresult sim_copy_from_3d(const CUDA_MEMCPY3D *params, struct sim_copy *ret_copy);
 CUresult sim_copy_from_3d_peer(const CUDA_MEMCPY3D_PEER *params, struct sim_copy *ret_copy);

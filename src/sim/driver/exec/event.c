@@ -12,7 +12,7 @@
 struct sim_record {
     unsigned int refs;
     struct sim_fence fence;
-    uint64_t time; /* when the stream reached it */
+    uint64_t time; /* when the stream reached the record */
 };
 
 static void record_unref(struct sim_record *record)

@@ -1,6 +1,6 @@
 /* Events: points in streams that can be queried and waited for.
  *
- * Recording makes a new record, so that waits for an earlier one are not affected.
+ * Recording makes a new record, so waits for an earlier record are not affected.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -24,10 +24,11 @@ struct sim_event {
     unsigned int refs;
     unsigned int flags;        /* CUevent_flags */
     struct sim_record *record; /* NULL: never recorded */
-    bool shared;               /* with another process (ipc_event.c): complete once recorded */
+    bool shared;               /* with another process (ipc_event.c): counts as complete once
+                                * recorded */
 
-    /* If last recorded in a capturing stream: the capture, and its nodes that a wait depends on.
-     * The nodes are valid only while that capture is open. */
+    /* If last recorded in a capturing stream: the capture, and the nodes of it that a wait for the
+     * event depends on. The nodes are valid only while that capture is open. */
     unsigned long long capture_id; /* 0: not captured */
     struct sim_node **captured;
     size_t captured_count;
@@ -36,7 +37,7 @@ struct sim_event {
 /* A new event of the context with a handle. NULL when host memory is out. */
 struct sim_event *sim_event_new(CUcontext ctx, unsigned int flags);
 
-/* The event of a handle; CUDA_ERROR_INVALID_HANDLE, or its context's sticky error. */
+/* The event of a handle. CUDA_ERROR_INVALID_HANDLE, or the sticky error of the event's context. */
 CUresult sim_event_resolve(CUevent handle, struct sim_event **ret_event);
 
 /* Take and drop a reference; the last one frees the event. */
@@ -50,18 +51,19 @@ CUresult sim_event_record_after(struct sim_event *event, struct sim_stream *stre
                                 const struct sim_fences *after);
 
 /* sim_event_is_recorded(): true if the event was ever recorded. sim_event_is_done(): true if the
- * work before its last record is complete, or it was never recorded. */
+ * work before its last record is complete, or if it was never recorded. */
 bool sim_event_is_recorded(const struct sim_event *event);
 bool sim_event_is_done(const struct sim_event *event);
 
 /* The virtual time when the stream reached a recorded event, in nanoseconds. */
 uint64_t sim_event_time(const struct sim_event *event);
 
-/* Waits until the event is complete. May release the lock in between, so the event may be
- * destroyed. Returns the context's error. */
+/* Waits until the event is complete. May release the lock while it waits, so another thread may
+ * destroy the event. Returns the sticky error of the event's context, or
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED. */
 CUresult sim_event_settle(struct sim_event *event);
 
-/* Lets the clock run until the event is complete, or until it waits for the host. */
+/* Lets the clock run until the event is complete, or until all pending items wait for the host. */
 void sim_event_expect(const struct sim_event *event);
 
 /* Adds the fence of the event's last record. CUDA_ERROR_OUT_OF_MEMORY. */
@@ -75,8 +77,8 @@ CUresult sim_event_wait(struct sim_event *event, struct sim_stream *stream);
 struct sim_op *sim_event_record_op_new(struct sim_event *event, int device);
 struct sim_op *sim_event_wait_op_new(struct sim_event *event, int device);
 
-/* The event of such an operation. */
+/* The event of an operation of the two functions above. */
 struct sim_event *sim_event_of_op(const struct sim_op *op);
 
-/* Ends the event's handle: for the destruction of the event or of its context. */
+/* Ends the event's handle, because the event or its context is destroyed. */
 void sim_event_retire(struct sim_event *event);

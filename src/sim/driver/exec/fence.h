@@ -11,7 +11,7 @@
 
 #include "sim/driver/exec/stream.h"
 
-/* A point in a stream: complete when `number` of its items are complete. */
+/* A point in a stream: complete when `number` items of the stream are complete. */
 struct sim_fence {
     struct sim_stream *stream; /* a reference */
     uint64_t number;
@@ -31,6 +31,6 @@ bool sim_fence_is_done(const struct sim_fence *fence);
 CUresult sim_fences_add(struct sim_fences *fences, struct sim_stream *stream, uint64_t number);
 CUresult sim_fences_add_all(struct sim_fences *fences, const struct sim_fences *more);
 
-/* Drops complete fences; true if none is left. */
+/* Drops complete fences. Returns true if no fence is left. */
 bool sim_fences_prune(struct sim_fences *fences);
 void sim_fences_fini(struct sim_fences *fences);

@@ -13,5 +13,5 @@
 CUresult sim_memset_op_new(const CUDA_MEMSET_NODE_PARAMS *params, int device,
                            struct sim_op **ret_op);
 
-/* The parameters of such an operation. */
+/* The parameters of an operation of sim_memset_op_new(). */
 const CUDA_MEMSET_NODE_PARAMS *sim_memset_of_op(const struct sim_op *op);

@@ -1,12 +1,12 @@
 /* Runs work: streams, events, copies, in virtual time. It does not know kernels and graphs.
  *
  *   callback          calls to the program that wait for their turn
- *   callback_thread   the thread that makes them
+ *   callback_thread   the thread that makes these calls
  *   copy              copies as operations
  *   copy_shape        the shape of a copy, from cuda.h's structs
  *   costs             the host time of calls, for the cost model
  *   costs_h100        the host time of calls on virtual memory, as on an H100
- *   crossing          copies that cross from device to host memory
+ *   crossing          copies and fills that cross from device to host memory
  *   event             events and their records
  *   fence             lists of points that work waits for
  *   host_call         functions of the program as operations
@@ -20,8 +20,8 @@
  *   work_context      streams, events, modules and local memory of a context
  *
  * A submitted operation does not change; stream queues, graphs under construction and executable
- * graphs share it by reference. Each kind is a struct that begins with `struct sim_op`, in a file
- * of its own.
+ * graphs share it by reference. Each kind of operation is a struct that begins with `struct
+ * sim_op`, in a file of its own.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -46,9 +46,9 @@ enum sim_outcome {
 struct sim_op_class {
     const char *name; /* in the log */
     CUgraphNodeType node_type;
-    /* Runs even if the context has failed or ends. */
+    /* Runs even if the context has failed or is ending. */
     bool always;
-    /* Executes the operation; its named memory has been checked. NULL: nothing to do. */
+    /* Executes the operation; the memory that it names has been checked. NULL: nothing to do. */
     enum sim_outcome (*run)(struct sim_op *op, struct sim_item *item);
     /* Submits a graph node of this kind to a stream when the graph is launched. NULL: the operation
      * is queued. */
@@ -59,7 +59,7 @@ struct sim_op_class {
     void (*fini)(struct sim_op *op);
 };
 
-/* Memory an operation reads or writes: in use from submission to completion. */
+/* Memory that an operation reads or writes. It is in use from submission to completion. */
 struct sim_span {
     CUdeviceptr address;
     size_t size;
@@ -83,7 +83,7 @@ struct sim_op {
     size_t span_count;
     struct sim_reach *reaches; /* NULL: the spans are the memory in use */
     size_t reach_count;
-    uint64_t nanoseconds; /* time to compute; 0: from its bytes, see timing.h */
+    uint64_t nanoseconds; /* time to compute; 0: timing.h derives it from the bytes moved */
 };
 
 /* A new operation of `size` bytes (a struct that begins with struct sim_op), zeroed, with one
@@ -105,8 +105,8 @@ CUresult sim_op_add_reach(struct sim_op *op, struct sim_reach reach);
 /* CUDA_ERROR_ILLEGAL_ADDRESS unless all memory that the operation names is valid now. */
 CUresult sim_op_check(const struct sim_op *op);
 
-/* Completes a new operation; `result` is that of adding its spans. CUDA_ERROR_INVALID_VALUE for a
- * span that is not valid now. On any error, drops the operation. */
+/* Completes a new operation. `result`: the result of adding its spans. CUDA_ERROR_INVALID_VALUE for
+ * a span that is not valid now. On any error, including that of `result`, drops the operation. */
 CUresult sim_op_seal(struct sim_op *op, CUresult result, struct sim_op **ret_op);
 
 /* True if the operation names part of [address, address + size). */

@@ -5,12 +5,12 @@
 #include "sim/driver/core/clock.h"
 #include "sim/driver/exec/timing.h"
 
-/* The most queries in a row that are no loop yet. */
+/* More queries in a row than this are a loop. */
 #define PATIENCE 3
 
 static _Thread_local struct {
     const void *object; /* the last one queried */
-    unsigned int times; /* queries of it in a row */
+    unsigned int times; /* queries of that object in a row */
 } asked;
 
 void sim_poll_loop_note(enum sim_fn fn)

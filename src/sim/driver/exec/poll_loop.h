@@ -1,6 +1,6 @@
 /* Polling loops: a thread only queries one event or stream repeatedly. With SPILLWAY_SIM_TIME the
- * clock then jumps to its completion, so the loop ends at the right time. A few queries in a row
- * are no loop.
+ * clock then jumps to the completion of that event or stream, so the loop ends at the right time. A
+ * few queries in a row are no loop.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -9,9 +9,10 @@
 
 #include "sim/driver/core/functions.h"
 
-/* To be called when a call begins: a call that is no query ends the thread's loop. */
+/* To be called when a call begins. Ends the thread's loop, unless the call is a query of an event
+ * or stream, or free (sim_timing_is_free()). */
 void sim_poll_loop_note(enum sim_fn fn);
 
-/* The calling thread has queried an event or stream that is not complete. True if it is in a
- * loop. */
+/* The calling thread has queried an event or stream that is not complete. True if the thread is in
+ * a loop and time is simulated. */
 bool sim_poll_loop_waits(const void *object);

@@ -14,11 +14,11 @@
 #include "sim/driver/exec/callback.h"
 #include "sim/driver/exec/work_context.h"
 
-/* With more pending items in a stream, a submission lets the clock run ahead. On a real device the
- * host waits after about a thousand launches. */
+/* With more pending items than this in a stream, a submission lets the clock run ahead. On a real
+ * device the host waits after about a thousand launches. */
 #define STREAM_DEPTH 256
 
-/* The interval between reads of memory that work waits for, while the host also waits. */
+/* While the host waits, the interval between reads of memory that queued work waits for. */
 #define POLL_NS 200000L
 
 static struct {
@@ -44,8 +44,8 @@ static uint64_t draw(void)
     return x ^ (x >> 31);
 }
 
-/* A delay in nanoseconds: none for half of all items, up to eight steps for most others, up to
- * sixty-four for a few. */
+/* A delay in nanoseconds: none for half of all items, less than eight steps for most others, less
+ * than sixty-four steps for a few. */
 static uint64_t draw_delay(void)
 {
     uint64_t x;
@@ -219,7 +219,7 @@ void sim_schedule_run(void)
     (void)run();
 }
 
-/* The time when the next item becomes due; UINT64_MAX if none does by time alone. */
+/* The time when the next item becomes due; UINT64_MAX if no item becomes due by time alone. */
 static uint64_t next_due(void)
 {
     uint64_t next = UINT64_MAX;
@@ -234,9 +234,9 @@ static uint64_t next_due(void)
     return next;
 }
 
-/* Runs items that can run; if there are none, lets the clock jump to the next item that becomes
- * due. False if all pending items wait for a host function, another thread, or a change of memory.
- */
+/* Runs items that can run; if no item can, lets the clock jump to the time when the next one
+ * becomes due. False if all pending items wait for a host function, another thread, or a change of
+ * memory. */
 static bool advance(void)
 {
     uint64_t next;
@@ -298,7 +298,8 @@ void sim_schedule_expect(const struct sim_fence *fence)
     }
 }
 
-/* Items that become due in between run at their own times, so that dependent items begin then. */
+/* Items that become due during the step run at the times when they become due, so that dependent
+ * items begin at these times. */
 void sim_schedule_step(uint64_t ns)
 {
     uint64_t target = sim_clock_now() + ns;
@@ -317,7 +318,7 @@ void sim_schedule_step(uint64_t ns)
     (void)run();
 }
 
-/* Adds the fences of a new item of the stream from the rules of the legacy stream and
+/* Adds the fences that a new item of the stream waits for by the rules of the legacy stream and by
  * cuCtxWaitEvent. */
 static CUresult add_implicit_fences(struct sim_stream *stream, struct sim_fences *fences)
 {
@@ -412,7 +413,7 @@ static bool is_pending_in(const struct sim_stream *stream, CUcontext ctx,
     return ctx != NULL ? stream->ctx == ctx : stream->ctx->device == device;
 }
 
-/* Adds the fences of the pending work of a context or, if that is NULL, of a device. */
+/* Adds the fences of the pending work of a context or, if `ctx` is NULL, of a device. */
 static CUresult add_pending(CUcontext ctx, const struct sim_device *device,
                             struct sim_fences *fences)
 {

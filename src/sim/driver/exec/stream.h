@@ -25,19 +25,19 @@ enum sim_stream_role {
     SIM_STREAM_USER,
     SIM_STREAM_LEGACY,     /* the context's NULL stream */
     SIM_STREAM_PER_THREAD, /* a thread's default stream */
-    SIM_STREAM_INTERNAL,   /* no handle: order of cuCtxRecordEvent */
+    SIM_STREAM_INTERNAL,   /* no handle; orders the events of cuCtxRecordEvent */
 };
 
 struct sim_stream {
-    struct sim_stream *next;        /* of its context */
-    struct sim_stream **place;      /* the pointer to it in that list */
+    struct sim_stream *next;        /* in its context's list */
+    struct sim_stream **place;      /* the pointer to this stream in that list */
     struct sim_stream *active_next; /* streams with pending items, see schedule.h */
     struct sim_stream *active_prev;
-    CUcontext ctx;         /* NULL: destroyed; then nothing is pending */
+    CUcontext ctx;         /* NULL: ended, and nothing is pending */
     CUstream handle;       /* NULL once destroyed, and for the default streams */
     unsigned long long id; /* cuStreamGetId: never used twice */
     unsigned int refs;
-    bool retired; /* ended: leaves the context once nothing is pending */
+    bool retired; /* ended; leaves the context's list once nothing is pending */
     enum sim_stream_role role;
     unsigned int flags; /* CUstream_flags */
     int priority;
@@ -74,7 +74,7 @@ CUresult sim_stream_create(CUcontext ctx, unsigned int flags, int priority, CUst
  * default stream without a context, or the context's sticky error. */
 CUresult sim_stream_resolve(CUstream handle, bool ptsz, struct sim_stream **ret_stream);
 
-/* The stream's context; its id, never used twice. */
+/* The stream's context, and the stream's id, which is never used twice. */
 CUcontext sim_stream_ctx(const struct sim_stream *stream);
 unsigned long long sim_stream_id(const struct sim_stream *stream);
 
@@ -96,8 +96,8 @@ void sim_stream_settle(struct sim_stream *stream);
 /* True if the legacy stream and this one wait for each other. */
 bool sim_stream_is_blocking(const struct sim_stream *stream);
 
-/* True if work is pending; for a legacy stream, also if the blocking streams have pending work. */
+/* True if work is pending; for a legacy stream, also if a blocking stream has pending work. */
 bool sim_stream_is_busy(const struct sim_stream *stream);
 
-/* The device its work runs on. */
+/* The device that the stream's work runs on. */
 int sim_stream_device(const struct sim_stream *stream);

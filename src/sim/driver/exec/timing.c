@@ -10,7 +10,7 @@
 /* Bytes per microsecond; LINK_*: for each GB/s of the link's rate, 50 by default. */
 #define LINK_RATE       1000    /* a copy engine */
 #define LINK_READ_RATE  700     /* a kernel that reads the host's memory */
-#define LINK_WRITE_RATE 1056    /* or writes it */
+#define LINK_WRITE_RATE 1056    /* a kernel that writes it */
 #define MEMORY_RATE     4300000 /* the device's memory */
 #define PINNING_RATE    11800   /* 89 us a MiB: cuMemCreate at a host node, RTX 4050 */
 
@@ -96,7 +96,7 @@ static uint64_t duration(uint64_t bytes, uint64_t rate)
 
 uint64_t sim_timing_of_pinning(uint64_t bytes)
 {
-    /* Costs by tier include it in cuMemCreate. */
+    /* With costs by tier, the cost of cuMemCreate includes pinning. */
     return sim_clock_is_on() && !is_by_tier(SIM_FN_cuMemCreate) ? duration(bytes, PINNING_RATE) : 0;
 }
 
@@ -141,7 +141,8 @@ static struct sim_traffic traffic_of_copy(const struct sim_op *op)
     return traffic;
 }
 
-/* The duration of a copy, without the wait for its engines: that of its slower side. */
+/* The duration of a copy, without the wait for its engines: the time of the link or of the device's
+ * memory, whichever is longer. */
 static uint64_t copy_ns(const struct sim_traffic *traffic)
 {
     uint64_t link_bytes =

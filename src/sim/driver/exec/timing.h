@@ -1,21 +1,22 @@
 /* The cost model of SPILLWAY_SIM_TIME: the duration of calls and work.
  *
- * Without it, every call takes a step of one microsecond and work takes no time. With it, a call
- * takes the host the time in costs.def, and work takes the device:
- *   copies     the bytes that cross the link, at 50 GB/s in each direction. SPILLWAY_SIM_LINK
- *              sets this rate, and changes the link's other rates in proportion. Each direction
- *              of a device is one engine, which executes copies one by one, in the order of their
- *              readiness. Within the device, bytes read and written, at 4.3 TB/s
- *   kernels    the time in their arguments (spw_touch_NAME). Without one, the bytes in device
- *              memory that they touch, at 4.3 TB/s, and at least 2 us. To that are added the bytes
- *              in host memory, over the link: 35 GB/s for reads, 52.8 GB/s for writes
+ * Without that option, every call takes one microsecond and work takes no time. With it, the host
+ * needs the time in costs.def for a call, and the device needs for work:
+ *   copies     the time of the bytes that cross the link, at 50 GB/s in each direction, or of
+ *              those read and written in device memory, at 4.3 TB/s, whichever is longer.
+ *              SPILLWAY_SIM_LINK sets the rate of the link, and changes the link's other rates in
+ *              proportion. Each direction of a device is one engine, which executes copies one by
+ *              one, in the order in which they become ready
+ *   kernels    the time in their arguments (spw_touch_NAME) or, without one, the time of the bytes
+ *              in device memory that they touch, at 4.3 TB/s, but at least 2 us. The time of the
+ *              bytes in host memory is added: 35 GB/s for reads, 52.8 GB/s for writes
  *   fills      as kernels, without the minimum
  *   the rest   nothing
- * The extents of most kernels' arguments are unknown. Such a kernel is assumed to read from each
- * address to the end of its block (program_block.h), or 16 bytes a thread outside of all blocks; a
- * word in a struct counts if it is an address in a block. Kernels of different streams do not slow
- * each other down, and copies do not slow kernels that use the link. The rates are published
- * measurements of PCIe 5 x16 and of an H200's memory.
+ * The extents of most kernels' arguments are unknown. Such a kernel is assumed to read, from each
+ * address, to the end of the block that contains it (program_block.h), or 16 bytes a thread if no
+ * block does. A word in a struct counts if it is an address in a block. Kernels of different
+ * streams do not slow each other down, and copies do not slow kernels that use the link. The rates
+ * are published measurements of PCIe 5 x16 and of an H200's memory.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -34,7 +35,7 @@ enum {
 struct sim_traffic {
     uint64_t device_bytes; /* read and written in device memory */
     uint64_t in_bytes;     /* over the link to the device */
-    uint64_t out_bytes;    /* and from it */
+    uint64_t out_bytes;    /* over the link from the device */
 };
 
 /* The run of an operation, in virtual nanoseconds, and its traffic. */
@@ -51,7 +52,7 @@ uint64_t sim_timing_of_call(enum sim_fn fn);
 struct sim_covered {
     uint64_t chunks; /* of both tiers */
     uint64_t bytes;
-    uint64_t host_chunks; /* of them, in host memory */
+    uint64_t host_chunks; /* those of the chunks in host memory */
     uint64_t host_bytes;
 };
 
@@ -64,5 +65,6 @@ bool sim_timing_is_free(enum sim_fn fn);
 /* The additional time to create a chunk of page-locked host memory, in nanoseconds. */
 uint64_t sim_timing_of_pinning(uint64_t bytes);
 
-/* Starts an operation that is ready at `now`: it occupies its engines as soon as they are free. */
+/* Starts an operation that is ready at `now`: the operation occupies its engines as soon as they
+ * are free. */
 struct sim_timing sim_timing_start(const struct sim_op *op, uint64_t now);

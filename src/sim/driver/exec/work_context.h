@@ -14,8 +14,8 @@ struct sim_module;
 struct sim_work_context {
     struct sim_work_context *next; /* list of all */
     CUcontext ctx;
-    struct sim_stream *streams;  /* not ended, or with pending work; a reference each */
-    struct sim_stream **end;     /* end of that list; NULL: `streams` */
+    struct sim_stream *streams;  /* not ended, or with pending work; holds a reference to each */
+    struct sim_stream **end;     /* the last `next` of that list; NULL: the list is empty */
     struct sim_stream *legacy;   /* created with the context */
     struct sim_stream *internal; /* created at the first cuCtxRecordEvent */
     struct sim_fences waits;     /* cuCtxWaitEvent: all later work waits for them */
@@ -24,5 +24,5 @@ struct sim_work_context {
     size_t local_bytes;          /* charged for the local memory of launches */
 };
 
-/* The first in the list of live contexts' work, or NULL. */
+/* The first in the list of all live contexts' work, or NULL. */
 struct sim_work_context *sim_work_first(void);
