@@ -272,7 +272,7 @@ CUresult sim_graph_order(const struct sim_graph *graph, struct sim_node ***ret_n
     if (order == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    /* Nodes nearly always depend on earlier ones, so that one round suffices. */
+    /* Nodes nearly always depend only on earlier nodes, so one round suffices. */
     while (done < graph->count && progress) {
         progress = false;
         for (size_t i = 0; i < graph->count; i++) {

@@ -22,17 +22,17 @@ struct sim_user_object;
 struct sim_node {
     CUgraphNode handle;
     struct sim_graph *graph;
-    size_t place;              /* in the graph's array */
+    size_t place;              /* index in the graph's array of nodes */
     unsigned long long id;     /* never used twice */
     unsigned long long origin; /* of a clone: the id of the original node */
     struct sim_op *op;         /* a reference */
-    struct sim_node **after;   /* the nodes it depends on */
+    struct sim_node **after;   /* the nodes that this node depends on */
     size_t after_count;
     bool disabled;     /* cuGraphNodeSetEnabled, in executable graphs */
-    unsigned int mark; /* scratch of searches */
+    unsigned int mark; /* used by searches */
 };
 
-/* References to a user object that a graph owns. */
+/* A graph's references to one user object. */
 struct sim_object_ref {
     struct sim_user_object *object;
     unsigned int count;
@@ -57,21 +57,21 @@ void sim_graph_unref(struct sim_graph *graph);
 
 /* A copy of the graph and its child graphs, with a new handle. Each node's origin is the id of its
  * original; the order of the nodes is the same. `with_memory`, for executable graphs: also copies
- * allocation and free nodes, which share the memory of the originals. CUDA_ERROR_NOT_SUPPORTED,
- * CUDA_ERROR_OUT_OF_MEMORY. */
+ * allocation and free nodes, which share the memory of the originals; otherwise such a node gives
+ * CUDA_ERROR_NOT_SUPPORTED. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_graph_clone(const struct sim_graph *graph, bool with_memory,
                          struct sim_graph **ret_graph);
 
-/* Adds a node that depends on `after`, nodes of the same graph. It takes its own reference to the
- * operation. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Adds a node that depends on `after`, nodes of the same graph. The node takes its own reference to
+ * the operation. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_graph_add(struct sim_graph *graph, struct sim_op *op, struct sim_node *const *after,
                        size_t after_count, struct sim_node **ret_node);
 
 /* Removes the node, with its edges, from its graph and frees it. */
 void sim_graph_remove(struct sim_node *node);
 
-/* Add or remove one edge. CUDA_ERROR_INVALID_VALUE if a new edge exists already or would make a
- * node depend on itself, or if there is no edge to remove. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Add or remove one edge. CUDA_ERROR_INVALID_VALUE if a new edge exists already, leads from a node
+ * to itself or joins two graphs, or if there is no edge to remove. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_node_depend(struct sim_node *node, struct sim_node *on);
 CUresult sim_node_undepend(struct sim_node *node, struct sim_node *on);
 
@@ -101,18 +101,19 @@ struct sim_node *sim_node_of(CUgraphNode handle);
 CUresult sim_nodes_of(const CUgraphNode *handles, size_t count, const struct sim_graph *graph,
                       struct sim_node ***ret_nodes);
 
-/* An operation that launches a graph's nodes, with its own reference to the graph; and its graph.
- */
+/* sim_child_op_new(): an operation that launches the nodes of a child graph; it takes its own
+ * reference to the graph. NULL when host memory is out. sim_child_op_graph(): the graph of such an
+ * operation. sim_op_is_child(): true for such an operation. */
 struct sim_op *sim_child_op_new(struct sim_graph *graph);
 struct sim_graph *sim_child_op_graph(const struct sim_op *op);
 bool sim_op_is_child(const struct sim_op *op);
 
-/* Gives the graph its own references to a user object; it drops them when it is destroyed.
+/* Gives the graph its own references to a user object; the graph drops them when it is destroyed.
  * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_graph_own_object(struct sim_graph *graph, struct sim_user_object *object,
                               unsigned int count);
 
-/* As sim_graph_own_object(), but takes over references of the caller. */
+/* As sim_graph_own_object(), but takes over `count` references of the caller. */
 CUresult sim_graph_adopt_object(struct sim_graph *graph, struct sim_user_object *object,
                                 unsigned int count);
 

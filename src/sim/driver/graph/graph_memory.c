@@ -9,9 +9,9 @@
 #include "sim/driver/graph/submit.h"
 #include "sim/driver/memory/alloc.h"
 
-/* One allocation, shared by its two nodes in all graphs. While it is live, it holds a reference to
- * itself: by the programming guide, memory outlives its graph until it is freed, regardless of the
- * flags of instantiation. */
+/* One allocation, shared by its allocation and free nodes in all graphs. A live allocation holds a
+ * reference to itself: by the programming guide, memory outlives its graph until the memory is
+ * freed, regardless of the flags of instantiation. */
 struct graph_memory {
     struct graph_memory *next;
     unsigned int refs;
@@ -103,7 +103,8 @@ static void alloc_fini(struct sim_op *op)
     memory_unref(memory_of(op));
 }
 
-/* After a failed capture, the free node may end before the allocation node. */
+/* Clears has_free_node: after a failed capture, the free node may end before the allocation node.
+ */
 static void free_fini(struct sim_op *op)
 {
     memory_of(op)->has_free_node = false;

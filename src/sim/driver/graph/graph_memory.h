@@ -1,8 +1,8 @@
 /* Memory owned by graphs: allocation and free nodes.
  *
- * The creation of the node takes the memory from the device. It is given back when the graph and
- * all its executable graphs are destroyed and no launch has left it live. Its address never
- * changes. A real driver takes the memory at the first launch or upload.
+ * The creation of an allocation node takes the memory from the device. The memory is given back
+ * when the graph and all its executable graphs are destroyed and no launch has left the allocation
+ * live. The address never changes. A real driver takes the memory at the first launch or upload.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -21,7 +21,7 @@ CUresult sim_graph_alloc_op_new(struct sim_device *device, size_t size, struct s
                                 CUdeviceptr *ret_address);
 
 /* The operation of a free node. CUDA_ERROR_INVALID_VALUE if the address is not that of an
- * allocation node, or has a free node already. */
+ * allocation node, or if the allocation has a free node already. */
 CUresult sim_graph_free_op_new(CUdeviceptr address, struct sim_op **ret_op);
 
 /* Address and size of the memory that the operation allocates or frees. */
@@ -31,18 +31,19 @@ size_t sim_graph_memory_size(const struct sim_op *op);
 /* True if an allocation of the graph is live from an earlier launch. */
 bool sim_graph_has_live_memory(const struct sim_graph *graph);
 
-/* Frees the graph's live allocations: CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH. */
+/* Frees the graph's live allocations (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH). */
 void sim_graph_free_live_memory(const struct sim_graph *graph);
 
 /* True if the graph has allocation or free nodes. */
 bool sim_graph_has_memory_nodes(const struct sim_graph *graph);
 
-/* Frees a graph's allocation that is live from a launch: cuMemFree, or cuMemFreeAsync outside of a
- * capture. CUDA_ERROR_INVALID_VALUE if the address is not that of such an allocation. */
+/* Frees a graph's allocation that is live from a launch, for cuMemFree, and for cuMemFreeAsync
+ * outside of a capture. CUDA_ERROR_INVALID_VALUE if the address is not that of such an allocation.
+ */
 CUresult sim_graph_memory_release(CUdeviceptr address);
 
-/* An allocation or a free on a capturing stream: adds a node to the graph under construction. The
- * errors of the operations above, and of sim_submit(). */
+/* An allocation or a free on a capturing stream: adds a node to the graph under construction.
+ * Return the errors of sim_graph_alloc_op_new() or sim_graph_free_op_new(), and of sim_submit(). */
 CUresult sim_capture_mem_alloc(struct sim_stream *stream, size_t size, CUdeviceptr *ret_address);
 CUresult sim_capture_mem_free(struct sim_stream *stream, CUdeviceptr address);
 

@@ -10,16 +10,16 @@ struct sim_capture {
     struct sim_capture *next;
     unsigned long long id; /* never used twice */
     CUstreamCaptureMode mode;
-    uint64_t thread; /* the thread that began it */
+    uint64_t thread; /* the thread that began the capture */
     bool invalidated;
-    bool owns_graph;         /* cuStreamBeginCapture made it: freed if the capture fails */
+    bool owns_graph;         /* cuStreamBeginCapture made the graph: freed if the capture fails */
     struct sim_graph *graph; /* a reference */
     struct sim_stream *origin;
-    struct sim_stream **members; /* with the origin */
+    struct sim_stream **members; /* the capturing streams, including the origin */
     size_t member_count;
 };
 
-static struct sim_capture *captures; /* open ones */
+static struct sim_capture *captures; /* open captures */
 static unsigned long long last_id;
 
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -119,7 +119,7 @@ static void release_member(struct sim_stream *stream)
     stream->capture = NULL;
 }
 
-/* Ends the capture; its graph is the caller's. */
+/* Ends the capture. Returns its graph; the capture's reference becomes the caller's. */
 static struct sim_graph *close_capture(struct sim_capture *capture)
 {
     struct sim_capture **place = &captures;

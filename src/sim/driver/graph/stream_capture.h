@@ -1,8 +1,8 @@
 /* Stream capture: work given to a capturing stream becomes nodes of a graph instead of running.
  *
- * A capture begins in one stream; streams that wait for its events join it, and must be joined back
- * before it ends. A call that cuda.h forbids during a capture invalidates it: then it can only be
- * ended.
+ * A capture begins in one stream. Streams that wait for events of the capture join it, and must be
+ * joined back before it ends. A call that cuda.h forbids during a capture invalidates the capture,
+ * which can then only be ended.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -18,7 +18,7 @@
 
 /* Begins a capture in the stream, into a new graph, or into `graph` behind `after`.
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for a legacy stream, CUDA_ERROR_ILLEGAL_STATE for a
- * capturing stream, CUDA_ERROR_OUT_OF_MEMORY. */
+ * capturing stream or a graph that a capture already adds to, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_capture_begin(struct sim_stream *stream, struct sim_graph *graph,
                            struct sim_node *const *after, size_t after_count,
                            CUstreamCaptureMode mode);
@@ -32,7 +32,7 @@ CUresult sim_capture_end(struct sim_stream *stream, struct sim_graph **ret_graph
  * without invalidating a capture. */
 CUresult sim_capture_status(const struct sim_stream *stream, CUstreamCaptureStatus *ret_status);
 
-/* The capture and the graph under construction of a capturing stream. */
+/* The capture's id and the graph under construction, for a capturing stream. */
 unsigned long long sim_capture_id(const struct sim_stream *stream);
 struct sim_graph *sim_capture_graph(const struct sim_stream *stream);
 
@@ -44,16 +44,16 @@ CUresult sim_capture_extend_tail(struct sim_stream *stream, struct sim_node *con
                                  size_t count);
 
 /* CUDA_SUCCESS if work may be submitted to the stream now. CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for a
- * legacy stream while a stream that it synchronises with is capturing: that capture is invalidated.
- * CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for an invalidated capture. */
+ * legacy stream while a stream that it synchronises with is capturing; the capture of that stream
+ * is invalidated. CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for an invalidated capture. */
 CUresult sim_capture_admit(struct sim_stream *stream);
 
-/* CUDA_SUCCESS if the stream may be queried or waited for now. A capturing stream may not: its
- * capture is invalidated. Includes sim_capture_unsafe(). */
+/* CUDA_SUCCESS if the stream may be queried or waited for now. If it is capturing, invalidates its
+ * capture and returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. Includes sim_capture_unsafe(). */
 CUresult sim_capture_forbids_sync(struct sim_stream *stream);
 
-/* CUDA_SUCCESS if the event may be queried or waited for. An event of a capture may not:
- * CUDA_ERROR_CAPTURED_EVENT, and the capture is invalidated. Includes sim_capture_unsafe(). */
+/* CUDA_SUCCESS if the event may be queried or waited for. If it was recorded in a capture,
+ * invalidates that capture and returns CUDA_ERROR_CAPTURED_EVENT. Includes sim_capture_unsafe(). */
 CUresult sim_capture_forbids_event(struct sim_event *event);
 
 /* For calls that cannot be captured: invalidate the capture of the stream or event and return
@@ -61,19 +61,19 @@ CUresult sim_capture_forbids_event(struct sim_event *event);
 CUresult sim_capture_refuse(struct sim_stream *stream);
 CUresult sim_capture_refuse_event(struct sim_event *event);
 
-/* Adds a node for the operation behind the capturing stream's last nodes; takes its own reference.
- * `ret_node` may be NULL. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Adds a node for the operation behind the capturing stream's last nodes. The node takes its own
+ * reference to the operation. `ret_node` may be NULL. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_capture_add(struct sim_stream *stream, struct sim_op *op, struct sim_node **ret_node);
 
 /* Records the event behind the capturing stream's last nodes. */
 CUresult sim_capture_record(struct sim_stream *stream, struct sim_event *event);
 
-/* Makes the stream wait for the event, if either is part of a capture. The stream may join the
- * event's capture. */
+/* Makes the stream wait for the event; at least one of them must be part of a capture. A stream
+ * that is not capturing joins the event's capture. */
 CUresult sim_capture_wait(struct sim_stream *stream, struct sim_event *event);
 
-/* To be called when a stream ends: invalidates its capture and removes the stream from it. The
- * capture ends if it began in this stream. */
+/* To be called when a stream ends: invalidates the stream's capture and removes the stream from the
+ * capture. The capture ends if it began in this stream. */
 void sim_capture_leave(struct sim_stream *stream);
 
 /* For functions that wait for a whole context: if any of its streams is capturing, invalidates

@@ -13,20 +13,21 @@
  * CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture that does not allow it. */
 CUresult sim_submit(struct sim_stream *stream, struct sim_op *op);
 
-/* As sim_submit(), but takes over the caller's reference, even on an error. `op` is NULL if its
- * creation ran out of host memory: CUDA_ERROR_OUT_OF_MEMORY. */
+/* As sim_submit(), but takes over the caller's reference, even on an error. If `op` is NULL,
+ * because its creation ran out of host memory, returns CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_submit_new(struct sim_stream *stream, struct sim_op *op);
 
 /* Waits for all work submitted to the stream so far and, for the legacy stream, to the streams that
- * it waits for. Returns the context's sticky error, if any. The lock may be released. */
+ * it waits for. Returns the context's sticky error, if any. May release the lock while it waits. */
 CUresult sim_submit_wait(struct sim_stream *stream);
 
-/* Lets the clock run until the same work is complete, or waits for the host. */
+/* Lets the clock run until the work that sim_submit_wait() waits for is complete, or until all
+ * pending items wait for the host. */
 void sim_submit_expect(struct sim_stream *stream);
 
 /* Queues `run(arg)` behind the work submitted to the stream so far; the stream must not be
- * capturing. It runs exactly once, with the lock held, possibly before this function returns. It
- * also runs if the context has failed or ends, so that it can free the memory that `arg` owns. On
- * an error it does not run. CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture that does not allow
- * it. */
+ * capturing. `run` is called exactly once, with the lock held, possibly before this function
+ * returns. It is also called if the context has failed or ends, so that it can free the memory that
+ * `arg` owns. On an error it is not called. CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture
+ * that does not allow it. */
 CUresult sim_submit_call(struct sim_stream *stream, void (*run)(void *arg), void *arg);
