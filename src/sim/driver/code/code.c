@@ -6,12 +6,12 @@
 #include "sim/driver/code/unpack.h"
 
 struct sim_code {
-    struct sim_packed packed; /* not yet read; no data: already read */
-    unsigned char *copy;      /* of the packed data, if the program may free it */
+    struct sim_packed packed; /* the cubin to read; no data: already read */
+    unsigned char *copy;      /* copy of the packed data, if the program may free them */
     struct sim_layouts *layouts;
 };
 
-/* Frees the packed data. */
+/* Frees the copy and forgets the packed data. */
 static void drop_packed(struct sim_code *code)
 {
     free(code->copy);

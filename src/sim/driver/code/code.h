@@ -7,8 +7,8 @@
  *   layouts   the parameters of a cubin's kernels, by name
  *   unpack    decompresses code with zstd or LZ4
  *
- * The first lookup of a kernel reads the fat binary: it unpacks one cubin, stores the layouts of
- * all its kernels, and frees the rest.
+ * The first lookup of a kernel unpacks one cubin of the fat binary, stores the layouts of all
+ * kernels of that cubin, and frees the cubin.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -22,9 +22,9 @@
 
 struct sim_code;
 
-/* The code of a fat binary, as chosen for a device (fatbin.h). `kept`: the fat binary stays until
- * the code is freed; otherwise the chosen cubin is copied. NULL when there is nothing to read, or
- * host memory is out. */
+/* The code of a fat binary, as chosen for a device (fatbin.h). `kept`: the fat binary stays in
+ * memory until the code is freed; if not, the chosen cubin is copied. NULL when there is nothing to
+ * read, or host memory is out. */
 struct sim_code *sim_code_of_fatbin(const struct sim_fatbin_choice *choice, bool kept);
 
 /* The code of a cubin, which is read at once. NULL when host memory is out. */

@@ -7,7 +7,8 @@ static bool is_within(size_t offset, size_t size, size_t whole)
     return offset <= whole && size <= whole - offset;
 }
 
-/* Reads the head of a file that is long enough for one. False if it is not that of a cubin. */
+/* Reads the head of a file that is at least as long as a head. False if it is not the head of a
+ * cubin. */
 static bool read_head(const void *data, Elf64_Ehdr *ret_head)
 {
     memcpy(ret_head, data, sizeof(*ret_head));

@@ -9,17 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A file whose table of sections, and the table of their names, lie within it. */
+/* A cubin whose table of sections, and whose table of section names, lie within the file. */
 struct sim_cubin {
     const unsigned char *data; /* not owned */
     size_t size;
     size_t section_count;
-    size_t sections; /* offset of their table */
+    size_t sections; /* offset of the table of sections */
     Elf64_Shdr names;
 };
 
-/* The size of a cubin, computed from its head and its table of sections, for a cubin of unknown
- * size; 0: it is no cubin. */
+/* Computes the size of a cubin of unknown size, from its head and its table of sections; 0 if the
+ * data are no cubin. */
 size_t sim_cubin_size(const void *data);
 
 /* False if the data are no cubin. */
@@ -28,7 +28,8 @@ bool sim_cubin_open(const void *data, size_t size, struct sim_cubin *ret_cubin);
 /* The head of a section; index < section_count. */
 Elf64_Shdr sim_cubin_section(const struct sim_cubin *cubin, size_t index);
 
-/* The content of a section, possibly unaligned; NULL if it has none, or lies outside the file. */
+/* The content of a section, possibly unaligned; NULL if the section has no content or lies outside
+ * the file. */
 const unsigned char *sim_cubin_content(const struct sim_cubin *cubin, const Elf64_Shdr *section);
 
 /* The text at an offset of a table of texts, or "" if there is none. */

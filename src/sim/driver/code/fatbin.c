@@ -10,7 +10,7 @@ enum {
     FLAG_EXACT = 0x100000, /* for this architecture only: sm_90a */
 };
 
-/* The known part of an entry's head. Its further bytes, up to head_bytes, are skipped. */
+/* The known part of an entry's head. The bytes that follow, up to head_bytes, are skipped. */
 struct entry_head {
     uint16_t kind;
     uint16_t version;
@@ -97,7 +97,7 @@ static bool find_entries(const void *data, size_t size, const unsigned char **re
 /* The state of a search for code. */
 struct search {
     struct sim_fatbin_choice choice;
-    unsigned int arch, best; /* of the device; rank of the best cubin */
+    unsigned int arch, best; /* architecture of the device; rank of the best cubin */
     unsigned int ptx;        /* latest PTX that suits; 0: none */
     bool any;                /* some code was found */
 };

@@ -3,7 +3,7 @@
  * A container is a head and a sequence of entries. Each entry has a head of 64 bytes or more, and
  * is padded to a multiple of 8 bytes. The layout is taken from public projects that read such
  * containers and was compared with the output of nvcc 13.0. NVIDIA documents only the wrapper
- * around them (fatbinary_section.h of the toolkit).
+ * around a container (fatbinary_section.h of the toolkit).
  *
  * Offsets and sizes in a container are checked against its size before they are used.
  *
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The wrapper that a program built by nvcc holds: it points to the fat binary. */
+/* The wrapper in a program built by nvcc, which points to the fat binary. */
 #define SIM_FATBIN_WRAPPER_MAGIC 0x466243b1U
 
 struct sim_fatbin_wrapper {
@@ -47,15 +47,15 @@ struct sim_packed {
 
 /* The code of a container for a device, chosen by the CUDA programming guide's rules of binary and
  * PTX compatibility. A cubin runs on its own compute capability and on later ones of the same major
- * number; a cubin for a single architecture (sm_90a) runs only there. PTX is compiled for its own
- * or any later compute capability. A cubin that runs is preferred to PTX, and a later one to an
+ * number; a cubin for a single architecture (sm_90a) runs only on that one. PTX is compiled for its
+ * own or any later compute capability. A cubin that runs is preferred to PTX, and a later one to an
  * earlier one. Architectures are numbers such as 90 for compute capability 9.0. */
 struct sim_fatbin_choice {
-    struct sim_packed cubin; /* to read parameters from: it runs, if any cubin does; no data: there
+    struct sim_packed cubin; /* to read parameters from; one that runs, if any does; no data: there
                               * is no cubin */
     bool runs;               /* the device can run some code, or the container's code is unknown */
     unsigned int binary;     /* architecture of the code that runs; 0: unknown */
-    unsigned int ptx;        /* architecture that it was compiled from; 0: unknown */
+    unsigned int ptx;        /* architecture that this code was compiled from; 0: unknown */
 };
 
 /* Chooses the code of a container for a device of an architecture. `size`: the bytes of the

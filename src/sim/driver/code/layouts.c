@@ -22,7 +22,7 @@ struct param_record {
     uint32_t index; /* always 0 */
     uint16_t ordinal;
     uint16_t offset;
-    uint32_t rest; /* KPARAM_INFO: the size above 18 other bits; V2: below 16 */
+    uint32_t rest; /* KPARAM_INFO: the size is in bits 18 to 31; KPARAM_INFO_V2: in bits 0 to 15 */
 };
 
 enum { SIZE_SHIFT = 18, SIZE_MASK_V2 = 0xffff };
@@ -36,7 +36,7 @@ struct layout {
 
 struct sim_layouts {
     struct layout *table;
-    size_t capacity; /* a power of two, more than there are layouts */
+    size_t capacity; /* a power of two, above the number of layouts */
     struct sim_param_place *places;
     size_t place_count;
 };
@@ -69,8 +69,8 @@ struct records {
     size_t left;
 };
 
-/* Reads the next parameter's record. False behind the last one; `left` is then 0 unless malformed
- * data follow. */
+/* Reads the next parameter's record. False if there is none; records->left is then 0, unless the
+ * remaining data are malformed. */
 static bool next_param(struct records *records, struct param_record *ret_param,
                        size_t *ret_param_bytes)
 {
@@ -98,7 +98,7 @@ static bool next_param(struct records *records, struct param_record *ret_param,
     return false;
 }
 
-/* The number of parameters, if the records are well formed. */
+/* Counts the parameters. False if the records are malformed. */
 static bool count_params(struct records records, size_t *ret_count)
 {
     struct param_record param;
@@ -112,7 +112,7 @@ static bool count_params(struct records records, size_t *ret_count)
     return records.left == 0;
 }
 
-/* Reads all parameters; false if one is missing or there twice. */
+/* Reads all parameters; false if a parameter is missing or occurs twice. */
 static bool read_params(struct records records, struct sim_param_place *places, size_t count)
 {
     struct param_record param;
@@ -128,7 +128,7 @@ static bool read_params(struct records records, struct sim_param_place *places, 
     return true;
 }
 
-/* The records of a section, and the name of its kernel; false if it has none. */
+/* The records of a section, and the name of its kernel; false if it is no section of records. */
 static bool find_records(const struct sim_cubin *cubin, size_t index, const char **ret_kernel,
                          struct records *ret_records)
 {

@@ -1,9 +1,9 @@
-/* The parameters of the kernels of a cubin, by their names.
+/* The parameters of the kernels of a cubin, by the kernels' names.
  *
- * A cubin has a section ".nv.info.NAME" for each kernel: records of a format, an attribute and a
- * value. A record with the attribute KPARAM_INFO has the offset and size of one parameter in the
- * parameter buffer. The format is taken from public projects that read cubins and was compared with
- * the output of nvcc 13.0; NVIDIA does not document it.
+ * A cubin has a section ".nv.info.NAME" for each kernel. Each record in it has a format, an
+ * attribute and a value. A record with the attribute KPARAM_INFO has the offset and size of one
+ * parameter in the parameter buffer. The format is taken from public projects that read cubins and
+ * was compared with the output of nvcc 13.0; NVIDIA does not document it.
  *
  * Locking: none; needs no lock. */
 #pragma once
@@ -21,8 +21,8 @@ struct sim_param_place {
 
 struct sim_layouts;
 
-/* The layouts of all kernels with complete records, to be freed by sim_layouts_free(). NULL when
- * host memory is out. */
+/* Reads the layouts of all kernels with complete records. The caller frees them with
+ * sim_layouts_free(). NULL when host memory is out. */
 struct sim_layouts *sim_layouts_read(const struct sim_cubin *cubin);
 
 /* The kernel's parameters, in order, valid until the layouts are freed; NULL: not known. */

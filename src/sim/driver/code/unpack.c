@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* No cubin is larger: PyTorch's largest takes 39 MiB. */
+/* The largest cubin that is unpacked. PyTorch's largest takes 39 MiB. */
 #define MOST_BYTES ((size_t)1 << 30)
 
 /* As zstd.h and lz4.h declare them. */
@@ -15,7 +15,7 @@ typedef size_t zstd_decompress_function(void *dst, size_t dst_bytes, const void 
 typedef unsigned int zstd_is_error_function(size_t code);
 typedef int lz4_decompress_function(const char *src, char *dst, int src_bytes, int dst_bytes);
 
-/* NULL: not found. Set once, before the first cubin is unpacked. */
+/* The libraries' functions; NULL: not found. Set once, before the first cubin is unpacked. */
 static struct {
     zstd_decompress_function *zstd;
     zstd_is_error_function *zstd_is_error;

@@ -1,9 +1,10 @@
 /* Unpacks compressed code with the libraries of zstd and LZ4, if they are installed.
  *
- * They are opened with dlopen(), not linked, so that the program does not see their symbols.
+ * The libraries are opened with dlopen(), not linked, so that the program does not see their
+ * symbols.
  *
- * Locking: none, but sim_unpack_start() must be called without the simulator's lock: nobody may
- * take the dynamic linker's lock while holding it. */
+ * Locking: none, but sim_unpack_start() must be called without the simulator's lock: a thread that
+ * holds that lock must not take the dynamic linker's. */
 #pragma once
 
 #include <stddef.h>
@@ -13,9 +14,9 @@
 /* Opens the libraries, once. */
 void sim_unpack_start(void);
 
-/* The cubin, and its size. NULL if the data are damaged, the library is missing, the cubin is
- * implausibly large, or host memory is out. */
+/* Returns the unpacked cubin, and its size. NULL if the data are damaged, the library is missing,
+ * the cubin is implausibly large, or host memory is out. */
 unsigned char *sim_unpack(const struct sim_packed *packed, size_t *ret_size);
 
-/* Gives back what sim_unpack() returned for `packed`. */
+/* Frees what sim_unpack() returned for `packed`. */
 void sim_unpack_free(const struct sim_packed *packed, unsigned char *cubin);
