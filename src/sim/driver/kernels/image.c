@@ -55,8 +55,8 @@ static struct sim_image_kernel *find_kernel(const struct sim_image *image, const
     return kernel;
 }
 
-/* Places the parameters one after the other, each at the next multiple of its alignment, if all
- * sizes are known from the name. */
+/* If the sizes of all parameters are known from the name, places them one after the other, each at
+ * the next multiple of its alignment. */
 static void place_declared(struct sim_kernel_info *info)
 {
     struct sim_param *params = calloc(info->declared_count + 1, sizeof(*params));
@@ -110,7 +110,8 @@ static bool is_structs_only(const struct sim_kernel_info *info)
     return any;
 }
 
-/* Takes the parameters from the code. Without types in the name, 64 bits may be an address. */
+/* Takes the parameters from the code. If the name has no types, a parameter of 64 bits may be an
+ * address. */
 static bool place_by_code(struct sim_kernel_info *info, struct sim_code *code)
 {
     size_t count = 0;

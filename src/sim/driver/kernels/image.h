@@ -29,9 +29,10 @@ struct sim_image_kernel {
 struct sim_image {
     unsigned int refs;
     size_t code_bytes;           /* device memory that the code takes */
-    size_t data_bytes;           /* and that its global variables take */
+    size_t data_bytes;           /* device memory that its global variables take */
     unsigned int binary_version; /* architecture of the code, 86 for 8.6; 0: that of the device */
-    unsigned int ptx_version;    /* architecture that it was compiled from; 0: likewise */
+    unsigned int ptx_version;    /* architecture that the code was compiled from; 0: that of the
+                                  * device */
     bool globals_known;          /* `globals` is complete */
     struct sim_global *globals;
     struct sim_image_kernel *kernels; /* declared ones first, in order */
@@ -43,15 +44,15 @@ struct sim_image {
 struct sim_image *sim_image_ref(struct sim_image *image);
 void sim_image_unref(struct sim_image *image);
 
-/* Facts about the kernel of that name. Every name exists except the empty one. NULL for the empty
+/* Facts about the kernel of that name. Every name except the empty one is found. NULL for the empty
  * name, or when host memory is out. */
 const struct sim_kernel_info *sim_image_kernel(struct sim_image *image, const char *name);
 
 /* The declared global variable of that name, or NULL. */
 const struct sim_global *sim_image_global(const struct sim_image *image, const char *name);
 
-/* For the readers of formats: adds a kernel with the default properties, or a global variable
- * placed at `align`. NULL when host memory is out. */
+/* For the readers of formats: add a kernel with the default properties, or a global variable
+ * aligned to `align` bytes. NULL when host memory is out. */
 struct sim_kernel_info *sim_image_add_kernel(struct sim_image *image, const char *name,
                                              size_t name_length);
 struct sim_global *sim_image_add_global(struct sim_image *image, const char *name,

@@ -31,8 +31,8 @@ static bool has_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Reads one symbol of a cubin: a variable in a data section, or a kernel with its code in a section
- * of its name. */
+/* Reads one symbol of a cubin: a variable in a data section, or a kernel whose code is in the
+ * section of that kernel (.text.NAME). */
 static CUresult read_symbol(struct sim_image *image, const Elf64_Sym *symbol, const char *name,
                             const char *section)
 {
@@ -109,7 +109,7 @@ static unsigned int device_arch(void)
     return (unsigned int)(profile->major * 10 + profile->minor);
 }
 
-/* Entries of a fat binary may be compressed; the memory of all of them is charged. */
+/* Counts the bytes of all entries of the fat binary, compressed or not, as code. */
 static CUresult read_fatbin(struct sim_image *image, const void *data, size_t size, bool kept)
 {
     struct sim_fatbin_choice choice = sim_fatbin_choose(data, size, device_arch());
@@ -121,7 +121,7 @@ static CUresult read_fatbin(struct sim_image *image, const void *data, size_t si
     return choice.runs ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* The code size of text that is not PTX is its length; 0 for other data. */
+/* The length of text, PTX or not, which counts as its code size; 0 for other data. */
 static size_t text_length(const char *text)
 {
     unsigned char first = (unsigned char)text[0];

@@ -2,20 +2,20 @@
  *
  *     spw_fill(uint32_t *p, size_t n_words, uint32_t value)
  *     spw_check(const uint32_t *p, size_t n_words, uint32_t value, uint64_t *bad_count)
- *         adds the number of words that differ
+ *         adds, to *bad_count, the number of words that differ from `value`
  *     spw_copy(uint32_t *dst, const uint32_t *src, size_t n_words)
  *     spw_add(uint32_t *p, size_t n_words, uint32_t value)
  *     spw_add_through_NAME(uint32_t *const *p, size_t n_words, uint32_t value)
- *         any NAME, or spw_add_through: adds at *p, which it reads when it runs
+ *         any NAME, or spw_add_through: adds at the address *p, read when the kernel runs
  *     spw_add_by_map(CUtensorMap map, size_t n_words, uint32_t value)
  *         adds at the address in a tensor map
  *     spw_spin(const uint32_t *flag)
  *         runs until *flag is not 0
  *     spw_touch_NAME(struct { void *address; size_t bytes; } ranges[8], uint64_t written,
  *                    uint64_t nanoseconds)
- *         any NAME; for the simulated libraries: counts as reading the ranges and as writing
- *         ranges with a set bit in `written`, without changing memory. With SPILLWAY_SIM_TIME it
- *         takes `nanoseconds`; 0: the time of its bytes. Each word is a parameter */
+ *         any NAME; for the simulated libraries. Counts as reading the ranges, and as writing
+ *         those with a set bit in `written`, but does not change memory. With SPILLWAY_SIM_TIME
+ *         it takes `nanoseconds`; 0: the time of its bytes. Each 64-bit word is a parameter */
 #include "sim/driver/kernels/kernel.h"
 
 #include <stdint.h>
@@ -180,7 +180,8 @@ static enum sim_outcome add_run(const void *args, struct sim_item *item)
     return SIM_DONE;
 }
 
-/* With simulated time, logs the memory that a kernel writes at an address found when it ran. */
+/* With simulated time, logs the memory that a kernel writes at an address that it found only when
+ * it ran. */
 static void log_found(CUdeviceptr p, size_t n_words, const struct sim_item *item)
 {
     char line[128];

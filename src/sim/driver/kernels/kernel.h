@@ -1,8 +1,8 @@
 /* Facts about kernels, and the built-in kernels, which have real effects.
  *
  * Instructions are never read: a kernel has no effect, unless it is built in or a known kernel of a
- * library (sim/pytorch/). Declarations in PTX are read (PTX ISA: parameters, local and shared
- * memory), and the parameters that a cubin lists (layouts.h).
+ * library (sim/pytorch/). Only the declarations in PTX (parameters, local and shared memory; see
+ * the PTX ISA) and the parameters that a cubin lists (layouts.h) are read.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -41,13 +41,16 @@ bool sim_builtin_computes(const struct sim_builtin *builtin);
 struct sim_kernel_info {
     char *name;
     const struct sim_builtin *builtin;   /* NULL: none */
-    struct sim_computation *computation; /* NULL: none; without both it has no effect */
+    struct sim_computation *computation; /* NULL: none; without `builtin`, a kernel then has no
+                                          * effect */
     enum spw_layout layout;
-    bool params_known; /* all of them; false for UNKNOWN, and for NAME with a struct */
+    bool params_known; /* of all parameters; false for UNKNOWN, and for NAME if a parameter is a
+                        * struct */
     struct sim_param *params;
     size_t param_count;
     size_t param_bytes;            /* of the parameter buffer */
-    uint64_t constant_params;      /* a bit for each parameter to memory that is only read */
+    uint64_t constant_params;      /* a bit for each parameter that points to memory that is only
+                                    * read */
     struct sim_declared *declared; /* NAME, CODE, STRUCTS: parameters, from the name */
     size_t declared_count;
     size_t local_bytes;       /* per thread */

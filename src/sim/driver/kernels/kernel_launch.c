@@ -22,7 +22,7 @@
 #define BYTES_A_THREAD 16
 
 /* A block of SEGMENT_BYTES or more may be a segment of PyTorch's own cache, which cuts tensors from
- * it at multiples of TENSOR_ALIGN (c10/cuda/CUDACachingAllocator.cpp). */
+ * a segment at multiples of TENSOR_ALIGN (c10/cuda/CUDACachingAllocator.cpp). */
 #define SEGMENT_BYTES ((size_t)2 << 20)
 #define TENSOR_ALIGN  ((size_t)512)
 
@@ -35,11 +35,11 @@ struct launch_op {
     unsigned char *args;     /* the parameter buffer; NULL: not known */
     void **arg_pointers;     /* to the parameters in the buffer */
     char *name;
-    enum spw_layout layout; /* source of its addresses */
+    enum spw_layout layout; /* where its addresses come from */
     size_t threads;
 };
 
-/* Logs if a kernel was computed. */
+/* Logs whether a kernel was computed. */
 static void log_outcome(const struct launch_op *self, enum sim_outcome_of_call outcome)
 {
     static const char *const words[] = {
@@ -58,9 +58,9 @@ static bool may_be_written(const struct sim_kernel_info *info, size_t param)
     return param >= 64 || (info->constant_params >> param & 1) == 0;
 }
 
-/* Marks the content of the tensor at an address as unknown. A block smaller than a segment is
- * marked to its end: reused memory may have known content in parts, so the first gap is not the end
- * of the tensor. */
+/* Marks the content of the tensor at an address as unknown: to the end of its block, if the block
+ * is smaller than a segment, otherwise to the first gap in the known content. In reused memory,
+ * such a gap may be inside of the tensor. */
 static void lose_tensor(CUdeviceptr address)
 {
     size_t bytes = sim_program_block_bytes(address);
@@ -180,7 +180,8 @@ static CUresult check_cooperative(const CUDA_KERNEL_NODE_PARAMS *params,
                : CUDA_SUCCESS;
 }
 
-/* Local memory is charged for all threads that a device can hold, and kept for later launches. */
+/* Local memory is charged for all threads that a device can hold, and stays charged for later
+ * launches. */
 static CUresult take_local_memory(const struct sim_function *function)
 {
     CUcontext ctx = function->module->ctx;
@@ -279,9 +280,9 @@ static CUresult copy_params(struct launch_op *self, const struct sim_kernel_info
 }
 
 /* For simulated time, adds the memory that the kernel is assumed to use from an address on: the
- * rest of the program's block. Outside of all blocks it is 16 bytes a thread, as in kernels that
- * pass over an array once. A guessed address outside of all blocks does not count, unless no block
- * is known. */
+ * rest of the program's block that contains the address or, outside of all blocks, 16 bytes a
+ * thread, as in kernels that pass over an array once. A guessed address outside of all blocks does
+ * not count, unless no block is known. */
 static CUresult add_reach(struct launch_op *self, CUdeviceptr address, bool guessed)
 {
     size_t size = sim_program_block_rest(address);
@@ -318,8 +319,8 @@ static CUresult name_pointers(struct launch_op *self, const void *words, size_t 
     return CUDA_SUCCESS;
 }
 
-/* Finds words of a struct that may be addresses. They may also be numbers or stale, so they count
- * for simulated time only. */
+/* Finds words of a struct that may be addresses. Such a word may also be a number or a stale
+ * address, so it counts for simulated time only. */
 static CUresult guess_pointers(struct launch_op *self, const unsigned char *param, size_t size)
 {
     for (size_t at = 0; at + sizeof(CUdeviceptr) <= size; at += sizeof(CUdeviceptr)) {

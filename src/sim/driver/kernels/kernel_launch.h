@@ -18,12 +18,12 @@
 CUresult sim_launch_op_new(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext ctx, bool cooperative,
                            struct sim_op **ret_op);
 
-/* The parameters of such an operation. kernelParams points into the operation; NULL if the kernel's
+/* The parameters of a launch. kernelParams points into the operation; NULL if the kernel's
  * parameters are not known. */
 const CUDA_KERNEL_NODE_PARAMS *sim_launch_of_op(const struct sim_op *op);
 
-/* The source of the layout of its arguments. */
+/* The source of the layout of a launch's arguments. */
 enum spw_layout sim_launch_layout(const struct sim_op *op);
 
-/* True if the results of the kernel are computed (sim_builtin_computes()). */
+/* True if the kernel is built in and computes its results (sim_builtin_computes()). */
 bool sim_launch_computes(const struct sim_op *op);

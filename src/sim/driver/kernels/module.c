@@ -13,7 +13,7 @@
 /* The most shared memory of a block without cuFuncSetAttribute. */
 #define SHARED_PER_BLOCK 49152
 
-/* About the number that a compiler chooses for an ordinary kernel. */
+/* About the number of registers that a compiler chooses for an ordinary kernel. */
 #define REGISTERS_PER_THREAD 32
 
 void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_image *image,
@@ -38,7 +38,8 @@ void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_im
         CU_SHAREDMEM_CARVEOUT_DEFAULT;
 }
 
-/* Code memory is charged in multiples of this. cuda.h leaves it open; drivers differ. */
+/* Code memory is charged in multiples of this. cuda.h does not define the multiple, and drivers
+ * differ. */
 #define CODE_PIECE ((size_t)64 << 10)
 
 struct module_global {
@@ -134,7 +135,8 @@ void sim_module_unload(struct sim_module *module)
     free(module);
 }
 
-/* Copies the attributes of the CUkernel, if cuLibraryGetKernel returned it, or sets defaults. */
+/* Copies the attributes of the function's CUkernel, if cuLibraryGetKernel has returned one, or sets
+ * defaults. */
 static void set_initial_attributes(struct sim_function *function)
 {
     const struct sim_module *module = function->module;

@@ -25,7 +25,7 @@
 
 struct sim_library;
 
-/* The size of an unknown global variable: 64 KiB is the most constant memory. */
+/* The size of an unknown global variable: that of all constant memory, 64 KiB. */
 #define SIM_UNKNOWN_GLOBAL_BYTES ((size_t)64 << 10)
 
 /* A CUfunction: a kernel in a context. */
@@ -63,7 +63,7 @@ struct sim_library {
     CUlibrary handle;
     struct sim_image *image; /* a reference */
     struct sim_kernel *kernels;
-    struct sim_managed *managed; /* variables that were looked up (library_api.c) */
+    struct sim_managed *managed; /* managed variables that were looked up (library_api.c) */
 };
 
 /* Loads an image into a context: charges its code (rounded up to 64 KiB) and takes memory for its
@@ -71,7 +71,7 @@ struct sim_library {
 CUresult sim_module_load(CUcontext ctx, struct sim_image *image, struct sim_library *library,
                          struct sim_module **ret_module);
 
-/* Frees the module; its queued functions still run. */
+/* Frees the module; launches of its functions that are queued still run. */
 void sim_module_unload(struct sim_module *module);
 
 /* The function of that name, created at the first lookup. CUDA_ERROR_NOT_FOUND for "". */
@@ -79,7 +79,8 @@ CUresult sim_module_function(struct sim_module *module, const char *name,
                              struct sim_function **ret_function);
 
 /* Address and size of a global variable. CUDA_ERROR_NOT_FOUND if the image declares its variables,
- * but not this one. If the variables are unknown, an undeclared one is created with 64 KiB. */
+ * but not this one. If the image's variables are not known, creates the variable with 64 KiB at its
+ * first lookup. */
 CUresult sim_module_global(struct sim_module *module, const char *name, CUdeviceptr *ret_address,
                            size_t *ret_size);
 
@@ -87,22 +88,22 @@ CUresult sim_module_global(struct sim_module *module, const char *name, CUdevice
 void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_image *image,
                          const struct sim_device *device, int *ret_attributes);
 
-/* The module of a library in a context, loaded if it is not yet. */
+/* The module of a library in a context. Loads the library into the context at the first call. */
 CUresult sim_library_module(struct sim_library *library, CUcontext ctx,
                             struct sim_module **ret_module);
 
-/* The function of a CUfunction, or of a CUkernel (which may be passed as one) in the context.
- * CUDA_ERROR_INVALID_HANDLE. */
+/* The function of a CUfunction. For a CUkernel, which may be passed in its place, the kernel's
+ * function in the context. CUDA_ERROR_INVALID_HANDLE. */
 CUresult sim_function_resolve(CUfunction handle, CUcontext ctx, struct sim_function **ret_function);
 
 enum { SIM_WARP_SIZE = 32 };
 
-/* Bytes of shared memory that the system takes of each block (occupancy.c). */
+/* Bytes of shared memory that the system reserves for each block (occupancy.c). */
 size_t sim_reserved_shared(const struct spw_gpu_profile *profile);
 
-/* The number of blocks of that size on a multiprocessor at once; 0: none fits (occupancy.c). */
+/* The number of blocks of that size that fit a multiprocessor at once (occupancy.c). */
 int sim_occupancy(const struct sim_function *function, int block_size, size_t dynamic_shared);
 
-/* If `handle` is a CUfunction, replaces *ctx by its context. Leaves *ctx for a CUkernel or NULL.
- * CUDA_ERROR_INVALID_HANDLE for other handles. */
+/* If `handle` is a CUfunction, replaces *ctx by the function's context. Does not change *ctx for a
+ * CUkernel or NULL. CUDA_ERROR_INVALID_HANDLE for other handles. */
 CUresult sim_function_ctx(CUfunction handle, CUcontext *ctx);

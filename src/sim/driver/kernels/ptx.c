@@ -42,7 +42,7 @@ static const char *skip_blanks(const char *text)
     }
 }
 
-/* The end of a quoted string that begins here. */
+/* The end of the quoted string that begins at `text`. */
 static const char *skip_string(const char *text)
 {
     for (text++; *text != '\0' && *text != '"'; text++) {
@@ -94,7 +94,7 @@ bool sim_ptx_is_ptx(const char *text)
     return strncmp(skip_blanks(text), first, sizeof(first) - 1) == 0;
 }
 
-/* Bytes of a fundamental type such as .u32 or .b8, 0 if the token is none. */
+/* Bytes of a fundamental type such as .u32 or .b8; 0 if the token is no such type. */
 static size_t type_bytes(const struct reader *reader)
 {
     const char *text = reader->token.at;
@@ -125,11 +125,12 @@ static void skip_parentheses(struct reader *reader)
     next(reader);
 }
 
-/* Reads a variable behind the word of its state space, up to the token that follows. */
+/* Reads a variable. The current token is the one behind the state space; at the end, the one behind
+ * the variable. */
 static struct variable read_variable(struct reader *reader)
 {
     struct variable variable = {0};
-    bool is_pointer = false; /* then .align is that of the target */
+    bool is_pointer = false; /* .align is then the alignment of the target */
 
     while (reader->token.length > 0 && reader->token.at[0] == '.') {
         if (is(reader, ".align")) {

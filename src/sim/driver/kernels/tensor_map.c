@@ -2,7 +2,7 @@
 
 /* The encoded form of an address in a map, which is no valid address. */
 #define SEALED(address) ((cuuint64_t)(address)*0x9e3779b97f4a7c15u ^ 0xa5a5a5a5a5a5a5a5u)
-#define INVERSE         0xf1de83e19937733du /* of the factor */
+#define INVERSE         0xf1de83e19937733du /* of the factor, modulo 2^64 */
 
 void sim_tensor_map_seal(CUtensorMap *map, const void *address)
 {

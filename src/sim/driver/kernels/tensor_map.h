@@ -1,6 +1,6 @@
-/* Tensor maps: opaque descriptors of memory that kernels get in place of its address. Their format
- * is not documented. The simulated ones contain only the address, encoded so that no word of the
- * map is a valid address.
+/* Tensor maps: opaque descriptors of memory, which kernels get in place of an address. Their format
+ * is not documented. Simulated maps contain only the address, encoded so that no word of the map is
+ * a valid address.
  *
  * No locking. */
 #pragma once
@@ -10,5 +10,6 @@
 /* Writes the address into a map. */
 void sim_tensor_map_seal(CUtensorMap *map, const void *address);
 
-/* The address in a map; a meaningless number if the words are no map. */
+/* The address in a map; a meaningless number if the address was not written by
+ * sim_tensor_map_seal(). */
 CUdeviceptr sim_tensor_map_address(const CUtensorMap *map);
