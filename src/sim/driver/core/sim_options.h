@@ -50,9 +50,9 @@ struct sim_options {
     bool peers;                 /* SPILLWAY_SIM_PEERS: devices can access each other */
     bool host_map;              /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
                                  * the process; off: host access always faults */
-    uint64_t va_max_bytes;      /* SPILLWAY_SIM_VA_MAX: limit of the address space that is
-                                 * reserved in the process; mappings beyond it are in the
-                                 * tables only; 0: none */
+    uint64_t va_max_bytes;      /* SPILLWAY_SIM_VA_MAX: limit of the address space that is reserved
+                                 * in the process; mappings beyond it are in the tables only; 0: no
+                                 * limit */
     uint64_t map_max; /* SPILLWAY_SIM_MAP_MAX: limit of kernel mappings; 0: vm.max_map_count less a
                        * reserve for the program */
     struct spw_option_value payload; /* SPILLWAY_SIM_PAYLOAD: limit of host memory for the content

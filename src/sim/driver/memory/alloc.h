@@ -41,7 +41,7 @@ void sim_alloc_destroy_pinned(struct sim_block *block);
 void sim_alloc_destroy_ipc(struct sim_block *block);
 
 /* Device memory that belongs to the driver itself: modules' globals and the allocations of a
- * captured graph. Charged, mapped and accessible for the device; not a block of cuMemAlloc, so
+ * captured graph. Charged, mapped and accessible for the device; it is no block of cuMemAlloc, so
  * cuMemFree refuses it. CUDA_ERROR_OUT_OF_MEMORY if it does not fit. */
 CUresult sim_mem_driver_alloc(struct sim_device *device, size_t size, CUdeviceptr *ret_address);
 void sim_mem_driver_free(CUdeviceptr address);

@@ -14,7 +14,7 @@
 #include "sim/driver/core/device.h"
 #include "sim/driver/core/run_record.h"
 
-/* The size of the file, within the limit of tmpfs. It uses up offsets, not bytes. */
+/* The size of the file, within the limit of tmpfs. Only offsets are used up, not bytes. */
 #define FILE_BYTES (UINT64_C(1) << 62)
 #define FRESH_FIRST                                                                                \
     (UINT64_C(1) << 61) /* offsets from here on: for extents whose wanted place is taken */

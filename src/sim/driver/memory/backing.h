@@ -2,8 +2,8 @@
  *
  * Memory is committed at the first write: untouched memory reads as zeros from a hole, and freeing
  * or zeroing punches a hole again. Content is read by pread and written through windows, which are
- * mappings of pieces of the file, or by pwrite if no window can be mapped. Both work for chunks
- * that are not mapped in the process.
+ * mappings of pieces of the file, or by pwrite if no window can be mapped. So reading and writing
+ * also work for chunks that are not mapped in the process.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -44,12 +44,12 @@ void sim_extent_place(struct sim_extent *extent, struct sim_backing *backing, ui
  * another process. False, with nothing changed, if the system refuses. */
 bool sim_extent_isolate(struct sim_extent *extent, const void *label, size_t label_size);
 
-/* Makes the extent the whole of an isolated file of this or another process, and reads its label;
- * `fd` stays the caller's. False if `fd` is no such file. */
+/* Makes the extent cover the whole content of an isolated file of this or another process, and
+ * reads the file's label. `fd` stays the caller's. False if `fd` is no isolated file. */
 bool sim_extent_adopt(struct sim_extent *extent, int fd, void *ret_label, size_t label_size);
 
-/* A new descriptor of an isolated extent's file, or -1. sim_extent_is_fd() is true if `fd` is such
- * a descriptor. */
+/* A new descriptor of an isolated extent's file, or -1. sim_extent_is_fd(): true if `fd` is a
+ * descriptor of that file. */
 int sim_extent_export(const struct sim_extent *extent);
 bool sim_extent_is_fd(const struct sim_extent *extent, int fd);
 
@@ -59,14 +59,14 @@ void sim_extent_release(struct sim_extent *extent);
 /* The descriptor to map the extent's range from. */
 int sim_extent_fd(const struct sim_extent *extent);
 
-/* Content, at `at` bytes into the extent. All ranges lie within it. Zeros in a large write stay
- * holes. */
+/* Read, write or zero content, `at` bytes into the extent. All ranges lie within the extent. Zeros
+ * in a large write become holes. */
 void sim_extent_read(const struct sim_extent *extent, uint64_t at, void *dst, size_t size);
 void sim_extent_write(struct sim_extent *extent, uint64_t at, const void *src, size_t size);
 void sim_extent_zero(struct sim_extent *extent, uint64_t at, size_t size);
 
-/* Finds the first data in a range: its distance from `at`, and its size. False if the whole range
- * is a hole. */
+/* Finds the first stretch of data in a range: its distance from `at`, and its size. False if the
+ * whole range is a hole. */
 bool sim_extent_data(const struct sim_extent *extent, uint64_t at, size_t size, size_t *ret_skip,
                      size_t *ret_size);
 
@@ -77,6 +77,7 @@ uint64_t sim_extent_content(const struct sim_extent *extent, uint64_t at, size_t
 void sim_extent_fill(struct sim_extent *extent, uint64_t at, uint32_t pattern, unsigned int width,
                      size_t size);
 
-/* Copies, leaving holes holes. Overlap within one extent is allowed as in memcpy only. */
+/* Copies; holes of the source become holes of the destination. As with memcpy(), the ranges must
+ * not overlap. */
 void sim_extent_copy(struct sim_extent *dst, uint64_t dst_at, const struct sim_extent *src,
                      uint64_t src_at, size_t size);

@@ -1,4 +1,4 @@
-/* Blocks: the allocations that the allocating functions have returned, by address.
+/* Blocks: the allocations that CUDA's functions have returned, by address.
  *
  * Blocks of cuMemAlloc, of pools and of the driver itself lie in regions (region.h); managed and
  * page-locked host memory is ordinary memory of the process. Mappings of the application (cuMemMap)
@@ -30,23 +30,24 @@ enum sim_block_kind {
 };
 
 struct sim_block {
-    struct sim_range range; /* of device kinds rounded up to SIM_BLOCK_ALIGN */
+    struct sim_range range; /* for device kinds, rounded up to SIM_BLOCK_ALIGN */
     enum sim_block_kind kind;
     uint64_t size;         /* as requested */
-    uint64_t span;         /* bytes taken from a region or a heap; of host kinds: charged */
+    uint64_t span;         /* bytes taken from a region or a heap; host kinds: bytes charged */
     unsigned long long id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
     struct sim_device *device;
     CUcontext ctx;                  /* owner; NULL: no context owns it */
     struct sim_mapping *region;     /* ALLOC and DRIVER: its own region, NULL if in a slab; IPC: its
                                      * mapping */
     CUmemoryPool pool;              /* POOL */
-    struct sim_queued_free *queued; /* POOL: its queued free; valid for earlier work only */
+    struct sim_queued_free *queued; /* POOL: its queued free, if any; the block is then valid for
+                                     * earlier work only */
     bool freeing;                   /* ALLOC, MANAGED: a stream-ordered free is queued */
     unsigned int flags; /* host kinds: as given to cuMemHostAlloc or cuMemHostRegister */
     unsigned int opens; /* IPC: number of opens */
-    int ipc_pid;        /* IPC: the exporting process, and its id there */
-    uint64_t ipc_id;
-    bool sync_memops; /* cuPointerSetAttribute */
+    int ipc_pid;        /* IPC: the exporting process */
+    uint64_t ipc_id;    /* IPC: id of the block in that process */
+    bool sync_memops;   /* cuPointerSetAttribute */
 };
 
 /* Adds a block of `range` valid bytes, for a request of `size`; the range must be free. NULL if
@@ -57,7 +58,7 @@ struct sim_block *sim_block_new(enum sim_block_kind kind, uint64_t start, uint64
 /* Removes the block and frees it. */
 void sim_block_delete(struct sim_block *block);
 
-/* Moves the start of the block up by `bytes`, less than its range. */
+/* Moves the start of the block up by `bytes`, which is less than the size of its range. */
 void sim_block_shrink(struct sim_block *block, uint64_t bytes);
 
 /* The block that contains the address, or NULL. sim_block_from(): that block or the next one above.

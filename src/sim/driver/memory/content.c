@@ -49,7 +49,7 @@ int sim_mem_device(CUdeviceptr address)
     if (mapping->chunk->device != NULL) {
         return mapping->chunk->device->ordinal;
     }
-    /* At a host location: the first device that was given access. */
+    /* At a host location: the lowest ordinal of the devices that have access. */
     return mapping->readers != 0 ? __builtin_ctzll(mapping->readers) : 0;
 }
 
@@ -79,8 +79,8 @@ CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write)
     return CUDA_SUCCESS;
 }
 
-/* The location (host or device) and the end of the memory that begins at the address; false if
- * nothing is there. */
+/* The location (host or device) and the end of the memory at the address; false if there is no
+ * memory. */
 static bool locate(CUdeviceptr address, bool *ret_host, uint64_t *ret_end)
 {
     const struct sim_block *block = sim_block_find(address);
@@ -120,7 +120,7 @@ void sim_mem_locate(CUdeviceptr address, size_t size, uint64_t *ret_device_bytes
 struct piece {
     struct sim_extent *extent; /* NULL: direct */
     uint64_t at;               /* in the extent */
-    char *direct;              /* NULL, as `extent`: a hole */
+    char *direct;              /* NULL like `extent`: a hole */
     size_t size;
 };
 
@@ -236,7 +236,7 @@ static size_t content_of(CUdeviceptr address, size_t size)
     return bytes;
 }
 
-/* Zeros, which take no memory. */
+/* Makes a range zeros, which take no host memory, and its content unknown. */
 static void clear(CUdeviceptr address, size_t size)
 {
     while (size > 0) {
@@ -260,7 +260,7 @@ void sim_mem_discard(CUdeviceptr address, size_t size)
     }
 }
 
-/* True if data may be written. If not, the destination was cleared. */
+/* True if data may be written. If not, clears the destination. */
 static bool admit(CUdeviceptr dst, size_t size)
 {
     if (sim_space_find(dst) == NULL || sim_payload_has_room(size, 0) ||
@@ -318,7 +318,7 @@ static void zero_own_host(char *address, size_t size)
     memset(last, 0, (size_t)(address + size - last));
 }
 
-/* Holes of the source become zero pages of the destination if the simulator owns it, so untouched
+/* If the simulator owns the destination, holes of the source become zero pages of it. So untouched
  * memory takes no host memory when it is copied to the host. */
 static void read_to_host(char *dst, const struct piece *src, size_t size)
 {

@@ -49,19 +49,19 @@ int sim_mem_device(CUdeviceptr address);
 
 /* Checks that `device` may access all of [address, address + size): the range must be mapped, with
  * read (or read-write) access. CUDA_ERROR_ILLEGAL_ADDRESS if not. Pinned and managed memory counts
- * as valid, pageable memory does not: where a call allows it, ask sim_mem_kind() first. size 0 is
+ * as valid. Pageable memory does not, so callers that allow it ask sim_mem_kind() first. Size 0 is
  * valid. */
 CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write);
 
-/* Counts the bytes of a range in device memory, and on the host: chunks at a host location,
- * page-locked memory. Managed memory counts as device memory. Counting stops at the first address
- * without memory. */
+/* Counts a range's bytes on the device, and those on the host (chunks there, page-locked memory).
+ * Managed memory counts as device memory. Counting stops at the first address without memory. */
 void sim_mem_locate(CUdeviceptr address, size_t size, uint64_t *ret_device_bytes,
                     uint64_t *ret_host_bytes);
 
-/* Read and write content. The caller has checked the ranges; a hole reads as zeros and is not
- * written. Pageable addresses are accessed directly. sim_mem_copy() allows overlap only within one
- * direct range. At the limit of payload.h, large ranges of device memory are zeroed instead. */
+/* Read and write content. The caller has checked the ranges; reserved addresses without memory read
+ * as zeros and are not written. Pageable addresses are accessed directly. sim_mem_copy() allows
+ * overlap only if both ranges are host or managed memory. At the limit of payload.h, large ranges
+ * of device memory are zeroed instead of written. */
 void sim_mem_read(void *dst, CUdeviceptr src, size_t size);
 void sim_mem_write(CUdeviceptr dst, const void *src, size_t size);
 void sim_mem_copy(CUdeviceptr dst, CUdeviceptr src, size_t size);
@@ -76,8 +76,8 @@ bool sim_mem_is_known(CUdeviceptr address, size_t size);
 /* Marks the content of a range as known or unknown. */
 void sim_mem_set_known(CUdeviceptr address, size_t size, bool is_known);
 
-/* Marks as unknown `size` bytes from an address on, and the known content that follows without a
- * gap: a write of unknown extent began there. */
+/* For a write of unknown extent that began at an address: marks as unknown `size` bytes from there
+ * on, and the known content that follows without a gap. */
 void sim_mem_lose(CUdeviceptr address, size_t size);
 
 /* Drops the content of a range of device memory that was freed but stays mapped. */

@@ -1,8 +1,8 @@
-/* Known content of simulated memory: the same program would have it there on a GPU.
+/* Known content of simulated memory: what the same program would find there on a GPU.
  *
  * Copies from the host, memsets and computed kernels write known content. The results of other
- * kernels, and untouched memory, are unknown. Copies within and between devices keep the state of
- * their source. Data that the host copies to a device always count as known.
+ * kernels, and untouched memory, are unknown. Copies within and between devices give the
+ * destination the state of the source. Data that the host copies to a device always count as known.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -17,7 +17,7 @@ struct sim_known {
     struct sim_rangemap ranges;
 };
 
-/* Marks a range. Without host memory for the record it counts as unknown. */
+/* Marks a range. If host memory for the record is out, the range counts as unknown. */
 void sim_known_set(struct sim_known *known, uint64_t at, uint64_t size, bool is_known);
 
 /* True if all of a range is known. */
@@ -30,5 +30,5 @@ uint64_t sim_known_end(const struct sim_known *known, uint64_t at);
 void sim_known_copy(struct sim_known *to, uint64_t to_at, const struct sim_known *from,
                     uint64_t from_at, uint64_t size);
 
-/* Frees the record: nothing is known. */
+/* Frees the record; nothing is known then. */
 void sim_known_forget(struct sim_known *known);

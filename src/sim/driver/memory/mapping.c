@@ -13,11 +13,11 @@ static struct sim_rangemap mappings;
 /* Kernel mappings in use: see cost_of(). */
 static size_t kernel_used;
 
-/* A range without mappings in the table, but still mapped in the kernel: a hole there would exceed
- * the limit. It fills the space between two mappings. */
+/* A range without mappings in the table, but still mapped in the kernel, because a hole there would
+ * exceed the limit. It fills the space between two mappings. */
 struct remains {
     struct sim_range range;
-    bool merged; /* the kernel has one mapping for it and the one above */
+    bool merged; /* the kernel has one mapping for this range and the mapping above it */
 };
 
 static struct sim_rangemap all_remains;
@@ -114,8 +114,9 @@ static bool merge(const struct sim_mapping *below, const struct sim_mapping *abo
            sim_range_end(&below->chunk->extent.range) == above->chunk->extent.range.start;
 }
 
-/* The number of kernel mappings that one mapping adds: one for itself, unless it continues the one
- * below, and one for unmapped space of the reservation right behind it. */
+/* The number of kernel mappings that one mapping adds: one for itself, unless it continues the
+ * mapping below, and one for the unmapped space behind it in the reservation, unless a mapping
+ * follows. */
 static size_t cost_of(const struct sim_mapping *mapping)
 {
     const struct remains *space = remains_find(mapping->range.start - 1);
@@ -209,10 +210,10 @@ static bool remains_keep(uint64_t start, uint64_t end, size_t before)
     return true;
 }
 
-/* Unmaps a range, with the remains in it, from the kernel; it has no mapping in the table any more.
- * A hole splits a kernel mapping in two. At the limit it therefore unmaps nothing and returns
- * false: the old content stays visible until a neighbouring mapping is removed. `before`: the cost
- * of the range when the kernel's mappings were made. */
+/* Unmaps from the kernel a range that has no mapping in the table any more, with the remains in it.
+ * A hole splits a kernel mapping in two. At the limit this function therefore unmaps nothing and
+ * returns false: the old content stays visible until a neighbouring mapping is removed. `before`:
+ * the cost of the range when the kernel's mappings were made. */
 static bool withdraw(uint64_t start, uint64_t end, size_t before)
 {
     size_t after;

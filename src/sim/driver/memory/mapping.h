@@ -3,9 +3,9 @@
  * The table is authoritative; the kernel's mappings follow it where they can. A mapping with access
  * for the host or a device is mmap'ed into the process, so that tests, and programs with
  * host-located chunks, can touch it. A mapping without access is as unreachable as unmapped space
- * and is not mmap'ed. Neighbours merge in the kernel because their file offsets are neighbours.
- * Near the kernel's limit on mappings, new mappings, and holes that would split a mapping, stay in
- * the table only; a warning is printed once.
+ * and is not mmap'ed. Adjacent mappings merge in the kernel because their file offsets are adjacent
+ * too. Near the kernel's limit on mappings, the kernel gets neither new mappings nor holes that
+ * would split a mapping: they exist in the table only, with one warning.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -22,8 +22,8 @@
 
 enum sim_mapping_kind {
     SIM_MAPPING_USER,  /* cuMemMap */
-    SIM_MAPPING_ALLOC, /* cuMemAlloc and the driver's own: cuCtxEnablePeerAccess opens it to peers
-                        */
+    SIM_MAPPING_ALLOC, /* cuMemAlloc and the driver's own memory: cuCtxEnablePeerAccess gives peers
+                        * access */
     SIM_MAPPING_POOL,  /* a segment of a memory pool */
 };
 
@@ -45,8 +45,8 @@ CUresult sim_mapping_create(struct sim_reservation *reservation, uint64_t addres
                             struct sim_chunk *chunk, enum sim_mapping_kind kind,
                             struct sim_mapping **ret_mapping);
 
-/* Unmaps all mappings in [start, end); none may extend beyond it. Chunks without further reference
- * are freed. */
+/* Unmaps all mappings in [start, end); no mapping may extend beyond that range. Frees chunks that
+ * have no reference left. */
 void sim_mapping_remove(uint64_t start, uint64_t end);
 
 /* find: the mapping that contains the address, or NULL. from: that mapping or the next one above.
@@ -62,7 +62,7 @@ bool sim_mapping_fills(uint64_t start, uint64_t end);
 void sim_mapping_apply(uint64_t start, uint64_t end);
 
 /* A descriptor of the chunk for another process, or -1. The first export moves the content to a
- * file of its own, and the kernel's mappings of the chunk with it. */
+ * file of the chunk's own, and the kernel's mappings of the chunk to that file. */
 int sim_mapping_export(struct sim_chunk *chunk);
 
 /* True if kernels on `device` may read the mapping, or with `write` may write it. */

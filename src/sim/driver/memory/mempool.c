@@ -7,7 +7,8 @@
 #include "sim/driver/memory/content.h"
 #include "sim/driver/memory/region.h"
 
-/* Observed: pools of current drivers reserve memory in multiples of this; cuda.h leaves it open. */
+/* Pools of current drivers were observed to reserve memory in multiples of this; cuda.h does not
+ * define it. */
 #define SEGMENT_BYTES ((size_t)32 << 20)
 
 /* A free that its stream has not reached yet. */
@@ -16,7 +17,7 @@ struct sim_queued_free {
     struct sim_queued_free **link;
     struct sim_block *block; /* NULL: already reused on the same stream */
     CUmemoryPool pool;
-    unsigned long long stream; /* its id */
+    unsigned long long stream; /* id of that stream */
 };
 
 static CUmemoryPool pools;
@@ -183,8 +184,8 @@ static struct sim_block *new_block(CUmemoryPool pool, uint64_t address, size_t s
     return block;
 }
 
-/* Takes memory whose free is queued on the same stream: it is safe to use there at once. The freed
- * block keeps the rest. Returns the address, or 0. */
+/* Takes memory whose free is queued on the same stream, which may use it at once. The freed block
+ * keeps its other bytes. Returns the address, or 0. */
 static uint64_t reuse_queued(CUmemoryPool pool, size_t span, unsigned long long stream)
 {
     struct sim_queued_free *queued = pool->queued;

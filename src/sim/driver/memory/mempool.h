@@ -1,8 +1,9 @@
 /* Memory pools: stream-ordered allocation.
  *
- * A pool takes regions, of 32 MiB at least if they fit, from the device and cuts blocks from them.
+ * A pool takes regions from the device, of at least 32 MiB if that fits, and cuts blocks from them.
  * A block freed on a stream may be reused on that stream at once, and on any other stream when the
- * free has been executed. Until then it stays valid for work that was queued before the free.
+ * free has been executed. Until then the block stays valid for work that was queued before the
+ * free.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -71,7 +72,8 @@ CUresult sim_mempool_queue_free(struct sim_block *block, unsigned long long stre
 /* The stream has reached the free; `queued` is a struct sim_queued_free and is freed. */
 void sim_queued_free_execute(void *queued);
 
-/* Cancels the free: the block is live as before. Only directly after sim_mempool_queue_free(). */
+/* Cancels the free: the block is live as before. May be called only directly after
+ * sim_mempool_queue_free(). */
 void sim_queued_free_cancel(struct sim_queued_free *queued);
 
 /* Gives unused regions back while at least `keep` bytes remain reserved. */

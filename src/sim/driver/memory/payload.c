@@ -17,7 +17,7 @@
 
 static unsigned long long dropped_bytes;
 
-/* The number in a file, or behind `field` in one of its lines; UINT64_MAX if there is none. */
+/* The number behind `field` at the beginning of a line of a file; UINT64_MAX if there is none. */
 static uint64_t read_field(const char *path, const char *field)
 {
     FILE *file = fopen(path, "re");

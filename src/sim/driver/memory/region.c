@@ -3,8 +3,8 @@
 #include "common/bounds.h"
 #include "sim/driver/core/heap.h"
 
-/* Arenas are larger than the device, so that addresses are reused late and fragmentation does not
- * use them up. */
+/* Arenas are larger than the device's memory, so that addresses are reused late and fragmentation
+ * does not use up an arena. */
 #define ARENA_SHARE 4
 #define ARENA_LEAST ((size_t)16 << 30)
 #define ARENA_MOST  ((size_t)4 << 40)
