@@ -1,5 +1,5 @@
-/* Helpers of the kernels whose results the simulator computes. This folder does not know which
- * kernels there are.
+/* Helpers of the kernels whose results the simulator computes. It does not know which kernels there
+ * are.
  *
  *   call     one launch: its arguments, and the memory behind them
  *   choice   sizes that the user chooses, because the simulator does not know them
