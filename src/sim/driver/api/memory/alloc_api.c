@@ -101,7 +101,7 @@ static struct sim_block *freeable_block(CUdeviceptr address)
     case SIM_BLOCK_POOL:
         return block;
     case SIM_BLOCK_MANAGED:
-        return block->ctx != NULL ? block : NULL; /* a library frees its own */
+        return block->ctx != NULL ? block : NULL; /* a library frees its own variables */
     default:
         return NULL;
     }
@@ -116,7 +116,7 @@ SIM_API(cuMemFree_v2, SIM_CONTEXT, (CUdeviceptr dptr))
 
     sim_note("%#llx", (unsigned long long)dptr);
     if (dptr == 0) {
-        return CUDA_SUCCESS; /* as cudaFree; cuda.h leaves it open */
+        return CUDA_SUCCESS; /* as cudaFree; cuda.h does not define it */
     }
     result = sim_capture_unsafe();
     if (result != CUDA_SUCCESS) {
@@ -208,7 +208,7 @@ SIM_API(cuMemAdvise_v2, SIM_HEALTHY,
     return advise(devPtr, count);
 }
 
-/* cuda.h: the allocation shares no dma_buf (CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0). */
+/* No memory can be shared as a dma_buf: CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0. */
 SIM_API(cuMemGetHandleForAddressRange, SIM_HEALTHY,
         (void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType,
          unsigned long long flags))

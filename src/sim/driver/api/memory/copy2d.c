@@ -3,7 +3,7 @@
 
 #include "sim/driver/api/entry.h"
 
-/* One side as cuda.h describes it. */
+/* One side of a copy, from the members of CUDA_MEMCPY2D. */
 static CUresult place_from(CUmemorytype type, const void *host, CUdeviceptr device, size_t pitch,
                            size_t x, size_t y, struct sim_place *ret_place)
 {

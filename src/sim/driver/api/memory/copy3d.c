@@ -58,7 +58,8 @@ SIM_API_PTSZ(cuMemcpy3DPeerAsync, SIM_CONTEXT, (const CUDA_MEMCPY3D_PEER *pCopy,
     return peer_box(ptsz, hStream, pCopy, SIM_COPY_ASYNC);
 }
 
-/* A pointer operand; row length and layer height of 0 mean tightly packed. */
+/* The side of a copy from a pointer operand. A row length or layer height of 0 means tightly
+ * packed. */
 static CUresult place_from_operand(const CUmemcpy3DOperand *operand, const CUextent3D *extent,
                                    struct sim_place *ret_place)
 {

@@ -19,7 +19,8 @@ static CUresult linear(bool ptsz, CUstream hStream, struct sim_copy copy, enum s
     return result == CUDA_SUCCESS ? sim_copy_submit(stream, &copy, mode) : result;
 }
 
-/* The functions for addresses of two kinds: on the default stream, and on a given one. */
+/* Two functions that copy between addresses of the given kinds: on the default stream, and on a
+ * given stream. */
 #define COPY(name, async, to_type, to_kind, from_type, from_kind)                                  \
     SIM_API_PTDS(name, SIM_CONTEXT, (to_type dst, from_type src, size_t ByteCount))                \
     {                                                                                              \
@@ -42,7 +43,7 @@ COPY(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, CUdeviceptr, DEVICE, const void *, A
 COPY(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2, void *, ANY, CUdeviceptr, DEVICE)
 COPY(cuMemcpyDtoD_v2, cuMemcpyDtoDAsync_v2, CUdeviceptr, DEVICE, CUdeviceptr, DEVICE)
 
-/* True if the context is on the device that the address belongs to. It is not documented if a
+/* True if the context is on the device that the address belongs to. It is not documented whether a
  * driver checks this. */
 static bool is_owner(CUcontext ctx, CUdeviceptr address)
 {
@@ -78,8 +79,8 @@ SIM_API_PTSZ(cuMemcpyPeerAsync, SIM_CONTEXT,
                 dstContext, srcContext, SIM_COPY_ASYNC);
 }
 
-/* Each copy is a separate operation. *ret_failed: index of the first refused copy, which only the
- * first version of the function returns. The attributes are hints. */
+/* Each copy is a separate operation. *ret_failed: index of the first refused copy; NULL for version
+ * 2 of the function, which does not return it. The attributes are hints. */
 static CUresult batch(bool ptsz, CUstream hStream, const CUdeviceptr *dsts, const CUdeviceptr *srcs,
                       const size_t *sizes, size_t count, size_t *ret_failed)
 {

@@ -36,8 +36,8 @@ static bool must_wait(const struct sim_copy *copy, enum sim_copy_mode mode)
     return true;
 }
 
-/* Submits the copy to the stream. If it did not run at once, a pageable source is staged; a graph
- * node reads the source at each launch instead. */
+/* Submits the copy to the stream. If the copy is queued and does not run at once, stages a pageable
+ * source. A graph node reads the source at each launch instead. */
 static CUresult submit_staged(struct sim_stream *stream, struct sim_op *op)
 {
     CUresult result = sim_submit(stream, op);

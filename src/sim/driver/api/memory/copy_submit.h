@@ -14,7 +14,7 @@
  *   prefetch      hints about managed memory
  *   vmm           virtual memory management
  *
- * This header submits copies to streams, with the waits that cuda.h requires of each kind.
+ * This header submits copies to streams, with the waits that cuda.h requires for each kind of copy.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -22,12 +22,13 @@
 #include "sim/driver/exec/copy.h"
 #include "sim/driver/exec/stream.h"
 
-/* The rules for when a copy returns to the host. */
+/* The rules for when a copying function returns. */
 enum sim_copy_mode {
     SIM_COPY_ASYNC,
-    SIM_COPY_SYNC, /* as cuMemcpy: see the section on synchronous behaviour in cuda.h's guide */
+    SIM_COPY_SYNC, /* as cuMemcpy: see "API synchronization behavior" in NVIDIA's reference of
+                    * cuda.h */
 };
 
-/* Does a copy in the stream. The lock may be released if the call has to wait. */
+/* Submits a copy to the stream. May release the lock if it has to wait. */
 CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
                          enum sim_copy_mode mode);

@@ -1,7 +1,7 @@
-/* A handle has the pid of the exporting process and its descriptor of the chunk's own file; the
- * other process opens that descriptor through /proc. Both must be processes of one user on one
- * machine, and the ptrace scope must allow the access, as it normally does for a parent and its
- * children. */
+/* A handle of shared memory contains the pid of the exporting process and that process's descriptor
+ * of the chunk's own file; the importing process opens the descriptor through /proc. Both processes
+ * must run as one user on one machine, and the ptrace scope must allow the access, as it normally
+ * does for a parent and its children. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 struct handle {
     uint64_t magic;
-    uint64_t block_id; /* of the exporting process */
+    uint64_t block_id; /* block's id in the exporting process */
     uint64_t offset;   /* of the block in its chunk's file */
     uint64_t size;
     int32_t pid;
@@ -114,7 +114,7 @@ static CUresult open_block(const struct handle *handle, CUcontext ctx, struct si
     block->region = mapping;
     block->ipc_pid = handle->pid;
     block->ipc_id = handle->block_id;
-    sim_chunk_release(chunk); /* the mapping keeps it */
+    sim_chunk_release(chunk); /* the mapping keeps the chunk */
     *ret_block = block;
     return CUDA_SUCCESS;
 

@@ -72,7 +72,7 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size, CUmemoryPool pool, CUst
         }
     }
     sim_run_record_asked(pool->device, size);
-    result = sim_capture_unsafe(); /* as on an H100; cuda.h leaves it open */
+    result = sim_capture_unsafe(); /* as on an H100; cuda.h does not define it */
     if (result == CUDA_SUCCESS) {
         result = allocate_block(pool, size, stream, &block);
     }
@@ -141,7 +141,7 @@ SIM_API_PTSZ(cuMemFreeAsync, SIM_HEALTHY, (CUdeviceptr dptr, CUstream hStream))
     }
 }
 
-/* The device of a location of pools. CUDA_ERROR_NOT_SUPPORTED for host locations:
+/* The device of a pool's location. CUDA_ERROR_NOT_SUPPORTED for host locations:
  * CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED and similar attributes are 0. */
 static CUresult device_at(const CUmemLocation *location, CUmemAllocationType type,
                           struct sim_device **ret_device)
@@ -310,7 +310,7 @@ SIM_API(cuMemPoolSetAccess, SIM_INITIALIZED,
         switch (map[i].flags) {
         case CU_MEM_ACCESS_FLAGS_PROT_NONE:
             if (device == pool->device) {
-                return CUDA_ERROR_INVALID_VALUE; /* its own device always has access */
+                return CUDA_ERROR_INVALID_VALUE; /* the pool's own device always has access */
             }
             readers &= ~bit;
             writers &= ~bit;

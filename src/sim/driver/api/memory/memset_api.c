@@ -20,7 +20,7 @@ static CUresult submit(bool ptsz, CUstream hStream, CUDA_MEMSET_NODE_PARAMS para
     return result == CUDA_SUCCESS ? sim_submit_new(stream, op) : result;
 }
 
-/* A synchronous memset also returns before it is done, except on page-locked host memory. */
+/* Even a synchronous memset returns before it is done, except on page-locked host memory. */
 static CUresult submit_sync(bool ptds, CUDA_MEMSET_NODE_PARAMS params)
 {
     struct sim_stream *stream;
@@ -56,8 +56,8 @@ static CUDA_MEMSET_NODE_PARAMS rows(CUdeviceptr dst, size_t pitch, unsigned int 
                                      .height = height};
 }
 
-/* The functions for elements of a size: of a row and of a rectangle, on the default stream and on a
- * given one. */
+/* The functions that fill a row or a rectangle with elements of one size, on the default stream or
+ * on a given stream. */
 #define MEMSET(bits, type)                                                                         \
     SIM_API_PTDS(cuMemsetD##bits##_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, type value, size_t N)) \
     {                                                                                              \

@@ -7,12 +7,12 @@
 #include "sim/driver/memory/mapping.h"
 #include "sim/driver/memory/space.h"
 
-/* The objects at an address. A block of device memory has both a block and a mapping. */
+/* The objects at an address. An address in a block of device memory is also in a mapping. */
 struct place {
     uint64_t address;
     const struct sim_block *block;
     const struct sim_mapping *mapping;
-    const struct sim_reservation *reservation; /* of the application */
+    const struct sim_reservation *reservation; /* made by the application */
 };
 
 /* False if the address is free, or not one of the simulator's. */
@@ -122,7 +122,7 @@ static CUresult access_flags(void *data, const struct place *place)
     return put_int(data, flags);
 }
 
-/* cuda.h: the range of the allocation; for memory in a reservation, of the reservation. */
+/* cuda.h: the range of the allocation or, for memory in a reservation, of the reservation. */
 static const struct sim_range *range_of(const struct place *place)
 {
     return place->block != NULL ? &place->block->range : &place->reservation->range;

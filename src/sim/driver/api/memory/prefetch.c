@@ -90,7 +90,7 @@ static CUresult batch(bool ptsz, CUstream hStream, const CUdeviceptr *addresses,
     return result;
 }
 
-/* The destinations of a batch: `indices` has the first range of each destination. */
+/* The destinations of a batch: `indices` has the index of the first range for each destination. */
 struct destinations {
     const CUmemLocation *locations;
     const size_t *indices;

@@ -1,5 +1,5 @@
 /* Virtual memory management: reservations, chunks, mappings and access. Rules and error codes
- * follow cuda.h ("Virtual Memory Management"); where it leaves a choice, options decide. */
+ * follow cuda.h ("Virtual Memory Management"); where cuda.h leaves a choice, options decide. */
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/run_record.h"
@@ -18,8 +18,8 @@
 
 #define HOST_PAGE ((size_t)4096)
 
-/* Counts the chunks that a call has covered, and lets their time pass. May release the lock in
- * between. */
+/* Counts the chunks that a call has covered, and lets the time that they cost pass. May release the
+ * lock in between. */
 static void charge(enum sim_fn fn, const struct sim_covered *covered)
 {
     uint64_t ns = sim_timing_of_chunks(fn, covered);
@@ -45,7 +45,7 @@ static bool is_granular(uint64_t value)
     return (value & (SIM_GRANULE - 1)) == 0;
 }
 
-/* It is not documented if VMM functions count as unsafe during capture. PyTorch's expandable
+/* It is not documented whether VMM functions count as unsafe during capture. PyTorch's expandable
  * segments call them during a capture in global mode, without a change of the thread's mode. */
 static CUresult check_capture(void)
 {
@@ -75,7 +75,7 @@ SIM_API(cuMemAddressReserve, SIM_HEALTHY,
     return CUDA_SUCCESS;
 }
 
-/* A reservation with mappings is refused; cuda.h leaves it open. */
+/* A reservation with mappings is refused; cuda.h does not define this. */
 SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size))
 {
     struct sim_reservation *reservation = sim_space_find(ptr);
@@ -89,8 +89,8 @@ SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size))
     return CUDA_SUCCESS;
 }
 
-/* True if the simulated kind of driver crashes for a node without memory, as some drivers do
- * (nccl#2106). */
+/* True if the simulated kind of driver crashes at that node, as some drivers do at a node without
+ * memory (nccl#2106). */
 static bool dies_at_node(int node)
 {
     enum spw_hosts hosts = sim_options()->hosts;
@@ -246,8 +246,8 @@ SIM_API(cuMemMap, SIM_HEALTHY,
     return result;
 }
 
-/* True if the range consists of whole mappings of the application; of exactly one with
- * SPW_PER_CHUNK. */
+/* True if the range consists of whole mappings of the application or, with SPW_PER_CHUNK, of
+ * exactly one. */
 static bool is_mapped_range(CUdeviceptr ptr, size_t size, enum spw_per per)
 {
     const struct sim_mapping *first = sim_mapping_find(ptr);
@@ -298,8 +298,8 @@ static CUresult wait_for_devices(uint64_t devices)
     return result;
 }
 
-/* cuda.h: a mapping cannot be unmapped in part. Options decide if one call may unmap several
- * mappings, and if it waits for queued work. */
+/* cuda.h: a mapping cannot be unmapped in part. Options decide whether one call may unmap several
+ * mappings, and whether it waits for queued work. */
 SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size))
 {
     enum spw_per per = sim_options()->unmap;
@@ -343,7 +343,7 @@ static bool is_access(CUmemAccess_flags flags)
 }
 
 /* Checks that the access may be granted on every mapping of the range. cuda.h: host access to
- * device memory may not. */
+ * device memory may not be granted. */
 static CUresult check_access(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc)
 {
     const struct sim_device *device = NULL;
@@ -389,7 +389,7 @@ static void grant(struct sim_mapping *mapping, const CUmemAccessDesc *desc)
     mapping->writers = write ? mapping->writers | bit : mapping->writers & ~bit;
 }
 
-/* The devices that have access to a mapping and are given it again. */
+/* The devices that have access to a mapping and are given access again. */
 static uint64_t regranted(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
                           size_t count)
 {
@@ -404,8 +404,8 @@ static uint64_t regranted(const struct sim_mapping *mapping, const CUmemAccessDe
     return devices & mapping->readers;
 }
 
-/* It is not documented if a device's access stays valid while it is granted again. The open kernel
- * module unmaps a range before it maps it anew (uvm_map_external.c). */
+/* It is not documented whether a device's access stays valid while it is granted again. The open
+ * kernel module unmaps a range before it maps it anew (uvm_map_external.c). */
 static void check_regrant(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
                           size_t count)
 {
@@ -543,7 +543,7 @@ SIM_API(cuMemExportToShareableHandle, SIM_HEALTHY,
     return CUDA_SUCCESS;
 }
 
-/* A file descriptor is passed as a number cast to a pointer; it stays the caller's. */
+/* The file descriptor is passed as a number cast to a pointer; it stays the caller's. */
 SIM_API(cuMemImportFromShareableHandle, SIM_HEALTHY,
         (CUmemGenericAllocationHandle * handle, void *osHandle,
          CUmemAllocationHandleType shHandleType))
