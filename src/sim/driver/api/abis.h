@@ -6,12 +6,12 @@
 /* One ABI of a function, as cuGetProcAddress finds it. */
 struct sim_abi {
     const char *base;
-    int version;    /* the CUDA release that introduced it, 1000 * major + 10 * minor */
+    int version;    /* the CUDA release that introduced the ABI, 1000 * major + 10 * minor */
     int per_thread; /* the _ptds or _ptsz variant */
     enum sim_fn fn;
     void (*address)(void);
 };
 
-/* All ABIs, in the order of base and version. */
+/* All ABIs, sorted by base, then by version. */
 extern const struct sim_abi sim_abis[];
 extern const unsigned int sim_abi_count;

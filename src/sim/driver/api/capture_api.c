@@ -87,7 +87,7 @@ SIM_API_PTSZ(cuStreamIsCapturing, SIM_HEALTHY,
     return sim_capture_status(stream, captureStatus);
 }
 
-/* Makes the array of handles of the nodes that the capturing stream's next node depends on. */
+/* Makes the array stream->tail_handles, the handles of the nodes in stream->tail. */
 static CUresult tail_handles(struct sim_stream *stream)
 {
     CUgraphNode *handles = malloc((stream->tail_count + 1) * sizeof(CUgraphNode));

@@ -66,7 +66,8 @@ SIM_API(cuCtxCreate_v4, SIM_INITIALIZED,
     return create(pctx, flags, dev);
 }
 
-/* cuda.h: also pops the context if the calling thread has it current; refuses primary contexts. */
+/* cuda.h: also pops the context if it is current to the calling thread; refuses primary contexts.
+ */
 static CUresult destroy(CUcontext ctx)
 {
     if (!sim_ctx_is_live(ctx) || ctx->is_primary) {
@@ -146,7 +147,7 @@ SIM_API(cuCtxGetCurrent, SIM_INITIALIZED, (CUcontext * pctx))
     return CUDA_SUCCESS;
 }
 
-/* The context of the handle, or the current one for NULL; its sticky error is ignored. */
+/* The context of the handle, or the current one for NULL. Ignores the context's sticky error. */
 static CUresult given_or_current(CUcontext handle, CUcontext *ret_ctx)
 {
     CUcontext ctx = handle != NULL ? handle : sim_ctx_current();
@@ -313,7 +314,7 @@ SIM_API(cuCtxGetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig * pConfig))
     return CUDA_SUCCESS;
 }
 
-/* cuda.h: no effect on devices with a fixed bank size; all profiles have one. */
+/* cuda.h: no effect on devices with a fixed bank size, and all profiles are of such devices. */
 SIM_API(cuCtxSetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig config))
 {
     return CUDA_SUCCESS;
@@ -334,7 +335,7 @@ SIM_API(cuCtxGetApiVersion, SIM_INITIALIZED, (CUcontext handle, unsigned int *ve
     return result;
 }
 
-/* Numerically lower is more urgent; 0 to -5 on current GPUs. */
+/* Lower numbers are more urgent; 0 to -5 on current GPUs. */
 SIM_API(cuCtxGetStreamPriorityRange, SIM_CONTEXT, (int *leastPriority, int *greatestPriority))
 {
     if (leastPriority != NULL) {

@@ -205,7 +205,7 @@ SIM_API(cuDeviceGetP2PAttribute, SIM_INITIALIZED,
     if (value == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* cuda.h: INVALID_DEVICE also if both are the same device. */
+    /* cuda.h: INVALID_DEVICE also if both devices are the same. */
     if (sim_device_get(srcDevice) == NULL || sim_device_get(dstDevice) == NULL ||
         srcDevice == dstDevice) {
         return CUDA_ERROR_INVALID_DEVICE;
@@ -246,6 +246,6 @@ SIM_API(cuDeviceGetExecAffinitySupport, SIM_INITIALIZED,
     if (sim_device_get(dev) == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    *pi = 0; /* cuda.h: only under MPS */
+    *pi = 0; /* cuda.h: supported only under MPS */
     return CUDA_SUCCESS;
 }

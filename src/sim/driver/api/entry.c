@@ -17,10 +17,11 @@
 #include "sim/driver/exec/timing.h"
 
 static bool initialized; /* cuInit succeeded */
-static bool forked;      /* this process is a fork of an initialised one */
+static bool forked;      /* this process is a fork of an initialised process */
 
-/* Queries of a thread about its own context take no step of the scheduler: runtimes make dozens of
- * them between two launches, so queued work would always be done by the second launch. */
+/* Queries of a thread about its own context take no step of the scheduler. Runtimes make dozens of
+ * them between two launches; if each took a step, queued work would always be done by the second
+ * launch. */
 static bool takes_step(enum sim_fn fn)
 {
     switch ((int)fn) {
@@ -97,8 +98,8 @@ CUresult sim_unmodelled(enum sim_fn fn)
     return sim_leave(fn, injected != CUDA_SUCCESS ? injected : CUDA_ERROR_NOT_SUPPORTED);
 }
 
-/* cuda.h does not cover the fork of an initialised process; on a real driver every call there, even
- * cuInit, returns CUDA_ERROR_NOT_INITIALIZED. */
+/* cuda.h does not cover the fork of an initialised process. With a real driver, every call in the
+ * child, even cuInit, returns CUDA_ERROR_NOT_INITIALIZED. */
 static void forget_in_child(void)
 {
     sim_lock_reset_in_child();

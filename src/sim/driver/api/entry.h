@@ -62,12 +62,13 @@
 enum sim_need {
     SIM_NOTHING,     /* may run before cuInit; takes no scheduler step */
     SIM_INITIALIZED, /* cuInit was called; otherwise CUDA_ERROR_NOT_INITIALIZED */
-    SIM_HEALTHY,     /* and the current context, if live, has no sticky error */
-    SIM_CONTEXT,     /* and there is a current context; otherwise CUDA_ERROR_INVALID_CONTEXT */
+    SIM_HEALTHY,     /* as INITIALIZED, and the current context, if live, has no sticky error */
+    SIM_CONTEXT,     /* as HEALTHY, and there is a current context; otherwise
+                      * CUDA_ERROR_INVALID_CONTEXT */
 };
 
-/* Begins a call: takes the lock and returns CUDA_SUCCESS if the body is to run; any other result is
- * that of the call. Must be followed by sim_leave() on the same thread in either case. */
+/* Begins a call: takes the lock and returns CUDA_SUCCESS if the body is to run, otherwise the
+ * result of the call. In either case, sim_leave() must follow on the same thread. */
 CUresult sim_enter(enum sim_fn fn, enum sim_need need);
 
 /* Ends a call: logs its result, releases the lock, returns `result`. */
@@ -87,13 +88,13 @@ CUresult sim_unmodelled(enum sim_fn fn);
 #define SIM_LIST(...) __VA_ARGS__
 
 /* A function that takes a stream, and its _ptsz variant, which has the same body. The body sees
- * `bool ptsz`, true for the variant (cuda.h: NULL then means CU_STREAM_PER_THREAD). */
+ * `bool ptsz`, true for the variant (cuda.h: a NULL stream then means CU_STREAM_PER_THREAD). */
 #define SIM_API_PTSZ(name, need, params) SIM_API(name, need, (bool ptsz, SIM_LIST params))
 
 /* A function on the default stream, and its _ptds variant. The body sees `bool ptsz`. */
 #define SIM_API_PTDS(name, need, params) SIM_API_PTSZ(name, need, params)
 
-/* Another version of `of`, a function above with the same parameters, that does the same. */
+/* Another version of the function `of`, which precedes it, with the same parameters and body. */
 #define SIM_API_SAME(name, of)                                                                     \
     extern const enum sim_need name##_need __attribute__((alias(#of "_need")));                    \
     extern __typeof__(of##_body) name##_body __attribute__((alias(#of "_body")))

@@ -173,8 +173,8 @@ SIM_API(cuEventElapsedTime, SIM_CONTEXT, (float *pMilliseconds, CUevent hStart, 
 
 SIM_API_SAME(cuEventElapsedTime_v2, cuEventElapsedTime);
 
-/* Finds the event of a call that records it for a whole context, or makes the context wait for it.
- * The context must be live and without an open capture. */
+/* Finds the event of cuCtxRecordEvent or cuCtxWaitEvent. Checks that the context is live and
+ * without an open capture. */
 static CUresult resolve_with_context(CUcontext ctx, CUevent hEvent, struct sim_event **ret_event)
 {
     CUresult result;

@@ -35,7 +35,7 @@ static CUresult check_setting(const struct sim_kernel_info *info, const struct s
     }
 }
 
-/* A CUfunction, or a CUkernel passed as one, in the current context. */
+/* The function of a CUfunction or, in the current context, of a CUkernel passed as one. */
 static CUresult resolve(CUfunction handle, struct sim_function **ret_function)
 {
     return sim_function_resolve(handle, sim_ctx_current(), ret_function);
@@ -188,8 +188,8 @@ SIM_API(cuFuncGetName, SIM_CONTEXT, (const char **name, CUfunction hfunc))
     return CUDA_SUCCESS;
 }
 
-/* Fails for all parameters if the size of one is unknown, because offsets depend on it. A real
- * driver knows all kernels. */
+/* Fails for all parameters if the size of one is unknown, because the offsets depend on all sizes.
+ * A real driver knows the sizes. */
 static CUresult param_info(const struct sim_kernel_info *info, size_t index, size_t *ret_offset,
                            size_t *ret_size)
 {
@@ -227,7 +227,7 @@ SIM_API(cuKernelGetParamInfo, SIM_INITIALIZED,
     const struct sim_kernel *found = sim_handle_object(SIM_HANDLE_KERNEL, kernel);
 
     if (found == NULL && sim_options()->handles == SPW_HANDLES_UNCHECKED) {
-        (void)raise(SIGSEGV); /* this kind of driver dereferences any handle */
+        (void)raise(SIGSEGV); /* a driver that does not check handles dereferences any number */
     }
     return found == NULL ? CUDA_ERROR_INVALID_HANDLE
                          : param_info(found->info, paramIndex, paramOffset, paramSize);

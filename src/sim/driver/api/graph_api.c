@@ -80,13 +80,14 @@ SIM_API(cuGraphNodeGetType, SIM_INITIALIZED, (CUgraphNode hNode, CUgraphNodeType
     return CUDA_SUCCESS;
 }
 
-/* A list written to the program's array: the array's capacity, and the length of the list. */
+/* A list that is written to an array of the program. */
 struct listing {
-    size_t capacity; /* 0: only count */
+    size_t capacity; /* of the array; 0: only count */
     size_t count;
 };
 
-/* Ends a listing: cuda.h requires the number, and NULL in the rest of the array. */
+/* Ends a listing: cuda.h requires the number of entries, and NULL in the unused places of the
+ * array. */
 static CUresult end_listing(const struct listing *listing, CUgraphNode *nodes, size_t *ret_count)
 {
     size_t filled = listing->count < listing->capacity ? listing->count : listing->capacity;
@@ -248,7 +249,7 @@ SIM_API(cuGraphNodeGetDependentNodes_v2, SIM_INITIALIZED,
     return get_neighbours(hNode, DEPENDENTS, dependentNodes, edgeData, numDependentNodes);
 }
 
-/* One call of sim_node_depend() or sim_node_undepend() per pair. */
+/* Calls `change`, which is sim_node_depend() or sim_node_undepend(), for each pair of nodes. */
 static CUresult change_edges(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
                              size_t count,
                              CUresult (*change)(struct sim_node *node, struct sim_node *on))

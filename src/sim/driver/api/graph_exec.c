@@ -1,4 +1,4 @@
-/* Executable graphs: a copy of a graph that can be launched. The nodes of a launch run one after
+/* Executable graphs: copies of graphs, which can be launched. The nodes of a launch run one after
  * the other in the stream, in an order that the edges allow. */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/graph/submit.h"
 
-/* Device memory of an executable graph: nodes, rounded up to pieces. cuda.h leaves it open. */
+/* Device memory that an executable graph takes: NODE_BYTES a node, rounded up to EXEC_PIECE. cuda.h
+ * does not define it. */
 #define NODE_BYTES ((size_t)4 << 10)
 #define EXEC_PIECE ((size_t)64 << 10)
 
@@ -31,7 +32,7 @@ struct sim_exec {
     unsigned long long flags;
     struct sim_device *device;
     size_t bytes;           /* of device memory, charged */
-    struct sim_fences last; /* of the latest launch */
+    struct sim_fences last; /* fences of the latest launch */
 };
 
 static struct sim_exec *execs;
@@ -253,7 +254,7 @@ static void launch_done(void *arg)
     exec_unref(arg);
 }
 
-/* Submits an operation that waits for the fences; drops the caller's reference to it. */
+/* Submits an operation that waits for the fences; drops the caller's reference to the operation. */
 static CUresult submit_op(struct sim_stream *stream, struct sim_op *op,
                           const struct sim_fences *after)
 {
@@ -266,8 +267,8 @@ static CUresult submit_op(struct sim_stream *stream, struct sim_op *op,
     return result;
 }
 
-/* Launches of one executable graph run one after the other. Each holds a reference until its last
- * node is done, so the program may destroy the graph before. */
+/* Launches of one executable graph run one after the other. Each launch holds a reference to the
+ * graph until its last node is done, so the program may destroy the graph earlier. */
 static CUresult launch_nodes(struct sim_stream *stream, struct sim_exec *exec)
 {
     int device = exec->device->ordinal;
@@ -419,7 +420,7 @@ SIM_API(cuGraphExecEventWaitNodeSetEvent, SIM_HEALTHY,
                             sim_params_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, &event, sizeof(event)));
 }
 
-/* cuda.h: kernel, memset and memcpy nodes only. */
+/* cuda.h: only kernel, memset and memcpy nodes can be disabled. */
 static bool can_be_disabled(const struct sim_node *node)
 {
     CUgraphNodeType type = node->op->class->node_type;

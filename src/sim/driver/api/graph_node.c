@@ -223,7 +223,7 @@ CUgraphNodeParams sim_params_of_memcpy(const CUDA_MEMCPY3D *given, CUcontext ctx
     return sim_params_of(CU_GRAPH_NODE_TYPE_MEMCPY, given == NULL ? NULL : &copy, sizeof(copy));
 }
 
-/* Adds a node as described; *params as in sim_node_op_new(). */
+/* Adds the node that *params describes; writes outputs to *params, as sim_node_op_new() does. */
 static CUresult add_node(CUgraphNode *ret_node, CUgraph hGraph, const CUgraphNode *dependencies,
                          size_t count, CUgraphNodeParams *params)
 {
@@ -259,7 +259,7 @@ SIM_API(cuGraphAddNode, SIM_HEALTHY,
     return add_node(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
 }
 
-/* Edge data is not kept, see cuStreamGetCaptureInfo. */
+/* Edge data is not stored, see cuStreamGetCaptureInfo_v3. */
 SIM_API(cuGraphAddNode_v2, SIM_HEALTHY,
         (CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
          const CUgraphEdgeData *dependencyData, size_t numDependencies,

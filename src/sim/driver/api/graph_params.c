@@ -56,7 +56,7 @@ SIM_API(cuGraphKernelNodeSetParams_v2, SIM_HEALTHY,
                                                               sizeof(*nodeParams)));
 }
 
-/* Returns any copy as a box copy between unified addresses. */
+/* Returns any copy as a three-dimensional copy between unified addresses. */
 SIM_API(cuGraphMemcpyNodeGetParams, SIM_HEALTHY, (CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams))
 {
     const struct sim_op *op = op_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);

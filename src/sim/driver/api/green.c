@@ -2,7 +2,8 @@
  *
  * A share is only a number: it does not change the time of kernels. By cuda.h, a green context
  * converts into the primary context with other resources. Here it converts into the primary context
- * itself, uses its default stream, and retains it while the green context exists. */
+ * itself, uses the primary context's default stream, and retains the primary context as long as the
+ * green context exists. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 /* Data that the driver keeps in the padding of a resource. */
 struct origin {
     int device;
-    unsigned long long split; /* the split that made it; 0: a whole device */
+    unsigned long long split; /* the split that made the resource; 0: a whole device */
 };
 
 struct green {
@@ -40,7 +41,8 @@ static struct origin origin_of(const CUdevResource *resource)
     return origin;
 }
 
-/* The fewest SMs of a part, and the unit of their number, from cuda.h for each architecture. */
+/* The fewest SMs of a part, and the unit of the number of SMs, from cuda.h for each architecture.
+ */
 static unsigned int least_part(struct origin origin)
 {
     const struct spw_gpu_profile *profile = sim_device_get(origin.device)->profile;
@@ -146,7 +148,7 @@ SIM_API(cuDevSmResourceSplitByCount, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-/* Descriptors cannot be destroyed (cuda.h has no function for it). */
+/* Descriptors cannot be destroyed (cuda.h has no function for that). */
 SIM_API(cuDevResourceGenerateDesc, SIM_INITIALIZED,
         (CUdevResourceDesc * phDesc, CUdevResource *resources, unsigned int nbResources))
 {

@@ -41,7 +41,7 @@ SIM_EXPORT void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches)
     sim_unlock();
 }
 
-/* Words for the log, split over several lines if needed. */
+/* A list of ranges of memory for the log, split over several lines if needed. */
 struct uses {
     char head[64];
     char line[800];
@@ -58,7 +58,7 @@ static void log_uses(struct uses *uses)
 
 static void add_use(struct uses *uses, char kind, CUdeviceptr address, size_t size)
 {
-    const size_t most = 48; /* the longest word */
+    const size_t most = 48; /* the longest entry */
 
     if (sizeof(uses->line) - uses->length <= most) {
         log_uses(uses);

@@ -13,7 +13,7 @@
 
 /* A managed variable: the host and all contexts share it. */
 struct sim_managed {
-    struct sim_managed *next; /* of its library */
+    struct sim_managed *next; /* in its library's list */
     char *name;
     struct sim_block *block;
 };
@@ -299,7 +299,8 @@ static CUresult create_managed(struct sim_library *library, const char *name, si
     return CUDA_SUCCESS;
 }
 
-/* The parts of images read here do not mark managed variables: any global counts as one. */
+/* Managed variables are not marked in the parts of an image that are read here, so any global
+ * variable counts as managed. */
 static CUresult find_managed(struct sim_library *library, const char *name,
                              struct sim_managed **ret_variable)
 {

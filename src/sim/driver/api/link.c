@@ -1,5 +1,5 @@
-/* The linker: it concatenates its PTX inputs to one text, which loads like any image. A binary
- * input becomes a remark in that text. */
+/* The linker. It concatenates its PTX inputs to one text, which can be loaded like any image. An
+ * input that is not PTX becomes a comment in that text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

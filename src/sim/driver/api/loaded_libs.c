@@ -50,7 +50,7 @@ void sim_loaded_libs_check(enum sim_fn fn)
     static _Atomic(bool) looked, said;
     char path[FILENAME_MAX];
 
-    /* A runtime looks up functions before it calls cuInit, and may give up in between. */
+    /* A runtime looks up functions before it calls cuInit, and may give up before it does. */
     if (fn == SIM_FN_cuGetProcAddress || fn == SIM_FN_cuGetProcAddress_v2) {
         if (atomic_exchange(&looked, true)) {
             return;

@@ -38,7 +38,8 @@ SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, SIM_CONTEXT,
     return active_blocks(numBlocks, func, blockSize, dynamicSMemSize);
 }
 
-/* The block size, a multiple of the warp size, with the most threads; the larger of equal ones. */
+/* Finds the block size with the most threads on a multiprocessor, among `limit` and the multiples
+ * of the warp size below it; of equally good sizes, the largest. */
 static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
                            CUoccupancyB2DSize shared_of_size, size_t dynamic_shared, int limit)
 {

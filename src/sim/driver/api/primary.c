@@ -18,7 +18,7 @@ CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx)
     CUresult result;
 
     while (device->primary != NULL && device->primary->ending) {
-        sim_wait_progress(); /* another thread is ending it */
+        sim_wait_progress(); /* another thread is ending the context */
     }
     if (device->primary == NULL || !device->primary->live) {
         result = sim_ctx_reinstate_primary(device);
@@ -62,7 +62,7 @@ SIM_API(cuDevicePrimaryCtxRelease, SIM_INITIALIZED, (CUdevice dev))
 
 SIM_API_SAME(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease);
 
-/* cuda.h: a reset is no release; every retain still needs one. */
+/* cuda.h: a reset is no release; every retain still needs its release. */
 SIM_API(cuDevicePrimaryCtxReset, SIM_INITIALIZED, (CUdevice dev))
 {
     struct sim_device *device = sim_device_get(dev);

@@ -11,5 +11,5 @@
 CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx);
 
 /* cuDevicePrimaryCtxRelease: the last release ends the context. May release the lock in between.
- * CUDA_ERROR_INVALID_CONTEXT if it is not retained. */
+ * CUDA_ERROR_INVALID_CONTEXT if the context is not retained. */
 CUresult sim_primary_release(struct sim_device *device);

@@ -19,7 +19,7 @@ SIM_API(cuDriverGetVersion, SIM_NOTHING, (int *driverVersion))
     return CUDA_SUCCESS;
 }
 
-/* The first row of a base name; rows are in the order of name and version. */
+/* The first row of a base name; the rows are sorted by name, then by version. */
 static const struct sim_abi *first_abi(const char *base)
 {
     unsigned int low = 0, high = sim_abi_count;
@@ -36,9 +36,9 @@ static const struct sim_abi *first_abi(const char *base)
     return low < sim_abi_count && strcmp(sim_abis[low].base, base) == 0 ? &sim_abis[low] : NULL;
 }
 
-/* Chooses as NVIDIA's driver does (docs/driver.md): the newest ABI that is not newer than the
- * version, which may be above the driver's own. With the per-thread flag only per-thread variants
- * count, if there are any. */
+/* Chooses as NVIDIA's driver does (docs/driver.md): the newest ABI that is not newer than
+ * `version`, which may be above the driver's own version. With `per_thread`, only per-thread
+ * variants count, if the function has any. */
 static const struct sim_abi *choose_abi(const struct sim_abi *first, unsigned int version,
                                         bool per_thread)
 {
@@ -70,8 +70,8 @@ SIM_EXPORT void *spillway_sim_hidden(const char *name)
     return abi != NULL ? (void *)(uintptr_t)abi->address : NULL;
 }
 
-/* Writes the outputs on success; *ret_abi is NULL if the function is not found. Without a name or a
- * place for the result, NVIDIA's driver crashes; here that is an error. */
+/* Writes the outputs on success; *ret_abi is NULL if the function is not found. NVIDIA's driver
+ * crashes if `symbol` or `pfn` is NULL; here that is an error. */
 static CUresult look_up(const char *symbol, void **pfn, int version, cuuint64_t flags,
                         const struct sim_abi **ret_abi, CUdriverProcAddressQueryResult *ret_status)
 {
@@ -96,7 +96,8 @@ static CUresult look_up(const char *symbol, void **pfn, int version, cuuint64_t 
     return CUDA_SUCCESS;
 }
 
-/* The first version has no status: an unknown function is an error, and the output stays. */
+/* The first version has no status: for an unknown function it returns an error and leaves *pfn as
+ * it is. */
 SIM_API(cuGetProcAddress, SIM_NOTHING,
         (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags))
 {

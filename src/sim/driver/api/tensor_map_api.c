@@ -5,7 +5,7 @@
 #include "sim/driver/kernels/tensor_map.h"
 
 /* cuda.h, cuTensorMapEncodeTiled: rank 1 to 5 (3 to 5 for im2col), the global address aligned to 16
- * bytes, the map to 64. */
+ * bytes, the map to 64 bytes. */
 static CUresult encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
                        cuuint32_t least_rank, const void *address, const cuuint64_t *dims,
                        const cuuint32_t *steps)

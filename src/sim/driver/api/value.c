@@ -163,7 +163,7 @@ SIM_API_PTSZ(cuStreamBatchMemOp, SIM_CONTEXT,
     struct sim_stream *stream;
     CUresult result;
 
-    /* cuda.h: at most 256. */
+    /* cuda.h: at most 256 operations. */
     if (flags != 0 || count > 256 || (count > 0 && paramArray == NULL)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
