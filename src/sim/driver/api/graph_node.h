@@ -24,8 +24,8 @@ CUresult sim_node_replace(struct sim_node *node, CUgraphNodeParams params);
 #define SIM_NODE_NONE ((CUgraphNodeType)-1)
 
 /* The parameters of a node, from the struct of its kind, or from its event. This struct is the
- * beginning of the kind's part of CUgraphNodeParams, which may have more members; for a copy, it is
- * a member further behind. */
+ * beginning of the kind's part of CUgraphNodeParams, which may have more members; for a copy, the
+ * struct is a later member of that part. */
 CUgraphNodeParams sim_params_of(CUgraphNodeType type, const void *given, size_t size);
 CUgraphNodeParams sim_params_of_memset(const CUDA_MEMSET_NODE_PARAMS *given, CUcontext ctx);
 CUgraphNodeParams sim_params_of_memcpy(const CUDA_MEMCPY3D *given, CUcontext ctx);

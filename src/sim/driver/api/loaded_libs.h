@@ -1,7 +1,7 @@
 /* Warns in one line about loaded libraries that cannot work with the simulated GPU.
  *
  * Locking: none; must be called without the simulator's lock: a thread that holds that lock must
- * not take the dynamic linker's. */
+ * not take the dynamic linker's lock. */
 #pragma once
 
 #include "sim/driver/core/functions.h"

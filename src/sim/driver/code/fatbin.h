@@ -5,7 +5,8 @@
  * containers and was compared with the output of nvcc 13.0. NVIDIA documents only the wrapper
  * around a container (fatbinary_section.h of the toolkit).
  *
- * Offsets and sizes in a container are checked against its size before they are used.
+ * Offsets and sizes in a container are checked against the size of the container before they are
+ * used.
  *
  * Locking: none; needs no lock. */
 #pragma once

@@ -22,7 +22,8 @@ static struct {
     lz4_decompress_function *lz4;
 } libraries;
 
-/* Stores the address of a function in `ret_function`: ISO C has no cast from an object pointer. */
+/* Stores the address of a function in `ret_function`: ISO C cannot cast an object pointer to a
+ * function pointer. */
 static void find(void *library, const char *name, void *ret_function)
 {
     void *found = dlsym(library, name);

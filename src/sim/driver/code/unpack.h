@@ -4,7 +4,7 @@
  * symbols.
  *
  * Locking: none, but sim_unpack_start() must be called without the simulator's lock: a thread that
- * holds that lock must not take the dynamic linker's. */
+ * holds that lock must not take the dynamic linker's lock. */
 #pragma once
 
 #include <stddef.h>

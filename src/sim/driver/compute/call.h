@@ -31,8 +31,8 @@ struct sim_call {
 /* The argument of that number; NULL if there is none, or it is shorter than `size` bytes. */
 const unsigned char *sim_call_argument(const struct sim_call *call, size_t number, size_t size);
 
-/* Reads an argument as a number: its first 8 bytes or, if it has fewer, 4 as an unsigned number.
- * False if there is none, or if the 8 bytes are negative. */
+/* Reads an argument as a number: the first 8 bytes or, if it is shorter, the first 4 as an unsigned
+ * number. False if there is no such argument, or if the 8 bytes are negative. */
 bool sim_call_number(const struct sim_call *call, size_t number, uint64_t *ret_value);
 
 /* Unaligned reads from an argument. */

@@ -15,7 +15,7 @@ enum sim_use {
     SIM_USE_OWN,    /* code, local memory and graphs, which the driver takes by itself */
 };
 
-/* Free bytes of the device: no process of the run holds them. */
+/* Bytes of the device that no process of the run holds. */
 size_t sim_budget_free(const struct sim_device *device);
 
 /* Takes exactly `bytes` of the device's memory. If fewer are free, returns CUDA_ERROR_OUT_OF_MEMORY

@@ -23,7 +23,7 @@ void sim_calls_end(enum sim_fn fn, CUresult result);
 /* True if calls are logged; callers then collect details. */
 bool sim_calls_logged(void);
 
-/* Writes a line of its own to the log, if there is one. */
+/* Writes `line` to the log, if there is one. */
 void sim_calls_log(const char *line);
 
 /* Adds a detail to the log line of the call in progress on this thread ("va=0x... size=..."). Does

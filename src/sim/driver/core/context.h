@@ -1,9 +1,10 @@
 /* Contexts: their state, the stack of each thread, sticky errors. api/lifetime.h creates and ends
  * them.
  *
- * A context's memory is kept after it is destroyed, because handles and thread stacks may still
- * name it (cuda.h: such a thread gets CUDA_ERROR_CONTEXT_IS_DESTROYED). The primary context of a
- * device is always the same object, alive or not.
+ * A context's struct is kept after the context is destroyed, because handles and thread stacks may
+ * still name it (cuda.h: a call with such a current context returns
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED). The primary context of a device is always the same object,
+ * alive or not.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -38,7 +39,7 @@ struct CUctx_st {
 /* The calling thread's current context, or NULL. Another thread may have destroyed it. */
 CUcontext sim_ctx_current(void);
 
-/* The calling thread's current context. CUDA_ERROR_INVALID_CONTEXT if it has none,
+/* The calling thread's current context. CUDA_ERROR_INVALID_CONTEXT if the thread has none,
  * CUDA_ERROR_CONTEXT_IS_DESTROYED, or the context's sticky error. */
 CUresult sim_ctx_require(CUcontext *ret_ctx);
 
@@ -59,11 +60,11 @@ bool sim_ctx_peers_enabled(const struct sim_device *device, const struct sim_dev
  * memory is out. For api/lifetime.c, which creates and ends contexts. */
 CUcontext sim_ctx_new(struct sim_device *device);
 
-/* Makes the context live, with a new id and the defaults of a fresh one. */
+/* Makes the context live, with a new id and default settings. */
 void sim_ctx_reset(CUcontext ctx, unsigned int flags);
 
-/* The calling thread's stack. Push returns CUDA_ERROR_OUT_OF_MEMORY if the stack is full. Pop
- * returns NULL if it is empty. Set replaces the top; with NULL it only pops. */
+/* The calling thread's stack of contexts. Push returns CUDA_ERROR_OUT_OF_MEMORY if the stack is
+ * full. Pop returns NULL if the stack is empty. Set replaces the top; with NULL it only pops. */
 CUresult sim_ctx_push(CUcontext ctx);
 CUcontext sim_ctx_pop(void);
 CUresult sim_ctx_set(CUcontext ctx);

@@ -35,8 +35,8 @@
 
 #include "gpu/profile.h"
 
-/* The driver's minimum allocation granularity on today's GPUs (cuda.h leaves it to
- * cuMemGetAllocationGranularity; 2 MiB is what current GPUs report). */
+/* The driver's minimum allocation granularity: 2 MiB, as current GPUs report it (cuda.h leaves it
+ * to cuMemGetAllocationGranularity). */
 #define SIM_GRANULE ((size_t)2 << 20)
 
 struct sim_device {
@@ -45,14 +45,15 @@ struct sim_device {
     const struct spw_gpu_profile *profile;
     size_t total_bytes;    /* as cuMemGetInfo and cuDeviceTotalMem report it */
     size_t used_bytes;     /* charged so far; free = total - used */
-    size_t own_bytes;      /* charged as SIM_USE_OWN; used_bytes has the part beyond the overhead */
+    size_t own_bytes;      /* charged as SIM_USE_OWN; used_bytes has only the part beyond the
+                            * overhead */
     size_t overhead_bytes; /* SPILLWAY_SIM_OVERHEAD: charged while there is a context */
     unsigned int contexts;
     CUcontext primary; /* NULL before the first retain, then always the same */
     unsigned int primary_refs;
     unsigned int primary_flags; /* cuDevicePrimaryCtxSetFlags; survives the context */
     CUmemoryPool default_pool;  /* created at first use, lives as long as the process */
-    CUmemoryPool current_pool;  /* cuDeviceSetMemPool; NULL: the default one */
+    CUmemoryPool current_pool;  /* cuDeviceSetMemPool; NULL: the default pool */
 };
 
 /* Number of devices that the process sees: SPILLWAY_SIM_DEVICES without the devices that

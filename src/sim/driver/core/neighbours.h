@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CUDA was initialised: takes a slot. */
+/* To be called when CUDA was initialised: takes a slot of the file. */
 void sim_neighbours_start(void);
 
 /* To be called in a child after fork: detaches from the parent's slot. */

@@ -347,7 +347,7 @@ void sim_run_record_launched(const struct sim_device *device, enum spw_layout la
     figures->idle_launches += !computes;
 }
 
-/* When all marks are used, every other one is dropped. */
+/* When all marks are used, every other mark is dropped. */
 static void mark(struct sim_record_device *figures)
 {
     figures->mark_every = figures->mark_every == 0 ? 1 : figures->mark_every;

@@ -15,7 +15,7 @@
 #include "sim/driver/core/functions.h"
 #include "sim/record.h"
 
-/* CUDA was initialised: begins the record that the launcher reads. */
+/* To be called when CUDA was initialised: begins the record that the launcher reads. */
 void sim_run_record_start(void);
 
 /* Marks the record as incomplete, with a reason for the verdict, and writes a line to stderr. */

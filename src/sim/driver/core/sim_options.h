@@ -1,8 +1,8 @@
 /* Options of the simulated driver: the SPILLWAY_SIM_* variables of common/options.def, which has
  * their defaults.
  *
- * They are read once, at the first use. A value that cannot be used is reported in one line on
- * stderr and the default is taken. Constant afterwards, so no lock is needed. */
+ * The options are read at the first use and do not change afterwards, so no lock is needed. A value
+ * that cannot be used is reported in one line on stderr, and the default is used. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,7 +46,7 @@ struct sim_options {
     enum spw_handles handles;   /* SPILLWAY_SIM_HANDLES: queries of parameters with the other kind
                                  * of handle, a CUfunction for a CUkernel or the reverse */
     enum spw_hosts hosts;       /* SPILLWAY_SIM_HOST_NUMA: where chunks of host memory may be */
-    bool rdma;                  /* SPILLWAY_SIM_RDMA: chunks may be for network cards */
+    bool rdma;                  /* SPILLWAY_SIM_RDMA: network cards may be given chunks */
     bool peers;                 /* SPILLWAY_SIM_PEERS: devices can access each other */
     bool host_map;              /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
                                  * the process; off: host access always faults */

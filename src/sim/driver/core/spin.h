@@ -1,8 +1,8 @@
 /* Finds a program that waits without end for a result that the simulator does not compute.
  *
- * Such a loop launches the same kernels each time, reads a result, and copies nothing to the
- * device. It is detected by SPILLWAY_SIM_SPIN reads in a row, with equal numbers of launches in
- * between and no copy to the device.
+ * In a loop, such a program launches the same kernels, reads a result, and copies nothing to the
+ * device. The loop is detected by SPILLWAY_SIM_SPIN reads in a row, with equal numbers of launches
+ * in between and no copy to the device.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

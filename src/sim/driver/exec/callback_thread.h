@@ -1,4 +1,5 @@
-/* The thread that calls the program back (callback.h), and then runs the items that can run.
+/* The thread that calls the program back (callback.h) and, after each call, runs the items that can
+ * run.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

@@ -53,7 +53,7 @@ static CUresult copy_from(const struct side *dst, const struct side *src, size_t
     return result;
 }
 
-/* The struct side of one side (`end` is `dst` or `src`) of the parameters of a 3D copy. */
+/* Makes a struct side from the members of `params` whose names begin with `end`, dst or src. */
 #define SIDE(params, end)                                                                          \
     ((struct side){(params)->end##MemoryType, (params)->end##Host, (params)->end##Device,          \
                    (params)->end##Pitch, (params)->end##Height, (params)->end##XInBytes,           \

@@ -1,5 +1,5 @@
 /* Copies and memsets that cross from memory of a device to memory of the host at adjacent device
- * addresses. What a driver does then is not documented; SPILLWAY_SIM_CROSSING chooses it.
+ * addresses. What drivers do with them is not documented; SPILLWAY_SIM_CROSSING chooses it.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

@@ -39,7 +39,7 @@ struct sim_stream;
 /* Result of running an operation. */
 enum sim_outcome {
     SIM_DONE,
-    SIM_BLOCKED, /* waits for an event outside its stream; to be tried again */
+    SIM_BLOCKED, /* waits for a host function or a change of memory; to be tried again */
     SIM_FAULT,   /* an address was bad: the context fails with CUDA_ERROR_ILLEGAL_ADDRESS */
 };
 

@@ -1,7 +1,7 @@
 /* Streams: queues of operations that run in order.
  *
  * A stream is reference counted: it outlives its handle while work is pending or fences refer to
- * it. Its position is two numbers: the submitted items and the completed items.
+ * it. Its position is the number of submitted items and the number of completed items.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -31,7 +31,7 @@ enum sim_stream_role {
 struct sim_stream {
     struct sim_stream *next;        /* in its context's list */
     struct sim_stream **place;      /* the pointer to this stream in that list */
-    struct sim_stream *active_next; /* streams with pending items, see schedule.h */
+    struct sim_stream *active_next; /* list of the streams with pending items (schedule.c) */
     struct sim_stream *active_prev;
     CUcontext ctx;         /* NULL: ended, and nothing is pending */
     CUstream handle;       /* NULL once destroyed, and for the default streams */

@@ -52,7 +52,7 @@ uint64_t sim_timing_of_call(enum sim_fn fn);
 struct sim_covered {
     uint64_t chunks; /* of both tiers */
     uint64_t bytes;
-    uint64_t host_chunks; /* those of the chunks in host memory */
+    uint64_t host_chunks; /* the chunks in host memory */
     uint64_t host_bytes;
 };
 

@@ -4,7 +4,7 @@
  *   graph_memory     memory that graphs own
  *   stream_capture   turns work of a stream into nodes
  *   submit           queues work, or captures it
- *   user_object      destructors of the program that graphs call
+ *   user_object      destructors of objects that graphs own
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

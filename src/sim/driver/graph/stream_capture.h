@@ -49,11 +49,13 @@ CUresult sim_capture_extend_tail(struct sim_stream *stream, struct sim_node *con
 CUresult sim_capture_admit(struct sim_stream *stream);
 
 /* CUDA_SUCCESS if the stream may be queried or waited for now. If it is capturing, invalidates its
- * capture and returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. Includes sim_capture_unsafe(). */
+ * capture and returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. Otherwise also has the errors of
+ * sim_capture_admit() and sim_capture_unsafe(). */
 CUresult sim_capture_forbids_sync(struct sim_stream *stream);
 
 /* CUDA_SUCCESS if the event may be queried or waited for. If it was recorded in a capture,
- * invalidates that capture and returns CUDA_ERROR_CAPTURED_EVENT. Includes sim_capture_unsafe(). */
+ * invalidates that capture and returns CUDA_ERROR_CAPTURED_EVENT. Otherwise returns the result of
+ * sim_capture_unsafe(). */
 CUresult sim_capture_forbids_event(struct sim_event *event);
 
 /* For calls that cannot be captured: invalidate the capture of the stream or event and return
@@ -76,8 +78,8 @@ CUresult sim_capture_wait(struct sim_stream *stream, struct sim_event *event);
  * capture. The capture ends if it began in this stream. */
 void sim_capture_leave(struct sim_stream *stream);
 
-/* For functions that wait for a whole context: if any of its streams is capturing, invalidates
- * those captures and returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
+/* For functions that wait for a whole context: if streams of the context are capturing, invalidates
+ * their captures and returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 CUresult sim_capture_forbids_context(CUcontext ctx);
 
 /* For potentially unsafe functions (cuda.h, cuThreadExchangeStreamCaptureMode): if a capture

@@ -1,5 +1,5 @@
-/* Submission of work to a stream: it is queued or, while the stream is capturing, becomes a graph
- * node.
+/* Submission of work to a stream: the work is queued or, while the stream is capturing, becomes a
+ * graph node.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once

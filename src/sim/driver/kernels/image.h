@@ -35,7 +35,7 @@ struct sim_image {
                                   * device */
     bool globals_known;          /* `globals` is complete */
     struct sim_global *globals;
-    struct sim_image_kernel *kernels; /* declared ones first, in order */
+    struct sim_image_kernel *kernels; /* declared kernels first, in order */
     size_t declared_count;
     struct sim_code *code; /* to read parameters of kernels from; NULL: none */
 };

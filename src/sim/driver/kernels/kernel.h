@@ -44,14 +44,14 @@ struct sim_kernel_info {
     struct sim_computation *computation; /* NULL: none; without `builtin`, a kernel then has no
                                           * effect */
     enum spw_layout layout;
-    bool params_known; /* of all parameters; false for UNKNOWN, and for NAME if a parameter is a
+    bool params_known; /* all places are known; false for UNKNOWN, and for NAME if a parameter is a
                         * struct */
     struct sim_param *params;
     size_t param_count;
     size_t param_bytes;            /* of the parameter buffer */
     uint64_t constant_params;      /* a bit for each parameter that points to memory that is only
                                     * read */
-    struct sim_declared *declared; /* NAME, CODE, STRUCTS: parameters, from the name */
+    struct sim_declared *declared; /* NAME, CODE, STRUCTS: the parameters in the kernel's name */
     size_t declared_count;
     size_t local_bytes;       /* per thread */
     size_t shared_bytes;      /* static, per block */

@@ -40,9 +40,9 @@ void sim_alloc_destroy_pinned(struct sim_block *block);
 /* Unmaps and forgets a block of kind IPC, regardless of its number of opens. */
 void sim_alloc_destroy_ipc(struct sim_block *block);
 
-/* Device memory that belongs to the driver itself: modules' globals and the allocations of a
- * captured graph. Charged, mapped and accessible for the device; it is no block of cuMemAlloc, so
- * cuMemFree refuses it. CUDA_ERROR_OUT_OF_MEMORY if it does not fit. */
+/* Device memory that belongs to the driver itself: modules' globals, and the allocations of graphs.
+ * Charged, mapped and accessible for the device; it is no block of cuMemAlloc.
+ * CUDA_ERROR_OUT_OF_MEMORY if it does not fit. */
 CUresult sim_mem_driver_alloc(struct sim_device *device, size_t size, CUdeviceptr *ret_address);
 void sim_mem_driver_free(CUdeviceptr address);
 

@@ -28,7 +28,7 @@ struct sim_chunk {
     bool imported; /* from another process, which is charged for it */
     bool is_held;  /* counted in held_bytes of the record: created by cuMemCreate on a device */
     struct sim_mapping *mappings;
-    struct sim_extent extent; /* placed at the first mapping */
+    struct sim_extent extent; /* placed at the first mapping or export */
 };
 
 /* A number for a new allocation: CU_POINTER_ATTRIBUTE_BUFFER_ID. */
@@ -44,8 +44,8 @@ CUresult sim_chunk_create(const CUmemAllocationProp *prop, size_t size, bool wit
  * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_chunk_create_on(struct sim_device *device, size_t size, struct sim_chunk **ret_chunk);
 
-/* The chunk of a descriptor that sim_chunk_export() made in this or another process, with one more
- * handle reference; the descriptor stays the caller's. CUDA_ERROR_INVALID_VALUE for any other
+/* The chunk of a descriptor that sim_mapping_export() made in this or another process, with one
+ * more handle reference; the descriptor stays the caller's. CUDA_ERROR_INVALID_VALUE for any other
  * descriptor. */
 CUresult sim_chunk_import(int fd, struct sim_chunk **ret_chunk);
 

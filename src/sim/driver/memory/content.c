@@ -120,7 +120,7 @@ void sim_mem_locate(CUdeviceptr address, size_t size, uint64_t *ret_device_bytes
 struct piece {
     struct sim_extent *extent; /* NULL: direct */
     uint64_t at;               /* in the extent */
-    char *direct;              /* NULL like `extent`: a hole */
+    char *direct;              /* NULL: a hole, if `extent` is NULL too */
     size_t size;
 };
 

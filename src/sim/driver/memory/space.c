@@ -6,7 +6,7 @@
 #include "sim/driver/core/device.h"
 #include "sim/driver/core/sim_options.h"
 
-/* Beyond the 47 bits of a process, within the 49 of a GPU. */
+/* Beyond the 47 address bits of a process, within the 49 of a GPU. */
 #define UNREAL_FIRST (UINT64_C(1) << 48)
 
 static struct sim_rangemap reservations;

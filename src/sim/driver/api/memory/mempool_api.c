@@ -234,7 +234,7 @@ SIM_API(cuMemPoolSetAttribute, SIM_INITIALIZED,
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
     case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        /* cuda.h: they can only be set to 0, which restarts the watermark. */
+        /* cuda.h: these attributes can only be set to 0, which restarts the watermark. */
         if (*(const cuuint64_t *)value != 0) {
             return CUDA_ERROR_INVALID_VALUE;
         }
