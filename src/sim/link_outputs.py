@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Create FOLDER and in it a relative symbolic link to each FILE, which may be a folder, with its
-name. Other links there, such as those of another version of CUDA, are removed.
+"""Create FOLDER with a relative symbolic link to each FILE (or folder), which has the FILE's name.
+Remove FOLDER's other links, such as those of another version of CUDA.
 
     link_outputs.py FOLDER FILE...
 """

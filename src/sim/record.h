@@ -1,5 +1,5 @@
-/* The simulated GPU: driver, CUDA runtime and libraries. It does not know any folder but common and
- * gpu.
+/* The simulated GPU: driver, CUDA runtime and libraries. It does not know any folder other than
+ * common and gpu.
  *
  *   devices                     a shared file: the device memory of all processes of a run
  *   libs/find_header            finds the headers of NVIDIA's libraries
@@ -8,12 +8,14 @@
  *   record                      the record that a process leaves for the command
  *   single_rank/sitecustomize   Python's start for one rank without the others
  *
- * The simulated driver keeps the record in a file of the folder that the launcher names in
- * SPILLWAY_RUN_DIR, called "sim-" and the pid, mapped and shared, so that it outlives a process
- * that is killed. Plain integers and short texts: this header belongs to both sides and includes
- * nothing of either. A change of layout raises the version; readers refuse other versions.
+ * The record is a file "sim-<pid>" in the folder that the launcher names in SPILLWAY_RUN_DIR. The
+ * simulated driver maps the file shared, so that the record outlives a process that is killed. It
+ * has only plain integers and short texts, because this header belongs to the driver and to the
+ * launcher and includes nothing of either. A change of layout raises the version; readers refuse
+ * other versions.
  *
- * Written under the simulator's lock; read by the launcher when the process has ended. */
+ * The driver writes it under the simulator's lock; the launcher reads it when the process has
+ * ended. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,17 +24,17 @@
 #include "common/bounds.h"
 #include "common/layout.h"
 
-/* If a record is incomplete, a symbolic link beside it has the record's name and this suffix; the
- * target of the link is the reason, in words. */
+/* An incomplete record has a symbolic link beside it, with the record's name and this suffix. The
+ * link's target is the reason, in words. */
 #define SIM_RECORD_PROBLEM ".problem"
 
 enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 8 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256, SIM_RECORD_PATH = 256 };
 
-/* The kind of memory whose lack refused a request. */
+/* The kind of memory that was missing when a request was refused. */
 enum sim_record_lack {
-    SIM_RECORD_NOTHING, /* none of the below: an injected failure, or no address space */
+    SIM_RECORD_NOTHING, /* neither kind below: an injected failure, or no address space */
     SIM_RECORD_DEVICE,  /* memory of the device */
     SIM_RECORD_HOST,    /* host memory that the driver may lock */
 };
@@ -46,9 +48,9 @@ enum sim_record_kind {
 
 /* The last call of a kind that was answered out of memory. */
 struct sim_record_refusal {
-    uint64_t number;        /* of the allocation on the device, from 1; 0: no allocation */
+    uint64_t number;        /* counts the device's allocations, from 1; 0: no allocation */
     uint64_t bytes;         /* that the call needed */
-    uint64_t missing_bytes; /* of them, the bytes that the device or the host lacked */
+    uint64_t missing_bytes; /* part of `bytes` that the device or the host lacked */
     uint64_t time_ns;       /* CLOCK_MONOTONIC */
     int32_t lack;           /* enum sim_record_lack */
     int32_t tid;
@@ -62,16 +64,16 @@ struct sim_record_device {
     uint64_t total_bytes;
     uint64_t used_bytes; /* taken from the device, now and at most */
     uint64_t used_peak_bytes;
-    uint64_t own_bytes; /* of used_bytes: code, local memory and graphs */
+    uint64_t own_bytes; /* part of used_bytes for code, local memory and graphs */
     uint64_t own_peak_bytes;
-    uint64_t overhead_bytes; /* of used_bytes: a card's overhead, including own_bytes up to it */
+    uint64_t overhead_bytes; /* part of used_bytes: a card's overhead; own_bytes count towards it */
     uint64_t program_peak_bytes; /* used_bytes without own, overhead and NCCL bytes */
     uint64_t communicators, communicators_peak;     /* of NCCL, now and at most */
     uint64_t ranks_peak;                            /* of the largest communicator */
-    uint64_t nccl_bytes, nccl_peak_bytes;           /* estimate of their memory on a card */
-    uint64_t nccl_most_bytes, nccl_most_peak_bytes; /* upper bound of it */
-    uint64_t nccl_taken_bytes; /* of used_bytes: NCCL's, with SPILLWAY_SIM_OVERHEAD */
-    uint64_t held_bytes; /* asked for by calls and not given back, in multiples of 512 bytes */
+    uint64_t nccl_bytes, nccl_peak_bytes;           /* estimate of NCCL's memory on a card */
+    uint64_t nccl_most_bytes, nccl_most_peak_bytes; /* upper bound of NCCL's memory */
+    uint64_t nccl_taken_bytes; /* part of used_bytes that NCCL takes (SPILLWAY_SIM_OVERHEAD) */
+    uint64_t held_bytes;       /* asked for by calls and not yet freed, in multiples of 512 bytes */
     uint64_t held_peak_bytes;
     uint64_t allocations;                /* calls that asked for memory of the device */
     uint64_t refusals[SIM_RECORD_KINDS]; /* calls answered out of memory */
@@ -82,20 +84,20 @@ struct sim_record_device {
     uint64_t small_reads;                /* by the host, after the first idle launch */
     uint64_t known_reads;                /* small reads of computed results */
     uint64_t chosen;                     /* sizes that SPILLWAY_SIM_UNKNOWN decided */
-    uint64_t bulk_reads;                 /* larger reads, of results that were not computed */
+    uint64_t bulk_reads;                 /* larger reads of results that were not computed */
     uint64_t bulk_read_bytes;
     struct sim_record_refusal last[SIM_RECORD_KINDS]; /* the last refusal */
-    struct sim_record_refusal lost[SIM_RECORD_KINDS]; /* an earlier one, not overcome */
+    struct sim_record_refusal lost[SIM_RECORD_KINDS]; /* an earlier refusal, not overcome */
     /* With SPILLWAY_SIM_TIME: */
     uint64_t end_ns;                        /* when the last work of the device ended */
     uint64_t link_in_bytes, link_out_bytes; /* host memory that kernels read and wrote */
-    uint64_t kernels;                       /* that ended */
+    uint64_t kernels;                       /* number that ended */
     uint64_t mark_every;                    /* number of kernels from one mark to the next */
     uint64_t mark_count;
     uint64_t marks_ns[SIM_RECORD_MARKS]; /* end of kernels mark_every, 2 * mark_every, ... */
 };
 
-/* The program may branch on a read of at most so many bytes: a size, a condition. */
+/* Most bytes of a small read. The program may branch on its value: a size, a condition. */
 enum { SIM_RECORD_SMALL = 4096 };
 
 struct sim_record {
@@ -106,6 +108,6 @@ struct sim_record {
     int32_t device_count;
     uint32_t command_bytes;
     char command[SIM_RECORD_COMMAND]; /* the beginning of /proc/PID/cmdline */
-    char runtime[SIM_RECORD_PATH];    /* file with NVIDIA's runtime linked in, refused; "": none */
+    char runtime[SIM_RECORD_PATH];    /* refused file that contains NVIDIA's runtime; "": none */
     struct sim_record_device devices[SIM_RECORD_DEVICES];
 };

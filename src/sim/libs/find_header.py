@@ -3,8 +3,9 @@
 
     find_header.py CUDA_HEADERS MAJOR HEADER
 
-Searches, in this order, the folder of the CUDA headers, the wheels beside it, .cuda/ of this tree,
-the nvidia-* wheels of .venv and of .driver/torch, and those of the python3 that runs this script.
+Searches, in this order, the folder of the CUDA headers, the wheels beside that folder, .cuda/ of
+this tree, the nvidia-* wheels of .venv and .driver/torch, and the wheels of the python3 that runs
+this script.
 """
 import glob
 import os
@@ -31,8 +32,8 @@ def candidates(cuda_headers):
 
 
 def is_of(folder, major, header):
-    """Wheels of CUDA 13 share one folder, whose name tells the version; until CUDA 12 each library
-    has its own."""
+    """Wheels of CUDA 13 share one folder, named after the version. In wheels of CUDA 12, each
+    library has a folder."""
     wheel = WHEEL.search(folder)
     if wheel is None or header in INDEPENDENT:
         return True

@@ -3,10 +3,11 @@
 
     gen_stubs.py OUT_C LIBRARY STATUS PREFIX[,PREFIX...] HINT HEADER... -- CC [ARGS...]
 
-A stub prints its name and HINT on stderr once and returns STATUS, a number; functions that return
-no status return 0. CC preprocesses each header alone, so the names are those of the installed
-version of the library. Headers that can be read as C++ are, too: some functions are declared only
-there. A HEADER that ends in .txt lists functions of newer versions, which return a status.
+A stub prints its name and HINT on stderr once and returns the number STATUS, or 0 if the function
+returns no status. CC preprocesses each header alone, so the names are those of the installed
+version of the library. CC reads each header as C, and also as C++ if it can: some functions are
+declared only for C++. A HEADER that ends in .txt lists functions of newer versions, which return a
+status.
 """
 import re
 import subprocess
@@ -23,7 +24,7 @@ def preprocess(header, language, compiler):
 
 
 def declared(header, prefixes, compiler):
-    """{name: whether it returns a status} of the functions that the header declares."""
+    """{name: whether it returns a status}, for the functions that the header declares."""
     start = "|".join(prefixes)
     pattern = rf"\b(\w+)([\s*]+)((?:{start})[A-Z]\w*)\s*\([^;{{}}]*\)\s*(?:__attribute__[^;]*)?;"
     text = "".join(preprocess(header, language, compiler) for language in ("c", "c++"))
@@ -33,7 +34,7 @@ def declared(header, prefixes, compiler):
 
 
 def listed(path):
-    """{name: True} of the names in a file, one a line."""
+    """{name: True}, for the names in a file with one name a line."""
     with open(path) as text:
         return {line.strip(): True for line in text if line.strip()}
 

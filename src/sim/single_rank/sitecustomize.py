@@ -1,15 +1,15 @@
 """Prepares Python for one rank of a job whose other ranks are absent (`spillway sim --world`).
 
 Python imports this module when it starts, because its folder is in PYTHONPATH. When the program
-imports torch.distributed, what would wait for other ranks is replaced there:
+imports torch.distributed, this module replaces the parts that would wait for other ranks:
 
-- the store in which ranks find each other, by one in which the others have already done whatever
-  this rank waits for;
-- Gloo, by PyTorch's own process group `fake`;
-- functions that send Python objects, where other ranks would be the senders.
+- the store in which ranks find each other: in the new store, the other ranks have already done
+  whatever this rank waits for;
+- Gloo: PyTorch's own process group `fake` takes its place;
+- functions that send Python objects, in calls where another rank would be the sender.
 
-NCCL needs no replacement: the simulated library knows that the other ranks are absent, and is told
-here what it cannot know, the size of groups that split off.
+NCCL needs no replacement, because the simulated library knows that the other ranks are absent. It
+cannot know the size of groups that split off; this module passes the size on.
 """
 import ctypes
 import functools
@@ -44,7 +44,7 @@ def make_store(base):
             self.values[key] = value if isinstance(value, bytes) else str(value).encode()
 
         def get(self, key):
-            """A key that another rank would have set is NCCL's unique id: any will do."""
+            """Only NCCL's unique id is a key that another rank would have set; any id will do."""
             return self.values.get(key, bytes(NCCL_ID_BYTES))
 
         def compare_set(self, key, expected, desired):
@@ -87,7 +87,7 @@ def make_store(base):
         def clone(self):
             return self
 
-        # PyTorch's C++ calls these by their names there.
+        # PyTorch's C++ calls these methods by their C++ names.
         multiGet, multiSet, deleteKey, getNumKeys = multi_get, multi_set, delete_key, num_keys
 
     return Store()
@@ -105,7 +105,7 @@ def replace_rendezvous(c10d):
 
 
 def without_gloo(c10d, backend):
-    """The same choice of backends by device, with `fake` in the place of Gloo."""
+    """The same backend for each device, with `fake` in the place of Gloo."""
     chosen = dict(c10d.BackendConfig(c10d.Backend(backend)).get_device_backend_map())
     if "gloo" not in chosen.values():
         return backend
@@ -142,7 +142,8 @@ def wrap_groups(c10d):
         if "fake" not in str(c10d.get_backend_config(parent)):
             tell_split_size(len(own[0]) if own else 0)
             return split(parent_pg, split_ranks, timeout, **named)
-        # The process group `fake` cannot be split. NCCL's part is, as the device is bound.
+        # The process group `fake` cannot be split, so a new group is made. PyTorch still splits its
+        # NCCL communicator, because the device is bound.
         return c10d.new_group([c10d.get_global_rank(parent, rank) for rank in own[0]],
                               timeout, **named) if own else None
 
@@ -150,7 +151,7 @@ def wrap_groups(c10d):
 
 
 def wrap_objects(c10d):
-    """An object that an absent rank would send stays what this rank has in its place."""
+    """Where an absent rank would send an object, this rank keeps the object that it has."""
 
     def unless_sender(function, own_place):
         parameters = inspect.signature(function)

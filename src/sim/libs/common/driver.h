@@ -16,8 +16,8 @@ struct sim_shim_driver {
 #undef SIM_SHIM_FUNCTION
 };
 
-/* The table, with the driver initialised. NULL without a driver that has all the functions, or
- * without a device. Never freed. */
+/* The table, with the driver initialised. NULL if the driver is missing, lacks one of the functions
+ * or has no device. Never freed. */
 const struct sim_shim_driver *sim_shim_driver(void);
 
 /* Finds the kernel of that name in the shim's own code image; the handle is valid in every context

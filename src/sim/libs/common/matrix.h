@@ -11,8 +11,8 @@
 
 #include "sim/libs/common/shim.h"
 
-/* A batch of matrices in column-major order. `ld` and `stride`: elements from the start of a
- * column, or of a matrix, to that of the next. */
+/* A batch of matrices in column-major order. `ld`: elements from the start of a column to the start
+ * of the next; `stride`: elements from the start of a matrix to the start of the next. */
 struct sim_shim_matrix {
     const void *data;
     size_t element_bits;

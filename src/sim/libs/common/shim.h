@@ -1,7 +1,7 @@
-/* Common parts of the simulated libraries, which compute nothing. It does not know any single
- * library.
+/* Common parts of the simulated libraries, which compute nothing. It does not know any of these
+ * libraries.
  *
- *   driver   the driver functions that shims call, typed
+ *   driver   typed pointers to the driver functions that shims call
  *   matrix   memory of a matrix
  *   shim     launches that list the memory of a real kernel
  *
@@ -69,8 +69,8 @@ void sim_shim_free(void *address);
 void sim_shim_not_simulated(const char *name, const char *library, const char *hint,
                             bool *reported);
 
-/* Functions that libraries have for a setting of their handle, `field`, and for their version. 0 is
- * the success of every library. */
+/* The functions that set and get a setting of a library's handle (`field`), and the function that
+ * gets the library's version. In every library, 0 means success. */
 #define SIM_SHIM_SETTER(name, status, handle_type, type, field, no_handle)                         \
     SIM_SHIM_EXPORT status name(handle_type handle, type value)                                    \
     {                                                                                              \

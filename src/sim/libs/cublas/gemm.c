@@ -58,8 +58,8 @@ static cublasStatus_t multiply(cublasHandle_t handle, const struct product *p)
     return sim_cublas_launch(handle, "gemm", &work);
 }
 
-/* Batches by arrays of addresses. The addresses are in device memory and not read here, so only the
- * arrays are added. */
+/* A batch given as arrays of matrix addresses. The arrays are in device memory and not read here,
+ * so only the arrays are added, not the matrices. */
 static cublasStatus_t multiply_arrays(cublasHandle_t handle, const void *a, const void *b,
                                       const void *c, int64_t batch)
 {
@@ -93,7 +93,7 @@ static size_t scale_bytes(cublasComputeType_t compute, cudaDataType_t c)
 
 #define BITS(type) (sizeof(type) * 8)
 
-/* The product from a function's parameters, which have cuBLAS's names. */
+/* The product of a function whose parameters have cuBLAS's names. */
 #define PRODUCT(a_bits, b_bits, c_bits, a_stride, b_stride, c_stride, matrices, bytes)             \
     &(struct product)                                                                              \
     {                                                                                              \

@@ -21,17 +21,17 @@ struct cublasContext {
     int multiprocessor_target;
     void *default_workspace; /* owned */
     size_t default_workspace_bytes;
-    void *workspace; /* in use: the default or the caller's; NULL: none */
+    void *workspace; /* the one in use: the default or the caller's; NULL: none */
     size_t workspace_bytes;
 };
 
-/* Adds a scalar that is read (alpha, beta) to the work if it is in device memory by the pointer
- * mode. */
+/* Adds a scalar that is read (alpha, beta) to the work, if the pointer mode places scalars in
+ * device memory. */
 void sim_cublas_add_scalar(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
                            size_t bytes);
 
-/* Adds a result that is written to the work. A result in host memory is set to 0 at once instead.
- */
+/* Adds to the work the memory of a result, if the pointer mode places results in device memory. If
+ * not, sets the result to 0 at once. */
 void sim_cublas_add_result(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
                            size_t bytes);
 

@@ -1,4 +1,4 @@
-/* Triangular systems and batched factorisations. Results in host memory report success. */
+/* Triangular systems and batched factorisations. A status in host memory is set to success. */
 #include "sim/libs/cublas/handle.h"
 
 static cublasStatus_t solve(cublasHandle_t handle, cublasSideMode_t side, int64_t m, int64_t n,
@@ -22,8 +22,8 @@ static cublasStatus_t solve(cublasHandle_t handle, cublasSideMode_t side, int64_
     return sim_cublas_launch(handle, "trsm", &work);
 }
 
-/* The known memory of a batched function: arrays of matrix addresses and arrays of int. The
- * addresses are in device memory and not read here. */
+/* The known memory of a batched function: arrays of matrix addresses and arrays of int. Both are in
+ * device memory and not read here, so the matrices are not known. */
 struct arrays {
     const void *addresses[2];
     const int *pivots;

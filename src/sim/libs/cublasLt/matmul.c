@@ -1,14 +1,14 @@
 /* cublasLtMatmul() and the heuristics that choose its algorithm. There is one algorithm, and it
- * needs no workspace. The workspace of the real algorithms is undocumented, but at most the
- * caller's preference; PyTorch always allocates that much. */
+ * needs no workspace. How much workspace the real algorithms need is undocumented. It is at most
+ * the caller's preference, and PyTorch always allocates that much. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/libs/common/matrix.h"
 #include "sim/libs/cublasLt/descriptors.h"
 
-/* Bits of cublasLtEpilogue_t. AUX: an auxiliary matrix; DRELU, DGELU, BGRAD: a backward pass; BIAS:
- * the bias, BGRADA, BGRADB: its gradient. */
+/* Bits of cublasLtEpilogue_t. AUX: an auxiliary matrix. DRELU, DGELU, BGRAD: a backward pass. BIAS:
+ * the bias is added. BGRADA, BGRADB: the gradient of the bias is computed. */
 #define EPILOGUE_BIAS   4U
 #define EPILOGUE_DRELU  8U
 #define EPILOGUE_BGRAD  16U
@@ -34,7 +34,7 @@ static struct sim_shim_matrix matrix_of(const void *data, cublasLtMatrixLayout_t
     };
 }
 
-/* Tiled layouts, and batches by arrays of addresses, are not simulated. */
+/* Tiled layouts and batches given as arrays of addresses are not simulated. */
 static bool is_simulated(cublasLtMatrixLayout_t opaque)
 {
     const struct sim_cublaslt_layout *layout = sim_cublaslt_layout_of(opaque);

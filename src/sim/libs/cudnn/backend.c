@@ -1,5 +1,5 @@
-/* cuDNN's backend interface: descriptors are created, given attributes, finalized, queried and
- * executed. The heuristics find one engine for each graph; it has no knobs. */
+/* cuDNN's backend interface: the program creates descriptors, sets their attributes, finalizes,
+ * queries and executes them. The heuristics find one engine for each graph, without knobs. */
 #include <string.h>
 
 #include "sim/libs/cudnn/graph.h"

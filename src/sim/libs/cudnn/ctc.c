@@ -36,8 +36,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetCTCLossDescriptor_v9(cudnnCTCLossDescripto
     return set(ctcLossDesc, compType, maxLabelLength);
 }
 
-/* An estimate: cuDNN does not document the size. It consists of the forward and backward variables
- * of the recursion for each step, each sequence, and each label and blank. */
+/* An estimate, because cuDNN does not document the size: the recursion's forward variable and
+ * backward variable for each step, each sequence, and each label and blank. */
 static size_t workspace_bytes(const struct cudnnTensorStruct *probabilities, size_t max_label)
 {
     return 2 * (size_t)probabilities->extents[0] * (size_t)probabilities->extents[1] *
@@ -76,7 +76,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetCTCLossWorkspaceSize_v8(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The device memory that both versions of the loss use. */
+/* The device memory that the loss uses in both versions of the function. */
 struct loss {
     const struct cudnnTensorStruct *probabilities_desc;
     const void *probabilities;
@@ -120,7 +120,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnCTCLoss(
                   &work);
 }
 
-/* The labels and lengths are in device memory, so their number is not known here. */
+/* The labels and lengths are in device memory, so the number of labels is not known here. */
 SIM_SHIM_EXPORT cudnnStatus_t
 cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctcLossDesc,
                 const cudnnTensorDescriptor_t probsDesc, const void *probs, const int labels[],

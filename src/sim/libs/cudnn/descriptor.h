@@ -1,10 +1,10 @@
 /* Descriptors of cuDNN's backend interface. Every kind of descriptor is a list of attributes.
  *
- * Descriptors are reference-counted: an attribute that holds a descriptor has a reference, so the
- * caller may destroy a descriptor that others use.
+ * Descriptors are reference-counted. An attribute that holds a descriptor has a reference to it, so
+ * the caller may destroy a descriptor that other descriptors use.
  *
- * Locking: the counts are atomic; only one thread may use a descriptor while it changes, as the
- * library documents. */
+ * Locking: the reference counts are atomic. While a descriptor changes, only one thread may use it,
+ * as the library documents. */
 #pragma once
 
 #include "sim/libs/cudnn/handle.h"
@@ -31,13 +31,13 @@ struct sim_cudnn_descriptor *sim_cudnn_descriptor_create(cudnnBackendDescriptorT
 struct sim_cudnn_descriptor *sim_cudnn_descriptor_ref(struct sim_cudnn_descriptor *descriptor);
 void sim_cudnn_descriptor_unref(struct sim_cudnn_descriptor *descriptor);
 
-/* The attribute of that name, or NULL. Valid until it is set again. */
+/* The attribute of that name, or NULL. Valid until the attribute is set again. */
 const struct sim_cudnn_attribute *
 sim_cudnn_descriptor_find(const struct sim_cudnn_descriptor *descriptor,
                           cudnnBackendAttributeName_t name);
 
-/* Sets an attribute to a copy of the elements. CUDNN_STATUS_BAD_PARAM for an unknown type or a bad
- * count, or the status for missing host memory. */
+/* Sets an attribute to a copy of the elements. Errors: CUDNN_STATUS_BAD_PARAM for an unknown type
+ * or a bad count; the status for missing host memory. */
 cudnnStatus_t sim_cudnn_descriptor_set(struct sim_cudnn_descriptor *descriptor,
                                        cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t count,
@@ -55,5 +55,5 @@ int64_t sim_cudnn_descriptor_integer(const struct sim_cudnn_descriptor *descript
 cudnnStatus_t sim_cudnn_descriptor_assign(struct sim_cudnn_descriptor *to,
                                           const struct sim_cudnn_descriptor *from);
 
-/* Bytes of an element of that type; 0 for an unknown one. */
+/* Bytes of an element of that type; 0 for an unknown type. */
 size_t sim_cudnn_descriptor_element_bytes(cudnnBackendAttributeType_t type);

@@ -4,7 +4,7 @@
 #include "sim/libs/common/driver.h"
 #include "sim/libs/cudnn/handle.h"
 
-/* An estimate: cuDNN does not document the size. It is one state of cuRAND's default generator
+/* An estimate, because cuDNN does not document the size: one state of cuRAND's default generator
  * (struct curandStateXORWOW) for each thread that the device can run at once. */
 #define STATE_BYTES 48
 

@@ -84,8 +84,8 @@ static size_t tensor_bytes(const struct sim_cudnn_descriptor *tensor)
     return ((size_t)elements * sim_cudnn_type_bits((cudnnDataType_t)type) + 7) / 8;
 }
 
-/* Calls visit() for every tensor of every operation of a graph until it returns false; returns
- * false then. An operation, such as attention, may hold operations and graphs as its attributes. */
+/* Calls visit() for every tensor of every operation of a graph. If visit() returns false, stops and
+ * returns false. Some operations, such as attention, have operations or graphs as attributes. */
 static bool for_each_tensor(const struct sim_cudnn_descriptor *holder,
                             bool (*visit)(const struct sim_cudnn_descriptor *operation,
                                           const struct sim_cudnn_descriptor *tensor, bool written,

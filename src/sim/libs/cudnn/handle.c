@@ -33,8 +33,9 @@ SIM_SHIM_SETTER(cudnnSetStream, cudnnStatus_t, cudnnHandle_t, cudaStream_t, stre
 SIM_SHIM_GETTER(cudnnGetStream, cudnnStatus_t, cudnnHandle_t, cudaStream_t, stream,
                 CUDNN_STATUS_BAD_PARAM, CUDNN_STATUS_BAD_PARAM)
 
-/* The version of the headers, or of PyTorch 2.15 if they are older. A program refuses a lower minor
- * number than that of its own headers, but accepts a higher one. */
+/* The version of the headers, or the cuDNN of PyTorch 2.15 if the headers are older. A program
+ * refuses a library whose minor number is lower than that of the program's headers, but accepts a
+ * higher one. */
 enum { VERSION = CUDNN_VERSION > 92600 ? CUDNN_VERSION : 92600 };
 
 SIM_SHIM_EXPORT size_t cudnnGetVersion(void)

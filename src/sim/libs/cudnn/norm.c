@@ -1,5 +1,5 @@
-/* Batch normalisation in the older interface. Its sizes are estimates, because cuDNN documents
- * none: no workspace, and one bit per element for the backward pass if an activation follows. */
+/* Batch normalisation in the older interface. cuDNN documents no sizes, so these are estimates: no
+ * workspace, and one bit per element kept for the backward pass if an activation follows. */
 #include "sim/libs/cudnn/tensor.h"
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(

@@ -85,8 +85,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetRNNDataDescriptor(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The shape of a weight matrix. The order in a layer is: matrices for the input, matrices for the
- * state, projection. A missing matrix has 0 rows. */
+/* The shape of a weight matrix. A layer has the matrices for the input first, then those for the
+ * state, then the projection. A missing matrix has 0 rows. */
 struct shape {
     int32_t rows;
     int32_t columns;
@@ -119,8 +119,8 @@ static struct shape shape_of(const struct cudnnRNNStruct *rnn, int32_t layer, in
     return (struct shape){0, 0, false};
 }
 
-/* Elements before a matrix, or before its bias. All matrices come first, then all biases, without
- * gaps; programs rely on matrices of one kind being contiguous. */
+/* The number of elements before a matrix, or before its bias. All matrices come first, then all
+ * biases, without gaps, because programs expect the matrices of one kind to be contiguous. */
 static size_t elements_before(const struct cudnnRNNStruct *rnn, int32_t pseudo_layer,
                               int32_t number, bool bias)
 {
@@ -143,7 +143,7 @@ static size_t elements_before(const struct cudnnRNNStruct *rnn, int32_t pseudo_l
     return elements;
 }
 
-/* The sum of all weights. The real library may pad it; that is undocumented. */
+/* The bytes of all weights. Whether the real library adds padding is undocumented. */
 static size_t weight_bytes(const struct cudnnRNNStruct *rnn)
 {
     int32_t layers = rnn->layers * sim_cudnn_rnn_directions(rnn);
@@ -162,8 +162,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle,
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* As documented: three dimensions, the first of size 1; no dimensions for a matrix that does not
- * exist. */
+/* As documented, a matrix has three dimensions, the first of size 1. A matrix that does not exist
+ * has no dimensions. */
 static void describe(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int32_t rows,
                      int32_t columns)
 {

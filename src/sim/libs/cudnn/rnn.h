@@ -14,7 +14,7 @@ struct cudnnRNNStruct {
     cudnnDataType_t precision;
     int32_t input_size;
     int32_t hidden_size;
-    int32_t projected_size; /* of the state after projection; the hidden size without one */
+    int32_t projected_size; /* size of the state after projection; without one, the hidden size */
     int32_t layers;
     cudnnDropoutDescriptor_t dropout; /* the caller's */
 };
@@ -31,7 +31,7 @@ struct cudnnRNNDataStruct {
 /* The number of directions: 1, or 2 for bidirectional networks. */
 int32_t sim_cudnn_rnn_directions(const struct cudnnRNNStruct *rnn);
 
-/* The number of matrices that a cell applies to its input, and also to its state. */
+/* The number of matrices that a cell applies to its input. It applies as many to its state. */
 int32_t sim_cudnn_rnn_gates(const struct cudnnRNNStruct *rnn);
 
 /* Bytes of the tensor that a data descriptor describes; 0 for NULL. */

@@ -4,15 +4,15 @@
 #include "sim/libs/common/matrix.h"
 #include "sim/libs/cufft/plan.h"
 
-/* As documented under accuracy and performance: sizes with prime factors up to this one have fast
- * kernels. */
+/* cuFFT has fast kernels for sizes whose prime factors are at most this one, as documented under
+ * "Accuracy and Performance". */
 #define LARGEST_FAST_FACTOR 127
 
-/* As documented for plans: a work area holds 1 to 8 times the elements of the transform. */
+/* cuFFT documents for plans that a work area holds 1 to 8 times the transform's elements. */
 #define AREA_LEAST 1
 #define AREA_MOST  8
 
-/* The requested memory layout; embed is NULL for packed elements. */
+/* The requested memory layout; `embed` is NULL for packed elements. */
 struct layout {
     long long *embed;
     long long stride;
@@ -36,7 +36,7 @@ static bool has_fast_kernel(long long size)
 }
 
 /* An estimate within the documented bounds: the least for sizes with fast kernels, the most for
- * others. */
+ * other sizes. */
 static size_t area_bytes(const struct sim_cufft_plan *plan, const long long *n)
 {
     const struct sim_cufft_side *side = is_complex(plan->in.type) ? &plan->in : &plan->out;
@@ -53,8 +53,8 @@ static size_t area_bytes(const struct sim_cufft_plan *plan, const long long *n)
     return elements * (fast ? AREA_LEAST : AREA_MOST) * sim_shim_type_bits(side->type) / 8;
 }
 
-/* As documented: in a transform between real and complex elements the last dimension n of the
- * complex side has n / 2 + 1 elements; strides count only with an embedding. */
+/* As documented: between real and complex elements, a last dimension of n elements has n / 2 + 1 on
+ * the complex side; strides count only with an embedding. */
 static struct sim_cufft_side side_of(const struct layout *layout, const struct layout *other,
                                      int rank, const long long *n)
 {

@@ -1,4 +1,4 @@
-/* Handles of plans and the settings of a plan. */
+/* The handles and the settings of plans. */
 #include "sim/libs/cufft/plan.h"
 
 #include "common/grow.h"

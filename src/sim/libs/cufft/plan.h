@@ -5,8 +5,8 @@
  *   make       makes plans
  *   plan       plans: the shape of a transform, the layout of its input and output
  *
- * Locking: the table of plans has its own lock; a plan is used by one thread at a time, as the
- * library documents. */
+ * Locking: a lock guards the table of plans; a plan is used by one thread at a time, as the library
+ * documents. */
 #pragma once
 
 #include <cufft.h>
@@ -28,9 +28,9 @@ struct sim_cufft_side {
 struct sim_cufft_plan {
     CUstream stream;
     bool is_made;
-    bool allocates; /* true: allocates its own work area; false: the caller sets one */
-    void *own_area; /* NULL: none */
-    void *area;
+    bool allocates; /* true: the plan allocates a work area; false: the caller sets one */
+    void *own_area; /* the allocated work area; NULL: none */
+    void *area;     /* the work area in use */
     size_t area_bytes;
     int rank;
     long long batch;

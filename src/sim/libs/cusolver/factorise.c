@@ -28,7 +28,7 @@ static cusolverStatus_t factorise(const char *kernel, const struct factors *p)
     return sim_cusolver_launch(&call, kernel, p->info, 1);
 }
 
-/* A linear system whose matrix is factorised. */
+/* A linear system whose matrix has been factorised. */
 struct system {
     cusolverDnHandle_t handle;
     int64_t order, sides;
@@ -36,7 +36,7 @@ struct system {
     size_t bits;
     int64_t ld;
     const void *pivots;
-    size_t pivot_bytes; /* of one */
+    size_t pivot_bytes; /* bytes of one pivot */
     void *b;
     int64_t ldb;
     void *area;
@@ -59,8 +59,8 @@ static cusolverStatus_t solve(const char *kernel, const struct system *p)
     return sim_cusolver_launch(&call, kernel, p->info, 1);
 }
 
-/* Batches by arrays of addresses. The addresses are in device memory and not read here, so only the
- * arrays are added. */
+/* A batch given as arrays of matrix addresses. The arrays are in device memory and not read here,
+ * so only the arrays are added, not the matrices. */
 static cusolverStatus_t run_batched(cusolverDnHandle_t handle, const char *kernel, const void *a,
                                     const void *b, int64_t batch, int *info, int64_t results)
 {

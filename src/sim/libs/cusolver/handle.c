@@ -46,7 +46,7 @@ PARAMETERS(Params, cusolverDnParams_t)
 PARAMETERS(GesvdjInfo, gesvdjInfo_t)
 PARAMETERS(SyevjInfo, syevjInfo_t)
 
-/* Settings of them, likewise. */
+/* The settings of parameter objects have no effect either. */
 #define SETTING(name, info_type, type)                                                             \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDnX##name(info_type info, type value)                 \
     {                                                                                              \

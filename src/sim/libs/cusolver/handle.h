@@ -5,11 +5,11 @@
  *   libcusolver      the version of the library's symbols
  *   orthogonal       QR
  *   spectral         memory and workspaces of eigenvalue and singular value problems
- *   spectral_typed   these problems in the older functions, by element type
+ *   spectral_typed   the older functions of spectral, one for each element type
  *
  * Nothing is solved. The status (info) of every problem is set to 0 on the device, which means
- * success. Workspace sizes are estimates, because cuSOLVER documents none: LAPACK's documentation
- * recommends them for blocks of SIM_CUSOLVER_BLOCK columns.
+ * success. cuSOLVER documents no workspace sizes, so these are estimates: the sizes that LAPACK's
+ * documentation recommends for blocks of SIM_CUSOLVER_BLOCK columns.
  *
  * Locking: a handle is used by one thread at a time, as the library documents. */
 #pragma once
@@ -24,7 +24,7 @@ struct cusolverDnContext {
     CUstream stream;
 };
 
-/* One call and the memory it touches. After an invalid matrix the launch fails. */
+/* One call and the memory that it touches. If an invalid matrix was added, the launch fails. */
 struct sim_cusolver_call {
     cusolverDnHandle_t handle;
     struct sim_shim_work work;
@@ -36,7 +36,7 @@ void sim_cusolver_add_matrix(struct sim_cusolver_call *call, const struct sim_sh
                              bool written);
 
 /* Launches the call and sets `count` elements of `info`, in device memory, to 0.
- * CUSOLVER_STATUS_INVALID_VALUE after an invalid matrix or for a negative count. */
+ * CUSOLVER_STATUS_INVALID_VALUE if an invalid matrix was added or the count is negative. */
 cusolverStatus_t sim_cusolver_launch(struct sim_cusolver_call *call, const char *kernel, int *info,
                                      int64_t count);
 

@@ -1,8 +1,8 @@
 /* Orthogonal factorisations (QR). */
 #include "sim/libs/cusolver/handle.h"
 
-/* A matrix of Householder reflectors with their scalars, and the matrix they are applied to, if
- * any. */
+/* A matrix of Householder reflectors and their scalars, and the matrix, if any, to which the
+ * reflectors are applied. */
 struct reflectors {
     cusolverDnHandle_t handle;
     int64_t rows, columns, count;
@@ -10,7 +10,7 @@ struct reflectors {
     size_t bits;
     int64_t ld;
     const void *scalars;
-    struct sim_shim_matrix target; /* no data: none */
+    struct sim_shim_matrix target; /* data is NULL if there is none */
     void *area;
     size_t area_bytes;
     int *info;

@@ -9,12 +9,12 @@
 struct sim_cusolver_spectral {
     cusolverDnHandle_t handle;
     struct sim_shim_matrix a; /* its batch and stride are those of the problem */
-    void *values;             /* value_bits wide */
+    void *values;             /* each has value_bits bits */
     size_t value_bits;
     int64_t value_count;
     int64_t value_stride;
-    struct sim_shim_matrix left;  /* vectors; data is NULL for none */
-    struct sim_shim_matrix right; /* likewise */
+    struct sim_shim_matrix left;  /* left vectors; data is NULL if there are none */
+    struct sim_shim_matrix right; /* right vectors; data is NULL if there are none */
     void *area;
     size_t area_bytes;
     int *info;

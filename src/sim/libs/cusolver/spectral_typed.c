@@ -7,8 +7,8 @@ static struct sim_shim_matrix stack(const void *data, size_t bits, int64_t rows,
     return (struct sim_shim_matrix){data, bits, rows, columns, ld, ld * columns, batch};
 }
 
-/* The number of singular vectors that `job` asks for: all, as many as there are values, or none.
- * Vectors that overwrite the matrix count as none. */
+/* The number of singular vectors that `job` asks for: `all`, `some` (as many as values), or 0.
+ * Vectors that overwrite the matrix are not counted. */
 static int64_t wanted(signed char job, int64_t all, int64_t some)
 {
     if (job == 'A') {
@@ -22,7 +22,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* An estimate: Jacobi's method keeps a copy of the matrix and its vectors. */
+/* An estimate: Jacobi's method keeps a copy of the matrix, and the vectors. */
 static int64_t jacobi_elements(int64_t rows, int64_t columns, int64_t batch)
 {
     return batch * (rows * columns + (rows + columns) * smaller(rows, columns));

@@ -35,7 +35,7 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseCreateIdentityPermutation(cusparseHandl
     return sim_cusparse_launch(handle, "identity_permutation", &work);
 }
 
-/* Sorts in place: the rows (NULL: not sorted), the columns and the permutation. */
+/* Sorts the rows (unless NULL), the columns and the permutation in place. */
 static cusparseStatus_t sort(cusparseHandle_t handle, int count, int *rows, int *columns,
                              int *permutation)
 {

@@ -1,12 +1,12 @@
 /* The simulated cuSPARSE. It does not know the other libraries.
  *
  *   convert       converts and sorts indices
- *   handle        handles, and workspaces without size
+ *   handle        handles, and workspaces of 0 bytes
  *   libcusparse   the version of the library's symbols
  *   matrix        descriptors of matrices and vectors
  *   multiply      products with a sparse matrix
  *
- * cuSPARSE documents no workspace sizes. All are 0 here, the lower bound.
+ * cuSPARSE documents no workspace sizes, so every size is 0 here, the lower bound.
  *
  * Locking: a handle is used by one thread at a time, as the library documents. */
 #pragma once
@@ -20,7 +20,7 @@ struct cusparseContext {
     cusparsePointerMode_t pointer_mode;
 };
 
-/* Adds a scalar (alpha, beta) to the work if it is in device memory by the pointer mode. */
+/* Adds a scalar (alpha, beta) to the work, if the pointer mode places scalars in device memory. */
 void sim_cusparse_add_scalar(cusparseHandle_t handle, struct sim_shim_work *work,
                              const void *scalar, cudaDataType type);
 

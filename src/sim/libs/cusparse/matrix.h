@@ -8,20 +8,20 @@
 /* A sparse matrix in coordinate (COO) or compressed row (CSR) format. */
 struct cusparseSpMatDescr {
     int64_t rows, columns, count;
-    void *row_indices; /* or the offsets of rows */
+    void *row_indices; /* CSR: the offsets of the rows */
     void *column_indices;
     void *values;
     int64_t row_index_count;
-    size_t row_index_bytes; /* of one */
-    size_t column_index_bytes;
+    size_t row_index_bytes;    /* bytes of one row index */
+    size_t column_index_bytes; /* bytes of one column index */
     cudaDataType type;
     int64_t batch;
-    int64_t offsets_stride; /* in elements, from a matrix of the batch to the next */
-    int64_t values_stride;
+    int64_t offsets_stride; /* elements from a matrix of the batch to the next */
+    int64_t values_stride;  /* elements from a matrix of the batch to the next */
 };
 
 struct cusparseDnMatDescr {
-    struct sim_shim_matrix matrix; /* transposed, if it is stored in row-major order */
+    struct sim_shim_matrix matrix; /* the transposed matrix if its order is row-major */
     int64_t rows, columns;
 };
 

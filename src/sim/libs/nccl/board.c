@@ -43,7 +43,7 @@ struct shared {
 
 struct sim_nccl_board {
     unsigned int refs;
-    bool kept; /* mapped to the end of the process */
+    bool kept; /* stays mapped until the process ends */
     struct shared *shared;
 };
 
@@ -82,8 +82,8 @@ bool sim_nccl_board_create(ncclUniqueId *ret_id)
     return true;
 }
 
-/* Maps the memory of an id. NULL if its process has ended; the nonce detects that a later process
- * has the same pid. */
+/* Maps the memory of an id. NULL if the process that created it has ended; the nonce detects a
+ * later process with the same pid. */
 static struct shared *find(const struct id_content *id)
 {
     char path[64];

@@ -1,12 +1,13 @@
 /* The board: shared memory through which the ranks of a communicator communicate. The process that
- * made the unique id keeps the memory's file descriptor open; other processes on the machine open
- * it through /proc. No file is left behind, even if processes are killed.
+ * made the unique id keeps the memory's file descriptor open. Other processes on the machine open
+ * the memory through /proc. No file is left behind, even if processes are killed.
  *
- * A split of a communicator needs the board, because no rank knows how many ranks chose its color.
- * Ranks also exchange short data through the board: each rank has a box in each communicator.
+ * A split of a communicator needs the board, because a rank does not know how many ranks chose the
+ * same color. Ranks also exchange short data through the board: each rank has a box in each
+ * communicator.
  *
- * Locking: thread-safe; entries are published one by one and never change. Streams of the
- * communicators use the boxes, in an order that the boxes' counters enforce (exchange.h). */
+ * Locking: thread-safe; entries are published one by one and never change. The boxes are used by
+ * streams of the communicators, in an order that the boxes' counters enforce (exchange.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -19,14 +20,14 @@ struct sim_nccl_board;
 
 /* The arguments of one rank to ncclCommSplit(). */
 struct sim_nccl_board_entry {
-    uint64_t communicator; /* a number that all its ranks share */
+    uint64_t communicator; /* its number, the same on all of its ranks */
     uint32_t split;        /* the index of the split in the communicator */
     int rank;
     int color;
     int key;
 };
 
-/* Creates a board for the life of this process, and its id. False without memory or file
+/* Creates a board and its id. The board lives as long as this process. False without memory or file
  * descriptors. */
 bool sim_nccl_board_create(ncclUniqueId *ret_id);
 
@@ -43,8 +44,8 @@ void sim_nccl_board_keep(struct sim_nccl_board *board);
 bool sim_nccl_board_post(struct sim_nccl_board *board, const struct sim_nccl_board_entry *entry);
 
 /* Waits, for a minute at most, until `count` ranks have published an entry for that communicator
- * and split. Returns copies of the entries, in no particular order, which the caller frees; NULL
- * after a minute or without host memory. */
+ * and split. Returns an array of copies, in no particular order, which the caller frees; NULL after
+ * a minute or without host memory. */
 struct sim_nccl_board_entry *sim_nccl_board_collect(struct sim_nccl_board *board,
                                                     uint64_t communicator, uint32_t split,
                                                     size_t count);

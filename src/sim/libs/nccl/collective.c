@@ -1,8 +1,8 @@
 /* Collectives and messages: launches on the caller's stream that list the memory they read and
  * write.
  *
- * Ranks really exchange short data that is only moved. In a reduction, which would compute a result
- * from the data of all ranks, each rank gets its own data instead. It also gets its own data if its
+ * Ranks really exchange short data that is only moved. A reduction would compute a result from the
+ * data of all ranks; here each rank gets its own data instead. A rank also gets its own data if its
  * peers cannot be reached or do not run (absent.h). */
 #include "sim/libs/common/driver.h"
 #include "sim/libs/nccl/absent.h"
@@ -23,16 +23,16 @@ struct transfer {
     ncclComm_t comm;
     ncclDataType_t type;
     cudaStream_t stream;
-    int peer; /* the root or the other rank; this rank without one */
+    int peer; /* the root or the other rank; without either, this rank */
     const void *read;
     size_t read_count;
     void *written;
     size_t written_count;
-    /* the data to exchange if it is short: pieces of `piece` elements, from `from` in the source */
-    size_t piece;
-    size_t from;
+    /* the data to exchange if it is short: */
+    size_t piece;   /* elements of a piece */
+    size_t from;    /* element of the sending rank's data at which this rank's piece begins */
     size_t longest; /* the most elements that any rank reads; 0: no exchange */
-    int source;     /* the rank that sends all pieces, or ALL: one piece from each */
+    int source;     /* the rank that sends all pieces, or ALL: each rank sends one */
     bool receives;
 };
 
@@ -70,7 +70,8 @@ static CUresult copy_own(const struct transfer *t, size_t element_bytes)
     return result;
 }
 
-/* Replaces a message from a rank by this rank's last message to the same rank in the same group. */
+/* Replaces a message from an absent rank by the last one that this rank sent, if that went to the
+ * same rank in the same group. */
 static CUresult copy_message(const struct transfer *t, size_t element_bytes)
 {
     struct sim_nccl_message *last = &t->comm->last_message;
@@ -102,7 +103,7 @@ static bool is_short(const struct transfer *t, size_t element_bytes)
                                         : longest * element_bytes <= SIM_NCCL_BOARD_BOX_BYTES;
 }
 
-/* Exchanges short data. Longer data is not moved: it would take host memory without a use. */
+/* Exchanges short data. Longer data is not moved, because that would waste host memory. */
 static CUresult carry(const struct transfer *t, size_t element_bytes)
 {
     if (t->kind == MESSAGE) {
@@ -126,7 +127,7 @@ static CUresult carry(const struct transfer *t, size_t element_bytes)
     return t->receives ? copy_own(t, element_bytes) : CUDA_SUCCESS;
 }
 
-/* Takes the memory that NCCL takes at the first operation of a kind. */
+/* Takes the memory that NCCL takes at the first operation that needs a connection. */
 static CUresult connect_ranks(const struct transfer *t)
 {
     CUresult result = CUDA_SUCCESS;
@@ -300,8 +301,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, s
                                   count * (size_t)rank_of(comm), all, root, true});
 }
 
-/* Messages between two ranks are not delivered. If the other ranks are absent, this rank's own
- * message replaces theirs. */
+/* Messages between two ranks are not delivered. If the other ranks are absent, this rank's message
+ * replaces the one that it would receive. */
 SIM_SHIM_EXPORT ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype,
                                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
@@ -328,8 +329,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType
                                   .written_count = count});
 }
 
-/* The operator's scalar is not used, since collectives compute nothing. The handle only has to
- * differ from the built-in operators. */
+/* The operator's scalar is not used, because collectives compute nothing. The handle only has to
+ * differ from those of the built-in operators. */
 SIM_SHIM_EXPORT ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
                                                       ncclDataType_t datatype,
                                                       ncclScalarResidence_t residence,

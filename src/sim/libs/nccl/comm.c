@@ -85,7 +85,7 @@ CUresult sim_nccl_hold(struct ncclComm *comm, enum spw_gpu_connection connection
     return CUDA_SUCCESS;
 }
 
-/* Gives all memory of the communicator back. */
+/* Frees all memory that the communicator holds on a card. */
 static void release(struct ncclComm *comm)
 {
     while (comm->holdings != NULL) {

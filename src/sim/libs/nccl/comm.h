@@ -1,6 +1,6 @@
 /* The simulated NCCL. It does not know the other libraries.
  *
- *   absent       one rank whose other ranks are absent
+ *   absent       a job that runs one rank without the others
  *   board        shared memory of the ranks of a communicator
  *   buffer       a communicator's buffer for other ranks
  *   collective   collectives and messages
@@ -15,11 +15,11 @@
  * other ranks, and collectives are launches that compute nothing. Ranks on one machine communicate
  * through a board (board.h): ncclCommSplit waits for the other ranks, and short data that is only
  * moved is really exchanged (exchange.h). The values that ranks exchange before a training are
- * therefore right. Other collectives do not check that the peers call them in the same order: a
+ * therefore right. Other collectives do not check that all ranks call them in the same order: a
  * program that would hang on GPUs may continue here.
  *
- * One small buffer stands for NCCL's buffers (buffer.h). Their memory on a card is reported to the
- * driver, for the verdict, and with SPILLWAY_SIM_OVERHEAD also allocated.
+ * One small buffer stands for NCCL's buffers (buffer.h). The memory that NCCL's buffers take on a
+ * card is reported to the driver, for the verdict. With SPILLWAY_SIM_OVERHEAD it is also allocated.
  *
  * Calls between ncclGroupStart and ncclGroupEnd take effect at once, except splits.
  *
@@ -35,26 +35,26 @@
 
 /* A message that was sent to another rank. */
 struct sim_nccl_message {
-    unsigned long group; /* its memory is valid in this group (sim_nccl_group); 0: none */
+    unsigned long group; /* `data` is valid in this group (sim_nccl_group); 0: no message */
     int peer;
     CUdeviceptr data;
     size_t bytes;
 };
 
 struct ncclComm {
-    CUcontext context; /* of its device */
+    CUcontext context; /* of the communicator's device */
     int device;
     int rank;
     int ranks;
     struct sim_nccl_board *board;     /* a reference; NULL: the other ranks cannot be reached */
     uint64_t number;                  /* identifies the communicator on its board */
-    uint32_t splits;                  /* so far */
-    uint32_t exchanges;               /* so far */
+    uint32_t splits;                  /* number so far */
+    uint32_t exchanges;               /* number so far */
     struct sim_nccl_board_box *boxes; /* NULL: not yet needed, or not available */
     bool is_alone;                    /* no boxes are available */
     struct sim_nccl_message last_message;
     struct sim_nccl_buffer buffer;     /* zeroed if there is only one rank */
-    struct sim_nccl_holding *holdings; /* its memory on a card */
+    struct sim_nccl_holding *holdings; /* the communicator's memory on a card */
 };
 
 /* Also exports a function as pncclX, as NCCL does for profilers that intercept ncclX. */
@@ -71,11 +71,11 @@ void sim_nccl_comm_free(struct ncclComm *comm);
 
 /* Takes the memory of a part of the communicator (gpu/communicator.h), unless it is already held.
  * `peer` is the rank that SPW_GPU_PEER connects; a rank of another machine takes no memory. The
- * communicator's device must be current. CUDA_ERROR_OUT_OF_MEMORY or another error of the driver;
- * nothing is then taken. */
+ * communicator's device must be current. Errors are the driver's, such as CUDA_ERROR_OUT_OF_MEMORY;
+ * after an error nothing has been taken. */
 CUresult sim_nccl_hold(struct ncclComm *comm, enum spw_gpu_connection connection, int peer);
 
-/* The number of the group of calls that the calling thread has open; 0: none. */
+/* The number of the calling thread's open group of calls; 0: no group is open. */
 unsigned long sim_nccl_group(void);
 
 /* Sets the calling thread's text for ncclGetLastError() (static, not copied); returns `result`. */

@@ -2,7 +2,7 @@
 
 #include "sim/libs/common/driver.h"
 
-/* Larger than any exchange number by the comparison of stream memory operations. */
+/* Stream memory operations compare it as larger than any exchange number. */
 #define ENDED INT32_MAX
 
 /* Finds the communicator's boxes and registers them with the driver for use by streams. */
@@ -37,7 +37,7 @@ static CUresult wait_for(CUstream stream, const uint32_t *counter, uint32_t coun
                                                   CU_STREAM_WAIT_VALUE_GEQ);
 }
 
-/* The size is rounded up to words: every allocation ends on a word boundary. */
+/* The size may be rounded up to words, because every allocation ends on a word boundary. */
 static CUresult put(CUstream stream, char *box, CUdeviceptr from, size_t bytes)
 {
     return sim_shim_copy_words((CUdeviceptr)box, from, (bytes + 3) / 4, stream);

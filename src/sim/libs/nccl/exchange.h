@@ -2,10 +2,10 @@
  *
  * Each exchange queues four steps on each rank's stream: wait until all ranks have read the boxes
  * of the previous exchange; fill and publish this rank's box; wait for the other boxes and copy
- * from them; mark them as read. A missing rank therefore blocks the streams of the others, as on
- * GPUs.
+ * from them; mark them as read. A missing rank therefore blocks the streams of the other ranks, as
+ * on GPUs.
  *
- * Locking: as for a communicator. */
+ * Locking: a communicator is used by one thread at a time. */
 #pragma once
 
 #include "sim/libs/nccl/comm.h"
@@ -18,18 +18,17 @@ struct sim_nccl_exchange {
     CUdeviceptr inbox;
     size_t piece_bytes;
     size_t from;   /* offset of this rank's piece in a box */
-    int source;    /* the rank to read from, or -1: one piece from each, in order */
+    int source;    /* the rank to read from, or -1: one piece from each rank, in order */
     bool receives; /* false: this rank reads nothing */
 };
 
-/* Returns true if the communicator's ranks can exchange data on that stream. A capturing stream
- * cannot: each launch of the graph would use the same exchange numbers. */
+/* Returns true if the communicator's ranks can exchange data on that stream. They cannot on a
+ * capturing stream, because each launch of the graph would use the same exchange numbers. */
 bool sim_nccl_exchange_is_possible(ncclComm_t comm, CUstream stream);
 
-/* Queues the four steps; to be called on every rank, and only if sim_nccl_exchange_is_possible().
+/* Queues the four steps. Every rank must call it, and only if sim_nccl_exchange_is_possible().
  * Errors are the driver's. */
 CUresult sim_nccl_exchange_run(ncclComm_t comm, const struct sim_nccl_exchange *exchange);
 
-/* To be called when the communicator is destroyed: releases the streams that still wait for this
- * rank. */
+/* Releases the streams that still wait for this rank; called when the communicator is destroyed. */
 void sim_nccl_exchange_end(ncclComm_t comm);

@@ -1,10 +1,10 @@
-/* Groups of calls, and splits, which complete when all ranks have called. */
+/* Grouped calls and splits. A split completes when all ranks have called it. */
 #include <stdlib.h>
 
 #include "sim/libs/nccl/absent.h"
 #include "sim/libs/nccl/comm.h"
 
-/* The header declares these without prototypes, as C++ may. */
+/* The header declares these functions with (), which is a prototype only in C++. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 
@@ -96,7 +96,7 @@ static bool comes_before(const struct sim_nccl_board_entry *a, int key, int rank
     return a->key < key || (a->key == key && a->rank < rank);
 }
 
-/* The number of the new communicator; all its ranks compute the same one. */
+/* The number of the new communicator; all of its ranks compute the same number. */
 static uint64_t mix(uint64_t communicator, uint32_t split, int color)
 {
     uint64_t words[] = {communicator, split, (uint64_t)color + 1};
@@ -109,8 +109,8 @@ static uint64_t mix(uint64_t communicator, uint32_t split, int color)
     return hash;
 }
 
-/* Counts the ranks with the same color in *ret_ranks, and those before this rank in *ret_rank; both
- * start at 0. */
+/* Adds to *ret_ranks the number of ranks with the same color, and to *ret_rank how many of them
+ * come before this rank. */
 static ncclResult_t count_ranks(const struct split *split, int *ret_ranks, int *ret_rank)
 {
     struct ncclComm *parent = split->parent;
@@ -130,8 +130,8 @@ static ncclResult_t count_ranks(const struct split *split, int *ret_ranks, int *
     return ncclSuccess;
 }
 
-/* As count_ranks(), but without the other ranks. PyTorch's key is the rank in the new communicator.
- */
+/* Like count_ranks(), when the other ranks are absent. PyTorch's key is the rank in the new
+ * communicator. */
 static ncclResult_t assume_ranks(const struct split *split, int *ret_ranks, int *ret_rank)
 {
     *ret_ranks = sim_nccl_absent_split();
@@ -195,7 +195,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, 
     return defer(finish_split, split);
 }
 
-/* The arguments determine the remaining ranks, so no rank waits for another. */
+/* The arguments name the ranks that leave, so no rank waits for another. */
 SIM_SHIM_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList,
                                             int excludeRanksCount, ncclComm_t *newcomm,
                                             ncclConfig_t *config, int shrinkFlags)

@@ -109,7 +109,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
     return ncclCommDestroy(comm);
 }
 
-/* All work is on streams, so there is nothing to wait for. */
+/* A communicator works only on streams, so there is nothing to wait for. */
 SIM_SHIM_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
     return comm != NULL ? ncclSuccess : sim_nccl_fail(ncclInvalidArgument, "no communicator");

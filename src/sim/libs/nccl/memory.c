@@ -1,4 +1,4 @@
-/* NCCL's allocator, and registration of buffers. */
+/* NCCL's allocator, and the registration of buffers. */
 #include <stdlib.h>
 
 #include "sim/libs/nccl/comm.h"

@@ -21,6 +21,6 @@ struct nvmlDevice_st {
     struct spillway_sim_device facts;
 };
 
-/* Checks the arguments of a call: NVML_SUCCESS for a handle of this library and a place for the
- * answer, or the error of the call. */
+/* Checks the arguments of a call. NVML_SUCCESS if `device` is a handle of this library and `answer`
+ * is not NULL; otherwise the error that the call returns. */
 nvmlReturn_t sim_nvml_check(nvmlDevice_t device, const void *answer);

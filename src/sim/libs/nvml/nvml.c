@@ -1,7 +1,7 @@
 /* The simulated NVML: identity and memory of the simulated devices.
  *
- * The devices are read from the simulated driver. As programs expect of NVML, this does not
- * initialise CUDA.
+ * The simulated driver describes the devices. Reading them does not initialise CUDA, as programs
+ * expect of NVML.
  *
  * Locking: the table of devices is filled once and then read-only. */
 #include <nvml.h>
@@ -73,7 +73,7 @@ EXPORT nvmlReturn_t nvmlShutdown(void)
     return before > 0 ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
 }
 
-/* As sim_nvml_check(), for a call without a handle. */
+/* Like sim_nvml_check(), for a call without a handle. */
 static nvmlReturn_t check(const void *answer)
 {
     return atomic_load(&users) == 0 ? NVML_ERROR_UNINITIALIZED
@@ -359,7 +359,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device,
     return nvmlDeviceGetComputeRunningProcesses_v3(device, infoCount, infos);
 }
 
-/* Without NVLink, devices reach each other over PCI Express. */
+/* There is no NVLink: devices reach each other over PCI Express. */
 EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
                                            nvmlGpuP2PCapsIndex_t p2pIndex,
                                            nvmlGpuP2PStatus_t *p2pStatus)
@@ -392,9 +392,9 @@ EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, uns
     return result == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : result;
 }
 
-/* A device without a fabric. Before compute capability 9 the function is not supported. Versions of
- * the structure differ behind the members that are set here; the low bits of the version are the
- * size of the caller's structure. */
+/* The device has no fabric. Below compute capability 9 the function is not supported. The versions
+ * of the structure differ only after the members that are set here. The low bits of the version are
+ * the size of the caller's structure. */
 EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
                                                 nvmlGpuFabricInfoV_t *gpuFabricInfo)
 {
