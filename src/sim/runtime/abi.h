@@ -1,6 +1,7 @@
-/* The ABI of the names in these sources. In CUDA 13 some names have the ABI that CUDA 12 calls
- * <name>_v2 or _v3. A source defines that ABI under CUDA 13's name; with headers of CUDA 12 the
- * exported symbol has CUDA 12's name. abi12.c has the older ABIs. */
+/* The ABIs under the names in these sources. In CUDA 13 some functions have the ABI that CUDA 12
+ * calls <name>_v2 or <name>_v3. The sources here define that ABI under CUDA 13's name. When they
+ * are compiled with headers of CUDA 12, the exported symbol has CUDA 12's name. abi12.c has the
+ * older ABIs. */
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-/* The ABIs of functions that CUDA 12 still has under the plain name (abi.h). */
+/* The older ABIs, which CUDA 12 still has under the plain names of functions (abi.h). */
 #include <stdint.h>
 
 #include "sim/runtime/entry.h"
@@ -102,10 +102,10 @@ SIMRT_API_PTSZ(cudaMemPrefetchAsync, SIMRT_CONTEXT,
                                                              location_of(device), 0, stream));
 }
 
-/* ---- batches that tell which copy failed ---- */
+/* ---- batches that return the index of the failed copy ---- */
 
 #if CUDART_VERSION >= 12080
-/* Copies are checked when they run, so the failed one is unknown: SIZE_MAX. */
+/* Copies are checked when they run, so the index of the failed copy is unknown: SIZE_MAX. */
 static cudaError_t batch_error(CUresult result, size_t *ret_failed)
 {
     if (result != CUDA_SUCCESS && ret_failed != NULL) {

@@ -17,10 +17,10 @@ struct simrt_device {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct simrt_device devices[SPW_DEVICES_MAX]; /* under lock, except handle */
+static struct simrt_device devices[SPW_DEVICES_MAX]; /* under `lock`, except the handles */
 static int device_count;                             /* written once, by init_once() */
 static _Atomic(int) default_device;
-static _Atomic(unsigned int) resets; /* resets of any device */
+static _Atomic(unsigned int) resets; /* number of resets of all devices */
 
 static _Thread_local int thread_device = NO_DEVICE;
 static _Thread_local unsigned int thread_resets; /* `resets` at the last check of the context */
@@ -94,7 +94,7 @@ cudaError_t simrt_device_current(int *ret_ordinal)
 {
     CUdevice handle;
 
-    /* No context is current, or another thread has reset it, so that its device is unknown. */
+    /* It fails if no context is current, or if another thread has reset the current context. */
     if (simrt_driver.cuCtxGetDevice(&handle) != CUDA_SUCCESS) {
         *ret_ordinal = chosen_device();
         return cudaSuccess;

@@ -1,5 +1,5 @@
 /* Devices and contexts of the simulated runtime: the current device of a thread, and the primary
- * context of each device, which the process retains once, at its first use.
+ * context of each device, which the process retains once, when the context is first used.
  *
  * Locking: a mutex in context.c guards the table of devices; callers need no lock. The current
  * device belongs to the calling thread. */
@@ -17,11 +17,12 @@ cudaError_t simrt_init(void);
 /* The number of devices; 0 before simrt_init() has succeeded. */
 int simrt_device_count(void);
 
-/* The driver's handle of the device `ordinal`. cudaErrorInvalidDevice. */
+/* The driver's handle of the device `ordinal`. cudaErrorInvalidDevice if no device has this number.
+ */
 cudaError_t simrt_device_handle(int ordinal, CUdevice *ret_device);
 
-/* The current device of the calling thread: the device of its current context; without one, the
- * device it selected or the default. Creates no context. */
+/* The current device of the calling thread: the device of its current context. Without a current
+ * context, it is the device that the thread selected, or else the default. Creates no context. */
 cudaError_t simrt_device_current(int *ret_ordinal);
 
 /* Selects a device for the calling thread and makes its primary context current. */
@@ -34,8 +35,8 @@ void simrt_device_set_default(int ordinal);
  * another thread has reset counts as none. */
 cudaError_t simrt_context_ensure(void);
 
-/* The primary context of a device, retained if necessary, but not made current. The process keeps
- * it; do not release it. */
+/* The primary context of a device. Retains it if necessary, but does not make it current. The
+ * process keeps it; do not release it. */
 cudaError_t simrt_context_primary(int ordinal, CUcontext *ret_context);
 
 /* The current context of the calling thread. Errors are the driver's. */

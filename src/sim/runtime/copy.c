@@ -33,7 +33,7 @@ static cudaError_t sides_of(enum cudaMemcpyKind kind, struct simrt_sides *ret_si
     return cudaErrorInvalidMemcpyDirection;
 }
 
-/* True if a copy ends without a call of the driver, because it is refused or empty. */
+/* True if a copy is refused or empty, so that the driver is not called. */
 static bool ends_early(size_t size, enum cudaMemcpyKind kind, cudaError_t *ret_error)
 {
     bool known = (unsigned int)kind <= cudaMemcpyDefault;
@@ -286,7 +286,8 @@ static bool is_empty(struct cudaExtent extent)
     return extent.width == 0 || extent.height == 0 || extent.depth == 0;
 }
 
-/* The functions for one kind of three-dimensional copy: on the default stream, and on a stream. */
+/* The two functions for one kind of three-dimensional copy: on the default stream, and on a given
+ * stream. */
 #define COPY_3D(name, parms_type, copy_type, describe)                                             \
     SIMRT_API_PTDS(cuda##name, SIMRT_CONTEXT, (const struct parms_type *parms))                    \
     {                                                                                              \

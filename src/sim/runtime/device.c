@@ -81,7 +81,7 @@ SIMRT_API(cudaSetDeviceFlags, SIMRT_DRIVER, (unsigned int flags))
     if ((flags & ~(unsigned int)cudaDeviceMask) != 0) {
         return cudaErrorInvalidValue;
     }
-    /* The driver has no flag for mapped host memory, which is always on. */
+    /* The driver has no such flag, because it always maps host memory. */
     flags &= ~(unsigned int)cudaDeviceMapHost;
     return simrt_error(simrt_driver.cuDevicePrimaryCtxSetFlags(device, flags));
 }
@@ -134,7 +134,7 @@ SIMRT_API(cudaDeviceGetAttribute, SIMRT_DRIVER,
     return simrt_error(simrt_driver.cuDeviceGetAttribute(ret_value, driver_attribute, device));
 }
 
-/* An attribute; 0 if the driver does not know it, as on a device without the feature. */
+/* An attribute. 0 if the driver does not know it: the device is taken to lack the feature. */
 static int attribute_or_zero(CUdevice device, CUdevice_attribute attribute)
 {
     int value = 0;

@@ -1,6 +1,6 @@
-/* The driver functions that the runtime calls, in a table of typed pointers. It is filled once
- * through cuGetProcAddress_v2, as NVIDIA's runtime does: a preloaded library that intercepts this
- * function then sees every call.
+/* The driver functions that the runtime calls, in a table of typed pointers. The table is filled
+ * once through cuGetProcAddress_v2, as NVIDIA's runtime does. A preloaded library that intercepts
+ * this function then sees every call.
  *
  * Locking: simrt_init() calls simrt_driver_load() once; then the table is read-only. */
 #pragma once
@@ -16,11 +16,11 @@
 /* The type of spillway_sim_block() in sim/driver/core/control.h. */
 typedef void simrt_report_block(unsigned long long address, unsigned long long bytes);
 
-/* One pointer per row of driver.def. A pair is indexed by `bool ptsz`: false is the variant with
- * the context's default stream, true that with the calling thread's. */
+/* One pointer, or a pair, for each row of driver.def. `bool ptsz` indexes a pair. The default
+ * stream of the variant [false] is the context's, that of [true] the calling thread's. */
 struct simrt_driver {
     PFN_cuGetProcAddress_v12000 resolve;
-    simrt_report_block *report_block; /* of the simulated driver; NULL with another one */
+    simrt_report_block *report_block; /* NULL if the driver is not the simulated one */
 #define SIMRT_FUNCTION(name, version)            PFN_##name##_v##version name;
 #define SIMRT_FUNCTION_PAIR(name, version, ptsz) PFN_##name##_v##version name[2];
 #include "sim/runtime/driver.def"
@@ -32,8 +32,8 @@ struct simrt_driver {
  * cudaErrorCallRequiresNewerDriver. */
 extern struct simrt_driver simrt_driver;
 
-/* Reports an allocation by the program to the simulated driver, and returns `result`, the result of
- * the allocation. Reads *address only if it succeeded. */
+/* Reports an allocation by the program to the simulated driver, if its result `result` is a
+ * success; only then is *address read. Returns `result`. */
 CUresult simrt_block_allocated(CUresult result, void *const *address, size_t size);
 
 /* Reports that the program frees a block. NULL is ignored. */

@@ -7,14 +7,14 @@
  *   copy           copies of memory
  *   device         number, choice, properties and settings of devices
  *   driver         typed pointers to the driver's functions
- *   entry          the frame of every exported function
+ *   entry          the parts that every exported function shares
  *   entrypoint     versions, and look-ups of driver functions
  *   error          keeps each thread's last error
  *   errors         names and texts of errors
  *   forward        functions that only call the driver, in a table
  *   function       handles and attributes of kernels
  *   gen_entries    writes the entries of all functions
- *   gen_forwards   writes these functions
+ *   gen_forwards   writes the functions of forward
  *   graph_copy     nodes that copy or fill
  *   graph_kernel   nodes of kernels, and of any kind
  *   launch         launches of kernels
@@ -25,23 +25,23 @@
  *   module         device code that a program loads itself
  *   properties     fields of cudaDeviceProp that are attributes
  *   register       functions that compiled code calls
- *   stream         the end of streams, and their devices
+ *   stream         destroys streams, finds their devices
  *   symbol         device variables
  *
  * A function is written once:
  *
  *     SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **address, size_t size))
  *     {
- *         body, returns cudaError_t
+ *         the body, which returns cudaError_t
  *     }
  *
- * The entry, which gen_entries.py writes for each function of NVIDIA's headers, prepares the state
- * that the function needs, runs the body, and records a failure as the thread's last error. The
- * functions that only call the driver are rows of forward.def. A function without a body reports
- * its name.
+ * gen_entries.py writes an entry for each function of NVIDIA's headers. The entry prepares the
+ * state that the function needs, runs the body, and records a failure as the thread's last error.
+ * The functions that only call the driver are rows of forward.def. The entry of a function without
+ * a body reports the function's name.
  *
  * Locking: none; the runtime holds no lock around calls. Bodies call the driver through
- * simrt_driver, and no exported function of this library. */
+ * simrt_driver. They do not call exported functions of this library. */
 #pragma once
 
 #include <stdbool.h>
@@ -58,21 +58,21 @@
 enum simrt_need {
     SIMRT_NOTHING, /* none; works without a driver */
     SIMRT_DRIVER,  /* the driver is loaded and has devices */
-    SIMRT_CONTEXT, /* also a current context, by default the primary one of the thread's device */
+    SIMRT_CONTEXT, /* also a current context: by default the thread's device's primary context */
 };
 
 /* Prepares the state, or returns the error that prevents it. */
 cudaError_t simrt_prepare(enum simrt_need need);
 
-/* The body of a function that is not simulated: reports its name on stderr the first time and
- * returns cudaErrorNotSupported, which becomes the thread's last error. `reported` belongs to the
- * name. */
+/* The body of a function that is not simulated: reports the name on stderr the first time and
+ * returns cudaErrorNotSupported, which becomes the thread's last error. Each name has one
+ * `reported`. */
 cudaError_t simrt_not_simulated(const char *name, bool *reported);
 
 /* A list of parameters without its parentheses. */
 #define SIMRT_LIST(...) __VA_ARGS__
 
-/* Defines a function, see above. `name` may be a macro (abi.h). */
+/* Defines a function, as described above. `name` may be a macro (abi.h). */
 #define SIMRT_API(name, need, params) SIMRT_API_OF(name, need, params)
 #define SIMRT_API_OF(name, need, params)                                                           \
     extern const enum simrt_need name##_need;                                                      \
@@ -80,11 +80,11 @@ cudaError_t simrt_not_simulated(const char *name, bool *reported);
     cudaError_t name##_body params;                                                                \
     cudaError_t name##_body params
 
-/* Defines a function that takes a stream, and its variant <name>_ptsz for programs whose default
- * stream is per thread. The body's parameter `bool ptsz` is true for that variant and selects the
+/* Defines a function that takes a stream, and the variant <name>_ptsz for programs whose default
+ * stream is per thread. The body's parameter `bool ptsz` is true in this variant. It selects the
  * driver's variant. */
 #define SIMRT_API_PTSZ(name, need, params) SIMRT_API(name, need, (bool ptsz, SIMRT_LIST params))
 
-/* Defines a function that uses the default stream without taking one, and its variant
+/* Defines a function that takes no stream but uses the default stream, and the variant
  * <name>_ptds. */
 #define SIMRT_API_PTDS(name, need, params) SIMRT_API_PTSZ(name, need, params)

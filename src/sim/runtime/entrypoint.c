@@ -17,7 +17,7 @@ SIMRT_API(cudaDriverGetVersion, SIMRT_NOTHING, (int *ret_version))
     if (ret_version == NULL) {
         return cudaErrorInvalidValue;
     }
-    /* Without a driver the version is 0, without an error. */
+    /* Without a driver the version is 0, and that is no error. */
     if (simrt_init() == cudaErrorInsufficientDriver) {
         *ret_version = 0;
         return cudaSuccess;
@@ -25,8 +25,8 @@ SIMRT_API(cudaDriverGetVersion, SIMRT_NOTHING, (int *ret_version))
     return simrt_error(simrt_driver.cuDriverGetVersion(ret_version));
 }
 
-/* Version and flags are passed to the driver unchanged. In a program compiled for per-thread
- * default streams, no flag means the per-thread variant. */
+/* Passes version and flags to the driver unchanged, except that without a flag, a program compiled
+ * for per-thread default streams gets the per-thread variant. */
 static cudaError_t entry_point(bool ptsz, const char *name, void **ret_address,
                                unsigned int version, unsigned long long flags,
                                enum cudaDriverEntryPointQueryResult *ret_status)
@@ -60,7 +60,7 @@ SIMRT_API_PTSZ(cudaGetDriverEntryPointByVersion, SIMRT_DRIVER,
     return entry_point(ptsz, name, ret_address, version, flags, ret_status);
 }
 
-/* NVIDIA's libraries share private tables; the simulator has none. */
+/* NVIDIA's libraries exchange private tables through this function; the simulator has none. */
 SIMRT_API(cudaGetExportTable, SIMRT_NOTHING, (const void **ret_table, const cudaUUID_t *id))
 {
     return cudaErrorNotSupported;

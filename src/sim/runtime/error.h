@@ -12,8 +12,8 @@ static inline cudaError_t simrt_error(CUresult result)
     return (cudaError_t)result;
 }
 
-/* Sets the thread's last error to `error`, unless that is cudaSuccess or the last error is sticky.
- * Returns `error`. */
+/* Sets the thread's last error to `error`, unless `error` is cudaSuccess or the last error is
+ * sticky. Returns `error`. */
 cudaError_t simrt_error_record(cudaError_t error);
 
 /* Clears the last error of every thread, sticky errors included: the device was reset. */

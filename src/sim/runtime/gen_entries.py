@@ -3,11 +3,11 @@
 
     gen_entries.py OUT_C OUT_STUBS OUT_NAMES -- CC [ARGS...]
 
-CC preprocesses the public headers, so the names are those of the installed version. Functions on
-the default stream have a second name, which cuda_runtime_api.h declares when
-CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. OUT_C has the entries of the functions that return an
-error; entry.h tells what they do. OUT_STUBS has weak stubs of all other names. OUT_NAMES lists the
-names, one a line, for tests.
+CC preprocesses the public headers, so the names are those of the installed version. Functions that
+may use the default stream have a second name, which cuda_runtime_api.h declares when
+CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. OUT_C has the entries (entry.h) of the functions that
+return an error. OUT_STUBS has weak stubs for all other names. OUT_NAMES lists the names, one a
+line, for tests.
 """
 import re
 import subprocess
@@ -19,8 +19,8 @@ HEADERS = """
 #include <cuda_runtime_api.h>
 """
 
-# Functions of interfaces to other libraries, whose headers may be missing, and functions that
-# compiled code calls, which crt/ declares only for the compiler.
+# GRAPHICS: interfaces to graphics libraries, whose headers may be missing. COMPILER: functions that
+# compiled code calls; the headers in crt/ declare them only for the compiler.
 GRAPHICS = """
 cudaGLGetDevices cudaGLMapBufferObject cudaGLMapBufferObjectAsync cudaGLRegisterBufferObject
 cudaGLSetBufferObjectMapFlags cudaGLSetGLDevice cudaGLUnmapBufferObject cudaGLUnmapBufferObjectAsync
@@ -40,7 +40,7 @@ __cudaPushCallConfiguration
 """
 LAUNCH = ("cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared, "
           "cudaStream_t stream")
-# The parameters of functions that return an error, but are not declared in those headers for C.
+# The parameters of functions that return an error, but that the public headers do not declare in C.
 UNDECLARED = {
     "cudaGetKernel": "cudaKernel_t *kernel, const void *host",
     "cudaProfilerStart": "void",
@@ -79,8 +79,8 @@ ENTRIES = """\
 
 
 def declarations(compiler, define):
-    """{name: its parameters or, if it returns no error, None} of the functions that the headers
-    declare, with or without the per-thread default stream."""
+    """{name: parameters} of the functions that the headers declare under `define`. For a function
+    that returns no error, None takes the place of the parameters."""
     done = subprocess.run([*compiler, "-E", "-P", "-x", "c", "-"], input=HEADERS % define,
                           text=True, stdout=subprocess.PIPE, check=True)
     found = re.findall(r"\bextern\b([^;{}()]*(?:\(\([^;{}()]*\)\)[^;{}()]*)*)\b(cuda[A-Z]\w*)\s*"
@@ -90,8 +90,8 @@ def declarations(compiler, define):
 
 
 def entry(name, params, names):
-    """A function that has a variant for per-thread default streams shares its body with it; the
-    body's first parameter, `ptsz`, is true for the variant."""
+    """The entry of a function. A function shares its body with its variant for per-thread default
+    streams, if it has one; the body's first parameter, `ptsz`, is then true for the variant."""
     of = re.sub(r"_pt[sd][sz]$", "", name)
     twin = not {of + "_ptsz", of + "_ptds"}.isdisjoint(names)
     own = [] if params == "void" else [re.search(r"\w+$", param.strip()).group()

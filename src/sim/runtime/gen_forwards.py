@@ -4,9 +4,10 @@
     gen_forwards.py OUT_C -- CC [ARGS...]
 
 CC preprocesses NVIDIA's headers and the tables of this folder, so the parameters are those of the
-installed version. An argument is cast to the driver's type of the same place. The number of a
-device and the address of a kernel become handles, and a struct is copied or converted. Where both
-types are pointers to structs that the two headers declare apart, the C compiler compares the sizes.
+installed version. Each argument is cast to the type of the driver's parameter in the same place. A
+device number or the address of a kernel becomes a handle, and a struct is copied or converted. If
+the runtime's and the driver's parameter point to structs with separate declarations, the C compiler
+compares the sizes of the structs.
 """
 import re
 import subprocess
@@ -24,10 +25,10 @@ SOURCE = """
 #include "sim/runtime/forward.def"
 """
 STRUCTS = ("CUipcEventHandle", "CUipcMemHandle", "CUmemLocation")
-# The functions that find the driver's handle of a number or an address.
+# The functions that find the driver's handle for a device number or a kernel's address.
 FINDERS = {"CUdevice": "simrt_device_handle", "CUcontext": "simrt_context_primary",
            "CUfunction": "simrt_function_find", "CUkernel": "simrt_kernel_find"}
-# The functions that convert a struct to the driver's.
+# The functions that convert the runtime's struct to the driver's.
 CONVERTERS = {"const struct cudaKernelNodeParams *": "simrt_kernel_params",
               "struct cudaGraphNodeParams *": "simrt_node_params"}
 
@@ -43,7 +44,7 @@ def parameters(text, pattern):
 
 
 def converted(own, name, driver):
-    """The statements before the call, the argument, and the checks of one parameter."""
+    """For one parameter: the statements before the call, the argument, and the checks."""
     base = re.sub(r"_v\d+$", "", driver)
     if own == driver:
         return "", name, ""

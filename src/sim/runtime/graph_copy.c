@@ -46,8 +46,8 @@ static cudaError_t symbol_copy(const void *symbol, void *target, const void *sou
                           : simrt_copy_1d(target, part, size, kind, ret_copy);
 }
 
-/* The functions for one form of a copy, which the expression `describe` converts to `copy`: they
- * add a node, or replace its parameters, in a graph or in an executable graph. */
+/* The functions for one form of a copy. They add a node, or replace a node's parameters in a graph
+ * or in an executable graph. The expression `describe` converts the form to `copy`. */
 #define COPY_NODE(suffix, describe, params)                                                        \
     SIMRT_API(cudaGraphAddMemcpyNode##suffix, SIMRT_CONTEXT,                                       \
               (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, \

@@ -7,7 +7,7 @@
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-/* The driver's description of a kernel node, in either version. */
+/* The driver's description of a kernel node, in either version of the driver's struct. */
 #define DRIVER_KERNEL(params, function)                                                            \
     {                                                                                              \
         .func = function, .gridDimX = params->gridDim.x, .gridDimY = params->gridDim.y,            \
@@ -112,7 +112,7 @@ cudaError_t simrt_node_params(const struct cudaGraphNodeParams *params,
             .ctx = context,
         };
         break;
-    default: /* the runtime and the driver have one layout */
+    default: /* the layout is the same in the runtime and in the driver */
         memcpy(driver.reserved1, params->reserved1, sizeof(driver.reserved1));
         break;
     }

@@ -6,8 +6,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-/* Convert the parameters of a node. cudaErrorInvalidValue without parameters, and the errors of
- * their kind. */
+/* Convert the parameters of a node. Errors: cudaErrorInvalidValue without parameters; the errors
+ * that the node's kind has. */
 cudaError_t simrt_kernel_params(const struct cudaKernelNodeParams *params,
                                 CUDA_KERNEL_NODE_PARAMS *ret_params);
 cudaError_t simrt_node_params(const struct cudaGraphNodeParams *params,

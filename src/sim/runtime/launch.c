@@ -5,7 +5,7 @@
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-/* True if dimensions are zero or over a limit. The driver reports that as an invalid value, the
+/* True if a dimension is zero or over a limit. The driver reports it as an invalid value, the
  * runtime as an invalid configuration. */
 static bool dimensions_are_bad(dim3 grid, dim3 block)
 {
@@ -40,7 +40,7 @@ static cudaError_t launch_error(CUresult result, dim3 grid, dim3 block)
     return simrt_error(result);
 }
 
-/* Finds the driver's function of a launch with that many bytes of shared memory. */
+/* Finds the driver's function for a launch of `kernel` with `shared` bytes of shared memory. */
 static cudaError_t find_function(const void *kernel, size_t shared, CUfunction *ret_function)
 {
     cudaError_t error = simrt_function_find(kernel, ret_function);
@@ -114,7 +114,7 @@ static CUlaunchConfig driver_config(const cudaLaunchConfig_t *config)
     };
 }
 
-/* The driver's arguments of a launch by configuration. */
+/* The driver's arguments for a launch that a configuration describes. */
 static cudaError_t driver_launch(const cudaLaunchConfig_t *config, const void *kernel,
                                  CUfunction *ret_function, CUlaunchConfig *ret_config)
 {

@@ -18,7 +18,7 @@ struct simrt_fatbin {
 struct simrt_kernel {
     const void *host; /* NULL for a kernel of a library that the program loaded */
     const char *name;
-    struct simrt_fatbin *fatbin; /* NULL likewise */
+    struct simrt_fatbin *fatbin; /* NULL for a kernel of such a library */
     CUlibrary library;           /* the library that the program loaded; NULL otherwise */
     CUkernel handle;             /* NULL until its first use */
     struct simrt_kernel *next;
@@ -34,9 +34,9 @@ struct simrt_variable {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct spw_map kernels;       /* struct simrt_kernel by stub */
-static struct spw_map handles;       /* struct simrt_kernel by CUkernel and by CUfunction */
-static struct spw_map variables;     /* struct simrt_variable by shadow */
+static struct spw_map kernels;       /* address of a stub -> struct simrt_kernel */
+static struct spw_map handles;       /* CUkernel or CUfunction -> struct simrt_kernel */
+static struct spw_map variables;     /* address of a shadow -> struct simrt_variable */
 static struct simrt_kernel *adopted; /* kernels of libraries that the program loaded */
 
 static uint64_t key_of(const void *address)
@@ -167,7 +167,7 @@ static CUresult fill_managed(const struct simrt_fatbin *fatbin)
 }
 
 /* Loads an image if it is not loaded; called with the lock. After a failure the next use tries
- * again. The driver need not copy the image, which lives until it is unregistered. */
+ * again. The driver need not copy the image, because the image lives until it is unregistered. */
 static CUresult load(struct simrt_fatbin *fatbin)
 {
     CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
@@ -258,7 +258,7 @@ cudaError_t simrt_function_find(const void *key, CUfunction *ret_function)
     if (error == cudaSuccess) {
         error = simrt_error(simrt_driver.cuKernelGetFunction(&function, kernel->handle));
     }
-    /* Each context has its own CUfunction of a kernel; `handles` has all of them. */
+    /* A kernel has a different CUfunction in each context; `handles` has all of them. */
     if (error == cudaSuccess && spw_map_get(&handles, key_of(function)) != kernel &&
         !spw_map_put(&handles, key_of(function), kernel)) {
         error = cudaErrorMemoryAllocation;

@@ -1,9 +1,9 @@
 /* The device code of a compiled program. A program registers images, kernels and variables when it
- * is loaded. A kernel is found by the host address of its stub, a variable by that of its shadow;
- * both are loaded into the driver at their first use.
+ * is loaded. A kernel is found by the host address of its stub, a variable by the host address of
+ * its shadow. The driver loads both when they are first used.
  *
- * Locking: every function takes a mutex in library.c, which also covers the loading of code, so
- * that it happens once. */
+ * Locking: every function takes a mutex in library.c. Code is loaded under this mutex, and so only
+ * once. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,16 +14,16 @@
 
 struct simrt_fatbin;
 
-/* Registers an image of device code in the compiler's wrapper. The image is not copied, and not
- * read before its first use. NULL without memory. */
+/* Registers an image of device code, in the wrapper that the compiler puts around it. The image is
+ * not copied, and not read before its first use. NULL without memory. */
 struct simrt_fatbin *simrt_fatbin_register(const void *image);
 
 /* Unloads the image and removes everything registered with it. Takes NULL. */
 void simrt_fatbin_unregister(struct simrt_fatbin *fatbin);
 
-/* Registers a kernel or a variable of the image: `host` is the address of its stub or shadow,
- * `name` (not copied) its name in the image, `size` its bytes. Without memory it is not registered,
- * so it is not found later. */
+/* Registers a kernel or a variable of the image. `host`: the address of its stub or shadow; `name`
+ * (not copied): its name in the image; `size`: its bytes. Without memory nothing is registered, and
+ * later look-ups do not find it. */
 void simrt_kernel_register(struct simrt_fatbin *fatbin, const void *host, const char *name);
 void simrt_variable_register(struct simrt_fatbin *fatbin, const void *host, const char *name,
                              size_t size);
@@ -33,12 +33,12 @@ void simrt_managed_register(struct simrt_fatbin *fatbin, void **host, const char
                             size_t size);
 
 /* Loads the image and stores the addresses of its managed variables. Compiled code calls this
- * before it uses the first of them. */
+ * before it uses the first managed variable. */
 cudaError_t simrt_fatbin_load(struct simrt_fatbin *fatbin);
 
 /* Finds the driver's handle of a kernel by the address of its stub or, as the API allows, by the
  * handle itself. Needs no context. cudaErrorInvalidDeviceFunction for an unknown kernel, or the
- * error of loading it. */
+ * error with which its image failed to load. */
 cudaError_t simrt_kernel_find(const void *kernel, CUkernel *ret_kernel);
 
 /* Finds a kernel as a function of the current context. Errors as above. */
@@ -54,10 +54,10 @@ void simrt_kernel_adopt(CUkernel kernel, CUlibrary library);
 /* Removes the kernels of a library that the program unloads. */
 void simrt_library_drop_kernels(CUlibrary library);
 
-/* The address and size in bytes of a device variable in the current context.
- * cudaErrorInvalidSymbol, or the error of loading it. */
+/* The address and size in bytes of a device variable in the current context. cudaErrorInvalidSymbol
+ * for an unknown variable, or the error with which its image failed to load. */
 cudaError_t simrt_variable_find(const void *symbol, void **ret_address, size_t *ret_size);
 
-/* The address of `size` bytes at `offset` in a device variable. cudaErrorInvalidSymbol, or
- * cudaErrorInvalidValue for a range outside of the variable. */
+/* The address of `size` bytes at `offset` in a device variable. Errors: cudaErrorInvalidValue for a
+ * range outside of the variable; those of simrt_variable_find(). */
 cudaError_t simrt_variable_part(const void *symbol, size_t offset, size_t size, char **ret_address);

@@ -1,5 +1,4 @@
-/* Allocation of device and host memory, also in the order of streams, and attributes of pointers.
- */
+/* Allocation of device and host memory, stream-ordered allocation, and attributes of pointers. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -119,7 +118,7 @@ SIMRT_API(cudaPointerGetAttributes, SIMRT_CONTEXT,
     if (ret_attributes == NULL) {
         return cudaErrorInvalidValue;
     }
-    /* This function also succeeds for memory that CUDA does not know, with zeros. */
+    /* For memory that CUDA does not know, this function succeeds too, and returns zeros. */
     CUresult result = simrt_driver.cuPointerGetAttributes(sizeof(wanted) / sizeof(wanted[0]),
                                                           wanted, answers, (CUdeviceptr)pointer);
     if (result != CUDA_SUCCESS) {

@@ -43,7 +43,7 @@ SIMRT_API_PTSZ(cudaMemset2DAsync, SIMRT_CONTEXT,
         (CUdeviceptr)address, pitch, (unsigned char)value, width, height, stream));
 }
 
-/* The planes that the driver fills: one with all rows if no rows are skipped, or one per slice. */
+/* The planes that the driver fills: a single one if no rows are skipped, or one for each slice. */
 struct simrt_planes {
     size_t count;
     size_t rows;

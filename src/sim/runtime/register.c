@@ -1,5 +1,5 @@
-/* Functions that compiled code calls: they register device code when a program or library is
- * loaded, and pass a launch configuration from <<<>>> to the kernel's stub. */
+/* The functions for code that a CUDA compiler made. They register device code when a program or
+ * library is loaded, and pass a launch configuration from <<<>>> to the kernel's stub. */
 #include <stddef.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* NVIDIA declares these only for its compiler (crt/host_runtime.h, crt/device_functions.h). */
+/* NVIDIA declares these functions only for its compiler (crt/host_runtime.h,
+ * crt/device_functions.h). */
 EXPORT void **__cudaRegisterFatBinary(void *image);
 EXPORT void __cudaRegisterFatBinaryEnd(void **fatbin);
 EXPORT void __cudaUnregisterFatBinary(void **fatbin);
@@ -75,8 +76,8 @@ char __cudaInitModule(void **fatbin)
     return simrt_error_record(error) == cudaSuccess;
 }
 
-/* Launch configurations of the calling thread that no stub has taken yet: several if the arguments
- * of a launch contain a launch. */
+/* The calling thread's launch configurations that no stub has taken yet. There are several if an
+ * argument of a launch itself contains a launch. */
 struct simrt_configuration {
     dim3 grid;
     dim3 block;
@@ -93,7 +94,7 @@ unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
                                          struct CUstream_st *stream)
 {
     if (configuration_count == MAX_CONFIGURATIONS) {
-        /* The oldest ones are of abandoned launches: their arguments threw an exception. */
+        /* The oldest ones belong to abandoned launches, whose arguments threw an exception. */
         configuration_count--;
         memmove(&configurations[0], &configurations[1],
                 configuration_count * sizeof(configurations[0]));
@@ -118,8 +119,8 @@ SIMRT_API(__cudaPopCallConfiguration, SIMRT_NOTHING,
 }
 
 /* A compiled launch calls this once, ignores the result and keeps the handle for all devices. If
- * the code cannot be loaded, the handle is the host function: each launch then tries again and
- * reports the reason of a failure. */
+ * the code cannot be loaded, the handle is the host function: each launch then tries again, and
+ * reports the reason if that fails. */
 SIMRT_API(__cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host))
 {
     *ret_kernel = (cudaKernel_t)host;

@@ -1,4 +1,4 @@
-/* Streams: their end, and their devices. */
+/* Streams: destroying them, and finding their devices. */
 #include <stddef.h>
 
 #include "sim/runtime/entry.h"

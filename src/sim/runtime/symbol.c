@@ -1,4 +1,4 @@
-/* Device variables, by the host address of their shadow. */
+/* Device variables, which a program names by the host address of their shadow. */
 #include <stddef.h>
 
 #include "sim/runtime/copy.h"
