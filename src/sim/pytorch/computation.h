@@ -1,9 +1,9 @@
 /* Kernels of PyTorch and CUB whose results are computed. It does not know streams.
  *
  *   computation   finds the computation for a kernel's name
- *   cub           kernels of CUB: sums, selections, sorts
+ *   cub           kernels of CUB: sums, selections, runs
  *   cxx_text      the parts of a demangled C++ name
- *   declaration   the parameters of a kernel, by its C++ name
+ *   declaration   the parameters of a kernel, from its C++ name
  *   elementwise   kernels on each element of tensors
  *   functor       the functions that kernels apply to elements
  *   indexing      kernels that read or write at given indices
@@ -16,9 +16,9 @@
  *   value         element types and values
  *
  * A kernel is identified by its name, which contains its types and functors, and by the layout of
- * its arguments; no instruction is read. Small launches are computed, so that the program decides
- * as in a real run: the number of elements of a mask, the end of a sequence. A launch with
- * unexpected arguments is not computed.
+ * its arguments. The kernel's code is not read. Small launches are computed, so that the program
+ * takes the decisions of a real run, such as how many elements a mask selects or whether a sequence
+ * ends. A launch with unexpected arguments is not computed.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -27,8 +27,8 @@
 
 struct sim_computation;
 
-/* The computation of a kernel by its mangled name; the caller frees it. NULL if the kernel is not
- * known. */
+/* The computation of the kernel with this mangled name; the caller frees the computation. NULL if
+ * the kernel is not known. */
 struct sim_computation *sim_computation_read(const char *name);
 
 /* Computes a launch, if it is small enough. */

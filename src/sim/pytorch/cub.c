@@ -1,5 +1,6 @@
-/* Kernels of the CUB library that PyTorch uses (cub/device/dispatch): sums, selections and sorts of
- * one array. If several kernels work together, one of them computes the whole result here. */
+/* Kernels of the CUB library that PyTorch uses (cub/device/dispatch): sums, selections and runs of
+ * one array. Where several of these kernels work together, one of them computes the whole result
+ * here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +10,8 @@
 /* The elements of an argument. */
 struct source {
     struct sim_source_type type;
-    int64_t first;            /* of a counter: its first value */
-    struct sim_window window; /* of the other kinds */
+    int64_t first;            /* first value of a counter */
+    struct sim_window window; /* elements of any other kind of source */
 };
 
 /* The type that a pointer type points to, without "const". */
@@ -110,8 +111,9 @@ static bool open_result(const struct sim_call *call, size_t argument, enum sim_t
 /* ---- sums ---- */
 
 /* DeviceReduceSingleTileKernel(source, result, count, plus, first value, ...) and
- * DeviceReduceKernel(source, result, count, ...). The former adds up the results of the latter's
- * blocks. Here the first block's result is the sum, and the others are 0. */
+ * DeviceReduceKernel(source, result, count, ...). In CUB, DeviceReduceKernel writes a sum for each
+ * of its blocks, and the other kernel adds up these sums. Here the first block's sum is the whole
+ * sum, and those of the other blocks are 0. */
 static enum sim_outcome_of_call run_sum(const struct sim_computation *computation,
                                         const struct sim_call *call)
 {
@@ -143,7 +145,7 @@ static enum sim_outcome_of_call run_sum(const struct sim_computation *computatio
     return computes ? SIM_COMPUTED : SIM_CLEARED;
 }
 
-/* <policy, source, result, offset, operation, ...> */
+/* Template arguments: <policy, source, result, offset, operation, ...> */
 static bool read_sum(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     struct sim_cxx_entity operation;
@@ -169,8 +171,8 @@ static bool is_selected(const struct source *elements, const struct source *flag
     return number == 0 || sim_value_compare(get(elements, number), get(elements, number - 1)) != 0;
 }
 
-/* The selection of a kernel: elements with a set flag or, without flags, elements that differ from
- * their predecessor. If the user chooses the number (choice.h), the first elements. */
+/* The elements that a kernel selects: those with a set flag or, without flags, those that differ
+ * from their predecessor. If the user has chosen how many (choice.h), the first elements. */
 struct selection {
     const struct source *elements, *flags;
     uint64_t count;    /* all elements */
@@ -178,7 +180,7 @@ struct selection {
     bool is_chosen;
 };
 
-/* Writes the items of `beside` at the places of the selected elements to the result. */
+/* Writes to the result the items of `beside` that have the places of the selected elements. */
 static void select_elements(const struct selection *selection, const struct source *beside,
                             unsigned char *result, enum sim_type type)
 {
@@ -192,7 +194,8 @@ static void select_elements(const struct selection *selection, const struct sour
     }
 }
 
-/* Counts the selected elements. `computes`: all sources are open; `is_known`: and known. */
+/* Counts the selected elements. `computes`: all sources are open; `is_known`: their content is
+ * known too. */
 static void count_selected(struct selection *selection, int device, bool computes, bool is_known)
 {
     uint64_t least = selection->flags == NULL; /* the first element is always selected */
@@ -213,7 +216,7 @@ static enum sim_outcome_of_call run_select(const struct sim_computation *computa
 {
     const struct sim_source_type *flagged = &computation->sources[1];
     struct source elements = {.window.bytes = NULL}, flags = {.window.is_known = true};
-    struct sim_window windows[2] = {{.bytes = NULL}}; /* selected elements, their number */
+    struct sim_window windows[2] = {{.bytes = NULL}}; /* selected elements; their number */
     struct selection selection = {&elements, .flags = NULL};
     bool has_elements, computes, is_known;
 
@@ -240,7 +243,8 @@ static enum sim_outcome_of_call run_select(const struct sim_computation *computa
     return computes ? SIM_COMPUTED : SIM_CLEARED;
 }
 
-/* <policy, source, flags, result, number selected, state, test, equality, ...> */
+/* Template arguments: <policy, source, flags, result, number selected, state, test, equality,
+ * ...> */
 static bool read_select(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     const struct sim_cxx_text *arguments = kernel->arguments.items;
@@ -258,14 +262,14 @@ static bool read_select(const struct sim_cxx_entity *kernel, struct sim_computat
 }
 
 /* DeviceUniqueByKeySweepKernel(keys, values, keys selected, values selected, number selected,
- * state, equality, count, ...): the keys that differ from their predecessor, with their values.
- * Their number is at most that of all keys, even if the keys are unknown. */
+ * state, equality, count, ...): selects the keys that differ from their predecessor, and their
+ * values. At most all keys are selected, even if the keys are unknown. */
 static enum sim_outcome_of_call run_unique(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {
     const struct sim_source_type *types = computation->sources;
     struct source keys = {.window.bytes = NULL}, values = {.window.bytes = NULL};
-    struct sim_window windows[3] = {{.bytes = NULL}}; /* keys, values, their number */
+    struct sim_window windows[3] = {{.bytes = NULL}}; /* keys; values; number of keys */
     struct selection selection = {&keys, .flags = NULL};
     bool computes, is_known;
 
@@ -294,8 +298,8 @@ static enum sim_outcome_of_call run_unique(const struct sim_computation *computa
     return computes ? SIM_COMPUTED : SIM_CLEARED;
 }
 
-/* <policy, keys, values, keys selected, values selected, number selected, state, equality, ...>
- */
+/* Template arguments: <policy, keys, values, keys selected, values selected, number selected,
+ * state, equality, ...> */
 static bool read_unique(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     const struct sim_cxx_text *arguments = kernel->arguments.items;
@@ -308,7 +312,7 @@ static bool read_unique(const struct sim_cxx_entity *kernel, struct sim_computat
     }
     computation->output = pointed_to(arguments[5]);
     if (sim_cxx_is(arguments[5], "unsigned int*")) {
-        computation->output = SIM_TYPE_I32; /* counts are small enough */
+        computation->output = SIM_TYPE_I32; /* counts are small enough for a signed type */
     }
     return sources[0].kind == SIM_SOURCE_POINTER && sources[1].kind == SIM_SOURCE_POINTER &&
            pointed_to(arguments[3]) == sources[0].type &&
@@ -318,7 +322,8 @@ static bool read_unique(const struct sim_cxx_entity *kernel, struct sim_computat
 
 /* ---- runs ---- */
 
-/* Writes first element and length of each run of equal elements; returns the number of runs. */
+/* Writes the first element and the length of each run of equal elements; returns the number of
+ * runs. */
 static uint64_t encode_runs(const struct source *keys, uint64_t count, unsigned char *firsts,
                             unsigned char *lengths, enum sim_type type)
 {
@@ -338,7 +343,7 @@ static uint64_t encode_runs(const struct source *keys, uint64_t count, unsigned 
 }
 
 /* DeviceReduceByKeyKernel(keys, first keys, ones, lengths, number of runs, state, first tile,
- * equality, operation, count). The number of runs is at most that of all keys, even if the keys are
+ * equality, operation, count). There are at most as many runs as keys, even if the keys are
  * unknown. */
 static enum sim_outcome_of_call run_runs(const struct sim_computation *computation,
                                          const struct sim_call *call)
@@ -370,7 +375,8 @@ static enum sim_outcome_of_call run_runs(const struct sim_computation *computati
     return computes ? SIM_COMPUTED : SIM_CLEARED;
 }
 
-/* <policy, keys, first keys, ones, lengths, number, state, equality, operation, ...> */
+/* Template arguments: <policy, keys, first keys, ones, lengths, number, state, equality, operation,
+ * ...> */
 static bool read_runs(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     const struct sim_cxx_text *arguments = kernel->arguments.items;
@@ -390,7 +396,7 @@ static bool read_runs(const struct sim_cxx_entity *kernel, struct sim_computatio
 
 /* ---- running sums ---- */
 
-/* Writes, for each element, the sum of all elements up to it. */
+/* Writes, for each element, the sum of all elements up to and including it. */
 static void add_up(const struct source *source, uint64_t count, enum sim_type type,
                    struct sim_window *result)
 {
@@ -425,7 +431,7 @@ static enum sim_outcome_of_call run_scan(const struct sim_computation *computati
     return computes ? SIM_COMPUTED : SIM_LEFT;
 }
 
-/* <policy, source, result, state, operation, first value, ...> */
+/* Template arguments: <policy, source, result, state, operation, first value, ...> */
 static bool read_scan(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     const struct sim_cxx_text *arguments = kernel->arguments.items;

@@ -48,7 +48,7 @@ static bool closes(char c)
     return c == '>' || c == ')' || c == '}' || c == ']';
 }
 
-/* The index of the bracket that closes the one at `at`; the length if there is none. */
+/* The index of the bracket that closes the bracket at `at`; the text's length if there is none. */
 static size_t closing(struct sim_cxx_text text, size_t at)
 {
     size_t depth = 0;
@@ -86,13 +86,13 @@ static struct sim_cxx_list split(struct sim_cxx_text text)
     return list;
 }
 
-/* The content of the brackets that open at `at`, split. */
+/* The content of the brackets that open at `at`, split at its commas. */
 static struct sim_cxx_list split_at(struct sim_cxx_text text, size_t at)
 {
     return split((struct sim_cxx_text){text.start + at + 1, closing(text, at) - at - 1});
 }
 
-/* The index of the first bracket outside of names; the length if there is none. */
+/* The index of the first bracket outside of names; the text's length if there is none. */
 static size_t first_bracket(struct sim_cxx_text text)
 {
     size_t at = 0;
@@ -117,7 +117,7 @@ static struct sim_cxx_text last_part(struct sim_cxx_text text, size_t end)
     return (struct sim_cxx_text){text.start + first, end - first};
 }
 
-/* The index of the last lambda outside of brackets; the length if there is none. */
+/* The index of the last lambda outside of brackets; the text's length if there is none. */
 static size_t last_lambda(struct sim_cxx_text text)
 {
     size_t found = text.length;

@@ -19,8 +19,8 @@ struct sim_cxx_list {
 };
 
 /* A name with its lists. In `void at::native::f<int, X>(long)`, the name is f, the arguments are
- * int and X, and the parameter is long. A lambda has the name and arguments of the function around
- * it, and its own parameters. */
+ * int and X, and the parameter is long. A lambda has the parameters of the lambda, but the name and
+ * the arguments of the function around it. */
 struct sim_cxx_entity {
     struct sim_cxx_text name;
     struct sim_cxx_list arguments;  /* of the template */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_WORDS 64 /* in one array */
+#define MOST_WORDS 64 /* most addresses in one array */
 
 /* The text between the last pair of parentheses. False if the declaration does not end with one. */
 static bool find_params(const char *declaration, struct sim_cxx_text *ret_params)
@@ -28,7 +28,7 @@ static bool find_params(const char *declaration, struct sim_cxx_text *ret_params
     return depth == 0;
 }
 
-/* Splits off the next parameter; false behind the last, or if the brackets do not match. */
+/* Splits off the next parameter; false if there is none, or if the brackets do not match. */
 static bool next_param(struct sim_cxx_text *params, struct sim_cxx_text *ret_param)
 {
     size_t length = 0;
@@ -94,7 +94,7 @@ static struct sim_declared read_single(const struct sim_cxx_text *type)
     return (struct sim_declared){0, 0, 0};
 }
 
-/* Reads a std::array<char*, 3ul> or similar; any other type is read as a single value. */
+/* Reads a type such as std::array<char*, 3ul>. Any other type is read as a single value. */
 static struct sim_declared read_type(const struct sim_cxx_text *type)
 {
     const char *begin = memchr(type->start, '<', type->length);

@@ -6,7 +6,7 @@
 #include "sim/pytorch/kind.h"
 #include "sim/pytorch/strides.h"
 
-/* The result and the inputs. */
+/* The most tensors of a kernel: the result and the inputs. */
 enum { TENSORS = 1 + SIM_FUNCTOR_INPUTS };
 
 struct loop {
@@ -53,7 +53,8 @@ static void compute(const struct loop *loop, const struct sim_functor *functor,
     }
 }
 
-/* Fills a tensor without gaps with a constant; zeros at any size. */
+/* Fills a tensor without gaps with a constant. False if an element is larger than 4 bytes and the
+ * constant is not 0. */
 static bool fill(const struct loop *loop, const struct sim_functor *functor, int device)
 {
     struct sim_value value = sim_functor_apply(functor, loop->kept, NULL);
@@ -113,7 +114,7 @@ static enum sim_outcome_of_call run_loop(const struct loop *loop, const struct s
     return !opened ? SIM_LEFT : admitted ? SIM_COMPUTED : SIM_CLEARED;
 }
 
-/* Reads the number of elements, and sets the types from the functor. */
+/* Reads the number of elements, and takes the types from the functor. */
 static bool begin(const struct sim_computation *computation, const struct sim_call *call,
                   struct loop *ret_loop)
 {
@@ -200,9 +201,9 @@ static size_t round_up(size_t size, size_t align)
     return (size + align - 1) / align * align;
 }
 
-/* The offset of the types in the lambda of gpu_kernel_impl: behind the functor. The lambda has
- * `size` bytes and ends with a pointer that the compiler adds; the functor may also have such a
- * pointer. 0: not found. */
+/* The offset of the types in the lambda of gpu_kernel_impl: they follow the functor. The lambda has
+ * `size` bytes and ends with a pointer that the compiler adds. The functor may also end with a
+ * pointer from the compiler. 0: not found. */
 static size_t find_types(const struct sim_functor *functor, size_t kept, size_t size)
 {
     for (int has_pointer = 0; has_pointer <= functor->is_lambda; has_pointer++) {
@@ -215,8 +216,8 @@ static size_t find_types(const struct sim_functor *functor, size_t kept, size_t 
     return 0;
 }
 
-/* elementwise_kernel<int, int, lambda>(int, lambda): the lambda of gpu_kernel_impl_nocast has the
- * offsets, the addresses and the functor; that of gpu_kernel_impl also has the types. */
+/* elementwise_kernel<int, int, lambda>(int, lambda). The lambda of gpu_kernel_impl_nocast has the
+ * offsets, the addresses and the functor. The lambda of gpu_kernel_impl also has the types. */
 static enum sim_outcome_of_call run_strided(const struct sim_computation *computation,
                                             const struct sim_call *call)
 {
@@ -242,12 +243,12 @@ static enum sim_outcome_of_call run_strided(const struct sim_computation *comput
 static bool read_vectorized(const struct sim_cxx_entity *kernel,
                             struct sim_computation *computation)
 {
-    /* PyTorch 2.15 has a fourth: the number of elements of a thread. */
+    /* PyTorch 2.15 has a fourth argument: the number of elements of a thread. */
     return (kernel->arguments.count == 3 || kernel->arguments.count == 4) &&
            sim_functor_read(kernel->arguments.items[1], &computation->functor);
 }
 
-/* The type of a result, from the number that AT_DISPATCH_ALL_TYPES gives its lambda. */
+/* The type of a result, from the number of its lambda in AT_DISPATCH_ALL_TYPES. */
 static enum sim_type numbered_type(struct sim_cxx_text lambda)
 {
     static const enum sim_type types[] = {SIM_TYPE_NONE, SIM_TYPE_U8,  SIM_TYPE_I8,  SIM_TYPE_I32,

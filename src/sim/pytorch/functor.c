@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The numbers that a functor keeps. A factor has the type in PyTorch's computation. */
+/* The numbers that a functor keeps. A factor has the type in which PyTorch computes. */
 enum state {
     NONE,
     VALUE,
@@ -52,7 +52,7 @@ static void add_input(struct sim_functor *functor, enum sim_type type)
     functor->inputs[functor->input_count++] = type;
 }
 
-/* Adds a kept operand behind those added before. */
+/* Adds a kept operand after the operands added before. */
 static void add_kept(struct sim_functor *functor, enum sim_type type)
 {
     size_t size = sim_type_size(type);
@@ -64,7 +64,7 @@ static void add_kept(struct sim_functor *functor, enum sim_type type)
     functor->align = size > functor->align ? size : functor->align;
 }
 
-/* The type of elements that are only chosen: any type of that size will do. */
+/* The type of elements that are only selected, not computed: any type of their size will do. */
 static enum sim_type chosen_type(struct sim_cxx_text name)
 {
     return sim_cxx_is(name, "unsigned short")  ? SIM_TYPE_I16
@@ -78,7 +78,7 @@ static enum sim_type listed_type(const struct sim_cxx_list *list, size_t item)
     return item < list->count ? sim_type_named(list->items[item]) : SIM_TYPE_NONE;
 }
 
-/* The type of an input: that of a lambda's parameter, or the first template argument of a class. */
+/* The type of an input: the type of a lambda's parameter, or a class's first template argument. */
 static enum sim_type input_type(const struct known *row, const struct sim_cxx_entity *entity,
                                 size_t input)
 {
@@ -149,8 +149,8 @@ static bool is_complete(const struct sim_functor *functor)
     return functor->result != SIM_TYPE_NONE;
 }
 
-/* The exponents two, three and minus two have separate lambdas, numbered from 1. Other lambdas keep
- * the exponent and are not supported. */
+/* The exponents 2, 3 and -2 have one lambda each, numbered from 1. The lambda for other exponents
+ * keeps the exponent and is not supported. */
 static bool number_power(struct sim_cxx_text type, struct sim_functor *functor)
 {
     const char *last = type.length < 2 ? "" : type.start + type.length - 2;
@@ -175,7 +175,7 @@ static bool read_plain(const struct sim_cxx_entity *entity, struct sim_functor *
     return is_complete(functor);
 }
 
-/* Replaces an operand of a functor of two inputs by a kept one. */
+/* Replaces an operand of a functor of two inputs by a kept number. */
 static void bind(struct sim_functor *functor, size_t operand, enum sim_type type)
 {
     struct sim_operand kept;
@@ -189,7 +189,8 @@ static void bind(struct sim_functor *functor, size_t operand, enum sim_type type
     functor->bytes = round_up(functor->bytes, functor->align);
 }
 
-/* BinaryFunctor<A, B, R, F>; AUnaryFunctor and BUnaryFunctor, which keep A or B. */
+/* BinaryFunctor<A, B, R, F>, and AUnaryFunctor and BUnaryFunctor, which keep a number in the place
+ * of A or B. */
 static bool read_around(const struct sim_cxx_entity *entity, struct sim_functor *functor)
 {
     const struct sim_cxx_list *arguments = &entity->arguments;
@@ -236,7 +237,7 @@ static bool keeps_nothing(const struct sim_functor *functor)
     return !functor->has_choice;
 }
 
-/* Compilers add a pointer to lambdas for host and device, in some files also to empty ones. */
+/* Compilers add a pointer to lambdas for host and device, in some files also to empty lambdas. */
 size_t sim_functor_bytes(const struct sim_functor *functor, bool has_pointer)
 {
     if (!has_pointer) {
@@ -260,7 +261,7 @@ static int64_t divide_down(int64_t a, int64_t b)
     return quotient - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* A shift by 64 bits or more leaves the sign to the right, and 0 to the left. */
+/* A right shift by 64 bits or more leaves copies of the sign; a left shift leaves 0. */
 static int64_t shift(enum sim_operation operation, int64_t a, int64_t b)
 {
     if (operation == SIM_SHIFT_RIGHT) {
@@ -306,7 +307,7 @@ static int64_t on_two_integers(enum sim_operation operation, int64_t a, int64_t 
     }
 }
 
-/* Integers wrap around, as on a GPU. A division by zero or with overflow gives 0. */
+/* Integers wrap around, as on a GPU. A division by zero, or one that overflows, gives 0. */
 static int64_t on_integers(enum sim_operation operation, int64_t a, int64_t b)
 {
     bool divides = b != 0 && !(a == INT64_MIN && b == -1);
@@ -441,7 +442,7 @@ static bool compare(enum sim_operation operation, struct sim_value a, struct sim
     }
 }
 
-/* NaN is both the greatest and the least value. */
+/* The greatest or the least of two values. A NaN is both the greatest and the least value. */
 static struct sim_value extreme(enum sim_operation operation, struct sim_value a,
                                 struct sim_value b)
 {
@@ -453,7 +454,7 @@ static struct sim_value extreme(enum sim_operation operation, struct sim_value a
     return (order >= 0) == (operation == SIM_GREATEST) ? a : b;
 }
 
-/* Converts both operands to one type: that of `a`, unless only `b` is a floating type. */
+/* Converts both operands to one type: the type of `a`, unless only `b` has a floating type. */
 static struct sim_value arithmetic(enum sim_operation operation, struct sim_value a,
                                    struct sim_value b)
 {

@@ -1,8 +1,9 @@
 /* Functions of elements: the functors of PyTorch's kernels.
  *
- * A functor is read from its type in a kernel's name. Known are the functors of operation.def, and
- * BinaryFunctor, AUnaryFunctor and BUnaryFunctor around them (ATen/native/cuda/Loops.cuh). The
- * numbers that a functor keeps are read from the kernel's arguments. No locking. */
+ * A functor is read from its type in a kernel's name. The known functors are those of
+ * operation.def, alone or inside BinaryFunctor, AUnaryFunctor or BUnaryFunctor
+ * (ATen/native/cuda/Loops.cuh). The numbers that a functor keeps are read from the kernel's
+ * arguments. No locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 
 enum sim_operation {
     SIM_COPY,
-    SIM_ADD, /* the second is first multiplied by the third, if any */
+    SIM_ADD, /* a third operand, if any, is a factor of the second */
     SIM_MULTIPLY,
     SIM_DIVIDE,
     SIM_DIVIDE_DOWN,
@@ -27,14 +28,14 @@ enum sim_operation {
     SIM_LOGICAL_OR,
     SIM_LOGICAL_XOR,
     SIM_LOGICAL_NOT,
-    SIM_GREATER_OR_EQUAL, /* six comparisons, in PyTorch's order: four and two */
+    SIM_GREATER_OR_EQUAL, /* six comparisons in the order of PyTorch's two enumerations (4 + 2) */
     SIM_GREATER,
     SIM_LESS_OR_EQUAL,
     SIM_LESS,
     SIM_EQUAL,
     SIM_NOT_EQUAL,
-    SIM_SELECT,    /* the second if the first is true, otherwise the third */
-    SIM_REPLACE,   /* the third if the second is true, otherwise the first */
+    SIM_SELECT,    /* the second operand if the first is true, otherwise the third */
+    SIM_REPLACE,   /* the third operand if the second is true, otherwise the first */
     SIM_CLAMP_LOW, /* three clamps, in PyTorch's order */
     SIM_CLAMP_HIGH,
     SIM_CLAMP,
@@ -81,7 +82,7 @@ struct sim_operand {
 
 struct sim_functor {
     enum sim_operation operation;
-    bool has_choice; /* an int is kept first, to be added to `operation` */
+    bool has_choice; /* the first kept number is an int to add to `operation` */
     struct sim_operand operands[SIM_FUNCTOR_OPERANDS];
     size_t operand_count;
     enum sim_type inputs[SIM_FUNCTOR_INPUTS];

@@ -30,22 +30,22 @@ static size_t opaque_bytes(struct sim_cxx_text type)
 
 enum { MAX_INDICES = SIM_OFFSET_DIMENSIONS };
 
-/* The lambda of gpu_index_kernel, behind the offsets of the result, the source and the indices. */
+/* The lambda of gpu_index_kernel, after the offsets of the result, the source and the indices. */
 struct index_lambda {
     uint64_t result, source, count;
     uint64_t indices[MAX_INDICES];
-    int64_t sizes[MAX_INDICES], strides[MAX_INDICES]; /* in bytes */
+    int64_t sizes[MAX_INDICES], strides[MAX_INDICES]; /* strides in bytes */
 };
 
-/* One launch. The indices are places in the source to read or, with `is_put`, in the result to
- * write. `extent` is the range of the indexed dimensions in bytes. */
+/* One launch. The indices are places in the source, which is read there, or with `is_put` places in
+ * the result, which is written there. `extent` is the size of the indexed dimensions in bytes. */
 struct index_run {
     struct index_lambda lambda;
     struct sim_offsets offsets;
     uint64_t elements, extent;
     size_t bytes; /* of an element */
     bool is_put;
-    enum sim_type sum; /* type of elements that are added; NONE: they are replaced */
+    enum sim_type sum; /* type of elements if they are added; NONE: elements are replaced */
     struct sim_window result, source, indices[MAX_INDICES];
 };
 
@@ -97,7 +97,7 @@ static bool open_index_windows(struct index_run *run, int device)
            sim_window_open(&run->source, run->lambda.source, source, device, false);
 }
 
-/* The offset from the indices of an element. False if one is out of range. */
+/* The offset that the indices of an element give. False if one of them is out of range. */
 static bool indexed(const struct index_run *run, uint64_t element, uint64_t *ret_offset)
 {
     uint64_t at = sim_offsets_get(&run->offsets, element, 2);
@@ -201,7 +201,8 @@ static bool read_index(const struct sim_cxx_entity *kernel, struct sim_computati
 /* ---- rows ---- */
 
 /* vectorized_gather_kernel<int, long>(result, source, indices, count, bytes of a row, rows of the
- * source, stride of its rows, stride of the result's rows, whether indices may be negative). */
+ * source, stride of the source's rows, stride of the result's rows, whether indices may be
+ * negative). */
 struct rows {
     CUdeviceptr result, source, indices;
     uint64_t count;
@@ -284,17 +285,17 @@ static bool read_rows_kernel(const struct sim_cxx_entity *kernel,
 
 /* ---- gather and scatter ---- */
 
-/* The lambda of _cuda_scatter_gather_internal_kernel, behind its offsets. */
+/* The lambda of _cuda_scatter_gather_internal_kernel, after its offsets. */
 struct gather_lambda {
     uint64_t indices;
     int64_t size; /* of the indexed dimension */
     uint64_t functor, result;
-    int64_t stride; /* of it, in elements */
+    int64_t stride; /* of the indexed dimension, in elements */
     uint64_t elements, source;
 };
 
-/* _scatter_gather_elementwise_kernel<int, int, lambda>(int, lambda): one index for each element: of
- * the source or, if it scatters, of the result. */
+/* _scatter_gather_elementwise_kernel<int, int, lambda>(int, lambda). Each element has one index:
+ * its place in the source or, for a scatter, in the result. */
 static enum sim_outcome_of_call run_gather(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {
@@ -325,12 +326,12 @@ static enum sim_outcome_of_call run_gather(const struct sim_computation *computa
     return outcome;
 }
 
-/* The lambda of _cuda_scatter_fill_internal_kernel, behind its offsets; the value follows. */
+/* The lambda of _cuda_scatter_fill_internal_kernel, after its offsets; the value follows. */
 struct fill_lambda {
     uint64_t indices;
     int64_t size; /* of the indexed dimension */
     uint64_t functor, result;
-    int64_t stride; /* of it, in elements */
+    int64_t stride; /* of the indexed dimension, in elements */
     uint64_t elements;
 };
 
@@ -353,7 +354,7 @@ static bool fill_indexed(struct index_run *run, const unsigned char *value)
     return sim_call_admits(run->elements, indices->is_known);
 }
 
-/* As run_gather(), but scatters one value to all places. */
+/* Like run_gather(), but scatters one value to all places. */
 static enum sim_outcome_of_call run_fill(const struct sim_computation *computation,
                                          const struct sim_call *call)
 {
@@ -404,8 +405,8 @@ static enum sim_outcome_of_call run_gather_or_fill(const struct sim_computation 
     return computation->unit != 0 ? run_fill(computation, call) : run_gather(computation, call);
 }
 
-/* <whether it scatters, type, index> for elements that are moved or added, <type, index> for a
- * value. */
+/* Template arguments: <whether it scatters, type, index> if elements are moved or added, <type,
+ * index> if one value is scattered. */
 static bool read_gather(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     struct sim_cxx_text text =
@@ -443,10 +444,10 @@ struct shape {
     uint32_t sizes[CAT_DIMENSIONS], strides[CAT_DIMENSIONS];
 };
 
-/* CatArrInputTensorMetadata<type, unsigned int, most, shapes>: addresses, offsets and sizes in the
- * dimension of the concatenation, numbers of elements, flags for tensors without gaps, and shapes.
- * The vectorized kernel counts in units of several elements, and merges the later dimensions, of
- * `trailing` elements, with that of the concatenation. */
+/* CatArrInputTensorMetadata<type, unsigned int, most, shapes>: for each input, the address, the
+ * offset and the size in the dimension of the concatenation, the number of elements, a flag (set if
+ * there are no gaps), and the shape. The vectorized kernel counts in units of several elements. It
+ * merges the dimension of the concatenation with the later ones, which have `trailing` elements. */
 struct cat {
     const unsigned char *metadata;
     size_t most;        /* capacity for tensors */
@@ -457,7 +458,7 @@ struct cat {
     uint32_t trailing;
     struct shape shape; /* of the result */
     struct sim_window result;
-    bool is_known; /* all inputs so far */
+    bool is_known; /* all inputs so far are known */
 };
 
 enum cat_array { CAT_OFFSETS, CAT_SIZES, CAT_ELEMENTS, CAT_ARRAYS };
@@ -489,8 +490,8 @@ static bool has_gaps(const struct cat *cat, size_t input, struct shape *ret_shap
     return true;
 }
 
-/* The offset of a unit in a tensor of a shape, in units; `size` is that of the dimension of the
- * concatenation. */
+/* The offset of a unit in a tensor of this shape, in units. `size`: the tensor's size in the
+ * dimension of the concatenation. */
 static uint64_t unit_offset(const struct cat *cat, const struct shape *shape, uint64_t size,
                             uint64_t unit)
 {
@@ -560,8 +561,8 @@ static bool open_cat_result(struct cat *cat, const struct sim_call *call)
                            true);
 }
 
-/* CatArrayBatchedCopy...(result, metadata, shape, dimension, stride or trailing): a row of blocks
- * of the grid for each input. */
+/* CatArrayBatchedCopy...(result, metadata, shape, dimension, stride or trailing): a row of the
+ * grid's blocks copies each input. */
 static enum sim_outcome_of_call run_cat(const struct sim_computation *computation,
                                         const struct sim_call *call)
 {
@@ -602,8 +603,8 @@ static size_t number(struct sim_cxx_text text)
     return (size_t)strtoul(text.start, NULL, 10);
 }
 
-/* <type, unsigned int, dimensions, tensors, shapes, alignment, elements in a unit>; the last two
- * may be missing. */
+/* Template arguments: <type, unsigned int, dimensions, tensors, shapes, alignment, elements in a
+ * unit>; the last two may be missing. */
 static bool read_cat(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     const struct sim_cxx_text *arguments = kernel->arguments.items;
@@ -628,8 +629,8 @@ static bool read_cat(const struct sim_cxx_entity *kernel, struct sim_computation
 
 enum { NONZERO_DIMENSIONS = 16 };
 
-/* write_indices<long>(indices, sizes, dimensions, count, ...): replaces linear indices in a tensor
- * without gaps by one row for each dimension. */
+/* write_indices<long>(indices, sizes, dimensions, count, ...): replaces each linear index in a
+ * tensor without gaps by its indices in all dimensions, which are in one row per dimension. */
 static enum sim_outcome_of_call run_write_indices(const struct sim_computation *computation,
                                                   const struct sim_call *call)
 {

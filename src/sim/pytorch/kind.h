@@ -1,4 +1,4 @@
-/* Kinds of computed kernels (computation.h), and the facts from a kernel's name. */
+/* Kinds of computed kernels (computation.h), and what a kernel's name shows. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,8 +18,8 @@ struct sim_kernel_kind {
                                     const struct sim_call *call);
 };
 
-/* An argument that is a source of elements: a pointer, a counter, or a pointer with a test of its
- * elements. */
+/* An argument that is a source of elements: a pointer, a counter, or a pointer and a test. With a
+ * test, the source's elements are the results of the test. */
 enum sim_source_kind { SIM_SOURCE_NONE, SIM_SOURCE_POINTER, SIM_SOURCE_COUNTER, SIM_SOURCE_TEST };
 
 struct sim_source_type {
@@ -32,12 +32,12 @@ struct sim_computation {
     const struct sim_kernel_kind *kind;
     struct sim_functor functor;
     struct sim_source_type sources[2];
-    enum sim_type input, output; /* if no functor has them */
+    enum sim_type input, output; /* used if there is no functor that has these types */
     size_t element_bytes;        /* of elements that are only moved */
-    size_t batch, shapes;        /* capacity of the arguments for tensors and shapes */
+    size_t batch, shapes;        /* most tensors and most shapes that the arguments can hold */
     size_t unit;                 /* elements that are moved together */
     int way;                     /* variant, defined by the kind */
-    bool casts;                  /* the types of elements are in the arguments */
+    bool casts;                  /* the arguments, not the functor, have the types of elements */
 };
 
 /* The groups of kinds; each group ends with a kind without a name. */

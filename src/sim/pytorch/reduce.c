@@ -6,11 +6,12 @@
 #include "sim/pytorch/kind.h"
 #include "sim/pytorch/strides.h"
 
-/* The configuration in a ReduceOp: ints. Used here are the number of inputs for each output, and
- * the number of outputs. */
+/* The configuration in a ReduceOp is an array of ints. This file uses two of them: the number of
+ * inputs for each output, and the number of outputs. */
 enum { CONFIG_BYTES = 64, CONFIG_INPUTS = 1, CONFIG_OUTPUTS = 2 };
 
-/* The reductions: values with a functor, place and value of an extreme, or both extremes. */
+/* The reductions: combining values by a functor, finding an extreme (its place, or both value and
+ * place), or finding both extremes. */
 enum way {
     VALUES,
     MEAN,
@@ -59,10 +60,10 @@ static size_t config_offset(const struct sim_computation *computation)
     case MEAN:
         end = 2 * size;
         break;
-    case LEAST_AND_GREATEST: /* an empty operation, a pair of values */
+    case LEAST_AND_GREATEST: /* before it: an empty operation, a pair of values */
         end = 3 * sim_type_size(computation->output);
         break;
-    default: /* the operation, a pair of value and place */
+    default: /* before it: the operation, a pair of value and place */
         return 3 * sizeof(int64_t);
     }
     return round_up(end, sizeof(int));
@@ -79,7 +80,7 @@ static bool read_reduction(const struct sim_computation *computation, const stru
     const unsigned char *op = sim_call_argument(call, 0, size);
     enum sim_type type = computation->functor.result;
 
-    /* A launch that accumulates, or is not final, is a part of a larger reduction. */
+    /* A launch that accumulates, or that is not final, is a part of a larger reduction. */
     if (op == NULL || call->params[0].size != size || op[flags] != 0 || op[flags + 1] == 0 ||
         !sim_offsets_read(op + input, 1, &ret_reduction->input) ||
         !sim_offsets_read(op + output, 2, &ret_reduction->output)) {
@@ -109,7 +110,8 @@ static size_t second_bytes(const struct sim_computation *computation)
     }
 }
 
-/* The second result of an output, from the offset of the first; NULL if there is none. */
+/* The address of an output's second result, from the offset of the first result; NULL if there is
+ * no second result. */
 static unsigned char *second_at(const struct sim_computation *computation,
                                 const struct reduction *r, uint64_t offset)
 {
@@ -159,7 +161,7 @@ static struct sim_value reduce_values(const struct sim_computation *computation,
     return pair[0];
 }
 
-/* The place of the first extreme value; a NaN is extreme. */
+/* The place of the first extreme value. A NaN is more extreme than any number. */
 static uint64_t find_place(const struct sim_computation *computation, const struct reduction *r,
                            uint64_t output, bool greatest, struct sim_value *ret_value)
 {
@@ -188,7 +190,7 @@ static struct sim_value extreme(const struct sim_computation *computation,
     return value;
 }
 
-/* The first result of an output; the second is stored at `second`, unless that is NULL. */
+/* The first result of an output. The second result is stored at `second`, unless that is NULL. */
 static struct sim_value reduce_one(const struct sim_computation *computation,
                                    const struct reduction *r, uint64_t output,
                                    unsigned char *second)
@@ -236,7 +238,7 @@ static void clear_output(const struct sim_computation *computation, struct reduc
     }
 }
 
-/* True if the input is small, or known and below a higher limit. */
+/* True if the input is small. A higher limit applies if its content is known. */
 static bool is_worth_while(const struct sim_computation *computation, const struct reduction *r)
 {
     return sim_call_admits(r->inputs * r->outputs, false) ||
@@ -272,7 +274,8 @@ static enum sim_outcome_of_call run(const struct sim_computation *computation,
     return !opened ? SIM_LEFT : computes ? SIM_COMPUTED : SIM_CLEARED;
 }
 
-/* Reads the sum of a mean: MeanOps<scalar, accumulated, factor, result>. */
+/* Reads the operation of a mean, a sum with a factor: MeanOps<scalar, accumulated, factor, result>.
+ */
 static bool read_mean(const struct sim_cxx_entity *ops, struct sim_computation *computation)
 {
     enum sim_type type = sim_type_named(ops->arguments.items[1]);

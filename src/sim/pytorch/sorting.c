@@ -1,8 +1,8 @@
 /* Kernels that sort, or pick the greatest elements (ATen/native/cuda/SortUtils.cuh, Sort.cu,
  * TensorTopK.cu; the radix sort of CUB).
  *
- * All sorts are computed as stable ones. If a kernel is not stable and some keys are equal, the
- * values beside the keys are unknown. */
+ * All sorts are computed as stable sorts. If a kernel's sort is not stable and some keys are equal,
+ * the values that belong to the keys are unknown. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "sim/pytorch/kind.h"
 #include "sim/pytorch/strides.h"
 
-/* An element to sort: its value is replaced by a rank of the same order. */
+/* An element to sort. Elements are compared by rank, which has the same order as their values. */
 struct item {
     uint64_t rank;
     uint64_t place;
@@ -26,7 +26,8 @@ static int compare_items(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* The rank of an element by its bits, as in CUB: a NaN is the greatest unless its sign is set. */
+/* The rank of an element by its bits, as in CUB. A NaN is the greatest, or with its sign set the
+ * least. */
 static uint64_t rank_of(const unsigned char *element, enum sim_type type)
 {
     size_t size = sim_type_size(type);
@@ -40,7 +41,7 @@ static uint64_t rank_of(const unsigned char *element, enum sim_type type)
     return type == SIM_TYPE_BOOL || type == SIM_TYPE_U8 ? bits : bits ^ sign;
 }
 
-/* As rank_of(), but all NaNs are equal and the greatest. */
+/* Like rank_of(), but all NaNs are equal, and greater than any number. */
 static uint64_t rank_of_number(const unsigned char *element, enum sim_type type)
 {
     struct sim_value value = sim_value_load(element, type);
@@ -55,7 +56,7 @@ static uint64_t low_bits(size_t count)
 
 /* ---- the radix sort of CUB ---- */
 
-/* The numbers of a kernel's arguments. */
+/* The position of each argument in a kernel's list of arguments. */
 struct radix_layout {
     size_t keys_in, keys_out, values_in, values_out, count, first_bit, last_bit;
     bool last_is_count; /* last_bit is the number of bits */
@@ -70,7 +71,7 @@ static const struct radix_layout one_tile = {0, 1, 2, 3, 4, 5, 6, false};
 static const struct radix_layout one_sweep = {5, 4, 7, 6, 8, 9, 10, true};
 
 struct radix_sort {
-    uint64_t count, keep; /* number of elements; mask of the used bits of a rank, shifted down */
+    uint64_t count, keep; /* number of elements; mask of a rank's used bits, shifted by `shift` */
     size_t shift;
     struct sim_window keys, sorted, values, moved;
 };
@@ -166,7 +167,7 @@ static enum sim_outcome_of_call run_one_sweep(const struct sim_computation *comp
     return run_radix(computation, call, &one_sweep);
 }
 
-/* <policy, order, key, value, ...> */
+/* Template arguments: <policy, order, key, value, ...> */
 static bool read_radix_kernel(const struct sim_cxx_entity *kernel,
                               struct sim_computation *computation)
 {
@@ -200,10 +201,10 @@ static bool read_nothing(const struct sim_cxx_entity *kernel, struct sim_computa
 
 /* ---- sorts of rows ---- */
 
-/* Rows of keys, and of their values, in two tensors. */
+/* Rows of keys in one tensor, and rows of their values in another. */
 struct rows {
     struct sim_info keys, values;
-    uint64_t count, length, key_step, value_step; /* rows, elements of a row, their strides */
+    uint64_t count, length, key_step, value_step; /* rows; elements of a row; their strides */
     struct sim_window key_window, value_window;
 };
 
@@ -220,8 +221,8 @@ static bool read_rows(const struct sim_call *call, struct rows *ret_rows)
            ret_rows->key_step <= SIM_WINDOW_BYTES && ret_rows->value_step <= SIM_WINDOW_BYTES;
 }
 
-/* The number of elements from the first to the last one, including gaps, of rows that begin at the
- * elements of `info`. */
+/* The number of elements, including gaps, from the first to the last element of all rows. The rows
+ * begin at the elements of `info`. */
 static uint64_t reach(const struct sim_info *info, uint64_t length, uint64_t step)
 {
     return sim_info_last(info) + (length - 1) * step + 1;
@@ -278,11 +279,12 @@ static bool sort_rows(const struct sim_computation *computation, struct rows *ro
     return done;
 }
 
-/* The order of a kernel: from its name, or in its last argument. */
+/* The order in which a kernel sorts; IN_ARGUMENT: its last argument determines the order. */
 enum order { ASCENDING, DESCENDING, IN_ARGUMENT };
 
-/* bitonicSortKVInPlace(keys, rows, length, stride of keys, values, stride of values, order);
- * likewise warpMergeSortKVInPlace and radixSortKVInPlace. Only the first one is not stable. */
+/* bitonicSortKVInPlace(keys, rows, length, stride of keys, values, stride of values, order), and
+ * warpMergeSortKVInPlace and radixSortKVInPlace with the same arguments. Only bitonicSortKVInPlace
+ * is not stable. */
 static enum sim_outcome_of_call run_sort(const struct sim_computation *computation,
                                          const struct sim_call *call)
 {
@@ -308,8 +310,8 @@ static enum sim_outcome_of_call run_sort(const struct sim_computation *computati
     return done ? SIM_COMPUTED : SIM_LEFT;
 }
 
-/* <dimensions of keys, dimensions of values, int, int, key, value, order, ...>; the order of a
- * radix sort is no type. */
+/* Template arguments: <dimensions of keys, dimensions of values, int, int, key, value, order, ...>.
+ * In a radix sort, `order` is not a type. */
 static bool read_sort(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     const struct sim_cxx_text *arguments = kernel->arguments.items;
@@ -330,8 +332,9 @@ static bool read_sort(const struct sim_cxx_entity *kernel, struct sim_computatio
 /* ---- the greatest ---- */
 
 /* gatherTopK(source, length, number to pick, whether the greatest, rows, stride in the source,
- * picked, its stride, places, their stride, ...): elements beyond the last picked one in their
- * order, then elements equal to it. */
+ * picked, its stride, places, their stride, ...). Let "limit" be the last element that a full sort
+ * would pick. The kernel writes the elements beyond the limit, in the order of the source, and then
+ * elements equal to the limit. */
 struct pick {
     struct sim_info source, values, places;
     uint64_t length, number, rows, step, value_step, place_step;
@@ -447,7 +450,7 @@ static enum sim_outcome_of_call run_pick(const struct sim_computation *computati
     return done ? SIM_COMPUTED : SIM_LEFT;
 }
 
-/* <type, unsigned int, dimensions, ...> */
+/* Template arguments: <type, unsigned int, dimensions, ...> */
 static bool read_pick_kernel(const struct sim_cxx_entity *kernel,
                              struct sim_computation *computation)
 {

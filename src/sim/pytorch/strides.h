@@ -15,13 +15,13 @@ struct sim_offsets {
     uint32_t strides[SIM_OFFSET_DIMENSIONS][SIM_OFFSET_TENSORS];
 };
 
-/* Bytes of an OffsetCalculator for so many tensors. */
+/* Bytes of an OffsetCalculator for `tensors` tensors. */
 size_t sim_offsets_bytes(size_t tensors);
 
 /* Reads an OffsetCalculator of sim_offsets_bytes(). False if it is malformed. */
 bool sim_offsets_read(const unsigned char *from, size_t tensors, struct sim_offsets *ret_offsets);
 
-/* Offsets in tensors without gaps, with elements of these sizes. */
+/* Offsets in tensors without gaps, whose elements have these sizes. */
 struct sim_offsets sim_offsets_contiguous(size_t tensors, const size_t *element_bytes);
 
 /* The offset of element `number` in one tensor. */
@@ -38,11 +38,12 @@ struct sim_info {
     uint32_t sizes[SIM_OFFSET_DIMENSIONS], strides[SIM_OFFSET_DIMENSIONS];
 };
 
-/* Reads the argument of that number. False if it is no TensorInfo, or if the tensor is empty or
- * larger than SIM_WINDOW_BYTES. */
+/* Reads argument `number`. False if it is no TensorInfo, or if the tensor is empty or larger than
+ * SIM_WINDOW_BYTES. */
 bool sim_info_read(const struct sim_call *call, size_t number, struct sim_info *ret_info);
 
-/* The offset of element `number`, and of the last one, in elements; the number of elements. */
+/* The offset of element `number`; the offset of the last element; the number of elements. Offsets
+ * are in elements. */
 uint64_t sim_info_get(const struct sim_info *info, uint64_t number);
 uint64_t sim_info_last(const struct sim_info *info);
 uint64_t sim_info_count(const struct sim_info *info);

@@ -16,7 +16,7 @@ struct arrays {
     size_t count;
 };
 
-/* Reads so many numbers among the arguments, from `first` on. */
+/* Reads `count` arguments that are numbers, beginning with argument `first`. */
 static bool read_numbers(const struct sim_call *call, size_t first, size_t count,
                          uint64_t *ret_numbers)
 {
@@ -61,8 +61,8 @@ static enum sim_outcome_of_call finish(struct arrays *arrays, bool done)
     return done ? SIM_COMPUTED : SIM_LEFT;
 }
 
-/* As finish(), but the launch has written only `bytes` of the first array, the result. If less than
- * the whole, the result is known only if the rest of it was known. */
+/* Like finish(), for a launch that has written only `bytes` of the first array, the result. If it
+ * has not written all of the result, the result is known only if it was known before. */
 static enum sim_outcome_of_call finish_partly(struct arrays *arrays, bool done, uint64_t bytes)
 {
     bool all = arrays->windows[0].is_known || bytes >= arrays->windows[0].size;
@@ -116,7 +116,7 @@ static enum sim_outcome_of_call run_scan(const struct sim_computation *computati
     return finish(&arrays, done);
 }
 
-/* <type, ..., operation> */
+/* Template arguments: <type, ..., operation> */
 static bool read_scan(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     struct sim_cxx_entity operation;
@@ -135,7 +135,8 @@ static bool read_scan(const struct sim_cxx_entity *kernel, struct sim_computatio
 
 /* ---- triangles ---- */
 
-/* triu_tril_kernel(result, source, diagonal, ...): copies one triangle, other elements are 0. */
+/* triu_tril_kernel(result, source, diagonal, ...): copies one triangle, sets other elements to 0.
+ */
 static enum sim_outcome_of_call run_triangle(const struct sim_computation *computation,
                                              const struct sim_call *call)
 {
@@ -169,7 +170,7 @@ static enum sim_outcome_of_call run_triangle(const struct sim_computation *compu
     return finish_partly(&arrays, done, count * size);
 }
 
-/* <type, int, whether the upper triangle, ...> */
+/* Template arguments: <type, int, whether the upper triangle, ...> */
 static bool read_triangle(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     if (kernel->arguments.count < 3 || !sim_cxx_is(kernel->arguments.items[1], "int")) {
@@ -218,7 +219,7 @@ static bool read_element(const struct sim_cxx_entity *kernel, struct sim_computa
 /* ---- slices by their numbers ---- */
 
 /* One launch of indexSelectSmallIndex(result, source, indices, dimension of the result, dimension
- * of the source, ...) or indexSelectLargeIndex. Both tensors have the size 1 in that dimension. */
+ * of the source, ...) or indexSelectLargeIndex. Both tensors have size 1 in these dimensions. */
 struct selection {
     struct sim_info result, source, indices;
     uint64_t to_step, from_step, most, slices, elements;
@@ -295,7 +296,7 @@ static enum sim_outcome_of_call run_selection(const struct sim_computation *comp
     return finish_partly(&arrays, done, s.slices * s.elements * size);
 }
 
-/* <type, index, unsigned int, ...> */
+/* Template arguments: <type, index, unsigned int, ...> */
 static bool read_selection_kernel(const struct sim_cxx_entity *kernel,
                                   struct sim_computation *computation)
 {
@@ -307,7 +308,7 @@ static bool read_selection_kernel(const struct sim_cxx_entity *kernel,
 
 /* ---- searches ---- */
 
-/* The number of bounds below a value or, with `right`, not above it. */
+/* The number of bounds that are below a value or, with `right`, at most equal to it. */
 static uint64_t search(const unsigned char *bounds, uint64_t count, enum sim_type type,
                        struct sim_value value, bool right)
 {
@@ -327,9 +328,9 @@ static uint64_t search(const unsigned char *bounds, uint64_t count, enum sim_typ
     return first;
 }
 
-/* searchsorted_cuda_kernel(result, values, bounds, order of the bounds, values of a row, bounds of
- * a row, count, whether bounds equal to a value are below it, whether there is one row of bounds).
- */
+/* searchsorted_cuda_kernel(result, values, bounds, order of the bounds, values per row, bounds per
+ * row, count, whether a bound equal to a value counts as below it, whether there is only one row of
+ * bounds). */
 static enum sim_outcome_of_call run_search(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {
@@ -377,7 +378,7 @@ static bool read_search(const struct sim_cxx_entity *kernel, struct sim_computat
 
 /* ---- counts ---- */
 
-/* The bin of a value; `count` or more if it is in none. */
+/* The bin of a value; `count` or more if the value is in no bin. */
 static uint64_t bin_of(struct sim_value value, struct sim_value least, struct sim_value most,
                        uint64_t count)
 {
@@ -431,8 +432,8 @@ static enum sim_outcome_of_call run_histogram(const struct sim_computation *comp
     return finish_partly(&arrays, done, 0);
 }
 
-/* <type of counts, type of values, long, ..., lambda>; the second lambda of CUDA_tensor_histogram
- * if each value counts as one. */
+/* Template arguments: <type of counts, type of values, long, ..., lambda>; the second lambda of
+ * CUDA_tensor_histogram means that each value counts as one. */
 static bool read_histogram(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
     static const char counts_one[] = "{lambda(long)#2}";
@@ -447,7 +448,7 @@ static bool read_histogram(const struct sim_cxx_entity *kernel, struct sim_compu
     return computation->output != SIM_TYPE_NONE && sim_type_size(computation->input) >= 4;
 }
 
-/* ---- numbers of the places in rows ---- */
+/* ---- the place of each element in its row ---- */
 
 /* fill_reverse_indices_kernel(result, count, divisor). */
 static enum sim_outcome_of_call run_places(const struct sim_computation *computation,
@@ -475,7 +476,7 @@ static bool read_places(const struct sim_cxx_entity *kernel, struct sim_computat
 /* ---- repetitions ---- */
 
 /* compute_cuda_kernel(repeats, their running sums, result, number of repeats, size of the result):
- * writes each index as often as its entry in `repeats`. */
+ * writes each index i repeats[i] times. */
 static enum sim_outcome_of_call run_repeat(const struct sim_computation *computation,
                                            const struct sim_call *call)
 {
@@ -507,8 +508,8 @@ static bool read_repeat(const struct sim_cxx_entity *kernel, struct sim_computat
 
 /* ---- parts of unique ---- */
 
-/* adjacent_difference_kernel(count, sorted elements, result): 1 for an element that differs from
- * its predecessor. */
+/* adjacent_difference_kernel(count, sorted elements, result): writes 1 for an element that differs
+ * from its predecessor, otherwise 0. */
 static enum sim_outcome_of_call run_difference(const struct sim_computation *computation,
                                                const struct sim_call *call)
 {
@@ -531,7 +532,7 @@ static enum sim_outcome_of_call run_difference(const struct sim_computation *com
     return finish(&arrays, done);
 }
 
-/* <type const *> */
+/* Template arguments: <type const *> */
 static bool read_difference(const struct sim_cxx_entity *kernel,
                             struct sim_computation *computation)
 {
@@ -548,7 +549,7 @@ static bool read_difference(const struct sim_cxx_entity *kernel,
     return computation->input != SIM_TYPE_NONE;
 }
 
-/* scatter_kernel(count, elements, places, result): writes each element to its place. */
+/* scatter_kernel(count, elements, places, result): writes elements[i] to result[places[i]]. */
 static enum sim_outcome_of_call run_scatter(const struct sim_computation *computation,
                                             const struct sim_call *call)
 {

@@ -100,7 +100,7 @@ static uint16_t double_to_half(double number)
         return sign | 0x7c00;
     }
     (void)frexp(size, &exponent);
-    /* A fraction that is rounded up to 2 correctly carries into the exponent. */
+    /* If the fraction is rounded up to 2, the carry increments the exponent, which is right. */
     return (uint16_t)(sign + ((unsigned int)(exponent + 14) << 10) +
                       (unsigned int)nearbyint(ldexp(size, 11 - exponent)) - 1024);
 }

@@ -21,7 +21,7 @@ enum sim_type {
     SIM_TYPE_F64,
 };
 
-/* A value: in f for a floating type, in i for other types. */
+/* A value: in `f` if the type is a floating type, otherwise in `i`. */
 struct sim_value {
     enum sim_type type;
     int64_t i;
@@ -38,7 +38,7 @@ enum sim_type sim_type_numbered(unsigned int number);
 size_t sim_type_size(enum sim_type type);
 bool sim_type_is_float(enum sim_type type);
 
-/* The type that PyTorch converts a type to for computation: float for the half types
+/* The type in which PyTorch computes with elements of a type: float for the half types
  * (ATen/OpMathType.h). */
 enum sim_type sim_type_to_compute(enum sim_type type);
 
@@ -49,7 +49,7 @@ void sim_value_store(void *to, struct sim_value value);
 /* Converts a value to another type, rounded as C does. */
 struct sim_value sim_value_cast(struct sim_value value, enum sim_type type);
 
-/* A value of a type from a number. */
+/* A value of a type, converted from a number. */
 struct sim_value sim_value_of(enum sim_type type, double number);
 
 /* The number as a double; exact except for integers beyond 2^53. */

@@ -17,7 +17,7 @@
 typedef void simrt_report_block(unsigned long long address, unsigned long long bytes);
 
 /* One pointer, or a pair, for each row of driver.def. `bool ptsz` indexes a pair. The default
- * stream of the variant [false] is the context's, that of [true] the calling thread's. */
+ * stream of variant [false] is the context's. In variant [true] it is the calling thread's. */
 struct simrt_driver {
     PFN_cuGetProcAddress_v12000 resolve;
     simrt_report_block *report_block; /* NULL if the driver is not the simulated one */
