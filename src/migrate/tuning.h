@@ -1,4 +1,4 @@
-/* The tuning constants of tuning.def as SPW_TUNE_name. */
+/* Defines each tuning constant NAME of tuning.def as SPW_TUNE_NAME. */
 #pragma once
 
 enum {

@@ -12,16 +12,16 @@
 
 enum {
     PATH_BYTES = 1024,
-    FILE_PATH_BYTES = PATH_BYTES + 64, /* of a file in a folder */
+    FILE_PATH_BYTES = PATH_BYTES + 64, /* a folder's path and a file name */
     READ_BYTES = 8191,
     TEXT_BYTES = READ_BYTES + 1
 };
 
 static const uint64_t most_kept_free = UINT64_C(1) << 30;
 
-/* Too large for a stack. */
+/* Memory for reading files; too large for a stack. */
 struct scratch {
-    char path[FILE_PATH_BYTES], text[TEXT_BYTES]; /* of the file that is read */
+    char path[FILE_PATH_BYTES], text[TEXT_BYTES]; /* path and content of the file being read */
     char folder[PATH_BYTES];
     char groups[TEXT_BYTES];
 };
@@ -40,7 +40,8 @@ static void read_text(const char *path, char text[TEXT_BYTES])
     text[used] = '\0';
 }
 
-/* Parses the number behind `name` at the beginning of a line. False when there is no such line. */
+/* Parses the number that follows `name` at the beginning of a line. False when no line begins with
+ * `name`. */
 static bool number_of(const char *text, const char *name, uint64_t *ret_number)
 {
     size_t length = strlen(name);
@@ -77,7 +78,7 @@ static void read_machine(const char *root, struct scratch *scratch,
 struct group_kind {
     const char *folder;
     const char *limit, *usage;
-    const char *reclaimable; /* key in memory.stat: file pages that can be reclaimed */
+    const char *reclaimable; /* key in memory.stat of the file pages that can be reclaimed */
 };
 
 /* Reads a file of the group's folder. */
@@ -99,13 +100,13 @@ static bool read_number(struct scratch *scratch, const char *name, uint64_t *ret
     return true;
 }
 
-/* left - right; 0 if that is negative. */
+/* left - right, or 0 if the difference is negative. */
 static uint64_t subtract(uint64_t left, uint64_t right)
 {
     return left > right ? left - right : 0;
 }
 
-/* Reads the group in `folder`, and keeps it if it has the least memory left. */
+/* Reads the group in `folder`, and keeps its figures if it has the least memory left so far. */
 static void read_group(struct scratch *scratch, const struct group_kind *kind,
                        struct spw_migrate_host_memory *memory)
 {
@@ -113,7 +114,7 @@ static void read_group(struct scratch *scratch, const struct group_kind *kind,
 
     if (!read_number(scratch, kind->limit, &limit) || !read_number(scratch, kind->usage, &usage) ||
         (memory->total != 0 && limit >= memory->total)) {
-        return; /* the older kind writes a huge number for "no limit" */
+        return; /* no limit: version 1 writes it as a huge number */
     }
     (void)number_of(read_file(scratch, "memory.stat"), kind->reclaimable, &reclaimable);
     leaves = subtract(limit, subtract(usage, reclaimable));
@@ -124,8 +125,8 @@ static void read_group(struct scratch *scratch, const struct group_kind *kind,
     }
 }
 
-/* Reads a group and its ancestors, since each may set a limit. In a container the path may be the
- * host's, and may not exist here; the root is always read. */
+/* Reads a group and its ancestors, because each may set a limit. In a container the path may be the
+ * host's path of the group and not exist here; the root is always read. */
 static void read_groups(const char *root, const struct group_kind *kind, const char *group,
                         struct scratch *scratch, struct spw_migrate_host_memory *memory)
 {
@@ -165,7 +166,7 @@ void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_mem
     read_machine(root, scratch, ret_memory);
     snprintf(scratch->path, sizeof(scratch->path), "%s/proc/self/cgroup", root);
     read_text(scratch->path, scratch->groups);
-    /* Lines are NUMBER:CONTROLLERS:PATH; the unified kind has no controllers. */
+    /* Lines are NUMBER:CONTROLLERS:PATH. In version 2, CONTROLLERS is empty. */
     for (char *line = strtok_r(scratch->groups, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         char *controllers = strchr(line, ':');

@@ -7,27 +7,27 @@
 #include <stdint.h>
 
 struct spw_migrate_host_memory {
-    uint64_t total;        /* bytes of the machine; 0 when unknown */
-    uint64_t available;    /* bytes of the machine, reclaimable caches included */
+    uint64_t total;        /* bytes of the machine's memory; 0 when unknown */
+    uint64_t available;    /* bytes available in the machine, including reclaimable caches */
     bool limited;          /* a control group sets a limit */
-    uint64_t group_limit;  /* bytes: the limit of the group with the least left */
+    uint64_t group_limit;  /* bytes: the limit of the group that has the least memory left */
     uint64_t group_leaves; /* bytes left in that group */
 };
 
 /* Fills *ret_memory; values that cannot be read are 0. */
 void spw_migrate_host_memory(struct spw_migrate_host_memory *ret_memory);
 
-/* Reads below the folder `root` instead of "/". For tests. */
+/* Like spw_migrate_host_memory, but reads below the folder `root` instead of "/". For tests. */
 void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_memory *ret_memory);
 
 /* The default budget for spilled memory, in bytes: half of the available host memory. */
 uint64_t spw_migrate_host_memory_share(const struct spw_migrate_host_memory *memory);
 
-/* Bytes that may be taken now. An eighth of the machine's memory and of the group's limit, each at
- * most 1 GiB, stays free. UINT64_MAX when the former is unknown and no group has a limit. */
+/* Bytes that may be taken now. In the machine and in the group, an eighth of the memory (at most 1
+ * GiB) stays free. UINT64_MAX when the machine's memory is unknown and no group has a limit. */
 uint64_t spw_migrate_host_memory_room(const struct spw_migrate_host_memory *memory);
 
 /* The number of NVIDIA GPUs of the machine, visible to this process or not: the folders in
- * /proc/driver/nvidia/gpus below `root`. 0 when unknown. Processes with one visible GPU each share
- * the memory of one machine. */
+ * /proc/driver/nvidia/gpus below `root`. 0 when unknown. It is needed because processes that each
+ * see only one GPU still share the machine's memory. */
 int spw_migrate_host_memory_gpus(const char *root);

@@ -63,7 +63,7 @@ void spw_migrate_host_tier_refresh(struct spw_host_tier *host)
     if (room >= host->limit_bytes || held + room >= host->limit_bytes) {
         limit = host->limit_bytes;
     } else {
-        limit = held + room > 0 ? held + room : 1; /* 0 would close the tier */
+        limit = held + room > 0 ? held + room : 1; /* a limit of 0 would close the tier */
     }
     spw_pool_set_host_limit(host->pool, limit);
     if (limit < host->limit_bytes && !host->reported_short) {

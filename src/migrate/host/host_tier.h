@@ -1,16 +1,16 @@
-/* The host's memory, and files in its place. It does not know migrations.
+/* Host memory for blocks, and files in place of it. It does not know migrations.
  *
  *   host_memory   how much memory the machine and its control groups have
- *   host_tier     probes if host memory can extend the device, and reports the result
+ *   host_tier     probes if host memory can extend the device; reports the result
  *   swap          moves memory to a file while the program is paused
- *   swap_file     the file
+ *   swap_file     the file for swapping
  *
  * The host tier of one device: is host memory usable as an extension of the device, and how?
  *
- * The driver is probed at the first memory shortage, or before a capture if a shortage is near: a
- * capture forbids probing. There are three outcomes: the device can map chunks of host memory,
- * which migrate; it can use only page-locked memory, which never migrates; or it can use none. One
- * message reports the outcome.
+ * The driver is probed at the first memory shortage, or before a capture if a shortage is near,
+ * because a capture forbids probing. There are three outcomes: the device can map chunks of host
+ * memory, which migrate; it can use only page-locked host memory, which never migrates; or it can
+ * use no host memory. One message reports the outcome.
  *
  * No locking: the caller holds the lock of struct spw_migrate, except in announce. */
 #pragma once
@@ -31,10 +31,10 @@ struct spw_host_tier {
     uint64_t limit_bytes; /* most host memory to use */
     const struct spw_counters *counters;
     uint64_t (*room)(void); /* bytes that may be taken now; NULL: no limit */
-    uint64_t asked_ns;      /* time of the last call of room */
+    uint64_t asked_ns;      /* time of the last call of `room` */
     bool reported_short;    /* the shortage of host memory was reported */
     enum spw_host_tier_state state;
-    bool can_migrate;      /* memory can move both ways after its allocation */
+    bool can_migrate;      /* allocated memory can move to the host and back */
     bool pins;             /* only page-locked memory is available */
     bool needed;           /* there was a memory shortage */
     enum spw_err refused;  /* why the host is unusable */
@@ -44,15 +44,17 @@ struct spw_host_tier {
 /* Probes the host, unless its state is known or a capture is open. */
 void spw_migrate_host_tier_probe(struct spw_host_tier *host);
 
-/* Probes at a memory shortage, and reports once what fails. True when host memory is usable. */
+/* Called at a memory shortage. Probes the host, and reports once what fails. True when host memory
+ * is usable. */
 bool spw_migrate_host_tier_open(struct spw_host_tier *host);
 
 /* Adapts the pool's budget to the memory left in the machine and its control groups, at most every
- * 20 ms. Called before a batch of moves. Reports once that less than the budget is left. */
+ * 20 ms. Called before a batch of moves. Reports once if less memory than the budget is left. */
 void spw_migrate_host_tier_refresh(struct spw_host_tier *host);
 
 /* Reports, once for the device, that an allocation of `bytes` at `site` brought `host_bytes` to the
- * host: bytes of older blocks if `moved`, otherwise of the new one. Any thread. */
+ * host. They are bytes of older blocks if `moved`, otherwise of the new block. Any thread may call
+ * it. */
 void spw_migrate_host_tier_announce(struct spw_host_tier *host, uint64_t bytes, uint64_t host_bytes,
                                     bool moved, uint32_t site,
                                     void (*describe)(uint32_t site, char *text, size_t capacity));

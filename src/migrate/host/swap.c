@@ -73,7 +73,7 @@ static enum spw_err map(struct spw_pool *pool, struct spw_swapped *out, bool hos
     return err;
 }
 
-/* Reads the content of a chunk from the file. Returns an error of errno; EBADMSG: it has
+/* Reads the content of a chunk from the file. Returns an error of errno; EBADMSG if the content has
  * changed. */
 static int load(struct spw_pool *pool, struct spw_swap_file *file, const struct spw_swapped *out)
 {

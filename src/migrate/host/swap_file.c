@@ -15,7 +15,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* Creates a file and removes its name, on a file system without nameless files. */
+/* Creates a file and removes its name, for file systems that do not support nameless files. */
 static int create_and_unlink(const char *path)
 {
     char SPW_ROOM *name = spw_room_take(PATH_BYTES);

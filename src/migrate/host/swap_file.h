@@ -1,8 +1,8 @@
-/* The file that device memory is swapped out to while the program is paused.
+/* The file to which device memory is swapped out while the program is paused.
  *
- * It has no name, so that it is gone after any end of the process. Content that is read back is
- * compared with the hash of its writing. Errors are those of errno. No locking: one thread at a
- * time. */
+ * The file has no name, so that it is gone however the process ends. The hash of content that is
+ * read back is compared with its hash when it was written. Errors are those of errno. No locking:
+ * one thread at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,22 +15,22 @@ struct spw_swap_file {
     int fd;
     uint64_t end;          /* bytes written */
     unsigned char *buffer; /* SPW_SWAP_BUFFER_BYTES, for writing and reading */
-    bool keeps_buffer;     /* a failed copy may still use it: it is never freed */
+    bool keeps_buffer;     /* a failed copy may still use the buffer, so it is never freed */
 };
 
-/* Creates the file in a folder. 0 or an error; then nothing is open. */
+/* Creates the file in a folder. Returns 0, or an error; after an error nothing is open. */
 int spw_migrate_swap_file_open(const char *folder, struct spw_swap_file *ret_file);
 
-/* Closes the file: its content is gone. */
+/* Closes the file, and so removes its content. */
 void spw_migrate_swap_file_close(struct spw_swap_file *file);
 
-/* Appends the first `bytes` of the buffer, and continues *hash with them. 0 or an error. */
+/* Appends the first `bytes` bytes of the buffer, and continues *hash with them. 0 or an error. */
 int spw_migrate_swap_file_append(struct spw_swap_file *file, size_t bytes, uint64_t *hash);
 
 /* Cuts the file to its first `end` bytes. */
 void spw_migrate_swap_file_cut(struct spw_swap_file *file, uint64_t end);
 
-/* Reads bytes into the buffer, and continues *hash with them. 0 or an error; EIO when the file is
- * shorter. */
+/* Reads `bytes` bytes at `offset` into the buffer, and continues *hash with them. 0 or an error;
+ * EIO when the file ends earlier. */
 int spw_migrate_swap_file_read(struct spw_swap_file *file, uint64_t offset, size_t bytes,
                                uint64_t *hash);

@@ -30,7 +30,7 @@ void spw_migrate_block_index_fini(struct spw_block_index *index)
     memset(index, 0, sizeof(*index));
 }
 
-/* Enters `block` for all granules whose first byte the range covers. */
+/* Enters `block` as the cover of all granules whose first byte is in the range. */
 static void cover(struct spw_block_index *index, const struct spw_block_range *range,
                   uint32_t block)
 {
@@ -73,7 +73,7 @@ uint32_t spw_migrate_block_index_overlap(const struct spw_block_index *index, ui
     for (size_t g = first; g <= last; g++) {
         uint32_t block = index->covers[g];
 
-        if (index->blocks[block].end > address) { /* number 0 ends at 0 */
+        if (index->blocks[block].end > address) { /* never for block 0, whose end is 0 */
             return block;
         }
         for (block = index->begins[g]; block != 0; block = index->blocks[block].next_in_granule) {

@@ -1,9 +1,9 @@
-/* Finds the block that contains an address, interior addresses included.
+/* Finds the block that contains an address, which may be inside the block.
  *
- * A table with one entry for each granule of the arena: the block that covers the granule's first
- * byte, and a list of the blocks that begin inside it. Blocks are numbers chosen by the caller.
- * Only the parts of the tables for existing blocks are ever touched. No locking: the caller holds
- * the access log's lock. */
+ * A table has one entry for each granule of the arena: the block that covers the granule's first
+ * byte, and a list of the blocks that begin inside the granule. Blocks are numbers that the caller
+ * chooses. Only the parts of the tables for existing blocks are ever touched. No locking: the
+ * caller holds the access log's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct spw_block_index {
     uint32_t *covers;               /* by granule: block that covers its first byte; 0: none */
     uint32_t *begins;               /* by granule: first block that begins in it; 0: none */
     struct spw_block_range *blocks; /* by block number */
-    uint32_t most;
+    uint32_t most;                  /* length of `blocks` */
 };
 
 /* Block numbers are 1 to most - 1; granule_bytes is a power of two. False when the process has no
@@ -30,11 +30,11 @@ bool spw_migrate_block_index_init(struct spw_block_index *index, uint64_t base, 
                                   uint64_t granule_bytes, uint32_t most);
 void spw_migrate_block_index_fini(struct spw_block_index *index);
 
-/* Adds a block, which must be in the arena and overlap no other. */
+/* Adds a block, which must be in the arena and overlap no other block. */
 void spw_migrate_block_index_put(struct spw_block_index *index, uint32_t block, uint64_t address,
                                  uint64_t bytes);
 
-/* Removes a block that was added. */
+/* Removes a block that was put. */
 void spw_migrate_block_index_remove(struct spw_block_index *index, uint32_t block);
 
 /* True when the address is in the arena. */

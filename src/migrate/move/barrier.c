@@ -6,8 +6,10 @@
 struct spw_migrate_barrier spw_migrate_barrier;
 _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initial-exec")));
 
-/* The calling thread holds the barrier for a pause; the number of its closings during the pause. */
+/* The calling thread holds the barrier for a pause. */
 static _Thread_local bool holds __attribute__((tls_model("initial-exec")));
+
+/* How often that thread has closed the barrier during the pause, and not yet resumed. */
 static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec")));
 
 /* The calling thread has borrowed the barrier from a pause. */
@@ -37,7 +39,7 @@ void spw_migrate_barrier_reset(void)
     closings = 0;
 }
 
-/* Marks the slot as inside, for a thread that needs a fence or shares its slot. */
+/* Marks the slot as inside, for a thread that needs a fence or whose slot is shared. */
 static void mark_slot(struct spw_thread_slot *slot)
 {
     if (spw_thread_slots_is_shared(slot)) {
@@ -57,7 +59,7 @@ static void leave_slot(struct spw_thread_slot *slot)
     }
 }
 
-/* Announces that this thread begins to wait. */
+/* If a pause holds the barrier, announces that this thread begins to wait for its end. */
 static void announce_arrival(void)
 {
     void (*arrived)(void) = atomic_load(&on_arrival);
@@ -67,13 +69,13 @@ static void announce_arrival(void)
     }
 }
 
-/* Changes the loan from `from` to `to`. False when it has another value. */
+/* Changes the loan from `from` to `to`. False when the loan is not `from`. */
 static bool change_loan(uint32_t from, uint32_t to)
 {
     return atomic_compare_exchange_strong(&spw_migrate_barrier.loan, &from, to);
 }
 
-/* Takes the pass of a step. False when there is none. */
+/* Takes the pass that a step gives. False when there is none. */
 static bool take_pass(void)
 {
     return change_loan(SPW_BARRIER_PASS, SPW_BARRIER_LENT);
@@ -120,8 +122,8 @@ void spw_migrate_barrier_release_slowly(void)
     leave_slot(slot);
 }
 
-/* True when another thread is inside. `mine`: the slot of the calling thread if it is inside, or
- * NULL. */
+/* True when another thread is inside. `mine` is the calling thread's slot if that thread is inside,
+ * otherwise NULL. */
 static bool has_submitters(const struct spw_thread_slot *mine)
 {
     for (size_t i = 0; i < SPW_THREAD_SLOTS; i++) {
@@ -135,7 +137,7 @@ static bool has_submitters(const struct spw_thread_slot *mine)
     return false;
 }
 
-/* Wakes the waiting threads: even a short closing may have some. */
+/* Wakes the waiting threads. Threads may wait even if the barrier was closed only briefly. */
 static void open_barrier(void)
 {
     atomic_store(&spw_migrate_barrier.closed, 0);
@@ -153,7 +155,7 @@ static bool await_submitters(const struct spw_thread_slot *mine, struct spw_back
     return true;
 }
 
-/* Closes an open barrier with this value, and makes every thread see it. */
+/* Closes an open barrier: sets `closed` to `value`, and makes every thread see this. */
 static bool close_barrier(uint32_t value)
 {
     uint32_t open = 0;
@@ -169,7 +171,7 @@ static bool close_barrier(uint32_t value)
     return true;
 }
 
-/* Borrows the barrier that a pause holds. No call passes from then on. */
+/* Borrows the barrier from the pause that holds it. No call passes while it is borrowed. */
 static bool borrow(void)
 {
     borrows = change_loan(SPW_BARRIER_LENT, SPW_BARRIER_BORROWED) ||
@@ -275,7 +277,7 @@ void spw_migrate_barrier_step(uint64_t most_ns)
             return;
         }
     }
-    /* New values: a thread that was about to sleep looks again. */
+    /* The new values make a thread that was about to sleep look again. */
     atomic_fetch_add(&spw_migrate_barrier.closed, 1);
     atomic_fetch_add(&spw_migrate_barrier.held, 1);
     spw_futex_wake(&spw_migrate_barrier.closed);

@@ -1,17 +1,17 @@
 /* Submit barrier: every call that submits work to a device passes it. A migration closes it for a
  * moment, so that no work is submitted between the last check of the content and the new mapping.
  *
- * There is one barrier for all devices, since finding out which devices a call concerns would cost
- * more than waiting for another device's migration. It is an asymmetric lock. Readers (submitters)
- * take no lock: a thread marks its slot (common/thread_slots.h) as inside and checks the flag
- * `closed`. The writer (a migration) sets `closed`, orders all readers with one membarrier system
- * call, and waits (bounded) until every slot is outside. A thread inside may enter again, for
- * example from a driver callback, and so may the writer.
+ * There is one barrier for all devices, because finding out which devices a call concerns would
+ * cost more than waiting for another device's migration. It is an asymmetric lock. Readers
+ * (submitters) take no lock: a thread marks its slot (common/thread_slots.h) as inside and checks
+ * the flag `closed`. The writer (a migration) sets `closed`, orders all readers with one membarrier
+ * system call, and waits (bounded) until every slot is outside. A thread that is inside may enter
+ * again, for example from a driver callback, and so may the writer.
  *
- * A pause of the program (service/pause.h) holds the barrier closed until its end; requests for
- * memory then wait as well. Before it moves memory, the pause lets single calls pass, since work of
- * the device may wait for later submissions of this program or another one. It also lends the
- * closed barrier to migrations, since such a call may need room.
+ * A pause of the program (service/pause.h) holds the barrier closed until the pause ends. Requests
+ * for memory wait during a pause as well. Before the pause moves memory, it lets single calls pass,
+ * because work of the device may wait for later submissions of this program or another program. It
+ * also lends the closed barrier to migrations, because a call that passes may need room.
  *
  *              quiesce                          hold
  *     closed <------------          open         ------------> held, LENT
@@ -34,36 +34,36 @@
 #include "common/likely.h"
 #include "common/thread_slots.h"
 
-/* The use of the barrier that a pause allows to other threads while it holds the barrier. */
+/* How other threads may use the barrier while a pause holds it. */
 enum spw_migrate_barrier_loan {
-    SPW_BARRIER_OWN,      /* none: no pause holds it, or the pause moves memory */
-    SPW_BARRIER_LENT,     /* a migration may borrow it, for itself alone */
-    SPW_BARRIER_PASS,     /* like LENT; or one waiting call may pass */
-    SPW_BARRIER_BORROWED, /* a migration has it */
-    SPW_BARRIER_LEFT,     /* a migration has it and will open it: the pause has ended */
+    SPW_BARRIER_OWN,      /* not at all: no pause holds it, or the pause moves memory */
+    SPW_BARRIER_LENT,     /* one migration may borrow it */
+    SPW_BARRIER_PASS,     /* one migration may borrow it, or one waiting call may pass */
+    SPW_BARRIER_BORROWED, /* a migration has borrowed it */
+    SPW_BARRIER_LEFT,     /* a migration has it and will open it, because the pause has ended */
 };
 
 struct spw_migrate_barrier {
-    _Atomic uint32_t closed; /* 1: submitters wait; more: they wait for a pause; a futex word */
+    _Atomic uint32_t closed; /* 1: submitters wait; more: until a pause ends; a futex word */
     _Atomic bool armed;      /* in use; set once, before the first submission */
-    _Atomic uint32_t held;   /* not 0: closed by a pause; a futex word */
+    _Atomic uint32_t held;   /* not 0: a pause holds it closed, or is about to; a futex word */
     _Atomic uint32_t loan;   /* enum spw_migrate_barrier_loan */
 };
 
 extern struct spw_migrate_barrier spw_migrate_barrier;
 
-/* Calls under way in the calling thread, one inside the other. */
+/* The number of nested calls under way in the calling thread. */
 extern _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initial-exec")));
 
 /* Arms the barrier. Called once before the first submission that counts, and again in a child after
- * fork. Before, acquire and release do nothing. */
+ * fork. Until the barrier is armed, acquire and release do nothing. */
 void spw_migrate_barrier_arm(void);
 
 /* Resets the barrier in a child after fork, where the other threads are gone. */
 void spw_migrate_barrier_reset(void);
 
-/* Slow paths of acquire and release: the first call of a thread, a shared slot, a system without
- * membarrier; a closed barrier. */
+/* Slow paths of acquire and release. acquire_slowly and release_slowly: the first call of a thread,
+ * a shared slot, or a system without membarrier. wait: the barrier is closed. */
 void spw_migrate_barrier_acquire_slowly(void);
 void spw_migrate_barrier_release_slowly(void);
 void spw_migrate_barrier_wait(struct spw_thread_slot *slot);
@@ -113,30 +113,33 @@ static inline void spw_migrate_barrier_release(void)
 }
 
 /* Closes the barrier and waits, at most `most_ns`, until no other thread is inside. False when a
- * thread stayed inside or another thread has closed it; then it is as before. After success the
- * caller must call resume. A thread that holds the barrier for a pause may also close it. */
+ * thread stayed inside or another thread has closed the barrier; the barrier is then as before.
+ * After success the caller must call resume. A thread that holds the barrier for a pause may also
+ * close it. */
 bool spw_migrate_barrier_quiesce(uint64_t most_ns);
 void spw_migrate_barrier_resume(void);
 
 /* Closes the barrier for a pause. Other threads may still be inside: see await_quiet. False when
- * another thread has kept it closed for `most_ns`; then it is as before. Each thread that begins to
- * wait calls `arrived`, without a lock. The calling thread ends the pause with release_hold. */
+ * another thread has kept the barrier closed for `most_ns`; the barrier is then as before. Each
+ * thread that begins to wait calls `arrived`, without a lock. The calling thread ends the pause
+ * with release_hold. */
 bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void));
 void spw_migrate_barrier_release_hold(void);
 
-/* For the thread that holds it. Waits, at most `most_ns`, until no other thread is inside; false if
- * one stays inside. */
+/* Called by the thread that holds the barrier. Waits, at most `most_ns`, until no other thread is
+ * inside; false if one stays inside. */
 bool spw_migrate_barrier_await_quiet(uint64_t most_ns);
 
-/* Like await_quiet; in addition no call passes and no migration begins until release_hold. */
+/* Like await_quiet. In addition, no call passes and no migration begins until release_hold. */
 bool spw_migrate_barrier_claim(uint64_t most_ns);
 
-/* For the thread that holds it, before it claims it. Lets one call pass that waits or arrives
- * within `most_ns`: a submission or a request for memory. The call may still be under way
- * afterwards: await_quiet waits for a submission, but not for a request for memory. */
+/* Called by the thread that holds the barrier, before it claims the barrier. Lets one call (a
+ * submission or a request for memory) pass, if one waits or arrives within `most_ns`. The call may
+ * still be under way afterwards: await_quiet waits for a submission, but not for a request for
+ * memory. */
 void spw_migrate_barrier_step(uint64_t most_ns);
 
-/* True while a pause holds it, or is about to. */
+/* True while a pause holds the barrier, or is about to. */
 static inline bool spw_migrate_barrier_is_held(void)
 {
     return atomic_load(&spw_migrate_barrier.held) != 0;
@@ -161,7 +164,8 @@ static inline bool spw_migrate_barrier_holds_up(void)
     return spw_migrate_barrier_is_held() && !spw_migrate_barrier_inside();
 }
 
-/* Waits for such a pause. False when there is none, and the request must be refused. */
+/* If a pause holds up the calling thread, waits until the request may pass, and returns true. False
+ * when there is no such pause; the request must then be refused. */
 static inline bool spw_migrate_barrier_pass_again(void)
 {
     if (!spw_migrate_barrier_holds_up()) {
@@ -179,6 +183,6 @@ static inline void spw_migrate_barrier_await_end(void)
     }
 }
 
-/* Number of completed submissions. A submission under way during the call, or begun after it, has
- * changed the sum when the barrier is quiesced. */
+/* Number of completed submissions. If a submission is under way during the call, or begins later,
+ * the number has changed by the time that the barrier is next quiesced. */
 uint64_t spw_migrate_barrier_submissions(void);

@@ -10,7 +10,7 @@
 #include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
 
-/* Polls until the answer is not SPW_E_AGAIN, at most for most_ns. */
+/* Polls `ask` until its answer is not SPW_E_AGAIN, for at most most_ns. */
 static enum spw_err poll_until(enum spw_err (*ask)(struct spw_pool *pool, struct spw_move *move),
                                struct spw_pool *pool, struct spw_move *move, uint64_t most_ns)
 {
@@ -25,7 +25,7 @@ static enum spw_err poll_until(enum spw_err (*ask)(struct spw_pool *pool, struct
     }
 }
 
-/* A mismatch is a bug in spillway, so the message has all details. */
+/* A mismatch is a bug in spillway, so the message gives all details. */
 static void report_mismatch(const struct spw_migrator *migrator,
                             const struct spw_migration *migration, bool recopied, uint64_t address)
 {
@@ -44,8 +44,8 @@ static void report_mismatch(const struct spw_migrator *migrator,
         spw_migrate_barrier_submissions());
 }
 
-/* After a commit that failed halfway, some memory is not accessible and the program would fail on
- * its next use. The driver is asked again, for about a second. */
+/* After a commit that failed halfway, some memory is not accessible, and the program would fail
+ * when it next uses that memory. The driver is asked again, for about a second. */
 static enum spw_err retry_remap(struct spw_pool *pool, struct spw_move *move)
 {
     (void)move;
@@ -69,7 +69,7 @@ static void remap_or_report(struct spw_migrator *migrator)
 
 /* ---- dirty tracking and validation ---- */
 
-/* Dirty tracking of a migration since its pre-copy began. */
+/* Whether a migration's granules may have been written since its pre-copy began. */
 static enum spw_dirty_state dirty_state(const struct spw_migrator *migrator,
                                         const struct spw_migration *migration)
 {
@@ -78,8 +78,8 @@ static enum spw_dirty_state dirty_state(const struct spw_migrator *migrator,
     if (submissions == migration->watched.since.submissions) {
         return SPW_CLEAN;
     }
-    /* A submission of this thread may be recorded but not counted as completed, which makes the
-     * counts useless. */
+    /* Inside a submission, that submission may be recorded but not yet counted as completed, so the
+     * counts cannot be compared. */
     return migrator->log == NULL || migrator->in_submission
                ? SPW_DIRTY
                : spw_migrate_access_log_dirty_state(migrator->log, &migration->watched,
@@ -113,7 +113,8 @@ static void record_outcome(struct spw_migrator *migrator, const struct spw_migra
                                   outcome);
 }
 
-/* Before the stop: hashes a part of the pre-copy for an audit, which needs the hash. */
+/* Before the stop: if an audit is due, hashes a part of the pre-copy, because the audit compares
+ * hashes. */
 static void sample_precopy(struct spw_migrator *migrator, struct spw_migration *migration)
 {
     migration->sampled =
@@ -123,7 +124,8 @@ static void sample_precopy(struct spw_migrator *migrator, struct spw_migration *
             SPW_OK;
 }
 
-/* After the stop: true when the content must be copied again; *ret_audit: and compared. */
+/* After the stop: true when the content must be copied again. *ret_audit: the copies must also be
+ * compared. */
 static bool needs_recopy(struct spw_migrator *migrator, const struct spw_migration *migration,
                          bool *ret_audit)
 {
@@ -194,7 +196,7 @@ static void report_undeclared_write(const struct spw_migrator *migrator,
 
 /* ---- beginning and ending ---- */
 
-/* Refuses a number of attempts after an abandoned migration, more each time. */
+/* After an abandoned migration, arranges that a number of attempts are refused, more each time. */
 static void update_backoff(struct spw_migrator *migrator, enum spw_err err)
 {
     if (err == SPW_OK) {
@@ -220,7 +222,7 @@ bool spw_migrate_migration_release(struct spw_migrator *migrator)
     return held != NULL;
 }
 
-/* Ends a migration after any outcome. Its old memory is released later. */
+/* Ends a migration, whatever its outcome. Its old memory is released later. */
 static void end_migration(struct spw_migrator *migrator, const struct spw_migration *migration,
                           enum spw_err err)
 {
@@ -248,7 +250,7 @@ static bool should_precopy(struct spw_migrator *migrator, const struct spw_migra
                                         migration->predicted ? &status : NULL);
 }
 
-/* Reads the granules that the pool has chosen, and watches them. */
+/* Reads which granules the pool has chosen, and watches them. */
 static void watch_granules(struct spw_migrator *migrator, struct spw_migration *migration)
 {
     struct spw_access_log_watch *watched = &migration->watched;
@@ -260,7 +262,7 @@ static void watch_granules(struct spw_migrator *migrator, struct spw_migration *
     }
 }
 
-/* Sets the snapshot: later accesses make the pre-copy dirty. */
+/* Sets the snapshot after which accesses make the pre-copy dirty. */
 static void set_start(struct spw_migrator *migrator, struct spw_migration *migration,
                       const struct spw_access_log_snapshot *since)
 {
@@ -284,7 +286,7 @@ static enum spw_err start_precopy(struct spw_migrator *migrator, struct spw_migr
                                 : SPW_OK;
 }
 
-/* Starts the delayed pre-copy of the second migration, if it waits for the first. */
+/* Starts the pre-copy of the second migration, if it was delayed until the first has switched. */
 static void start_waiting(struct spw_migrator *migrator, bool device_idle)
 {
     struct spw_migration *next = &migrator->migrations[(migrator->first + 1) % SPW_MOVES];
@@ -337,8 +339,8 @@ static enum spw_err recopy(struct spw_migrator *migrator, struct spw_migration *
                          : err;
 }
 
-/* Polls until a part is copied. Submissions are held back, so the limit of `backoff` covers the
- * waits for all parts. The pauses start short for each part. */
+/* Polls until a part is copied. Submissions are held back, so one `backoff` limits the waits for
+ * all parts together. For each part the pauses start short again. */
 static enum spw_err await_part(struct spw_migrator *migrator, const struct spw_migration *migration,
                                size_t part, struct spw_backoff *backoff)
 {
@@ -351,7 +353,7 @@ static enum spw_err await_part(struct spw_migrator *migrator, const struct spw_m
     return err;
 }
 
-/* Copies again and switches in parts: one part is switched while later ones are copied. */
+/* Copies again and switches in parts: a part is switched while later parts are copied. */
 static enum spw_err recopy_and_switch(struct spw_migrator *migrator,
                                       struct spw_migration *migration, uint64_t *ret_bytes)
 {
@@ -425,7 +427,8 @@ static enum spw_err stop_and_copy(struct spw_migrator *migrator, struct spw_migr
 }
 
 /* True when the switch need not wait for an idle device: with `trust`, if the addresses of all
- * submissions since the start of pre-copy are known. Final only while submissions are held back. */
+ * submissions since the start of pre-copy are known. The answer is final only while submissions are
+ * held back. */
 static bool can_skip_idle(const struct spw_migrator *migrator,
                           const struct spw_migration *migration)
 {
@@ -435,8 +438,8 @@ static bool can_skip_idle(const struct spw_migrator *migrator,
                                                     spw_migrate_barrier_submissions());
 }
 
-/* While submissions are held back and the device is busy: switches the granules without an access
- * since pre-copy began, and leaves the others. */
+/* While submissions are held back and the device is busy: switches the granules that were not
+ * accessed since pre-copy began, and leaves the other granules in place. */
 static enum spw_err remap_while_busy(struct spw_migrator *migrator,
                                      const struct spw_migration *migration, uint64_t *ret_bytes)
 {
@@ -552,7 +555,7 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
     struct spw_migration *migration = &migrator->migrations[migrator->first];
     uint64_t begin = spw_clock_measured_ns(),
              closed = spw_counter_get(&migrator->counters->closed_ns);
-    /* A driver that refuses to remap lost memory would also refuse this switch. */
+    /* If the driver refuses to remap lost memory, it would also refuse this switch. */
     enum spw_err err = spw_pool_move_remap_lost(migrator->pool);
 
     *ret_bytes = 0;

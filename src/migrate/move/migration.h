@@ -2,7 +2,7 @@
  *
  *   barrier      holds submissions back during stop-and-copy
  *   migration    runs a migration: pre-copy, stop-and-copy, switch
- *   validation   samples if second copies can be skipped
+ *   validation   tests by samples if second copies can be skipped
  *   throttle     keeps the program near the device, so that a stop is short
  *   prefetch     decides when to migrate ahead of use
  *
@@ -10,28 +10,28 @@
  *
  * A migration has the phases of a virtual machine's live migration:
  *
- *     pre-copy       the content is copied on a stream of spillway's own; the program goes on
+ *     pre-copy       the content is copied on a stream of spillway; the program continues
  *     stop           the submit barrier is quiesced (barrier.h) and the device becomes idle
- *     and copy       content that may have been written to since is copied again
+ *     and copy       content that may have been written since the pre-copy is copied again
  *     switch         the new memory is mapped in place of the old; submissions resume
  *
  * The time from stop to switch is the downtime (counter closed_ns). Every wait is bounded, because
- * the device may wait for a submission that is held back. A migration that takes longer is
+ * the device may itself wait for a submission that is held back. A migration that takes longer is
  * abandoned, without effect.
  *
  * Up to SPW_MOVES migrations are in flight, so that the link has work during a switch. They finish
- * in the order of their beginnings. If the device must idle for the first switch, the second
- * migration delays its pre-copy until then: the fences that report an idle device would otherwise
- * wait for its copies.
+ * in the order in which they began. If the device must be idle for the first switch, the second
+ * migration delays its pre-copy until then. Otherwise the fences that report an idle device would
+ * wait for the second migration's copies.
  *
- * The access log finds granules that may have been written since pre-copy (dirty tracking), and
- * write validation (validation.h) decides if a second copy can be skipped. With `trust`, the user
- * vouches that kernels touch only memory in their arguments. Then the device need not idle:
- * granules that were accessed since pre-copy began stay in place, and the others are switched while
- * the device is busy. Validation alone does not allow that, because audits detect writes but no
+ * The access log finds granules that may have been written since pre-copy (dirty tracking). Write
+ * validation (validation.h) decides if a second copy can be skipped. With `trust`, the user vouches
+ * that kernels touch only memory in their arguments. Then the device need not be idle: granules
+ * that were accessed since pre-copy began stay in place, and the other granules are switched while
+ * the device is busy. Validation alone does not allow this, because audits detect writes but not
  * reads.
  *
- * Locking: none. The caller holds the lock of struct spw_migrate, and no pool's lock. */
+ * Locking: none. The caller holds the lock of struct spw_migrate, but not a pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -45,17 +45,17 @@
 /* A migration in flight. */
 struct spw_migration {
     struct spw_move *move;               /* the pool's record of the migration */
-    struct spw_access_log_watch watched; /* its granules, and the start of counted accesses */
+    struct spw_access_log_watch watched; /* its granules, and since when accesses count */
     uint64_t bytes;
     bool predicted;            /* planned from predictions, ahead of use */
-    bool require_idle;         /* the device must idle for it in every mode */
-    bool waits_for_first;      /* pre-copy is delayed until the migration before it has switched */
+    bool require_idle;         /* in every mode, the device must be idle for the switch */
+    bool waits_for_first;      /* pre-copy is delayed until the earlier migration has switched */
     bool precopied;            /* pre-copy was made */
     bool sampled;              /* pre-copy was hashed, for comparison with the second copy */
     uint64_t undeclared_write; /* granule that differed in an audit; 0: none */
 };
 
-/* The granules that a migration has switched, and the time that submissions were held back. */
+/* The granules that a migration has switched, and how long submissions were held back. */
 struct spw_migrate_switched {
     const struct spw_move_place *places; /* `block` is not set */
     size_t count;
@@ -73,7 +73,7 @@ struct spw_migrator {
     int ordinal;
     uint64_t granule_bytes;
     uint64_t wait_ns; /* longest time that submissions are held back for the device to idle */
-    bool overlap;     /* pre-copy at all */
+    bool overlap;     /* pre-copy is allowed */
     bool verify;      /* compare content hashes before and after each switch */
     bool trust;       /* the user vouches that kernels touch only their arguments */
     bool audit;       /* without trust: learn by write validation whether they do */
@@ -86,39 +86,41 @@ struct spw_migrator {
     uint32_t last_skip;                         /* last start value of `skip`; 0 after a success */
     struct spw_access_log *log;                 /* NULL: accesses are not recorded */
     struct spw_migration migrations[SPW_MOVES]; /* ring of migrations in flight */
-    size_t first, in_flight;                    /* index of the oldest, and their number */
-    bool in_submission;          /* the calling thread is inside a submission of its own */
+    size_t first, in_flight;                    /* the oldest one's index; number in flight */
+    bool in_submission;          /* the calling thread is itself inside a submission */
     bool device_busy;            /* the last switch was made while the device was busy */
-    struct spw_move *to_release; /* finished, but its old memory is not released yet; or NULL */
+    struct spw_move *to_release; /* finished move whose old memory is still held; or NULL */
 };
 
-/* Runs a whole migration: begin, finish and release. None is in flight. Waits at most `patience_ns`
- * before the barrier is quiesced; `since` as below. *ret_bytes is the number of bytes migrated,
- * also on an error. Errors: SPW_E_NOTHING and SPW_E_NO_MEMORY as of spw_pool_move_begin;
- * SPW_E_AGAIN when it was abandoned, or refused after abandoned ones. */
+/* Runs a whole migration: begin, finish and release. No migration may be in flight. Waits at most
+ * `patience_ns` before the barrier is quiesced. `since`: see spw_migrate_migration_begin.
+ * *ret_bytes is the number of bytes migrated, also on an error. Errors: SPW_E_NOTHING and
+ * SPW_E_NO_MEMORY as of spw_pool_move_begin; SPW_E_AGAIN when the migration was abandoned, or
+ * refused because earlier ones were abandoned. */
 enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
                                        const struct spw_move_request *move,
                                        const struct spw_access_log_snapshot *since,
                                        uint64_t patience_ns, uint64_t *ret_bytes);
 
-/* Begins a migration and its pre-copy. SPW_E_AGAIN when SPW_MOVES are in flight or it is refused
- * after abandoned ones. `predicted`: it was planned ahead of use. `since`: the device has completed
- * all work up to that snapshot, and the granules were not accessed later, so pre-copy need not
- * wait. NULL: pre-copy waits for all work submitted so far, or, without trust, for an earlier
- * migration in flight. */
+/* Begins a migration and its pre-copy. SPW_E_AGAIN when SPW_MOVES migrations are in flight, or when
+ * this one is refused because earlier ones were abandoned. `predicted`: it was planned ahead of
+ * use. `since`: a snapshot; the device has completed all work up to it, and the granules were not
+ * accessed later, so pre-copy need not wait. If `since` is NULL, pre-copy waits for all work
+ * submitted so far, or, without trust, for an earlier migration in flight. */
 enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
                                          const struct spw_move_request *move, bool predicted,
                                          const struct spw_access_log_snapshot *since);
 
-/* Makes the newest migration wait for an idle device. One is in flight. */
+/* Makes the newest migration wait for an idle device. A migration must be in flight. */
 void spw_migrate_migration_require_idle(struct spw_migrator *migrator);
 
-/* True when the pre-copy of the oldest migration is complete. One is in flight. */
+/* True when the pre-copy of the oldest migration is complete. A migration must be in flight. */
 bool spw_migrate_migration_is_copied(struct spw_migrator *migrator);
 
 /* Finishes the oldest migration: waits for its pre-copy, then stop-and-copy and switch. Its old
- * memory stays held until spw_migrate_migration_release: the driver calls need not be part of the
- * downtime. One is in flight. Results as of spw_migrate_migration_run. */
+ * memory stays held until spw_migrate_migration_release, so that the driver calls that release it
+ * are not part of the downtime. A migration must be in flight. Results are those of
+ * spw_migrate_migration_run. */
 enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_t patience_ns,
                                           uint64_t *ret_bytes);
 
