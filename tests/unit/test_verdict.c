@@ -1,5 +1,5 @@
 /* The verdict on run directories with spilled memory, several failures, and invalid files. */
-#include "cli/verdict/verdict.h"
+#include "cli/verdict/outputs.h"
 
 #include "cli/launch/run_directory.h"
 #include "sim/record.h"

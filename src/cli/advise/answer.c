@@ -1,4 +1,4 @@
-#include "cli/advise/answer.h"
+#include "cli/advise/plan.h"
 
 #include "callsite/label.h"
 #include "cli/console/messages.h"

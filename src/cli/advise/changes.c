@@ -1,4 +1,4 @@
-#include "cli/advise/changes.h"
+#include "cli/advise/plan.h"
 
 #include "callsite/label.h"
 #include "cli/console/messages.h"

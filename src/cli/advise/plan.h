@@ -61,3 +61,16 @@ bool spw_cli_advise_plan_make(const struct spw_cli_advise_history *history,
                               const struct spw_cli_advise_goal *goal,
                               struct spw_cli_advise_plan *ret_plan);
 void spw_cli_advise_plan_fini(struct spw_cli_advise_plan *plan);
+
+/* Prints the peak and its call sites, the groups that the plan places, and the predicted cost.
+ * `step_ns`: of a step without memory on the host; 0: not known. */
+void spw_cli_advise_answer_print(const struct spw_cli_advise_history *history,
+                                 const struct spw_cli_advise_goal *goal,
+                                 const struct spw_cli_advise_plan *plan, uint64_t step_ns);
+
+/* Prints the memory that changes of the script would save, by the lifetimes of blocks; nothing
+ * without a change that saves enough. */
+void spw_cli_advise_changes_print(const struct spw_cli_advise_history *history);
+
+/* The time of a step with the plan, as a multiple of one without memory on the host; 0: unknown. */
+double spw_cli_advise_answer_ratio(uint64_t step_ns, uint64_t cost_ns);

@@ -1,7 +1,7 @@
 #include "cli/advise/replay.h"
 
 #include "cli/console/messages.h"
-#include "cli/launch/sim_libraries.h"
+#include "cli/launch/preload.h"
 
 #include <errno.h>
 #include <inttypes.h>

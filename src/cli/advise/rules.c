@@ -2,7 +2,6 @@
 
 #include "callsite/label.h"
 #include "cli/advise/cost.h"
-#include "cli/console/line.h"
 #include "cli/console/messages.h"
 #include "common/host_share.h"
 #include "policy/policy.h"

@@ -1,8 +1,7 @@
 #include "cli/commands/list.h"
 
-#include "cli/advise/answer.h"
-#include "cli/advise/changes.h"
 #include "cli/advise/cost.h"
+#include "cli/advise/plan.h"
 #include "cli/advise/replay.h"
 #include "cli/console/arguments.h"
 #include "cli/console/json.h"

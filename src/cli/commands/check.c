@@ -3,7 +3,7 @@
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 #include "cli/usage/check.h"
-#include "cli/usage/usage_file.h"
+#include "cli/usage/usage.h"
 #include "common/create.h"
 #include "common/nearest.h"
 #include "common/size.h"

@@ -2,8 +2,8 @@
 
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
-#include "cli/usage/difference_output.h"
-#include "cli/usage/usage_file.h"
+#include "cli/usage/difference.h"
+#include "cli/usage/usage.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,17 +2,7 @@
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 
-#include "cli/doctor/bandwidth.h"
-#include "cli/doctor/concurrency.h"
-#include "cli/doctor/cuda_api.h"
-#include "cli/doctor/devices.h"
-#include "cli/doctor/disabled.h"
-#include "cli/doctor/entry_points.h"
-#include "cli/doctor/functions.h"
-#include "cli/doctor/kernels.h"
-#include "cli/doctor/report.h"
-#include "cli/doctor/vmm_cost.h"
-#include "cli/doctor/without_device.h"
+#include "cli/doctor/tables.h"
 #include "cli/launch/installation.h"
 #include "cli/launch/preload.h"
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #include "cli/console/messages.h"
-#include "cli/fit/table.h"
+#include "cli/fit/fit.h"
 #include "cli/launch/child.h"
 #include "cli/launch/flags.h"
 #include "cli/launch/policy_file.h"
-#include "cli/launch/sim_libraries.h"
+#include "cli/launch/preload.h"
 #include "cli/launch/world.h"
 #include "common/options.h"
 

@@ -1,7 +1,6 @@
 #include "cli/commands/list.h"
 
 #include "cli/console/arguments.h"
-#include "cli/console/markdown.h"
 #include "cli/console/messages.h"
 #include "cli/launch/flags.h"
 #include "common/options.h"

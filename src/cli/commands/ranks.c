@@ -3,7 +3,7 @@
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 #include "cli/usage/merged_ranks.h"
-#include "cli/usage/usage_file.h"
+#include "cli/usage/usage.h"
 
 #include <inttypes.h>
 #include <stdio.h>

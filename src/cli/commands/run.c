@@ -2,13 +2,12 @@
 
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
-#include "cli/launch/driver_check.h"
 #include "cli/launch/flags.h"
 #include "cli/launch/installation.h"
 #include "cli/launch/policy_file.h"
 #include "cli/launch/preload.h"
 #include "cli/launch/run_directory.h"
-#include "cli/usage/job_summary.h"
+#include "cli/usage/usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>

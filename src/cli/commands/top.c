@@ -5,11 +5,9 @@
 
 #include "cli/inspect/call_sites.h"
 #include "cli/inspect/running.h"
-#include "cli/live/list_view.h"
-#include "cli/live/process_view.h"
-#include "cli/live/prometheus.h"
 #include "cli/live/screen.h"
 #include "cli/live/terminal.h"
+#include "cli/live/views.h"
 #include "common/clock.h"
 
 #include <errno.h>

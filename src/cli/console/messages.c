@@ -64,3 +64,43 @@ const char *spw_cli_share(uint64_t bytes, uint64_t total)
                    permille % 10);
     return text;
 }
+
+void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)
+{
+    size_t used = strlen(line->text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line->text + used, sizeof(line->text) - used, format, arguments);
+    va_end(arguments);
+    spw_utf8_plain(line->text + used, /* keep */ "");
+}
+
+static void print_cell(const char *text, size_t width)
+{
+    size_t length = strlen(text);
+
+    for (; *text != '\0'; text++) {
+        printf("%s%c", *text == '|' ? "\\" : "", *text);
+    }
+    printf("%*s", length < width ? (int)(width - length) : 0, "");
+}
+
+void spw_cli_markdown_row(const char *const *cells, size_t count, const size_t *widths)
+{
+    for (size_t i = 0; i < count; i++) {
+        fputs("| ", stdout);
+        print_cell(cells[i], widths != NULL ? widths[i] : 0);
+        putchar(' ');
+    }
+    puts("|");
+}
+
+void spw_cli_markdown_head(const char *const *columns, size_t count, const size_t *widths)
+{
+    spw_cli_markdown_row(columns, count, widths);
+    for (size_t i = 0; i < count; i++) {
+        fputs("|---", stdout);
+    }
+    puts("|");
+}

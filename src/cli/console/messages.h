@@ -3,14 +3,13 @@
  *
  *   arguments   parses command lines, and reports errors in them
  *   json        JSON files and JSON output
- *   line        builds a line of output
- *   markdown    prints tables as Markdown
- *   messages    exit codes and error messages
+ *   messages    exit codes, error messages, lines of output and tables
  *
  * Results go to stdout; error messages go to stderr. `run` and `sim` write everything to stderr,
  * because stdout belongs to the program that they start. One thread. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -35,3 +34,17 @@ void spw_cli_print(FILE *out, const char *format, ...) __attribute__((format(pri
 /* A size as "1.50 GiB", and a share as " 12.5 %"; valid until 16 more of these texts are made. */
 const char *spw_cli_size(uint64_t bytes);
 const char *spw_cli_share(uint64_t bytes, uint64_t total);
+
+/* A line of output, built from pieces. Begins as {""}. */
+struct spw_cli_line {
+    char text[1600];
+};
+
+/* Adds text, made plain (common/utf8.h) and cut off at the end of the buffer. */
+void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Print a row of a Markdown table on stdout; the row of column names and the line below it. Cells
+ * are padded to `widths`, unless that is NULL. A vertical bar in a cell is escaped. */
+void spw_cli_markdown_row(const char *const *cells, size_t count, const size_t *widths);
+void spw_cli_markdown_head(const char *const *columns, size_t count, const size_t *widths);

@@ -1,7 +1,6 @@
-#include "cli/doctor/bandwidth.h"
+#include "cli/doctor/tables.h"
 
 #include "cli/doctor/host_chunks.h"
-#include "cli/doctor/timing.h"
 
 #include <string.h>
 

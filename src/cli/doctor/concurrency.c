@@ -1,6 +1,4 @@
-#include "cli/doctor/concurrency.h"
-
-#include "cli/doctor/timing.h"
+#include "cli/doctor/tables.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

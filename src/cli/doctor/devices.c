@@ -1,8 +1,7 @@
-#include "cli/doctor/devices.h"
+#include "cli/doctor/tables.h"
 
 #include "cli/console/messages.h"
 #include "cli/doctor/host_chunks.h"
-#include "cli/doctor/probe.h"
 #include "cli/launch/installation.h"
 #include "driver/host_place.h"
 

@@ -1,4 +1,4 @@
-#include "cli/doctor/disabled.h"
+#include "cli/doctor/tables.h"
 
 #include "common/options.h"
 

@@ -1,4 +1,4 @@
-#include "cli/doctor/entry_points.h"
+#include "cli/doctor/tables.h"
 
 #include "cli/console/json.h"
 #include "cli/doctor/entry_point_child.h"

@@ -1,4 +1,4 @@
-#include "cli/doctor/functions.h"
+#include "cli/doctor/tables.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/console/messages.h"
-#include "cli/doctor/probe.h"
+#include "cli/doctor/tables.h"
 #include "cli/launch/installation.h"
 #include "common/bounds.h"
 #include "common/start.h"

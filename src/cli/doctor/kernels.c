@@ -1,4 +1,4 @@
-#include "cli/doctor/kernels.h"
+#include "cli/doctor/tables.h"
 
 /* clang-format off */
 const char spw_cli_kernels[] =

@@ -1,4 +1,4 @@
-#include "cli/doctor/probe.h"
+#include "cli/doctor/tables.h"
 
 #include <stdio.h>
 #include <string.h>

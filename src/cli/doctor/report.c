@@ -1,7 +1,7 @@
 #include "cli/doctor/report.h"
 
 #include "cli/console/json.h"
-#include "cli/console/markdown.h"
+#include "cli/console/messages.h"
 #include "common/utf8.h"
 
 #include <stdarg.h>

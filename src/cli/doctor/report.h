@@ -13,7 +13,7 @@
  *   kernels             the kernels for measurements, as PTX
  *   probe               tests memory calls, with checked content
  *   report              the output: tables, or JSON
- *   timing              the clock of measurements
+ *   tables              declares the tests and measurements
  *   vmm_cost            measures virtual memory management
  *   without_device      the tables for a machine without a usable device
  *

@@ -1,7 +1,6 @@
-#include "cli/doctor/vmm_cost.h"
+#include "cli/doctor/tables.h"
 
 #include "cli/doctor/host_chunks.h"
-#include "cli/doctor/timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-#include "cli/doctor/without_device.h"
-
-#include "cli/doctor/devices.h"
+#include "cli/doctor/tables.h"
 
 #include <glob.h>
 #include <stdlib.h>

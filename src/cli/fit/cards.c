@@ -1,4 +1,4 @@
-#include "cli/fit/cards.h"
+#include "cli/fit/fit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

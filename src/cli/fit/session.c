@@ -1,4 +1,4 @@
-#include "cli/fit/session.h"
+#include "cli/fit/fit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,9 @@
-#include "cli/fit/table.h"
+#include "cli/fit/fit.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/console/json.h"
-#include "cli/console/line.h"
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/verdict/need.h"

@@ -3,16 +3,30 @@
 #include "cli/console/messages.h"
 #include "cli/launch/members.h"
 #include "cli/launch/program.h"
-#include "cli/launch/shared.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+void *spw_cli_shared_map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+void spw_cli_shared_unmap(void *memory, size_t bytes)
+{
+    if (memory != NULL) {
+        (void)munmap(memory, bytes);
+    }
+}
 
 static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 

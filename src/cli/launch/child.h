@@ -11,7 +11,6 @@
  *   preload         changes LD_PRELOAD
  *   program         looks in a program's file if spillway can be preloaded
  *   run_directory   the private directory of a run
- *   shared          memory of a process and its forked children
  *   sim_libraries   the libraries of a program on the simulated GPU
  *   world           runs single ranks of a PyTorch job
  *
@@ -20,6 +19,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Runs `arguments` (NULL-terminated, searched in PATH), forwards signals to it and waits for it.
  * Returns its exit code, or a code of enum spw_cli_exit with one line of `command` on stderr when
@@ -51,3 +51,13 @@ int spw_cli_launch_code(int code);
 /* True if SIGHUP, SIGINT, SIGQUIT or SIGTERM asked this process to end while a program ran;
  * *ret_number is the last such signal. */
 bool spw_cli_launch_was_interrupted(int *ret_number);
+
+/* Tests for a working CUDA driver: loads libcuda.so.1 and calls cuInit in a child process, because
+ * a broken driver may crash. On failure returns false and writes the reason. */
+bool spw_cli_driver_check(char *reason, size_t capacity);
+
+/* Map and unmap zeroed memory that this process shares with its forked children; NULL with errno
+ * set without memory. Unlike a pipe it needs no descriptor, and its content is complete once the
+ * child has ended. */
+void *spw_cli_shared_map(size_t bytes);
+void spw_cli_shared_unmap(void *memory, size_t bytes);

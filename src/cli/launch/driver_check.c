@@ -1,6 +1,4 @@
-#include "cli/launch/driver_check.h"
-
-#include "cli/launch/shared.h"
+#include "cli/launch/child.h"
 
 #include <dlfcn.h>
 #include <errno.h>

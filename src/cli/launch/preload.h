@@ -11,3 +11,9 @@ void spw_cli_preload_add(const char *const *paths, size_t count);
 
 /* Removes every library of that file name from LD_PRELOAD. True when there was one. */
 bool spw_cli_preload_remove(const char *name);
+
+/* Puts the libraries of a program on the simulated GPU first in LD_PRELOAD and LD_LIBRARY_PATH: the
+ * pool, if `with_pool`, the simulated driver and runtime, and the simulated NVIDIA libraries that
+ * are built. False, with one line of `command` on stderr, when one of the first three is missing.
+ */
+bool spw_cli_sim_libraries_select(const char *command, bool with_pool);

@@ -5,7 +5,7 @@
 #include "cli/inspect/call_sites.h"
 #include "cli/inspect/process.h"
 #include "cli/launch/leftovers.h"
-#include "cli/recording/compress.h"
+#include "cli/recording/blocks.h"
 #include "common/fd.h"
 #include "common/pid.h"
 #include "stats/exit.h"

@@ -1,7 +1,6 @@
-#include "cli/launch/sim_libraries.h"
+#include "cli/launch/preload.h"
 
 #include "cli/launch/installation.h"
-#include "cli/launch/preload.h"
 
 #include <libgen.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
-#include "cli/live/list_view.h"
+#include "cli/live/views.h"
 
 #include "cli/console/messages.h"
-#include "cli/live/process_view.h"
 
 #include <inttypes.h>
 #include <stdio.h>

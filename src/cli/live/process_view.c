@@ -1,4 +1,4 @@
-#include "cli/live/process_view.h"
+#include "cli/live/views.h"
 
 #include "callsite/top_sites.h"
 #include "cli/console/messages.h"

@@ -1,4 +1,4 @@
-#include "cli/live/prometheus.h"
+#include "cli/live/views.h"
 
 #include "common/create.h"
 #include "common/utf8.h"

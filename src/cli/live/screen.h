@@ -6,6 +6,7 @@
  *   prometheus     counters as a text file for Prometheus' node exporter
  *   screen         the lines of a view, printed or drawn
  *   terminal       size, settings and keys of the terminal
+ *   views          declares the views
  *
  * The lines of a live view, built from pieces with a style. They are printed as a whole, or drawn
  * on the terminal: fixed lines at the top, a window that scrolls, and a line of keys at the bottom.

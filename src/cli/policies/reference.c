@@ -1,6 +1,6 @@
-#include "cli/policies/reference.h"
+#include "cli/policies/decision.h"
 
-#include "cli/console/markdown.h"
+#include "cli/console/messages.h"
 #include "cli/policy_schema.inc"
 #include "policy/policy.h"
 

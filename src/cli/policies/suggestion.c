@@ -1,8 +1,7 @@
-#include "cli/policies/suggestion.h"
+#include "cli/policies/decision.h"
 
 #include "callsite/label.h"
 #include "callsite/rule.h"
-#include "cli/console/line.h"
 #include "cli/console/messages.h"
 #include "common/utf8.h"
 

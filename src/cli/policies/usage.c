@@ -1,4 +1,4 @@
-#include "cli/policies/usage.h"
+#include "cli/policies/decision.h"
 
 #include "cli/console/json.h"
 #include "cli/console/messages.h"

@@ -37,3 +37,7 @@ bool spw_cli_blocks_next(struct spw_cli_blocks *blocks);
 
 /* Begins again with the first block. */
 void spw_cli_blocks_rewind(struct spw_cli_blocks *blocks);
+
+/* Replaces the recording of a process that has ended by a compressed one. False, and the file
+ * stays, on any failure or if it is no plain recording. */
+bool spw_cli_recording_compress(const char *path);

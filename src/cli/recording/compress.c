@@ -1,6 +1,5 @@
-#include "cli/recording/compress.h"
-
 #include "cli/recording/blocks.h"
+
 #include "cli/recording/zstd.h"
 #include "common/create.h"
 #include "common/fd.h"

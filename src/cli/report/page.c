@@ -4,9 +4,7 @@
 
 #include "cli/console/messages.h"
 #include "cli/report/categories.h"
-#include "cli/report/page_events.h"
-#include "cli/report/page_moments.h"
-#include "cli/report/page_text.h"
+#include "cli/report/page_parts.h"
 
 #include "cli/page.inc"
 

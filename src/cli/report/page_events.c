@@ -1,7 +1,6 @@
-#include "cli/report/page_events.h"
+#include "cli/report/page_parts.h"
 
 #include "callsite/label.h"
-#include "cli/report/page_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

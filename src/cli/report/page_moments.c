@@ -1,8 +1,7 @@
-#include "cli/report/page_moments.h"
+#include "cli/report/page_parts.h"
 
 #include "callsite/label.h"
 #include "cli/report/categories.h"
-#include "cli/report/page_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cli/report/page_text.h"
+#include "cli/report/page_parts.h"
 
 #include "common/grow.h"
 #include "common/hash.h"

@@ -8,6 +8,7 @@
  *   page/page      the page of `spillway report --html`
  *   page_events    the events of the page: steps, marks, out of memory
  *   page_moments   memory over time, and its holders at chosen moments
+ *   page_parts     declares the parts of the page
  *   page_text      text in the script of a page, and the frames of all call sites
  *   perfetto       trace events for Perfetto
  *   report         reads a recording for the forms of the report

@@ -54,32 +54,33 @@ static void add_most(struct spw_cli_finding *finding, const char *label, const c
 /* ---- limits ---- */
 
 /* The line with the largest figure; NULL: all are 0. */
-static const struct spw_cli_line *largest(const struct spw_cli_device_usage *device,
-                                          uint64_t (*figure)(const struct spw_cli_line *line))
+static const struct spw_cli_usage_line *
+largest(const struct spw_cli_device_usage *device,
+        uint64_t (*figure)(const struct spw_cli_usage_line *line))
 {
-    const struct spw_cli_line *most = NULL;
+    const struct spw_cli_usage_line *most = NULL;
 
     for (size_t i = 0; i < device->line_count; i++) {
-        const struct spw_cli_line *line = &device->lines[i];
+        const struct spw_cli_usage_line *line = &device->lines[i];
 
         most = figure(line) > (most != NULL ? figure(most) : 0) ? line : most;
     }
     return most;
 }
 
-static uint64_t at_peak(const struct spw_cli_line *line)
+static uint64_t at_peak(const struct spw_cli_usage_line *line)
 {
     return line->at_peak;
 }
 
-static uint64_t growth(const struct spw_cli_line *line)
+static uint64_t growth(const struct spw_cli_usage_line *line)
 {
     return line->growth;
 }
 
 static void test_peak(const struct spw_cli_device_usage *device, struct spw_cli_finding *finding)
 {
-    const struct spw_cli_line *line = largest(device, at_peak);
+    const struct spw_cli_usage_line *line = largest(device, at_peak);
 
     finding->bytes = device->peak;
     finding->holds = device->peak <= finding->limit;
@@ -103,7 +104,7 @@ static void test_spill(const struct spw_cli_device_usage *device, struct spw_cli
 static void test_growth(const struct spw_cli_usage *usage,
                         const struct spw_cli_device_usage *device, struct spw_cli_finding *finding)
 {
-    const struct spw_cli_line *line = largest(device, growth);
+    const struct spw_cli_usage_line *line = largest(device, growth);
     char why[128];
 
     if (usage->steps < SPW_CLI_GROWTH_STEPS) {
@@ -147,7 +148,7 @@ static void test_increase(const struct spw_cli_device_usage *before,
     free(pairs);
 }
 
-static bool matches(const struct spw_cli_line *line, const char *pattern)
+static bool matches(const struct spw_cli_usage_line *line, const char *pattern)
 {
     char part[SPW_CLI_LIMIT_TEXT];
 
@@ -161,12 +162,12 @@ static bool matches(const struct spw_cli_line *line, const char *pattern)
 static void test_site(const struct spw_cli_device_usage *device, const char *pattern,
                       struct spw_cli_finding *finding)
 {
-    const struct spw_cli_line *most = NULL;
+    const struct spw_cli_usage_line *most = NULL;
     uint64_t together = 0;
     size_t count = 0;
 
     for (size_t i = 0; i < device->line_count; i++) {
-        const struct spw_cli_line *line = &device->lines[i];
+        const struct spw_cli_usage_line *line = &device->lines[i];
 
         if (matches(line, pattern)) {
             count++;

@@ -8,7 +8,7 @@ enum { CELLS = 4 << 20 }; /* of the table of an alignment */
 
 /* ---- figures of a pair ---- */
 
-static uint64_t bytes_of(const struct spw_cli_line *line)
+static uint64_t bytes_of(const struct spw_cli_usage_line *line)
 {
     return line != NULL ? line->at_peak : 0;
 }
@@ -33,8 +33,8 @@ const char *spw_cli_pair_label(const struct spw_cli_pair *pair)
 
 static int compare_text(const void *left, const void *right)
 {
-    const struct spw_cli_line *a = *(const struct spw_cli_line *const *)left;
-    const struct spw_cli_line *b = *(const struct spw_cli_line *const *)right;
+    const struct spw_cli_usage_line *a = *(const struct spw_cli_usage_line *const *)left;
+    const struct spw_cli_usage_line *b = *(const struct spw_cli_usage_line *const *)right;
 
     return strcmp(a->identity, b->identity);
 }
@@ -42,8 +42,8 @@ static int compare_text(const void *left, const void *right)
 /* Orders lines by family, then by place in the program, the outermost frame first. */
 static int compare_place(const void *left, const void *right)
 {
-    const struct spw_cli_line *a = *(const struct spw_cli_line *const *)left;
-    const struct spw_cli_line *b = *(const struct spw_cli_line *const *)right;
+    const struct spw_cli_usage_line *a = *(const struct spw_cli_usage_line *const *)left;
+    const struct spw_cli_usage_line *b = *(const struct spw_cli_usage_line *const *)right;
     int order = strcmp(a->family, b->family);
 
     for (size_t i = a->line_count; order == 0 && i > 0 && i <= b->line_count; i--) {
@@ -66,7 +66,7 @@ static int compare_change(const void *left, const void *right)
 /* ---- matching ---- */
 
 struct lines {
-    const struct spw_cli_line **of;
+    const struct spw_cli_usage_line **of;
     size_t count;
 };
 
@@ -76,8 +76,8 @@ struct matching {
     size_t count;
 };
 
-static void add_pair(struct matching *matching, const struct spw_cli_line *before,
-                     const struct spw_cli_line *after)
+static void add_pair(struct matching *matching, const struct spw_cli_usage_line *before,
+                     const struct spw_cli_usage_line *after)
 {
     if (bytes_of(before) > 0 || bytes_of(after) > 0) {
         matching->pairs[matching->count++] = (struct spw_cli_pair){before, after};
@@ -109,7 +109,7 @@ static void match_same(struct matching *matching)
     after->count = left_after;
 }
 
-static uint64_t distance(const struct spw_cli_line *a, const struct spw_cli_line *b)
+static uint64_t distance(const struct spw_cli_usage_line *a, const struct spw_cli_usage_line *b)
 {
     uint64_t x = bytes_of(a), y = bytes_of(b);
 
@@ -119,8 +119,8 @@ static uint64_t distance(const struct spw_cli_line *a, const struct spw_cli_line
 /* Pairs the remaining lines of a family, in the order of the program, at the least cost: a pair
  * costs the difference of its bytes, a single line all its bytes. cost[i][j] is the least cost of
  * the lines from i and j on. */
-static void align(struct matching *matching, const struct spw_cli_line **before, size_t n,
-                  const struct spw_cli_line **after, size_t m, uint64_t *cost)
+static void align(struct matching *matching, const struct spw_cli_usage_line **before, size_t n,
+                  const struct spw_cli_usage_line **after, size_t m, uint64_t *cost)
 {
     size_t width = m + 1, i = n + 1, j;
 
@@ -157,8 +157,8 @@ static void align(struct matching *matching, const struct spw_cli_line **before,
 }
 
 /* Pairs lines in their order, if a family has too many lines to align. */
-static void pair_in_order(struct matching *matching, const struct spw_cli_line **before, size_t n,
-                          const struct spw_cli_line **after, size_t m)
+static void pair_in_order(struct matching *matching, const struct spw_cli_usage_line **before,
+                          size_t n, const struct spw_cli_usage_line **after, size_t m)
 {
     for (size_t i = 0; i < n || i < m; i++) {
         add_pair(matching, i < n ? before[i] : NULL, i < m ? after[i] : NULL);

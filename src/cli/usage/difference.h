@@ -9,7 +9,7 @@
 
 /* A line before and after. One may be NULL: the line is only in the other run. */
 struct spw_cli_pair {
-    const struct spw_cli_line *before, *after;
+    const struct spw_cli_usage_line *before, *after;
 };
 
 /* Matches the lines of a device, the largest change at the peak first. `before` or `after` is NULL
@@ -26,3 +26,11 @@ bool spw_cli_pair_moved(const struct spw_cli_pair *pair);
 
 /* The label of the line, in the later run if it is there. */
 const char *spw_cli_pair_label(const struct spw_cli_pair *pair);
+
+/* Print, on stdout, the peak of each device, its categories if both runs have them, and the `top`
+ * lines with the largest differences at the peak; the difference with all lines, as one JSON
+ * object. False without memory. */
+bool spw_cli_difference_print(const struct spw_cli_usage *before, const struct spw_cli_usage *after,
+                              size_t top);
+bool spw_cli_difference_print_json(const struct spw_cli_usage *before,
+                                   const struct spw_cli_usage *after);

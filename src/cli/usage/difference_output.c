@@ -1,8 +1,7 @@
-#include "cli/usage/difference_output.h"
+#include "cli/usage/difference.h"
 
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
-#include "cli/usage/difference.h"
 #include "common/size.h"
 
 #include <inttypes.h>
@@ -159,7 +158,7 @@ static cJSON *figures_json(const struct spw_cli_device_usage *device, bool with_
     return json;
 }
 
-static void add_side(cJSON *row, const char *key, const struct spw_cli_line *line)
+static void add_side(cJSON *row, const char *key, const struct spw_cli_usage_line *line)
 {
     cJSON *side;
 

@@ -1,6 +1,5 @@
-#include "cli/usage/job_summary.h"
+#include "cli/usage/usage.h"
 
-#include "cli/console/line.h"
 #include "cli/console/messages.h"
 #include "cli/launch/run_directory.h"
 #include "common/options.h"

@@ -46,11 +46,12 @@ static bool list_ranks(const struct spw_cli_usage *files, size_t count,
 
 /* A line of one rank. */
 struct entry {
-    const struct spw_cli_line *line;
+    const struct spw_cli_usage_line *line;
     size_t rank;
 };
 
-static int compare_lines(const struct spw_cli_line *left, const struct spw_cli_line *right)
+static int compare_lines(const struct spw_cli_usage_line *left,
+                         const struct spw_cli_usage_line *right)
 {
     if (left->hash != right->hash) {
         return left->hash < right->hash ? -1 : 1;

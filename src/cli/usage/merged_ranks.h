@@ -17,10 +17,10 @@ struct spw_cli_rank_usage {
 
 /* A line of the program, over all ranks. A rank without it counts as 0 bytes. */
 struct spw_cli_merged_line {
-    const struct spw_cli_line *line; /* of the rank that held most */
-    size_t rank;                     /* the index of that rank */
-    size_t holders;                  /* ranks that have the line */
-    uint64_t least, most, sum;       /* bytes at each rank's peak */
+    const struct spw_cli_usage_line *line; /* of the rank that held most */
+    size_t rank;                           /* the index of that rank */
+    size_t holders;                        /* ranks that have the line */
+    uint64_t least, most, sum;             /* bytes at each rank's peak */
 };
 
 struct spw_cli_merged_ranks {

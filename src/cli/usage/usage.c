@@ -79,8 +79,8 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-static struct spw_cli_line *find(struct spw_cli_device_usage *device, const char *identity,
-                                 uint64_t hash)
+static struct spw_cli_usage_line *find(struct spw_cli_device_usage *device, const char *identity,
+                                       uint64_t hash)
 {
     for (size_t i = 0; i < device->line_count; i++) {
         if (device->lines[i].hash == hash && strcmp(device->lines[i].identity, identity) == 0) {
@@ -90,7 +90,7 @@ static struct spw_cli_line *find(struct spw_cli_device_usage *device, const char
     return NULL;
 }
 
-static void free_line(struct spw_cli_line *line)
+static void free_line(struct spw_cli_usage_line *line)
 {
     free(line->identity);
     free(line->family);
@@ -99,11 +99,11 @@ static void free_line(struct spw_cli_line *line)
 }
 
 /* `identity`: becomes the line's. */
-static struct spw_cli_line *add_line(struct spw_cli_device_usage *device,
-                                     const struct spw_callsite_facts *facts, char *identity,
-                                     const char *label)
+static struct spw_cli_usage_line *add_line(struct spw_cli_device_usage *device,
+                                           const struct spw_callsite_facts *facts, char *identity,
+                                           const char *label)
 {
-    struct spw_cli_line line = {
+    struct spw_cli_usage_line line = {
         .hash = hash_of(identity),
         .identity = identity,
         .family = identity_of(facts, label, /* with_lines */ false),
@@ -125,12 +125,12 @@ static struct spw_cli_line *add_line(struct spw_cli_device_usage *device,
 }
 
 bool spw_cli_usage_add(struct spw_cli_device_usage *device, const struct spw_callsite_facts *facts,
-                       const char *api, const char *label, const struct spw_cli_line *figures)
+                       const char *api, const char *label, const struct spw_cli_usage_line *figures)
 {
     static char text[TEXT];
     const struct spw_request_facts request = {.device = -1, .api = api};
     char own[SPW_CALLSITE_LABEL];
-    struct spw_cli_line *line;
+    struct spw_cli_usage_line *line;
     char *identity;
 
     if (label == NULL) {

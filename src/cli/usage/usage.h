@@ -24,7 +24,7 @@
 #include "cli/recording/category.h"
 
 /* A line of the program: all call sites with equal Python frames, autograd node and operator. */
-struct spw_cli_line {
+struct spw_cli_usage_line {
     char label[SPW_CALLSITE_LABEL];
     uint64_t hash;   /* of the identity */
     char *identity;  /* frames with lines, without directories */
@@ -46,7 +46,7 @@ struct spw_cli_device_usage {
     uint64_t growth;    /* bytes a step */
     uint64_t at_peak[SPW_CLI_CATEGORIES];
     uint64_t most[SPW_CLI_CATEGORIES]; /* each category when it was largest */
-    struct spw_cli_line *lines;
+    struct spw_cli_usage_line *lines;
     size_t line_count;
 };
 
@@ -63,10 +63,19 @@ struct spw_cli_usage {
     int device_count;
 };
 
-/* Frees the devices with their lines. */
+/* Reads a recording or a statistics file. False after a line on stderr. The caller frees
+ * *ret_usage.
+ */
+bool spw_cli_usage_load(const char *command, const char *path, struct spw_cli_usage *ret_usage);
 void spw_cli_usage_free(struct spw_cli_usage *usage);
 
 /* Adds a call site to its line, for the readers. `label`: NULL for the label of the facts. False
  * without memory. */
 bool spw_cli_usage_add(struct spw_cli_device_usage *device, const struct spw_callsite_facts *facts,
-                       const char *api, const char *label, const struct spw_cli_line *figures);
+                       const char *api, const char *label,
+                       const struct spw_cli_usage_line *figures);
+
+/* Writes one line to stderr that compares the peaks of the ranks in the run directory, at the end
+ * of a job under `spillway run`. Writes nothing for fewer than two ranks, or if the user has
+ * disabled the summary. */
+void spw_cli_job_summary(void);

@@ -1,4 +1,4 @@
-#include "cli/usage/usage_file.h"
+#include "cli/usage/usage.h"
 
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
@@ -25,7 +25,7 @@ static bool take_sites(const struct spw_cli_report *report, int ordinal,
 
     for (uint32_t site = 0; site < device->held_count; site++) {
         const struct spw_cli_held *held = &device->held[site];
-        const struct spw_cli_line figures = {
+        const struct spw_cli_usage_line figures = {
             .at_peak = spw_cli_state_at_peak(device, site),
             .peak = held->peak,
             .allocs = held->allocs,
@@ -119,7 +119,7 @@ static bool load_recording(const char *command, const char *path, struct spw_cli
 
 static bool add_entry(struct spw_cli_usage *usage, const struct spw_cli_sites_entry *entry)
 {
-    const struct spw_cli_line figures = {
+    const struct spw_cli_usage_line figures = {
         .at_peak = entry->device_peak_bytes, .peak = entry->peak_bytes, .allocs = entry->allocs};
     bool known = entry->id != 0 && entry->rest == 0;
 

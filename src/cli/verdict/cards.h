@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/console/line.h"
+#include "cli/console/messages.h"
 #include "gpu/profile.h"
 
 enum { SPW_CLI_CARDS = 128 };

@@ -1,11 +1,7 @@
-#include "cli/verdict/comparison.h"
+#include "cli/verdict/outputs.h"
 
 #include "cli/console/messages.h"
 #include "cli/verdict/need.h"
-#include "cli/verdict/outcome.h"
-#include "cli/verdict/sim_result.h"
-#include "cli/verdict/trial.h"
-#include "cli/verdict/verdict.h"
 
 #include <inttypes.h>
 #include <stdio.h>

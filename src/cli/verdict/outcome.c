@@ -1,6 +1,5 @@
-#include "cli/verdict/outcome.h"
+#include "cli/verdict/outputs.h"
 
-#include "cli/console/line.h"
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/verdict/need.h"

@@ -1,9 +1,7 @@
-#include "cli/verdict/progress.h"
+#include "cli/verdict/outputs.h"
 
-#include "cli/console/line.h"
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
-#include "cli/verdict/sim_result.h"
 #include "common/clock.h"
 #include "common/options.h"
 

@@ -1,10 +1,9 @@
-#include "cli/verdict/ranks.h"
+#include "cli/verdict/outputs.h"
 
 #include <stdio.h>
 
 #include "cli/console/messages.h"
 #include "cli/verdict/need.h"
-#include "cli/verdict/verdict_json.h"
 
 static void take_device(struct spw_cli_rank_row *row, const struct spw_cli_sim_device *device)
 {

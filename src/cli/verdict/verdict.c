@@ -1,10 +1,8 @@
-#include "cli/verdict/verdict.h"
+#include "cli/verdict/outputs.h"
 #include "common/options.h"
 
-#include "cli/console/line.h"
 #include "cli/console/messages.h"
 #include "cli/verdict/need.h"
-#include "cli/verdict/outcome.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cli/verdict/verdict_json.h"
+#include "cli/verdict/outputs.h"
 
 #include "cli/console/json.h"
 #include "cli/console/messages.h"

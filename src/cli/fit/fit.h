@@ -1,6 +1,7 @@
 /* `spillway fit`: the largest variation of a command that fits a card. It does not know real cards.
  *
  *   cards       the cards that are asked about
+ *   fit         declares all
  *   session     the arguments of the call, and the runs so far
  *   table       prints the answers, also as JSON
  *   variation   the number of a command that varies
@@ -12,10 +13,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/fit/cards.h"
-#include "cli/fit/variation.h"
 #include "cli/verdict/sim_result.h"
 #include "cli/verdict/trial.h"
+#include "gpu/profile.h"
+
+enum { SPW_CLI_FIT_CARDS = 128, SPW_CLI_FIT_VALUES = 64 };
+
+/* The GPUs that are asked about. */
+struct spw_cli_fit_cards {
+    const struct spw_gpu_profile *cards[SPW_CLI_FIT_CARDS]; /* the smallest memory first */
+    size_t count;
+    bool chosen; /* by the user */
+};
+
+/* Reads a list of names, separated by commas; NULL: all known GPUs. False, with one line of
+ * `command` on stderr, for an unknown name. */
+bool spw_cli_fit_cards_read(const char *command, const char *names,
+                            struct spw_cli_fit_cards *ret_cards);
+
+/* The bytes of a card's memory. */
+uint64_t spw_cli_fit_card_bytes(const struct spw_gpu_profile *card);
+
+/* A varied number of a command: --vary NAME=VALUE,..., where VALUE may be a range, as 1..16. */
+struct spw_cli_fit_variation {
+    char *name;                       /* NULL: nothing is varied, and there is one value */
+    char *values[SPW_CLI_FIT_VALUES]; /* in the order given */
+    size_t count;
+};
+
+/* Reads the text; NULL: nothing is varied. The command must contain {NAME}. False, with one line of
+ * `command` on stderr, when the text is not usable. */
+bool spw_cli_fit_variation_read(const char *command, const char *text, char **arguments,
+                                struct spw_cli_fit_variation *ret_variation);
+void spw_cli_fit_variation_fini(struct spw_cli_fit_variation *variation);
+
+/* A copy of the arguments with a value for each {NAME}. NULL without memory. The caller frees it
+ * with spw_cli_fit_variation_free. */
+char **spw_cli_fit_variation_arguments(const struct spw_cli_fit_variation *variation, size_t value,
+                                       char **arguments);
+void spw_cli_fit_variation_free(char **arguments);
 
 /* A run on a simulated GPU with more memory than the command can need. */
 struct spw_cli_fit_run {
@@ -76,3 +112,22 @@ struct spw_cli_fit_answer spw_cli_fit_measured(const struct spw_cli_fit_run *run
 
 /* True if the command fits by the estimate, or uses no device. */
 bool spw_cli_fit_is_good(const struct spw_cli_fit_answer *answer);
+
+/* One row: a card and its answer. */
+struct spw_cli_fit_row {
+    const struct spw_gpu_profile *card;
+    size_t value;     /* index of the value of the answer */
+    bool has_value;   /* false: a value is varied, and none fits */
+    size_t too_large; /* index of the smallest value known not to fit; has_too_large */
+    bool has_too_large;
+    bool too_large_failed; /* that value failed, but not for lack of memory */
+    struct spw_cli_fit_answer answer;
+};
+
+/* Prints the rows in their order, and the need of each value if a value is varied. */
+void spw_cli_fit_table_print(const struct spw_cli_fit_session *session,
+                             const struct spw_cli_fit_row *rows, size_t count);
+
+/* Writes the rows to a file as JSON. False, with a line on stderr, when it cannot be written. */
+bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
+                             const struct spw_cli_fit_row *rows, size_t count, const char *path);

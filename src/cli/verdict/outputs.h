@@ -1,0 +1,73 @@
+/* Verdicts: simulated runs, their results, and the cards on which a program fits. It does not know
+ * recordings.
+ *
+ *   cards          the cards that a simulated device stands for, and a table of all
+ *   comparison     memory that a command needs with and without the pool
+ *   need           memory that a card needs for a program
+ *   outcome        the result of a simulated run in one line
+ *   outputs        declares the lines, the JSON and the comparison
+ *   progress       a line of progress every ten seconds
+ *   ranks          a table of ranks that ran one after the other
+ *   sim_result     the results that a simulated run left in its run directory
+ *   trial          runs a command on simulated devices, with settings of each run
+ *   verdict        the verdict of a simulated run, as lines
+ *   verdict_json   the verdict of a simulated run, as JSON
+ *
+ * The verdict is printed on stderr. One thread. */
+#pragma once
+
+#include <cjson/cJSON.h>
+
+#include "cli/verdict/cards.h"
+#include "cli/verdict/sim_result.h"
+#include "cli/verdict/trial.h"
+
+/* For a run whose command ended with exit code `code`: print "spillway: LABEL: fits in 8 GiB, ...";
+ * print whether the command fits, and its need of memory. */
+void spw_cli_outcome_print(const struct spw_cli_sim_result *result, int code, const char *label);
+void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose);
+
+/* Prints a line for each device whose memory several processes held at the same time. */
+void spw_cli_verdict_shared(const struct spw_cli_sim_result *result);
+
+/* The verdict as JSON, which the caller deletes:
+ *
+ * {"verdict": "fits" | "fits too tightly" | "spills" | "continued" | "does not fit" | "failed" |
+ *             "unused" | "not recorded",
+ *  "problem": WHY, if it is "not recorded",
+ *  "exit_code": N, "profile": ID, "host_peak_bytes": N,
+ *  "devices": [{"process": NAME, "pid": N, "device": N, "pooled": BOOL, ... bytes ...,
+ *               "last_oom": {...} or null}]} */
+cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code);
+
+/* Its "verdict"; static. */
+const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code);
+
+/* Writes `json` to a file and deletes it. False, with a line of `command` on stderr, on failure. */
+bool spw_cli_verdict_json_write(const char *command, cJSON *json, const char *path);
+
+/* From now on, if SPILLWAY_SIM_PROGRESS allows it, writes the progress of every launched program,
+ * a line every ten seconds. The run directory must exist. */
+void spw_cli_progress_start(void);
+
+/* One rank's run, with figures in bytes of the device that it needs most of. */
+struct spw_cli_rank_row {
+    unsigned rank;
+    const char *verdict; /* static */
+    uint64_t live_peak_bytes;
+    uint64_t need, need_most; /* of a card */
+    struct spw_cli_cards cards;
+};
+
+/* The row of a run whose command ended with exit code `code`. */
+struct spw_cli_rank_row spw_cli_rank_row_of(unsigned rank, const struct spw_cli_sim_result *result,
+                                            int code);
+
+/* Prints the rows, and the ranks that need most and least. */
+void spw_cli_ranks_print(const struct spw_cli_rank_row *rows, size_t count, unsigned world);
+
+/* `spillway sim --compare`: runs `arguments` without the pool and with it, each again with ample
+ * memory if it did not fit, and then, without output, on smaller devices. Prints the outcome of
+ * each run, the peaks, and the smallest size that worked. Returns the exit code of the first run
+ * with the pool. */
+int spw_cli_compare(const char *command, char **arguments, spw_cli_prepare *prepare);
