@@ -200,7 +200,7 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
     if (started && session->trials.interrupt == 0) {
         answer->was_run = true;
         answer->verdict = verdicts[spw_cli_sim_result_outcome(&result, answer->code)];
-        answer->spilled = spw_cli_sim_result_host_peak(&result);
+        answer->spilled = result.host_peak_bytes;
         for (size_t i = 0; i < result.rule_count; i++) {
             answer->spilled -= spw_min(answer->spilled, result.rules[i].host_peak_bytes);
         }

@@ -2,6 +2,7 @@
 
 #include "cli/console/messages.h"
 #include "cli/verdict/need.h"
+#include "common/minmax.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,15 +72,9 @@ static void learn(struct side *side, const struct spw_cli_sim_result *result)
         if (device->used && need.in_all_most > side->need.in_all_most) {
             side->need = need;
         }
-        if (device->live_peak_bytes > side->live_peak_bytes) {
-            side->live_peak_bytes = device->live_peak_bytes;
-        }
-        if (device->used_peak_bytes > side->used_peak_bytes) {
-            side->used_peak_bytes = device->used_peak_bytes;
-        }
-        if (device->total_bytes > side->enough_bytes) {
-            side->enough_bytes = device->total_bytes;
-        }
+        side->live_peak_bytes = spw_max(side->live_peak_bytes, device->live_peak_bytes);
+        side->used_peak_bytes = spw_max(side->used_peak_bytes, device->used_peak_bytes);
+        side->enough_bytes = spw_max(side->enough_bytes, device->total_bytes);
     }
 }
 

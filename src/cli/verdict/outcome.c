@@ -8,20 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* ---- totals ---- */
-
-/* Requests that failed with out of memory for good. */
-static uint64_t lost(const struct spw_cli_sim_result *result)
-{
-    const struct spw_cli_sim_device *device = NULL;
-    uint64_t count = 0;
-
-    while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        count += device->lost;
-    }
-    return count;
-}
-
 /* The used device with the least spare memory; NULL: none was used. */
 static const struct spw_cli_sim_device *tightest(const struct spw_cli_sim_result *result)
 {
@@ -169,7 +155,7 @@ static void add_spill(struct spw_cli_line *line, const struct spw_cli_sim_result
 {
     spw_cli_line_add(line, "does not fit in %s, but runs by spilling: up to %s on the host",
                      spw_cli_size(tightest(result)->total_bytes),
-                     spw_cli_size(spw_cli_sim_result_host_peak(result)));
+                     spw_cli_size(result->host_peak_bytes));
     if (result->rule_count > 0) {
         spw_cli_line_add(line, ", of that up to ");
         add_placed(line, result, "there");
@@ -187,10 +173,10 @@ static void add_continuation(struct spw_cli_line *line, const struct spw_cli_sim
                      spw_cli_size(device->total_bytes));
     add_call(line, &device->last, ordinal);
     spw_cli_line_add(line, " failed with out of memory");
-    if (lost(result) == 2) {
+    if (result->lost_requests == 2) {
         spw_cli_line_add(line, ", as did another call");
-    } else if (lost(result) > 2) {
-        spw_cli_line_add(line, ", as did %" PRIu64 " other calls", lost(result) - 1);
+    } else if (result->lost_requests > 2) {
+        spw_cli_line_add(line, ", as did %" PRIu64 " other calls", result->lost_requests - 1);
     }
     spw_cli_line_add(line, ", and the program continued");
 }

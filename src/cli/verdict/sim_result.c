@@ -55,12 +55,16 @@ static void copy_api(char *api, size_t capacity, const char *exported)
 /* ---- one device ---- */
 
 /* Keeps the latest failure, preferably one that did not succeed later. */
-static void take_later(struct spw_cli_sim_device *device, const struct spw_cli_sim_refusal *refusal)
+static void take_later(struct spw_cli_sim_device *device, struct spw_cli_sim_refusal *refusal,
+                       const char *api, const char *thread)
 {
     const struct spw_cli_sim_refusal *last = &device->last;
 
-    if (last->time_ns == 0 || (last->overcome && !refusal->overcome) ||
-        (last->overcome == refusal->overcome && refusal->time_ns > last->time_ns)) {
+    if (refusal->time_ns > 0 &&
+        (last->time_ns == 0 || (last->overcome && !refusal->overcome) ||
+         (last->overcome == refusal->overcome && refusal->time_ns > last->time_ns))) {
+        copy_api(refusal->api, sizeof(refusal->api), api);
+        memcpy(refusal->thread, thread, sizeof(refusal->thread));
         device->last = *refusal;
     }
 }
@@ -77,11 +81,7 @@ static void take_simulated(struct spw_cli_sim_device *device, const struct sim_r
         .tid = last->tid,
     };
 
-    if (last->time_ns > 0) {
-        copy_api(refusal.api, sizeof(refusal.api), last->api);
-        memcpy(refusal.thread, last->thread, sizeof(refusal.thread));
-        take_later(device, &refusal);
-    }
+    take_later(device, &refusal, last->api, last->thread);
 }
 
 static void add_simulated_refusal(struct spw_cli_sim_device *device,
@@ -149,11 +149,7 @@ static void take_pools(struct spw_cli_sim_device *device, const struct spw_stats
         .tid = last->tid,
     };
 
-    if (last->time_ns > 0) {
-        copy_api(refusal.api, sizeof(refusal.api), last->api);
-        memcpy(refusal.thread, last->thread, sizeof(refusal.thread));
-        take_later(device, &refusal);
-    }
+    take_later(device, &refusal, last->api, last->thread);
 }
 
 static void add_pool_refusal(struct spw_cli_sim_device *device, const struct spw_stats_device *from)
@@ -450,12 +446,20 @@ size_t spw_cli_sim_result_sharers(const struct spw_cli_sim_result *result, int i
 
 void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result)
 {
+    const struct spw_cli_sim_device *device = NULL;
+
     *ret_result = (struct spw_cli_sim_result){
         .processes = calloc(SPW_CLI_SIM_PROCESSES, sizeof(struct spw_cli_sim_process)),
     };
     if (ret_result->processes != NULL) {
         spw_cli_run_directory_each(read_one, ret_result);
         spw_cli_run_directory_each(read_devices, ret_result);
+    }
+    while ((device = spw_cli_sim_next(ret_result, device)) != NULL) {
+        ret_result->lost_requests += device->lost;
+        ret_result->overcome += device->overcome;
+        ret_result->host_peak_bytes += device->host_peak_bytes;
+        ret_result->spilled |= device->spilled;
     }
 }
 
@@ -476,28 +480,6 @@ const struct spw_cli_sim_device *spw_cli_sim_result_failure(const struct spw_cli
         }
     }
     return latest;
-}
-
-uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result)
-{
-    const struct spw_cli_sim_device *device = NULL;
-    uint64_t bytes = 0;
-
-    while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        bytes += device->host_peak_bytes;
-    }
-    return bytes;
-}
-
-static bool has_spilled(const struct spw_cli_sim_result *result)
-{
-    const struct spw_cli_sim_device *device = NULL;
-    bool spilled = false;
-
-    while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        spilled |= device->spilled;
-    }
-    return spilled;
 }
 
 enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_result *result,
@@ -521,5 +503,5 @@ enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_res
     if (refused) {
         return SPW_CLI_SIM_CONTINUED;
     }
-    return has_spilled(result) ? SPW_CLI_SIM_SPILLS : SPW_CLI_SIM_FITS;
+    return result->spilled ? SPW_CLI_SIM_SPILLS : SPW_CLI_SIM_FITS;
 }

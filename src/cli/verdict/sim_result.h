@@ -98,6 +98,9 @@ struct spw_cli_sim_result {
     struct spw_cli_sim_process *processes;
     struct spw_cli_sim_rule rules[SPW_ACCOUNTS];
     size_t rule_count;
+    uint64_t lost_requests, overcome;       /* sums over all devices */
+    uint64_t host_peak_bytes;               /* the sum of all peaks of memory on the host */
+    bool spilled;                           /* a device has */
     uint64_t shared_peaks[SPW_DEVICES_MAX]; /* by index of the device: bytes that all processes held
                                              * together, at most */
 };
@@ -120,9 +123,6 @@ const struct spw_cli_sim_process *spw_cli_sim_process_of(const struct spw_cli_si
 /* The device with the latest lost request, `last`; NULL when none was lost. */
 const struct spw_cli_sim_device *
 spw_cli_sim_result_failure(const struct spw_cli_sim_result *result);
-
-/* The sum of all peaks of memory on the host, in bytes. */
-uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result);
 
 /* The number of processes that held memory of a device at the peak of all processes together. */
 size_t spw_cli_sim_result_sharers(const struct spw_cli_sim_result *result, int index);

@@ -251,14 +251,8 @@ static void say_reads(const struct work *work)
     }
 }
 
-static void say_overcome(const struct spw_cli_sim_result *result)
+static void say_overcome(uint64_t count)
 {
-    const struct spw_cli_sim_device *device = NULL;
-    uint64_t count = 0;
-
-    while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        count += device->overcome;
-    }
     if (count > 0) {
         spw_cli_print(stderr,
                       "spillway:   %" PRIu64
@@ -399,7 +393,7 @@ void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bo
     spw_cli_verdict_shared(result);
     if (verbose) {
         say_launches(&work);
-        say_overcome(result);
+        say_overcome(result->overcome);
     }
     say_reads(&work);
 }

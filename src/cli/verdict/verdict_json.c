@@ -160,7 +160,7 @@ cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
     cJSON_AddNumberToObject(object, "exit_code", code);
     cJSON_AddStringToObject(object, "profile", spw_cli_cards_profile()->id);
     add_cards(object, result);
-    spw_cli_json_add(object, "host_peak_bytes", spw_cli_sim_result_host_peak(result));
+    spw_cli_json_add(object, "host_peak_bytes", result->host_peak_bytes);
     devices = cJSON_AddArrayToObject(object, "devices");
     while ((device = spw_cli_sim_next(result, device)) != NULL) {
         if (device->used) {
