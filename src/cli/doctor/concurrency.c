@@ -26,53 +26,37 @@ struct work {
     CUdeviceptr block;
 };
 
-static CUresult do_create(struct work *work)
+/* The measured calls, in this order: each uses the result of the previous call. */
+enum call { CREATE, UNMAP, MAP, SET_ACCESS, RELEASE, ALLOC, FREE, CALLS };
+
+static const char *const names[CALLS] = {
+    [CREATE] = "cuMemCreate",   [UNMAP] = "cuMemUnmap of an idle range",
+    [MAP] = "cuMemMap",         [SET_ACCESS] = "cuMemSetAccess",
+    [RELEASE] = "cuMemRelease", [ALLOC] = "cuMemAlloc",
+    [FREE] = "cuMemFree",
+};
+
+static CUresult make_call(struct work *work, enum call call)
 {
     CUmemAllocationProp properties = spw_cli_place_properties(spw_cli_place_device(work->device));
 
-    return work->cuda->cuMemCreate(&work->other, WORK_BYTES, &properties, 0);
+    switch (call) {
+    case CREATE:
+        return work->cuda->cuMemCreate(&work->other, WORK_BYTES, &properties, 0);
+    case UNMAP:
+        return work->cuda->cuMemUnmap(work->range.address, WORK_BYTES);
+    case MAP:
+        return work->cuda->cuMemMap(work->range.address, WORK_BYTES, 0, work->other, 0);
+    case SET_ACCESS:
+        return spw_cli_cuda_allow(work->cuda, work->device, work->range.address, WORK_BYTES);
+    case RELEASE:
+        return work->cuda->cuMemRelease(work->range.chunk);
+    case ALLOC:
+        return work->cuda->cuMemAlloc_v2(&work->block, WORK_BYTES);
+    default:
+        return work->cuda->cuMemFree_v2(work->block);
+    }
 }
-
-static CUresult do_unmap(struct work *work)
-{
-    return work->cuda->cuMemUnmap(work->range.address, WORK_BYTES);
-}
-
-static CUresult do_map(struct work *work)
-{
-    return work->cuda->cuMemMap(work->range.address, WORK_BYTES, 0, work->other, 0);
-}
-
-static CUresult do_set_access(struct work *work)
-{
-    return spw_cli_cuda_allow(work->cuda, work->device, work->range.address, WORK_BYTES);
-}
-
-static CUresult do_release(struct work *work)
-{
-    return work->cuda->cuMemRelease(work->range.chunk);
-}
-
-static CUresult do_alloc(struct work *work)
-{
-    return work->cuda->cuMemAlloc_v2(&work->block, WORK_BYTES);
-}
-
-static CUresult do_free(struct work *work)
-{
-    return work->cuda->cuMemFree_v2(work->block);
-}
-
-/* The measured calls, in this order: each uses the result of the previous call. */
-static const struct {
-    const char *name;
-    CUresult (*call)(struct work *work);
-} calls[] = {
-    {"cuMemCreate", do_create},   {"cuMemUnmap of an idle range", do_unmap},
-    {"cuMemMap", do_map},         {"cuMemSetAccess", do_set_access},
-    {"cuMemRelease", do_release}, {"cuMemAlloc", do_alloc},
-    {"cuMemFree", do_free},
-};
 
 static void *set_flag_later(void *argument)
 {
@@ -171,7 +155,7 @@ static void work_fini(struct work *work)
 }
 
 /* False when the call failed: later calls depend on it. */
-static bool measure_call(struct spinner *spinner, struct work *work, size_t i,
+static bool measure_call(struct spinner *spinner, struct work *work, enum call call,
                          struct spw_cli_report *report)
 {
     CUresult result = spinner_start(spinner);
@@ -179,21 +163,21 @@ static bool measure_call(struct spinner *spinner, struct work *work, size_t i,
     double us;
 
     if (result != CUDA_SUCCESS) {
-        spw_cli_report_row(report, "%s\t\tnot measured: %s", calls[i].name,
+        spw_cli_report_row(report, "%s\t\tnot measured: %s", names[call],
                            spw_cli_cuda_error(spinner->cuda, result));
         return false;
     }
     us = spw_cli_now_us();
-    result = calls[i].call(work);
+    result = make_call(work, call);
     us = spw_cli_now_us() - us;
     running = atomic_load(spinner->flag) == 0;
     spinner_wait(spinner);
     if (result != CUDA_SUCCESS) {
-        spw_cli_report_row(report, "%s\t%.1f\tfailed: %s", calls[i].name, us,
+        spw_cli_report_row(report, "%s\t%.1f\tfailed: %s", names[call], us,
                            spw_cli_cuda_error(spinner->cuda, result));
         return false;
     }
-    spw_cli_report_row(report, "%s\t%.1f\t%s", calls[i].name, us, running ? "no" : "yes");
+    spw_cli_report_row(report, "%s\t%.1f\t%s", names[call], us, running ? "no" : "yes");
     return true;
 }
 
@@ -218,8 +202,8 @@ void spw_cli_doctor_measure_concurrency(const struct spw_cli_cuda *cuda, CUdevic
         spw_cli_report_row(report, "all\t\tnot measured: %s", spw_cli_cuda_error(cuda, result));
         return;
     }
-    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-        if (!measure_call(&spinner, &work, i, report)) {
+    for (int call = 0; call < CALLS; call++) {
+        if (!measure_call(&spinner, &work, (enum call)call, report)) {
             break;
         }
     }

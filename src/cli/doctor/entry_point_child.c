@@ -21,27 +21,16 @@ typedef CUresult free_fn(CUdeviceptr address);
 typedef CUresult alloc_ordered_fn(CUdeviceptr *ret_address, size_t bytes, CUstream stream);
 typedef CUresult free_ordered_fn(CUdeviceptr address, CUstream stream);
 
-static const char *const words[] = {
-#define SPW_CLI_ENTRY_POINT(id, word, text) word,
-    SPW_CLI_ENTRY_POINTS
-#undef SPW_CLI_ENTRY_POINT
+const struct spw_cli_entry_point_row spw_cli_entry_points[SPW_CLI_ENTRY_POINT_COUNT] = {
+    [SPW_CLI_ENTRY_POINT_EXPORTED] = {"exported", "cuMemAlloc_v2, linked with -lcuda"},
+    [SPW_CLI_ENTRY_POINT_DLSYM] = {"dlsym", "cuMemAlloc_v2 by dlsym on libcuda.so.1"},
+    [SPW_CLI_ENTRY_POINT_RESOLVER_V1] = {"resolver-v1",
+                                         "cuMemAlloc by cuGetProcAddress, as in CUDA 11.3"},
+    [SPW_CLI_ENTRY_POINT_RESOLVER_V2] = {"resolver-v2", "cuMemAlloc by cuGetProcAddress_v2"},
+    [SPW_CLI_ENTRY_POINT_ORDERED] = {"ordered", "cuMemAllocAsync by cuGetProcAddress_v2"},
+    [SPW_CLI_ENTRY_POINT_RUNTIME] = {"runtime", "cudaMalloc of libcudart.so"},
+    [SPW_CLI_ENTRY_POINT_RUNTIME_ORDERED] = {"runtime-ordered", "cudaMallocAsync of libcudart.so"},
 };
-
-static const char *const texts[] = {
-#define SPW_CLI_ENTRY_POINT(id, word, text) text,
-    SPW_CLI_ENTRY_POINTS
-#undef SPW_CLI_ENTRY_POINT
-};
-
-const char *spw_cli_entry_point_word(enum spw_cli_entry_point entry_point)
-{
-    return words[entry_point];
-}
-
-const char *spw_cli_entry_point_text(enum spw_cli_entry_point entry_point)
-{
-    return texts[entry_point];
-}
 
 static int report(const char *text)
 {
@@ -176,7 +165,8 @@ int spw_cli_entry_point_child(int argc, char **argv)
     CUdevice device;
     int i = 0;
 
-    while (argc == 2 && i < SPW_CLI_ENTRY_POINT_COUNT && strcmp(argv[1], words[i]) != 0) {
+    while (argc == 2 && i < SPW_CLI_ENTRY_POINT_COUNT &&
+           strcmp(argv[1], spw_cli_entry_points[i].word) != 0) {
         i++;
     }
     if (argc != 2 || i == SPW_CLI_ENTRY_POINT_COUNT) {

@@ -46,7 +46,7 @@ static void be_child(const char *self, const char *library, const char *stats,
     setenv("SPILLWAY_STATS", stats, 1);
     spw_cli_preload_add(&library, 1);
     dup2(out, STDOUT_FILENO);
-    execl(self, self, "_entry-point", spw_cli_entry_point_word(entry_point), (char *)NULL);
+    execl(self, self, "_entry-point", spw_cli_entry_points[entry_point].word, (char *)NULL);
     _exit(127);
 }
 
@@ -172,8 +172,7 @@ bool spw_cli_doctor_entry_points(struct spw_cli_report *report)
             read_counters(stats, &trial);
             all_served = judge(&trial, verdict, sizeof(verdict)) && all_served;
         }
-        spw_cli_report_row(report, "%s\t%s", spw_cli_entry_point_text((enum spw_cli_entry_point)i),
-                           verdict);
+        spw_cli_report_row(report, "%s\t%s", spw_cli_entry_points[i].text, verdict);
     }
     rmdir(folder);
     return all_served;
