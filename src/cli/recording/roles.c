@@ -12,39 +12,29 @@ enum { NEAR = 4 };
 
 /* ---- text ---- */
 
+static bool is(const char *text, const char *word)
+{
+    return strcmp(text, word) == 0;
+}
+
 static bool begins(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool is_one_of(const char *text, const char *const *list)
+static bool has(const char *text, const char *part)
 {
-    for (; *list != NULL; list++) {
-        if (strcmp(text, *list) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return strstr(text, part) != NULL;
 }
 
-static bool begins_with_one_of(const char *text, const char *const *list)
+/* True if the text passes the test with a word of a list. */
+static bool any(bool (*test)(const char *text, const char *word), const char *text,
+                const char *const *list)
 {
-    for (; *list != NULL; list++) {
-        if (begins(text, *list)) {
-            return true;
-        }
+    while (*list != NULL && !test(text, *list)) {
+        list++;
     }
-    return false;
-}
-
-static bool has_one_of(const char *text, const char *const *list)
-{
-    for (; *list != NULL; list++) {
-        if (strstr(text, *list) != NULL) {
-            return true;
-        }
-    }
-    return false;
+    return *list != NULL;
 }
 
 /* ---- native frames ---- */
@@ -55,7 +45,7 @@ static bool is_library_of_scratch(const char *library)
                                             "libcusparse", "libcufft",   "libnccl",
                                             "libcurand",   "libnvshmem", NULL};
 
-    return begins_with_one_of(spw_path_name(library), libraries);
+    return any(begins, spw_path_name(library), libraries);
 }
 
 /* The name of the innermost function that has one; "" if none has. */
@@ -83,7 +73,7 @@ static bool is_workspace(const struct spw_callsite_facts *site)
 
     return (site->native_count > 0 && site->native[0].library != NULL &&
             is_library_of_scratch(site->native[0].library)) ||
-           begins_with_one_of(innermost(site), makers);
+           any(begins, innermost(site), makers);
 }
 
 static bool has_native(const struct spw_callsite_facts *site, const char *prefix)
@@ -124,7 +114,7 @@ static bool makes_input(const struct spw_callsite_facts *site)
         const char *symbol = site->native[i - 1].symbol;
 
         if (symbol != NULL && begins(symbol, operators)) {
-            return begins_with_one_of(symbol + sizeof(operators) - 1, makers);
+            return any(begins, symbol + sizeof(operators) - 1, makers);
         }
     }
     return false;
@@ -154,7 +144,7 @@ static bool is_optimizer_file(const char *file)
                                         NULL};
     static const char *const others[] = {"/swa_utils.py", "/lr_scheduler.py", NULL};
 
-    return has_one_of(file, files) && !has_one_of(file, others);
+    return any(has, file, files) && !any(has, file, others);
 }
 
 /* The role of a frame of torch.nn.Module, by its function. */
@@ -166,9 +156,9 @@ static enum spw_cli_role role_in_module(const char *function)
                                         "load_state_dict", "_load_from_state_dict",
                                         "register_buffer", NULL};
 
-    return is_one_of(function, calls)   ? SPW_CLI_ROLE_FORWARD
-           : is_one_of(function, moves) ? SPW_CLI_ROLE_SETUP
-                                        : SPW_CLI_ROLE_NONE;
+    return any(is, function, calls)   ? SPW_CLI_ROLE_FORWARD
+           : any(is, function, moves) ? SPW_CLI_ROLE_SETUP
+                                      : SPW_CLI_ROLE_NONE;
 }
 
 /* `depth` counts frames from the innermost one: a constructor far outside may run the whole
@@ -187,7 +177,7 @@ static bool is_setup(const char *file, const char *function, size_t depth)
     static const char *const functions[] = {"__init__", "reset_parameters", "_infer_parameters",
                                             "initialize_parameters", NULL};
 
-    return has_one_of(file, files) || (depth < NEAR && is_one_of(function, functions));
+    return any(has, file, files) || (depth < NEAR && any(is, function, functions));
 }
 
 static bool makes_state(const char *function)
@@ -199,23 +189,22 @@ static bool makes_state(const char *function)
                                             "_process_value_according_to_param_policy",
                                             NULL};
 
-    return is_one_of(function, functions);
+    return any(is, function, functions);
 }
 
 /* The role that a frame shows; NONE: none. */
 static enum spw_cli_role role_of_frame(const char *file, const char *function, size_t depth)
 {
-    if (strstr(file, "/torch/nn/modules/module.py") != NULL) {
+    if (has(file, "/torch/nn/modules/module.py")) {
         return role_in_module(function);
     }
     if (is_optimizer_file(file)) {
         return makes_state(function) ? SPW_CLI_ROLE_STATE : SPW_CLI_ROLE_OPTIMIZER;
     }
-    if (strstr(file, "/torch/distributed/fsdp/") != NULL ||
-        strstr(file, "/torch/distributed/_composable/") != NULL) {
+    if (has(file, "/torch/distributed/fsdp/") || has(file, "/torch/distributed/_composable/")) {
         return SPW_CLI_ROLE_SHARD;
     }
-    if (strstr(file, "/torch/distributed/") != NULL) {
+    if (has(file, "/torch/distributed/")) {
         return SPW_CLI_ROLE_COMMUNICATION;
     }
     return is_setup(file, function, depth) ? SPW_CLI_ROLE_SETUP : SPW_CLI_ROLE_NONE;
@@ -228,8 +217,8 @@ static bool is_closure(const struct spw_callsite_facts *site, size_t optimizer)
     static const char *const wrappers[] = {"/torch/optim/optimizer.py",
                                            "/torch/optim/lr_scheduler.py", NULL};
 
-    return optimizer > 0 && !has_one_of(file_of(site, optimizer), wrappers) &&
-           strstr(file_of(site, optimizer - 1), "/torch/") == NULL;
+    return optimizer > 0 && !any(has, file_of(site, optimizer), wrappers) &&
+           !has(file_of(site, optimizer - 1), "/torch/");
 }
 
 /* The role of the innermost frame that shows one. */

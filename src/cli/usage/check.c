@@ -30,7 +30,7 @@ static void name_limit(const struct spw_cli_limit *limit, char *ret_name)
 
 static void cannot(struct spw_cli_finding *finding, const char *why)
 {
-    finding->known = finding->holds = false;
+    finding->known = false;
     snprintf(finding->text, sizeof(finding->text), "%.180s: cannot be told: %.300s", finding->name,
              why);
 }
@@ -83,7 +83,6 @@ static void test_peak(const struct spw_cli_device_usage *device, struct spw_cli_
     const struct spw_cli_usage_line *line = largest(device, at_peak);
 
     finding->bytes = device->peak;
-    finding->holds = device->peak <= finding->limit;
     snprintf(finding->text, sizeof(finding->text), "peak %s, at most %s allowed",
              spw_cli_size(device->peak), spw_cli_size(finding->limit));
     if (line != NULL) {
@@ -94,7 +93,6 @@ static void test_peak(const struct spw_cli_device_usage *device, struct spw_cli_
 static void test_spill(const struct spw_cli_device_usage *device, struct spw_cli_finding *finding)
 {
     finding->bytes = device->spilled;
-    finding->holds = device->spilled <= finding->limit;
     snprintf(finding->text, sizeof(finding->text),
              "%s went to the host, at most %s allowed; up to %s were there at a time",
              spw_cli_size(device->spilled), spw_cli_size(finding->limit),
@@ -114,7 +112,6 @@ static void test_growth(const struct spw_cli_usage *usage,
         return;
     }
     finding->bytes = device->growth;
-    finding->holds = device->growth <= finding->limit;
     snprintf(finding->text, sizeof(finding->text),
              "memory grows by %s a step (%zu %s), at most %s allowed", spw_cli_size(device->growth),
              usage->steps, usage->steps_kind, spw_cli_size(finding->limit));
@@ -131,7 +128,6 @@ static void test_increase(const struct spw_cli_device_usage *before,
     size_t count;
 
     finding->bytes = after->peak > old ? after->peak - old : 0;
-    finding->holds = finding->bytes <= finding->limit;
     snprintf(finding->text, sizeof(finding->text),
              "the peak rose by %s from %s to %s, at most %s allowed", spw_cli_size(finding->bytes),
              spw_cli_size(old), spw_cli_size(after->peak), spw_cli_size(finding->limit));
@@ -176,7 +172,6 @@ static void test_site(const struct spw_cli_device_usage *device, const char *pat
         }
     }
     finding->bytes = most != NULL && most->peak > together ? most->peak : together;
-    finding->holds = finding->bytes <= finding->limit;
     if (most == NULL) {
         snprintf(finding->text, sizeof(finding->text), "no call site matches %.300s", pattern);
         return;
@@ -191,7 +186,6 @@ static void test_category(const struct spw_cli_device_usage *device, enum spw_cl
                           struct spw_cli_finding *finding)
 {
     finding->bytes = device->most[category];
-    finding->holds = finding->bytes <= finding->limit;
     snprintf(finding->text, sizeof(finding->text),
              "%s held %s, at most %s allowed (%s were unknown at the peak)",
              spw_cli_category_name(category), spw_cli_size(finding->bytes),
@@ -245,6 +239,7 @@ static void test(const struct spw_cli_check *check, const struct spw_cli_limit *
         test_category(device, limit->category, finding);
         break;
     }
+    finding->holds = finding->known && finding->bytes <= finding->limit;
 }
 
 bool spw_cli_check_run(struct spw_cli_check *check)
