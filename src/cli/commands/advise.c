@@ -122,12 +122,6 @@ static bool take_number(const struct spw_cli_arguments *from)
     return true;
 }
 
-static int bad_usage(const char *text)
-{
-    spw_cli_complain("advise", "%s (see spillway advise --help)", text);
-    return SPW_CLI_EXIT_USAGE;
-}
-
 /* ---- for recordings and commands ---- */
 
 /* Writes the policy of a plan. Returns the exit code. */
@@ -607,19 +601,19 @@ int spw_cli_command_advise(int argc, char **argv)
         return code;
     }
     if (has_command == (settings.path != NULL)) {
-        return bad_usage("expected either one FILE, or -- and a COMMAND");
+        return spw_cli_bad_usage(argv[0], "expected either one FILE, or -- and a COMMAND");
     }
     if (settings.goal.budget_bytes == 0 && settings.budget_permille == 0) {
-        return bad_usage("--budget is missing");
+        return spw_cli_bad_usage(argv[0], "--budget is missing");
     }
     if (!has_command && settings.json != NULL) {
-        return bad_usage("--json is for a COMMAND");
+        return spw_cli_bad_usage(argv[0], "--json is for a COMMAND");
     }
     if (!has_command && settings.shipped) {
-        return bad_usage("--shipped is for a COMMAND");
+        return spw_cli_bad_usage(argv[0], "--shipped is for a COMMAND");
     }
     if (has_command && settings.step_ms > 0) {
-        return bad_usage("--step-time is for a recording; a COMMAND is timed");
+        return spw_cli_bad_usage(argv[0], "--step-time is for a recording; a COMMAND is timed");
     }
     return has_command ? advise_on_command(&settings, argv + end + 1) : advise_on_file(&settings);
 }

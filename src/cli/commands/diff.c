@@ -73,8 +73,7 @@ int spw_cli_command_diff(int argc, char **argv)
         return code;
     }
     if (settings.after == NULL) {
-        spw_cli_complain(argv[0], "expected two files (see spillway diff --help)");
-        return SPW_CLI_EXIT_USAGE;
+        return spw_cli_bad_usage(argv[0], "expected two files");
     }
     return compare(argv[0], &settings);
 }

@@ -343,9 +343,7 @@ static int run(int argc, char **argv, struct settings *settings,
         settings->action = SPW_CONTROL_PAUSE_ON_DEMAND;
     }
     if (settings->count == 0) {
-        spw_cli_complain(argv[0], "expected the number of a process (see spillway %s --help)",
-                         argv[0]);
-        return SPW_CLI_EXIT_USAGE;
+        return spw_cli_bad_usage(argv[0], "expected the number of a process");
     }
     if (settings->name != NULL &&
         (settings->folder != NULL || settings->action == SPW_CONTROL_PAUSE_ON_DEMAND)) {

@@ -36,12 +36,6 @@ static const char help[] =
     "FILE is a path, or the name of a policy that is installed with spillway. The file\n"
     "policies/README.md describes the language.\n";
 
-static int bad_usage(const char *text)
-{
-    spw_cli_complain("policy", "%s (see spillway policy --help)", text);
-    return SPW_CLI_EXIT_USAGE;
-}
-
 /* Reports a pattern that names a class, unlike CPython's code objects. False for any other. */
 static bool tell_class(const char *file, const struct spw_policy_rule *rule, const char *pattern)
 {
@@ -87,7 +81,7 @@ static int check(int argc, char **argv, const char *site)
     int code = SPW_CLI_EXIT_OK;
 
     if (argc == 0 || site != NULL) {
-        return bad_usage("check: expected one FILE or more");
+        return spw_cli_bad_usage("policy", "check: expected one FILE or more");
     }
     for (int i = 0; i < argc; i++) {
         struct spw_policy *policy = spw_cli_policy_open(argv[i]);
@@ -108,7 +102,7 @@ static int explain(int argc, char **argv, const char *text)
     int code = SPW_CLI_EXIT_FINDINGS;
 
     if (argc != 1 || text == NULL) {
-        return bad_usage("explain: expected FILE --site SITE");
+        return spw_cli_bad_usage("policy", "explain: expected FILE --site SITE");
     }
     site = malloc(sizeof(*site));
     if (site == NULL || !spw_callsite_parse(text, site, complaint, sizeof(complaint))) {
@@ -185,7 +179,7 @@ static int suggest(int argc, char **argv, const char *size)
     int device;
 
     if (argc != 1) {
-        return bad_usage("suggest: expected one statistics file");
+        return spw_cli_bad_usage("policy", "suggest: expected one statistics file");
     }
     if (!spw_cli_sites_file_load("policy", argv[0], /* need_sites */ true, &file)) {
         return SPW_CLI_EXIT_FINDINGS;
@@ -214,7 +208,7 @@ static int explain_stats(int argc, char **argv, const char *stats)
     struct spw_policy *policy;
 
     if (argc != 1) {
-        return bad_usage("explain: expected FILE --stats STATS");
+        return spw_cli_bad_usage("policy", "explain: expected FILE --stats STATS");
     }
     policy = spw_cli_policy_open(argv[0]);
     if (policy == NULL || !spw_cli_sites_file_load("policy", stats, /* need_sites */ true, &file)) {
@@ -230,7 +224,7 @@ static int explain_stats(int argc, char **argv, const char *stats)
 static int schema(int argc, char **argv, const char *site)
 {
     if (argc != 0 || site != NULL) {
-        return bad_usage("schema: no arguments are expected");
+        return spw_cli_bad_usage("policy", "schema: no arguments are expected");
     }
     spw_cli_policy_print_schema();
     return SPW_CLI_EXIT_OK;
@@ -239,7 +233,7 @@ static int schema(int argc, char **argv, const char *site)
 static int keys(int argc, char **argv, const char *site)
 {
     if (argc != 0 || site != NULL) {
-        return bad_usage("keys: no arguments are expected");
+        return spw_cli_bad_usage("policy", "keys: no arguments are expected");
     }
     spw_cli_policy_print_keys();
     return SPW_CLI_EXIT_OK;
@@ -296,13 +290,13 @@ static int run_with(const struct settings *settings)
     bool explains = strcmp(settings->operands[0], "explain") == 0;
 
     if (settings->size != NULL && !suggests) {
-        return bad_usage("--free is of suggest");
+        return spw_cli_bad_usage("policy", "--free is of suggest");
     }
     if (settings->stats != NULL && (!explains || settings->site != NULL)) {
-        return bad_usage("--stats is of explain, without --site");
+        return spw_cli_bad_usage("policy", "--stats is of explain, without --site");
     }
     if (settings->site != NULL && suggests) {
-        return bad_usage("suggest: --site is not expected");
+        return spw_cli_bad_usage("policy", "suggest: --site is not expected");
     }
     if (settings->stats != NULL) {
         return explain_stats(settings->count - 1, settings->operands + 1, settings->stats);
@@ -329,8 +323,9 @@ int spw_cli_command_policy(int argc, char **argv)
     }
     code = spw_cli_arguments_read(argc, argv, options, help, &settings);
     if (code < 0) {
-        code = settings.count == 0 ? bad_usage("expected check, explain, suggest, schema or keys")
-                                   : run_with(&settings);
+        code = settings.count == 0
+                   ? spw_cli_bad_usage("policy", "expected check, explain, suggest, schema or keys")
+                   : run_with(&settings);
     }
     free(settings.operands);
     return code;

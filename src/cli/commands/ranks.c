@@ -153,8 +153,7 @@ int spw_cli_command_ranks(int argc, char **argv)
         return code;
     }
     if (settings.count == 0) {
-        spw_cli_complain(argv[0], "expected the files of a job (see spillway ranks --help)");
-        return SPW_CLI_EXIT_USAGE;
+        return spw_cli_bad_usage(argv[0], "expected the files of a job");
     }
     return merge(argv[0], &settings);
 }

@@ -156,8 +156,7 @@ int spw_cli_command_report(int argc, char **argv)
         return code;
     }
     if (settings.path == NULL) {
-        spw_cli_complain(argv[0], "expected a recording (see spillway report --help)");
-        return SPW_CLI_EXIT_USAGE;
+        return spw_cli_bad_usage(argv[0], "expected a recording");
     }
     return show(argv[0], &settings);
 }

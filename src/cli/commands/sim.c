@@ -1,4 +1,5 @@
 #include "cli/commands/list.h"
+#include "cli/console/json.h"
 #include "cli/console/messages.h"
 
 #include "cli/launch/child.h"
@@ -154,7 +155,7 @@ static int run(struct simulation *simulation)
     int code = simulation->world.size > 0 ? run_ranks(simulation) : run_once(simulation, 0);
 
     if (path != NULL && simulation->json != NULL) {
-        if (!spw_cli_verdict_json_write(simulation->command, simulation->json, path) && code == 0) {
+        if (!spw_cli_json_save(simulation->command, simulation->json, path) && code == 0) {
             code = SPW_CLI_EXIT_FINDINGS;
         }
     } else {

@@ -383,8 +383,7 @@ int spw_cli_command_sites(int argc, char **argv)
         return code;
     }
     if (settings.path == NULL) {
-        spw_cli_complain(argv[0], "expected a statistics file (see spillway sites --help)");
-        return SPW_CLI_EXIT_USAGE;
+        return spw_cli_bad_usage(argv[0], "expected a statistics file");
     }
     if (!spw_cli_sites_file_load(argv[0], settings.path, /* need_sites */ true, &file)) {
         return SPW_CLI_EXIT_FINDINGS;

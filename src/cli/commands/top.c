@@ -432,16 +432,14 @@ static int export(struct view *view)
 /* Opens the shown process, or lists all. False, with one line on stderr, if that fails. */
 static bool open_view(struct view *view)
 {
-    enum spw_cli_watch result;
+    enum spw_cli_watch result = SPW_CLI_WATCH_OPENED;
 
-    if (view->settings.pid == 0) {
-        (void)alarm(FRAME_LIMIT_S);
-        spw_cli_running_read(&view->running);
-        (void)alarm(0);
-        return true;
-    }
     (void)alarm(FRAME_LIMIT_S);
-    result = open_process(view);
+    if (view->settings.pid == 0) {
+        spw_cli_running_read(&view->running);
+    } else {
+        result = open_process(view);
+    }
     (void)alarm(0);
     if (result != SPW_CLI_WATCH_OPENED) {
         spw_cli_watched_complain("top", view->settings.pid, result);

@@ -62,6 +62,12 @@ static void complain_unknown(const struct spw_cli_arguments *arguments, const ch
     }
 }
 
+int spw_cli_bad_usage(const char *command, const char *text)
+{
+    spw_cli_complain(command, "%s (see spillway %s --help)", text, command);
+    return SPW_CLI_EXIT_USAGE;
+}
+
 bool spw_cli_arguments_unexpected(const struct spw_cli_arguments *arguments)
 {
     spw_cli_complain(arguments->command, "%s: unexpected argument (see spillway %s --help)",

@@ -50,5 +50,7 @@ bool spw_cli_arguments_parse(struct spw_cli_arguments *arguments);
 int spw_cli_arguments_read(int argc, char **argv, const struct spw_cli_option *options,
                            const char *help, void *settings);
 
-/* Writes a line on stderr about an unexpected operand. False. */
+/* Write a line on stderr that names the command's help, and return SPW_CLI_EXIT_USAGE; a line about
+ * an unexpected operand, and return false. */
+int spw_cli_bad_usage(const char *command, const char *text);
 bool spw_cli_arguments_unexpected(const struct spw_cli_arguments *arguments);

@@ -1,5 +1,6 @@
 #include "cli/console/json.h"
 
+#include "cli/console/messages.h"
 #include "common/create.h"
 #include "common/grow.h"
 #include "common/utf8.h"
@@ -108,6 +109,16 @@ bool spw_cli_json_write(cJSON *json, const char *path)
         good = fclose(file) == 0 && good;
     }
     cJSON_free(text);
+    return good;
+}
+
+bool spw_cli_json_save(const char *command, cJSON *json, const char *path)
+{
+    bool good = spw_cli_json_write(json, path);
+
+    if (!good) {
+        spw_cli_complain(command, "--json=%s: %s", path, spw_create_problem(path));
+    }
     return good;
 }
 

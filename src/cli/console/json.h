@@ -23,6 +23,10 @@ void spw_cli_json_add(cJSON *object, const char *key, uint64_t number);
  * bytes that are not UTF-8 are printed as '?', because names in the value may be hostile. */
 void spw_cli_json_print(cJSON *json, bool one_line);
 
+/* Writes a value likewise to the file of --json. False, with a line of `command` on stderr, when
+ * the file cannot be written. */
+bool spw_cli_json_save(const char *command, cJSON *json, const char *path);
+
 /* Writes a value likewise to a file, which it replaces, and deletes the value in any case. False,
  * with errno set, when the file cannot be written. */
 bool spw_cli_json_write(cJSON *json, const char *path);

@@ -7,7 +7,6 @@
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/verdict/need.h"
-#include "common/create.h"
 
 static const char *const verdict_names[] = {
     [SPW_CLI_FIT_FITS] = "fits",       [SPW_CLI_FIT_TIGHT] = "fits too tightly",
@@ -175,7 +174,6 @@ bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
 {
     cJSON *object = cJSON_CreateObject();
     cJSON *list;
-    bool good;
 
     cJSON_AddNumberToObject(object, "runs", session->tries);
     if (session->variation.name != NULL) {
@@ -185,9 +183,5 @@ bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
     for (size_t i = 0; i < count; i++) {
         cJSON_AddItemToArray(list, row_json(session, &rows[i]));
     }
-    good = spw_cli_json_write(object, path);
-    if (!good) {
-        spw_cli_complain(session->command, "--json=%s: %s", path, spw_create_problem(path));
-    }
-    return good;
+    return spw_cli_json_save(session->command, object, path);
 }

@@ -43,9 +43,6 @@ cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code);
 /* Its "verdict"; static. */
 const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code);
 
-/* Writes `json` to a file and deletes it. False, with a line of `command` on stderr, on failure. */
-bool spw_cli_verdict_json_write(const char *command, cJSON *json, const char *path);
-
 /* From now on, if SPILLWAY_SIM_PROGRESS allows it, writes the progress of every launched program,
  * a line every ten seconds. The run directory must exist. */
 void spw_cli_progress_start(void);

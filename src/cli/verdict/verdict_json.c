@@ -1,9 +1,7 @@
 #include "cli/verdict/outputs.h"
 
 #include "cli/console/json.h"
-#include "cli/console/messages.h"
 #include "cli/verdict/need.h"
-#include "common/create.h"
 
 const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code)
 {
@@ -170,14 +168,4 @@ cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
     add_shared_devices(object, result);
     add_rules(object, result);
     return object;
-}
-
-bool spw_cli_verdict_json_write(const char *command, cJSON *json, const char *path)
-{
-    bool good = spw_cli_json_write(json, path);
-
-    if (!good) {
-        spw_cli_complain(command, "--json=%s: %s", path, spw_create_problem(path));
-    }
-    return good;
 }
