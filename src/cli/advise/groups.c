@@ -200,7 +200,6 @@ static int compare(const void *left, const void *right)
     return a->highest < b->highest ? 1 : a->highest > b->highest ? -1 : 0;
 }
 
-/* The group of a kind at a place, or -1. */
 static int group_of(const struct spw_cli_advise_groups *groups,
                     const struct spw_cli_advise_where *place, uint64_t bytes)
 {

@@ -9,7 +9,6 @@
 
 enum { TRIES = 64 }; /* places looked at in the table of kinds */
 
-/* A large live block. */
 struct live {
     uint64_t address, bytes;
     size_t life; /* index */

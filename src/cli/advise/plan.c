@@ -173,7 +173,6 @@ static bool choose(struct placing *placing, const struct spw_cli_advise_goal *go
     return found && holds;
 }
 
-/* Computes the device's peak with all groups on the host. */
 static void find_nearest(struct placing *placing, struct spw_cli_advise_plan *plan)
 {
     unsigned all[SPW_CLI_ADVISE_GROUPS];

@@ -14,7 +14,6 @@ static const struct spw_json linked_json = {.parse = cJSON_ParseWithLengthOpts,
 
 /* ---- comments ---- */
 
-/* True if one rule serves both groups. */
 static bool have_one_rule(const struct spw_cli_advise_group *one,
                           const struct spw_cli_advise_group *other)
 {
@@ -149,7 +148,6 @@ static bool add_rule(cJSON *rules, const struct spw_cli_advise_history *history,
     return action != NULL && add_action(action, groups[first].percent);
 }
 
-/* True if an earlier group has the same rule. */
 static bool has_rule(const struct spw_cli_advise_group *groups, size_t group)
 {
     for (size_t i = 0; i < group; i++) {

@@ -38,7 +38,6 @@ static uint64_t most_held(const struct spw_cli_advise_problem *problem, size_t g
     return most;
 }
 
-/* True if a byte of the first group is cheaper. */
 static bool is_cheaper(uint64_t cost, uint64_t bytes, uint64_t other_cost, uint64_t other_bytes)
 {
     double left = (double)cost * (double)other_bytes;

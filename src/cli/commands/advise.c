@@ -92,7 +92,6 @@ static bool take_host(const struct spw_cli_arguments *from)
     return parse_size(from, from->option->name, " (expected 12GiB)", &settings->goal.host_bytes);
 }
 
-/* The numbers among the options. */
 enum { SLOWDOWN, LINK, STEP_TIME };
 
 static const struct {

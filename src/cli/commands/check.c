@@ -141,7 +141,6 @@ static bool has(const struct spw_cli_check *check, enum spw_cli_limit_kind kind)
     return false;
 }
 
-/* Checks the command line as a whole. */
 static bool is_usable(const char *command, const struct settings *settings)
 {
     bool increase = has(&settings->check, SPW_CLI_LIMIT_INCREASE);

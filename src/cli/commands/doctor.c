@@ -71,7 +71,6 @@ static void measure(const struct spw_cli_cuda *cuda, struct spw_cli_report *repo
     cuda->cuDevicePrimaryCtxRelease_v2(device);
 }
 
-/* Adds the tables of a machine whose driver works. */
 static bool examine(const struct spw_cli_cuda *cuda, bool measured, struct spw_cli_report *report)
 {
     bool well = spw_cli_doctor_devices(cuda, report);
@@ -85,7 +84,6 @@ static bool examine(const struct spw_cli_cuda *cuda, bool measured, struct spw_c
     return well;
 }
 
-/* Adds the tables of a machine that has only the driver's library. */
 static void examine_library(const struct spw_cli_cuda *cuda, CUresult started,
                             struct spw_cli_report *report)
 {

@@ -35,7 +35,6 @@ static bool is_met(const struct spw_cli_fit_row *row)
                                               row->answer.verdict == SPW_CLI_FIT_SPILLS));
 }
 
-/* The exit code for the rows. */
 static int judge(const struct spw_cli_fit_session *session, const struct spw_cli_fit_row *rows,
                  size_t count)
 {

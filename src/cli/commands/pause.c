@@ -59,7 +59,6 @@ static void print_done(const struct settings *settings, const struct spw_cli_ask
                        : "; the program waits for spillway resume");
 }
 
-/* The words for a part that a process does not have. */
 static const char *unknown_part(enum spw_control_part part)
 {
     return part == SPW_CONTROL_PART_RULE ? "its policy has no rule of that name"
@@ -69,7 +68,6 @@ static const char *unknown_part(enum spw_control_part part)
                : "none of its memory was asked for under that tag";
 }
 
-/* The reason that a process did nothing. */
 static const char *reason(const struct settings *settings, enum spw_control_outcome outcome)
 {
     bool resume = settings->action == SPW_CONTROL_RESUME;

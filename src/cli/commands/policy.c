@@ -201,7 +201,6 @@ static int suggest(int argc, char **argv, const char *size)
     return freed > 0 && freed >= bytes ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
 }
 
-/* `policy explain` with --stats. */
 static int explain_stats(int argc, char **argv, const char *stats)
 {
     struct spw_cli_sites_file file;
@@ -283,7 +282,6 @@ static bool take_operand(const struct spw_cli_arguments *from)
     return true;
 }
 
-/* Runs a part with the options that are its own. */
 static int run_with(const struct settings *settings)
 {
     bool suggests = strcmp(settings->operands[0], "suggest") == 0;

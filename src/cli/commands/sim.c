@@ -101,7 +101,6 @@ static int report(struct simulation *simulation, size_t index, int code)
     return code;
 }
 
-/* Runs the command and prints the verdict. */
 static int run_once(struct simulation *simulation, size_t index)
 {
     bool started;

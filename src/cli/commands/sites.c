@@ -143,7 +143,6 @@ static void site_text(const struct spw_cli_sites_entry *entry, char *ret_text)
     (void)spw_callsite_print(&entry->facts, &request, ret_text, SITE_TEXT);
 }
 
-/* Prints a line below a row of the table. */
 static void print_below(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void print_below(const char *format, ...)

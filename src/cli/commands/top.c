@@ -110,7 +110,6 @@ static void guard(void)
 
 /* ---- frames ---- */
 
-/* Opens the shown process. */
 static enum spw_cli_watch open_process(struct view *view)
 {
     enum spw_cli_watch result = spw_cli_watched_open(view->settings.pid, &view->process);
@@ -249,7 +248,6 @@ static void draw(struct view *view)
     fflush(stdout);
 }
 
-/* Moves the mark by `by` processes. */
 static void move_mark(struct view *view, int by)
 {
     int from = place_of_chosen(view), last = view->running.count - 1;
@@ -260,7 +258,6 @@ static void move_mark(struct view *view, int by)
     }
 }
 
-/* Moves the mark in the list, or scrolls the view of a process. */
 static void move(struct view *view, int by)
 {
     if (view->settings.pid == 0) {

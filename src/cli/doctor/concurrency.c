@@ -17,7 +17,6 @@ struct spinner {
     pthread_t setter;
 };
 
-/* The memory that the measured calls use. */
 struct work {
     const struct spw_cli_cuda *cuda;
     CUdevice device;

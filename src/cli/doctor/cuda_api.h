@@ -21,11 +21,9 @@ struct spw_cli_place {
     int id;
 };
 
-/* Loads libcuda.so.1 and looks up its functions. On failure returns false and writes the reason.
- * The library stays loaded. */
+/* Load libcuda.so.1, or the library in the file `path`, and look up its functions. On failure
+ * return false and write the reason. The library stays loaded. */
 bool spw_cli_cuda_load(struct spw_cli_cuda *ret_cuda, char *reason, size_t capacity);
-
-/* As spw_cli_cuda_load, with the library in the file `path`. */
 bool spw_cli_cuda_load_file(const char *path, struct spw_cli_cuda *ret_cuda, char *reason,
                             size_t capacity);
 
@@ -39,10 +37,8 @@ const char *spw_cli_cuda_error(const struct spw_cli_cuda *cuda, CUresult result)
 int spw_cli_cuda_attribute(const struct spw_cli_cuda *cuda, CUdevice device,
                            CUdevice_attribute attribute);
 
-/* The device's own memory. */
+/* The device's own memory; the properties for cuMemCreate of a chunk at a place. */
 struct spw_cli_place spw_cli_place_device(CUdevice device);
-
-/* The properties for cuMemCreate of a chunk at a place. */
 CUmemAllocationProp spw_cli_place_properties(struct spw_cli_place place);
 
 /* The size of the smallest chunk at a place in bytes, at least 2 MiB; 0 when the driver reports

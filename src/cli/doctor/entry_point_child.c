@@ -111,7 +111,6 @@ static any_fn *look_up(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point
     return NULL;
 }
 
-/* Allocates and frees through an entry point. */
 static int try_entry_point(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
 {
     bool ordered = entry_point == SPW_CLI_ENTRY_POINT_ORDERED ||

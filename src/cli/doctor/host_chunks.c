@@ -19,7 +19,6 @@
 
 /* ---- the search for a place ---- */
 
-/* Appends the result for one place. */
 static void add(void *context, CUmemLocation place, enum spw_host_answer answer, const char *said)
 {
     struct spw_cli_host_chunks *found = context;

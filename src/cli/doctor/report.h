@@ -35,8 +35,9 @@ struct spw_cli_report {
     int column_count;
 };
 
-/* Begins a report on stdout. */
+/* Begin and end a report on stdout; the end prints the JSON object. */
 void spw_cli_report_init(struct spw_cli_report *report, bool json);
+void spw_cli_report_fini(struct spw_cli_report *report);
 
 /* Begins a table. `key` is its name in JSON, `title` its heading in Markdown. `columns` are static
  * strings, ended by NULL, at most SPW_CLI_REPORT_COLUMNS; in JSON they name the members of a row.
@@ -48,6 +49,3 @@ void spw_cli_report_table(struct spw_cli_report *report, const char *key, const 
  * becomes a number in JSON. */
 void spw_cli_report_row(struct spw_cli_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Ends the report; prints the JSON object. */
-void spw_cli_report_fini(struct spw_cli_report *report);

@@ -8,7 +8,6 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* The calls that are timed on one chunk. */
 enum step { RESERVE, CREATE, MAP, SET_ACCESS, UNMAP, RELEASE, STEP_COUNT };
 
 /* Operations on many chunks in one range. */
@@ -26,7 +25,6 @@ struct row_of_chunks {
     CUmemGenericAllocationHandle chunks[MOST_CHUNKS];
 };
 
-/* Sorts the values. */
 static int compare(const void *left, const void *right)
 {
     double a = *(const double *)left;
@@ -129,7 +127,6 @@ static void measure_chunks(const struct spw_cli_cuda *cuda, CUdevice device,
     }
 }
 
-/* Creates as many chunks as fit, at most MOST_CHUNKS. */
 static CUresult row_init(struct row_of_chunks *row, const struct spw_cli_cuda *cuda,
                          CUdevice device, struct spw_cli_place place)
 {
@@ -169,7 +166,6 @@ static void row_fini(struct row_of_chunks *row)
 
 enum call { MAP_CHUNK, ALLOW_CHUNK, UNMAP_CHUNK };
 
-/* Makes a call for each of the first `count` chunks. */
 static CUresult each(const struct row_of_chunks *row, enum call call, int count)
 {
     CUresult result = CUDA_SUCCESS;

@@ -114,7 +114,6 @@ static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
 
 /* ---- the need on a card ---- */
 
-/* The figures of the device that needs most. */
 struct total {
     uint64_t live, need, need_most; /* of the device */
     uint64_t placed;                /* on the host, by rules of the policy */
@@ -179,7 +178,6 @@ static const struct spw_cli_fit_run *measure(struct spw_cli_fit_session *session
 
 /* ---- answers ---- */
 
-/* Runs the command with the card's own memory. */
 static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
                      size_t value, struct spw_cli_fit_answer *answer)
 {
@@ -212,7 +210,6 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
     spw_cli_sim_result_fini(&result);
 }
 
-/* Live memory exceeds the card's by `excess`. */
 static void answer_excess(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
                           size_t value, uint64_t excess, struct spw_cli_fit_answer *answer)
 {

@@ -102,7 +102,6 @@ static void print_row(const struct spw_cli_fit_session *session, const struct sp
     printf("  %s\n", line.text);
 }
 
-/* Prints the need for each value, from the runs with ample memory. */
 static void print_curve(const struct spw_cli_fit_session *session)
 {
     puts("\nwhat each value that was run needs, without a limit:");

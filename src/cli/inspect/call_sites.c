@@ -49,7 +49,6 @@ static uint64_t move(uint64_t address, void *context)
 
 /* ---- the shared memory ---- */
 
-/* Reads `bytes` at `offset` of the file to the same offset of the copy. */
 static bool read_part(int fd, struct spw_callsite_shm *share, size_t offset, size_t bytes)
 {
     return spw_fd_read_at(fd, (char *)share + offset, bytes, (off_t)offset);

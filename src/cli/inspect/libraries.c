@@ -26,7 +26,6 @@ static struct {
     uintptr_t next; /* free address */
 } placed;
 
-/* The file of the last read. */
 static struct {
     const struct library *library; /* NULL: none */
     int fd;                        /* -1: it cannot be used */

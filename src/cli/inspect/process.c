@@ -146,7 +146,6 @@ bool spw_cli_process_parse(const char *text, int *ret_pid)
 
 /* ---- ownership ---- */
 
-/* Reads the value of a line of /proc/PID/status. */
 static bool read_status(int pid, const char *name, char *ret_line, size_t capacity)
 {
     char path[64];

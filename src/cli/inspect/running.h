@@ -16,8 +16,6 @@ struct spw_cli_running {
  * processes and for executions of another program every two seconds, or less often if a scan takes
  * long. The caller sets *running to zero before the first call, and closes it. */
 void spw_cli_running_read(struct spw_cli_running *running);
-
-/* Closes and removes all processes. */
 void spw_cli_running_close(struct spw_cli_running *running);
 
 /* The process that is being read now; 0: none. For signal handlers. */

@@ -51,7 +51,6 @@ static enum spw_cli_watch open_file(int pid, const char *path, int *ret_file)
                             : SPW_CLI_WATCH_CLOSED;
 }
 
-/* Reads the opened file. */
 static enum spw_cli_watch begin(struct spw_cli_watched *watched)
 {
     char state;

@@ -41,12 +41,10 @@ enum spw_cli_watch {
 
 /* Finds the statistics of a process and reads them. If OPENED, the caller closes the process. */
 enum spw_cli_watch spw_cli_watched_open(int pid, struct spw_cli_watched *ret_watched);
+void spw_cli_watched_close(struct spw_cli_watched *watched);
 
 /* Writes a line on stderr about a process that could not be opened. */
 void spw_cli_watched_complain(const char *command, int pid, enum spw_cli_watch problem);
-
-/* Closes the file. */
-void spw_cli_watched_close(struct spw_cli_watched *watched);
 
 /* Reads the statistics again. False when they can no longer be read. */
 bool spw_cli_watched_read(struct spw_cli_watched *watched);

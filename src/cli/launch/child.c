@@ -237,7 +237,6 @@ static int explain(const char *command, const char *name, int error)
     return SPW_CLI_EXIT_CANNOT_START;
 }
 
-/* Finds out if spillway can be preloaded into the program. */
 static void look_at(const char *name)
 {
     char reason[128];

@@ -10,7 +10,6 @@
 
 enum { REPORT_BYTES = 1024 };
 
-/* Writes the reason when the driver does not work. */
 static void try_driver(FILE *report)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -49,7 +48,6 @@ static void run_child(char *report)
     _exit(0);
 }
 
-/* Waits for the child. True if the driver works. */
 static bool judge(pid_t pid, const char *report, char *reason, size_t capacity)
 {
     int status = 0;

@@ -237,7 +237,6 @@ static const char *variable_text(enum spw_option option, const char *text, char 
     return text;
 }
 
-/* Sets the variable of one flag. */
 static bool take_option(const struct spw_cli_arguments *from)
 {
     enum spw_option option = (enum spw_option)from->option->key;

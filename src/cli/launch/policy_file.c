@@ -99,7 +99,6 @@ static struct spw_policy *load_for_processes(const char *name,
     return NULL;
 }
 
-/* Prints one error, without the newline. */
 static void print_complaint(const char *name, const struct spw_policy_complaint *complaint)
 {
     char self[PATH_MAX], buffer[SPW_POLICY_FILE_NAME];
@@ -129,7 +128,6 @@ struct spw_policy *spw_cli_policy_open(const char *name)
     return policy;
 }
 
-/* Prints the first error; in strict mode, all errors. */
 static void report_bad(const char *command, const char *name, bool strict,
                        const struct spw_policy_complaints *complaints)
 {

@@ -128,7 +128,6 @@ static int open_sites(const char *folder, const struct spw_stats *stats)
     return spw_fd_open_regular(path);
 }
 
-/* Writes the statistics of one process, with its call sites. */
 static void finish(const char *folder, struct spw_stats *stats)
 {
     bool unwritten = atomic_load(&stats->state) == SPW_STATS_RUNNING &&
@@ -189,7 +188,6 @@ static int is_file(const struct dirent *entry)
     return is_there(entry) && entry->d_type != DT_LNK;
 }
 
-/* Calls `visit` for each entry that the filter takes. */
 static void visit_all(int (*takes)(const struct dirent *entry),
                       void (*visit)(const char *folder, const char *name, void *context),
                       void *context)

@@ -6,10 +6,11 @@
 
 #include <stdbool.h>
 
-/* Removes the folders of killed launchers, creates the directory, and sets SPILLWAY_RUN_DIR. False,
- * with one line of `command` on stderr, on failure: the program can run without the directory, but
- * statistics of killed processes are lost. */
+/* Removes the folders of killed launchers, creates the directory, and sets SPILLWAY_RUN_DIR;
+ * removes the directory and its files. False, with one line of `command` on stderr, on failure: the
+ * program can run without the directory, but statistics of killed processes are lost. */
 bool spw_cli_run_directory_create(const char *command);
+void spw_cli_run_directory_remove(void);
 
 /* Uses the directory of the command that started this one, and leaves its removal to that command.
  * False when there is none. */
@@ -22,6 +23,3 @@ void spw_cli_run_directory_finish(void);
 /* Calls `visit` for each file of the directory, in order of names. */
 void spw_cli_run_directory_each(void (*visit)(const char *folder, const char *name, void *context),
                                 void *context);
-
-/* Removes the directory and its files. */
-void spw_cli_run_directory_remove(void);

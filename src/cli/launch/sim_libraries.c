@@ -27,7 +27,6 @@ static const char *const shims[] = {
 
 #define SHIM_COUNT (sizeof(shims) / sizeof(*shims))
 
-/* Finds the built ones. */
 static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX])
 {
     size_t count = 0;

@@ -16,7 +16,6 @@ const char *spw_cli_sort_name(enum spw_cli_sort sort)
     return sort < SPW_CLI_SORT_COUNT ? names[sort] : NULL;
 }
 
-/* Sums over all devices of a process. */
 struct sums {
     double live, used, committed, limit, peak, host, moved, allocs;
 };
@@ -101,7 +100,6 @@ static const struct {
     [MOVED] = {"MOVED/S", 10, 60},
 };
 
-/* Chooses the columns that fit. */
 static void choose(int width, bool ret_shown[COLUMNS])
 {
     int used = MARK + PROCESS_LEAST;

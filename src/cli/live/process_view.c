@@ -21,7 +21,6 @@ static const char *rank_text(const struct spw_cli_watched *watched, char ret_tex
 
 /* ---- text ---- */
 
-/* Adds a current value and its peak. */
 static void put_pair(struct spw_cli_screen *screen, const char *name, const _Atomic uint64_t *now,
                      const _Atomic uint64_t *peak, const char *more)
 {

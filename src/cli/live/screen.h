@@ -45,20 +45,16 @@ struct spw_cli_screen {
     bool chosen;
 };
 
-/* Removes all lines, and reads the size and the colours of the terminal. */
+/* Removes all lines, and reads the size and the colours of the terminal; frees the lines. */
 void spw_cli_screen_clear(struct spw_cli_screen *screen);
+void spw_cli_screen_free(struct spw_cli_screen *screen);
 
-/* Adds a piece to the line. */
+/* Add a piece to the line; a text, without its middle if the line has no room for it; the end of
+ * the line; a line of one piece. */
 void spw_cli_screen_add(struct spw_cli_screen *screen, enum spw_cli_style style, const char *format,
                         ...) __attribute__((format(printf, 3, 4)));
-
-/* Adds a text, without its middle if the line has no room for it. */
 void spw_cli_screen_add_ends(struct spw_cli_screen *screen, const char *text);
-
-/* Ends the line. */
 void spw_cli_screen_end(struct spw_cli_screen *screen);
-
-/* Adds a line of one piece. */
 void spw_cli_screen_line(struct spw_cli_screen *screen, enum spw_cli_style style,
                          const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -78,6 +74,3 @@ void spw_cli_screen_reveal(struct spw_cli_screen *screen, int line);
 
 /* The number of lines that the window holds, at least 1. */
 int spw_cli_screen_window(const struct spw_cli_screen *screen);
-
-/* Frees the lines. */
-void spw_cli_screen_free(struct spw_cli_screen *screen);

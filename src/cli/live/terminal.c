@@ -158,7 +158,6 @@ static int escape_key(void)
     }
 }
 
-/* Returns the key that stands for a signal; NONE without one. */
 static int signalled(void)
 {
     if (quit != 0) {

@@ -49,7 +49,6 @@ static size_t count_outcome(const struct spw_cli_group *group, enum spw_control_
     return count;
 }
 
-/* Asks all, and then waits for all. */
 static void ask_each(struct spw_cli_group *group, enum spw_control_action action, uint64_t wait_ms)
 {
     for (size_t i = 0; i < group->count; i++) {
@@ -116,7 +115,6 @@ static bool step(struct spw_cli_group *group, uint64_t wait_ms)
     return works;
 }
 
-/* True when all are held. */
 static bool are_held(const struct spw_cli_group *group)
 {
     return count_outcome(group, SPW_CONTROL_DONE) + count_outcome(group, SPW_CONTROL_BUSY) ==

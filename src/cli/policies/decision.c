@@ -165,7 +165,6 @@ static const char *fact_of(const struct spw_policy_row *row, const struct spw_ca
     }
 }
 
-/* Prints why the condition of `row` does not match. */
 static void print_mismatch(const struct spw_policy_row *row, const struct spw_policy_match *match,
                            const struct spw_callsite_facts *site,
                            const struct spw_request_facts *request)

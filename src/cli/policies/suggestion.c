@@ -26,7 +26,6 @@ static bool is_candidate(const struct plan *plan, size_t i)
            entry->device_peak_bytes > 0 && !plan->taken[i];
 }
 
-/* Groups the sites that no rule matches yet. */
 static void group(struct plan *plan)
 {
     struct spw_callsite_condition condition;

@@ -135,7 +135,6 @@ static bool take_plain(struct spw_cli_blocks *blocks, const struct spw_record_bl
     return true;
 }
 
-/* Takes the next block of the decompressed group. */
 static bool next_in_group(struct spw_cli_blocks *blocks)
 {
     const uint8_t *at = blocks->group + blocks->group_at;

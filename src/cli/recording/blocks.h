@@ -32,10 +32,9 @@ bool spw_cli_blocks_recognise(const char *path);
 bool spw_cli_blocks_open(struct spw_cli_blocks *blocks, int fd);
 void spw_cli_blocks_close(struct spw_cli_blocks *blocks);
 
-/* Reads the next plain block. False at the end, and at the first block that is not valid. */
+/* Reads the next plain block; begins again with the first one. False at the end, and at the first
+ * block that is not valid. */
 bool spw_cli_blocks_next(struct spw_cli_blocks *blocks);
-
-/* Begins again with the first block. */
 void spw_cli_blocks_rewind(struct spw_cli_blocks *blocks);
 
 /* Replaces the recording of a process that has ended by a compressed one. False, and the file

@@ -50,7 +50,6 @@ void spw_cli_lives_fini(struct spw_cli_lives *lives)
     memset(lives, 0, sizeof(*lives));
 }
 
-/* Appends a number to a list. False without memory. */
 static bool append(uint64_t **list, size_t *count, size_t *capacity, uint64_t number)
 {
     if (!SPW_GROW(list, capacity, *count + 1)) {

@@ -59,17 +59,13 @@ struct spw_cli_lives {
 /* A zeroed struct is ready for use. */
 void spw_cli_lives_fini(struct spw_cli_lives *lives);
 
-/* Takes an allocation, the event of number `event`, from 1 on. */
+/* Take an allocation, the event of number `event`, from 1 on; the free of the block of that event
+ * by a thread; the program's own mark of a step, the event of that number; the end of the
+ * recording, where live blocks stay live. */
 void spw_cli_lives_born(struct spw_cli_lives *lives, uint64_t event, uint32_t thread,
                         const struct spw_cli_maker *maker);
-
-/* Takes the free of the block of event `event` by a thread. */
 void spw_cli_lives_died(struct spw_cli_lives *lives, uint64_t event, uint32_t thread);
-
-/* Takes the program's own mark of a step, the event of number `event`. */
 void spw_cli_lives_marked(struct spw_cli_lives *lives, uint64_t event);
-
-/* Takes the end of the recording; live blocks stay live. */
 void spw_cli_lives_end(struct spw_cli_lives *lives);
 
 /* The category of the block that an event allocated. Called after spw_cli_lives_end. */

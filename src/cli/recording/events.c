@@ -249,7 +249,6 @@ static bool take_body(struct spw_cli_events *events, struct spw_cli_event *event
 
 /* ---- events ---- */
 
-/* Time, device, stream and thread. */
 static bool take_head(struct spw_cli_events *events, struct spw_cli_event *event)
 {
     uint8_t head = *events->at++;

@@ -72,9 +72,7 @@ struct spw_cli_events {
 bool spw_cli_events_open(struct spw_cli_events *events, int fd);
 void spw_cli_events_close(struct spw_cli_events *events);
 
-/* Reads the next event. False at the end, or at damage that events->blocks.problem describes ("":
- * none). */
+/* Reads the next event; begins again with the first one. False at the end, or at damage that
+ * events->blocks.problem describes ("": none). */
 bool spw_cli_events_next(struct spw_cli_events *events, struct spw_cli_event *ret_event);
-
-/* Begins again with the first event. */
 void spw_cli_events_rewind(struct spw_cli_events *events);

@@ -26,11 +26,10 @@ struct spw_cli_marks {
     uint64_t lost; /* parts without room in the list */
 };
 
-/* Takes an event that begins or ends a part. `live` is the live bytes of each device. */
+/* Take an event that begins or ends a part, with the live bytes of each device; a rise of a
+ * device's live bytes to `live`. */
 void spw_cli_marks_take(struct spw_cli_marks *marks, const struct spw_cli_event *event,
                         const uint64_t live[SPW_DEVICES_MAX]);
-
-/* Takes a rise of a device's live bytes to `live`. */
 void spw_cli_marks_rise(struct spw_cli_marks *marks, int device, uint64_t live);
 
 /* The time of a part's runs up to `now`, in units, with the open run. */

@@ -165,7 +165,6 @@ static void take_site(struct spw_cli_recorded_sites *sites, const struct spw_cli
     atomic_store(&share->count, number);
 }
 
-/* Takes the tag of an earlier site. */
 static void take_tag(struct spw_cli_recorded_sites *sites, const struct spw_cli_event *event)
 {
     struct spw_callsite_shm *share = sites->share;

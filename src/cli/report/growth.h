@@ -24,11 +24,9 @@ struct spw_cli_growth *spw_cli_growth_create(size_t steps, uint32_t sites,
                                              const struct spw_cli_state *state);
 void spw_cli_growth_free(struct spw_cli_growth *growth);
 
-/* Takes the end of step `number`, from 1 on. */
+/* Take the end of step `number`, from 1 on; a change of a site's live memory on a device. */
 void spw_cli_growth_step(struct spw_cli_growth *growth, const struct spw_cli_state *state,
                          size_t number);
-
-/* Takes a change of a site's live memory on a device. */
 void spw_cli_growth_change(struct spw_cli_growth *growth, const struct spw_cli_state *state,
                            int device, uint32_t site);
 

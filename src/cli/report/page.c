@@ -67,7 +67,6 @@ static bool init(struct page *page, const struct spw_cli_report *report)
 
 /* ---- a device ---- */
 
-/* Writes the device's committed and spilled memory, steals and failures, as text. */
 static void put_events(struct spw_cli_report *report, const struct spw_cli_device *device)
 {
     char text[400];

@@ -8,7 +8,6 @@
 
 enum { WINDOWS = 800, PARTS = 12, OOMS = 100, RULES = 256, RULE_NAME = 128 };
 
-/* The time that a part was open, in units. */
 struct span {
     uint64_t from, to;
 };
@@ -25,7 +24,6 @@ struct oom {
     uint32_t site;
 };
 
-/* The decisions of a rule of the policy. */
 struct rule {
     char name[RULE_NAME];
     bool known;
@@ -89,7 +87,6 @@ static void close_part(struct part *part, uint64_t time)
     part->spans[part->count - 1].to = time;
 }
 
-/* Takes the open parts from the state. */
 static void take_marks(struct spw_cli_page_events *events, const struct spw_cli_report *report,
                        uint64_t time)
 {

@@ -56,7 +56,6 @@ static bool is_chosen(const struct spw_cli_page_moments *moments, uint32_t site)
     return false;
 }
 
-/* Adds the sites with the largest figures, until there are `most`. */
 static void choose_by(struct spw_cli_page_moments *moments, const struct spw_cli_device *device,
                       spw_cli_weight *weight, size_t most)
 {

@@ -17,7 +17,6 @@ enum counter { LIVE, COMMITTED, HOST, COUNTERS };
 
 static const char *const titles[COUNTERS] = {"live", "committed", "host"};
 
-/* A counter in the current window of time. */
 struct window {
     bool used;
     uint64_t value, time;         /* the latest */

@@ -18,10 +18,8 @@ struct spw_cli_snapshot {
     uint32_t memos; /* of the pickle */
 };
 
-/* Begins the file. */
+/* Begin and end the file. */
 void spw_cli_snapshot_begin(struct spw_cli_snapshot *snapshot);
-
-/* Ends it. */
 void spw_cli_snapshot_end(struct spw_cli_snapshot *snapshot);
 
 /* Opens and closes a list or a dictionary, as the next value. */
@@ -31,16 +29,10 @@ void spw_cli_snapshot_close(struct spw_cli_snapshot *snapshot);
 /* The key of the next value; the innermost level is a dictionary. */
 void spw_cli_snapshot_key(struct spw_cli_snapshot *snapshot, const char *key);
 
-/* Writes a number. */
+/* Write the next value. A pair of numbers is a tuple in a pickle. */
 void spw_cli_snapshot_number(struct spw_cli_snapshot *snapshot, uint64_t number);
-
-/* Writes a terminated text. */
 void spw_cli_snapshot_text(struct spw_cli_snapshot *snapshot, const char *text);
-
-/* Writes a boolean. */
 void spw_cli_snapshot_boolean(struct spw_cli_snapshot *snapshot, bool value);
-
-/* A pair of numbers: a tuple in a pickle. */
 void spw_cli_snapshot_pair(struct spw_cli_snapshot *snapshot, uint64_t first, uint64_t second);
 
 /* Closes a list like spw_cli_snapshot_close, and keeps it under the returned number; in JSON,

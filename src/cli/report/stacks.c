@@ -87,7 +87,6 @@ void spw_cli_report_folded(struct spw_cli_report *report)
 
 enum { TREE_LEAST_SHARE = 100, INDENT_MOST = 40 }; /* a branch has at least 1/100 of the memory */
 
-/* The stack of a site, outermost frame first. */
 struct stack {
     char **words;
     unsigned count;

@@ -215,7 +215,6 @@ static void put_device(struct spw_cli_report *report, int ordinal)
     put_oom(report, device);
 }
 
-/* Writes the parts that the program marked. */
 static void put_marks(struct spw_cli_report *report)
 {
     const struct spw_cli_marks *marks = &report->state.marks;

@@ -79,7 +79,6 @@ static int compare_blocks(const void *left, const void *right)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* True for a block of device memory with a valid size. */
 static bool is_shown(const struct spw_cli_block *block)
 {
     return block->source != SPW_RECORD_PINNED && block->bytes > 0 && block->bytes < INT64_MAX / 2;

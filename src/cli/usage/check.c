@@ -40,7 +40,6 @@ static void blame(struct spw_cli_finding *finding, const char *label)
     snprintf(finding->site, sizeof(finding->site), "%s", label);
 }
 
-/* Adds the line of the program that has most. */
 static void add_most(struct spw_cli_finding *finding, const char *label, const char *sign,
                      uint64_t bytes)
 {

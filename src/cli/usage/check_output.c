@@ -47,7 +47,6 @@ void spw_cli_check_print_json(const struct spw_cli_check *check)
 
 /* ---- JUnit ---- */
 
-/* Writes text as an attribute of XML. */
 static void put(FILE *out, const char *text)
 {
     static const struct {

@@ -173,7 +173,6 @@ static size_t end_of_family(const struct lines *lines, size_t from, const char *
     return from;
 }
 
-/* Pairs the remaining lines, family by family. */
 static void match_moved(struct matching *matching, uint64_t *cost)
 {
     struct lines *before = &matching->before, *after = &matching->after;
@@ -198,7 +197,6 @@ static void match_moved(struct matching *matching, uint64_t *cost)
     }
 }
 
-/* Allocates the table for the largest possible alignment. */
 static uint64_t *room_to_align(const struct matching *matching)
 {
     size_t n = matching->before.count + 1, m = matching->after.count + 1;

@@ -18,13 +18,10 @@ bool spw_cli_pair_lines(const struct spw_cli_device_usage *before,
                         const struct spw_cli_device_usage *after, struct spw_cli_pair **ret_pairs,
                         size_t *ret_count);
 
-/* The growth of a line in bytes at the peak; negative: it shrank. */
+/* The growth of a line in bytes at the peak (negative: it shrank); true if the line has moved in
+ * the source; the label of the line, in the later run if it is there. */
 int64_t spw_cli_pair_change(const struct spw_cli_pair *pair);
-
-/* True if the line has moved in the source. */
 bool spw_cli_pair_moved(const struct spw_cli_pair *pair);
-
-/* The label of the line, in the later run if it is there. */
 const char *spw_cli_pair_label(const struct spw_cli_pair *pair);
 
 /* Print, on stdout, the peak of each device, its categories if both runs have them, and the `top`

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* The least or the largest figure, and its rank. */
 struct extreme {
     uint64_t bytes;
     int64_t rank;

@@ -44,7 +44,6 @@ static bool list_ranks(const struct spw_cli_usage *files, size_t count,
 
 /* ---- lines ---- */
 
-/* A line of one rank. */
 struct entry {
     const struct spw_cli_usage_line *line;
     size_t rank;
@@ -85,7 +84,6 @@ static struct entry *list_entries(const struct spw_cli_merged_ranks *merged, siz
     return entries;
 }
 
-/* Merges the entries of one line. */
 static struct spw_cli_merged_line merge(const struct entry *entries, size_t count, size_t ranks)
 {
     struct spw_cli_merged_line merged = {

@@ -33,7 +33,6 @@ static void print_ranks(const struct spw_cli_merged_ranks *merged)
     }
 }
 
-/* Prints the ratio of the largest peak to the mean. */
 static void print_imbalance(const struct spw_cli_merged_ranks *merged)
 {
     const struct spw_cli_rank_usage *largest = &merged->ranks[0];

@@ -36,6 +36,4 @@ struct spw_cli_sites_file {
  * that need no sites also take recordings; their line names both. The caller frees *ret_file. */
 bool spw_cli_sites_file_load(const char *command, const char *path, bool need_sites,
                              struct spw_cli_sites_file *ret_file);
-
-/* Frees the content. */
 void spw_cli_sites_file_free(struct spw_cli_sites_file *file);

@@ -27,10 +27,9 @@ void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards);
 /* The bytes that a program can use on a card, at most the device's. */
 uint64_t spw_cli_cards_room(const struct spw_cli_cards *cards, size_t index);
 
-/* Adds "a real h100-80g", the simulated GPU, or "a card of about 24 GiB". */
+/* Add "a real h100-80g", the simulated GPU, or "a card of about 24 GiB"; "have 22.03 GiB to 23.64
+ * GiB and hold 111 MiB to 577 MiB besides" for one card or more. */
 void spw_cli_cards_name(struct spw_cli_line *line, const struct spw_cli_cards *cards);
-
-/* Adds "have 22.03 GiB to 23.64 GiB and hold 111 MiB to 577 MiB besides" for one card or more. */
 void spw_cli_cards_describe(struct spw_cli_line *line, const struct spw_cli_cards *cards);
 
 /* Prints a table of all GPUs that can be simulated. */

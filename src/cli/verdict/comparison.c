@@ -78,7 +78,6 @@ static void learn(struct side *side, const struct spw_cli_sim_result *result)
     }
 }
 
-/* Keeps the size of the device that was too small. */
 static void learn_failure(struct side *side, const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_device *device = spw_cli_sim_result_failure(result);
@@ -221,7 +220,6 @@ static void say_side(const struct side *side)
             spw_cli_size(side->need.in_all_most));
 }
 
-/* Runs both searches and prints the results. */
 static void conclude(struct comparison *comparison, struct side *bare, struct side *pooled)
 {
     uint64_t held = pooled->known ? pooled->live_peak_bytes : 0;

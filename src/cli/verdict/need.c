@@ -103,7 +103,6 @@ void spw_cli_need_cards_of(const struct spw_cli_sim_device *device, struct spw_c
     }
 }
 
-/* Takes the maximum of each figure. */
 static void take_more(struct spw_cli_need *need, const struct spw_cli_need *other)
 {
     need->besides = spw_max(need->besides, other->besides);

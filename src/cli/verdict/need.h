@@ -61,11 +61,9 @@ void spw_cli_need_cards(const struct spw_cli_sim_result *result, struct spw_cli_
  * at one time, and the overhead of each, as in spw_cli_need_here. */
 struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index);
 
-/* The number of cards that all used devices fit on, in the upper bound. */
+/* The number of cards that all used devices fit on, in the upper bound; true if it is all. */
 size_t spw_cli_need_fitting(const struct spw_cli_sim_result *result,
                             const struct spw_cli_cards *cards);
-
-/* True if the devices fit on all cards. */
 bool spw_cli_need_fits(const struct spw_cli_sim_result *result);
 
 /* True if the device also had room for the memory that rules of a policy placed on the host. */

@@ -101,7 +101,6 @@ static bool fits_unplaced(const struct spw_cli_sim_result *result)
     return fits;
 }
 
-/* Adds the reason that a run fits the device, but not each card. */
 static void add_tightness(struct spw_cli_line *line, const struct spw_cli_sim_result *result,
                           const struct spw_cli_sim_device *device,
                           const struct spw_cli_cards *cards)
@@ -162,7 +161,6 @@ static void add_spill(struct spw_cli_line *line, const struct spw_cli_sim_result
     }
 }
 
-/* Adds that the program ended well without memory that was refused. */
 static void add_continuation(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_device *device = spw_cli_sim_result_failure(result);

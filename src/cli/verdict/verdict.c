@@ -12,7 +12,6 @@ enum {
     LISTED = 4,  /* if there are more processes, only the one that needs most has lines */
 };
 
-/* Prints one of the lines below the first. */
 static void say(const struct spw_cli_line *line)
 {
     fprintf(stderr, "spillway:   %s\n", line->text);
@@ -65,7 +64,6 @@ static void add_basis(struct spw_cli_line *line, const struct spw_cli_sim_device
     spw_cli_line_add(line, " (from published figures%s)", guess ? ", in part of other GPUs" : "");
 }
 
-/* Adds the requests that the need does not include. */
 static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_device *device)
 {
     if (device->lost == 1) {
@@ -166,7 +164,6 @@ static void say_traffic(const struct spw_cli_sim_device *device)
     say(&line);
 }
 
-/* Sums over all processes and devices. */
 struct work {
     uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, known_reads, bulk_reads, bulk_read_bytes, chosen;
@@ -336,7 +333,6 @@ static struct crowd find_crowd(const struct spw_cli_sim_result *result)
     return crowd;
 }
 
-/* Prints the lines of a process on one of its devices. */
 static void say_process(const struct spw_cli_sim_result *result,
                         const struct spw_cli_sim_device *device, int code)
 {

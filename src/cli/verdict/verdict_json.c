@@ -95,7 +95,6 @@ static cJSON *device_json(const struct spw_cli_sim_result *result,
     return object;
 }
 
-/* Adds the devices whose memory several processes held at the same time. */
 static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "shared_devices");
@@ -119,7 +118,6 @@ static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *r
     }
 }
 
-/* Adds the cards of the verdict. */
 static void add_cards(cJSON *object, const struct spw_cli_sim_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(object, "cards");
