@@ -1,5 +1,7 @@
 #include "cli/advise/groups.h"
 
+#include "common/minmax.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,8 +95,8 @@ static void add_kind(struct spw_cli_advise_groups *groups, size_t kind, int numb
     struct spw_cli_advise_group *group = &groups->list[number];
 
     groups->of_kind[kind] = number;
-    group->least = of->bytes < group->least ? of->bytes : group->least;
-    group->most = of->bytes > group->most ? of->bytes : group->most;
+    group->least = spw_min(group->least, of->bytes);
+    group->most = spw_max(group->most, of->bytes);
     group->at_peak += of->at_peak;
     group->seen |= is_seen(groups->history, kind);
 }
@@ -126,8 +128,7 @@ static void find_highest(const struct spw_cli_advise_groups *groups, bool seen_o
 
         if (group >= 0 && (!seen_only || is_seen(history, change->kind))) {
             held[group] += (uint64_t)change->bytes;
-            ret_highest[group] =
-                held[group] > ret_highest[group] ? held[group] : ret_highest[group];
+            ret_highest[group] = spw_max(ret_highest[group], held[group]);
         }
     }
 }

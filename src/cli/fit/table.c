@@ -7,6 +7,7 @@
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/verdict/need.h"
+#include "common/minmax.h"
 
 static const char *const verdict_names[] = {
     [SPW_CLI_FIT_FITS] = "fits",       [SPW_CLI_FIT_TIGHT] = "fits too tightly",
@@ -28,8 +29,7 @@ static void add_placed(struct spw_cli_line *line, const struct spw_cli_fit_answe
 static void add_spill(struct spw_cli_line *line, const struct spw_gpu_profile *card,
                       const struct spw_cli_fit_answer *answer)
 {
-    uint64_t longer = answer->to_host_bytes > answer->from_host_bytes ? answer->to_host_bytes
-                                                                      : answer->from_host_bytes;
+    uint64_t longer = spw_max(answer->to_host_bytes, answer->from_host_bytes);
 
     spw_cli_line_add(line, "runs by spilling %s%s", answer->was_run ? "" : "about ",
                      spw_cli_size(answer->spilled));

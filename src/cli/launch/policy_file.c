@@ -22,7 +22,8 @@ static const char *own_folder(char buffer[PATH_MAX])
     return spw_cli_installation_self(buffer) ? dirname(buffer) : NULL;
 }
 
-const char *spw_cli_policy_path(const char *name, char buffer[PATH_MAX])
+/* The path of a policy: that of the installed policy of that name, or the name itself. */
+static const char *policy_path(const char *name, char buffer[PATH_MAX])
 {
     char self[PATH_MAX];
 
@@ -51,7 +52,7 @@ size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_
     size_t count = 0;
     DIR *folder;
 
-    if (spw_cli_policy_path("observe", path) != path) {
+    if (policy_path("observe", path) != path) {
         return 0; /* no policies are installed */
     }
     folder = opendir(dirname(path));
@@ -72,7 +73,7 @@ static struct spw_policy *load(const char *name, struct spw_policy_complaints *r
 {
     char buffer[PATH_MAX];
 
-    return spw_policy_load(spw_cli_policy_path(name, buffer), &linked_json, ret_complaints);
+    return spw_policy_load(policy_path(name, buffer), &linked_json, ret_complaints);
 }
 
 /* Loads a policy that every process will read again, so not from a pipe or a device. */
@@ -82,7 +83,7 @@ static struct spw_policy *load_for_processes(const char *name,
     char buffer[PATH_MAX];
     struct stat status;
 
-    if (stat(spw_cli_policy_path(name, buffer), &status) != 0 || S_ISREG(status.st_mode) ||
+    if (stat(policy_path(name, buffer), &status) != 0 || S_ISREG(status.st_mode) ||
         S_ISDIR(status.st_mode)) {
         return load(name, ret_complaints);
     }
@@ -157,7 +158,7 @@ int spw_cli_policy_prepare(const char *command, bool by_flag)
     }
     policy = load_for_processes(name, &complaints);
     if (policy != NULL) {
-        if (realpath(spw_cli_policy_path(name, buffer), path) != NULL) {
+        if (realpath(policy_path(name, buffer), path) != NULL) {
             setenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name, path, 1);
         }
     } else {

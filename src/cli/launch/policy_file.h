@@ -2,13 +2,10 @@
  * thread. */
 #pragma once
 
-#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "policy/policy.h"
-
-/* The path of a policy: that of the installed policy of that name, or the name itself. */
-const char *spw_cli_policy_path(const char *name, char buffer[PATH_MAX]);
 
 enum { SPW_CLI_POLICIES = 16, SPW_CLI_POLICY_NAME = 64 };
 

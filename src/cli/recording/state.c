@@ -1,6 +1,7 @@
 #include "cli/recording/state.h"
 
 #include "common/grow.h"
+#include "common/minmax.h"
 #include "common/utf8.h"
 
 #include <stdlib.h>
@@ -173,13 +174,10 @@ static void take_free(struct spw_cli_state *state, const struct spw_cli_event *e
 
 static void take_gauges(struct spw_cli_device *device, const struct spw_cli_event *event)
 {
-    uint64_t committed = event->gauges[SPW_RECORD_GAUGE_committed_bytes];
-    uint64_t host = event->gauges[SPW_RECORD_GAUGE_host_bytes];
-
     memcpy(device->gauges, event->gauges, sizeof(device->gauges));
     device->committed_peak =
-        committed > device->committed_peak ? committed : device->committed_peak;
-    device->host_peak = host > device->host_peak ? host : device->host_peak;
+        spw_max(device->committed_peak, event->gauges[SPW_RECORD_GAUGE_committed_bytes]);
+    device->host_peak = spw_max(device->host_peak, event->gauges[SPW_RECORD_GAUGE_host_bytes]);
 }
 
 static void take_name(struct spw_cli_state *state, const struct spw_cli_event *event)

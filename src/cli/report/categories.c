@@ -1,6 +1,7 @@
 #include "cli/report/categories.h"
 
 #include "cli/report/growth.h"
+#include "common/minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,9 +150,8 @@ static void add(struct spw_cli_report *report, const struct spw_cli_block *block
 
     now->live += block->counted;
     now->by[category] += block->counted;
-    most->live = now->live > most->live ? now->live : most->live;
-    most->by[category] =
-        now->by[category] > most->by[category] ? now->by[category] : most->by[category];
+    most->live = spw_max(most->live, now->live);
+    most->by[category] = spw_max(most->by[category], now->by[category]);
 }
 
 static void take_sum(struct spw_cli_report *report, const struct spw_cli_event *event,
@@ -192,8 +192,7 @@ static bool sum(struct spw_cli_report *report)
     uint64_t peaks[SPW_DEVICES_MAX];
 
     categories->steps = spw_cli_lives_steps(&categories->lives, &categories->steps_kind);
-    categories->row_count =
-        categories->steps->count < SPW_CLI_STEP_ROWS ? categories->steps->count : SPW_CLI_STEP_ROWS;
+    categories->row_count = spw_min(categories->steps->count, SPW_CLI_STEP_ROWS);
     for (int i = 0; i < SPW_DEVICES_MAX; i++) {
         peaks[i] = report->state.devices[i].peak_event;
         if (report->state.devices[i].held != NULL && categories->row_count > 0) {

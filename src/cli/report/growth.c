@@ -1,5 +1,8 @@
 #include "cli/report/growth.h"
 
+#include "cli/report/report.h"
+#include "common/minmax.h"
+
 #include <stdlib.h>
 
 enum { PARTS = 3 };
@@ -50,18 +53,13 @@ void spw_cli_growth_free(struct spw_cli_growth *growth)
     }
 }
 
-static uint64_t live_of(const struct spw_cli_device *device, uint32_t site)
-{
-    return site < device->held_count ? device->held[site].live : 0;
-}
-
 static void begin_part(struct spw_cli_growth *growth, const struct spw_cli_state *state)
 {
     for (int i = 0; i < SPW_DEVICES_MAX; i++) {
         growth->least[i][growth->part] = state->devices[i].live;
         for (uint32_t site = 0; growth->by_site[i] != NULL && site < growth->sites; site++) {
             growth->by_site[i][site * PARTS + (uint32_t)growth->part] =
-                live_of(&state->devices[i], site);
+                spw_cli_report_live(&state->devices[i], site);
         }
     }
 }
@@ -80,22 +78,20 @@ void spw_cli_growth_step(struct spw_cli_growth *growth, const struct spw_cli_sta
     }
 }
 
-static void lower(uint64_t *least, uint64_t to)
-{
-    *least = to < *least ? to : *least;
-}
-
 void spw_cli_growth_change(struct spw_cli_growth *growth, const struct spw_cli_state *state,
                            int device, uint32_t site)
 {
     const struct spw_cli_device *from = &state->devices[device];
+    uint64_t *least;
 
     if (growth->part < 0 || growth->part >= PARTS) {
         return;
     }
-    lower(&growth->least[device][growth->part], from->live);
+    least = &growth->least[device][growth->part];
+    *least = spw_min(*least, from->live);
     if (growth->by_site[device] != NULL && site < growth->sites) {
-        lower(&growth->by_site[device][site * PARTS + (uint32_t)growth->part], live_of(from, site));
+        least = &growth->by_site[device][site * PARTS + (uint32_t)growth->part];
+        *least = spw_min(*least, spw_cli_report_live(from, site));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "callsite/label.h"
 #include "cli/report/categories.h"
+#include "common/minmax.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,23 +165,20 @@ static void take_block(struct spw_cli_page_moments *moments, const struct spw_cl
     moments->pooled += block->source == SPW_RECORD_POOL ? by : 0;
 }
 
-static void raise(uint64_t *highest, uint64_t to)
-{
-    *highest = to > *highest ? to : *highest;
-}
-
 static void take_gauges(struct spw_cli_page_moments *moments, struct traffic *traffic,
                         const struct spw_cli_event *event)
 {
     uint64_t stall = event->gauges[SPW_RECORD_GAUGE_stall_ns];
+    uint64_t committed = event->gauges[SPW_RECORD_GAUGE_committed_bytes];
+    uint64_t host = event->gauges[SPW_RECORD_GAUGE_host_bytes];
 
     if (moments->newest != NULL) { /* the gauges follow the allocation that committed memory */
-        moments->newest->committed = event->gauges[SPW_RECORD_GAUGE_committed_bytes];
-        moments->newest->host = event->gauges[SPW_RECORD_GAUGE_host_bytes];
+        moments->newest->committed = committed;
+        moments->newest->host = host;
     }
     traffic->gauged = true;
-    raise(&traffic->committed, event->gauges[SPW_RECORD_GAUGE_committed_bytes]);
-    raise(&traffic->host, event->gauges[SPW_RECORD_GAUGE_host_bytes]);
+    traffic->committed = spw_max(traffic->committed, committed);
+    traffic->host = spw_max(traffic->host, host);
     traffic->limit = event->gauges[SPW_RECORD_GAUGE_limit_bytes];
     traffic->stall_ns += stall > moments->stall_ns ? stall - moments->stall_ns : 0;
     moments->stall_ns = stall;

@@ -1,6 +1,7 @@
 #include "cli/verdict/cards.h"
 
 #include "cli/console/messages.h"
+#include "common/minmax.h"
 #include "common/options.h"
 
 #include <stdio.h>
@@ -93,11 +94,10 @@ void spw_cli_cards_describe(struct spw_cli_line *line, const struct spw_cli_card
         uint64_t bytes = memory_of(cards->list[i]);
         uint64_t besides = (uint64_t)spw_gpu_profile_overhead(cards->list[i]).mib << 20;
 
-        least = bytes < least ? bytes : least;
-        most = bytes > most ? bytes : most;
-        least_besides = besides < least_besides ? besides : least_besides;
-        most_besides =
-            besides_of(cards->list[i]) > most_besides ? besides_of(cards->list[i]) : most_besides;
+        least = spw_min(least, bytes);
+        most = spw_max(most, bytes);
+        least_besides = spw_min(least_besides, besides);
+        most_besides = spw_max(most_besides, besides_of(cards->list[i]));
     }
     spw_cli_line_add(line, "have ");
     add_range(line, least, most);

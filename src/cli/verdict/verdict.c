@@ -3,6 +3,7 @@
 
 #include "cli/console/messages.h"
 #include "cli/verdict/need.h"
+#include "common/minmax.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -142,8 +143,7 @@ static void say_placed(const struct spw_cli_sim_device *device)
 static void say_traffic(const struct spw_cli_sim_device *device)
 {
     const struct spw_gpu_profile *profile = spw_cli_cards_profile();
-    uint64_t longer = device->spilled_bytes > device->promoted_bytes ? device->spilled_bytes
-                                                                     : device->promoted_bytes;
+    uint64_t longer = spw_max(device->spilled_bytes, device->promoted_bytes);
     struct spw_cli_line line = {""};
 
     if (!device->spilled && device->paused_bytes == 0) {
