@@ -1,4 +1,4 @@
-/* The doctor's tests and measurements, most of which add a table to the report. A measurement that
+/* The doctor's tests and measurements. Most add a table to the report. A measurement that
  * fails is a row with the error. One thread. */
 #pragma once
 
