@@ -4,8 +4,10 @@ import re
 
 # The answers whose handlers get the call (functions.def).
 CALLS = ("ON_STREAM", "IN_CONTEXT", "OF_BLOCK")
-ANSWERS = ("DRIVER", "HANDLER", "HANDLER_ALWAYS", *CALLS)
+ANSWERS = ("DRIVER", "HANDLER", "HANDLER_ALWAYS", "AROUND", *CALLS)
 MEMORY = ("-", "KERNEL", "POINTERS", "COPY", "DESCRIPTOR", "BATCH", "GRAPH")
+AROUND = ("GRAPH_MADE", "GRAPH_CHANGED", "CAPTURE_BEGUN", "CAPTURE_ENDED", "CONTEXT_MADE",
+          "TENSOR_MAP", "CODE_UNLOADED")
 AFTER = ("-", "ALLOCATES", "RESOLVES")
 
 # The columns of each kind of row, as functions.def explains them; `params` is a list.
@@ -49,9 +51,12 @@ def complaint(row):
     if isinstance(row, Register):
         return None
     for value, known in ((row.answer, ANSWERS), (row.retry, ("RETRY", "-")),
-                         (row.barrier, ("BARRIER", "-")), (row.memory, MEMORY)):
+                         (row.barrier, ("BARRIER", "-")),
+                         (row.memory, AROUND if row.answer == "AROUND" else MEMORY)):
         if value not in known:
             return f"no such attribute: {value}"
+    if row.answer == "AROUND":
+        return "it enqueues no work" if row.barrier != "-" else None
     if row.answer != "DRIVER" and (row.retry, row.barrier, row.memory) != ("-", "-", "-"):
         return "a handler does everything itself"
     if row.memory != "-" and row.barrier == "-":

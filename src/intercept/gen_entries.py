@@ -25,6 +25,8 @@ HEAD = """\
 #include "intercept/runtime.h"
 #include "intercept/submit.h"
 #include "migrate/move/barrier.h"
+#include "program/stream.h"
+#include "serve/captures.h"
 #include "serve/handlers.h"
 #include "serve/immovable.h"
 #include "submit/arguments.h"
@@ -36,6 +38,7 @@ HEAD = """\
 #include "submit/parts.h"
 #include "process/process.h"
 #include "submit/rows.h"
+#include "submit/tensor_map.h"
 #include "device/spill.h"
 
 #include <errno.h>
@@ -65,6 +68,50 @@ HANDLER = """\
     spw_device_lease_leave();
     return result;
 """
+
+# A handler that consists of the real function and the steps around it.
+AROUND = """\
+    struct spw_driver *driver = spw_process_driver();
+    CUresult result;
+
+    if (!spw_process_enter(__builtin_return_address(0))) {{
+        return driver->{call};
+    }}
+    spw_device_lease_enter();
+    {steps}
+    spw_device_lease_leave();
+    return result;
+"""
+
+# The steps before and after the call, by the last attribute of the row.
+STEPS = {
+    "GRAPH_MADE": (
+        "spw_graph_instantiate_begin();",
+        "spw_graph_instantiate_end("
+        "result == CUDA_SUCCESS ? {executable} : NULL, hGraph, {from_device});"),
+    # Noted before the call: from then on the graph may depend on the places of blocks.
+    "GRAPH_CHANGED": ("spw_graph_changed(hGraphExec);", ""),
+    "CAPTURE_BEGUN": (
+        "const uint64_t id = "
+        "spw_serve_capture_begin(hStream, /* per_thread */ {per_thread}, {mode});",
+        "spw_serve_capture_begun(id, result);"),
+    "CAPTURE_ENDED": (
+        "", "spw_serve_capture_ended(hStream, /* per_thread */ {per_thread}, phGraph, result);"),
+    # The look-up includes the context in the fences of its device.
+    "CONTEXT_MADE": ("", """\
+if (result == CUDA_SUCCESS) {{
+    (void)spw_program_stream_current();
+}}"""),
+    "TENSOR_MAP": ("", """\
+if (result == CUDA_SUCCESS) {{
+    spw_submit_tensor_map_add(tensorMap, (uint64_t)(uintptr_t)globalAddress);
+}}"""),
+    # The layouts of the kernels' parameters: the driver may give the kernels' handles to others.
+    # Before the call, so that another thread that gets such a handle finds no layout, and after it,
+    # for layouts that were read during the call.
+    "CODE_UNLOADED": ("spw_submit_arguments_forget_layouts();",
+                      "spw_submit_arguments_forget_layouts();"),
+}
 
 HANDLER_OF_CALL = """\
     struct spw_call call;
@@ -488,6 +535,26 @@ def where(row):
     return f"spw_call_of_block_on(&call, {block}{on});"
 
 
+def from_device(names):
+    """The condition that kernels can launch an executable graph that is made."""
+    flag = "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH"
+    if "flags" in names:
+        return f"(flags & {flag}) != 0"
+    params = "instantiateParams"
+    return f"{params} != NULL && ({params}->flags & {flag}) != 0" if params in names else "false"
+
+
+def around_entry(row, call, forward):
+    names = [functions.name_of(param) for param in row.params]
+    before, after = (step.format(
+        executable="hGraphExec" if "hGraphExec" in names else "*phGraphExec",
+        from_device=from_device(names), per_thread=per_thread(row),
+        mode="mode" if "mode" in names else "CU_STREAM_CAPTURE_MODE_GLOBAL")
+        for step in STEPS[row.memory])
+    steps = "\n".join(filter(None, (before, forward, after)))
+    return AROUND.format(call=call, steps=indent(steps, 4))
+
+
 def function_entry(row):
     call = f"{row.symbol}({arguments(row)})"
     made = f"driver->{call}"
@@ -496,6 +563,8 @@ def function_entry(row):
     forward = f"SPW_FORWARD(result, {made});" if row.retry == "RETRY" else f"result = {made};"
     if row.answer == "HANDLER_ALWAYS":
         body = HANDLER_ALWAYS
+    elif row.answer == "AROUND":
+        return "CUresult CUDAAPI ", around_entry(row, call, forward)
     elif row.answer == "HANDLER":
         body = HANDLER
     elif row.answer in functions.CALLS:

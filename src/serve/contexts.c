@@ -66,44 +66,6 @@ CUresult spw_serve_cuStreamDestroy(CUstream hStream)
     return spw_process_driver()->cuStreamDestroy(hStream);
 }
 
-/* ---- contexts that begin ---- */
-
-/* Includes a new context, which is current, in the fences of its device. */
-static CUresult began(CUresult result)
-{
-    if (result == CUDA_SUCCESS) {
-        (void)spw_program_stream_current();
-    }
-    return result;
-}
-
-CUresult spw_serve_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
-{
-    CUresult result;
-
-    SPW_FORWARD(result, spw_process_driver()->cuCtxCreate_v2(pctx, flags, dev));
-    return began(result);
-}
-
-CUresult spw_serve_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
-                                  unsigned int flags, CUdevice dev)
-{
-    CUresult result;
-
-    SPW_FORWARD(result,
-                spw_process_driver()->cuCtxCreate_v3(pctx, paramsArray, numParams, flags, dev));
-    return began(result);
-}
-
-CUresult spw_serve_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
-                                  unsigned int flags, CUdevice dev)
-{
-    CUresult result;
-
-    SPW_FORWARD(result, spw_process_driver()->cuCtxCreate_v4(pctx, ctxCreateParams, flags, dev));
-    return began(result);
-}
-
 /* ---- contexts that end ---- */
 
 /* Waits for all work of a context. */

@@ -4,10 +4,9 @@
  *   account        accounts allocations of the real driver, and requests that are refused
  *   allocations    cuMemAlloc, cuMemAllocAsync, cuMemFree and their relatives
  *   captures       the beginning and the end of stream captures
- *   code           unloading of code
  *   contexts       destruction of contexts and streams
  *   direct         allocation and free without a driver call, for PyTorch
- *   graphs         CUDA graphs: instantiation, update, launch, end
+ *   graphs         the end of CUDA graphs
  *   handlers       declares all handlers
  *   host_memory    page-locked and managed memory
  *   immovable      memory that must not move, since others know its place
@@ -24,12 +23,11 @@
  *   state          the state of the folder in one object
  *   synchronize    waiting for the device
  *   take           the pool's answer to a request, for the driver's functions and for PyTorch
- *   tensor_maps    the making of tensor maps
  *   vmm            physical memory and mappings of the program's own
  *
  * A handler is a function spw_serve_<symbol>, for a row of driver/functions.def whose answer is not
- * DRIVER. It has the type of the function that it replaces; with ON_STREAM, IN_CONTEXT and OF_BLOCK
- * it gets a struct spw_call before its arguments. Handlers are called under a lease
+ * DRIVER or AROUND. It has the type of the function that it replaces; with ON_STREAM, IN_CONTEXT
+ * and OF_BLOCK it gets a struct spw_call before its arguments. Handlers are called under a lease
  * (device/lease.h) when CUDA is in use and the program made the call. HANDLER_ALWAYS functions are
  * called for every call, without a lease.
  *
@@ -42,6 +40,7 @@
 #define SPW_DECLARE_HANDLER(symbol, parameters)        __typeof__(symbol) spw_serve_##symbol;
 #define SPW_DECLARE_HANDLER_ALWAYS(symbol, parameters) SPW_DECLARE_HANDLER(symbol, parameters)
 #define SPW_DECLARE_DRIVER(symbol, parameters)         /* no handler */
+#define SPW_DECLARE_AROUND(symbol, parameters)         /* no handler */
 #define SPW_DECLARE_CALL(symbol, parameters)                                                       \
     CUresult spw_serve_##symbol(struct spw_call *call, SPW_BARE parameters);
 #define SPW_DECLARE_ON_STREAM(symbol, parameters)  SPW_DECLARE_CALL(symbol, parameters)
@@ -54,6 +53,7 @@
 #undef SPW_DECLARE_HANDLER
 #undef SPW_DECLARE_HANDLER_ALWAYS
 #undef SPW_DECLARE_DRIVER
+#undef SPW_DECLARE_AROUND
 #undef SPW_DECLARE_CALL
 #undef SPW_DECLARE_ON_STREAM
 #undef SPW_DECLARE_IN_CONTEXT
