@@ -145,55 +145,11 @@ enum spw_err spw_device_charge_host(struct spw_device *device, uint64_t bytes, u
     return SPW_OK;
 }
 
-bool spw_device_wants_stream(const struct spw_device *device)
-{
-    const struct spw_migrate *tier = spw_device_tier(device);
-
-    return tier != NULL && spw_migrate_wants_stream(tier) && spw_device_may_move();
-}
-
-void spw_device_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
-                       const struct spw_stream *stream)
-{
-    struct spw_migrate *tier = spw_device_tier(device);
-
-    if (tier != NULL) {
-        spw_migrate_expect(tier, addresses, count, stream);
-    }
-}
-
 bool spw_device_fetch(struct spw_device *device, const uint64_t *addresses, size_t count)
 {
     struct spw_migrate *tier = spw_device_tier(device);
 
     return tier == NULL || spw_migrate_fetch(tier, addresses, count);
-}
-
-void spw_device_use(struct spw_device *device, const uint64_t *addresses, size_t count, bool kernel)
-{
-    struct spw_migrate *tier = spw_device_tier(device);
-
-    if (tier != NULL) {
-        spw_migrate_use(tier, addresses, count, kernel);
-    }
-}
-
-void spw_device_use_among(struct spw_device *device, const uint64_t *addresses, size_t count)
-{
-    struct spw_migrate *tier = spw_device_tier(device);
-
-    if (tier != NULL) {
-        spw_migrate_use_among(tier, addresses, count);
-    }
-}
-
-void spw_device_new_kernel(struct spw_device *device)
-{
-    struct spw_migrate *tier = spw_device_tier(device);
-
-    if (tier != NULL) {
-        spw_migrate_new_kernel(tier);
-    }
 }
 
 bool spw_device_has_room(struct spw_device *device)

@@ -1,5 +1,4 @@
-/* The host tier of a device, as the handlers use it: allocations that the pool refuses, and the use
- * of memory by calls.
+/* The host tier of a device, as the handlers use it, for allocations that the pool refuses.
  *
  * Functions do nothing, and answer false, on a device without a host tier. Locking: the tier's and
  * the pool's locks, inside. */
@@ -55,30 +54,10 @@ enum spw_err spw_device_charge(struct spw_device *device, struct spw_pool *pool,
 enum spw_err spw_device_charge_host(struct spw_device *device, uint64_t bytes, uint32_t site,
                                     enum spw_err refused, CUmemLocation *ret_place);
 
-/* True when spw_device_expect uses the stream of the next call, which may cost a driver call
- * to find. */
-bool spw_device_wants_stream(const struct spw_device *device);
-
-/* Announces a call that uses `addresses`, on `stream` (NULL: unknown, or of another device). To be
- * called before the submit barrier is acquired. */
-void spw_device_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
-                       const struct spw_stream *stream);
-
 /* Brings the blocks at `addresses` back to the device, since a graph that names them is about to be
  * launched. False when a part of these blocks stays on the host. To be called without the submit
  * barrier. */
 bool spw_device_fetch(struct spw_device *device, const uint64_t *addresses, size_t count);
-
-/* Records, inside the submit barrier, a use of `addresses`. The arguments of the call name no other
- * memory, but a kernel (`kernel`) may read more addresses from memory. */
-void spw_device_use(struct spw_device *device, const uint64_t *addresses, size_t count,
-                    bool kernel);
-
-/* Records, inside the submit barrier, a use of `addresses` among other memory that is unknown. */
-void spw_device_use_among(struct spw_device *device, const uint64_t *addresses, size_t count);
-
-/* Notes that the next recorded use is the first launch of a kernel. */
-void spw_device_new_kernel(struct spw_device *device);
 
 /* True unless the host is known to have no more room. */
 bool spw_device_has_room(struct spw_device *device);

@@ -1,7 +1,8 @@
 #include "submit/use.h"
 
 #include "device/lookup.h"
-#include "device/spill.h"
+#include "device/tier.h"
+#include "migrate/migrate.h"
 #include "migrate/move/barrier.h"
 #include "program/stream.h"
 #include "record/record.h"
@@ -10,12 +11,16 @@ void spw_submit_use_expect(const uint64_t *addresses, size_t count, CUstream str
                            bool per_thread)
 {
     for (int i = 0; i < spw_device_count(); i++) {
-        const struct spw_stream_info *info = spw_device_wants_stream(spw_device_at(i))
-                                                 ? spw_program_stream_get(stream, per_thread)
-                                                 : NULL;
+        struct spw_migrate *tier = spw_device_tier(spw_device_at(i));
+        const struct spw_stream_info *info = NULL;
 
-        spw_device_expect(spw_device_at(i), addresses, count,
-                          info != NULL && info->ordinal == i ? &info->stream : NULL);
+        if (tier != NULL && spw_migrate_wants_stream(tier) && spw_device_may_move()) {
+            info = spw_program_stream_get(stream, per_thread);
+        }
+        if (tier != NULL) {
+            spw_migrate_expect(tier, addresses, count,
+                               info != NULL && info->ordinal == i ? &info->stream : NULL);
+        }
     }
 }
 
@@ -47,13 +52,18 @@ void spw_submit_use_note(const struct spw_use *use)
         record(use);
     }
     for (int i = 0; i < spw_device_count(); i++) {
+        struct spw_migrate *tier = spw_device_tier(spw_device_at(i));
+
+        if (tier == NULL) {
+            continue;
+        }
         if (SPW_UNLIKELY(use->first)) {
-            spw_device_new_kernel(spw_device_at(i));
+            spw_migrate_new_kernel(tier);
         }
         if (use->known) {
-            spw_device_use(spw_device_at(i), use->addresses, use->count, use->kernel);
+            spw_migrate_use(tier, use->addresses, use->count, use->kernel);
         } else if (use->count > 0) {
-            spw_device_use_among(spw_device_at(i), use->addresses, use->count);
+            spw_migrate_use_among(tier, use->addresses, use->count);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* Reports the memory that a call of the program uses to the host tiers and to the recording.
  *
- * Locking: that of device/spill.h and record/record.h. */
+ * Locking: that of migrate/migrate.h and record/record.h. */
 #pragma once
 
 #include <stdbool.h>
