@@ -185,7 +185,8 @@ struct reader {
 
 struct entry {
     const char *key;
-    bool (*read)(struct reader *reader, struct spw_callsite_text *site);
+    bool (*read)(struct reader *reader, struct spw_callsite_text *site); /* NULL: reads a name */
+    size_t name; /* offset of the name in struct spw_callsite_text */
 };
 
 static bool complain(struct reader *reader, const char *at, const char *what)
@@ -325,36 +326,6 @@ static bool read_native(struct reader *reader, struct spw_callsite_text *site)
     return true;
 }
 
-static bool read_thread(struct reader *reader, struct spw_callsite_text *site)
-{
-    return read_name(reader, "", &site->site.thread);
-}
-
-static bool read_tag(struct reader *reader, struct spw_callsite_text *site)
-{
-    return read_name(reader, "", &site->site.tag);
-}
-
-static bool read_node(struct reader *reader, struct spw_callsite_text *site)
-{
-    return read_name(reader, "", &site->site.node);
-}
-
-static bool read_module(struct reader *reader, struct spw_callsite_text *site)
-{
-    return read_name(reader, "", &site->site.modules);
-}
-
-static bool read_process(struct reader *reader, struct spw_callsite_text *site)
-{
-    return read_name(reader, "", &site->site.process);
-}
-
-static bool read_api(struct reader *reader, struct spw_callsite_text *site)
-{
-    return read_name(reader, "", &site->request.api);
-}
-
 static bool read_rank(struct reader *reader, struct spw_callsite_text *site)
 {
     uint64_t number;
@@ -403,19 +374,19 @@ static bool read_size(struct reader *reader, struct spw_callsite_text *site)
 }
 
 static const struct entry entries[] = {
-    {"python", read_python},
-    {"native", read_native},
-    {"thread", read_thread},
-    {"tag", read_tag},
-    {"node", read_node},
-    {"module", read_module},
-    {"process", read_process},
-    {"rank", read_rank},
-    {"size", read_size},
-    {"device", read_device},
-    {"api", read_api},
-    {"nth", read_nth},
-    {"nth_in_step", read_nth_in_step},
+    {"python", .read = read_python},
+    {"native", .read = read_native},
+    {"thread", .name = offsetof(struct spw_callsite_text, site.thread)},
+    {"tag", .name = offsetof(struct spw_callsite_text, site.tag)},
+    {"node", .name = offsetof(struct spw_callsite_text, site.node)},
+    {"module", .name = offsetof(struct spw_callsite_text, site.modules)},
+    {"process", .name = offsetof(struct spw_callsite_text, site.process)},
+    {"rank", .read = read_rank},
+    {"size", .read = read_size},
+    {"device", .read = read_device},
+    {"api", .name = offsetof(struct spw_callsite_text, request.api)},
+    {"nth", .read = read_nth},
+    {"nth_in_step", .read = read_nth_in_step},
 };
 
 enum { ENTRY_COUNT = sizeof(entries) / sizeof(*entries) };
@@ -446,12 +417,14 @@ static bool read_entry(struct reader *reader)
     const char *key = reader->at;
     size_t length = strcspn(key, ":;");
 
-    for (int i = 0; i < ENTRY_COUNT; i++) {
-        if (strlen(entries[i].key) == length && strncmp(entries[i].key, key, length) == 0 &&
+    for (const struct entry *entry = entries; entry < entries + ENTRY_COUNT; entry++) {
+        if (strlen(entry->key) == length && strncmp(entry->key, key, length) == 0 &&
             key[length] == ':') {
             reader->at += length + 1;
             skip_blanks(reader);
-            return entries[i].read(reader, reader->site);
+            return entry->read != NULL
+                       ? entry->read(reader, reader->site)
+                       : read_name(reader, "", (const char **)((char *)reader->site + entry->name));
         }
     }
     return complain_key(reader, key, length);
