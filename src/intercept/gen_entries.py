@@ -268,12 +268,19 @@ PARTS_BEGIN_ROWS = """\
 if (pCopy == NULL) {{
     return driver->{call};
 }}
-spw_submit_parts_{kind}(&parts, pCopy);"""
+spw_submit_parts_box(&parts, spw_submit_rows_{kind}(pCopy));"""
 PARTS_CALL_ROWS = """\
 {type} part = *pCopy;
 
 spw_submit_rows_cut_{kind}(&part, &parts.cut.part);
 {call}"""
+
+# Such a call is looked at as a whole.
+LOOK_AT_ROWS = """\
+spw_submit_arguments_anything(&use);
+if (pCopy != NULL) {{
+    spw_submit_indirect_copy_box(spw_submit_rows_{kind}(pCopy));
+}}"""
 
 PARTS_NOTE = """
 spw_submit_parts_note(&parts, {stream}, /* per_thread */ {per_thread});"""
@@ -514,8 +521,7 @@ def look(row):
         extra = "extra" if "extra" in names else "/* extra */ NULL"
         return f"spw_submit_arguments_launch(&use, f, kernelParams, {extra});"
     if row.memory == "DESCRIPTOR":
-        return ("spw_submit_arguments_anything(&use);\n"
-                f"spw_submit_indirect_copy_{ROWS[type_of_rows(row)]}(pCopy);")
+        return LOOK_AT_ROWS.format(kind=ROWS[type_of_rows(row)])
     if row.memory == "BATCH":
         return ("spw_submit_indirect_copy_3d_batch(opList, numOps);" if "opList" in names else
                 "spw_submit_indirect_copy_batch(dsts, srcs, sizes, count);")

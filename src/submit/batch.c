@@ -107,7 +107,7 @@ void spw_submit_batch_note_3d(const struct spw_batch_3d *batch, CUstream stream,
     for (size_t i = 0; batch->copies != NULL && i < batch->count; i++) {
         struct spw_parts parts;
 
-        spw_submit_parts_batched(&parts, &batch->copies[i]);
+        spw_submit_parts_box(&parts, spw_submit_rows_batched(&batch->copies[i]));
         spw_submit_parts_note(&parts, stream, per_thread);
     }
 }
@@ -118,7 +118,7 @@ static size_t count_all_3d(const struct spw_batch_3d *batch)
     size_t count = 0;
 
     for (size_t i = 0; i < batch->count; i++) {
-        spw_submit_parts_batched(&parts, &batch->copies[i]);
+        spw_submit_parts_box(&parts, spw_submit_rows_batched(&batch->copies[i]));
         count += count_parts(&parts);
     }
     return count;
@@ -129,7 +129,7 @@ static void split_copy_3d(struct spw_batch_3d *split, const CUDA_MEMCPY3D_BATCH_
 {
     struct spw_parts parts;
 
-    spw_submit_parts_batched(&parts, copy);
+    spw_submit_parts_box(&parts, spw_submit_rows_batched(copy));
     while (spw_submit_parts_next(&parts, CUDA_SUCCESS)) {
         split->copies[split->count] = *copy;
         spw_submit_rows_cut_batched(&split->copies[split->count], &parts.cut.box, &parts.cut.part);

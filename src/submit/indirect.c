@@ -247,51 +247,24 @@ void spw_submit_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
     }
 }
 
-static void copy_box(const struct spw_cut_box *box)
+void spw_submit_indirect_copy_box(struct spw_cut_box box)
 {
-    const struct spw_cut_side *to = &box->to, *from = &box->from;
-    size_t rows = box->height * box->depth;
+    const struct spw_cut_side *to = &box.to, *from = &box.from;
+    size_t rows = box.height * box.depth;
 
-    if (to->address == 0 || from->address == 0 || box->width == 0 || rows == 0 ||
-        rows > SIZE_MAX / box->width || box->width * rows > SPW_INDIRECT_MOST) {
+    if (to->address == 0 || from->address == 0 || box.width == 0 || rows == 0 ||
+        rows > SIZE_MAX / box.width || box.width * rows > SPW_INDIRECT_MOST) {
         return;
     }
-    if (rows > MOST_ROWS || box->width < WORD) {
+    if (rows > MOST_ROWS || box.width < WORD) {
         hold(to->address);
         return;
     }
-    for (size_t z = 0; z < box->depth; z++) {
-        for (size_t y = 0; y < box->height; y++) {
+    for (size_t z = 0; z < box.depth; z++) {
+        for (size_t y = 0; y < box.height; y++) {
             spw_submit_indirect_copy(to->address + z * to->slice + y * to->pitch,
-                                     from->address + z * from->slice + y * from->pitch, box->width);
+                                     from->address + z * from->slice + y * from->pitch, box.width);
         }
-    }
-}
-
-void spw_submit_indirect_copy_2d(const CUDA_MEMCPY2D *copy)
-{
-    if (copy != NULL) {
-        const struct spw_cut_box box = spw_submit_rows_2d(copy);
-
-        copy_box(&box);
-    }
-}
-
-void spw_submit_indirect_copy_3d(const CUDA_MEMCPY3D *copy)
-{
-    if (copy != NULL) {
-        const struct spw_cut_box box = spw_submit_rows_3d(copy);
-
-        copy_box(&box);
-    }
-}
-
-void spw_submit_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
-{
-    if (copy != NULL) {
-        const struct spw_cut_box box = spw_submit_rows_3d_peer(copy);
-
-        copy_box(&box);
     }
 }
 
@@ -306,9 +279,7 @@ void spw_submit_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *fr
 void spw_submit_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count)
 {
     for (size_t i = 0; copies != NULL && i < count; i++) {
-        const struct spw_cut_box box = spw_submit_rows_batched(&copies[i]);
-
-        copy_box(&box);
+        spw_submit_indirect_copy_box(spw_submit_rows_batched(&copies[i]));
     }
 }
 

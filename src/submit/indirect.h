@@ -22,6 +22,7 @@
 
 #include "driver/cuda_api.h"
 #include "program/spans.h"
+#include "submit/cut.h"
 
 enum { SPW_INDIRECT_MOST = 1 << 20 };
 
@@ -35,10 +36,8 @@ bool spw_submit_indirect_everywhere(void);
  * memory. Memory that cannot be read counts as holding addresses. */
 void spw_submit_indirect_copy(uint64_t to, uint64_t from, size_t bytes);
 
-/* Examine copies of rows and of volumes, and several copies at once. NULL is ignored. */
-void spw_submit_indirect_copy_2d(const CUDA_MEMCPY2D *copy);
-void spw_submit_indirect_copy_3d(const CUDA_MEMCPY3D *copy);
-void spw_submit_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
+/* Examine a copy of rows or of a volume (rows.h), and several copies at once. NULL is ignored. */
+void spw_submit_indirect_copy_box(struct spw_cut_box box);
 void spw_submit_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from,
                                     const size_t *bytes, size_t count);
 void spw_submit_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count);

@@ -4,7 +4,6 @@
 #include "device/lookup.h"
 #include "program/mappings.h"
 #include "program/users.h"
-#include "submit/rows.h"
 
 /* The bytes from `address` on that are in one tier: of a block, or of the program's own memory. */
 static uint64_t run_of_tier(uint64_t address, uint64_t most)
@@ -15,7 +14,7 @@ static uint64_t run_of_tier(uint64_t address, uint64_t most)
                                                     : spw_program_mappings_run(address, most);
 }
 
-static void begin(struct spw_parts *ret_parts, struct spw_cut_box box)
+void spw_submit_parts_box(struct spw_parts *ret_parts, struct spw_cut_box box)
 {
     ret_parts->to = box.to.address;
     ret_parts->from = box.from.address;
@@ -28,42 +27,22 @@ static void begin(struct spw_parts *ret_parts, struct spw_cut_box box)
 
 void spw_submit_parts_copy(struct spw_parts *ret_parts, uint64_t to, uint64_t from, size_t bytes)
 {
-    begin(ret_parts, (struct spw_cut_box){.to = {.address = to},
-                                          .from = {.address = from},
-                                          .unit = 1,
-                                          .width = bytes,
-                                          .height = 1,
-                                          .depth = 1});
+    spw_submit_parts_box(ret_parts, (struct spw_cut_box){.to = {.address = to},
+                                                         .from = {.address = from},
+                                                         .unit = 1,
+                                                         .width = bytes,
+                                                         .height = 1,
+                                                         .depth = 1});
 }
 
 void spw_submit_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch, size_t unit,
                            size_t width, size_t height)
 {
-    begin(ret_parts, (struct spw_cut_box){.to = {.address = to, .pitch = pitch},
-                                          .unit = unit,
-                                          .width = width,
-                                          .height = height,
-                                          .depth = 1});
-}
-
-void spw_submit_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy)
-{
-    begin(ret_parts, spw_submit_rows_2d(copy));
-}
-
-void spw_submit_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy)
-{
-    begin(ret_parts, spw_submit_rows_3d(copy));
-}
-
-void spw_submit_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy)
-{
-    begin(ret_parts, spw_submit_rows_3d_peer(copy));
-}
-
-void spw_submit_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy)
-{
-    begin(ret_parts, spw_submit_rows_batched(copy));
+    spw_submit_parts_box(ret_parts, (struct spw_cut_box){.to = {.address = to, .pitch = pitch},
+                                                         .unit = unit,
+                                                         .width = width,
+                                                         .height = height,
+                                                         .depth = 1});
 }
 
 void spw_submit_parts_note(const struct spw_parts *parts, CUstream stream, bool per_thread)

@@ -42,13 +42,8 @@ void spw_submit_parts_copy(struct spw_parts *ret_parts, uint64_t to, uint64_t fr
 void spw_submit_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch, size_t unit,
                            size_t width, size_t height);
 
-/* Begin with a copy of rows or of a volume, which is not NULL. */
-void spw_submit_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy);
-void spw_submit_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy);
-void spw_submit_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy);
-
-/* Begins with one copy of a batch. */
-void spw_submit_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy);
+/* Begins with a copy of rows or of a volume (rows.h). */
+void spw_submit_parts_box(struct spw_parts *ret_parts, struct spw_cut_box box);
 
 /* Reports to the pools that a copy or fill on this stream uses their memory. To be called after one
  * of the functions above, and before the first part. */
