@@ -647,7 +647,7 @@ enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
         spw_backend_destroy(backend, false);
         return err;
     }
-    (void)spw_backend_grant(backend, backend->device, true, true);
+    (void)spw_backend_grant(backend, backend->device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     probe_ranges(backend);
     *ret_backend = backend;
     return SPW_OK;
@@ -679,32 +679,23 @@ uint64_t spw_backend_granule(const struct spw_backend *backend)
     return backend->granule_bytes;
 }
 
-static CUmemAccess_flags access_flags(bool readable, bool writable)
+bool spw_backend_grant(struct spw_backend *backend, int accessor, CUmemAccess_flags access)
 {
-    if (writable) {
-        return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    }
-    return readable ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-}
-
-bool spw_backend_grant(struct spw_backend *backend, int accessor, bool readable, bool writable)
-{
-    CUmemAccess_flags flags = access_flags(readable, writable);
     size_t i = 0;
 
     while (i < backend->access_count && backend->access[i].location.id != accessor) {
         i++;
     }
     if (i == backend->access_count) {
-        if (i == ACCESSORS || flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+        if (i == ACCESSORS || access == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
             return false;
         }
         backend->access_count++;
-    } else if (backend->access[i].flags == flags) {
+    } else if (backend->access[i].flags == access) {
         return false;
     }
     backend->access[i] = (CUmemAccessDesc){
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = accessor}, .flags = flags};
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = accessor}, .flags = access};
     backend->access_changed = i;
     return true;
 }

@@ -43,10 +43,9 @@ CUmemLocation spw_backend_host_place(const struct spw_backend *backend);
 /* Sets the longest duration of vm_ops.wait_soon. */
 void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns);
 
-/* Gives device `accessor` access to the arena: to read if `readable`, to write if `writable`. If
- * both are false, revokes it. Applies to later mappings; the caller makes the pool refresh existing
- * ones. False when the list is full or nothing changed. */
-bool spw_backend_grant(struct spw_backend *backend, int accessor, bool readable, bool writable);
+/* Sets the access of device `accessor` to the arena. Applies to later mappings; the caller makes
+ * the pool refresh existing ones. False when the list is full or nothing changed. */
+bool spw_backend_grant(struct spw_backend *backend, int accessor, CUmemAccess_flags access);
 
 /* Adds a context of this device or, with `peer`, of another device that may reach this device's
  * memory. Fences of the whole device then cover the context's streams. */

@@ -29,14 +29,6 @@ static void note_contexts(const struct spw_device *device, struct spw_pool *pool
     }
 }
 
-/* Sets the access of device `accessor` to memory that is mapped from now on. True when it changed.
- */
-static bool grant(struct spw_backend *backend, int accessor, CUmemAccess_flags access)
-{
-    return spw_backend_grant(backend, accessor, access != CU_MEM_ACCESS_FLAGS_PROT_NONE,
-                             access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-}
-
 /* Gives the backend of a new pool the contexts and access rights from before it was opened. */
 static void replay(struct spw_device *device, struct spw_pool *pool, struct spw_backend *backend)
 {
@@ -46,7 +38,7 @@ static void replay(struct spw_device *device, struct spw_pool *pool, struct spw_
 
         if (access != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
             note_contexts(device, pool, backend, i);
-            (void)grant(backend, spw_device_at(i)->ordinal, access);
+            (void)spw_backend_grant(backend, spw_device_at(i)->ordinal, access);
         }
     }
 }
@@ -378,12 +370,12 @@ static enum spw_err regrant(struct spw_device *device, struct spw_pool *pool, in
     /* Contexts stay known when access is taken away, since their work may not have ended. */
     note_contexts(device, pool, device->backend, accessor);
     spw_pool_lock(pool);
-    changed = grant(device->backend, accessor, access);
+    changed = spw_backend_grant(device->backend, accessor, access);
     spw_pool_unlock(pool);
     err = changed ? spw_pool_refresh_access(pool) : SPW_OK;
     if (err != SPW_OK) {
         spw_pool_lock(pool);
-        (void)grant(device->backend, accessor, before);
+        (void)spw_backend_grant(device->backend, accessor, before);
         spw_pool_unlock(pool);
     }
     return err;

@@ -283,16 +283,17 @@ static void test_rights(void **state)
     fake_driver_reset();
     open();
     map(&chunk, 1, &address);
-    assert_false(spw_backend_grant(backend, 0, true, true)); /* the device's own */
-    assert_false(spw_backend_grant(backend, 1, false, false));
-    assert_true(spw_backend_grant(backend, 1, true, false));
-    assert_true(spw_backend_grant(backend, 2, true, true));
-    assert_false(spw_backend_grant(backend, 2, true, true));
+    assert_false(
+        spw_backend_grant(backend, 0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE)); /* the device's own */
+    assert_false(spw_backend_grant(backend, 1, CU_MEM_ACCESS_FLAGS_PROT_NONE));
+    assert_true(spw_backend_grant(backend, 1, CU_MEM_ACCESS_FLAGS_PROT_READ));
+    assert_true(spw_backend_grant(backend, 2, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    assert_false(spw_backend_grant(backend, 2, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
     assert_int_equal(vm->ops->set_access(vm, address, G, G), SPW_OK);
     assert_int_equal(fake_driver.access_count, 3);
     assert_int_equal(fake_driver.access[1].flags, CU_MEM_ACCESS_FLAGS_PROT_READ);
     assert_int_equal(fake_driver.access[2].flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-    assert_true(spw_backend_grant(backend, 1, false, false));
+    assert_true(spw_backend_grant(backend, 1, CU_MEM_ACCESS_FLAGS_PROT_NONE));
     assert_int_equal(vm->ops->share(vm, address, G, G), SPW_OK);
     assert_int_equal(fake_driver.access_count, 1);
     assert_int_equal(fake_driver.access[0].location.id, 1);
@@ -310,7 +311,7 @@ static void test_many_rights(void **state)
 
     fake_driver_reset();
     open();
-    while (spw_backend_grant(backend, device, true, true)) {
+    while (spw_backend_grant(backend, device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE)) {
         device++;
         assert_true(device < 1000);
     }
