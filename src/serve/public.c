@@ -246,12 +246,12 @@ static CUresult pause(enum spw_control_part kind, const char *name)
     }
     spw_migrate_barrier_await_end(); /* waits while another process pauses this one */
     switch (spw_service_pause_begin(&request).outcome) {
-    case SPW_PAUSE_DONE:
-    case SPW_PAUSE_UNUSED:
+    case SPW_CONTROL_DONE:
+    case SPW_CONTROL_UNUSED:
         return CUDA_SUCCESS;
-    case SPW_PAUSE_NO_PART:
+    case SPW_CONTROL_NO_PART:
         return CUDA_ERROR_INVALID_VALUE;
-    case SPW_PAUSE_IMPOSSIBLE:
+    case SPW_CONTROL_IMPOSSIBLE:
         return CUDA_ERROR_NOT_SUPPORTED;
     default:
         return CUDA_ERROR_NOT_READY;
@@ -267,7 +267,7 @@ static CUresult resume(enum spw_control_part kind, const char *name)
     }
     spw_migrate_barrier_await_end();
     return spw_service_pause_end(&part, pause_wait_ns, /* held */ false).outcome ==
-                   SPW_PAUSE_NO_PART
+                   SPW_CONTROL_NO_PART
                ? CUDA_ERROR_INVALID_VALUE
                : CUDA_SUCCESS;
 }

@@ -46,26 +46,9 @@ static bool is_paused(const struct spw_stats_control *control)
     return atomic_load(&control->state) >= SPW_CONTROL_PAUSED;
 }
 
-static enum spw_control_outcome outcome_of(enum spw_pause_outcome outcome)
-{
-    static const enum spw_control_outcome outcomes[] = {
-        [SPW_PAUSE_DONE] = SPW_CONTROL_DONE,
-        [SPW_PAUSE_UNUSED] = SPW_CONTROL_UNUSED,
-        [SPW_PAUSE_NO_PART] = SPW_CONTROL_NO_PART,
-        [SPW_PAUSE_IMPOSSIBLE] = SPW_CONTROL_IMPOSSIBLE,
-        [SPW_PAUSE_CAPTURING] = SPW_CONTROL_CAPTURING,
-        [SPW_PAUSE_BUSY] = SPW_CONTROL_BUSY,
-        [SPW_PAUSE_NO_FILE] = SPW_CONTROL_NO_FILE,
-        [SPW_PAUSE_NO_ROOM] = SPW_CONTROL_NO_ROOM,
-        [SPW_PAUSE_UNREADABLE] = SPW_CONTROL_UNREADABLE,
-    };
-
-    return outcomes[outcome];
-}
-
 static void store_result(struct spw_stats_control *control, const struct spw_pause_result *result)
 {
-    atomic_store(&control->outcome, outcome_of(result->outcome));
+    atomic_store(&control->outcome, result->outcome);
     atomic_store(&control->moved_bytes, result->moved_bytes);
     atomic_store(&control->left_bytes, result->left_bytes);
     atomic_store(&control->host_full, result->host_full);
@@ -80,10 +63,10 @@ static bool resume_program(struct spw_stats_control *control, uint64_t wait_ns)
         spw_service_pause_end(&all, wait_ns, /* held */ is_paused(control));
 
     store_result(control, &result);
-    if (result.outcome == SPW_PAUSE_DONE) {
+    if (result.outcome == SPW_CONTROL_DONE) {
         atomic_store(&control->state, SPW_CONTROL_LISTENING);
     }
-    return result.outcome == SPW_PAUSE_DONE;
+    return result.outcome == SPW_CONTROL_DONE;
 }
 
 static bool is_on_demand(const struct spw_stats_control *control)
@@ -97,7 +80,7 @@ static bool is_on_demand(const struct spw_stats_control *control)
 static void enter_state(struct spw_stats_control *control, const struct spw_pause_result *result,
                         enum spw_control_state state)
 {
-    if (result->outcome == SPW_PAUSE_DONE) {
+    if (result->outcome == SPW_CONTROL_DONE) {
         atomic_store(&control->state, state);
     } else if (result->undone) {
         atomic_store(&control->state, SPW_CONTROL_LISTENING);
@@ -120,7 +103,7 @@ static void leave_hold(struct spw_stats_control *control)
 static void hold_program(struct spw_stats_control *control, bool step, uint64_t wait_ns)
 {
     bool held;
-    enum spw_pause_outcome outcome;
+    enum spw_control_outcome outcome;
 
     if (!is_held(control)) {
         service->state_before = (enum spw_control_state)atomic_load(&control->state);
@@ -143,7 +126,7 @@ static void let_program_go(struct spw_stats_control *control)
 {
     spw_service_pause_let_go();
     leave_hold(control);
-    store_result(control, &(struct spw_pause_result){.outcome = SPW_PAUSE_DONE});
+    store_result(control, &(struct spw_pause_result){.outcome = SPW_CONTROL_DONE});
 }
 
 static void pause_program(struct spw_stats_control *control, enum spw_control_state state,

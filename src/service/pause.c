@@ -77,9 +77,9 @@ static uint64_t bring_back(const struct spw_block_filter *only, uint64_t wait_ns
     return sum;
 }
 
-static enum spw_pause_outcome evict_each(const struct spw_pause_request *request,
-                                         const struct spw_block_filter *only,
-                                         struct spw_pause_result *result)
+static enum spw_control_outcome evict_each(const struct spw_pause_request *request,
+                                           const struct spw_block_filter *only,
+                                           struct spw_pause_result *result)
 {
     bool held = request->arrived != NULL;
     enum spw_err err = SPW_OK;
@@ -87,9 +87,9 @@ static enum spw_pause_outcome evict_each(const struct spw_pause_request *request
     for (int i = 0; i < spw_device_count() && err == SPW_OK; i++) {
         err = evict(spw_device_at(i), only, held, request->wait_ns, result);
     }
-    return err == SPW_OK              ? SPW_PAUSE_DONE
-           : err == SPW_E_UNSUPPORTED ? SPW_PAUSE_IMPOSSIBLE
-                                      : SPW_PAUSE_BUSY;
+    return err == SPW_OK              ? SPW_CONTROL_DONE
+           : err == SPW_E_UNSUPPORTED ? SPW_CONTROL_IMPOSSIBLE
+                                      : SPW_CONTROL_BUSY;
 }
 
 /* ---- to a file ---- */
@@ -113,15 +113,15 @@ static bool all_idle(uint64_t wait_ns)
     return idle;
 }
 
-static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *request,
-                                            struct spw_pause_result *result)
+static enum spw_control_outcome swap_out_each(const struct spw_pause_request *request,
+                                              struct spw_pause_result *result)
 {
     if (!all_idle(request->wait_ns)) {
-        return SPW_PAUSE_BUSY;
+        return SPW_CONTROL_BUSY;
     }
     result->error = spw_migrate_swap_file_open(request->folder, &pausing->file);
     if (result->error != 0) {
-        return SPW_PAUSE_NO_FILE;
+        return SPW_CONTROL_NO_FILE;
     }
     for (int i = 0; i < spw_device_count() && result->error == 0; i++) {
         /* Another thread may close the pool now, but the pool exists until the lease ends. */
@@ -136,7 +136,7 @@ static enum spw_pause_outcome swap_out_each(const struct spw_pause_request *requ
             (void)spw_pool_trim(pool, 0);
         }
     }
-    return SPW_PAUSE_DONE;
+    return SPW_CONTROL_DONE;
 }
 
 /* Brings all memory back from the file and closes the file, or sets how many bytes are left in
@@ -155,7 +155,7 @@ static void swap_in_each(struct spw_pause_result *result)
         }
     }
     if (result->left_bytes > 0) {
-        result->outcome = result->error != 0 ? SPW_PAUSE_UNREADABLE : SPW_PAUSE_NO_ROOM;
+        result->outcome = result->error != 0 ? SPW_CONTROL_UNREADABLE : SPW_CONTROL_NO_ROOM;
     } else {
         spw_migrate_swap_file_close(&pausing->file);
     }
@@ -164,33 +164,33 @@ static void swap_in_each(struct spw_pause_result *result)
 /* ---- the pause ---- */
 
 /* The outcome as it is known before an attempt; DONE when memory may be able to move. */
-static enum spw_pause_outcome expected_outcome(void)
+static enum spw_control_outcome expected_outcome(void)
 {
-    enum spw_pause_outcome outcome = SPW_PAUSE_UNUSED;
+    enum spw_control_outcome outcome = SPW_CONTROL_UNUSED;
 
     for (int i = 0; i < spw_device_count(); i++) {
         const struct spw_device *device = spw_device_at(i);
 
         if (committed(device) > 0) {
             if (atomic_load(&device->tier) == NULL) {
-                return SPW_PAUSE_IMPOSSIBLE;
+                return SPW_CONTROL_IMPOSSIBLE;
             }
-            outcome = SPW_PAUSE_DONE;
+            outcome = SPW_CONTROL_DONE;
         }
     }
-    if (outcome == SPW_PAUSE_DONE && spw_process_is_leaving()) {
-        return SPW_PAUSE_BUSY; /* no call of CUDA while the process ends */
+    if (outcome == SPW_CONTROL_DONE && spw_process_is_leaving()) {
+        return SPW_CONTROL_BUSY; /* no call of CUDA while the process ends */
     }
-    return outcome == SPW_PAUSE_DONE && !spw_device_may_move() ? SPW_PAUSE_CAPTURING : outcome;
+    return outcome == SPW_CONTROL_DONE && !spw_device_may_move() ? SPW_CONTROL_CAPTURING : outcome;
 }
 
-static enum spw_pause_outcome move_out(const struct spw_pause_request *request,
-                                       const struct spw_block_filter *only,
-                                       struct spw_pause_result *result)
+static enum spw_control_outcome move_out(const struct spw_pause_request *request,
+                                         const struct spw_block_filter *only,
+                                         struct spw_pause_result *result)
 {
     /* A capture may have begun before the barrier was closed. */
     if (!spw_device_may_move()) {
-        return SPW_PAUSE_CAPTURING;
+        return SPW_CONTROL_CAPTURING;
     }
     return request->folder != NULL ? swap_out_each(request, result)
                                    : evict_each(request, only, result);
@@ -262,19 +262,19 @@ static bool is_at_rest(uint64_t wait_ns)
     return idle;
 }
 
-enum spw_pause_outcome spw_service_pause_hold(const struct spw_pause_request *request, bool step,
-                                              bool *ret_held)
+enum spw_control_outcome spw_service_pause_hold(const struct spw_pause_request *request, bool step,
+                                                bool *ret_held)
 {
-    enum spw_pause_outcome outcome;
+    enum spw_control_outcome outcome;
 
     enter_pausing(/* holder */ true);
     outcome = expected_outcome();
-    if (outcome == SPW_PAUSE_DONE) {
+    if (outcome == SPW_CONTROL_DONE) {
         if (step && pausing->holding) {
             spw_migrate_barrier_step(request->wait_ns);
         }
-        outcome =
-            hold_program(request) && is_at_rest(request->wait_ns) ? SPW_PAUSE_DONE : SPW_PAUSE_BUSY;
+        outcome = hold_program(request) && is_at_rest(request->wait_ns) ? SPW_CONTROL_DONE
+                                                                        : SPW_CONTROL_BUSY;
     } else {
         let_go();
     }
@@ -293,11 +293,11 @@ void spw_service_pause_let_go(void)
 static struct spw_pause_result move(const struct spw_pause_request *request,
                                     const struct spw_block_filter *only)
 {
-    struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
+    struct spw_pause_result result = {.outcome = SPW_CONTROL_DONE};
 
     spw_device_lease_enter();
     result.outcome = move_out(request, only, &result);
-    if (result.outcome == SPW_PAUSE_DONE) {
+    if (result.outcome == SPW_CONTROL_DONE) {
         spw_service_part_begin(&request->part);
     } else {
         (void)bring_back(/* only */ NULL, request->wait_ns);
@@ -311,21 +311,21 @@ static struct spw_pause_result move(const struct spw_pause_request *request,
 
 static struct spw_pause_result begin(const struct spw_pause_request *request)
 {
-    struct spw_pause_result result = {.outcome = SPW_PAUSE_NO_PART};
+    struct spw_pause_result result = {.outcome = SPW_CONTROL_NO_PART};
     struct spw_part_blocks *blocks = &pausing->blocks;
     bool held = request->arrived != NULL;
 
     if (spw_service_part_find(&request->part, blocks)) {
         result.outcome = expected_outcome();
     }
-    if (result.outcome == SPW_PAUSE_DONE && held &&
+    if (result.outcome == SPW_CONTROL_DONE && held &&
         !(hold_program(request) && spw_migrate_barrier_claim(request->wait_ns))) {
-        result.outcome = SPW_PAUSE_BUSY;
+        result.outcome = SPW_CONTROL_BUSY;
     }
-    if (result.outcome == SPW_PAUSE_DONE) {
+    if (result.outcome == SPW_CONTROL_DONE) {
         result = move(request, &blocks->filter);
     }
-    if (result.outcome != SPW_PAUSE_DONE && held) {
+    if (result.outcome != SPW_CONTROL_DONE && held) {
         let_go();
     }
     return result;
@@ -343,11 +343,11 @@ struct spw_pause_result spw_service_pause_begin(const struct spw_pause_request *
 
 static struct spw_pause_result end(const struct spw_part *part, uint64_t wait_ns, bool held)
 {
-    struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
+    struct spw_pause_result result = {.outcome = SPW_CONTROL_DONE};
     struct spw_part_blocks *blocks = &pausing->blocks;
 
     if (!spw_service_part_find(part, blocks)) {
-        result.outcome = SPW_PAUSE_NO_PART;
+        result.outcome = SPW_CONTROL_NO_PART;
         return result;
     }
     result.goes_on = part->kind != SPW_CONTROL_PART_ALL && spw_service_part_end(part) > 0;
@@ -355,11 +355,11 @@ static struct spw_pause_result end(const struct spw_part *part, uint64_t wait_ns
     if (pausing->file.buffer != NULL) {
         swap_in_each(&result);
     }
-    if (result.outcome == SPW_PAUSE_DONE) {
+    if (result.outcome == SPW_CONTROL_DONE) {
         result.moved_bytes += bring_back(result.goes_on ? &blocks->filter : NULL, wait_ns);
     }
     spw_device_lease_leave();
-    if (result.outcome != SPW_PAUSE_DONE) {
+    if (result.outcome != SPW_CONTROL_DONE) {
         return result;
     }
     if (!result.goes_on) {

@@ -4,6 +4,8 @@
  * During a pause the program either waits when it submits work or requests memory, or goes on and
  * uses its memory on the host.
  *
+ * Outcomes are those of requests (stats/stats.h), without ALREADY and WHOLE.
+ *
  * Locking: takes the locks of migrate/ and pool/. Called by one thread at a time, outside of calls
  * of the driver. The thread that held the program also ends the pause. */
 #pragma once
@@ -14,18 +16,6 @@
 
 #include "service/part.h"
 
-enum spw_pause_outcome {
-    SPW_PAUSE_DONE,
-    SPW_PAUSE_UNUSED,     /* no device memory is in use */
-    SPW_PAUSE_NO_PART,    /* nothing has the name of the part */
-    SPW_PAUSE_IMPOSSIBLE, /* memory cannot move to the host: spilling is off or does not work */
-    SPW_PAUSE_CAPTURING,  /* a capture is open, or a library submits work that is not seen */
-    SPW_PAUSE_BUSY,       /* the device did not become idle in time */
-    SPW_PAUSE_NO_FILE,    /* the file could not be created */
-    SPW_PAUSE_NO_ROOM,    /* not all memory came back from the file: there is no room for it */
-    SPW_PAUSE_UNREADABLE, /* not all memory came back: the file cannot be read, or has changed */
-};
-
 struct spw_pause_request {
     struct spw_part part;  /* the memory that moves; with `arrived`: all memory */
     const char *folder;    /* of the file to move it to; NULL: to the host. Only with `arrived` */
@@ -35,7 +25,7 @@ struct spw_pause_request {
 
 /* The result of a pause, or of its end. */
 struct spw_pause_result {
-    enum spw_pause_outcome outcome;
+    enum spw_control_outcome outcome;
     uint64_t moved_bytes; /* to the host or file, or back */
     uint64_t left_bytes;  /* bytes that stay on the devices, or after the end on the host; with
                              NO_ROOM or UNREADABLE: in the file */
@@ -49,8 +39,8 @@ struct spw_pause_result {
  * are idle, so that a pause can begin. BUSY: not yet; the program stays held if *ret_held, and the
  * caller calls again. `step`: lets one call pass first, since devices may wait for work that is not
  * submitted yet. With any other outcome the program is not held. */
-enum spw_pause_outcome spw_service_pause_hold(const struct spw_pause_request *request, bool step,
-                                              bool *ret_held);
+enum spw_control_outcome spw_service_pause_hold(const struct spw_pause_request *request, bool step,
+                                                bool *ret_held);
 
 /* Lets a program go on that is held but not paused. */
 void spw_service_pause_let_go(void);

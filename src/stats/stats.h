@@ -133,13 +133,13 @@ enum spw_control_part {
 };
 enum spw_control_outcome {
     SPW_CONTROL_DONE,
-    SPW_CONTROL_ALREADY, /* it was so before */
-    SPW_CONTROL_UNUSED,  /* the process uses no device memory */
-    SPW_CONTROL_NO_PART, /* nothing has the name of the part */
-    SPW_CONTROL_WHOLE,   /* all memory is paused, so that no part can return by itself */
-    SPW_CONTROL_IMPOSSIBLE,
-    SPW_CONTROL_CAPTURING,
-    SPW_CONTROL_BUSY,
+    SPW_CONTROL_ALREADY,    /* it was so before */
+    SPW_CONTROL_UNUSED,     /* the process uses no device memory */
+    SPW_CONTROL_NO_PART,    /* nothing has the name of the part */
+    SPW_CONTROL_WHOLE,      /* all memory is paused, so that no part can return by itself */
+    SPW_CONTROL_IMPOSSIBLE, /* memory cannot move to the host: spilling is off or does not work */
+    SPW_CONTROL_CAPTURING,  /* a capture is open, or a library submits work that is not seen */
+    SPW_CONTROL_BUSY,       /* the device did not become idle in time */
     SPW_CONTROL_NO_FILE,    /* the file could not be created: see `error` */
     SPW_CONTROL_NO_ROOM,    /* memory in the file finds no room: the pause goes on */
     SPW_CONTROL_UNREADABLE, /* the file cannot be read: the pause goes on */
