@@ -1,7 +1,6 @@
 #include "backend/backend.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "backend/copy.h"
 #include "backend/fence.h"

@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "common/log.h"
 #include "common/room.h"

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 enum {
     TEXT_BYTES = 16 << 20,

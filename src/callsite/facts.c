@@ -2,7 +2,6 @@
 
 #include "callsite/capture.h"
 #include "callsite/modules.h"
-#include "callsite/names.h"
 #include "callsite/symbols.h"
 
 #include <string.h>

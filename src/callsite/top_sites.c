@@ -2,7 +2,6 @@
 
 #include "callsite/capture.h"
 #include "callsite/facts.h"
-#include "callsite/rule.h"
 #include "common/room.h"
 
 #include <stdio.h>

@@ -1,13 +1,10 @@
 #include "graph/capture.h"
 
 #include "common/lock.h"
-#include "device/device.h"
 #include "device/spill.h"
 #include "graph/graph.h"
 #include "graph/state.h"
 #include "pool/pool.h"
-#include "process/process.h"
-#include "program/stream.h"
 
 #include <pthread.h>
 #include <stddef.h>

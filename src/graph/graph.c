@@ -2,7 +2,6 @@
 
 #include "common/lock.h"
 #include "common/log.h"
-#include "device/device.h"
 #include "device/lookup.h"
 #include "device/spill.h"
 #include "graph/state.h"

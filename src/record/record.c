@@ -1,6 +1,5 @@
 #include "record/record.h"
 
-#include "common/likely.h"
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/options.h"
@@ -9,7 +8,6 @@
 #include "common/thread_name.h"
 #include "common/uncancelled.h"
 #include "record/sites.h"
-#include "record/state.h"
 #include "record/writer.h"
 #include "stats/output.h"
 #include "stats/path.h"

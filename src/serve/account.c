@@ -10,11 +10,9 @@
 #include "serve/oom.h"
 #include "serve/page_locked.h"
 #include "stats/file.h"
-#include "submit/indirect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Adds an entry to the counter of its kind (`up`), or subtracts it. */
 static void move(const struct spw_ledger_entry *entry, bool up)

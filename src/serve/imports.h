@@ -5,7 +5,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "driver/cuda_api.h"
 #include "ipc/client.h"

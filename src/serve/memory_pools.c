@@ -3,7 +3,6 @@
  * the driver alone. */
 #include "common/minmax.h"
 #include "device/access.h"
-#include "device/device.h"
 #include "device/spill.h"
 #include "serve/handlers.h"
 

@@ -1,7 +1,6 @@
 /* Queries about memory. The answer for an address in an arena is about its block, never about the
  * chunk behind it; the driver answers questions for which both are equal. Memory that the program
  * created is device memory, even if it is on the host. */
-#include "common/log.h"
 #include "device/device.h"
 #include "device/spill.h"
 #include "program/mappings.h"

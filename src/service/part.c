@@ -6,7 +6,6 @@
 #include "common/lock.h"
 #include "common/room.h"
 #include "policy/decision.h"
-#include "service/state.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

@@ -13,7 +13,6 @@
 #include "callsite/shm.h"
 #include "device/state.h"
 #include "migrate/host/swap_file.h"
-#include "pool/pool.h"
 #include "stats/stats.h"
 
 enum { SPW_PART_SITES = SPW_CALLSITE_MOST + 1, SPW_PART_WORDS = (SPW_PART_SITES + 63) / 64 };

@@ -4,14 +4,12 @@
 #include "common/log.h"
 #include "common/room.h"
 #include "common/uncancelled.h"
-#include "common/write.h"
 #include "stats/output.h"
 #include "stats/path.h"
 #include "stats/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,10 +1,8 @@
 #include "stats/output.h"
 
 #include "common/start.h"
-#include "stats/state.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { LINK = SPW_STATS_PATH + 16 };

@@ -4,19 +4,15 @@
 #include "common/create.h"
 #include "common/fd.h"
 #include "common/file_limit.h"
-#include "common/options.h"
 #include "common/pid.h"
-#include "stats/output.h"
 #include "stats/remap.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

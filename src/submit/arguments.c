@@ -6,7 +6,6 @@
 #include "device/lookup.h"
 #include "device/spill.h"
 #include "migrate/move/barrier.h"
-#include "program/stream.h"
 #include "submit/indirect.h"
 #include "submit/kernel_name.h"
 #include "submit/state.h"

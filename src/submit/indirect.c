@@ -10,7 +10,6 @@
 #include "submit/tensor_map.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 enum {
     CHUNK = 16 << 10,    /* bytes read at a time; a longer copy is not searched for tensor maps */

@@ -1,9 +1,6 @@
 #include "torch/figures.h"
 
 #include "device/device.h"
-#include "torch/state.h"
-
-#include <string.h>
 
 static struct spw_torch_device *const devices = spw_torch.devices;
 

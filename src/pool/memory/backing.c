@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include "common/host_share.h"
-#include "pool/memory/stock.h"
 
 /* The table covers the whole arena. Most of it is never touched, and costs nothing. */
 static size_t table_bytes(const struct spw_backing *backing)
