@@ -5,7 +5,7 @@
  *   preload   the only file that knows every folder
  *
  * preload.c lists the calls at the initialisation of CUDA and at the first use of a device. Loading
- * the object only notes the current folder (common/start.h). */
+ * the object only notes the current folder (system/start.h). */
 #include "device/lookup.h"
 #include "intercept/entry.h"
 #include "intercept/fork.h"

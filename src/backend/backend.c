@@ -5,7 +5,7 @@
 #include "backend/copy.h"
 #include "backend/fence.h"
 #include "backend/host.h"
-#include "common/sleep.h"
+#include "system/sleep.h"
 
 enum {
     ACCESSORS = 64,

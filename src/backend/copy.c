@@ -1,7 +1,7 @@
 #include "backend/copy.h"
 
 #include "common/hash.h"
-#include "common/keep.h"
+#include "system/keep.h"
 
 #include <stdlib.h>
 

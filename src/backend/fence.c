@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/backoff.h"
+#include "system/backoff.h"
 
 #define CALL(fences, fn, ...) SPW_DRIVER_CALL((fences)->driver, (fences)->ordinal, fn, __VA_ARGS__)
 

@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/lock.h"
 #include "driver/driver.h"
 #include "pool/vm_ops.h"
+#include "system/lock.h"
 
 /* A context that fences of the device cover. */
 struct spw_backend_context {

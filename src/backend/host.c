@@ -4,12 +4,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "common/log.h"
-#include "common/room.h"
-#include "common/start.h"
-#include "common/uncancelled.h"
 #include "driver/host_place.h"
 #include "driver/host_verdict.h"
+#include "system/log.h"
+#include "system/room.h"
+#include "system/start.h"
+#include "system/uncancelled.h"
 
 enum { TEXT = 64 };
 

@@ -8,10 +8,10 @@
 #include "callsite/tag.h"
 #include "common/hash.h"
 #include "common/likely.h"
-#include "common/lock.h"
-#include "common/stack.h"
-#include "common/thread_name.h"
-#include "common/uncancelled.h"
+#include "system/lock.h"
+#include "system/stack.h"
+#include "system/thread_name.h"
+#include "system/uncancelled.h"
 
 #include <errno.h>
 #include <string.h>

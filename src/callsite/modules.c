@@ -1,9 +1,9 @@
 #include "callsite/modules.h"
 
-#include "common/loader.h"
-#include "common/lock.h"
-#include "common/safe_read.h"
-#include "common/start.h"
+#include "system/loader.h"
+#include "system/lock.h"
+#include "system/safe_read.h"
+#include "system/start.h"
 
 #include <link.h>
 #include <stdatomic.h>

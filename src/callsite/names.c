@@ -2,9 +2,9 @@
 
 #include "callsite/symbols.h"
 #include "callsite/table.h"
-#include "common/demangle.h"
 #include "common/hash.h"
-#include "common/lock.h"
+#include "system/demangle.h"
+#include "system/lock.h"
 
 #include <stdlib.h>
 #include <string.h>

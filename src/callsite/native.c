@@ -1,11 +1,11 @@
 #define UNW_LOCAL_ONLY
 #include "callsite/native.h"
 
-#include "common/backoff.h"
-#include "common/loader.h"
-#include "common/log.h"
-#include "common/room.h"
-#include "common/start.h"
+#include "system/backoff.h"
+#include "system/loader.h"
+#include "system/log.h"
+#include "system/room.h"
+#include "system/start.h"
 
 #include <dlfcn.h>
 #include <libunwind.h>

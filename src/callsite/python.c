@@ -2,10 +2,10 @@
 
 #include "callsite/cpython/python_check.h"
 #include "callsite/state.h"
-#include "common/backoff.h"
 #include "common/likely.h"
-#include "common/loader.h"
-#include "common/log.h"
+#include "system/backoff.h"
+#include "system/loader.h"
+#include "system/log.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

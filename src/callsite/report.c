@@ -4,7 +4,7 @@
 #include "callsite/facts.h"
 #include "callsite/modules.h"
 #include "callsite/symbols.h"
-#include "common/room.h"
+#include "system/room.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * When two threads write at once, one of them writes no symbols. */
 #pragma once
 
-#include "common/write.h"
 #include "pool/accounts.h"
+#include "system/write.h"
 
 enum { SPW_CALLSITE_REPORT_MOST = 200 }; /* sites listed one by one; all others are summed up */
 

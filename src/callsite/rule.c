@@ -3,8 +3,8 @@
 #include "callsite/label.h"
 #include "common/hash.h"
 #include "common/path.h"
-#include "common/room.h"
-#include "common/write.h"
+#include "system/room.h"
+#include "system/write.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "callsite/symbols.h"
 
 #include "callsite/modules.h"
-#include "common/room.h"
+#include "system/room.h"
 
 #include <ctype.h>
 #include <elf.h>

@@ -2,7 +2,7 @@
 
 #include "callsite/capture.h"
 #include "callsite/facts.h"
-#include "common/room.h"
+#include "system/room.h"
 
 #include <stdio.h>
 #include <string.h>

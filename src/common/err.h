@@ -1,26 +1,14 @@
-/* Tools of all folders: errors, log, options, counters, sizes, locks, tables, waiting. It does not
- * know any other folder.
+/* Tools of all folders that need no operating system: errors, options, counters, sizes, tables,
+ * text. It does not know any other folder.
  *
- *   backoff        polling with pauses that grow, up to a limit of time
  *   bounds         limits that size the tables of several folders
- *   child          helper processes, which the program does not see
- *   clock          clocks, and the clock of the simulated GPU in their place
  *   counters       the counters of a device, in memory that other processes read
- *   create         opens files for writing, and follows no link of another user
- *   demangle       C++ names that people can read
  *   err            error codes, and how they carry the driver's errors
- *   fd             file descriptors in the program's process: parks, reads and writes them
- *   file_limit     the limit on the size of files
- *   futex          waits for a word of memory, also for one shared with other processes
  *   grow           dynamic arrays
  *   hash           hash functions for tables
  *   host_share     the part of a block that a rule's host_share places on the host
- *   keep           keeps memory for ever, since something may still write to it
  *   layout         the ways to know the layout of a kernel's arguments
  *   likely         marks conditions that nearly always, or nearly never, hold
- *   loader         keeps fork out of calls into the dynamic loader
- *   lock           mutexes with ranks (lock.def), and the order that debug builds check
- *   log            messages on stderr or in a file
  *   map            a hash map from 64-bit keys to pointers
  *   minmax         the smaller or larger size
  *   nearest        suggests the name that a misspelt one may mean
@@ -28,18 +16,8 @@
  *   option_words   options whose value is one word of a list
  *   options        the table of options, and the parser of their values
  *   path           the file's name in a path
- *   pid            start and processor time of a process, from /proc
- *   room           memory for objects that are too large for a stack
- *   safe_read      reads memory that may not be mapped
  *   size           reads and writes sizes such as 8GiB and 80%
- *   sleep          sleeps for some nanoseconds
- *   stack          the free part of a thread's stack
- *   start          the folder at the start of the process, and paths relative to it
- *   thread_name    reads the name of a thread
- *   thread_slots   a record of each thread, which others read without a lock
- *   uncancelled    scopes in which a thread cannot be cancelled
  *   utf8           text of unknown origin: encodes, measures and cleans it
- *   write          writes JSON to a file descriptor without allocation
  *
  * In this header, 0 is success, and errors are negative. An error of the driver is kept without
  * loss as SPW_E_DRIVER - CUresult, so that the program gets exactly the driver's answer. No

@@ -1,7 +1,7 @@
 #include "device/access.h"
 
-#include "common/lock.h"
 #include "device/device.h"
+#include "system/lock.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 #include "device/contexts.h"
 
-#include "common/lock.h"
 #include "device/state.h"
+#include "system/lock.h"
 
 #include <stdlib.h>
 

@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-#include "common/lock.h"
-#include "common/log.h"
-#include "common/uncancelled.h"
 #include "device/contexts.h"
 #include "device/lease.h"
 #include "device/make.h"
+#include "system/lock.h"
+#include "system/log.h"
+#include "system/uncancelled.h"
 
 static void note_context(struct spw_pool *pool, struct spw_backend *backend, CUcontext context,
                          bool peer)

@@ -1,6 +1,6 @@
 #include "device/lease.h"
 
-#include "common/backoff.h"
+#include "system/backoff.h"
 
 void spw_device_lease_enter_slowly(void)
 {

@@ -6,7 +6,7 @@
  * destroyed when every call that may have seen it has ended.
  *
  * The holder takes no lock: each thread records the epoch at the beginning of its call in its slot
- * (common/thread_slots.h). The thread that closes a pool begins a new epoch, and makes the slots of
+ * (system/thread_slots.h). The thread that closes a pool begins a new epoch, and makes the slots of
  * all threads visible. Any thread, no lock. */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "common/likely.h"
-#include "common/thread_slots.h"
+#include "system/thread_slots.h"
 
 /* The slow paths of the two functions below: the first lease of a thread, a shared slot, a system
  * without membarrier. */

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "common/log.h"
 #include "common/minmax.h"
 #include "common/options.h"
 #include "common/size.h"
 #include "device/host_budget.h"
+#include "system/log.h"
 
 /* `bytes` without the room for memory outside the pool. */
 static uint64_t beside_room(uint64_t bytes)

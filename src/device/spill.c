@@ -1,12 +1,12 @@
 #include "device/spill.h"
 
-#include "common/uncancelled.h"
 #include "device/device.h"
 #include "device/lease.h"
 #include "migrate/migrate.h"
 #include "process/caller.h"
 #include "process/native.h"
 #include "process/unseen.h"
+#include "system/uncancelled.h"
 
 /* The request that the thread was last refused. */
 static _Thread_local struct {

@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 #include "common/bounds.h"
-#include "common/clock.h"
 #include "driver/cuda_api.h"
+#include "system/clock.h"
 
 /* The rows of functions.def, in their order. */
 enum spw_fn {

@@ -1,6 +1,6 @@
 #include "driver/host_nodes.h"
 
-#include "common/room.h"
+#include "system/room.h"
 
 #include <fcntl.h>
 #include <limits.h>

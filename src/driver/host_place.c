@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/child.h"
 #include "common/options.h"
 #include "driver/host_nodes.h"
+#include "system/child.h"
 
 enum { PLACES = 5 /* tried at most */ };
 

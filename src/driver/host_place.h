@@ -2,7 +2,7 @@
  *
  * cuMemCreate at a NUMA node of the host kills the process on some machines (nccl#2106,
  * gvisor#12876) and is refused on others (nccl#2190). So each place is tried in a helper process
- * (common/child.h), `spillway _host-chunks`, which makes a chunk, maps it and copies through it.
+ * (system/child.h), `spillway _host-chunks`, which makes a chunk, maps it and copies through it.
  * The order is: the NUMA node of the device, the other nodes with CPUs and memory, and the host
  * without a node (CUDA 13). A place that the device's attributes rule out is not tried.
  *

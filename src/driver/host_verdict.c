@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/create.h"
-#include "common/fd.h"
 #include "common/options.h"
-#include "common/room.h"
-#include "common/start.h"
+#include "system/create.h"
+#include "system/fd.h"
+#include "system/room.h"
+#include "system/start.h"
 
 enum { LINE_BYTES = 128, FILE_BYTES = SPW_VERDICT_KEY + LINE_BYTES, STATUS_BYTES = 8192 };
 

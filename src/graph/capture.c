@@ -1,10 +1,10 @@
 #include "graph/capture.h"
 
-#include "common/lock.h"
 #include "device/spill.h"
 #include "graph/graph.h"
 #include "graph/state.h"
 #include "pool/pool.h"
+#include "system/lock.h"
 
 #include <pthread.h>
 #include <stddef.h>

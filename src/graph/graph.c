@@ -1,7 +1,5 @@
 #include "graph/graph.h"
 
-#include "common/lock.h"
-#include "common/log.h"
 #include "device/lookup.h"
 #include "device/spill.h"
 #include "graph/state.h"
@@ -10,6 +8,8 @@
 #include "program/users.h"
 #include "submit/indirect.h"
 #include "submit/use.h"
+#include "system/lock.h"
+#include "system/log.h"
 
 #include <stdlib.h>
 

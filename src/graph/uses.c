@@ -1,11 +1,11 @@
 #include "graph/uses.h"
 
 #include "common/grow.h"
-#include "common/room.h"
 #include "device/lookup.h"
 #include "pool/pool.h"
 #include "program/stream.h"
 #include "submit/arguments.h"
+#include "system/room.h"
 
 #include <stdlib.h>
 

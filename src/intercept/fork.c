@@ -1,9 +1,6 @@
 #include "intercept/fork.h"
 
 #include "callsite/python.h"
-#include "common/loader.h"
-#include "common/lock.h"
-#include "common/thread_slots.h"
 #include "device/access.h"
 #include "device/contexts.h"
 #include "device/device.h"
@@ -24,6 +21,9 @@
 #include "submit/arguments.h"
 #include "submit/indirect.h"
 #include "submit/tensor_map.h"
+#include "system/loader.h"
+#include "system/lock.h"
+#include "system/thread_slots.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* Fork. The driver does not work in a child, and the child's pools are copies of the parent's.
  *
- * Around the fork, handlers hold the locks of common/lock.def, except those of SPW_LOCK_ALONE. The
+ * Around the fork, handlers hold the locks of system/lock.def, except those of SPW_LOCK_ALONE. The
  * child forgets all state without a driver call, and its calls go to the driver until it
  * initialises CUDA itself. */
 #pragma once

@@ -1,10 +1,10 @@
 #include "intercept/library.h"
 
 #include "common/hash.h"
-#include "common/loader.h"
-#include "common/room.h"
 #include "driver/dl.h"
 #include "intercept/entry.h"
+#include "system/loader.h"
+#include "system/room.h"
 
 #include <dlfcn.h>
 #include <link.h>

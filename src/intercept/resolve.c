@@ -1,9 +1,9 @@
 #include "intercept/resolve.h"
 
-#include "common/log.h"
 #include "intercept/entry.h"
 #include "process/process.h"
 #include "serve/handlers.h"
+#include "system/log.h"
 
 #include <stddef.h>
 

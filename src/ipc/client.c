@@ -1,9 +1,9 @@
 #include "ipc/client.h"
 
-#include "common/backoff.h"
-#include "common/clock.h"
-#include "common/room.h"
 #include "ipc/message.h"
+#include "system/backoff.h"
+#include "system/clock.h"
+#include "system/room.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include "ipc/handle.h"
 
-#include "common/pid.h"
+#include "system/pid.h"
 
 #include <string.h>
 #include <sys/random.h>

@@ -1,6 +1,6 @@
 #include "ipc/message.h"
 
-#include "common/clock.h"
+#include "system/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>

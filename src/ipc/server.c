@@ -1,9 +1,9 @@
 #include "ipc/server.h"
 
-#include "common/fd.h"
 #include "ipc/message.h"
 #include "ipc/state.h"
 #include "ipc/table.h"
+#include "system/fd.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 #include "ipc/table.h"
 
-#include "common/lock.h"
 #include "common/map.h"
+#include "system/lock.h"
 
 #include <stdlib.h>
 #include <string.h>

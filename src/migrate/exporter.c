@@ -1,9 +1,9 @@
 #include "migrate/exporter.h"
 
-#include "common/backoff.h"
-#include "common/clock.h"
 #include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
+#include "system/backoff.h"
+#include "system/clock.h"
 
 enum { COPY_NS_PER_KIB = SPW_TUNE_COPY_NS_PER_KIB, STEP_KIB = 512 * 1024 };
 

@@ -3,14 +3,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "common/backoff.h"
-#include "common/lock.h"
 #include "common/minmax.h"
 #include "migrate/host/host_tier.h"
 #include "migrate/move/migration.h"
 #include "migrate/move/prefetch.h"
 #include "migrate/move/throttle.h"
 #include "migrate/tuning.h"
+#include "system/backoff.h"
+#include "system/lock.h"
 
 struct spw_migrate {
     struct spw_migrate_config config;

@@ -3,12 +3,12 @@
 #include "callsite/capture.h"
 #include "callsite/facts.h"
 #include "common/likely.h"
-#include "common/log.h"
-#include "common/room.h"
 #include "common/size.h"
 #include "policy/state.h"
 #include "stats/path.h"
 #include "stats/process.h"
+#include "system/log.h"
+#include "system/room.h"
 
 #include <errno.h>
 #include <string.h>

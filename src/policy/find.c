@@ -1,7 +1,7 @@
 #include "policy/find.h"
 
 #include "common/nearest.h"
-#include "common/room.h"
+#include "system/room.h"
 
 #include <dirent.h>
 #include <stdbool.h>

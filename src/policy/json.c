@@ -1,6 +1,6 @@
 #include "policy/json.h"
 
-#include "common/room.h"
+#include "system/room.h"
 
 #include <dlfcn.h>
 #include <limits.h>

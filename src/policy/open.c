@@ -1,14 +1,14 @@
 #include "policy/open.h"
 
-#include "common/log.h"
 #include "common/options.h"
-#include "common/room.h"
-#include "common/start.h"
 #include "policy/decision.h"
 #include "policy/find.h"
 #include "policy/policy.h"
 #include "policy/state.h"
 #include "stats/stats.h"
+#include "system/log.h"
+#include "system/room.h"
+#include "system/start.h"
 
 #include <limits.h>
 #include <sched.h>

@@ -2,8 +2,8 @@
 #include "policy/reader.h"
 
 #include "common/nearest.h"
-#include "common/room.h"
 #include "common/size.h"
+#include "system/room.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 
 #include "callsite/modules.h"
 #include "common/hash.h"
-#include "common/log.h"
 #include "common/options.h"
 #include "common/path.h"
+#include "system/log.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 #include "process/process.h"
 
-#include "common/lock.h"
 #include "common/options.h"
-#include "common/uncancelled.h"
 #include "policy/open.h"
 #include "process/native.h"
+#include "system/lock.h"
+#include "system/uncancelled.h"
 
 #include <stdlib.h>
 

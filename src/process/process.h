@@ -10,7 +10,7 @@
  *   unseen     libraries that submit work past the entries
  *
  * Locking: spw_locks.process covers starting, and the opening and closing of pools. Tables have
- * locks of their own; common/lock.def gives the order. No lock is held while the real driver does
+ * locks of their own; system/lock.def gives the order. No lock is held while the real driver does
  * the program's work (spw_locks.primary excepted), nor during a call of the dynamic loader. */
 #pragma once
 

@@ -1,9 +1,9 @@
 #include "process/unseen.h"
 
-#include "common/loader.h"
-#include "common/log.h"
 #include "common/path.h"
 #include "process/state.h"
+#include "system/loader.h"
+#include "system/log.h"
 
 #include <link.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 #include "program/ledger.h"
 
-#include "common/lock.h"
 #include "program/state.h"
+#include "system/lock.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 #include "program/mappings.h"
 
-#include "common/lock.h"
 #include "device/state.h"
 #include "program/state.h"
+#include "system/lock.h"
 
 #include <stdlib.h>
 

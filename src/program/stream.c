@@ -1,10 +1,10 @@
 #include "program/stream.h"
 
 #include "common/hash.h"
-#include "common/lock.h"
 #include "device/device.h"
 #include "process/process.h"
 #include "program/state.h"
+#include "system/lock.h"
 
 #include <stdlib.h>
 

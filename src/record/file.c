@@ -1,11 +1,11 @@
 #include "record/file.h"
 
-#include "common/create.h"
-#include "common/fd.h"
-#include "common/file_limit.h"
-#include "common/log.h"
-#include "common/pid.h"
 #include "record/format.h"
+#include "system/create.h"
+#include "system/fd.h"
+#include "system/file_limit.h"
+#include "system/log.h"
+#include "system/pid.h"
 
 #include <errno.h>
 #include <fcntl.h>

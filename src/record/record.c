@@ -1,16 +1,16 @@
 #include "record/record.h"
 
-#include "common/lock.h"
-#include "common/log.h"
 #include "common/options.h"
-#include "common/sleep.h"
-#include "common/start.h"
-#include "common/thread_name.h"
-#include "common/uncancelled.h"
 #include "record/sites.h"
 #include "record/writer.h"
 #include "stats/output.h"
 #include "stats/path.h"
+#include "system/lock.h"
+#include "system/log.h"
+#include "system/sleep.h"
+#include "system/start.h"
+#include "system/thread_name.h"
+#include "system/uncancelled.h"
 
 #include <errno.h>
 #include <stdio.h>

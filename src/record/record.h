@@ -13,7 +13,7 @@
  *   writer     events on their way into the blocks of the file
  *
  * The functions below may be called on any thread and with any lock held except those behind
- * `record` in common/lock.def. They cost a lock and a few dozen nanoseconds. They may be called
+ * `record` in system/lock.def. They cost a lock and a few dozen nanoseconds. They may be called
  * only while spw_record_active() is true. They never fail: lost events are counted. */
 #pragma once
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/clock.h"
+#include "system/clock.h"
 
 #if defined(__x86_64__)
 #    include <cpuid.h>

@@ -1,8 +1,6 @@
 #include "serve/account.h"
 
-#include "common/log.h"
 #include "common/size.h"
-#include "common/uncancelled.h"
 #include "device/device.h"
 #include "device/spill.h"
 #include "migrate/host/host_memory.h"
@@ -10,6 +8,8 @@
 #include "serve/oom.h"
 #include "serve/page_locked.h"
 #include "stats/file.h"
+#include "system/log.h"
+#include "system/uncancelled.h"
 
 #include <inttypes.h>
 #include <stdio.h>

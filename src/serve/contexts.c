@@ -3,7 +3,6 @@
  * Blocks belong to the context that they were allocated in and are freed with it. Before the last
  * known context of a device is destroyed, the device's pool is closed; the next use opens another
  * pool. At the end of the process nothing is closed. */
-#include "common/lock.h"
 #include "device/access.h"
 #include "device/contexts.h"
 #include "device/device.h"
@@ -16,6 +15,7 @@
 #include "serve/handlers.h"
 #include "serve/imports.h"
 #include "submit/arguments.h"
+#include "system/lock.h"
 
 /* ---- streams ---- */
 

@@ -1,8 +1,8 @@
 #include "serve/imports.h"
 
-#include "common/lock.h"
 #include "device/state.h"
 #include "serve/state.h"
+#include "system/lock.h"
 
 #include <stdlib.h>
 #include <string.h>

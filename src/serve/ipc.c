@@ -2,9 +2,6 @@
  *
  * The handle is spillway's own. The other process, which also runs under spillway, asks this one
  * for the chunks of the handle. The driver serves its own handles, and memory outside the pool. */
-#include "common/fd.h"
-#include "common/lock.h"
-#include "common/log.h"
 #include "common/options.h"
 #include "device/device.h"
 #include "device/lease.h"
@@ -19,6 +16,9 @@
 #include "serve/placement.h"
 #include "serve/state.h"
 #include "service/thread.h"
+#include "system/fd.h"
+#include "system/lock.h"
+#include "system/log.h"
 
 #include <stdlib.h>
 #include <string.h>

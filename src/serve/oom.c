@@ -8,12 +8,12 @@
 
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
-#include "common/log.h"
-#include "common/room.h"
 #include "common/size.h"
 #include "device/host_budget.h"
 #include "serve/state.h"
 #include "service/nvml.h"
+#include "system/log.h"
+#include "system/room.h"
 
 static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in the statistics");
 static_assert((int)SPW_STATS_LABEL == (int)SPW_CALLSITE_LABEL, "as long in the statistics");

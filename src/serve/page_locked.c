@@ -1,7 +1,7 @@
 #include "serve/page_locked.h"
 
-#include "common/lock.h"
 #include "pool/accounts.h"
+#include "system/lock.h"
 
 /* Caller holds the lock. */
 static void note_peak(struct spw_device *device)

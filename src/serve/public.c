@@ -3,7 +3,6 @@
 
 #include "callsite/tag.h"
 #include "common/options.h"
-#include "common/start.h"
 #include "device/device.h"
 #include "device/lease.h"
 #include "device/spill.h"
@@ -17,6 +16,7 @@
 #include "service/pause.h"
 #include "stats/output.h"
 #include "stats/stats.h"
+#include "system/start.h"
 
 #include <stdint.h>
 #include <string.h>

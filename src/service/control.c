@@ -1,8 +1,5 @@
 #include "service/control.h"
 
-#include "common/clock.h"
-#include "common/futex.h"
-#include "common/log.h"
 #include "common/options.h"
 #include "common/size.h"
 #include "process/process.h"
@@ -10,6 +7,9 @@
 #include "service/state.h"
 #include "service/thread.h"
 #include "stats/stats.h"
+#include "system/clock.h"
+#include "system/futex.h"
+#include "system/log.h"
 
 #include <string.h>
 #include <sys/prctl.h>

@@ -1,8 +1,8 @@
 #include "service/nvml.h"
 
-#include "common/room.h"
-#include "common/stack.h"
 #include "driver/dl.h"
+#include "system/room.h"
+#include "system/stack.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #include "callsite/capture.h"
 #include "callsite/facts.h"
 #include "callsite/label.h"
-#include "common/lock.h"
-#include "common/room.h"
 #include "policy/decision.h"
+#include "system/lock.h"
+#include "system/room.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

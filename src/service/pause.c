@@ -1,13 +1,13 @@
 #include "service/pause.h"
 
-#include "common/backoff.h"
-#include "common/lock.h"
 #include "device/device.h"
 #include "device/lease.h"
 #include "device/spill.h"
 #include "migrate/move/barrier.h"
 #include "pool/pool.h"
 #include "service/state.h"
+#include "system/backoff.h"
+#include "system/lock.h"
 
 #include <pthread.h>
 

@@ -1,13 +1,6 @@
 #include "service/share.h"
 
-#include "common/clock.h"
-#include "common/create.h"
-#include "common/file_limit.h"
-#include "common/futex.h"
-#include "common/log.h"
 #include "common/options.h"
-#include "common/pid.h"
-#include "common/sleep.h"
 #include "device/device.h"
 #include "device/lease.h"
 #include "device/spill.h"
@@ -15,6 +8,13 @@
 #include "service/nvml.h"
 #include "service/state.h"
 #include "service/thread.h"
+#include "system/clock.h"
+#include "system/create.h"
+#include "system/file_limit.h"
+#include "system/futex.h"
+#include "system/log.h"
+#include "system/pid.h"
+#include "system/sleep.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/log.h"
 #include "process/process.h"
 #include "stats/stats.h"
+#include "system/log.h"
 
 /* How PyTorch's memory is served, and why. The text may be in `ret_why`. */
 static struct spw_setup_mode of_torch(char *ret_why, size_t capacity)

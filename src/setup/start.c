@@ -3,9 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "common/log.h"
 #include "common/options.h"
-#include "common/start.h"
 #include "device/state.h"
 #include "driver/dl.h"
 #include "migrate/move/barrier.h"
@@ -15,6 +13,8 @@
 #include "setup/sites.h"
 #include "stats/exit.h"
 #include "stats/stats.h"
+#include "system/log.h"
+#include "system/start.h"
 
 static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
 

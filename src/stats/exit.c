@@ -1,13 +1,13 @@
 #include "stats/exit.h"
 
-#include "common/log.h"
-#include "common/start.h"
 #include "stats/file.h"
 #include "stats/output.h"
 #include "stats/path.h"
 #include "stats/process.h"
 #include "stats/state.h"
 #include "stats/summary.h"
+#include "system/log.h"
+#include "system/start.h"
 
 #include <stdio.h>
 #include <stdlib.h>

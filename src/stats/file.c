@@ -1,12 +1,12 @@
 #include "stats/file.h"
 
-#include "common/create.h"
-#include "common/log.h"
-#include "common/room.h"
-#include "common/uncancelled.h"
 #include "stats/output.h"
 #include "stats/path.h"
 #include "stats/state.h"
+#include "system/create.h"
+#include "system/log.h"
+#include "system/room.h"
+#include "system/uncancelled.h"
 
 #include <errno.h>
 #include <fcntl.h>

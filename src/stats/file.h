@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "common/write.h"
 #include "stats/stats.h"
+#include "system/write.h"
 
 /* Writes the file under a temporary name and renames it. Also returns true when no path is set, or
  * when the name is for a rank (%r) and the process used no device memory; false, after one line on

@@ -1,6 +1,6 @@
 #include "stats/output.h"
 
-#include "common/start.h"
+#include "system/start.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 #include "stats/path.h"
 
 #include "common/options.h"
-#include "common/pid.h"
-#include "common/start.h"
+#include "system/pid.h"
+#include "system/start.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 #include "stats/shm.h"
 
-#include "common/create.h"
-#include "common/fd.h"
-#include "common/file_limit.h"
 #include "common/options.h"
 #include "stats/remap.h"
 #include "stats/state.h"
+#include "system/create.h"
+#include "system/fd.h"
+#include "system/file_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 #include "stats/stats.h"
 
-#include "common/backoff.h"
-#include "common/create.h"
-#include "common/fd.h"
-#include "common/file_limit.h"
-#include "common/pid.h"
 #include "stats/remap.h"
+#include "system/backoff.h"
+#include "system/create.h"
+#include "system/fd.h"
+#include "system/file_limit.h"
+#include "system/pid.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "stats/summary.h"
 
-#include "common/fd.h"
-#include "common/room.h"
 #include "common/size.h"
+#include "system/fd.h"
+#include "system/room.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,8 +1,6 @@
 #include "submit/arguments.h"
 
-#include "common/demangle.h"
 #include "common/hash.h"
-#include "common/lock.h"
 #include "device/lookup.h"
 #include "device/spill.h"
 #include "migrate/move/barrier.h"
@@ -10,6 +8,8 @@
 #include "submit/kernel_name.h"
 #include "submit/state.h"
 #include "submit/tensor_map.h"
+#include "system/demangle.h"
+#include "system/lock.h"
 
 #include <string.h>
 

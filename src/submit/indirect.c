@@ -1,13 +1,13 @@
 #include "submit/indirect.h"
 
-#include "common/lock.h"
-#include "common/log.h"
-#include "common/room.h"
-#include "common/safe_read.h"
 #include "device/lookup.h"
 #include "submit/rows.h"
 #include "submit/state.h"
 #include "submit/tensor_map.h"
+#include "system/lock.h"
+#include "system/log.h"
+#include "system/room.h"
+#include "system/safe_read.h"
 
 #include <stdatomic.h>
 

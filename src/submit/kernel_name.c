@@ -1,6 +1,6 @@
 #include "submit/kernel_name.h"
 
-#include "common/demangle.h"
+#include "system/demangle.h"
 
 #include <stddef.h>
 #include <stdlib.h>

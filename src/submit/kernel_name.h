@@ -1,6 +1,6 @@
 /* Decides by the name of a kernel if it may read addresses from memory and follow them.
  *
- * No state, no lock. The names of C++ kernels are mangled; they are read by common/demangle.h, so
+ * No state, no lock. The names of C++ kernels are mangled; they are read by system/demangle.h, so
  * spw_demangle_find(true) should be called before, without a lock. */
 #pragma once
 

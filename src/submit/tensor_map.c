@@ -1,8 +1,8 @@
 #include "submit/tensor_map.h"
 
 #include "common/hash.h"
-#include "common/lock.h"
 #include "submit/state.h"
+#include "system/lock.h"
 
 #include <stdatomic.h>
 #include <string.h>

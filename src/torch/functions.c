@@ -3,12 +3,12 @@
  * the ABI of C++ on x86-64. */
 #include "torch/functions.h"
 
-#include "common/lock.h"
-#include "common/log.h"
 #include "device/device.h"
 #include "process/native.h"
 #include "serve/direct.h"
 #include "submit/arguments.h"
+#include "system/lock.h"
+#include "system/log.h"
 #include "torch/figures.h"
 #include "torch/place.h"
 #include "torch/share.h"

@@ -1,11 +1,11 @@
 #include "torch/library.h"
 
 #include "callsite/modules.h"
-#include "common/fd.h"
-#include "common/loader.h"
 #include "common/path.h"
-#include "common/safe_read.h"
 #include "driver/dl.h"
+#include "system/fd.h"
+#include "system/loader.h"
+#include "system/safe_read.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

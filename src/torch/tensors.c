@@ -1,10 +1,10 @@
 #include "torch/tensors.h"
 
-#include "common/backoff.h"
-#include "common/lock.h"
 #include "common/map.h"
 #include "process/process.h"
 #include "program/stream.h"
+#include "system/backoff.h"
+#include "system/lock.h"
 #include "torch/figures.h"
 #include "torch/state.h"
 

@@ -26,7 +26,7 @@ WITHOUT = ("long", "slow", "torch", "driver", "style", "bench", "gpu", "mutants"
 # Their uncovered returns are listed.
 MEMORY = ("pool", "migrate", "backend", "serve")
 # A debug build: a line is one place. Counters are exact with threads. gcc's own execve writes the
-# counters for the last time: a helper that is started in the program's memory (src/common/child.c)
+# counters for the last time: a helper that is started in the program's memory (src/system/child.c)
 # would end the counting of the program.
 OPTIONS = ("-Db_coverage=true", "--buildtype=debug", "-Dbench=false",
            "-Dc_args=-fprofile-update=atomic -fno-builtin-execve")

@@ -31,6 +31,7 @@ SUITES = {
     "callsite": ("unit/site_*", "preload/sites", "preload/policies", "preload/hostile",
                  "preload/top", "preload/report", "preload/oom"),
     "common": ("unit/*", "preload/doors", "preload/command", "preload/hostile", "preload/programs"),
+    "system": ("unit/*", "preload/doors", "preload/command", "preload/hostile", "preload/programs"),
     "device": ("unit/lease", "spill/spill share", *TRACK),
     "driver": ("unit/backend", "unit/host_verdict", "preload/doors", "preload/symbols",
                "preload/lookups", "preload/sharing", "preload/hostile", *PROGRAMS),

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include "common/demangle.h"
+#include "system/demangle.h"
 #include "sim/driver/core/control.h"
 #include "sim/pytorch/declaration.h"
 

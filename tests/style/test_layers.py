@@ -9,18 +9,19 @@ import tree
 
 # What each layer may include, besides itself and include/spillway.h. All that the rows of a layer
 # name is below it; src/preload.c alone knows every layer.
-LOW = "common driver pool callsite policy stats record migrate backend "
+LOW = "common system driver pool callsite policy stats record migrate backend "
 BELOW = {
     "common": "",
-    "driver": "common",
-    "pool": "common",
-    "callsite": "common pool",
-    "policy": "common pool callsite stats",
-    "stats": "common pool",
-    "record": "common callsite stats",
-    "migrate": "common pool",
-    "ipc": "common",
-    "backend": "common pool driver",
+    "system": "common",
+    "driver": "common system",
+    "pool": "common system",
+    "callsite": "common system pool",
+    "policy": "common system pool callsite stats",
+    "stats": "common system pool",
+    "record": "common system callsite stats",
+    "migrate": "common system pool",
+    "ipc": "common system",
+    "backend": "common system pool driver",
     "process": LOW,
     "device": LOW + "process",
     "program": LOW + "process device",
@@ -35,8 +36,8 @@ BELOW = {
     "preload": LOW + "ipc process device program submit graph call service serve torch intercept "
                "setup",
     "gpu": "common",
-    "cli": "common driver pool callsite policy stats record gpu",
-    "sim": "common gpu",
+    "cli": "common system driver pool callsite policy stats record gpu",
+    "sim": "common system gpu",
 }
 # Rooms inside a layer, lowest first: each may use those before it, and every file is in one. A room
 # is a folder, or files of the layer's own folder.
@@ -202,7 +203,7 @@ class Layers(unittest.TestCase):
                                    lambda path: tree.layer(path) == "pool"), [])
 
     def test_environment_is_read_in_one_place(self):
-        allowed = {"src/common/options.c", "src/common/start.c"}
+        allowed = {"src/common/options.c", "src/system/start.c"}
         self.assertEqual(self.find(r"\b(secure_)?getenv\s*\(|\benviron\b",
                                    lambda path: preloaded(path) and str(path) not in allowed), [])
 
@@ -224,11 +225,11 @@ class Layers(unittest.TestCase):
 
     def test_locks_are_listed(self):
         """Every mutex of the preloaded object is in lock.def, and everything there is used."""
-        allowed = {"src/common/lock.h", "src/common/lock.c"}
+        allowed = {"src/system/lock.h", "src/system/lock.c"}
         self.assertEqual(self.find(r"\bpthread_(mutex|rwlock|spin)\w*|\bmtx_\w+",
                                    lambda path: preloaded(path) and str(path) not in allowed), [])
         listed = re.findall(r"^SPW_LOCK\w*\((\w+),", tree.text(tree.pathlib.PurePath(
-            "src/common/lock.def")), re.MULTILINE)
+            "src/system/lock.def")), re.MULTILINE)
         code = "".join(tree.code(path) for path in SOURCES if str(path) not in allowed)
         self.assertNotEqual(listed, [])
         self.assertEqual([name for name in listed if not re.search(

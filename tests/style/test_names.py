@@ -14,7 +14,7 @@ import tree
 
 SHARE = 0.95
 # The bottom layer's functions are named by their module alone.
-PREFIXES = {"common": ("spw_",), "sim": ("sim", "shim_")}
+PREFIXES = {"common": ("spw_",), "system": ("spw_",), "sim": ("sim", "shim_")}
 # Names that programs call: NVIDIA's, libc's, and the public interface.
 EXPORTED = re.compile(r"(cu[A-Z]|cuda|cublas|cudnn|cufft|cusolver|cusparse|nccl|nvml|gdr_|ibv_|"
                       r"__cuda|dlsym$|dlvsym$|main$|spillway_|spw_serve_cu)")

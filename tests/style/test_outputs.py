@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Whatever spillway writes is opened by src/common/create.c, which follows no link of others."""
+"""Whatever spillway writes is opened by src/system/create.c, which follows no link of others."""
 import re
 import unittest
 
 import tree
 
-OPENER = "src/common/create.c"
+OPENER = "src/system/create.c"
 # They open what exists already: memory of a process by its number, and /dev/null.
 EXISTING = {"src/cli/inspect/control.c", "src/cli/verdict/trial.c",
             "src/sim/driver/api/memory/ipc.c", "src/sim/libs/nccl/board.c"}

@@ -9,9 +9,8 @@ import unittest
 
 import tree
 
-# Sources and headers in one folder of src/. This is what the largest, src/common, has today,
-# which is too many: the number follows it down, and never up.
-FOLDER_FILES = 59
+# Sources and headers in one folder of src/.
+FOLDER_FILES = 40
 FILE_LINES = 800
 FUNCTION_LINES = 80
 LONG_FUNCTION_LINES = 60
@@ -48,7 +47,7 @@ class Sizes(unittest.TestCase):
 
     def test_folders(self):
         counts = collections.Counter(path.parent for path in tree.matching("src", ".c", ".h"))
-        self.assertEqual(max(counts.values()), FOLDER_FILES, counts.most_common(3))
+        self.assertLessEqual(max(counts.values()), FOLDER_FILES, counts.most_common(3))
 
     def test_files(self):
         self.assertEqual([f"{path}: {tree.text(path).count(chr(10))} lines" for path in CODE

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/lock.h"
+#include "system/lock.h"
 
 static char handles[3];
 const struct spw_stream stream_a = {.id = 1, .handle = &handles[0]};

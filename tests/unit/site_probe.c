@@ -2,8 +2,8 @@
 
 #include "callsite/capture.h"
 #include "callsite/python.h"
-#include "common/loader.h"
-#include "common/lock.h"
+#include "system/loader.h"
+#include "system/lock.h"
 
 #include <pthread.h>
 #include <stdio.h>

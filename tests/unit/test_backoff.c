@@ -1,4 +1,4 @@
-#include "common/backoff.h"
+#include "system/backoff.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* The submit barrier: who passes, who waits, how long quiescing waits, and the counts. */
 #include "migrate/move/barrier.h"
 
-#include "common/clock.h"
+#include "system/clock.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,7 +1,7 @@
 /* Helper processes, started from a program that must not notice them. */
-#include "common/child.h"
+#include "system/child.h"
 
-#include "common/start.h"
+#include "system/start.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* Files are created, and links followed, so that nobody else can choose what is written to. */
-#include "common/create.h"
+#include "system/create.h"
 
 #include "child.h"
-#include "common/start.h"
+#include "system/start.h"
 #include "folder.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tier_fixture.h"
-#include "common/clock.h"
+#include "system/clock.h"
 #include "migrate/move/barrier.h"
 
 enum { MS = 1000000 };

@@ -4,7 +4,7 @@
 #include "ipc/server.h"
 #include "ipc/table.h"
 
-#include "common/clock.h"
+#include "system/clock.h"
 
 #include <dirent.h>
 #include <fcntl.h>

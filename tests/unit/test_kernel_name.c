@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/demangle.h"
+#include "system/demangle.h"
 
 /* Without a demangler: only the list tells something, and of C++ names nothing is known. */
 static void test_without_demangler(void **state)

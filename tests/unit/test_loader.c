@@ -1,6 +1,6 @@
-#include "common/loader.h"
+#include "system/loader.h"
 
-#include "common/clock.h"
+#include "system/clock.h"
 
 #include <pthread.h>
 #include <setjmp.h>

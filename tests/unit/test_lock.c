@@ -1,4 +1,4 @@
-#include "common/lock.h"
+#include "system/lock.h"
 
 #include "child.h"
 
@@ -137,7 +137,7 @@ static bool are_free(void)
 #define SPW_LOCK(name, guards) every = every && is_free(&spw_locks.name);
 #define SPW_LOCK_EACH(name, guards)
 #define SPW_LOCK_ALONE SPW_LOCK
-#include "common/lock.def"
+#include "system/lock.def"
 #undef SPW_LOCK
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
@@ -162,7 +162,7 @@ static void test_all_are_held_around_fork(void **state)
 #define SPW_LOCK(name, guards) assert_false(is_free(&spw_locks.name));
 #define SPW_LOCK_EACH(name, guards)
 #define SPW_LOCK_ALONE(name, guards)
-#include "common/lock.def"
+#include "system/lock.def"
 #undef SPW_LOCK
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE

@@ -1,4 +1,4 @@
-#include "common/log.h"
+#include "system/log.h"
 #include "common/utf8.h"
 
 #include "child.h"

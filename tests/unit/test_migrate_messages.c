@@ -7,7 +7,7 @@
 
 #include "folder.h"
 #include "tier_fixture.h"
-#include "common/log.h"
+#include "system/log.h"
 
 /* ---- what the user is told ---- */
 

@@ -2,8 +2,8 @@
 #include "migrate/migrate.h"
 
 #include "tier_fixture.h"
-#include "common/clock.h"
-#include "common/thread_slots.h"
+#include "system/clock.h"
+#include "system/thread_slots.h"
 
 /* ---- for others, and at once ---- */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "migrator_fixture.h"
-#include "common/clock.h"
+#include "system/clock.h"
 
 enum { BLOCKS = 6, DEVICE = 2 * BLOCKS, HOST = 32, MS = 1000000 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/clock.h"
+#include "system/clock.h"
 #include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
 #include "pool/alloc/state.h"

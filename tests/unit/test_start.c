@@ -1,5 +1,5 @@
 /* The folder in which a process started. The test starts itself anew in folders of its choice. */
-#include "common/start.h"
+#include "system/start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

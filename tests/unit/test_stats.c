@@ -1,7 +1,7 @@
 #include "stats/stats.h"
 
-#include "common/pid.h"
-#include "common/start.h"
+#include "system/pid.h"
+#include "system/start.h"
 #include "stats/exit.h"
 #include "stats/file.h"
 #include "stats/output.h"

@@ -1,5 +1,5 @@
 /* A process whose files may not be as large as spillway would have them. */
-#include "common/fd.h"
+#include "system/fd.h"
 #include "stats/stats.h"
 
 #include "child.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "pool_fixture.h"
-#include "common/clock.h"
+#include "system/clock.h"
 #include "migrate/move/barrier.h"
 
 enum { PERIOD = 4096, LEAST_LEAD = 32, PAUSE = 64, WAIT_NS = 100000 };

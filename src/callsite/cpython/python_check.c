@@ -1,6 +1,6 @@
 #include "callsite/cpython/python_check.h"
 
-#include "common/safe_read.h"
+#include "system/safe_read.h"
 
 #include <string.h>
 #include <sys/syscall.h>

@@ -8,8 +8,8 @@
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/launch/policy_file.h"
-#include "common/create.h"
 #include "common/size.h"
+#include "system/create.h"
 
 #include <errno.h>
 #include <inttypes.h>

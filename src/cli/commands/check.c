@@ -4,9 +4,9 @@
 #include "cli/console/messages.h"
 #include "cli/usage/check.h"
 #include "cli/usage/usage.h"
-#include "common/create.h"
 #include "common/nearest.h"
 #include "common/size.h"
+#include "system/create.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "cli/console/messages.h"
 #include "cli/report/categories.h"
 #include "cli/report/report.h"
-#include "common/create.h"
+#include "system/create.h"
 
 #include <errno.h>
 #include <fcntl.h>

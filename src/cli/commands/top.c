@@ -8,7 +8,7 @@
 #include "cli/live/screen.h"
 #include "cli/live/terminal.h"
 #include "cli/live/views.h"
-#include "common/clock.h"
+#include "system/clock.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,9 +1,9 @@
 #include "cli/console/json.h"
 
 #include "cli/console/messages.h"
-#include "common/create.h"
 #include "common/grow.h"
 #include "common/utf8.h"
+#include "system/create.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -14,8 +14,8 @@
 #include "cli/doctor/tables.h"
 #include "cli/launch/installation.h"
 #include "common/bounds.h"
-#include "common/start.h"
 #include "driver/host_place.h"
+#include "system/start.h"
 
 /* ---- the search for a place ---- */
 

@@ -6,7 +6,7 @@
 
 #include "cli/doctor/cuda_api.h"
 #include "cli/doctor/report.h"
-#include "common/clock.h"
+#include "system/clock.h"
 
 enum { SPW_CLI_VERSION_TEXT = 64 };
 

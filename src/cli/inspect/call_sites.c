@@ -2,7 +2,7 @@
 
 #include "callsite/capture.h"
 #include "cli/inspect/libraries.h"
-#include "common/fd.h"
+#include "system/fd.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 #include "cli/inspect/control.h"
 
-#include "common/clock.h"
-#include "common/futex.h"
+#include "system/clock.h"
+#include "system/futex.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "cli/inspect/libraries.h"
 
-#include "common/fd.h"
+#include "system/fd.h"
 
 #include <elf.h>
 #include <link.h>

@@ -1,6 +1,6 @@
 #include "cli/inspect/process.h"
 
-#include "common/fd.h"
+#include "system/fd.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "cli/inspect/running.h"
 
-#include "common/clock.h"
+#include "system/clock.h"
 
 #include <dirent.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 #include "cli/inspect/symbols.h"
 
-#include "common/demangle.h"
-#include "common/fd.h"
 #include "common/grow.h"
+#include "system/demangle.h"
+#include "system/fd.h"
 
 #include <elf.h>
 #include <link.h>

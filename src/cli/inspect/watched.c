@@ -1,8 +1,8 @@
 #include "cli/inspect/watched.h"
 
 #include "cli/console/messages.h"
-#include "common/clock.h"
-#include "common/pid.h"
+#include "system/clock.h"
+#include "system/pid.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "cli/launch/leftovers.h"
 
 #include "cli/launch/members.h"
-#include "common/create.h"
+#include "system/create.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "cli/launch/members.h"
 
-#include "common/pid.h"
+#include "system/pid.h"
 
 #include <ctype.h>
 #include <dirent.h>

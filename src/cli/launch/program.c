@@ -1,6 +1,6 @@
 #include "cli/launch/program.h"
 
-#include "common/fd.h"
+#include "system/fd.h"
 
 #include <elf.h>
 #include <fcntl.h>

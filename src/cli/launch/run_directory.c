@@ -6,12 +6,12 @@
 #include "cli/inspect/process.h"
 #include "cli/launch/leftovers.h"
 #include "cli/recording/blocks.h"
-#include "common/fd.h"
-#include "common/pid.h"
 #include "stats/exit.h"
 #include "stats/file.h"
 #include "stats/output.h"
 #include "stats/stats.h"
+#include "system/fd.h"
+#include "system/pid.h"
 
 #include <dirent.h>
 #include <errno.h>

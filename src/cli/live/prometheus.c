@@ -1,7 +1,7 @@
 #include "cli/live/views.h"
 
-#include "common/create.h"
 #include "common/utf8.h"
+#include "system/create.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 #include "cli/pause/group.h"
 
-#include "common/clock.h"
 #include "common/minmax.h"
+#include "system/clock.h"
 
 #include <time.h>
 

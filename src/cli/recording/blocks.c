@@ -1,8 +1,8 @@
 #include "cli/recording/blocks.h"
 
 #include "cli/recording/zstd.h"
-#include "common/fd.h"
 #include "record/checksum.h"
+#include "system/fd.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 #include "cli/recording/blocks.h"
 
 #include "cli/recording/zstd.h"
-#include "common/create.h"
-#include "common/fd.h"
 #include "record/checksum.h"
+#include "system/create.h"
+#include "system/fd.h"
 
 #include <limits.h>
 #include <stdio.h>

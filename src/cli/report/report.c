@@ -1,7 +1,7 @@
 #include "cli/report/report.h"
 
 #include "cli/console/messages.h"
-#include "common/fd.h"
+#include "system/fd.h"
 
 #include <errno.h>
 #include <inttypes.h>

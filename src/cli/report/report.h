@@ -29,7 +29,7 @@
 
 #include "cli/recording/events.h"
 #include "cli/recording/state.h"
-#include "common/write.h"
+#include "system/write.h"
 
 struct spw_cli_categories;
 struct spw_cli_growth;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/write.h"
+#include "system/write.h"
 
 struct spw_cli_snapshot {
     struct spw_writer *out;

@@ -2,8 +2,8 @@
 #include "cli/console/messages.h"
 #include "cli/usage/check.h"
 
-#include "common/create.h"
 #include "common/utf8.h"
+#include "system/create.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
-#include "common/clock.h"
 #include "common/options.h"
+#include "system/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 #include "cli/verdict/sim_result.h"
 
 #include "cli/launch/run_directory.h"
-#include "common/fd.h"
 #include "common/minmax.h"
 #include "sim/devices.h"
 #include "sim/record.h"
 #include "stats/process.h"
 #include "stats/stats.h"
+#include "system/fd.h"
 
 #include <assert.h>
 #include <ctype.h>

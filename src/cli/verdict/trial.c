@@ -3,8 +3,8 @@
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/launch/run_directory.h"
-#include "common/file_limit.h"
 #include "common/utf8.h"
+#include "system/file_limit.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 #include "migrate/host/host_memory.h"
 
-#include "common/room.h"
-#include "common/uncancelled.h"
+#include "system/room.h"
+#include "system/uncancelled.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "migrate/host/host_tier.h"
 
-#include "common/clock.h"
-#include "common/log.h"
 #include "common/size.h"
+#include "system/clock.h"
+#include "system/log.h"
 
 enum { ROOM_VALID_NS = 20 * 1000 * 1000 };
 

@@ -1,11 +1,11 @@
 #include "migrate/host/swap_file.h"
 
-#include "common/create.h"
-#include "common/fd.h"
-#include "common/file_limit.h"
 #include "common/hash.h"
-#include "common/keep.h"
-#include "common/room.h"
+#include "system/create.h"
+#include "system/fd.h"
+#include "system/file_limit.h"
+#include "system/keep.h"
+#include "system/room.h"
 
 #include <errno.h>
 #include <stdio.h>

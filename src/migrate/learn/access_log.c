@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/log.h"
 #include "migrate/tuning.h"
+#include "system/log.h"
 
 _Atomic int spw_migrate_access_log_count;
 

@@ -46,11 +46,11 @@
 #include <stdint.h>
 
 #include "common/counters.h"
-#include "common/lock.h"
 #include "migrate/learn/block_index.h"
 #include "migrate/learn/planner.h"
 #include "migrate/learn/predictor.h"
 #include "pool/pool.h"
+#include "system/lock.h"
 
 /* Number of open logs in the process. While it is 0, callers need not look at their arguments. */
 extern _Atomic int spw_migrate_access_log_count;

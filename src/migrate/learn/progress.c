@@ -1,6 +1,6 @@
 #include "migrate/learn/progress.h"
 
-#include "common/backoff.h"
+#include "system/backoff.h"
 
 void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_stream *stream,
                               const struct spw_access_log_snapshot *snapshot)

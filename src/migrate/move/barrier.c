@@ -1,7 +1,7 @@
 #include "migrate/move/barrier.h"
 
-#include "common/backoff.h"
-#include "common/futex.h"
+#include "system/backoff.h"
+#include "system/futex.h"
 
 struct spw_migrate_barrier spw_migrate_barrier;
 _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initial-exec")));

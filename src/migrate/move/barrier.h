@@ -3,7 +3,7 @@
  *
  * There is one barrier for all devices, because finding out which devices a call concerns would
  * cost more than waiting for another device's migration. It is an asymmetric lock. Readers
- * (submitters) take no lock: a thread marks its slot (common/thread_slots.h) as inside and checks
+ * (submitters) take no lock: a thread marks its slot (system/thread_slots.h) as inside and checks
  * the flag `closed`. The writer (a migration) sets `closed`, orders all readers with one membarrier
  * system call, and waits (bounded) until every slot is outside. A thread that is inside may enter
  * again, for example from a driver callback, and so may the writer.
@@ -32,7 +32,7 @@
 #include <stdint.h>
 
 #include "common/likely.h"
-#include "common/thread_slots.h"
+#include "system/thread_slots.h"
 
 /* How other threads may use the barrier while a pause holds it. */
 enum spw_migrate_barrier_loan {

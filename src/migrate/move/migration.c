@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/backoff.h"
-#include "common/clock.h"
-#include "common/log.h"
 #include "common/size.h"
 #include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
+#include "system/backoff.h"
+#include "system/clock.h"
+#include "system/log.h"
 
 /* Polls `ask` until its answer is not SPW_E_AGAIN, for at most most_ns. */
 static enum spw_err poll_until(enum spw_err (*ask)(struct spw_pool *pool, struct spw_move *move),

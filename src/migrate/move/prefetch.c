@@ -1,7 +1,7 @@
 #include "migrate/move/prefetch.h"
 
-#include "common/clock.h"
 #include "migrate/tuning.h"
+#include "system/clock.h"
 
 /* Finishes the oldest migration, if one is in flight. */
 static void finish(struct spw_prefetch *prefetch)

@@ -16,7 +16,6 @@
 /* The state of a pool, for the files that implement pool.h. Private to this folder. */
 #pragma once
 
-#include "common/lock.h"
 #include "pool/extents/address_map.h"
 #include "pool/memory/backing.h"
 #include "pool/memory/moves.h"
@@ -26,6 +25,7 @@
 #include "pool/space/exported.h"
 #include "pool/space/slabs.h"
 #include "pool/space/space.h"
+#include "system/lock.h"
 
 /* How much is live, and who is charged. */
 struct spw_figures {

@@ -1,8 +1,8 @@
 #include "pool/space/pending.h"
 
-#include "common/lock.h"
 #include "pool/memory/moves.h"
 #include "pool/space/space.h"
+#include "system/lock.h"
 
 /* The most waiting queues that one walk visits; POLLED_MOST when memory is short. */
 enum { POLLED_MOST = 256, POLLED_SOME = 32 };

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/demangle.h"
 #include "sim/pytorch/kind.h"
+#include "system/demangle.h"
 
 static const struct sim_kernel_kind *const groups[] = {sim_elementwise_kinds, sim_reduce_kinds,
                                                        sim_cub_kinds,         sim_indexing_kinds,

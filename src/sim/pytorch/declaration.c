@@ -1,8 +1,8 @@
 #include "sim/pytorch/declaration.h"
 
-#include "common/demangle.h"
 #include "common/grow.h"
 #include "sim/pytorch/cxx_text.h"
+#include "system/demangle.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * By the C++ ABI the name of a kernel contains the types of all its parameters. The name therefore
  * shows which parameters are pointers or arrays of pointers; the code (layouts.h) does not
  * distinguish these from other words. The size of any other struct or class is not known. The C++
- * library that the program has loaded demangles names (common/demangle.h); without it nothing is
+ * library that the program has loaded demangles names (system/demangle.h); without it nothing is
  * known.
  *
  * Locking: the simulator's lock (core/lock.h) is held, unless stated otherwise. */

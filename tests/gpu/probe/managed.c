@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "background.h"
-#include "common/clock.h"
+#include "system/clock.h"
 #include "kernels.h"
 #include "memory.h"
 #include "sections.h"

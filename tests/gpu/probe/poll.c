@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
-#include "common/backoff.h"
+#include "system/backoff.h"
 
 #include "kernels.h"
 #include "memory.h"
@@ -32,7 +32,7 @@ static void spin(void)
     }
 }
 
-/* As the library waits (src/common/backoff.h). */
+/* As the library waits (src/system/backoff.h). */
 static void back_off(void)
 {
     struct spw_backoff backoff = {.limit_ns = PATIENT};

@@ -51,7 +51,7 @@ def in_place(session):
     session.probe("in-place", seconds=40)
 
 
-@row(order=5, seconds=60, cost=5, depends="probe tests/gpu/probe/managed.c src/common/clock.h",
+@row(order=5, seconds=60, cost=5, depends="probe tests/gpu/probe/managed.c src/system/clock.h",
      decides="whether an engine on managed memory is worth a design")
 def managed(session):
     """Managed memory of 2 GiB, prefetched out, in and both, by 2 to 256 MiB, beside a kernel too.
@@ -64,8 +64,8 @@ def managed(session):
 
 
 @row(order=6, seconds=60, cost=2,
-     depends="probe tests/gpu/probe/poll.c src/common/backoff.h src/common/clock.h "
-             "src/common/sleep.h",
+     depends="probe tests/gpu/probe/poll.c src/system/backoff.h src/system/clock.h "
+             "src/system/sleep.h",
      decides="how a thread waits for a copy while the program is held back")
 def poll_cost(session):
     """From the end of a copy of 100 us to the knowledge of it, by the way of waiting; CPU time.

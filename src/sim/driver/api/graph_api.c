@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/create.h"
 #include "sim/driver/api/entry.h"
 #include "sim/driver/graph/graph_memory.h"
+#include "system/create.h"
 
 SIM_API(cuGraphCreate, SIM_INITIALIZED, (CUgraph * phGraph, unsigned int flags))
 {

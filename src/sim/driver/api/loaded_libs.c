@@ -11,12 +11,12 @@
 
 #include <cuda.h>
 
-#include "common/demangle.h"
 #include "common/path.h"
 #include "sim/driver/code/unpack.h"
 #include "sim/driver/core/lock.h"
 #include "sim/driver/core/run_record.h"
 #include "sim/driver/core/say.h"
+#include "system/demangle.h"
 
 #define CUDA_MAJOR (CUDA_VERSION / 1000)
 

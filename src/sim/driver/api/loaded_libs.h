@@ -7,7 +7,7 @@
 #include "sim/driver/core/functions.h"
 
 /* To be called before every call. At the first function lookup and at cuInit, looks for a runtime
- * of another CUDA version; at cuInit, also opens the libraries of common/demangle.h and
+ * of another CUDA version; at cuInit, also opens the libraries of system/demangle.h and
  * unpack.h. */
 void sim_loaded_libs_check(enum sim_fn fn);
 

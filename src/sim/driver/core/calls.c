@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/create.h"
-#include "common/fd.h"
 #include "common/utf8.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/control.h"
@@ -21,6 +19,8 @@
 #include "sim/driver/core/say.h"
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/core/tables.h"
+#include "system/create.h"
+#include "system/fd.h"
 
 #define SIM_MAX_RULES 32
 

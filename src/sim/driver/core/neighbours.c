@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/create.h"
-#include "common/file_limit.h"
-#include "common/pid.h"
 #include "sim/devices.h"
+#include "system/create.h"
+#include "system/file_limit.h"
+#include "system/pid.h"
 
 enum { WAIT_S = 2 };
 

@@ -12,14 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/create.h"
-#include "common/file_limit.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/lock.h"
 #include "sim/driver/core/say.h"
 #include "sim/driver/core/tables.h"
+#include "system/create.h"
+#include "system/file_limit.h"
 
 #define MOST_IMAGES 16 /* a process may execute one program after the other */
 

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "common/fd.h"
+#include "system/fd.h"
 
 void sim_say(const char *format, ...)
 {

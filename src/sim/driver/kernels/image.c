@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/demangle.h"
+#include "system/demangle.h"
 
 /* The most threads of a block, unless the kernel declares a limit. */
 #define MAX_THREADS 1024

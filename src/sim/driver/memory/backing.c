@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/bounds.h"
-#include "common/file_limit.h"
 #include "sim/driver/core/device.h"
 #include "sim/driver/core/run_record.h"
+#include "system/file_limit.h"
 
 /* The size of the file, within the limit of tmpfs. Only offsets are used up, not bytes. */
 #define FILE_BYTES (UINT64_C(1) << 62)

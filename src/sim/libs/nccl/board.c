@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/file_limit.h"
+#include "system/file_limit.h"
 
 #define CAPACITY      4096
 #define COMMUNICATORS 64

@@ -1,7 +1,7 @@
-#include "common/create.h"
+#include "system/create.h"
 
-#include "common/room.h"
-#include "common/start.h"
+#include "system/room.h"
+#include "system/start.h"
 
 #include <errno.h>
 #include <fcntl.h>

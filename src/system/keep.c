@@ -1,4 +1,4 @@
-#include "common/keep.h"
+#include "system/keep.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

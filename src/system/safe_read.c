@@ -1,4 +1,4 @@
-#include "common/safe_read.h"
+#include "system/safe_read.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,3 @@
-#include "common/clock.h"
+#include "system/clock.h"
 
 spw_clock_source *_Atomic spw_clock_simulated;

@@ -1,8 +1,8 @@
-#include "common/loader.h"
+#include "system/loader.h"
 
-#include "common/backoff.h"
 #include "common/likely.h"
-#include "common/lock.h"
+#include "system/backoff.h"
+#include "system/lock.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
-#include "common/child.h"
+#include "system/child.h"
 
-#include "common/backoff.h"
-#include "common/fd.h"
-#include "common/start.h"
+#include "system/backoff.h"
+#include "system/fd.h"
+#include "system/start.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-#include "common/lock.h"
+#include "system/lock.h"
 
-#include "common/log.h"
+#include "system/log.h"
 
 #include <stddef.h>
 
@@ -13,7 +13,7 @@ struct spw_locks spw_locks = {
 #define SPW_LOCK(name, guards) .name = {PTHREAD_MUTEX_INITIALIZER, SPW_LOCK_RANK_##name},
 #define SPW_LOCK_EACH(name, guards)
 #define SPW_LOCK_ALONE(name, guards) SPW_LOCK(name, guards)
-#include "common/lock.def"
+#include "system/lock.def"
 #undef SPW_LOCK
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
@@ -23,7 +23,7 @@ static const char *const names[SPW_LOCK_COUNT] = {
 #define SPW_LOCK(name, guards)       #name,
 #define SPW_LOCK_EACH(name, guards)  #name,
 #define SPW_LOCK_ALONE(name, guards) #name,
-#include "common/lock.def"
+#include "system/lock.def"
 #undef SPW_LOCK
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
@@ -129,7 +129,7 @@ void spw_lock_all(void)
 #define SPW_LOCK(name, guards)      take(&spw_locks.name);
 #define SPW_LOCK_EACH(name, guards) take_each(SPW_LOCK_RANK_##name);
 #define SPW_LOCK_ALONE(name, guards)
-#include "common/lock.def"
+#include "system/lock.def"
 #undef SPW_LOCK
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
@@ -143,7 +143,7 @@ void spw_lock_release_all(bool child)
 #define SPW_LOCK(name, guards)
 #define SPW_LOCK_EACH(name, guards)
 #define SPW_LOCK_ALONE(name, guards) pthread_mutex_init(&spw_locks.name.mutex, NULL);
-#include "common/lock.def"
+#include "system/lock.def"
 #undef SPW_LOCK
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE

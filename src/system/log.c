@@ -1,8 +1,8 @@
-#include "common/log.h"
+#include "system/log.h"
 
-#include "common/create.h"
-#include "common/fd.h"
 #include "common/options.h"
+#include "system/create.h"
+#include "system/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

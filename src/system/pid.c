@@ -1,4 +1,4 @@
-#include "common/pid.h"
+#include "system/pid.h"
 
 #include <fcntl.h>
 #include <stdio.h>

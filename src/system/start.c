@@ -1,4 +1,4 @@
-#include "common/start.h"
+#include "system/start.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
-#include "common/fd.h"
+#include "system/fd.h"
 
-#include "common/uncancelled.h"
 #include "common/utf8.h"
+#include "system/uncancelled.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "common/thread_slots.h"
+#include "system/thread_slots.h"
 
 #include <linux/membarrier.h>
 #include <stddef.h>

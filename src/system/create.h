@@ -27,7 +27,7 @@ int spw_create_link(int fd, const char *name);
 int spw_create_name(int fd, const char *path, char *ret_name, size_t capacity);
 
 /* Opens `path` with flags of open(2) and the mode of a new file; O_CLOEXEC is added. A relative
- * path starts at the folder of the process's start (common/start.h). A symbolic link as the last
+ * path starts at the folder of the process's start (system/start.h). A symbolic link as the last
  * part of the path is followed if it belongs to the caller or to root, or if its folder is neither
  * sticky nor writable by all. Otherwise errno is EACCES. With O_NOFOLLOW no link is followed. */
 int spw_create_open(const char *path, int flags, mode_t mode);

@@ -1,4 +1,4 @@
-#include "common/stack.h"
+#include "system/stack.h"
 
 #include <pthread.h>
 #include <stdbool.h>

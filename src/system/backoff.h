@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/clock.h"
-#include "common/sleep.h"
+#include "system/clock.h"
+#include "system/sleep.h"
 
 enum { SPW_BACKOFF_FIRST_NS = 2000, SPW_BACKOFF_MOST_NS = 100000, SPW_BACKOFF_COUNTS_NS = 1000000 };
 

@@ -1,7 +1,7 @@
-#include "common/write.h"
+#include "system/write.h"
 
-#include "common/fd.h"
 #include "common/utf8.h"
+#include "system/fd.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "common/demangle.h"
+#include "system/demangle.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

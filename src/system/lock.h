@@ -18,7 +18,7 @@ enum spw_lock_rank {
 #define SPW_LOCK(name, guards)       SPW_LOCK_RANK_##name,
 #define SPW_LOCK_EACH(name, guards)  SPW_LOCK_RANK_##name,
 #define SPW_LOCK_ALONE(name, guards) SPW_LOCK_RANK_##name,
-#include "common/lock.def"
+#include "system/lock.def"
 #undef SPW_LOCK
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
@@ -41,7 +41,7 @@ struct spw_locks {
 #define SPW_LOCK(name, guards) struct spw_lock name;
 #define SPW_LOCK_EACH(name, guards)
 #define SPW_LOCK_ALONE(name, guards) struct spw_lock name;
-#include "common/lock.def"
+#include "system/lock.def"
 #undef SPW_LOCK
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
