@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOP = 5, LEAST_PERCENT = 3 }; /* of the peak: a smaller change gets no line */
+enum { TOP = 5, LEAST_PERCENT = 3 }; /* LEAST_PERCENT of the peak: smaller changes get no line */
 
 /* The bytes of a kind that a change may save. */
 typedef uint64_t figure(const struct spw_cli_advise_kind *kind);
@@ -32,7 +32,7 @@ static uint64_t of_optimizer(const struct spw_cli_advise_kind *kind)
     return kind->kept > 0 && is_of_optimizer(kind->site) ? kind->kept : 0;
 }
 
-/* Scratch memory of a library, such as cuBLAS's for a thread of the backward pass. */
+/* True for scratch memory of a library, such as cuBLAS on a thread of the backward pass. */
 static bool is_workspace(uint32_t number)
 {
     static struct spw_callsite_words words;

@@ -13,9 +13,9 @@ enum {
 /* The places of all kinds: a rule matches one place. */
 struct places {
     struct spw_cli_advise_where *list; /* distinct */
-    unsigned *sizes;                   /* kinds of each place */
+    unsigned *sizes;                   /* number of kinds of each place */
     size_t count;
-    int *of_kind; /* -1: no rule can name it */
+    int *of_kind; /* the place of each kind; -1: no rule can name it, or `list` is full */
 };
 
 static bool places_init(struct places *places, size_t kinds)
@@ -113,8 +113,8 @@ static void add_kinds(struct spw_cli_advise_groups *groups, const struct places 
 
 /* ---- figures ---- */
 
-/* Writes the most bytes that each group held at any time, in all kinds or only in kinds seen in
- * use. `held`: scratch. */
+/* For each group, writes the most bytes that were held at any time, by all of its kinds or only by
+ * those seen in use. `held`: scratch. */
 static void find_highest(const struct spw_cli_advise_groups *groups, bool seen_only, uint64_t *held,
                          uint64_t *ret_highest)
 {
@@ -150,7 +150,8 @@ static void find_rates(struct spw_cli_advise_groups *groups, const uint64_t *hig
     }
 }
 
-/* Charges kinds that were not seen in use at the rate of their groups. */
+/* Sums the figures of each group. A kind that was not seen in use is charged at its group's rate.
+ */
 static void charge(struct spw_cli_advise_groups *groups)
 {
     for (size_t i = 0; i < groups->history->kind_count; i++) {

@@ -7,24 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 64 }; /* places looked at in the table of kinds */
+enum { TRIES = 64 }; /* the most keys that a search tries in the map of kinds */
 
 struct live {
     uint64_t address, bytes;
-    size_t life; /* index */
+    size_t life; /* index in the history's lives */
 };
 
-/* The first reading counts, the second takes every event. */
+/* The recording is read twice. The first reading (a survey) counts, the second takes every event.
+ */
 struct reading {
     struct spw_cli_advise_history *history;
     bool surveys;
-    struct spw_map numbers; /* of kinds, by a hash of site and size */
+    struct spw_map numbers; /* indexes of kinds, by a hash of site and size */
     struct live *live;      /* sorted by address */
     size_t live_count, live_capacity;
-    uint32_t *sequence; /* the sites of the large allocations; surveyed */
+    uint32_t *sequence; /* sites of the large allocations; from the survey */
     size_t sequence_capacity;
     size_t large;        /* allocations so far */
-    size_t large_before; /* of them, before the second half */
+    size_t large_before; /* large allocations before the second half */
     size_t period;       /* in large allocations; 0: none */
     uint64_t kernels, half;
     uint64_t half_time, end_time;
@@ -157,7 +158,7 @@ static void add_change(struct reading *reading, uint32_t kind, int64_t bytes)
     }
 }
 
-/* A large block begins. Returns its kind. */
+/* Adds the life of a new large block. Returns its kind; 0 without memory. */
 static uint32_t begin_life(struct reading *reading, const struct spw_cli_block *block)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -208,7 +209,7 @@ static void take_alloc(struct reading *reading, const struct spw_cli_event *even
     reading->large += large;
 }
 
-/* A large block ends. Returns its kind. */
+/* Ends the life of a large block. Returns its kind; 0 if the block is not known. */
 static uint32_t end_life(struct reading *reading, const struct spw_cli_event *event,
                          const struct spw_cli_block *freed)
 {
@@ -238,8 +239,8 @@ static void take_free(struct reading *reading, const struct spw_cli_event *event
     }
 }
 
-/* A call counts as a read of each block among its arguments, once, from the address to the block's
- * end, as in the cost model of the simulated GPU. */
+/* A call counts as one read of each block among its arguments, from the argument's address to the
+ * block's end, as in the cost model of the simulated GPU. */
 static void take_use(struct reading *reading, const struct spw_cli_event *event)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -323,8 +324,8 @@ static bool repeats(const uint32_t *sequence, size_t count, size_t period)
     return true;
 }
 
-/* The shortest period that nearly all of the second half of a sequence has; 0: no period fits in it
- * twice. */
+/* The shortest period with which nearly all of a sequence's second half repeats, at most half the
+ * sequence long; 0: none. */
 static size_t find_period(const uint32_t *sequence, size_t count)
 {
     for (size_t period = 1; period <= count / 2; period++) {
@@ -357,7 +358,8 @@ static bool outlives_a_step(const struct reading *reading, const struct spw_cli_
     return reading->period > 0 && died - life->born > reading->period;
 }
 
-/* Without recorded uses: each block is written and read once, or once in each step of its life. */
+/* Without recorded uses, each block is assumed to be written once and read once: in its life, or in
+ * each step if it outlives a step. */
 static void assume_uses(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -390,8 +392,8 @@ static void count_steps(struct reading *reading)
     }
 }
 
-/* Judges kinds by their blocks of the second half. The first step is longer than others, since it
- * also makes the memory that stays, so blocks that begin in it may seem to outlive a step. */
+/* Judges kinds by the blocks that begin in the second half. Blocks that begin in the first step may
+ * seem to outlive a step: that step is longer, as it also makes the memory that stays. */
 static void judge_kinds(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -406,7 +408,7 @@ static void judge_kinds(struct reading *reading)
     }
 }
 
-/* Sums the blocks at the peak, kept ones and saved ones, by kind. */
+/* For each kind, sums the bytes at the peak: all of them, the kept and the saved ones. */
 static void sort_peak(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;

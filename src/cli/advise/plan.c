@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kinds, and the bytes of their blocks on the host. */
+/* How much of each block is on the host. */
 struct placing {
     const struct spw_cli_advise_history *history;
     struct spw_cli_advise_groups groups;
-    uint64_t *host_bytes; /* of each block on the host, by kind */
+    uint64_t *host_bytes; /* for each kind, the bytes of a block that are on the host */
     uint64_t *bytes;      /* by kind, scratch */
 };
 
@@ -68,7 +68,7 @@ static uint64_t host_bytes_of(uint64_t bytes, unsigned percent)
                           : spw_host_share_bytes(bytes, percent * 10, SPW_CLI_ADVISE_GRANULE);
 }
 
-/* `percents`: of each block on the host, by group. */
+/* `percents`: for each group, the part of a block that goes to the host. */
 static void place(struct placing *placing, const unsigned *percents)
 {
     for (size_t i = 0; i < placing->history->kind_count; i++) {
@@ -80,7 +80,7 @@ static void place(struct placing *placing, const unsigned *percents)
 }
 
 /* The least percentage that places at least this share of each block of a group on the host, in
- * whole granules; 100 if it places each block as a whole. */
+ * whole granules; 100 if that places each block as a whole. */
 static unsigned percent_of(const struct placing *placing, int group, double share)
 {
     unsigned percent = (unsigned)(share * 100);
@@ -102,7 +102,7 @@ static unsigned percent_of(const struct placing *placing, int group, double shar
     return all ? 100 : percent;
 }
 
-/* The share of a group's blocks that is placed on the host: the mean over all sizes. */
+/* The share of a group's blocks that is placed on the host: a mean, weighted by size. */
 static double placed_share(const struct placing *placing, int group)
 {
     double bytes = 0, host_bytes = 0;
@@ -127,7 +127,8 @@ static void read_choice(const struct placing *placing, const struct spw_cli_advi
     }
 }
 
-/* Adds moments to the problem until the choice holds in the whole run. */
+/* Makes choices until one holds in the whole run. Adds each moment where a choice failed to the
+ * problem. */
 static bool choose(struct placing *placing, const struct spw_cli_advise_goal *goal,
                    struct spw_cli_advise_plan *plan)
 {
@@ -186,7 +187,7 @@ static void find_nearest(struct placing *placing, struct spw_cli_advise_plan *pl
     plan->host_is_short = plan->nearest_bytes <= plan->live_bytes;
 }
 
-/* Computes the figures from the policy, read by the library's code. */
+/* Computes the figures from the policy as the library's code reads it. */
 static bool predict(struct placing *placing, const struct spw_cli_advise_goal *goal,
                     struct spw_cli_advise_plan *plan)
 {

@@ -28,9 +28,9 @@
 /* The request. */
 struct spw_cli_advise_goal {
     uint64_t budget_bytes; /* of device memory */
-    uint64_t kept_bytes;   /* of them, for memory that does not count as live: the driver's own */
-    uint64_t host_bytes;   /* of host memory, at most */
-    double link;           /* bytes a nanosecond of a copy, in each direction */
+    uint64_t kept_bytes;   /* part of the budget: the driver's own memory, never live */
+    uint64_t host_bytes;   /* most that may go to the host */
+    double link;           /* speed of a copy in each direction, in bytes a nanosecond */
 };
 
 enum spw_cli_advise_answer {
@@ -44,14 +44,14 @@ struct spw_cli_advise_plan {
     struct spw_cli_advise_group groups[SPW_CLI_ADVISE_GROUPS];
     size_t group_count;
     uint64_t live_bytes;    /* allowed to be live on the device */
-    uint64_t device_bytes;  /* live on the device, at most, with the rules */
-    uint64_t host_bytes;    /* on the host, at most, with the rules */
+    uint64_t device_bytes;  /* most bytes live on the device at once, with the rules */
+    uint64_t host_bytes;    /* most bytes on the host at once, with the rules */
     double link_bytes;      /* in a step */
     uint64_t cost_ns;       /* of a step */
-    uint64_t bound_ns;      /* of a step: the least that any choice of these groups costs */
+    uint64_t bound_ns;      /* of a step: no choice of these groups costs less */
     uint64_t default_ns;    /* of a step: the estimated cost of spilling without rules */
     uint64_t nearest_bytes; /* IMPOSSIBLE: live on the device with all groups on the host */
-    bool host_is_short;     /* IMPOSSIBLE: because of host memory */
+    bool host_is_short;     /* IMPOSSIBLE: the room on the host is too small */
     bool proven;            /* no better choice of these groups exists */
     cJSON *policy;          /* PLACED: the file; the caller deletes it */
 };
@@ -68,9 +68,10 @@ void spw_cli_advise_answer_print(const struct spw_cli_advise_history *history,
                                  const struct spw_cli_advise_goal *goal,
                                  const struct spw_cli_advise_plan *plan, uint64_t step_ns);
 
-/* Prints the memory that changes of the script would save, by the lifetimes of blocks; nothing
- * without a change that saves enough. */
+/* Prints the memory that changes of the script would save, by the lifetimes of blocks. Leaves out
+ * changes that save little. */
 void spw_cli_advise_changes_print(const struct spw_cli_advise_history *history);
 
-/* The time of a step with the plan, as a multiple of one without memory on the host; 0: unknown. */
+/* The time of a step with the plan, as a multiple of a step without memory on the host; 0: unknown.
+ */
 double spw_cli_advise_answer_ratio(uint64_t step_ns, uint64_t cost_ns);

@@ -119,7 +119,7 @@ bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t
         {"SPILLWAY_SIM_OVERHEAD", "off"},
         {"SPILLWAY_RECORD", replays->record},
         {"SPILLWAY_RECORD_USES", NULL},
-        {"SPILLWAY_HOST_LIMIT", host}, /* the last: only with a limit */
+        {"SPILLWAY_HOST_LIMIT", host}, /* last, as it is left out without a limit */
     };
     size_t count = sizeof(settings) / sizeof(*settings);
     const struct spw_cli_trial trial = {

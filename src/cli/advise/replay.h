@@ -18,15 +18,15 @@ struct spw_cli_advise_replays {
     unsigned count;
 };
 
-/* How a run came out; bytes. */
+/* The result of a run. */
 struct spw_cli_advise_run {
     int code;
     enum spw_cli_sim_outcome outcome;
-    uint64_t half_ns;       /* simulated time of the second half of its kernels */
-    uint64_t own_bytes;     /* of the device, the driver's own: code, local memory */
-    uint64_t host_bytes;    /* on the host, at most */
-    uint64_t spilled_bytes; /* that went to the host, in all */
-    uint64_t promoted_bytes;
+    uint64_t half_ns;        /* simulated time of the second half of its kernels */
+    uint64_t own_bytes;      /* most device memory of the driver itself: code, local memory */
+    uint64_t host_bytes;     /* most bytes on the host at once */
+    uint64_t spilled_bytes;  /* went to the host, in all: evicted, or new there */
+    uint64_t promoted_bytes; /* moved back, in all */
 };
 
 /* `link`: bytes a nanosecond. False, after a line on stderr, when there is no folder for files. */
@@ -34,13 +34,14 @@ bool spw_cli_advise_replays_begin(struct spw_cli_advise_replays *replays, const 
                                   char **arguments, uint64_t link);
 void spw_cli_advise_replays_end(struct spw_cli_advise_replays *replays);
 
-/* Runs the command with ample memory, and records the uses by calls. False when it could not be
- * started, or was interrupted. */
+/* Runs the command with ample memory, and records which memory its calls use. False when the
+ * command could not be started, or was interrupted. */
 bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
                                    struct spw_cli_advise_run *ret_run);
 
-/* Runs the command on a device of `device_bytes`, and records it. `policy`: a path or the name of
- * an installed one; NULL: none. `host_bytes`: the limit of host memory; UINT64_MAX: none. */
+/* Runs the command on a device of `device_bytes`, and records the run. `policy`: a path, or the
+ * name of an installed policy; NULL: none. `host_bytes`: the limit of host memory; UINT64_MAX:
+ * none. */
 bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
                                 uint64_t host_bytes, const char *policy,
                                 struct spw_cli_advise_run *ret_run);

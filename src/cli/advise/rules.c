@@ -114,7 +114,7 @@ static bool add_match(cJSON *rule, const struct spw_cli_advise_history *history,
     return sizes != NULL;
 }
 
-/* Blocks that are partly on the host do not move, so their cost is the predicted one. */
+/* A block that is partly on the host is made immovable, so that its cost stays as predicted. */
 static bool add_action(cJSON *action, unsigned percent)
 {
     char share[8];
@@ -180,7 +180,7 @@ cJSON *spw_cli_advise_rules_make(const struct spw_cli_advise_history *history,
 
 /* ---- reading ---- */
 
-/* The bytes of a block that the policy places on the host. */
+/* The bytes of a kind's block that the policy places on the host. */
 static uint64_t host_bytes_by(const struct spw_policy *policy,
                               const struct spw_cli_advise_history *history,
                               const struct spw_cli_advise_kind *kind)

@@ -4,19 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 400000 }; /* nodes of the search tree that are visited, at most */
+enum { STEPS = 400000 }; /* the most nodes of the search tree that are visited */
 
 #define NONE SIZE_MAX
 
 struct search {
     const struct spw_cli_advise_problem *problem;
-    size_t order[SPW_CLI_ADVISE_GROUPS]; /* of decisions: cheapest bytes first */
+    size_t order[SPW_CLI_ADVISE_GROUPS]; /* of decisions about groups: cheapest bytes first */
     /* For each moment, the groups from the cheapest byte to the dearest, as places in `order`. */
     size_t cheapest[SPW_CLI_ADVISE_MOMENTS][SPW_CLI_ADVISE_GROUPS];
     bool on_host[SPW_CLI_ADVISE_GROUPS];   /* by place in `order` */
-    size_t split;                          /* the place that is split; NONE */
-    uint64_t left[SPW_CLI_ADVISE_MOMENTS]; /* of the excess */
-    uint64_t used[SPW_CLI_ADVISE_MOMENTS]; /* of the host */
+    size_t split;                          /* the split group's place in `order`, or NONE */
+    uint64_t left[SPW_CLI_ADVISE_MOMENTS]; /* excess that is not covered yet */
+    uint64_t used[SPW_CLI_ADVISE_MOMENTS]; /* bytes on the host */
     uint64_t cost;
     struct spw_cli_advise_choice best;
     bool found;
@@ -87,8 +87,8 @@ static void sort_of_moment(struct search *search, size_t moment)
 
 /* ---- the bound ---- */
 
-/* The least cost of the remaining excess at a moment, if every group could be split; UINT64_MAX:
- * the groups from `place` on and the split one do not suffice. */
+/* The least cost to cover the remaining excess at a moment, if every group could be split.
+ * UINT64_MAX if the split group and the groups from `place` on do not suffice. */
 static uint64_t bound_of(const struct search *search, size_t moment, size_t place)
 {
     const struct spw_cli_advise_problem *problem = search->problem;
@@ -114,7 +114,7 @@ static uint64_t bound_of(const struct search *search, size_t moment, size_t plac
     return left > 0 ? UINT64_MAX : (uint64_t)cost;
 }
 
-/* A lower bound for the cost of every choice; UINT64_MAX when all groups do not suffice. */
+/* A lower bound for the cost of every choice; UINT64_MAX if all groups together do not suffice. */
 static uint64_t bound_of_all(const struct search *search)
 {
     uint64_t most = 0;
@@ -127,7 +127,7 @@ static uint64_t bound_of_all(const struct search *search)
     return most;
 }
 
-/* True if no choice for the groups from `place` on can be better than the best. */
+/* True if no choice for the groups from `place` on can improve on the best choice so far. */
 static bool is_hopeless(const struct search *search, size_t place)
 {
     for (size_t i = 0; i < search->problem->moment_count; i++) {
@@ -160,7 +160,7 @@ static double share_needed(const struct search *search)
     return share;
 }
 
-/* True if the part has room on the host at all moments. */
+/* True if this share of the split group has room on the host at all moments. */
 static bool part_has_room(const struct search *search, double share)
 {
     for (size_t i = 0; share > 0 && i < search->problem->moment_count; i++) {
@@ -174,7 +174,7 @@ static bool part_has_room(const struct search *search, double share)
     return true;
 }
 
-/* Keeps the choice if it meets the constraints, and is the best so far. */
+/* Keeps the choice if it meets the constraints and is the best so far. */
 static void keep(struct search *search)
 {
     double share = share_needed(search);

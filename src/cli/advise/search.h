@@ -2,12 +2,12 @@
  * device memory at the least cost.
  *
  * A group goes to the host as a whole, since a rule of a policy matches all of it. One group may be
- * split: a part of each of its blocks goes. A moment is a point of the run. At each moment the
- * memory on the host must cover the excess over the budget, and must fit in the host memory. This
- * is a covering problem with knapsack constraints. A depth-first search finds the best choice, or
- * the best so far after a number of steps. Its lower bound is the cost at the dearest moment if
- * every group may be split (the relaxed problem). One split group suffices if one moment decides:
- * its relaxed problem splits at most one.
+ * split: only a part of each of its blocks goes to the host. A moment is a point of the run. At
+ * each moment the memory on the host must cover the excess over the budget, and must fit in the
+ * host memory. This is a covering problem with knapsack constraints. A depth-first search finds the
+ * best choice, or the best so far after a number of steps. Its lower bound is the cost at the
+ * dearest moment if every group may be split (the relaxed problem). If a single moment decides, one
+ * split group suffices: the relaxed problem of that moment splits at most one.
  *
  * Pure; no locking. */
 #pragma once
@@ -18,18 +18,18 @@
 
 enum { SPW_CLI_ADVISE_GROUPS = 48, SPW_CLI_ADVISE_MOMENTS = 64 };
 
-/* A point of the run; bytes. */
+/* A point of the run. In bytes. */
 struct spw_cli_advise_moment {
-    uint64_t excess;                      /* that must leave the device */
+    uint64_t excess;                      /* must leave the device */
     uint64_t held[SPW_CLI_ADVISE_GROUPS]; /* by each group */
 };
 
 struct spw_cli_advise_problem {
     size_t group_count, moment_count;
     uint64_t costs[SPW_CLI_ADVISE_GROUPS]; /* of each group on the host, in nanoseconds a step */
-    bool can_split[SPW_CLI_ADVISE_GROUPS]; /* a part of the group's blocks can go */
-    uint64_t split_costs[SPW_CLI_ADVISE_GROUPS]; /* if split, in addition to costs[]; both are
-                                                  * charged by the share */
+    bool can_split[SPW_CLI_ADVISE_GROUPS]; /* a part of each of the group's blocks can go */
+    uint64_t split_costs[SPW_CLI_ADVISE_GROUPS]; /* if split, added to costs[]; the sum is charged
+                                                  * by the share */
     struct spw_cli_advise_moment moments[SPW_CLI_ADVISE_MOMENTS];
     uint64_t host_bytes; /* room on the host */
 };
@@ -43,7 +43,7 @@ struct spw_cli_advise_choice {
     bool proven;    /* no other choice costs less */
 };
 
-/* Finds a choice. False without one: ret_choice->proven is true if no choice meets the constraints,
- * false if the search ended early. */
+/* Finds a choice. False if none is found: ret_choice->proven is then true if no choice meets the
+ * constraints, and false if the search ended early. */
 bool spw_cli_advise_search(const struct spw_cli_advise_problem *problem,
                            struct spw_cli_advise_choice *ret_choice);
