@@ -20,7 +20,7 @@
 struct settings {
     const char *path;
     struct spw_cli_advise_goal goal;
-    uint64_t budget_permille; /* of the peak, instead of bytes; 0: not given */
+    uint64_t budget_permille; /* the budget as a share of the peak; 0: not given */
     double slowdown, step_ms; /* 0: not given */
     const char *output, *json;
     bool shipped; /* also tries the installed policies */
@@ -139,7 +139,8 @@ static int write_policy(const struct settings *settings, struct spw_cli_advise_p
     return SPW_CLI_EXIT_OK;
 }
 
-/* Warns if even the best policy found is slow. `ratio`: of step times; 0: not known. */
+/* Warns if even the best way found is slow. `ratio`: the time of a step, as a multiple of its time
+ * with ample memory; 0: not known. */
 static void warn_if_slow(double ratio)
 {
     enum { SLOW = 3 };
@@ -245,10 +246,10 @@ struct question {
     struct settings *settings;
     struct spw_cli_advise_replays replays;
     struct spw_cli_advise_plan plan;
-    uint64_t step_ns;      /* of the run with ample memory */
-    uint64_t peak_bytes;   /* live on the device in that run, at most */
-    bool written;          /* the policy */
-    uint64_t policy_bytes; /* live on the device with the policy, at most */
+    uint64_t step_ns;      /* a step with ample memory */
+    uint64_t peak_bytes;   /* most live on the device at once, with ample memory */
+    bool written;          /* the policy has been written */
+    uint64_t policy_bytes; /* most live on the device at once, with the policy */
     struct spw_cli_advise_run ample, without, with;
     char names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME]; /* of the installed policies */
     struct spw_cli_advise_run shipped[SPW_CLI_POLICIES];
@@ -340,7 +341,7 @@ static void print_table(const struct question *question)
     printf("  %-26s  does not fit\n", "--spill off");
 }
 
-/* The fastest of the installed policies and its *ret_ratio; NULL when none fits. */
+/* The fastest installed policy, and its *ret_ratio. NULL if none fits. */
 static const char *best_shipped(const struct question *question, double *ret_ratio)
 {
     const char *best = NULL;
@@ -356,7 +357,7 @@ static const char *best_shipped(const struct question *question, double *ret_rat
     return best;
 }
 
-/* True when an installed policy is faster than the new one and than spilling without rules. */
+/* True if an installed policy is faster than both the new one and spilling without rules. */
 static bool is_shipped_best(const struct question *question)
 {
     double with = ratio_of(question, &question->with), best = 0;

@@ -90,7 +90,7 @@ static bool parse_category(const struct spw_cli_arguments *from, const char *nam
     return bad(from, "max-category", expected);
 }
 
-/* Takes WHAT=SIZE, split at the last sign of equality. */
+/* Takes WHAT=SIZE, split at the last equals sign. */
 static bool parse_named(const struct spw_cli_arguments *from, const char *name,
                         struct spw_cli_limit *limit)
 {

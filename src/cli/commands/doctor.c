@@ -21,7 +21,7 @@ static const char help[] =
     "On the simulated GPU: spillway sim --no-pool -- spillway doctor\n\n"
     "The exit code is 0 when all is well, 1 when something is missing, 2 for bad usage.\n";
 
-/* Restarts this command if libspillway.so is preloaded: the doctor tests the bare driver. */
+/* If libspillway.so is preloaded, restarts this command without it, to test the bare driver. */
 static void leave_spillway(char **argv)
 {
     char self[PATH_MAX];

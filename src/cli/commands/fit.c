@@ -57,8 +57,8 @@ static int judge(const struct spw_cli_fit_session *session, const struct spw_cli
     return met && !failed ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
 }
 
-/* Finds the largest value of the variation that fits a card, by bisection: later values should need
- * more memory. Without a variation, the answer is that for the only value. */
+/* Finds the largest value of the variation that fits a card. The bisection assumes that later
+ * values need more memory. Without a variation, asks once. */
 static struct spw_cli_fit_row search(struct spw_cli_fit_session *session,
                                      const struct spw_gpu_profile *card)
 {
@@ -94,7 +94,8 @@ static struct spw_cli_fit_row search(struct spw_cli_fit_session *session,
     return row;
 }
 
-/* Searches the answer for each card, the largest first: its run most likely answers for others. */
+/* Finds the answer for each card, the largest first, as its run is the likeliest to answer for
+ * other cards too. */
 static int answer(struct spw_cli_fit_session *session)
 {
     static struct spw_cli_fit_row rows[SPW_CLI_FIT_CARDS];

@@ -19,7 +19,7 @@
  *   top       shows running processes, live or once
  *
  * main.c calls the commands by a table. argv[0] is the command's name; the result is the exit code
- * (console/messages.h). Each runs on one thread. */
+ * (console/messages.h). Each command runs on one thread. */
 #pragma once
 
 #define SPW_COMMAND(name, help) int spw_cli_command_##name(int argc, char **argv);

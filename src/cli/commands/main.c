@@ -89,8 +89,9 @@ static void note(int number)
 {
 }
 
-/* Lets a write beyond the limit of a file's size (ulimit -f) fail with an error, which is reported;
- * the signal would end the command. A launched program would inherit SIG_IGN, but no handler. */
+/* Handles the signal of a write beyond the limit of a file's size (ulimit -f), which would end the
+ * command: the write then fails with an error, which is reported. A launched program inherits no
+ * handler, but would inherit SIG_IGN. */
 static void expect_limits(void)
 {
     if (signal(SIGXFSZ, note) == SIG_IGN) {

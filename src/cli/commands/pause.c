@@ -19,8 +19,8 @@ struct settings {
     enum spw_control_action action;
     enum spw_control_part part; /* the memory that moves */
     const char *name;           /* of the part */
-    const char *folder;         /* of the file for the memory; NULL: it goes to the host */
-    char path[PATH_MAX];        /* of the folder */
+    const char *folder;         /* for the file that takes the memory; NULL: it goes to the host */
+    char path[PATH_MAX];        /* that `folder` points to */
     int pids[PROCESSES_MOST];
     size_t count;
     size_t wait_s;
@@ -100,7 +100,7 @@ static const char *reason(const struct settings *settings, enum spw_control_outc
     }
 }
 
-/* Reports the answer of one process. False when it did nothing. */
+/* Reports the answer of one process. False if the process did nothing. */
 static bool report(const struct settings *settings, const struct spw_cli_asked *asked)
 {
     if (!asked->answered) {
@@ -164,7 +164,7 @@ static void close_process(struct spw_cli_asked *asked)
 
 /* ---- the command ---- */
 
-/* Opens, asks and reports on all. False when one of them did nothing. */
+/* Opens all processes, asks them and reports their answers. False if one of them did nothing. */
 static bool serve_all(const struct settings *settings, struct spw_cli_group *group)
 {
     bool all = true;
@@ -263,7 +263,8 @@ static bool take_destination(const struct spw_cli_arguments *from)
     return true;
 }
 
-/* Takes the name of a part of the memory. False, with one line on stderr, for a second one. */
+/* Takes the name of a part of the memory. False, with one line on stderr, if the name is bad or is
+ * the second one. */
 static bool take_part(const struct spw_cli_arguments *from)
 {
     struct settings *settings = from->settings;

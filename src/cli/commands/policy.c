@@ -36,7 +36,8 @@ static const char help[] =
     "FILE is a path, or the name of a policy that is installed with spillway. The file\n"
     "policies/README.md describes the language.\n";
 
-/* Reports a pattern that names a class, unlike CPython's code objects. False for any other. */
+/* Reports a pattern that names a class, as the names of CPython's code objects have none. False for
+ * any other pattern. */
 static bool tell_class(const char *file, const struct spw_policy_rule *rule, const char *pattern)
 {
     const char *dot = strrchr(pattern, '.');
@@ -48,7 +49,7 @@ static bool tell_class(const char *file, const struct spw_policy_rule *rule, con
             "%s:%zu:1: rule \"%s\": the function \"%s\" matches nothing, as call sites name "
             "functions without their class, expected \"%s\"",
             file, rule->line, rule->name, pattern, dot + 1);
-    if (dot > pattern && dot[-1] != '>') { /* of "f.<locals>.g" */
+    if (dot > pattern && dot[-1] != '>') { /* not for "f.<locals>.g" */
         fprintf(stderr,
                 ", and for a module of PyTorch \"module_class\": \"%.*s\" beside \"python\"",
                 (int)(dot - pattern), pattern);
@@ -57,7 +58,7 @@ static bool tell_class(const char *file, const struct spw_policy_rule *rule, con
     return true;
 }
 
-/* Reports all such patterns and returns their number. */
+/* Reports all patterns that name a class, and returns their number. */
 static int tell_classes(const char *file, const struct spw_policy *policy)
 {
     int reported = 0;
@@ -121,7 +122,7 @@ static int explain(int argc, char **argv, const char *text)
     return code;
 }
 
-/* An upper bound of the largest peak of spilled memory of a device, and that device. */
+/* An upper bound for the peak of spilled memory on the device where it is highest, *ret_device. */
 static uint64_t find_spilled(const cJSON *stats, int *ret_device)
 {
     const cJSON *devices = spw_cli_json_list(stats, "devices"), *device;
@@ -132,7 +133,7 @@ static uint64_t find_spilled(const cJSON *stats, int *ret_device)
         uint64_t on_host = spw_cli_json_number(device, "host_peak_bytes");
         uint64_t spilled = spw_cli_json_number(device, "spilled_bytes") -
                            spw_cli_json_number(device, "paused_bytes");
-        uint64_t lacked = on_host < spilled ? on_host : spilled; /* rules may place some there */
+        uint64_t lacked = on_host < spilled ? on_host : spilled; /* rules place on the host too */
 
         if (lacked > most) {
             most = lacked;
@@ -142,8 +143,8 @@ static uint64_t find_spilled(const cJSON *stats, int *ret_device)
     return most;
 }
 
-/* Finds the bytes to free, and the device: from --free, the last out-of-memory report of the file,
- * or the spilled bytes. False, with a line on stderr, without any of them. */
+/* Finds the bytes to free and the device from --free, the file's last out-of-memory report or the
+ * spilled bytes. False, with a line on stderr, if all three are missing or --free is bad. */
 static bool find_need(const struct spw_cli_sites_file *file, const char *path, const char *size,
                       int *ret_device, uint64_t *ret_bytes)
 {
@@ -238,7 +239,7 @@ static int keys(int argc, char **argv, const char *site)
     return SPW_CLI_EXIT_OK;
 }
 
-/* `run` gets the arguments behind the name, and the value of --site (suggest: --free) or NULL. */
+/* `run` gets the arguments after the name, and the value of --site (suggest: of --free) or NULL. */
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv, const char *site);

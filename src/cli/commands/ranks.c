@@ -69,7 +69,8 @@ static bool uses_memory(const struct spw_cli_usage *file)
     return false;
 }
 
-/* Frees the files of no rank, each with a line on stderr; returns the number of the others. */
+/* Frees the files without device memory and, if any file has a rank, those without one. Prints a
+ * line on stderr for each, and returns the number of files left. */
 static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t count)
 {
     bool ranked = false;
@@ -93,7 +94,8 @@ static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t
     return left;
 }
 
-/* Warns if two files, such as a recording and statistics, are of one rank: each is counted. */
+/* Warns if two files, such as a recording and statistics, are of the same rank, as each is counted.
+ */
 static void tell_repeated(const char *command, const struct spw_cli_usage *files, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

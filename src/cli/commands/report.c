@@ -19,8 +19,8 @@ enum { TOP = 10, EVENTS = 100000 };
 static const struct form {
     const char *name;
     void (*write)(struct spw_cli_report *report);
-    bool has_categories; /* it shows them, */
-    bool shows_problem;  /* and that the file is damaged */
+    bool has_categories; /* shows categories of memory */
+    bool shows_problem;  /* shows that the file is damaged */
 } forms[] = {
     {"summary", spw_cli_report_summary, true, true},
     {"json", spw_cli_report_json, true, true},

@@ -26,7 +26,8 @@ static const char help[] =
     "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
     "variable; spillway options lists them. [Defaults] are in brackets.\n";
 
-/* Prints the simulated GPU and its memory; for an unusable option the driver uses the default. */
+/* Prints the simulated GPU and its memory: the default if the option is unusable, as in the driver.
+ */
 static void announce(void)
 {
     struct spw_option_value memory = spw_option_get(SPW_OPT_SPILLWAY_SIM_MEMORY, NULL, 0);
@@ -211,7 +212,7 @@ int spw_cli_command_sim(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     announce();
-    /* The verdict shows the peaks. */
+    /* The summary need not show the peaks: the verdict does. */
     setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, "rules", /* replace */ 0);
     simulation.verbose = flags.verbose;
     simulation.command = argv[0];

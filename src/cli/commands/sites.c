@@ -19,9 +19,9 @@ enum { ROW_LABEL = 2 * SPW_CALLSITE_LABEL + 4 };
 struct settings {
     const char *path;
     bool json;
-    bool full;   /* the frames of each site as well */
-    bool native; /* also the native ones */
-    bool text;   /* its text, on one line */
+    bool full;   /* show the Python frames of each site */
+    bool native; /* show its native frames */
+    bool text;   /* show its text, on one line */
     size_t top;
 };
 
@@ -113,7 +113,9 @@ static void label_of(const struct spw_cli_sites_entry *entry, char ret_label[SPW
     spw_utf8_plain(ret_label, /* keep */ "");
 }
 
-/* The label of a row, with its difference from the first other row of an equal label. */
+/* The label of a row. If other rows have the same label, adds the difference from the first of
+ * them.
+ */
 static void row_label(const struct spw_cli_sites_entry *const *rows, size_t count, size_t row,
                       char ret_label[ROW_LABEL])
 {

@@ -23,7 +23,7 @@
 enum { MILLISECONDS = 1000, SHORT_WAIT_MS = 250, INTERVAL_LEAST_MS = 100 };
 enum { INTERVAL_MOST_S = 86400 };
 
-/* The exit code of a child that shows one process of the list: the list is shown again. */
+/* The exit code of a child that shows one process of the list, if the list is to be shown again. */
 enum { BACK_TO_LIST = 64 };
 
 struct settings {
@@ -38,10 +38,10 @@ struct settings {
 struct view {
     struct settings settings;
     bool from_list;
-    struct spw_cli_watched process; /* with a pid */
-    int sites_file;                 /* of that process; -1: there is none */
-    struct spw_cli_running running; /* without a pid */
-    int chosen;                     /* pid, marked in the list; 0: none yet */
+    struct spw_cli_watched process; /* if a pid was given */
+    int sites_file;                 /* the call sites of `process`; -1: none */
+    struct spw_cli_running running; /* if no pid was given */
+    int chosen;                     /* the pid that is marked in the list; 0: none yet */
     struct spw_cli_screen screen;
 };
 
@@ -49,7 +49,7 @@ struct view {
 
 enum { FRAME_LIMIT_S = 30, MEMORY_MIB = 1024, FRAME_BYTES = 1 << 20 };
 
-/* Appends the digits of a positive number; for a signal handler. */
+/* Appends the digits of a positive number. A signal handler may call it. */
 static size_t append_number(char *text, size_t used, int number)
 {
     char digits[16];
@@ -83,8 +83,8 @@ static void give_up(int number)
     _exit(SPW_CLI_EXIT_FINDINGS);
 }
 
-/* Limits the time of a frame, which alarm starts, and the memory of this process: demangling a
- * crafted name can take very long and any amount of memory. */
+/* Limits the memory of this process and prepares for the alarm that limits the time of each frame:
+ * demangling a crafted name can take very long and any amount of memory. */
 static void guard(void)
 {
     const struct sigaction action = {.sa_handler = give_up};
@@ -121,8 +121,8 @@ static enum spw_cli_watch open_process(struct view *view)
     return result;
 }
 
-/* Reads the statistics of the shown process again; it may have executed another program. Returns
- * NULL, or the reason that there are none. */
+/* Reads the statistics of the shown process again, even if it runs another program now. Returns
+ * NULL, or the reason why there are no statistics. */
 static const char *read_process(struct view *view)
 {
     if (spw_cli_watched_replaced(&view->process)) {
@@ -344,8 +344,8 @@ static int64_t milliseconds(void)
     return (int64_t)(spw_clock_ns() / 1000000);
 }
 
-/* Acts on keys until the next frame is due. False when this view is to end; *ret_back is true if it
- * ends for the list. */
+/* Acts on keys until the next frame is due. False when this view is to end; *ret_back is then true
+ * if the list follows. */
 static bool wait_until(struct view *view, int64_t due, bool *ret_back)
 {
     for (int64_t left = due - milliseconds(); left > 0; left = due - milliseconds()) {
@@ -372,7 +372,7 @@ static int watch(struct view *view)
     bool back = false;
 
     spw_cli_terminal_enter(/* draws */ !view->settings.json);
-    if (view->settings.json && !wait_until(view, due, &back)) { /* for the rates */
+    if (view->settings.json && !wait_until(view, due, &back)) { /* rates need two readings */
         return SPW_CLI_EXIT_OK;
     }
     do {
@@ -426,7 +426,8 @@ static int export(struct view *view)
 
 /* ---- the command ---- */
 
-/* Opens the shown process, or lists all. False, with one line on stderr, if that fails. */
+/* Opens the shown process, or lists all processes. False, with one line on stderr, if that fails.
+ */
 static bool open_view(struct view *view)
 {
     enum spw_cli_watch result = SPW_CLI_WATCH_OPENED;
@@ -445,8 +446,8 @@ static bool open_view(struct view *view)
     return true;
 }
 
-/* Shows the marked process of a list in a child, whose exit code it returns. The memory that
- * reading call sites takes, and the limit on it, end with the child. */
+/* Shows the marked process of a list in a child, and returns an exit code. The child's end frees
+ * the memory that reading call sites takes, and lifts the limit on it. */
 static int show_process(const struct view *list)
 {
     static struct view view;
