@@ -3,8 +3,7 @@
 
 #include <stdint.h>
 
-/* Speed of a copy over the simulated GPU's link, in bytes a nanosecond (sim/driver/exec/timing.c).
- */
+/* Copies over the simulated GPU's link, in bytes a nanosecond (src/sim/driver/exec/timing.c). */
 #define SPW_CLI_ADVISE_LINK 50.0
 
 /* A kernel reads host memory more slowly than a copy does: at 35 instead of 50 bytes a nanosecond.

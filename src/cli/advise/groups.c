@@ -150,8 +150,7 @@ static void find_rates(struct spw_cli_advise_groups *groups, const uint64_t *hig
     }
 }
 
-/* Sums the figures of each group. A kind that was not seen in use is charged at its group's rate.
- */
+/* Sums the figures of each group. Charges kinds that were not seen in use at their group's rate. */
 static void charge(struct spw_cli_advise_groups *groups)
 {
     for (size_t i = 0; i < groups->history->kind_count; i++) {

@@ -14,8 +14,8 @@ struct live {
     size_t life; /* index in the history's lives */
 };
 
-/* The recording is read twice. The first reading (a survey) counts, the second takes every event.
- */
+/* The recording is read twice. The first reading, a survey, only counts. The second takes every
+ * event. */
 struct reading {
     struct spw_cli_advise_history *history;
     bool surveys;

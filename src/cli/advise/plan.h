@@ -51,7 +51,7 @@ struct spw_cli_advise_plan {
     uint64_t bound_ns;      /* of a step: no choice of these groups costs less */
     uint64_t default_ns;    /* of a step: the estimated cost of spilling without rules */
     uint64_t nearest_bytes; /* IMPOSSIBLE: live on the device with all groups on the host */
-    bool host_is_short;     /* IMPOSSIBLE: the room on the host is too small */
+    bool host_is_short;     /* IMPOSSIBLE: for lack of room on the host */
     bool proven;            /* no better choice of these groups exists */
     cJSON *policy;          /* PLACED: the file; the caller deletes it */
 };
@@ -72,6 +72,5 @@ void spw_cli_advise_answer_print(const struct spw_cli_advise_history *history,
  * changes that save little. */
 void spw_cli_advise_changes_print(const struct spw_cli_advise_history *history);
 
-/* The time of a step with the plan, as a multiple of a step without memory on the host; 0: unknown.
- */
+/* The time of a step with the plan, as a multiple of one with no memory on the host; 0: unknown. */
 double spw_cli_advise_answer_ratio(uint64_t step_ns, uint64_t cost_ns);
