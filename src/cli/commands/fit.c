@@ -94,8 +94,7 @@ static struct spw_cli_fit_row search(struct spw_cli_fit_session *session,
     return row;
 }
 
-/* Finds the answer for each card, the largest first, as its run is the likeliest to answer for
- * other cards too. */
+/* Finds the answer for each card, the largest first: its run most likely answers for others. */
 static int answer(struct spw_cli_fit_session *session)
 {
     static struct spw_cli_fit_row rows[SPW_CLI_FIT_CARDS];

@@ -133,7 +133,7 @@ static uint64_t find_spilled(const cJSON *stats, int *ret_device)
         uint64_t on_host = spw_cli_json_number(device, "host_peak_bytes");
         uint64_t spilled = spw_cli_json_number(device, "spilled_bytes") -
                            spw_cli_json_number(device, "paused_bytes");
-        uint64_t lacked = on_host < spilled ? on_host : spilled; /* rules place on the host too */
+        uint64_t lacked = on_host < spilled ? on_host : spilled; /* rules also place memory there */
 
         if (lacked > most) {
             most = lacked;

@@ -26,8 +26,8 @@ static const char help[] =
     "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
     "variable; spillway options lists them. [Defaults] are in brackets.\n";
 
-/* Prints the simulated GPU and its memory: the default if the option is unusable, as in the driver.
- */
+/* Prints the simulated GPU and its memory. If the option is unusable, the default applies, as in
+ * the driver. */
 static void announce(void)
 {
     struct spw_option_value memory = spw_option_get(SPW_OPT_SPILLWAY_SIM_MEMORY, NULL, 0);

@@ -113,9 +113,8 @@ static void label_of(const struct spw_cli_sites_entry *entry, char ret_label[SPW
     spw_utf8_plain(ret_label, /* keep */ "");
 }
 
-/* The label of a row. If other rows have the same label, adds the difference from the first of
- * them.
- */
+/* The label of a row. If other rows have the same label, adds the difference from the first such
+ * row. */
 static void row_label(const struct spw_cli_sites_entry *const *rows, size_t count, size_t row,
                       char ret_label[ROW_LABEL])
 {

@@ -426,8 +426,7 @@ static int export(struct view *view)
 
 /* ---- the command ---- */
 
-/* Opens the shown process, or lists all processes. False, with one line on stderr, if that fails.
- */
+/* Opens the shown process, or lists all processes. False, with a line on stderr, if that fails. */
 static bool open_view(struct view *view)
 {
     enum spw_cli_watch result = SPW_CLI_WATCH_OPENED;
