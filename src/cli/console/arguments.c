@@ -9,7 +9,7 @@
 
 enum { MOST = 1000000, OPTIONS_MOST = 128 };
 
-/* The option of that name, which ends at the byte `length`; NULL when there is none. */
+/* The option that is named by the first `length` bytes of `name`, or NULL. */
 static const struct spw_cli_option *find(const struct spw_cli_option *options, const char *name,
                                          size_t length)
 {

@@ -6,8 +6,8 @@
 
 #include <cjson/cJSON.h>
 
-/* Reads a file of JSON. False, with errno set, when it cannot be read. *ret_json is NULL when its
- * content is not JSON; the caller deletes it. */
+/* Reads a file of JSON. False, with errno set, when the file cannot be read. *ret_json is NULL when
+ * the content is not JSON. The caller deletes *ret_json. */
 bool spw_cli_json_read(const char *path, cJSON **ret_json);
 
 /* The value of a member; 0 or NULL when it is missing or of another type. Numbers are at least 0;
@@ -27,6 +27,6 @@ void spw_cli_json_print(cJSON *json, bool one_line);
  * the file cannot be written. */
 bool spw_cli_json_save(const char *command, cJSON *json, const char *path);
 
-/* Writes a value likewise to a file, which it replaces, and deletes the value in any case. False,
- * with errno set, when the file cannot be written. */
+/* Writes a value likewise to a file, in place of an older file. Deletes the value in any case.
+ * False, with errno set, when the file cannot be written. */
 bool spw_cli_json_write(cJSON *json, const char *path);

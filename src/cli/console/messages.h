@@ -44,7 +44,7 @@ struct spw_cli_line {
 void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Print a row of a Markdown table on stdout; the row of column names and the line below it. Cells
- * are padded to `widths`, unless that is NULL. A vertical bar in a cell is escaped. */
+/* Print one row of a Markdown table on stdout, or its head: the row of column names and the line
+ * below. Cells are padded to `widths`, unless that is NULL. A vertical bar in a cell is escaped. */
 void spw_cli_markdown_row(const char *const *cells, size_t count, const size_t *widths);
 void spw_cli_markdown_head(const char *const *columns, size_t count, const size_t *widths);
