@@ -20,12 +20,12 @@ struct spinner {
 struct work {
     const struct spw_cli_cuda *cuda;
     CUdevice device;
-    struct spw_cli_mapped range; /* when the calls begin */
+    struct spw_cli_mapped range; /* mapped before the first call */
     CUmemGenericAllocationHandle other;
     CUdeviceptr block;
 };
 
-/* The measured calls, in this order: each uses the result of the previous call. */
+/* The measured calls, in this order: later calls use the results of earlier ones. */
 enum call { CREATE, UNMAP, MAP, SET_ACCESS, RELEASE, ALLOC, FREE, CALLS };
 
 static const char *const names[CALLS] = {

@@ -15,7 +15,7 @@ struct spw_cli_cuda {
 #undef SPW_CLI_CUDA
 };
 
-/* A location of physical memory: a device, or a NUMA node of the host, or the host. */
+/* A location of physical memory: a device, a NUMA node of the host, or the host. */
 struct spw_cli_place {
     CUmemLocationType type;
     int id;
@@ -37,7 +37,8 @@ const char *spw_cli_cuda_error(const struct spw_cli_cuda *cuda, CUresult result)
 int spw_cli_cuda_attribute(const struct spw_cli_cuda *cuda, CUdevice device,
                            CUdevice_attribute attribute);
 
-/* The device's own memory; the properties for cuMemCreate of a chunk at a place. */
+/* The place of a device's own memory, and the properties with which cuMemCreate makes a chunk at a
+ * place. */
 struct spw_cli_place spw_cli_place_device(CUdevice device);
 CUmemAllocationProp spw_cli_place_properties(struct spw_cli_place place);
 

@@ -126,7 +126,7 @@ bool spw_cli_doctor_devices(const struct spw_cli_cuda *cuda, struct spw_cli_repo
     return all_work;
 }
 
-/* The part that moves lack if host chunks work, or "nothing". */
+/* Names the part whose lack prevents moves although host chunks work, or "nothing". */
 static const char *missing_for_moves(char *object, size_t capacity)
 {
     char command[PATH_MAX];
@@ -141,7 +141,7 @@ static const char *missing_for_moves(char *object, size_t capacity)
     return "nothing";
 }
 
-/* True if the driver records events of a context, which moves need. The context is current. */
+/* True if the driver records events of a context, as moves need. `context` must be current. */
 static bool records_contexts(const struct spw_cli_cuda *cuda, CUcontext context)
 {
     __typeof__(cuCtxRecordEvent) *record;

@@ -20,7 +20,7 @@ static void add(struct findings *findings, const char *cause, const char *effect
     findings->count++;
 }
 
-/* Spillway serves tensors only for PyTorch's own allocator. */
+/* Spillway serves tensors only if PyTorch uses its own allocator. */
 static void check_pytorch(struct findings *findings)
 {
     for (size_t i = 0; i < sizeof(pytorch_names) / sizeof(*pytorch_names); i++) {

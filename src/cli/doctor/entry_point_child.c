@@ -10,12 +10,13 @@
 enum { BYTES = 1 << 20 };
 
 /* A program linked with -lcuda gets these symbols from the first library that has them. This
- * command is not linked with it: they are libspillway.so's if that is preloaded, otherwise NULL. */
+ * command is not linked with -lcuda, so the symbols are libspillway.so's if it is preloaded, or
+ * NULL. */
 __attribute__((weak)) CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
 __attribute__((weak)) CUresult cuMemFree_v2(CUdeviceptr dptr);
 
 typedef void any_fn(void);
-/* Those of the driver; the runtime's take and return the same words. */
+/* The driver's functions. The runtime's functions take and return the same machine words. */
 typedef CUresult alloc_fn(CUdeviceptr *ret_address, size_t bytes);
 typedef CUresult free_fn(CUdeviceptr address);
 typedef CUresult alloc_ordered_fn(CUdeviceptr *ret_address, size_t bytes, CUstream stream);
@@ -86,7 +87,7 @@ static any_fn *find_in_runtime(const char *name)
     return function;
 }
 
-/* The function of an entry point that allocates or frees, found in the way a program finds it. */
+/* Finds the function that allocates or frees, in the way of a program that uses the entry point. */
 static any_fn *look_up(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point,
                        bool frees)
 {
@@ -141,7 +142,7 @@ static int try_entry_point(const struct spw_cli_cuda *cuda, enum spw_cli_entry_p
     return report(text);
 }
 
-/* Reports, on a machine without a device, if a program would call spillway's function. */
+/* Reports whether a program would call spillway's function. Needs no device. */
 static int report_owner(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
 {
     any_fn *function = look_up(cuda, entry_point, /* frees */ false);

@@ -13,7 +13,7 @@ enum spw_cli_entry_point {
     SPW_CLI_ENTRY_POINT_COUNT
 };
 
-/* Of each entry point, a word for the child's command line, and a description. */
+/* An entry point's word on the child's command line, and its description. */
 struct spw_cli_entry_point_row {
     const char *word, *text;
 };
@@ -28,6 +28,6 @@ extern const struct spw_cli_entry_point_row spw_cli_entry_points[SPW_CLI_ENTRY_P
 #define SPW_CLI_ENTRY_POINT_MISSED  "missed"
 
 /* The child process: `spillway _entry-point WORD`. Allocates and frees once through that entry
- * point, and prints "done" or one line with the error. Without a device it only looks the function
- * up. The result is the exit code. */
+ * point, and prints "done" or one line with the error. Without a device, only looks up the
+ * function. Returns the exit code. */
 int spw_cli_entry_point_child(int argc, char **argv);

@@ -89,8 +89,8 @@ static int report(enum spw_host_answer answer, const char *text)
     _exit((int)answer);
 }
 
-/* Makes a chunk without a context, since a full device has no room for one. *ret_result is the
- * driver's result. False when the driver needs a context. */
+/* Makes a chunk without a context, since a full device has no room for a context. *ret_result is
+ * the driver's result. False when the driver needs a context. */
 static bool make_without_context(const struct spw_cli_cuda *cuda, struct spw_cli_place place,
                                  CUresult *ret_result)
 {
@@ -138,7 +138,7 @@ int spw_cli_host_chunks_child(int argc, char **argv)
         spw_cli_complain(argv[0], "only spillway itself uses this command");
         return SPW_CLI_EXIT_USAGE;
     }
-    (void)syscall(__NR_close_range, 3, UINT_MAX, 0); /* inherited from the program */
+    (void)syscall(__NR_close_range, 3, UINT_MAX, 0); /* descriptors of the program */
     alarm(ORPHAN_SECONDS);
     if (!spw_cli_cuda_load_file(argv[1], &cuda, reason, sizeof(reason)) ||
         spw_cli_cuda_start(&cuda, reason, sizeof(reason)) != CUDA_SUCCESS) {

@@ -11,7 +11,7 @@
 enum { SPW_CLI_VERSION_TEXT = 64 };
 
 /* The full version of the driver's library, from its file's name ("535.309.01"), and the version of
- * the loaded kernel module. False, and "not known", if there is none. */
+ * the loaded kernel module. False, with "not known" as the text, if the version is not found. */
 bool spw_cli_doctor_library_version(const struct spw_cli_cuda *cuda,
                                     char ret_text[SPW_CLI_VERSION_TEXT]);
 bool spw_cli_doctor_module_version(char ret_text[SPW_CLI_VERSION_TEXT]);
@@ -62,8 +62,8 @@ static inline double spw_cli_now_us(void)
     return (double)spw_clock_ns() / 1e3;
 }
 
-/* Four tables: the time of each call for virtual memory management (VMM) on one chunk, by size, and
- * on many chunks in one range. */
+/* Four tables: the times of the calls for virtual memory management (VMM) on one chunk, by size,
+ * and on many chunks in one range; each for device memory and for host memory. */
 void spw_cli_doctor_measure_vmm(const struct spw_cli_cuda *cuda, CUdevice device,
                                 struct spw_cli_report *report);
 
@@ -75,6 +75,6 @@ void spw_cli_doctor_measure_reads(const struct spw_cli_cuda *cuda, CUdevice devi
                                   struct spw_cli_report *report);
 
 /* "beside_kernel": the time of memory calls while a kernel, spw_spin of `module`, runs. Starts a
- * thread that ends the kernel after 200 ms, because a call may wait for it. */
+ * thread that ends the kernel after 200 ms, because a call may wait for the kernel. */
 void spw_cli_doctor_measure_concurrency(const struct spw_cli_cuda *cuda, CUdevice device,
                                         CUmodule module, struct spw_cli_report *report);
