@@ -23,7 +23,7 @@ enum { SPW_CLI_FIT_CARDS = 128, SPW_CLI_FIT_VALUES = 64 };
 struct spw_cli_fit_cards {
     const struct spw_gpu_profile *cards[SPW_CLI_FIT_CARDS]; /* the smallest memory first */
     size_t count;
-    bool chosen; /* by the user */
+    bool chosen; /* the user named them */
 };
 
 /* Reads a list of names, separated by commas; NULL: all known GPUs. False, with one line of
@@ -47,7 +47,7 @@ bool spw_cli_fit_variation_read(const char *command, const char *text, char **ar
                                 struct spw_cli_fit_variation *ret_variation);
 void spw_cli_fit_variation_fini(struct spw_cli_fit_variation *variation);
 
-/* A copy of the arguments with a value for each {NAME}. NULL without memory. The caller frees it
+/* A copy of the arguments with a value in place of {NAME}. NULL without memory. The caller frees it
  * with spw_cli_fit_variation_free. */
 char **spw_cli_fit_variation_arguments(const struct spw_cli_fit_variation *variation, size_t value,
                                        char **arguments);
@@ -74,18 +74,18 @@ struct spw_cli_fit_session {
     struct spw_cli_trials trials;
     struct spw_cli_fit_run *runs; /* in the order of execution */
     size_t run_count;
-    unsigned tries; /* runs of both kinds */
+    unsigned tries; /* all runs: with ample memory, and on cards as they are */
     int start_code; /* exit code of the last run that failed to start */
 };
 
 /* The verdict for one card and one value. */
 enum spw_cli_fit_verdict {
-    SPW_CLI_FIT_FITS,      /* even in the upper bound */
-    SPW_CLI_FIT_TIGHT,     /* by the estimate, but not in the upper bound */
-    SPW_CLI_FIT_SPILLS,    /* with memory on the host */
-    SPW_CLI_FIT_TOO_SMALL, /* not */
-    SPW_CLI_FIT_FAILED,    /* it failed, and not for lack of memory */
-    SPW_CLI_FIT_UNUSED,    /* it ended well and used no device */
+    SPW_CLI_FIT_FITS,      /* fits even by the upper bound */
+    SPW_CLI_FIT_TIGHT,     /* fits by the estimate, but not by the upper bound */
+    SPW_CLI_FIT_SPILLS,    /* runs with memory on the host */
+    SPW_CLI_FIT_TOO_SMALL, /* does not fit */
+    SPW_CLI_FIT_FAILED,    /* failed, but not for lack of memory */
+    SPW_CLI_FIT_UNUSED,    /* ended well and used no device */
     SPW_CLI_FIT_UNKNOWN,   /* interrupted, or the run was not recorded */
 };
 
@@ -94,8 +94,8 @@ struct spw_cli_fit_answer {
     enum spw_cli_fit_verdict verdict;
     uint64_t need, need_most;                /* of the card, without spilling */
     uint64_t placed;                         /* on the host, by rules of the policy */
-    uint64_t spilled;                        /* SPILLS: on the host at one time, at most */
-    uint64_t to_host_bytes, from_host_bytes; /* SPILLS and was_run: in the whole run */
+    uint64_t spilled;                        /* SPILLS: most on the host at once */
+    uint64_t to_host_bytes, from_host_bytes; /* SPILLS and was_run: moved in the whole run */
     int code;                                /* FAILED: exit code of the command */
     bool was_run;                            /* on this card; false: the answer is computed */
 };
@@ -118,7 +118,7 @@ struct spw_cli_fit_row {
     const struct spw_gpu_profile *card;
     size_t value;     /* index of the value of the answer */
     bool has_value;   /* false: a value is varied, and none fits */
-    size_t too_large; /* index of the smallest value known not to fit; has_too_large */
+    size_t too_large; /* index of the smallest value known not to fit, if has_too_large */
     bool has_too_large;
     bool too_large_failed; /* that value failed, but not for lack of memory */
     struct spw_cli_fit_answer answer;

@@ -14,7 +14,7 @@
 /* More memory than any device has. */
 #define PLENTY_TEXT "1099511627776"
 
-/* A program may have no code for GPUs up to this major capability, so a run is needed. */
+/* A program may have no code for GPUs up to this major capability, so each of them needs a run. */
 enum { NEWEST_MAJOR_WITHOUT_CODE = 7 };
 
 /* A run on a GPU of another capability, whose kernels and workspaces differ, is used if its need is
@@ -33,7 +33,7 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
         {"SPILLWAY_RECORD", NULL},
         {"SPILLWAY_SIM_MEMORY", ample ? PLENTY_TEXT : NULL},
         {"SPILLWAY_SIM_OVERHEAD", ample ? "off" : "on"},
-        {"SPILLWAY_GROWTH", "0%"}, /* these two only with ample memory */
+        {"SPILLWAY_GROWTH", "0%"}, /* the last two: only with ample memory */
         {"SPILLWAY_SPILL", "off"},
     };
     size_t count = sizeof(settings) / sizeof(*settings);
@@ -45,7 +45,8 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
         .with_pool = session->with_pool,
         .silent = true,
         .settings = settings,
-        /* A policy may place memory on the host; with ample memory nothing spills. */
+        /* A policy may place memory on the host, so SPILLWAY_SPILL stays as it is. With ample
+         * memory nothing spills anyway. */
         .setting_count = !ample       ? count - 2
                          : has_policy ? count - 1
                                       : count,
@@ -119,7 +120,7 @@ struct total {
     uint64_t placed;                /* on the host, by rules of the policy */
 };
 
-/* Processes that use the same device share one card. */
+/* Adds up the processes, because those that use the same device share one card. */
 static struct total total_of(const struct spw_cli_sim_result *result,
                              const struct spw_gpu_profile *card)
 {

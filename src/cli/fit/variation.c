@@ -83,7 +83,7 @@ static bool split(const char *command, char *values, struct spw_cli_fit_variatio
     return good;
 }
 
-/* Reads a copy of the text, which is NAME=VALUES. */
+/* Reads NAME=VALUES from the copy of the text in `variation->name`. */
 static bool read_text(const char *command, const char *text, char **arguments,
                       struct spw_cli_fit_variation *variation)
 {
@@ -132,7 +132,7 @@ void spw_cli_fit_variation_fini(struct spw_cli_fit_variation *variation)
     free(variation->name);
 }
 
-/* Copies an argument with the value for each {NAME}; the caller frees it. */
+/* Copies an argument with the value in place of each {NAME}; the caller frees the copy. */
 static char *put_value(char *argument, const char *name, const char *value)
 {
     size_t braces = strlen(name) + 2, size = strlen(argument) + 1;
