@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* The addresses of a library in the other process, and their distance in this one. */
+/* The addresses of a library in the other process, and the distance to those in this process. */
 struct range {
     uintptr_t begin, end; /* in the other process */
-    uintptr_t distance;   /* to add for this process */
+    uintptr_t distance;   /* to add for the address in this process */
 };
 
 static struct {
@@ -34,7 +34,7 @@ static void add_libraries(const struct spw_callsite_shm *share)
     }
 }
 
-/* The address in this process of a return address of the other one; 0: unknown. */
+/* Turns a return address of the other process into an address of this process; 0: unknown. */
 static uint64_t move(uint64_t address, void *context)
 {
     for (size_t i = ranges.count; i-- > 0;) {

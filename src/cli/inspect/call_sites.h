@@ -9,7 +9,7 @@
  * the file is not valid. The caller keeps the descriptor. */
 struct spw_callsite_shm *spw_cli_call_sites_read(int fd);
 
-/* Makes src/callsite describe sites in this process's memory, mapped with the size of *share. */
+/* Makes src/callsite describe the sites in *share, which must be mapped in full. */
 bool spw_cli_call_sites_adopt(struct spw_callsite_shm *share);
 
 /* Frees the copy; takes NULL. */

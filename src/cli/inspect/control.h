@@ -12,7 +12,7 @@
 
 /* A process that is asked. */
 struct spw_cli_control {
-    struct spw_stats_control *shared; /* of the process */
+    struct spw_stats_control *shared; /* in the statistics of the process */
     void *mapping;
     size_t bytes;
     uint32_t number; /* of the newest request */
@@ -30,15 +30,15 @@ bool spw_cli_control_open(const struct spw_cli_watched *watched,
                           struct spw_cli_control *ret_control);
 void spw_cli_control_close(struct spw_cli_control *control);
 
-/* Waits half a second at most for the thread that answers, which starts after the statistics exist.
- * False if there is none. */
+/* Waits at most half a second for the thread that answers requests, which starts after the
+ * statistics exist. False if it has not started by then. */
 bool spw_cli_control_await_listener(const struct spw_cli_control *control);
 
 /* A request. */
 struct spw_cli_request {
     enum spw_control_action action;
     enum spw_control_part part; /* the memory that moves */
-    const char *name;           /* of the part, shorter than SPW_STATS_PART; NULL: of all memory */
+    const char *name;           /* of the part, shorter than SPW_STATS_PART; NULL: all memory */
     const char *folder; /* for the file that memory goes to, shorter than SPW_STATS_PATH; NULL: the
                          * memory goes to the host */
     uint32_t wait_ms;

@@ -23,12 +23,12 @@ struct library {
 static struct {
     struct library list[SPW_MODULE_MOST];
     size_t count;
-    uintptr_t next; /* free address */
+    uintptr_t next; /* the next free address */
 } placed;
 
 static struct {
     const struct library *library; /* NULL: none */
-    int fd;                        /* -1: it cannot be used */
+    int fd;                        /* -1: its file cannot be used */
     uint64_t bytes;
     ElfW(Phdr) segments[SEGMENTS];
     size_t count;
@@ -65,7 +65,7 @@ static bool is_inside(const ElfW(Phdr) * segment)
            segment->p_filesz <= current.bytes - segment->p_offset;
 }
 
-/* True when the file has the build id of the library in the process, or that library has none. */
+/* True if the file has the build id of the library in the process, or that library has no id. */
 static bool is_same(const struct spw_module *module)
 {
     char notes[4096];
@@ -130,7 +130,7 @@ static const struct library *library_of(uintptr_t address)
     return NULL;
 }
 
-/* Reads from a segment as if it were mapped: up to the end of its last page, with zeros behind its
+/* Reads from a segment as if it were mapped: up to the end of its last page, with zeros after its
  * content. */
 static bool read_segment(const ElfW(Phdr) * segment, uint64_t at, char *to, size_t bytes)
 {

@@ -43,8 +43,8 @@ static bool find_descriptor(int pid, const char *name, char ret_path[SPW_CLI_PRO
     return found;
 }
 
-/* True when a mapped file is the process's statistics in a run directory: PID or PID.NUMBER, in a
- * directory called spillway-XXXXXX. PID is the pid inside the process's own namespace. */
+/* True if a mapped file is the process's statistics in a run directory: a file called PID or
+ * PID.NUMBER in a directory called spillway-XXXXXX. PID is that of the process's own namespace. */
 static bool is_statistics(const char *path, int pid)
 {
     const char *name = strrchr(path, '/');
@@ -124,7 +124,7 @@ bool spw_cli_process_maps(int pid, int file)
     while (maps != NULL && !found && fgets(line, sizeof(line), maps) != NULL) {
         unsigned long inode = 0;
 
-        /* The device in this list is not always that of fstat. */
+        /* Compares no device numbers: the one in this list is not always that of fstat. */
         any = true;
         found = sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == status.st_ino &&
                 strstr(line, "spillway-") != NULL;

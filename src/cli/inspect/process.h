@@ -38,8 +38,9 @@ enum spw_cli_found spw_cli_process_find(int pid, char ret_stats[SPW_CLI_PROCESS_
  * mappings cannot be read, for instance while it ends. */
 bool spw_cli_process_maps(int pid, int file);
 
-/* Opens such a path for reading; the caller closes the descriptor. Returns -1 with errno set: EPERM
- * when the file belongs neither to the process's user nor to root. */
+/* Opens a path that spw_cli_process_find wrote, for reading; the caller closes the descriptor. On
+ * failure returns -1 with errno set: EPERM if the file belongs neither to the process's user nor to
+ * root. */
 int spw_cli_process_open(int pid, const char *path);
 
 /* The pid of the process in its own pid namespace, as in a container; 0: it has ended. */

@@ -9,7 +9,7 @@
 
 enum { SCAN_MS = 2000, SCAN_SHARE = 20 }; /* scans take at most 1/20 of the time */
 
-static volatile sig_atomic_t reading; /* a process id */
+static volatile sig_atomic_t reading; /* the pid that is being read; 0: none */
 
 static bool is_listed(const struct spw_cli_running *running, int pid)
 {

@@ -18,12 +18,12 @@ struct spw_cli_watched {
     int stats_file; /* whose content may change at any time */
     int64_t rank;   /* in a distributed job; -1: none */
     enum spw_control_state control;
-    bool simulated; /* the GPU */
+    bool simulated; /* the GPU is simulated */
     int device_count;
     char mode[SPW_STATS_NAME];
     char process[SPW_STATS_PATH];
     char policy[SPW_STATS_PATH];
-    char sites[SPW_CLI_PROCESS_PATH]; /* of spw_cli_call_sites_read(); "": there are none */
+    char sites[SPW_CLI_PROCESS_PATH]; /* path of the call sites' file; "": there is none */
     struct spw_cli_look before, now;
 };
 
@@ -52,7 +52,7 @@ bool spw_cli_watched_read(struct spw_cli_watched *watched);
 /* False when the process has ended, even if another process has its pid. */
 bool spw_cli_watched_lives(const struct spw_cli_watched *watched);
 
-/* True when the process has executed another program: the statistics are of the previous one. */
+/* True if the process has executed another program, so that the statistics are out of date. */
 bool spw_cli_watched_replaced(const struct spw_cli_watched *watched);
 
 /* The rise of a counter per second between the last two readings; 0 when it fell. */
