@@ -33,17 +33,17 @@ static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 enum { FORWARDED = sizeof(forwarded) / sizeof(*forwarded) };
 
 static volatile sig_atomic_t child;     /* 0: no program runs */
-static volatile sig_atomic_t interrupt; /* the last signal to end; 0: none */
+static volatile sig_atomic_t interrupt; /* the last signal that asked to end; 0: none */
 
 static unsigned tick_seconds; /* 0: no watcher */
 static void (*tick)(void);
-static volatile sig_atomic_t ticks;  /* unhandled alarms */
+static volatile sig_atomic_t ticks;  /* alarms that are not handled yet */
 static unsigned grace_seconds;       /* 0: no limit */
 static volatile sig_atomic_t ending; /* seconds since Ctrl-C, plus 1; 0: no Ctrl-C */
 static volatile sig_atomic_t again;  /* a second Ctrl-C */
 static int speaks_on = STDERR_FILENO;
 
-/* Repeats the alarm: a signal just before waitpid does not interrupt it. */
+/* Repeats the alarm, because an alarm just before waitpid does not interrupt the call. */
 static void note_tick(int number)
 {
     ticks++;
@@ -69,7 +69,7 @@ void spw_cli_launch_watch(unsigned seconds, void (*tick_function)(void))
     tick = tick_function;
 }
 
-/* Sets no SA_RESTART, so that the signal interrupts waitpid. The child inherits no timer. */
+/* Sets no SA_RESTART, so that the signal interrupts waitpid. Children do not inherit the timer. */
 static void set_timer(unsigned seconds)
 {
     const struct itimerval timer = {.it_interval.tv_sec = seconds, .it_value.tv_sec = seconds};
@@ -84,7 +84,8 @@ static void set_timer(unsigned seconds)
     }
 }
 
-/* Signals from the terminal reach the whole process group, so the child already got them. */
+/* Forwards a signal, unless the child already got it: a signal from the terminal reaches the whole
+ * process group. */
 static void forward(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -131,11 +132,11 @@ static void block_signals(sigset_t *ret_previous)
     sigprocmask(SIG_BLOCK, &set, ret_previous);
 }
 
-static struct spw_cli_program program; /* that is launched */
+static struct spw_cli_program program; /* the launched program */
 static char lack[PATH_MAX + 256];      /* spw_cli_launch_lack */
 
-/* SIGCHLD was ignored at the start. The launcher restores the default, since it could not read the
- * program's exit status; the program gets the signal ignored. */
+/* True if SIGCHLD was ignored at the start. The launcher then restores the default, to be able to
+ * read the program's exit status. The program gets the signal ignored. */
 static bool ignores_children;
 
 static void mind_children(void)
@@ -154,7 +155,7 @@ static void execute(char **arguments, volatile int *report, const sigset_t *sign
     }
     sigprocmask(SIG_SETMASK, signals, NULL);
     if (program.kind == SPW_CLI_PROGRAM_MUSL) {
-        unsetenv("LD_PRELOAD"); /* it cannot start with it */
+        unsetenv("LD_PRELOAD"); /* glibc's libraries do not load */
     }
     if (program.kind == SPW_CLI_PROGRAM_FOREIGN) {
         execv(program.file, arguments); /* execvp would run it as a shell script */
@@ -180,8 +181,8 @@ static void end(pid_t pid)
     kill(pid, SIGKILL);
 }
 
-/* Called every second after Ctrl-C: kills a program that is late and idle. A busy program is most
- * likely about to end: interpreters take a while on a loaded machine. */
+/* Called every second after Ctrl-C: kills a program that is late and idle. A busy program will most
+ * likely end soon, as interpreters take a while on a loaded machine. */
 static void mind_end(pid_t pid)
 {
     enum { IDLE_SECONDS = 3 };
@@ -248,7 +249,8 @@ static void look_at(const char *name)
     }
 }
 
-/* Warns once if spillway cannot be preloaded; for a FOREIGN program, after a successful start. */
+/* Warns once for each program if spillway cannot be preloaded. The warning about a FOREIGN program
+ * comes only after a successful start. */
 static void tell_lack(const char *command)
 {
     static char reported[PATH_MAX];
@@ -267,8 +269,8 @@ const char *spw_cli_launch_lack(void)
     return lack;
 }
 
-/* Starts the program and waits for it. *ret_error is errno if it could not be executed; 0: it was.
- * Returns its exit code; -1 with errno set when the fork fails. */
+/* Starts the program and waits for it. *ret_error is 0, or errno if the program could not be
+ * executed. Returns the exit code of the program; -1 with errno set if the fork fails. */
 static int run(char **arguments, volatile int *report, int *ret_error)
 {
     sigset_t signals;

@@ -9,7 +9,7 @@
  *   members         the processes of a run
  *   policy_file     finds a policy by path or by name, and loads it
  *   preload         changes LD_PRELOAD
- *   program         looks in a program's file if spillway can be preloaded
+ *   program         finds out from a program's file if spillway can be preloaded
  *   run_directory   the private directory of a run
  *   sim_libraries   the libraries of a program on the simulated GPU
  *   world           runs single ranks of a PyTorch job
@@ -21,27 +21,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Runs `arguments` (NULL-terminated, searched in PATH), forwards signals to it and waits for it.
- * Returns its exit code, or a code of enum spw_cli_exit with one line of `command` on stderr when
- * it cannot be started. *ret_started, unless NULL, is true when it was started. */
+/* Runs the program in `arguments` (NULL-terminated), which is searched in PATH. Forwards signals to
+ * the program and waits for it. Returns the program's exit code, or a code of enum spw_cli_exit
+ * with one line of `command` on stderr if it cannot be started. *ret_started, unless NULL, is true
+ * if it was started. */
 int spw_cli_launch(const char *command, char **arguments, bool *ret_started);
 
-/* The reason, after the file's path, that spillway was not preloaded into the latest program: "true
- * is static, ..."; "" if the file shows none. Valid until the next launch. */
+/* Why spillway was not preloaded into the latest program, after the path of its file: "/bin/true is
+ * static, ..."; "" if the file shows no reason. Valid until the next launch. */
 const char *spw_cli_launch_lack(void);
 
-/* From now on calls `tick` about every `seconds` while a program runs, on this thread and outside
+/* From now on calls `tick` about every `seconds` while a program runs: on this thread, outside
  * signal handlers. */
 void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));
 
-/* From now on kills a program that still runs `seconds` after Ctrl-C (SIGINT), with all processes
- * of the run (members.h), once all of them are idle. A second Ctrl-C kills them at once. */
+/* From now on kills a program that still runs `seconds` after Ctrl-C (SIGINT), and all processes of
+ * the run (members.h), as soon as all of them are idle. A second Ctrl-C kills them at once. */
 void spw_cli_launch_end_within(unsigned seconds);
 
-/* Sets a descriptor for messages about that instead of stderr, for a program with hidden output. */
+/* Sets the descriptor for messages about such an end, instead of stderr: for a program with hidden
+ * output. */
 void spw_cli_launch_speak_on(int fd);
 
-/* The `seconds` of runs on the simulated GPU. */
+/* The `seconds` of spw_cli_launch_end_within for runs on the simulated GPU. */
 enum { SPW_CLI_LAUNCH_GRACE = 10 };
 
 /* The exit code to report for a program that ended with `code`: 130 for any failure after Ctrl-C,

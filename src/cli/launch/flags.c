@@ -15,12 +15,12 @@
 #define POOL_PREFIX "SPILLWAY_"
 #define SIM_PREFIX  "SPILLWAY_SIM_"
 
-/* Flags of one command that are not variables. */
+/* Flags without a variable, each for some commands only. */
 enum flag_switch { GPUS, VARY, NO_POOL, COMPARE, VERBOSE, SWITCH_COUNT };
 
 static const struct {
     const char *name;
-    const char *value; /* as in help; NULL: none */
+    const char *value; /* its form in help; NULL: the flag has no value */
     bool of[SPW_CLI_STARTERS];
     const char *help;
 } switches[SWITCH_COUNT] = {
@@ -49,7 +49,7 @@ static const struct {
                  "say more in the end: calls, moves, and how much of the GPU's work was checked"},
 };
 
-/* The rows of a list of options: with switches, and with one of zeros. */
+/* The rows of a list of options, with the switches and a last row of zeros. */
 enum { ROW_COUNT = SPW_OPT_COUNT + SWITCH_COUNT + 1 };
 
 struct flag_list {
@@ -84,7 +84,7 @@ const char *spw_cli_flag_name(enum spw_option option, char name[SPW_CLI_FLAG_NAM
     return name;
 }
 
-/* `fit` chooses the GPU and its memory itself, without flags. */
+/* True if an option has a flag. `fit` sets some options itself, such as the GPU and its memory. */
 static bool has_flag(enum spw_option option, enum spw_cli_starter starter)
 {
     char name[SPW_CLI_FLAG_NAME];
@@ -127,13 +127,13 @@ static bool is_fail_list(const char *text)
     }
 }
 
-/* True for a number of less than 1024 without a unit: nobody means bytes. */
+/* True for a number below 1024 without a unit: the user hardly means bytes. */
 static bool lacks_unit(const char *text, const struct spw_option_value *value)
 {
     return text[strspn(text, "0123456789")] == '\0' && value->bytes > 0 && value->bytes < 1024;
 }
 
-/* True if the value of the GPU's memory is the name of a GPU, such as 4090. */
+/* True if the memory's size is the name of a GPU, such as 4090. */
 static bool is_card(enum spw_option option, const char *text, char *complaint, size_t capacity)
 {
     const struct spw_gpu_profile *card =
@@ -216,7 +216,7 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
 }
 
 /* The value for the variable. A relative path becomes absolute, because the program may change its
- * folder; a size becomes a number of bytes, which every reader can parse. */
+ * working directory. A size becomes a number of bytes, which every reader can parse. */
 static const char *variable_text(enum spw_option option, const char *text, char *buffer,
                                  size_t capacity)
 {

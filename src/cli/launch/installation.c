@@ -10,7 +10,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Folders relative to the command's: of a build or a bundle, then of an installation. */
+/* Folders with libraries, relative to the command's folder: those of a build or a bundle first,
+ * then those of an installation. */
 static const char *const folders[] = {".", "../lib", "../lib/spillway", "../" SPW_LIBDIR,
                                       "../" SPW_LIBDIR "/spillway"};
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 20 }; /* of an environment */
+enum { MOST_BYTES = 1 << 20 }; /* the most that is read of an environment */
 
 /* True if `text`, whose strings end with NUL, has the string `wanted`. */
 static bool contains(const char *text, size_t bytes, const char *wanted)
@@ -27,7 +27,8 @@ static bool contains(const char *text, size_t bytes, const char *wanted)
     return false;
 }
 
-/* `text` has room for MOST_BYTES and a terminator. False for processes of other users. */
+/* True if the environment of a process has the string `wanted`. False for processes of other users.
+ * `text` has room for MOST_BYTES and a terminator. */
 static bool is_member(const char *pid, const char *wanted, char *text)
 {
     char path[64];
@@ -49,8 +50,8 @@ static bool is_member(const char *pid, const char *wanted, char *text)
     return contains(text, bytes, wanted);
 }
 
-/* Calls `visit` for each other process of the run until it returns true. Returns 1 if it did, 0 if
- * not, -1 when the processes cannot be listed. */
+/* Calls `visit` for each other process of the run, until a call returns true. Returns 1 if a call
+ * did, 0 if none did, -1 if the processes cannot be listed. */
 static int each_member(const char *folder, bool (*visit)(pid_t pid, void *context), void *context)
 {
     char wanted[PATH_MAX + 128];
@@ -101,7 +102,7 @@ static bool add_other_work(pid_t pid, void *context)
 
 bool spw_cli_members_work(int program)
 {
-    enum { PART = 50 }; /* of a second: less is polling */
+    enum { PART = 50 }; /* 1/50 s of processor time: less is polling */
     const char *folder = getenv("SPILLWAY_RUN_DIR");
     static struct work last;
     struct work now = {.program = program};

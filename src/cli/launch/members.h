@@ -4,12 +4,13 @@
 
 #include <stdbool.h>
 
-/* True if a process of the run has worked since the last call, or waits for a disk. `program` is
- * one even without a run directory. The first call returns true. Call it about once a second. */
+/* True if a process of the run has worked since the last call, or waits for a disk. `program`
+ * counts as a process of the run even without a run directory. The first call returns true. To be
+ * called about once a second. */
 bool spw_cli_members_work(int program);
 
-/* Kills all of them (SIGKILL), if there is a run directory. */
+/* Kills all processes of the run (SIGKILL), if there is a run directory. */
 void spw_cli_members_kill(void);
 
-/* True if another process of the run with that directory lives, or if that cannot be determined. */
+/* True if another process of the run with this directory lives, or processes cannot be listed. */
 bool spw_cli_members_live(const char *folder);

@@ -22,7 +22,7 @@ static const char *own_folder(char buffer[PATH_MAX])
     return spw_cli_installation_self(buffer) ? dirname(buffer) : NULL;
 }
 
-/* The path of a policy: that of the installed policy of that name, or the name itself. */
+/* The path of the installed policy with this name; without one, the name itself. */
 static const char *policy_path(const char *name, char buffer[PATH_MAX])
 {
     char self[PATH_MAX];
@@ -30,7 +30,7 @@ static const char *policy_path(const char *name, char buffer[PATH_MAX])
     return spw_policy_find(name, own_folder(self), buffer);
 }
 
-/* True for the file of a policy that does more than observe. */
+/* True for the file name of a policy, except observe.json, which moves nothing. */
 static bool moves_memory(const char *file)
 {
     size_t length = strlen(file), ending = strlen(".json");
@@ -76,7 +76,7 @@ static struct spw_policy *load(const char *name, struct spw_policy_complaints *r
     return spw_policy_load(policy_path(name, buffer), &linked_json, ret_complaints);
 }
 
-/* Loads a policy that every process will read again, so not from a pipe or a device. */
+/* Loads a policy. Complains about a pipe or a device, as every process will read the file again. */
 static struct spw_policy *load_for_processes(const char *name,
                                              struct spw_policy_complaints *ret_complaints)
 {
@@ -172,7 +172,7 @@ int spw_cli_policy_prepare(const char *command, bool by_flag)
         } else {
             spw_cli_print(stderr, "the default policy is used (see spillway policy check %s)\n",
                           name);
-            /* Otherwise the program would report it again. */
+            /* Otherwise the program would report the errors again. */
             unsetenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name);
         }
     }

@@ -19,6 +19,6 @@ struct spw_policy *spw_cli_policy_open(const char *name);
 /* Checks the file in SPILLWAY_POLICY before `run`, `sim` or `fit` starts a program, and makes its
  * path absolute. Returns SPW_CLI_EXIT_OK, or the exit code of the command. An invalid file from the
  * variable is reported in one line, and the variable is removed, so that the program runs with the
- * default policy. With SPILLWAY_POLICY_STRICT, or for a file from the flag (`by_flag`), every error
- * is reported, and the program does not start. */
+ * default policy. With SPILLWAY_POLICY_STRICT, or if the file is from the flag (`by_flag`), every
+ * error is reported, and the program does not start. */
 int spw_cli_policy_prepare(const char *command, bool by_flag);

@@ -31,7 +31,7 @@ static void append(FILE *list, const char *path)
     fprintf(list, "%s%s", ftell(list) > 0 ? ":" : "", path);
 }
 
-/* Appends the sanitizers or the other libraries of the present list, without `paths`. */
+/* Appends libraries of the present list that `paths` do not name: the sanitizers, or all others. */
 static void append_present(FILE *list, const char *present, bool sanitizers,
                            const char *const *paths, size_t count)
 {
@@ -47,7 +47,7 @@ static void append_present(FILE *list, const char *present, bool sanitizers,
     free(copy);
 }
 
-/* Sets LD_PRELOAD to the present list without `paths`. With `add`, `paths` are first. */
+/* Removes `paths` from LD_PRELOAD. With `add`, then puts them in front, after the sanitizers. */
 static void rewrite(const char *const *paths, size_t count, bool add)
 {
     const char *present = getenv("LD_PRELOAD");

@@ -35,8 +35,8 @@ static bool find(const char *name, char path[PATH_MAX])
     return false;
 }
 
-/* Replaces the path of a script by the path of its interpreter; for env, of the program that env
- * starts. False when `head` is not of a script, or no such file exists. */
+/* Replaces the path of a script by the path of its interpreter or, if that is env, of the program
+ * that env starts. False if `head` does not begin a script, or the new path does not exist. */
 static bool follow_script(char head[HEAD], char path[PATH_MAX])
 {
     char *rest = head + 2, *interpreter, *argument;
@@ -74,7 +74,7 @@ static const char *name_machine(unsigned machine)
     return "another processor";
 }
 
-/* True when the dynamic section marks the file as a program, unlike the dynamic linker. */
+/* True if the dynamic section marks the file as a program. The dynamic linker has no such mark. */
 static bool is_static_pie(int fd, const Elf64_Phdr *dynamic)
 {
     Elf64_Dyn entries[128];
@@ -127,7 +127,7 @@ static void look_at_elf(int fd, const Elf64_Ehdr *header, struct spw_cli_program
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
         header->e_machine != EM_X86_64) {
         program->kind = SPW_CLI_PROGRAM_FOREIGN;
-        /* e_machine is at the same place in both classes. */
+        /* e_machine is at the same place in files of 32 and 64 bits. */
         snprintf(program->what, sizeof(program->what), "%s",
                  header->e_ident[EI_DATA] == ELFDATA2LSB ? name_machine(header->e_machine)
                                                          : "another processor");

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 static char run_folder[PATH_MAX]; /* "": there is none */
-static int claim = -1;            /* its lock */
+static int claim = -1;            /* the descriptor that locks it; -1: none */
 static bool joined;               /* it belongs to another launcher */
 
 static bool make_folder(const char *parent)
@@ -83,7 +83,8 @@ static bool is_process(int pid, const struct spw_stats *stats)
            start == stats->start && spw_cli_process_own_pid(pid) == stats->pid;
 }
 
-/* Searches all processes: the pid inside a container differs from the pid seen here. */
+/* Searches all processes, since the statistics may have the pid inside a container, which differs
+ * from the pid here. */
 static bool is_running(const struct spw_stats *stats)
 {
     bool found = is_process(stats->pid, stats);
@@ -115,7 +116,7 @@ static void report_sites(struct spw_writer *writer)
     spw_callsite_report(writer, sites->charges, sites->pinned, (int)sites->devices);
 }
 
-/* Opens the file of a process's call sites, by its name alone, in the folder. */
+/* Opens the file of a process's call sites in `folder`. Ignores the folder in the statistics. */
 static int open_sites(const char *folder, const struct spw_stats *stats)
 {
     const char *name = strrchr(stats->sites, '/');
@@ -145,7 +146,7 @@ static void finish(const char *folder, struct spw_stats *stats)
     }
 }
 
-/* Links hold the paths of the output files (stats/output.h). */
+/* Finishes the outputs of one process. Links hold their paths (stats/output.h). */
 static void finish_one(const char *folder, const char *name, void *context)
 {
     char path[PATH_MAX + 256];

@@ -6,9 +6,10 @@
 
 #include <stdbool.h>
 
-/* Removes the folders of killed launchers, creates the directory, and sets SPILLWAY_RUN_DIR;
- * removes the directory and its files. False, with one line of `command` on stderr, on failure: the
- * program can run without the directory, but statistics of killed processes are lost. */
+/* The first function removes the folders of killed launchers, creates the directory, and sets
+ * SPILLWAY_RUN_DIR. False, with one line of `command` on stderr, on failure: the program can run
+ * without the directory, but statistics of killed processes are lost. The second function removes
+ * the directory and its files. */
 bool spw_cli_run_directory_create(const char *command);
 void spw_cli_run_directory_remove(void);
 
@@ -16,8 +17,8 @@ void spw_cli_run_directory_remove(void);
  * False when there is none. */
 bool spw_cli_run_directory_join(void);
 
-/* For every process that has ended, writes the summary and the statistics file if the process did
- * not, and compresses the recording. Running processes write their own. */
+/* For every process that has ended, compresses the recording, and writes the summary and the
+ * statistics file if the process did not. Running processes write their own when they end. */
 void spw_cli_run_directory_finish(void);
 
 /* Calls `visit` for each file of the directory, in order of names. */

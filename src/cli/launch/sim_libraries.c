@@ -17,8 +17,8 @@ static const char *const libraries[LIBRARY_COUNT] = {
     [RUNTIME] = ("sim/" SPW_SIM_RUNTIME),
 };
 
-/* Simulated libraries in the driver's folder, of CUDA 13 and 12. A library is built if its header
- * is found. */
+/* Simulated NVIDIA libraries of CUDA 13 and 12, in the driver's folder. Each is built only if its
+ * header is found. */
 static const char *const shims[] = {
     "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12",    "libcusolver.so.12",
     "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11",    "libcusolver.so.11",
@@ -39,7 +39,7 @@ static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX
     return count;
 }
 
-/* Preloads all libraries: LD_PRELOAD takes precedence over the program's RPATH. */
+/* Preloads all libraries, because LD_PRELOAD takes precedence over the program's RPATH. */
 bool spw_cli_sim_libraries_select(const char *command, bool with_pool)
 {
     static char paths[LIBRARY_COUNT][PATH_MAX];

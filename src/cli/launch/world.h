@@ -1,5 +1,5 @@
 /* Runs single ranks of a PyTorch job without the other ranks: `--world N --rank R,...`. A rank gets
- * the environment of torchrun, and src/sim/single_rank in PYTHONPATH.
+ * the environment that torchrun would set, and src/sim/single_rank in PYTHONPATH.
  *
  * One thread. */
 #pragma once
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SPW_CLI_WORLD_RANKS = 64 }; /* of one call, at most */
+enum { SPW_CLI_WORLD_RANKS = 64 }; /* the most in one call */
 
 struct spw_cli_world {
     unsigned size; /* ranks of the job; 0: --world is not given */
@@ -15,8 +15,8 @@ struct spw_cli_world {
     unsigned ranks[SPW_CLI_WORLD_RANKS]; /* in the order of the option */
 };
 
-/* Reads the two options. False, with one line of `command` on stderr, when the ranks cannot be used
- * or `arguments` starts ranks itself. */
+/* Reads --world and --rank. False, with one line of `command` on stderr, if the ranks cannot be
+ * used or the program in `arguments` starts ranks itself. */
 bool spw_cli_world_read(const char *command, char *const *arguments,
                         struct spw_cli_world *ret_world);
 
