@@ -124,7 +124,7 @@ static void choose(int width, bool ret_shown[COLUMNS])
     }
 }
 
-/* Writes the ordinals of the devices in use: "0", "0,1", "0-7", or their number. */
+/* Writes the ordinals of the devices in use ("0", "0-7" or "0,2"), or the number of devices. */
 static void write_gpus(const struct spw_cli_watched *watched, char ret_cell[CELL])
 {
     int first = -1, last = -1, count = 0;

@@ -29,7 +29,7 @@ static void put_pair(struct spw_cli_screen *screen, const char *name, const _Ato
                         more);
 }
 
-/* A bar of the limit: memory in use, and other committed memory. */
+/* A bar as long as the limit: memory in use, then other committed memory. */
 static void put_bar(struct spw_cli_screen *screen, const struct spw_counters *counters)
 {
     double limit = (double)spw_counter_get(&counters->limit_bytes);

@@ -154,7 +154,7 @@ void spw_cli_screen_line(struct spw_cli_screen *screen, enum spw_cli_style style
     spw_cli_screen_end(screen);
 }
 
-/* The number of `cells` for a share: at least one if it is not 0, at most all. */
+/* The number of `cells` for a part of all: at least one unless the part is 0, at most `cells`. */
 static int cells_of(double part, double all, int cells)
 {
     double exact = all > 0 && part > 0 ? part / all * cells : 0;

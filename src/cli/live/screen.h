@@ -8,9 +8,9 @@
  *   terminal       size, settings and keys of the terminal
  *   views          declares the views
  *
- * The lines of a live view, built from pieces with a style. They are printed as a whole, or drawn
- * on the terminal: fixed lines at the top, a window that scrolls, and a line of keys at the bottom.
- * Texts of unknown origin are made safe for a terminal. One thread. */
+ * The lines of a live view are built from pieces with a style. They are printed as a whole, or
+ * drawn on the terminal: fixed lines at the top, a window that scrolls, and a line of keys at the
+ * bottom. Texts of unknown origin are made safe for a terminal. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,38 +19,39 @@
 enum spw_cli_style {
     SPW_CLI_STYLE_PLAIN,
     SPW_CLI_STYLE_TITLE,   /* bold */
-    SPW_CLI_STYLE_HEADING, /* of columns: reverse */
+    SPW_CLI_STYLE_HEADING, /* of columns; reverse */
     SPW_CLI_STYLE_DIM,
-    SPW_CLI_STYLE_GOOD, /* green, yellow, red */
-    SPW_CLI_STYLE_WARNING,
-    SPW_CLI_STYLE_BAD,
-    SPW_CLI_STYLE_CHOSEN, /* reverse, until the end of the line */
+    SPW_CLI_STYLE_GOOD,    /* green */
+    SPW_CLI_STYLE_WARNING, /* yellow */
+    SPW_CLI_STYLE_BAD,     /* red */
+    SPW_CLI_STYLE_CHOSEN,  /* reverse, until the end of the line */
 };
 
 enum { SPW_CLI_SCREEN_LINES = 2048 };
 
 struct spw_cli_screen {
-    int columns; /* lines are cut off there; 0: never */
+    int columns; /* lines are cut off at this width; 0: never */
     int rows;    /* of the terminal; 0: all lines are shown */
     bool colour;
     int fixed;  /* lines at the top that do not scroll */
-    int scroll; /* other lines that are above the window */
+    int scroll; /* lines that are scrolled out above the window */
 
-    char *text; /* of all lines, each terminated */
+    char *text; /* all lines, each terminated */
     size_t used, capacity;
     size_t lines[SPW_CLI_SCREEN_LINES]; /* offset of each in `text` */
     int count;
-    int column; /* of the line that is being made */
+    int column; /* in the line that is being made */
     bool open;  /* a line is being made */
     bool chosen;
 };
 
-/* Removes all lines, and reads the size and the colours of the terminal; frees the lines. */
+/* The first function removes all lines, and reads the size and the colours of the terminal. The
+ * second frees the lines. */
 void spw_cli_screen_clear(struct spw_cli_screen *screen);
 void spw_cli_screen_free(struct spw_cli_screen *screen);
 
-/* Add a piece to the line; a text, without its middle if the line has no room for it; the end of
- * the line; a line of one piece. */
+/* Add, in this order: a piece to the line; a text, whose middle is left out if the line has no
+ * room for it; the end of the line; a line of one piece. */
 void spw_cli_screen_add(struct spw_cli_screen *screen, enum spw_cli_style style, const char *format,
                         ...) __attribute__((format(printf, 3, 4)));
 void spw_cli_screen_add_ends(struct spw_cli_screen *screen, const char *text);
@@ -58,8 +59,8 @@ void spw_cli_screen_end(struct spw_cli_screen *screen);
 void spw_cli_screen_line(struct spw_cli_screen *screen, enum spw_cli_style style,
                          const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Adds a bar of `width` columns with a frame: the shares `full` and `half` of `all` are marked `#`
- * and `=`, in a colour by their sum. */
+/* Adds a bar of `width` columns with a frame. It shows `full` (`#`) and `half` (`=`) as parts of
+ * `all`, in a colour by their sum. */
 void spw_cli_screen_bar(struct spw_cli_screen *screen, int width, double full, double half,
                         double all);
 

@@ -8,7 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Second screen, no line wrapping, no cursor; and the way back. */
+/* Switch to the second screen, without line wrapping and cursor, and back. */
 static const char enter_codes[] = "\033[?1049h\033[?7l\033[?25l";
 static const char leave_codes[] = "\033[?25h\033[?7h\033[?1049l";
 
@@ -19,7 +19,7 @@ static struct {
     volatile sig_atomic_t raw;   /* stdin gives keys one by one */
     struct termios before;
     bool reads; /* stdin is a terminal */
-    bool draws; /* on the second screen */
+    bool draws; /* wants the second screen */
     unsigned char pending[PENDING];
     int begin, end; /* of the unused bytes in `pending` */
 } terminal;
@@ -49,7 +49,7 @@ static void set_up(void)
         put_codes(enter_codes, sizeof(enter_codes) - 1);
         terminal.drawn = 1;
     }
-    /* A process in the background would be stopped for a change of the settings. */
+    /* A change of the settings would stop a process in the background. */
     if (terminal.reads && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
         tcgetattr(STDIN_FILENO, &terminal.before) == 0) {
         struct termios plain = terminal.before;
@@ -86,7 +86,8 @@ void spw_cli_terminal_leave(void)
     }
 }
 
-/* Acts on Ctrl-Z: restores the terminal, stops, and sets the terminal up again when continued. */
+/* Acts on Ctrl-Z: restores the terminal, stops this process, and sets the terminal up again when
+ * the process continues. */
 static void stop(void)
 {
     stopped = 0;
@@ -113,7 +114,7 @@ static bool fill(void)
     return got > 0;
 }
 
-/* The next byte of an escape sequence; -1: it ends here. */
+/* The next byte of an escape sequence; -1: the sequence has ended. */
 static int next_byte(void)
 {
     if (terminal.begin == terminal.end && (!is_readable(ESCAPE_MS) || !fill())) {

@@ -1,6 +1,6 @@
-/* The terminal of a live view: settings, size and keys. Uses plain escape codes, which all current
- * terminals know, and so needs no library and no terminfo database, which the wheel would have to
- * include. One thread; one terminal, that of stdin and stdout. */
+/* The terminal of a live view: settings, size and keys. Uses plain escape codes that all current
+ * terminals know, so that the wheel need not include a library and a terminfo database. One thread;
+ * one terminal, that of stdin and stdout. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,9 +20,9 @@ enum spw_cli_key {
     SPW_CLI_KEY_QUIT,   /* SIGINT, SIGTERM, SIGHUP, or the end of the input */
 };
 
-/* Begins to catch signals. If stdin is a terminal and this command is in its foreground, makes it
- * give keys one by one. With `draws`, if stdout is a terminal, switches to its second screen,
- * without line wrapping. spw_cli_terminal_leave undoes this. */
+/* Begins to catch signals. If stdin is a terminal and this command is in its foreground, makes the
+ * terminal give keys one by one. With `draws`, if stdout is a terminal, switches to its second
+ * screen, without line wrapping. spw_cli_terminal_leave restores the terminal. */
 void spw_cli_terminal_enter(bool draws);
 
 /* Restores the terminal. May be called twice, and by a signal handler. */

@@ -16,14 +16,14 @@ enum spw_cli_sort {
     SPW_CLI_SORT_COUNT
 };
 
-/* The word of an order; NULL behind the last one. */
+/* The word of an order; NULL after the last order. */
 const char *spw_cli_sort_name(enum spw_cli_sort sort);
 
 /* Sorts the list in place. */
 void spw_cli_list_sort(struct spw_cli_running *running, enum spw_cli_sort sort);
 
 /* Adds the lines of the list, in its order. Marks the process `chosen`; 0: none. Returns the number
- * of its line, or -1. */
+ * of the marked line, or -1. */
 int spw_cli_list_view(struct spw_cli_screen *screen, const struct spw_cli_running *running,
                       enum spw_cli_sort sort, int chosen);
 
@@ -39,6 +39,6 @@ void spw_cli_process_json(cJSON *object, const struct spw_cli_watched *watched,
 void spw_cli_time_json(cJSON *object);
 
 /* Writes the counters of processes in the text format of Prometheus, version 0.0.4, for the
- * textfile collector of its node exporter. The file gets its name when it is complete, so that a
- * reader never sees a part of it. False with errno set on failure. */
+ * textfile collector of its node exporter. The file gets its name only when it is complete, so that
+ * a reader never sees a part of it. False with errno set on failure. */
 bool spw_cli_prometheus_write(const char *path, struct spw_cli_watched *const *list, int count);
