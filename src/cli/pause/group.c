@@ -5,11 +5,16 @@
 
 #include <time.h>
 
-/* Attempts to hold several processes, and the time between two; the first and the longest wait for
- * a process that steps (passes one call). Held processes continue after 10 s without a request. */
-enum { TRIES = 4, MOMENT_MS = 20, STEP_MS = 2, STEP_MOST_MS = 4000, NS_PER_MS = 1000000 };
+/* Held processes continue after 10 s without a request. */
+enum {
+    TRIES = 4,           /* attempts to hold several processes */
+    MOMENT_MS = 20,      /* between two attempts */
+    STEP_MS = 2,         /* the first wait for a process that steps (passes one call) */
+    STEP_MOST_MS = 4000, /* the longest wait for such a process */
+    NS_PER_MS = 1000000
+};
 
-/* A held process releases its program within this time. */
+/* A held process lets its program continue within this time. */
 enum { LET_GO_MS = 1000 };
 
 static void send(const struct spw_cli_group *group, struct spw_cli_asked *asked,
@@ -22,7 +27,7 @@ static void send(const struct spw_cli_group *group, struct spw_cli_asked *asked,
     spw_cli_control_send(&asked->control, &request);
 }
 
-/* Waits as long as moves take, beyond `wait_ms`. */
+/* Waits for the answer without a limit: moves may take longer than `wait_ms`. */
 static void await(struct spw_cli_asked *asked)
 {
     asked->answered =
@@ -60,7 +65,7 @@ static void ask_each(struct spw_cli_group *group, enum spw_control_action action
     }
 }
 
-/* Asks one process after the other: while a part of its memory moves, the others continue. */
+/* Asks one process after the other. While memory of one process moves, the others continue. */
 static void ask_in_turn(struct spw_cli_group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
@@ -91,8 +96,8 @@ static void undo(struct spw_cli_group *group)
 
 /* ---- all processes at one moment ---- */
 
-/* Lets the idle processes step, or all if none is idle. Waits for all. True when a process that
- * stepped is not idle again within `wait_ms`. */
+/* Lets the idle processes step, or all if none is idle. Waits for the answers of all. True when a
+ * process that stepped is not idle again within `wait_ms`. */
 static bool step(struct spw_cli_group *group, uint64_t wait_ms)
 {
     bool none_idle = count_outcome(group, SPW_CONTROL_DONE) == 0;
@@ -141,8 +146,8 @@ static bool hold_all(struct spw_cli_group *group, uint64_t end, uint64_t *wait_m
     return are_held(group);
 }
 
-/* Releases all held processes and marks them undone. If all could be held, busy ones are the reason
- * and not marked. */
+/* Releases all held processes and marks them undone. If all could be held, the busy processes are
+ * the reason for the release, and are not marked. */
 static void let_go(struct spw_cli_group *group)
 {
     bool busy_is_reason = are_held(group);

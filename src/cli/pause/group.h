@@ -2,8 +2,8 @@
  *
  *   group   pauses all of the processes, or none
  *
- * One that is paused alone could make others wait: the work of one may wait for the work of
- * another. One thread. */
+ * A process that is paused alone could block the others, because the work of one process may wait
+ * for the work of another. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct spw_cli_asked {
     struct spw_cli_watched watched;
     struct spw_cli_control control;
     struct spw_cli_answer answer;
-    bool open;     /* `watched` and `control` are; the caller closes them */
+    bool open;     /* `watched` and `control` are open; the caller closes them */
     bool answered; /* `answer` is the answer to the last request */
     bool steps;    /* it was asked to step */
     bool undone;   /* it continues, since another could not be paused */
@@ -26,7 +26,7 @@ struct spw_cli_asked {
 /* Processes, and the request to all of them. Pointers are not owned. */
 struct spw_cli_group {
     struct spw_cli_request request; /* its action: pause, pause on demand, or resume */
-    struct spw_cli_asked *asked;    /* all open */
+    struct spw_cli_asked *asked;    /* all are open */
     size_t count;
 };
 
