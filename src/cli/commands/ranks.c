@@ -94,8 +94,7 @@ static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t
     return left;
 }
 
-/* Warns if two files (such as a recording and statistics) are of the same rank. Both are counted.
- */
+/* Warns if two files (such as a recording and statistics) are of one rank. Both are counted. */
 static void tell_repeated(const char *command, const struct spw_cli_usage *files, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
