@@ -43,12 +43,12 @@ static void print_head(const struct spw_cli_advise_history *history,
     }
     print_holders(history);
     if (!history->has_uses) {
-        puts("the recording does not say what is used when (--record-uses on): it is assumed that "
-             "each block is written once and read once, in each step if it outlives a step");
+        puts("the recording has no uses (--record-uses on records them): each block is assumed "
+             "to be written once and read once, in each step if it outlives a step");
     }
     if (history->steps <= 0) {
-        puts("no step was found that repeats: figures of a step are those of the second half of "
-             "the run");
+        puts("no repeating step was found: figures of a step are those of the second half of the "
+             "run");
     }
 }
 

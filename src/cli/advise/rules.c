@@ -65,7 +65,7 @@ static bool add_comment(cJSON *rule, const struct spw_cli_advise_history *histor
                      spw_cli_size(sum->at_peak), spw_cli_size(sum->bytes));
     spw_cli_line_add(&cost, "%s a step over the link, about %.2f ms",
                      spw_cli_size((uint64_t)sum->link_bytes), (double)sum->cost_ns / 1e6);
-    spw_cli_line_add(&why, "%s %.1f times a step, which is little for what it saves",
+    spw_cli_line_add(&why, "%s %.1f times a step, which is little for the memory that it saves",
                      history->has_uses ? "used" : "assumed to be used", sum->uses);
     return list != NULL && add_line(list, &saved) && add_line(list, &cost) && add_line(list, &why);
 }
@@ -79,8 +79,7 @@ static bool add_head(cJSON *policy, uint64_t budget_bytes, uint64_t live_bytes)
         &what, "Written by spillway advise for a budget of %s: at most %s live on the device.",
         spw_cli_size(budget_bytes), spw_cli_size(live_bytes));
     spw_cli_line_add(
-        &how,
-        "Lines of the script are named: after a change of it, or with other sizes, ask again.");
+        &how, "The rules name lines of the script: after a change of it or of sizes, ask again.");
     return list != NULL && add_line(list, &what) && add_line(list, &how);
 }
 

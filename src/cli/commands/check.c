@@ -170,7 +170,7 @@ static bool suits(const char *command, const struct settings *settings,
 
     if (flag != NULL) {
         spw_cli_complain(command,
-                         "%s: a statistics file does not tell that (expected a recording, "
+                         "%s: a statistics file has no such figures (expected a recording, "
                          "which spillway run --record FILE writes)",
                          flag);
     }

@@ -289,10 +289,10 @@ static int run_with(const struct settings *settings)
     bool explains = strcmp(settings->operands[0], "explain") == 0;
 
     if (settings->size != NULL && !suggests) {
-        return spw_cli_bad_usage("policy", "--free is of suggest");
+        return spw_cli_bad_usage("policy", "--free is an option of suggest");
     }
     if (settings->stats != NULL && (!explains || settings->site != NULL)) {
-        return spw_cli_bad_usage("policy", "--stats is of explain, without --site");
+        return spw_cli_bad_usage("policy", "--stats is an option of explain, and excludes --site");
     }
     if (settings->site != NULL && suggests) {
         return spw_cli_bad_usage("policy", "suggest: --site is not expected");

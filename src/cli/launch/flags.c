@@ -27,8 +27,7 @@ static const struct {
     [GPUS] = {"gpus",
               "NAME,...",
               {[SPW_CLI_FIT] = true},
-              "the GPUs to ask about, instead of all; sim --profile list prints those that there "
-              "are"},
+              "ask only about these GPUs; sim --profile list prints all names"},
     [VARY] = {"vary",
               "NAME=VALUE,...",
               {[SPW_CLI_FIT] = true},
