@@ -124,7 +124,7 @@ static void choose(int width, bool ret_shown[COLUMNS])
     }
 }
 
-/* Writes the ordinals of the devices in use ("0", "0-7" or "0,2"), or the number of devices. */
+/* Writes the ordinals of the devices in use ("0", "0-7" or "0,2"), or their number ("3/8"). */
 static void write_gpus(const struct spw_cli_watched *watched, char ret_cell[CELL])
 {
     int first = -1, last = -1, count = 0;
@@ -145,7 +145,7 @@ static void write_gpus(const struct spw_cli_watched *watched, char ret_cell[CELL
     } else if (count == 2) {
         snprintf(ret_cell, CELL, "%d,%d", first, last);
     } else {
-        snprintf(ret_cell, CELL, "%d of", count);
+        snprintf(ret_cell, CELL, "%d/%d", count, watched->device_count);
     }
 }
 
