@@ -117,7 +117,7 @@ static void print_no_native(const struct spw_policy_list *list,
     }
 }
 
-/* Prints "device is 1, not ". A fact that the site lacks matches no condition. */
+/* Prints "device is 1, not ". Without the fact, no condition on it matches. */
 static void print_fact(const char *key, const char *text)
 {
     if (text != NULL) {
@@ -133,7 +133,7 @@ static const char *number(int64_t value, bool known, char text[32])
     return known ? text : NULL;
 }
 
-/* The fact of a condition, as text; NULL: the site has none. `text`: room for a number. */
+/* The fact that a condition tests, as text; NULL: the site lacks it. `text`: room for a number. */
 static const char *fact_of(const struct spw_policy_row *row, const struct spw_callsite_facts *site,
                            const struct spw_request_facts *request, char text[32])
 {

@@ -19,8 +19,8 @@ static const char *name_of(enum spw_policy_object object)
 
 void spw_cli_policy_print_schema(void)
 {
-    /* On a full disk, fputs would drop the text: the last flush would succeed, and main() would not
-     * know the error. */
+    /* On a full disk, fputs would drop the text, the last flush would succeed, and main() would
+     * miss the error. */
     for (const char *at = policy_schema; *at != '\0'; at++) {
         putchar(*at);
     }

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """usage: schema.py KEYS OUTPUT
 
-Writes the JSON Schema of policies, from the keys of policy/keys.def, as a C array. It describes
-what policy/check.c accepts."""
+Writes the JSON Schema of policies, from the keys of policy/keys.def, as a C array. The schema
+describes the policies that policy/check.c accepts."""
 import json
 import pathlib
 import re
 import sys
 
-# Definitions that several keys use. A size is as common/size.c reads it.
+# Definitions that several keys use. A size has the form that common/size.c reads.
 VALUES = {
     "bytes": {"type": "integer", "minimum": 0, "maximum": 2**53},
     "size": {"type": "string", "pattern": r"^[ \t]*[0-9]+([ \t]*[Bb]?|"
@@ -28,7 +28,7 @@ CONDITIONS = {
 
 
 def rows(text, macro):
-    """The arguments of every row MACRO(...), strings joined and unquoted."""
+    """The arguments of every row MACRO(...), with strings joined and unquoted."""
     for body in re.findall(rf"^{macro}\((.*?)\)$", text, re.S | re.MULTILINE):
         yield ["".join(re.findall(r'"(.*?)"', cell)) if '"' in cell else cell.strip()
                for cell in re.findall(r'\s*((?:"[^"]*"\s*)+|[^,"]+)(?:,|$)', body)]

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RULES_MOST = 64 }; /* of a policy */
+enum { RULES_MOST = 64 }; /* in a policy */
 
 struct plan {
     const struct spw_cli_sites_file *file;
@@ -53,7 +53,7 @@ static void group(struct plan *plan)
     }
 }
 
-/* Marks the sites that the rule matches. Returns the bytes that they held. */
+/* Marks the sites that the rule matches. Returns the bytes that they held at the peak. */
 static uint64_t take(struct plan *plan, const struct spw_callsite_condition *condition)
 {
     uint64_t bytes = 0;

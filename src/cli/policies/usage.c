@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The share of one rule, or of no rule, on a device. */
+/* The memory of a device that one rule decides, or that no rule decides. */
 struct share {
     uint64_t bytes, sites;
-    uint64_t possible; /* bytes whose size or number decides */
+    uint64_t possible; /* bytes that the rule decides for some sizes or numbers */
 };
 
-/* The program's name for a policy: that of the script, behind the interpreter's. */
+/* The program's name in conditions: the script's name, which follows the interpreter's name. */
 static const char *process_of(const cJSON *json)
 {
     const char *name = spw_cli_json_text(json, "process");
@@ -22,8 +22,8 @@ static const char *process_of(const cJSON *json)
     return blank != NULL ? blank + 1 : name;
 }
 
-/* True if a rule matches, without its conditions on the size and the number of the allocation.
- * *ret_depends: it has such conditions. */
+/* True if a rule matches when its conditions on an allocation's size and number are ignored.
+ * *ret_depends: the rule has such conditions. */
 static bool matches(const struct spw_policy_rule *rule, const struct spw_callsite_facts *site,
                     const struct spw_request_facts *request, bool *ret_depends)
 {
@@ -37,7 +37,7 @@ static bool matches(const struct spw_policy_rule *rule, const struct spw_callsit
     return spw_policy_mismatch(&without, site, request) == NULL;
 }
 
-/* Adds a site to the share of the rule that matches it; the last share is that of no rule. */
+/* Adds a site to the share of the rule that matches it, or to the last share if no rule does. */
 static void decide(const struct spw_policy *policy, const struct spw_cli_sites_file *file,
                    const struct spw_cli_sites_entry *entry, struct share *shares)
 {
