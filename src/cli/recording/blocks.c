@@ -181,7 +181,7 @@ bool spw_cli_blocks_next(struct spw_cli_blocks *blocks)
         offset = blocks->offset;
         if (blocks->file_bytes < offset + HEAD ||
             !spw_fd_read_at(blocks->fd, &block, sizeof(block), (off_t)offset) || block.magic == 0) {
-            return false; /* the end, or the empty rest of a killed process */
+            return false; /* the end, or the empty rest of a killed process's file */
         }
         if (block.magic != SPW_RECORD_BLOCK_MAGIC || block.stride < HEAD ||
             block.used > block.stride - HEAD || block.used > STORED_MOST ||

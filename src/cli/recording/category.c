@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* EARLY: of the forward pass, freed before the first backward pass; spw_cli_lives_end decides. */
+/* EARLY: a block of the forward pass, freed before the first backward pass. spw_cli_lives_end
+ * decides its category. */
 enum { FIRST = 1024, EARLY = SPW_CLI_CATEGORIES, UNBORN = 0xff, ALIVE = 0x80 };
 
 /* The counts at a block's allocation. */
@@ -85,8 +86,8 @@ static void end_step(struct spw_cli_lives *lives, struct spw_cli_ends *ends, uin
 
 /* ---- passes ---- */
 
-/* Sets the category of the pending blocks, which the loop's thread freed after the latest
- * allocation of a backward pass: gradients if that pass was over. */
+/* Sets the category of the pending blocks, which threads other than the autograd engine's freed
+ * after the latest allocation of a backward pass. They are gradients if that pass was over. */
 static void resolve(struct spw_cli_lives *lives, enum spw_cli_category category)
 {
     for (size_t i = 0; i < lives->pending_count; i++) {
@@ -120,7 +121,8 @@ static bool is_autograd(const struct spw_cli_lives *lives, uint32_t thread)
     return thread < SPW_CLI_LIVES_THREADS && lives->autograd_threads[thread];
 }
 
-/* Updates the current pass from an allocation. Scratch memory and other threads show no pass. */
+/* Updates the current pass from an allocation. Scratch memory shows no pass, nor do
+ * threads other than those of the loop and the autograd engine. */
 static void follow(struct spw_cli_lives *lives, uint64_t event, uint32_t thread,
                    const struct spw_cli_maker *maker)
 {
@@ -168,12 +170,14 @@ static unsigned of_forward(const struct spw_cli_lives *lives, enum spw_cli_role 
     if (passes == 0) {
         return role == SPW_CLI_ROLE_FORWARD ? SPW_CLI_ACTIVATIONS : SPW_CLI_UNKNOWN;
     }
-    /* Longer than a step: outputs that the program keeps, or memory from before the first step. */
+    /* The block outlived a step: the program keeps an output, or the block is older than the first
+     * step. */
     return role == SPW_CLI_ROLE_FORWARD || birth->backwards > 0 ? SPW_CLI_ACTIVATIONS
                                                                 : SPW_CLI_UNKNOWN;
 }
 
-/* The category of a block of the autograd engine. UNKNOWN: the next allocation decides. */
+/* The category of a block of the autograd engine. UNKNOWN: the next allocation decides
+ * (resolve). */
 static unsigned of_backward(const struct spw_cli_lives *lives, const struct spw_cli_birth *birth,
                             bool freed, bool by_autograd)
 {
@@ -249,7 +253,7 @@ void spw_cli_lives_marked(struct spw_cli_lives *lives, uint64_t event)
 
 void spw_cli_lives_end(struct spw_cli_lives *lives)
 {
-    /* Inference has no backward pass: memory of the forward pass is activations. */
+    /* Without a backward pass (inference), memory of the forward pass counts as activations. */
     enum spw_cli_category early = lives->backwards > 0 ? SPW_CLI_TEMPORARIES : SPW_CLI_ACTIVATIONS;
 
     resolve(lives, SPW_CLI_GRADIENTS);

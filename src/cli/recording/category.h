@@ -1,6 +1,6 @@
-/* The purpose of a PyTorch program's memory, and the ends of its steps, from the role of each call
- * site and the lives of its blocks relative to backward passes and optimizer steps. The input is
- * the events of one recording, in order. Pure; one thread. */
+/* Finds the purpose of each block of a PyTorch program, and the ends of the program's steps. It
+ * uses the role of the block's call site, and the passes (backward passes, optimizer steps) between
+ * allocation and free. The input is the events of one recording, in order. Pure; one thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,8 @@ enum spw_cli_category {
     SPW_CLI_CATEGORIES
 };
 
-/* The name in JSON and on the command line (optimizer_state), and in messages (optimizer state). */
+/* _key: the name in JSON and on the command line (optimizer_state). _name: the name in messages
+ * (optimizer state). */
 const char *spw_cli_category_key(enum spw_cli_category category);
 const char *spw_cli_category_name(enum spw_cli_category category);
 
@@ -32,7 +33,8 @@ struct spw_cli_maker {
     bool loop;     /* on the thread that runs the program's training loop */
 };
 
-/* The events that end steps, by number. Memory that is live before the event is live at the end. */
+/* The numbers of the events that end steps. Memory that is live just before such an event is live
+ * at the end of the step. */
 struct spw_cli_ends {
     uint64_t *events;
     size_t count, capacity;
@@ -43,15 +45,15 @@ enum { SPW_CLI_LIVES_THREADS = 4096 };
 enum spw_cli_pass { SPW_CLI_PASS_OTHER, SPW_CLI_PASS_BACKWARD, SPW_CLI_PASS_OPTIMIZER };
 
 struct spw_cli_lives {
-    uint8_t *category;           /* by event of the allocation; final after spw_cli_lives_end */
-    struct spw_cli_birth *birth; /* likewise */
+    uint8_t *category;           /* by the allocation's event; final after spw_cli_lives_end */
+    struct spw_cli_birth *birth; /* by the allocation's event */
     uint64_t capacity;
     enum spw_cli_pass pass;   /* current */
-    uint32_t backwards, runs; /* backward passes, and runs of optimizers, that have begun */
-    uint32_t calls;           /* allocations in calls of modules */
-    uint64_t *pending;        /* freed after the last known allocation of a backward pass */
+    uint32_t backwards, runs; /* backward passes and optimizer steps begun so far */
+    uint32_t calls;           /* allocations in calls of modules so far */
+    uint64_t *pending;        /* blocks freed after the latest allocation of a backward pass */
     size_t pending_count, pending_capacity;
-    bool autograd_threads[SPW_CLI_LIVES_THREADS]; /* by number, found by their allocations */
+    bool autograd_threads[SPW_CLI_LIVES_THREADS]; /* by thread; set at their allocations */
     struct spw_cli_ends marks, after_runs, after_backwards;
     bool out_of_memory;
 };
@@ -59,9 +61,10 @@ struct spw_cli_lives {
 /* A zeroed struct is ready for use. */
 void spw_cli_lives_fini(struct spw_cli_lives *lives);
 
-/* Take an allocation, the event of number `event`, from 1 on; the free of the block of that event
- * by a thread; the program's own mark of a step, the event of that number; the end of the
- * recording, where live blocks stay live. */
+/* _born takes an allocation, which is the event number `event` (from 1 on). _died takes the free,
+ * by `thread`, of the block that `event` allocated. _marked takes the event `event`, by which the
+ * program marks a step. _end takes the end of the recording; blocks that are live then stay live.
+ */
 void spw_cli_lives_born(struct spw_cli_lives *lives, uint64_t event, uint32_t thread,
                         const struct spw_cli_maker *maker);
 void spw_cli_lives_died(struct spw_cli_lives *lives, uint64_t event, uint32_t thread);
@@ -71,7 +74,8 @@ void spw_cli_lives_end(struct spw_cli_lives *lives);
 /* The category of the block that an event allocated. Called after spw_cli_lives_end. */
 enum spw_cli_category spw_cli_lives_category(const struct spw_cli_lives *lives, uint64_t event);
 
-/* The ends of steps: the program's marks, or the runs of optimizers if there are two or more, or
- * the backward passes. *ret_kind names them, as "marked steps". Called after spw_cli_lives_end. */
+/* The ends of steps: the program's marks if there are any, otherwise the ends of optimizer steps if
+ * there are at least two, otherwise the ends of backward passes. *ret_kind names the kind, such as
+ * "marked steps". Called after spw_cli_lives_end. */
 const struct spw_cli_ends *spw_cli_lives_steps(const struct spw_cli_lives *lives,
                                                const char **ret_kind);

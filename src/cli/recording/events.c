@@ -5,7 +5,7 @@
 
 /* ---- numbers ---- */
 
-/* Reads a number; false when the block ends within it. */
+/* Reads a number; false when the block ends before the number does. */
 static bool take(struct spw_cli_events *events, uint64_t *ret_number)
 {
     uint64_t number = 0;

@@ -1,10 +1,10 @@
 /* Reads recordings, and derives facts from their events. It does not know how a program is started.
  *
  *   blocks     reads the blocks of a recording in bounded memory
- *   category   the purpose of memory of a PyTorch program, and the ends of its steps
+ *   category   the purpose of a PyTorch program's memory, and the ends of its steps
  *   compress   compresses a finished recording
  *   events     reads the events one after the other, decoded and checked
- *   marks      the parts that a program marks in its recording
+ *   marks      time and peak memory of the parts that a program marks
  *   roles      the role of an allocation, by PyTorch's functions on its stack
  *   sites      collects the call sites of a recording, and describes them
  *   state      live blocks, sums and peaks, from the events so far
@@ -26,28 +26,28 @@ struct spw_cli_text {
     size_t length;
 };
 
-/* An event. Its kind determines the members that are set; format.h describes them. */
+/* An event. Its kind determines which members are set (record/format.h). */
 struct spw_cli_event {
     enum spw_record_kind kind;
     uint64_t time; /* in units since the recording began */
     int device;    /* less than SPW_DEVICES_MAX */
     uint64_t stream;
     uint32_t thread;
-    bool more; /* MOVE: ahead of use; RANGE: to the host; USE: a kernel; SITE: it has modules */
+    bool more; /* MOVE: predicted; RANGE: to the host; USE: of a kernel; SITE: has modules */
     uint64_t address, bytes;
-    uint64_t number; /* of a site, text, module, step, name or call */
+    uint64_t number; /* of the site, text, module, step, name or call */
     enum spw_record_source source;
     bool charged;
-    uint64_t host_bytes; /* ALLOC: bytes on the host; version 1: all bytes */
+    uint64_t host_bytes; /* ALLOC: bytes on the host; in version 1 all or 0 */
     unsigned rule;
     uint64_t ns;
     uint64_t to_host, to_device;
     uint64_t missing, live, committed, limit;
     enum spw_record_named named;
-    struct spw_cli_text text,
-        id; /* of TEXT_, NAME, MODULE (its path), SITE (the function called) */
+    struct spw_cli_text text, /* TEXT_, NAME; MODULE: path; SITE: the function called */
+        id;                   /* MODULE: build ID */
     uint64_t base, begin, end, dynamic;
-    uint64_t role, modules; /* SITE: the texts of the thread's name and of the modules' classes */
+    uint64_t role, modules; /* SITE: texts with the thread's name, the modules' classes */
     bool cut;
     unsigned native_count, python_count;
     uint64_t native[SPW_CALLSITE_NATIVE];
@@ -72,7 +72,7 @@ struct spw_cli_events {
 bool spw_cli_events_open(struct spw_cli_events *events, int fd);
 void spw_cli_events_close(struct spw_cli_events *events);
 
-/* Reads the next event; begins again with the first one. False at the end, or at damage that
- * events->blocks.problem describes ("": none). */
+/* _next reads the next event. It is false at the end, and at damage: events->blocks.problem
+ * describes the damage, or is "" at the end. _rewind returns to the first event. */
 bool spw_cli_events_next(struct spw_cli_events *events, struct spw_cli_event *ret_event);
 void spw_cli_events_rewind(struct spw_cli_events *events);

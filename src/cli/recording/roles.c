@@ -27,7 +27,7 @@ static bool has(const char *text, const char *part)
     return strstr(text, part) != NULL;
 }
 
-/* True if the text passes the test with a word of a list. */
+/* True if the text passes the test with any word of the list. */
 static bool any(bool (*test)(const char *text, const char *word), const char *text,
                 const char *const *list)
 {
@@ -59,8 +59,8 @@ static const char *innermost(const struct spw_callsite_facts *site)
     return "";
 }
 
-/* True if a library, or PyTorch for a library, takes scratch memory without a tensor: a handle for
- * its whole life, a convolution for one call. */
+/* True if a library, or PyTorch for a library, takes scratch memory without a tensor: for a handle
+ * during its whole life, for a convolution during one call. */
 static bool is_workspace(const struct spw_callsite_facts *site)
 {
     static const char *const makers[] = {"at::cuda::getCurrentCUDABlas",
@@ -161,8 +161,8 @@ static enum spw_cli_role role_in_module(const char *function)
                                       : SPW_CLI_ROLE_NONE;
 }
 
-/* `depth` counts frames from the innermost one: a constructor far outside may run the whole
- * program. */
+/* `depth` counts frames from the innermost one. Only a near constructor counts, because one far
+ * outside may run the whole program. */
 static bool is_setup(const char *file, const char *function, size_t depth)
 {
     static const char *const files[] = {"/torch/nn/parameter.py",
@@ -211,7 +211,8 @@ static enum spw_cli_role role_of_frame(const char *file, const char *function, s
 }
 
 /* True if the frame inside an optimizer's step is the program's closure, which is no part of the
- * optimizer. optimizer.py also calls the steps of the program's own optimizers, which are. */
+ * optimizer. The steps of the program's own optimizers, which optimizer.py calls, are part of it.
+ */
 static bool is_closure(const struct spw_callsite_facts *site, size_t optimizer)
 {
     static const char *const wrappers[] = {"/torch/optim/optimizer.py",
@@ -230,7 +231,7 @@ static enum spw_cli_role role_of_python(const struct spw_callsite_facts *site)
         if (role == SPW_CLI_ROLE_OPTIMIZER && is_closure(site, i)) {
             return SPW_CLI_ROLE_OTHER;
         }
-        /* Helpers of optimizers are called by the function that makes the state. */
+        /* The function that makes the state may call helpers in the optimizers' files. */
         for (size_t j = i + 1; role == SPW_CLI_ROLE_OPTIMIZER && j < site->python_count &&
                                is_optimizer_file(file_of(site, j));
              j++) {

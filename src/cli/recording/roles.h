@@ -16,7 +16,7 @@ enum spw_cli_role {
     SPW_CLI_ROLE_OPTIMIZER, /* an optimizer steps */
     SPW_CLI_ROLE_STATE,     /* an optimizer makes or loads its state */
     SPW_CLI_ROLE_SHARD,     /* fully sharded data parallel, outside of the modules that it wraps */
-    SPW_CLI_ROLE_WORKSPACE, /* a library or its handle takes scratch memory */
+    SPW_CLI_ROLE_WORKSPACE, /* a library takes scratch memory, for a call or for its handle */
     SPW_CLI_ROLE_COMMUNICATION, /* buffers of torch.distributed */
 };
 

@@ -19,9 +19,9 @@ enum { ALIGNMENT = 8, TEXT_BYTES = 3 * SPW_RECORD_TEXT };
 /* The sites, in the shared form of a running process (callsite/shm.h). */
 struct spw_cli_recorded_sites {
     struct spw_callsite_shm *share;
-    struct spw_map texts;   /* places in the share's texts, by number */
-    struct spw_map numbers; /* of sites, by the recording's numbers */
-    size_t used;            /* bytes of the share's sites */
+    struct spw_map texts;   /* places in the share's texts, by the recording's numbers */
+    struct spw_map numbers; /* the share's numbers of sites, by the recording's */
+    size_t used;            /* bytes in use of the share's `sites` */
 };
 
 struct spw_cli_recorded_sites *spw_cli_recorded_sites_create(void)
@@ -38,7 +38,7 @@ struct spw_cli_recorded_sites *spw_cli_recorded_sites_create(void)
     sites->share->magic = SPW_CALLSITE_SHM_MAGIC;
     sites->share->version = SPW_CALLSITE_SHM_VERSION;
     sites->share->bytes = sizeof(*sites->share);
-    sites->share->texts_used = ALIGNMENT; /* 0 is the empty text */
+    sites->share->texts_used = ALIGNMENT; /* place 0 is the empty text */
     return sites;
 }
 
@@ -54,8 +54,8 @@ void spw_cli_recorded_sites_free(struct spw_cli_recorded_sites *sites)
 
 /* ---- taking ---- */
 
-/* Writes a text in the form of a statistics file, with U+FFFD for bytes that are no UTF-8, so that
- * call sites of both compare equal. Returns its length. */
+/* Writes a text in the form of a statistics file (U+FFFD for bytes that are not UTF-8), so that a
+ * call site of a recording equals the same call site of a statistics file. Returns the length. */
 static size_t write_text(const struct spw_cli_text *text, char ret_text[TEXT_BYTES])
 {
     static const char unknown[] = "\xef\xbf\xbd";

@@ -31,7 +31,7 @@ void spw_cli_state_fini(struct spw_cli_state *state)
 
 /* ---- blocks ---- */
 
-/* Unique, since all addresses are below 2 to the power of 57. */
+/* The key of an address on a device. Unique, since all addresses are below 2 to the power of 57. */
 static uint64_t key_of(int device, uint64_t address)
 {
     return address ^ (uint64_t)device << DEVICE_SHIFT;
@@ -58,7 +58,7 @@ static struct spw_cli_held *held_of(struct spw_cli_device *device, uint32_t site
     return &device->held[site];
 }
 
-/* Saves the bytes that the site held at the latest peak, before a change of `live`. */
+/* Called before `live` changes: saves the bytes that the site held at the latest peak. */
 static void keep_peak(const struct spw_cli_device *device, struct spw_cli_held *held)
 {
     if (held->epoch != device->epoch) {

@@ -1,8 +1,8 @@
 /* The state of a program's memory, from the events of its recording: live blocks, sums by device
  * and call site, and the peak of each device. One thread.
  *
- * Memory is bounded by the size of the file: a live block costs about 100 bytes, an allocation in
- * the file at least 5. */
+ * The size of the file bounds the memory of this state: a live block takes about 100 bytes here,
+ * and its allocation takes at least 5 bytes in the file. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,10 +16,10 @@
 
 /* A live allocation. */
 struct spw_cli_block {
-    uint64_t address, bytes; /* as asked for */
-    uint64_t counted;        /* bytes counted as live, in units of 512; or 0 */
+    uint64_t address, bytes; /* bytes: as requested */
+    uint64_t counted;        /* live bytes: `bytes` rounded up to 512, or 0 */
     uint64_t time, stream;
-    uint64_t event; /* number of its allocation's event, from 1 */
+    uint64_t event; /* number of the allocation's event, from 1 */
     uint32_t site;  /* as spw_cli_recorded_sites_number has it */
     uint32_t thread;
     int device;
@@ -31,18 +31,18 @@ struct spw_cli_block {
 /* The figures of a call site on a device. */
 struct spw_cli_held {
     uint64_t live, total, allocs, frees;
-    uint64_t peak;    /* of the site itself */
-    uint64_t at_peak; /* of the device; read by spw_cli_state_at_peak */
-    uint64_t epoch;
+    uint64_t peak;    /* the site's own peak */
+    uint64_t at_peak; /* bytes at the device's peak; read by spw_cli_state_at_peak */
+    uint64_t epoch;   /* of the device when `at_peak` was saved */
 };
 
 /* The figures of a device. */
 struct spw_cli_device {
     uint64_t live, live_peak, peak_time;
     uint64_t allocs, frees;           /* all */
-    uint64_t pool_allocs, pool_frees; /* of the pool, as in the statistics */
+    uint64_t pool_allocs, pool_frees; /* allocations from the pool, as in the statistics */
     uint64_t peak_event;              /* number of the event of the peak */
-    uint64_t epoch;                   /* number of the peaks so far */
+    uint64_t epoch;                   /* number of new peaks so far */
     uint64_t moves, to_host, to_device, held_back_ns;
     uint64_t ooms, steps;
     uint64_t gauges[SPW_RECORD_GAUGE_COUNT];
@@ -69,7 +69,7 @@ struct spw_cli_state {
 bool spw_cli_state_init(struct spw_cli_state *state);
 void spw_cli_state_fini(struct spw_cli_state *state);
 
-/* Removes everything but the call sites, to take the events again. */
+/* Removes everything except the call sites. Then the events can be taken again. */
 void spw_cli_state_restart(struct spw_cli_state *state);
 
 /* Takes the next event. If it frees a block, *ret_is_freed is true and *ret_freed is the block. */
