@@ -152,8 +152,8 @@ static bool matches(const struct spw_cli_usage_line *line, const char *pattern)
            fnmatch(part, line->text, FNM_NOESCAPE) == 0;
 }
 
-/* Tests the sum of the matching call sites at the device's peak, or the largest peak of one if that
- * is more. */
+/* Tests the bytes of all matching call sites at the device's peak, or the largest peak of a single
+ * one if that is more. */
 static void test_site(const struct spw_cli_device_usage *device, const char *pattern,
                       struct spw_cli_finding *finding)
 {
@@ -193,7 +193,7 @@ static void test_category(const struct spw_cli_device_usage *device, enum spw_cl
 
 /* ---- all ---- */
 
-/* The reason that the file has no figure for a limit; NULL: it has one. */
+/* The reason why the file has no figure for a limit; NULL: it has a figure. */
 static const char *lack(const struct spw_cli_usage *usage, const struct spw_cli_limit *limit)
 {
     if (limit->kind == SPW_CLI_LIMIT_SITE && !usage->has_sites) {
@@ -252,7 +252,7 @@ bool spw_cli_check_run(struct spw_cli_check *check)
     }
     for (size_t i = 0; i < check->limit_count; i++) {
         for (int ordinal = 0; ordinal < check->usage->device_count; ordinal++) {
-            /* Unused devices are not tested. A program that used none is tested on device 0. */
+            /* Device 0 is tested even if it was not used. Other unused devices are not tested. */
             if (check->usage->devices[ordinal].used || ordinal == 0) {
                 test(check, &check->limits[i], ordinal, &check->findings[check->finding_count++]);
             }

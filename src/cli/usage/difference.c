@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELLS = 4 << 20 }; /* of the table of an alignment */
+enum { CELLS = 4 << 20 }; /* most cells of align's table */
 
 /* ---- figures of a pair ---- */
 
@@ -84,7 +84,7 @@ static void add_pair(struct matching *matching, const struct spw_cli_usage_line 
     }
 }
 
-/* Pairs equal lines. The other lines stay in `matching`. */
+/* Pairs equal lines. Lines without an equal one stay in `matching`. */
 static void match_same(struct matching *matching)
 {
     struct lines *before = &matching->before, *after = &matching->after;
@@ -156,7 +156,7 @@ static void align(struct matching *matching, const struct spw_cli_usage_line **b
     }
 }
 
-/* Pairs lines in their order, if a family has too many lines to align. */
+/* Pairs the lines of a family in their order. For families with too many lines to align. */
 static void pair_in_order(struct matching *matching, const struct spw_cli_usage_line **before,
                           size_t n, const struct spw_cli_usage_line **after, size_t m)
 {

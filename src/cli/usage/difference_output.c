@@ -24,7 +24,7 @@ static const char *change_text(int64_t change, char text[CHANGE])
     return text;
 }
 
-/* A device of one of the runs; NULL: it was not used. */
+/* A device of a run; NULL: the run did not use it. */
 static const struct spw_cli_device_usage *device_of(const struct spw_cli_usage *usage, int ordinal)
 {
     return ordinal < usage->device_count && usage->devices[ordinal].used ? &usage->devices[ordinal]

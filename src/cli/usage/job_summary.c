@@ -18,7 +18,7 @@ struct job {
     int64_t first; /* the first rank found; -1: none yet */
     bool several;  /* other ranks were found */
     size_t processes;
-    struct extreme least, most; /* peaks of a device */
+    struct extreme least, most; /* the least and the largest peak of a device */
     struct extreme host;        /* the largest peak on the host */
 };
 

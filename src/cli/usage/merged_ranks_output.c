@@ -117,7 +117,7 @@ static void add_line(cJSON *list, const struct spw_cli_merged_line *line)
     spw_cli_json_add(row, "least_bytes", line->least);
     spw_cli_json_add(row, "most_bytes", line->most);
     spw_cli_json_add(row, "sum_bytes", line->sum);
-    spw_cli_json_add(row, "most_at", line->rank); /* an index of "ranks" */
+    spw_cli_json_add(row, "most_at", line->rank); /* an index into "ranks" */
     spw_cli_json_add(row, "ranks_with_it", line->holders);
     cJSON_AddStringToObject(row, "site", line->line->text);
     cJSON_AddItemToArray(list, row);

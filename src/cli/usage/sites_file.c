@@ -12,7 +12,7 @@
 
 /* ---- the file ---- */
 
-/* The error of a file that is not a statistics file; NULL: none. */
+/* The reason why a file is no statistics file; NULL: it is one. */
 static const char *error_of(const cJSON *json)
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
@@ -103,7 +103,7 @@ static const char *build_of(const cJSON *file, const char *library)
     return "";
 }
 
-/* The function of a frame, by its name in the file or from the library's symbol table. */
+/* The name of a frame's function, from the file or from the library's symbol table. */
 static char *symbol_of(const cJSON *file, const cJSON *frame, struct spw_cli_symbols *names)
 {
     const char *known = spw_cli_json_text(frame, "symbol");
@@ -172,7 +172,7 @@ static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symb
     load_native(file, entry, names);
 }
 
-/* The entries of a list of the file. NULL without the list, or without memory. */
+/* The entries of a list in the file. NULL if the file lacks the list, or without memory. */
 static struct spw_cli_sites_entry *load_list(const cJSON *file, const char *key,
                                              struct spw_cli_symbols *names, size_t *ret_count)
 {

@@ -31,9 +31,10 @@ struct spw_cli_sites_file {
     size_t pinned_count;
 };
 
-/* Reads a file and looks up the symbols that it lacks. False, with one line of `command` on stderr,
- * when it cannot be read or lacks needed sites. Without sites, ret_file->entries is NULL. Commands
- * that need no sites also take recordings; their line names both. The caller frees *ret_file. */
+/* Reads a file and looks up the symbols that it lacks. False, after a line on stderr, when
+ * the file cannot be read, or lacks sites that the command needs. In a file without sites,
+ * ret_file->entries is NULL. Commands that need no sites also take recordings, so their error names
+ * both kinds of file. The caller frees *ret_file. */
 bool spw_cli_sites_file_load(const char *command, const char *path, bool need_sites,
                              struct spw_cli_sites_file *ret_file);
 void spw_cli_sites_file_free(struct spw_cli_sites_file *file);

@@ -11,8 +11,8 @@
 
 enum { TEXT = 64 * 1024, OPERATOR = 128 };
 
-/* The part of a path that is the same on every machine: the path in the installed packages, or the
- * file's name. */
+/* The part of a path that is the same on every machine: the path below the installed packages, or
+ * the file's name. */
 static const char *place_of(const char *file)
 {
     static const char packages[] = "-packages/";
@@ -21,8 +21,8 @@ static const char *place_of(const char *file)
     return file == NULL ? "?" : found != NULL ? found + sizeof(packages) - 1 : spw_path_name(file);
 }
 
-/* Appends the operator that Python or the autograd engine called; without Python, the innermost
- * function with a name. */
+/* Appends the operator that Python or the autograd engine called. For a site without an operator
+ * and without Python frames, appends the innermost function with a name. */
 static void append_native(FILE *text, const struct spw_callsite_facts *facts)
 {
     char operator[OPERATOR];
@@ -98,7 +98,7 @@ static void free_line(struct spw_cli_usage_line *line)
     free(line->lines);
 }
 
-/* `identity`: becomes the line's. */
+/* Takes over `identity`, even on failure. */
 static struct spw_cli_usage_line *add_line(struct spw_cli_device_usage *device,
                                            const struct spw_callsite_facts *facts, char *identity,
                                            const char *label)

@@ -1,4 +1,4 @@
-/* The memory that programs used, in the form for checks and comparisons. It does not know simulated
+/* The memory that programs used, in a form for checks and comparisons. It does not know simulated
  * runs.
  *
  *   check                 tests limits on a program's memory
@@ -9,8 +9,8 @@
  *   merged_ranks          merges the memory of the ranks of one job
  *   merged_ranks_output   prints the merged ranks as text or JSON
  *   sites_file            reads the call sites of a statistics file
- *   usage                 memory that a program used, by its recording or statistics
- *   usage_file            usage from a recording or a statistics file
+ *   usage                 the lines of a program, and the memory that each used
+ *   usage_file            reads usage from a recording or a statistics file
  *
  * One thread, one recording at a time. */
 #pragma once
@@ -27,10 +27,10 @@
 struct spw_cli_usage_line {
     char label[SPW_CALLSITE_LABEL];
     uint64_t hash;   /* of the identity */
-    char *identity;  /* frames with lines, without directories */
-    char *family;    /* the identity without lines */
-    char *text;      /* of its largest call site, as in `spillway sites --full` */
-    uint32_t *lines; /* of the frames, innermost first */
+    char *identity;  /* frames with line numbers, without directories */
+    char *family;    /* the identity without line numbers */
+    char *text;      /* its largest call site, as `spillway sites --full` prints it */
+    uint32_t *lines; /* line numbers of the frames, innermost first */
     size_t line_count;
     uint64_t at_peak; /* bytes at the device's peak */
     uint64_t peak;    /* the largest peak of one of its call sites */
@@ -40,19 +40,19 @@ struct spw_cli_usage_line {
 
 struct spw_cli_device_usage {
     bool used;
-    uint64_t peak;      /* most live bytes */
-    uint64_t spilled;   /* bytes moved to the host, in all */
-    uint64_t host_peak; /* most bytes on the host at one time */
-    uint64_t growth;    /* bytes a step */
-    uint64_t at_peak[SPW_CLI_CATEGORIES];
-    uint64_t most[SPW_CLI_CATEGORIES]; /* each category when it was largest */
+    uint64_t peak;                        /* most live bytes */
+    uint64_t spilled;                     /* bytes moved to the host, in all */
+    uint64_t host_peak;                   /* most bytes on the host at one time */
+    uint64_t growth;                      /* bytes a step */
+    uint64_t at_peak[SPW_CLI_CATEGORIES]; /* bytes of each category at the device's peak */
+    uint64_t most[SPW_CLI_CATEGORIES];    /* the largest bytes of each category */
     struct spw_cli_usage_line *lines;
     size_t line_count;
 };
 
 struct spw_cli_usage {
     const char *path;
-    int64_t rank; /* of the process in its job; -1: none is named */
+    int64_t rank; /* of the process in its job; -1: not known */
     bool is_recording;
     bool has_sites, has_categories;
     size_t steps;
@@ -69,8 +69,8 @@ struct spw_cli_usage {
 bool spw_cli_usage_load(const char *command, const char *path, struct spw_cli_usage *ret_usage);
 void spw_cli_usage_free(struct spw_cli_usage *usage);
 
-/* Adds a call site to its line, for the readers. `label`: NULL for the label of the facts. False
- * without memory. */
+/* For the readers of files: adds a call site to its line. A `label` of NULL stands for the label of
+ * the facts. False without memory. */
 bool spw_cli_usage_add(struct spw_cli_device_usage *device, const struct spw_callsite_facts *facts,
                        const char *api, const char *label,
                        const struct spw_cli_usage_line *figures);
