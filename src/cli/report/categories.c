@@ -8,7 +8,7 @@
 
 /* ---- sites ---- */
 
-/* The properties of all call sites' allocations, while the recording is read again. */
+/* The properties of each call site's allocations. */
 struct makers {
     struct spw_cli_maker *of; /* by site */
     uint32_t count;

@@ -1,5 +1,5 @@
-/* The purpose of the memory of a recorded program, and its steps (recording/category.h): figures of
- * each device at its peak and at the end of each step. One thread, one recording at a time. */
+/* Sums the memory of a recorded program by purpose (recording/category.h): for each device, at its
+ * peak and at the end of each step. One thread, one recording at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "cli/report/report.h"
 #include "common/bounds.h"
 
-enum { SPW_CLI_STEP_ROWS = 1000 }; /* the last steps, which figures are kept for */
+enum { SPW_CLI_STEP_ROWS = 1000 }; /* figures are kept for so many last steps */
 
 /* Live bytes of a device by category. */
 struct spw_cli_amounts {
@@ -19,7 +19,7 @@ struct spw_cli_amounts {
 
 /* A device at the end of a step. */
 struct spw_cli_step_row {
-    uint64_t number, time; /* from 1 on; in units */
+    uint64_t number, time; /* number: from 1 on; time: in units */
     struct spw_cli_amounts held;
 };
 
@@ -29,10 +29,10 @@ struct spw_cli_categories {
     const struct spw_cli_ends *steps;
     const char *steps_kind; /* "optimizer steps" */
     struct spw_cli_amounts now[SPW_DEVICES_MAX], at_peak[SPW_DEVICES_MAX];
-    struct spw_cli_amounts most[SPW_DEVICES_MAX];   /* each category when it was largest */
+    struct spw_cli_amounts most[SPW_DEVICES_MAX];   /* the largest bytes of each category */
     struct spw_cli_step_row *rows[SPW_DEVICES_MAX]; /* NULL: none */
     size_t row_count;
-    size_t next_end; /* the next step to end, while the recording is read */
+    size_t next_end; /* index of the next end in `steps`, while the recording is read */
     struct spw_cli_growth *growth;
 };
 

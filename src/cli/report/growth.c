@@ -10,10 +10,11 @@ enum { PARTS = 3 };
 struct spw_cli_growth {
     size_t steps;
     uint32_t sites;
-    size_t begin[PARTS + 1]; /* a part begins after this step; the last entry ends all */
-    int part;                /* current; -1: before the first, PARTS: behind the last */
-    uint64_t least[SPW_DEVICES_MAX][PARTS];
-    uint64_t *by_site[SPW_DEVICES_MAX]; /* least of site and part; NULL: the device is not used */
+    size_t begin[PARTS + 1]; /* steps after which the parts begin; last: the end */
+    int part;                /* current; -1: before the first, PARTS: after the last */
+    /* The least values in each part. */
+    uint64_t least[SPW_DEVICES_MAX][PARTS]; /* live bytes */
+    uint64_t *by_site[SPW_DEVICES_MAX];     /* live bytes, by site and part; NULL: unused device */
 };
 
 struct spw_cli_growth *spw_cli_growth_create(size_t steps, uint32_t sites,
@@ -95,7 +96,7 @@ void spw_cli_growth_change(struct spw_cli_growth *growth, const struct spw_cli_s
     }
 }
 
-/* The smaller of the two rises between three figures, in bytes a step. */
+/* The smaller of the two rises between the three parts, in bytes a step. */
 static uint64_t rise(const struct spw_cli_growth *growth, const uint64_t *least)
 {
     uint64_t smaller = UINT64_MAX;

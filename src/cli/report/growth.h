@@ -13,8 +13,8 @@
 #include "cli/recording/state.h"
 
 enum {
-    SPW_CLI_GROWTH_WARM_UP = 2, /* steps */
-    SPW_CLI_GROWTH_STEPS = 8,   /* that a recording must have */
+    SPW_CLI_GROWTH_WARM_UP = 2, /* first steps, which are left out */
+    SPW_CLI_GROWTH_STEPS = 8,   /* steps that a recording must have */
 };
 
 struct spw_cli_growth;
@@ -24,7 +24,8 @@ struct spw_cli_growth *spw_cli_growth_create(size_t steps, uint32_t sites,
                                              const struct spw_cli_state *state);
 void spw_cli_growth_free(struct spw_cli_growth *growth);
 
-/* Take the end of step `number`, from 1 on; a change of a site's live memory on a device. */
+/* _step takes the end of step `number` (from 1 on). _change takes a change of a site's live memory
+ * on a device. */
 void spw_cli_growth_step(struct spw_cli_growth *growth, const struct spw_cli_state *state,
                          size_t number);
 void spw_cli_growth_change(struct spw_cli_growth *growth, const struct spw_cli_state *state,

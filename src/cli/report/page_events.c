@@ -12,7 +12,7 @@ struct span {
     uint64_t from, to;
 };
 
-/* The times that a marked part was open; spans with less than a window between them are merged. */
+/* The times during which a marked part was open. Spans less than a window apart are merged. */
 struct part {
     bool open;
     size_t count;
@@ -20,7 +20,7 @@ struct part {
 };
 
 struct oom {
-    struct spw_cli_event event; /* its text is not valid */
+    struct spw_cli_event event; /* its `text` is not valid */
     uint32_t site;
 };
 
@@ -32,10 +32,10 @@ struct rule {
 };
 
 struct spw_cli_page_events {
-    uint64_t window; /* its length, in units */
+    uint64_t window; /* length of a window, in units */
     struct {
         uint64_t time, number, count;
-    } steps[WINDOWS]; /* the first step of each window, and the number of its steps */
+    } steps[WINDOWS]; /* by window: the first step, and the number of steps */
     struct part parts[PARTS];
     struct oom ooms[OOMS];
     uint64_t oom_count;

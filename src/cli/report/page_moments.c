@@ -12,31 +12,31 @@
 enum { WINDOWS = 800, WINDOWS_OF_ALL = 1600, WINDOWS_LEAST = 100 };
 enum { SITES = 40, SITES_OF_ALL = 160, SITES_LEAST = 8 };
 
-/* The memory of a device at a time. */
+/* The memory of a device at one moment. */
 struct moment {
     bool used;
-    uint64_t time, live, pooled; /* bytes; `pooled`: in spillway's pool */
+    uint64_t time, live, pooled; /* `pooled`: bytes in spillway's pool */
     uint64_t committed, host;    /* bytes of the pool on the device and on the host */
     uint64_t by[SPW_CLI_CATEGORIES];
-    uint64_t held[SITES]; /* by the shown sites */
+    uint64_t held[SITES]; /* bytes of each shown site */
 };
 
 /* The committed memory and the moves in a window of time. */
 struct traffic {
     bool gauged;
-    uint64_t committed, host, limit; /* bytes: the highest; of the limit, the latest */
+    uint64_t committed, host, limit; /* bytes: the highest values; `limit`: the latest */
     uint64_t moves, to_host, to_device, held_back_ns, stall_ns;
 };
 
 struct spw_cli_page_moments {
     int device;
-    uint64_t windows, window; /* number, and length of one in units */
+    uint64_t windows, window; /* number of windows, length of a window in units */
     struct moment *tops;      /* the peak of each window */
     struct moment *ends;      /* after the last event of each window */
     struct traffic *traffic;
-    uint32_t sites[SITES]; /* shown, the largest at the peak first */
+    uint32_t sites[SITES]; /* the shown sites, by choose_sites */
     size_t site_count, site_most;
-    uint64_t by[SPW_CLI_CATEGORIES], pooled, stall_ns; /* now */
+    uint64_t by[SPW_CLI_CATEGORIES], pooled, stall_ns; /* current values */
     struct moment *newest; /* the top that the previous event set; NULL: none */
 };
 
@@ -71,7 +71,8 @@ static void choose_by(struct spw_cli_page_moments *moments, const struct spw_cli
     free(ranked);
 }
 
-/* Chooses the largest sites at the device's peak; a quarter is for the largest own peaks. */
+/* Chooses the sites that are largest at the device's peak. A quarter is reserved for the sites with
+ * the largest own peaks. */
 static void choose_sites(struct spw_cli_page_moments *moments, const struct spw_cli_device *device)
 {
     choose_by(moments, device, spw_cli_state_at_peak, moments->site_most * 3 / 4);
@@ -225,7 +226,7 @@ void spw_cli_page_moments_take(struct spw_cli_page_moments *moments,
 
 /* ---- JSON ---- */
 
-/* Writes the figures that changed since the previous moment, each behind its number. */
+/* Writes the figures that changed since the previous moment, each after its site's index. */
 static void write_held(struct spw_writer *out, const struct moment *moment,
                        const struct moment *before, size_t count)
 {
@@ -274,7 +275,7 @@ static void write_moments(const struct spw_cli_page_moments *moments, struct spw
         if (top->used) {
             write_moment(moments, out, top, &before);
         }
-        /* Live memory stays until the next event, which may be far away. */
+        /* If the next window has no event, live memory stays as it was at the end of this one. */
         if (top->used && end->live != top->live &&
             (i + 1 == moments->windows || !moments->tops[i + 1].used)) {
             write_moment(moments, out, end, &before);

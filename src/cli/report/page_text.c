@@ -40,7 +40,7 @@ void spw_cli_page_text(struct spw_writer *out, const char *key, const char *text
 
 /* ---- frames ---- */
 
-/* New texts beyond this many bytes share one number: the page stays small for any recording. */
+/* New texts beyond this many bytes share one number, so that the page of any recording is small. */
 enum { TEXTS_MOST = 192 << 10 };
 
 struct frame {
@@ -50,7 +50,7 @@ struct frame {
 
 struct spw_cli_page_frames {
     struct spw_map by_hash; /* of struct frame */
-    struct frame **list;    /* by number, as in the map */
+    struct frame **list;    /* the same frames, by number */
     size_t count, capacity;
     size_t bytes; /* of all texts */
 };
@@ -90,7 +90,7 @@ static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *t
     return true;
 }
 
-/* The number of a known text; SIZE_MAX for a new text. *ret_hash is its place in the map. */
+/* The number of a known text; SIZE_MAX for a new text. *ret_hash is the text's key in the map. */
 static size_t find(const struct spw_cli_page_frames *frames, const char *text, uint64_t *ret_hash)
 {
     uint64_t hash = spw_hash_bytes(text, strlen(text));

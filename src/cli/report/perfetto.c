@@ -1,8 +1,7 @@
 /* Writes Chrome's trace events, which Perfetto opens: counters of each device, slices of moves and
- * driver calls, and marks of steps and of out of memory.
+ * driver calls, marks of steps and failed allocations.
  *
- * A counter has only its highest and its last value in each window of time, so that every peak is
- * there. */
+ * From each window of time, a counter has only the highest and the last value. No peak is lost. */
 #include "cli/report/report.h"
 
 #include "callsite/label.h"
@@ -19,15 +18,15 @@ static const char *const titles[COUNTERS] = {"live", "committed", "host"};
 
 struct window {
     bool used;
-    uint64_t value, time;         /* the latest */
+    uint64_t value, time;         /* of the latest event */
     uint64_t highest, highest_at; /* in the window */
     uint64_t end;                 /* of the window */
     uint64_t shown;               /* the latest written value */
-    bool any;
+    bool any;                     /* a value was written */
 };
 
 struct trace {
-    uint64_t window; /* its length, in units */
+    uint64_t window; /* length of a window, in units */
     bool first;
     struct window (*windows)[COUNTERS];
     char calls[CALLS][SPW_RECORD_TEXT / 16];
@@ -147,7 +146,8 @@ static void count(struct spw_cli_report *report, struct trace *trace, int device
 
 /* ---- events ---- */
 
-/* Writes a marked part as an asynchronous event: parts may overlap, unlike slices of a track. */
+/* Writes a marked part as an asynchronous event, because parts may overlap. Slices of a track must
+ * not overlap. */
 static void put_part(struct spw_cli_report *report, struct trace *trace,
                      const struct spw_cli_event *event)
 {

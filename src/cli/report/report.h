@@ -42,7 +42,7 @@ struct spw_cli_report {
     struct spw_writer out;
     size_t top;                            /* rows of a table */
     bool without_streams;                  /* RMM: every stream is 0 */
-    uint64_t most_events;                  /* memory_viz: of a device */
+    uint64_t most_events;                  /* memory_viz: most events of a device */
     struct spw_cli_categories *categories; /* NULL: spw_cli_report_categorise was not called */
 };
 
@@ -50,8 +50,8 @@ struct spw_cli_report {
 bool spw_cli_report_open(struct spw_cli_report *report, const char *command, const char *path);
 void spw_cli_report_close(struct spw_cli_report *report);
 
-/* Reads all events again, and calls `take` with each after the state has taken it. `freed` is the
- * block that the event freed, or NULL. */
+/* Reads all events again, and calls `take` with each event after the state has taken it. `freed` is
+ * the block that the event freed, or NULL. */
 void spw_cli_report_each(struct spw_cli_report *report,
                          void (*take)(struct spw_cli_report *report,
                                       const struct spw_cli_event *event,
@@ -64,11 +64,13 @@ struct spw_cli_ranked {
     uint64_t bytes;
 };
 typedef uint64_t spw_cli_weight(const struct spw_cli_device *device, uint32_t site);
-/* The sites of a device by a figure, the largest first. The caller frees; NULL without memory. */
+/* The sites of a device in the order of a figure, the largest first; sites with 0 are left out. The
+ * caller frees the list. NULL without memory. */
 struct spw_cli_ranked *spw_cli_report_rank(const struct spw_cli_device *device,
                                            spw_cli_weight *weight, size_t *ret_count);
 
-/* The live bytes of a site, and the sum of its allocations. At the peak: spw_cli_state_at_peak. */
+/* The live bytes of a site, and the sum of its allocations. spw_cli_state_at_peak returns its bytes
+ * at the peak. */
 uint64_t spw_cli_report_live(const struct spw_cli_device *device, uint32_t site);
 uint64_t spw_cli_report_total(const struct spw_cli_device *device, uint32_t site);
 
@@ -76,7 +78,7 @@ uint64_t spw_cli_report_total(const struct spw_cli_device *device, uint32_t site
 void spw_cli_report_put(struct spw_cli_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Microseconds since 1970 of a time in the recording. */
+/* A time in the recording as microseconds since 1970. */
 uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
 
 /* The forms. All write to report->out. */

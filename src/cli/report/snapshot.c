@@ -55,7 +55,7 @@ static void put_word(struct spw_cli_snapshot *snapshot, uint32_t word)
 
 /* ---- elements ---- */
 
-/* Begins a value: in JSON, with a comma, except behind a key. */
+/* Begins a value: in a JSON list, writes the comma before it. */
 static void separate(struct spw_cli_snapshot *snapshot)
 {
     int level = snapshot->depth - 1;

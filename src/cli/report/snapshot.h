@@ -15,18 +15,18 @@ struct spw_cli_snapshot {
         bool dictionary;
         bool any; /* has an element */
     } levels[16];
-    uint32_t memos; /* of the pickle */
+    uint32_t memos; /* lists kept in the pickle */
 };
 
 /* Begin and end the file. */
 void spw_cli_snapshot_begin(struct spw_cli_snapshot *snapshot);
 void spw_cli_snapshot_end(struct spw_cli_snapshot *snapshot);
 
-/* Opens and closes a list or a dictionary, as the next value. */
+/* Open and close a list or a dictionary, which is the next value. */
 void spw_cli_snapshot_open(struct spw_cli_snapshot *snapshot, bool dictionary);
 void spw_cli_snapshot_close(struct spw_cli_snapshot *snapshot);
 
-/* The key of the next value; the innermost level is a dictionary. */
+/* Writes the key of the next value, in a dictionary. */
 void spw_cli_snapshot_key(struct spw_cli_snapshot *snapshot, const char *key);
 
 /* Write the next value. A pair of numbers is a tuple in a pickle. */
@@ -35,8 +35,8 @@ void spw_cli_snapshot_text(struct spw_cli_snapshot *snapshot, const char *text);
 void spw_cli_snapshot_boolean(struct spw_cli_snapshot *snapshot, bool value);
 void spw_cli_snapshot_pair(struct spw_cli_snapshot *snapshot, uint64_t first, uint64_t second);
 
-/* Closes a list like spw_cli_snapshot_close, and keeps it under the returned number; in JSON,
- * returns 0. */
+/* Closes a list like spw_cli_snapshot_close, and keeps it under the returned number. In JSON,
+ * keeps nothing and returns 0. */
 uint32_t spw_cli_snapshot_close_kept(struct spw_cli_snapshot *snapshot);
 
 /* Writes a kept list again, as the next value. */

@@ -138,7 +138,7 @@ static int compare_branches(const void *left, const void *right)
     return (one->bytes < other->bytes) - (one->bytes > other->bytes);
 }
 
-/* Splits stacks from `begin` to `end` by their frame at a depth, without shorter stacks. Returns
+/* Splits stacks from `begin` to `end` by their frame at `depth`. Omits shorter stacks. Returns
  * the number of branches. */
 static size_t split(const struct stack *stacks, size_t begin, size_t end, unsigned depth,
                     struct branch *ret_branches)
@@ -232,10 +232,10 @@ void spw_cli_report_tree(struct spw_cli_report *report)
 
 /* ---- speedscope ---- */
 
-/* The numbers of all sites' frames: those of site i begin at first[i]. */
+/* Numbers the frames of all sites. The frames of site i begin at first[i]. */
 struct shared {
     unsigned *first;
-    unsigned count; /* of the frames so far */
+    unsigned count; /* frames numbered so far */
 };
 
 static void put_shared(struct spw_cli_report *report, struct shared *shared)

@@ -1,4 +1,4 @@
-/* `spillway report`: a recording in a few lines, for people, and as JSON. */
+/* `spillway report`: a recording as a few lines for people, or as JSON. */
 #include "cli/report/report.h"
 
 #include "callsite/label.h"
@@ -244,7 +244,7 @@ static void put_marks(struct spw_cli_report *report)
     }
 }
 
-/* Writes the parts of the run that are not in the recording, or could not be read. */
+/* Writes which parts of the run are missing from the recording or could not be read. */
 static void put_gaps(struct spw_cli_report *report)
 {
     const struct spw_record_header *header = &report->events.blocks.header;

@@ -21,7 +21,8 @@ static void put_row(struct spw_cli_report *report, const struct spw_cli_device *
                        (uint64_t)device->held[site].allocs, label);
 }
 
-/* Writes the sites that held memory at the peak, then the others by the sum of all allocations. */
+/* Writes the sites that held memory at the peak, then the other sites by the sum of their
+ * allocations. */
 static void put_device(struct spw_cli_report *report, int ordinal)
 {
     const struct spw_cli_device *device = &report->state.devices[ordinal];

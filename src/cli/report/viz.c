@@ -2,8 +2,8 @@
  * segments, and the trace of each device.
  *
  * The viewer needs blocks that fill their segment without gaps, and frames whose texts are never
- * null. It allows a free only of an address that is live in the trace, so frees of earlier
- * allocations are left out. A pickle has each list of frames once; JSON repeats it. */
+ * null. It accepts the free of an address only if the trace has the allocation, so frees of
+ * earlier allocations are left out. A pickle has each list of frames once; JSON repeats it. */
 #include "cli/report/report.h"
 
 #include "cli/report/snapshot.h"
@@ -16,7 +16,7 @@ enum { GRANULE = 2 << 20, GAP_MOST = 8 * GRANULE };
 
 struct viz {
     struct spw_cli_snapshot snapshot;
-    uint32_t *kept; /* by site, its frames in the pickle; 0: not written yet */
+    uint32_t *kept; /* by site: its frames in the pickle; 0: not written yet */
     int device;
     uint64_t first_event; /* the trace begins here */
 };
@@ -108,7 +108,7 @@ static struct spw_cli_block **blocks_of(const struct spw_cli_state *state, size_
     return blocks;
 }
 
-/* The number of blocks from the first one on that share its segment. */
+/* The number of blocks at the head of the list that share one segment. */
 static size_t run_of(struct spw_cli_block *const *blocks, size_t count)
 {
     size_t run = 1;
@@ -245,7 +245,8 @@ static void take(struct spw_cli_report *report, const struct spw_cli_event *even
     }
 }
 
-/* Finds the first event of a device's trace, which has only the latest allocations and frees. */
+/* The search for the first event of a device's trace, which has only the device's latest
+ * allocations and frees. */
 struct search {
     int device;
     uint64_t skip; /* allocations and frees of the device before the trace */

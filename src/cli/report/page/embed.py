@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """usage: embed.py PAGE OUTPUT
 
-Writes PAGE as two C arrays: what stands before @DATA@, and what stands behind it."""
+Writes PAGE as two C arrays: the part before @DATA@, and the part after it."""
 import pathlib
 import sys
 
