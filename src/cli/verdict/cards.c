@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* The memory of a card as a share of its nominal size in GiB. A card with a smaller share belongs
- * to the next smaller size. */
+/* Bounds on a card's memory, as a share of the card's nominal size in GiB. A card below the lower
+ * bound belongs to the next smaller size. */
 enum { SOLD_PERMILLE_LEAST = 909, SOLD_PERMILLE_MOST = 1005 };
 
 /* A device stands for a named card only if it has this many times the card's overhead. */
@@ -18,7 +18,7 @@ const struct spw_gpu_profile *spw_cli_cards_profile(void)
     const struct spw_gpu_profile *profile =
         spw_gpu_profile_find(spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text);
 
-    /* The simulated driver also uses the default for an unusable value. */
+    /* An unusable value stands for the default, as in the simulated driver. */
     return profile != NULL
                ? profile
                : spw_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);

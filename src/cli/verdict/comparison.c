@@ -23,12 +23,12 @@ struct comparison {
 struct side {
     const char *label;
     bool with_pool;
-    int code; /* of the run with the requested devices */
+    int code; /* exit code on the requested devices */
     bool started;
     bool known; /* a run succeeded, and the peaks are known */
     uint64_t live_peak_bytes;
     uint64_t used_peak_bytes;
-    struct spw_cli_need need; /* of a card, for the device that needs most */
+    struct spw_cli_need need; /* need of a card, for the device that needs most */
     uint64_t enough_bytes;    /* the smallest size that worked; 0: none */
     uint64_t too_small_bytes; /* the largest size that did not work; 0: none */
     bool continues;           /* the program ignores a refusal even with ample memory */
@@ -37,8 +37,8 @@ struct side {
 
 /* ---- one run ---- */
 
-/* Calls spw_cli_trials_run for devices of `bytes`, without spilling, which would make almost any
- * device large enough. 0: with the user's settings. */
+/* Runs the command on devices of `bytes`. Spilling is off, because almost any device is large
+ * enough with it. If `bytes` is 0, the user's settings apply instead. */
 static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, bool silent,
                 struct spw_cli_sim_result *ret_result, int *ret_code)
 {
@@ -144,7 +144,8 @@ static uint64_t round_up(uint64_t bytes)
 
 enum trial { ENOUGH, TOO_SMALL, FAILED };
 
-/* A device is too small if the program continued after a refusal, except if it always does. */
+/* A device on which the program continued after a refusal is too small, unless the program
+ * continues after a refusal even with ample memory. */
 static enum trial judge(const struct side *side, enum spw_cli_sim_outcome outcome)
 {
     if (outcome == SPW_CLI_SIM_FITS || (outcome == SPW_CLI_SIM_CONTINUED && side->continues)) {
@@ -154,8 +155,8 @@ static enum trial judge(const struct side *side, enum spw_cli_sim_outcome outcom
                                                                                    : FAILED;
 }
 
-/* Tries one size, and prints the answer. False when the run failed for another reason, which ends
- * the search. */
+/* Tries one size, and prints the answer. False, which ends the search, when the run failed for
+ * another reason or was interrupted. */
 static bool try_size(struct comparison *comparison, struct side *side, uint64_t bytes)
 {
     static const char *const answers[] = {"enough", "too small", "failed for another reason"};
@@ -180,8 +181,9 @@ static bool try_size(struct comparison *comparison, struct side *side, uint64_t 
     return trial != FAILED;
 }
 
-/* Searches between the live memory, the lower bound, and the memory used with ample memory. The
- * latter is tried first: a program with less memory may use less, because caches shrink. */
+/* Searches for the smallest sufficient size. The live memory, `least_bytes`, is the lower bound.
+ * The first size tried is the peak of a run with ample memory. A smaller size may suffice, because
+ * caches shrink if there is less memory. */
 static void search(struct comparison *comparison, struct side *side, uint64_t least_bytes)
 {
     uint64_t low = least_bytes > granule_bytes ? round_up(least_bytes) - granule_bytes : 0;

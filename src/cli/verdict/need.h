@@ -1,5 +1,5 @@
-/* The memory that a card needs for a simulated program: the program's own, and the overhead of a
- * card (gpu/overheads.def, gpu/communicators.def). One thread. */
+/* The memory that a card needs for a simulated program: the program's memory, and the overhead of
+ * the card (gpu/overheads.def, gpu/communicators.def). One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ enum spw_cli_term {
 
 /* How well a term is known. */
 enum spw_cli_basis {
-    SPW_CLI_EXACT,      /* counted like in a driver */
+    SPW_CLI_EXACT,      /* counted as a driver counts */
     SPW_CLI_CALIBRATED, /* from published figures of this GPU */
     SPW_CLI_GUESS,      /* from figures of other GPUs */
 };
@@ -29,42 +29,46 @@ struct spw_cli_need_term {
     enum spw_cli_basis basis;
 };
 
-/* In bytes. */
+/* The memory that a card needs, in bytes. */
 struct spw_cli_need {
     struct spw_cli_need_term terms[SPW_CLI_TERMS];
     uint64_t besides, besides_most; /* the overhead: all terms but the program's */
-    uint64_t in_all, in_all_most;   /* the sums */
+    uint64_t in_all, in_all_most;   /* the sums of all terms */
     uint64_t spare;                 /* the free memory at the peak */
-    bool without_spilling;          /* the program spilled; the need is that of a card without
-                                     * spilling, without the pool's free memory */
+    bool without_spilling;          /* the program spilled; the need is for a run without
+                                     * spilling, and omits the pool's free memory */
 };
 
-/* The need of a process, for its use of a device, on a card. */
+/* The need on a card for the memory that a process used of a device. */
 struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
                                     const struct spw_gpu_profile *card);
 
-/* Returns the largest need on any card that the device stands for (cards.h); if it stands for none,
- * on the simulated GPU. `spare` is free on each of these cards. */
+/* Returns the largest need on any card that the device stands for (cards.h), or the need on the
+ * simulated GPU if the device stands for no card. `spare` is free on each of these cards. */
 struct spw_cli_need spw_cli_need_here(const struct spw_cli_sim_device *device);
 
-/* Names for programs: "program", "context", "nccl"; "exact", "calibrated", "guess". Static. */
+/* Static names for JSON. Terms: "program", "context", "nccl". Bases: "exact", "calibrated",
+ * "guess". */
 const char *spw_cli_need_term_name(enum spw_cli_term term);
 const char *spw_cli_need_basis_name(enum spw_cli_basis basis);
 
-/* Find the cards that a device stands for (none if its overhead was simulated, or if the program
- * spilled and so needs a larger device), and the cards of a result's first device that has some. */
+/* _cards_of finds the cards that a device stands for. There are none if the device's overhead was
+ * simulated, or if the program spilled and so needs a larger device. _cards finds the cards of the
+ * first used device in a result that stands for any. */
 void spw_cli_need_cards_of(const struct spw_cli_sim_device *device,
                            struct spw_cli_cards *ret_cards);
 void spw_cli_need_cards(const struct spw_cli_sim_result *result, struct spw_cli_cards *ret_cards);
 
-/* Returns the need of all processes that shared the device of that index: the memory that they held
- * at one time, and the overhead of each, as in spw_cli_need_here. */
+/* Returns the need of all processes that shared the device `index`: the memory that they held at
+ * one time, and the overhead of each process, as in spw_cli_need_here. */
 struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index);
 
-/* The number of cards that all used devices fit on, in the upper bound; true if it is all. */
+/* _fitting: the number of `cards` on which all used devices fit, even at the upper bound. _fits:
+ * true if all used devices fit on all cards of the result. */
 size_t spw_cli_need_fitting(const struct spw_cli_sim_result *result,
                             const struct spw_cli_cards *cards);
 bool spw_cli_need_fits(const struct spw_cli_sim_result *result);
 
-/* True if the device also had room for the memory that rules of a policy placed on the host. */
+/* True if the device would also have room for the memory that rules of a policy placed on the host.
+ */
 bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device);

@@ -25,7 +25,7 @@ static const struct spw_cli_sim_device *tightest(const struct spw_cli_sim_result
 
 /* ---- the first line ---- */
 
-/* Adds the failed call: "16 MiB by cudaMalloc on device 0". */
+/* Adds the failed call: "allocation 7 on device 0, 16 MiB by cudaMalloc". */
 static void add_call(struct spw_cli_line *line, const struct spw_cli_sim_refusal *refusal,
                      int ordinal)
 {
@@ -73,7 +73,7 @@ static void add_failure(struct spw_cli_line *line, const struct spw_cli_sim_resu
     }
 }
 
-enum { RULES = 3 }; /* that a line names */
+enum { RULES = 3 }; /* rules that a line names */
 
 /* Adds the memory that rules placed on the host: "300 MiB placed on the host by rule "h"". */
 static void add_placed(struct spw_cli_line *line, const struct spw_cli_sim_result *result,

@@ -1,7 +1,7 @@
 /* Verdicts: simulated runs, their results, and the cards on which a program fits. It does not know
  * recordings.
  *
- *   cards          the cards that a simulated device stands for, and a table of all
+ *   cards          the cards that a simulated device stands for, and a table of all cards
  *   comparison     memory that a command needs with and without the pool
  *   need           memory that a card needs for a program
  *   outcome        the result of a simulated run in one line
@@ -9,7 +9,7 @@
  *   progress       a line of progress every ten seconds
  *   ranks          a table of ranks that ran one after the other
  *   sim_result     the results that a simulated run left in its run directory
- *   trial          runs a command on simulated devices, with settings of each run
+ *   trial          runs a command on simulated devices, with settings for each run
  *   verdict        the verdict of a simulated run, as lines
  *   verdict_json   the verdict of a simulated run, as JSON
  *
@@ -22,8 +22,9 @@
 #include "cli/verdict/sim_result.h"
 #include "cli/verdict/trial.h"
 
-/* For a run whose command ended with exit code `code`: print "spillway: LABEL: fits in 8 GiB, ...";
- * print whether the command fits, and its need of memory. */
+/* For a run whose command ended with exit code `code`: spw_cli_outcome_print prints one line,
+ * "spillway: LABEL: fits in 8 GiB, ...". spw_cli_verdict_print prints whether the command fits, and
+ * the memory that it needs. */
 void spw_cli_outcome_print(const struct spw_cli_sim_result *result, int code, const char *label);
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose);
 
@@ -40,19 +41,20 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result);
  *               "last_oom": {...} or null}]} */
 cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code);
 
-/* Its "verdict"; static. */
+/* The "verdict" of this JSON; static. */
 const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code);
 
-/* From now on, if SPILLWAY_SIM_PROGRESS allows it, writes the progress of every launched program,
- * a line every ten seconds. The run directory must exist. */
+/* If SPILLWAY_SIM_PROGRESS allows it, starts to write the progress of every launched program: every
+ * ten seconds a line for each device in use. The run directory must exist. */
 void spw_cli_progress_start(void);
 
-/* One rank's run, with figures in bytes of the device that it needs most of. */
+/* The run of one rank. The figures, in bytes, are those of the device on which the rank needs most.
+ */
 struct spw_cli_rank_row {
     unsigned rank;
     const char *verdict; /* static */
     uint64_t live_peak_bytes;
-    uint64_t need, need_most; /* of a card */
+    uint64_t need, need_most; /* of a card: estimate, upper bound */
     struct spw_cli_cards cards;
 };
 
@@ -63,8 +65,8 @@ struct spw_cli_rank_row spw_cli_rank_row_of(unsigned rank, const struct spw_cli_
 /* Prints the rows, and the ranks that need most and least. */
 void spw_cli_ranks_print(const struct spw_cli_rank_row *rows, size_t count, unsigned world);
 
-/* `spillway sim --compare`: runs `arguments` without the pool and with it, each again with ample
- * memory if it did not fit, and then, without output, on smaller devices. Prints the outcome of
- * each run, the peaks, and the smallest size that worked. Returns the exit code of the first run
- * with the pool. */
+/* `spillway sim --compare`: runs `arguments` without the pool, then with it. Repeats a run that did
+ * not fit with ample memory. Then runs both variants on smaller devices, without output. Prints the
+ * outcome of each run, the peaks, and the smallest size that worked. Returns the exit code of the
+ * first run with the pool. */
 int spw_cli_compare(const char *command, char **arguments, spw_cli_prepare *prepare);

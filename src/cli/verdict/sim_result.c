@@ -32,11 +32,11 @@ static void name_process(const struct sim_record *record, char name[SPW_CLI_SIM_
 
     memcpy(command, record->command, SIM_RECORD_COMMAND);
     bytes = bytes < SIM_RECORD_COMMAND ? bytes : SIM_RECORD_COMMAND;
-    command[bytes] = '\0'; /* the last argument may be cut */
+    command[bytes] = '\0'; /* the last argument may be cut off */
     spw_stats_process_name_of(command, bytes, name, SPW_CLI_SIM_NAME);
 }
 
-/* Copies a function's name without _v2, _ptsz and the like. */
+/* Copies a function's name without suffixes such as _v2 and _ptsz. */
 static void copy_api(char *api, size_t capacity, const char *exported)
 {
     snprintf(api, capacity, "%s", exported);
@@ -54,7 +54,7 @@ static void copy_api(char *api, size_t capacity, const char *exported)
 
 /* ---- one device ---- */
 
-/* Keeps the latest failure, preferably one that did not succeed later. */
+/* Keeps the latest failure, preferably of a request that did not succeed later. */
 static void take_later(struct spw_cli_sim_device *device, struct spw_cli_sim_refusal *refusal,
                        const char *api, const char *thread)
 {
@@ -166,9 +166,9 @@ static void add_pool_refusal(struct spw_cli_sim_device *device, const struct spw
     take_pools(device, &refusal->lost, false);
 }
 
-/* Completes a failure of the pool by the failed driver call just before it on the same thread. If
- * the program's own call created the chunk, the missing bytes are the driver's. If the pool had
- * enough free memory, but fragmented, they are at least the driver's. */
+/* Completes a failure of the pool with the driver call that failed just before on the same thread.
+ * If the program itself made that call, the missing bytes are the driver's figure. If the pool had
+ * enough free memory, but in fragments, the driver's figure is a lower bound. */
 static void complete_refusal(struct spw_cli_sim_device *device,
                              const struct sim_record_device *from)
 {
@@ -188,7 +188,7 @@ static void complete_refusal(struct spw_cli_sim_device *device,
     }
 }
 
-/* Adds the memory that a rule placed on the host to the sum of the rules of its name. */
+/* Adds the memory that a rule placed on the host to the sum of all rules with this name. */
 static void add_rule(struct spw_cli_sim_result *result, const char *name, uint64_t bytes)
 {
     struct spw_cli_sim_rule *rule = result->rules;
@@ -227,14 +227,15 @@ static void add_host(struct spw_cli_sim_result *result, struct spw_cli_sim_devic
     device->spilled = device->host_peak_bytes > 0 && (moved || device->placed_peak_bytes == 0);
 }
 
-/* Adds the pool's statistics: the driver sees the pool's chunks, but not its allocations. */
+/* Adds the pool's statistics, because the driver sees only the pool's chunks, not the allocations
+ * in them. */
 static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_device *from)
 {
     const struct spw_counters *counters = &from->counters;
     uint64_t limit = spw_counter_get(&counters->limit_bytes);
 
     if (limit == 0) {
-        return; /* never opened */
+        return; /* the pool never opened the device */
     }
     device->pooled = true;
     device->allocations = spw_counter_get(&counters->allocs);
@@ -309,7 +310,8 @@ static void add_process(struct spw_cli_sim_result *result, const struct sim_reco
     result->count++;
 }
 
-/* Counts a record as lost if it is empty, or if its process left a note that it is incomplete. */
+/* Counts a record as lost if it is empty, or if its process left a note that the record is
+ * incomplete. */
 static void find_problem(struct spw_cli_sim_result *result, const char *path)
 {
     char link[4096 + 16], why[sizeof(result->problem)];
@@ -327,7 +329,8 @@ static void find_problem(struct spw_cli_sim_result *result, const char *path)
     }
 }
 
-/* Reads one file of the run directory: "sim-PID" is a record, "PID" the pool's statistics. */
+/* Reads a record, which is named "sim-PID" in the run directory, and the pool's statistics of the
+ * same process, which are named "PID". */
 static void read_one(const char *folder, const char *name, void *context)
 {
     static const char prefix[] = "sim-";
@@ -368,11 +371,11 @@ static void add_parts(struct spw_cli_sim_result *result, const struct sim_device
                 process->devices[k].shared_peak_bytes = from->at_peak[index];
             }
         }
-        return; /* other records of that pid are of programs before an exec */
+        return; /* other records of this pid are of programs before an exec */
     }
 }
 
-/* Reads "devices", after the records of the processes. */
+/* Reads the file "devices". Called after the records of the processes are read. */
 static void read_devices(const char *folder, const char *name, void *context)
 {
     struct spw_cli_sim_result *result = context;

@@ -53,8 +53,8 @@ void spw_cli_trials_end(struct spw_cli_trials *trials)
     }
 }
 
-/* Redirects the standard streams to /dev/null, but stderr to a file, which it returns (-1: to
- * /dev/null as well). restore_output undoes this. */
+/* Redirects stdin and stdout to /dev/null, and stderr to a file, which it returns. -1: without a
+ * file, stderr goes to /dev/null. restore_output undoes the redirection. */
 static int silence_output(int saved[3])
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -74,7 +74,7 @@ static int silence_output(int saved[3])
     return errors;
 }
 
-/* Writes the last line of the file that is not spillway's and has a lower-case letter. */
+/* Copies the file's last line that has a lower-case letter and is not from spillway. */
 static void read_last_line(int errors, char *ret_line)
 {
     char text[4096];
@@ -105,7 +105,7 @@ static void restore_output(const int saved[3])
     }
 }
 
-/* Keeps the signal that ended a run, to this process or only to the program. */
+/* Notes the signal that ended a run, if it was sent to this process or only to the program. */
 static void note_interrupt(struct spw_cli_trials *trials, int code)
 {
     int number = code - SPW_CLI_EXIT_SIGNAL;

@@ -78,7 +78,7 @@ static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_devi
 }
 
 /* Prints the need on a card of the simulated kind. `ended`: the program ended well, so its need is
- * known, or a lower bound if requests were lost. */
+ * known; if requests were lost, the need is a lower bound. */
 static void say_need(const struct spw_cli_sim_device *device, bool ended)
 {
     struct spw_cli_need need = spw_cli_need_here(device);
@@ -258,7 +258,8 @@ static void say_overcome(uint64_t count)
     }
 }
 
-/* Prints the memory of a device that several processes held together, and that each held. */
+/* Prints the memory of a device that several processes held together, and the part of each process.
+ */
 static void say_sharers(const struct spw_cli_sim_result *result, int index)
 {
     struct spw_cli_need need = spw_cli_need_of_sharers(result, index);
@@ -300,7 +301,7 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
 /* The used devices of all processes, and the one that needs most. */
 struct crowd {
     size_t count;
-    const struct spw_cli_sim_device *largest; /* that needs most; NULL: none */
+    const struct spw_cli_sim_device *largest; /* the device that needs most; NULL: none */
     uint64_t least_peak, most_peak;           /* live bytes */
     uint64_t least_need, most_need;           /* of a real card */
 };
