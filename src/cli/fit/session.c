@@ -120,7 +120,7 @@ struct total {
     uint64_t placed;                /* on the host, by rules of the policy */
 };
 
-/* Adds up the processes, because those that use the same device share one card. */
+/* Adds up the processes, because processes of one device share one card. */
 static struct total total_of(const struct spw_cli_sim_result *result,
                              const struct spw_gpu_profile *card)
 {

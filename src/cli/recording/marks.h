@@ -18,7 +18,7 @@ struct spw_cli_mark {
     uint64_t peak[SPW_DEVICES_MAX]; /* highest live bytes of each device while it was open */
 };
 
-/* The parts, in the order in which they first began. */
+/* The parts, ordered by their first beginning. */
 struct spw_cli_marks {
     struct spw_cli_mark list[SPW_CLI_MARKS];
     unsigned count;

@@ -10,7 +10,7 @@ enum { PARTS = 3 };
 struct spw_cli_growth {
     size_t steps;
     uint32_t sites;
-    size_t begin[PARTS + 1]; /* steps after which the parts begin; last: the end */
+    size_t begin[PARTS + 1]; /* steps before the parts' beginnings; last: the end */
     int part;                /* current; -1: before the first, PARTS: after the last */
     /* The least values in each part. */
     uint64_t least[SPW_DEVICES_MAX][PARTS]; /* live bytes */

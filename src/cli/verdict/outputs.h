@@ -1,4 +1,4 @@
-/* Verdicts: simulated runs, their results, and the cards on which a program fits. It does not know
+/* Verdicts: simulated runs, their results, and the cards that a program fits on. It does not know
  * recordings.
  *
  *   cards          the cards that a simulated device stands for, and a table of all cards
