@@ -552,6 +552,8 @@ def from_device(names):
 
 def around_entry(row, call, forward):
     names = [functions.name_of(param) for param in row.params]
+    if row.memory not in STEPS:
+        sys.exit(f"{row.symbol}: no such attribute: {row.memory}")
     before, after = (step.format(
         executable="hGraphExec" if "hGraphExec" in names else "*phGraphExec",
         from_device=from_device(names), per_thread=per_thread(row),

@@ -29,9 +29,10 @@ static void check_action(struct spw_policy_reader *reader, struct spw_policy_nod
 {
     if (action->host_share.set &&
         (action->placement == SPW_PLACEMENT_DEVICE || action->placement == SPW_PLACEMENT_HOST)) {
-        spw_policy_complain(reader, spw_policy_place(reader, node),
-                            "\"host_share\" with \"placement\" \"%s\", expected one of the two",
-                            spw_policy_word(SPW_WORDS_PLACEMENT, action->placement));
+        spw_policy_complain(
+            reader, spw_policy_place(reader, node),
+            "\"host_share\" beside \"placement\" \"%s\", expected only one of these keys",
+            spw_policy_word(SPW_WORDS_PLACEMENT, action->placement));
     }
 }
 

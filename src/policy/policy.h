@@ -82,7 +82,7 @@ struct spw_policy_number {
     int64_t value;
 };
 
-/* The objects of a file. Each member holds the value of the key whose row in keys.def names it.
+/* The objects of a file. A row of keys.def names a key and the member that holds the key's value.
  * Words and switches are 0 when the key is not in the file. */
 struct spw_policy_python {
     struct spw_policy_globs file;

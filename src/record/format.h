@@ -105,7 +105,7 @@ enum spw_record_kind {
     SPW_RECORD_STEP,   /* number */
     SPW_RECORD_GAUGES, /* mask, and for each bit the signed difference */
     SPW_RECORD_MOVE,   /* bytes to the host, bytes to the device, nanoseconds; more: predicted */
-    SPW_RECORD_RANGE,  /* a part of a move: address, units of 256 bytes; more: to the host */
+    SPW_RECORD_RANGE,  /* a range that moved: address, size / 256; `more` is set: to the host */
     SPW_RECORD_OOM,    /* bytes, missing bytes, site, live, committed, limit */
     SPW_RECORD_NAME,   /* enum spw_record_named, number, length, the bytes */
     SPW_RECORD_CALL,   /* a call of the driver that took long: its number, nanoseconds */

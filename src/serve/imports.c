@@ -235,8 +235,8 @@ static CUresult synchronize(const struct spw_serve_import *import)
     return result;
 }
 
-/* Closes the block at an address once. If that would be the last time, instead takes the block out
- * of the table and returns it, still mapped. *ret_found: there is a block. */
+/* Undoes one opening of the block at an address. If it was the last one, takes the block out of the
+ * table and returns it, still mapped. *ret_found: there is a block. */
 static struct spw_serve_import *close_unless_last(CUdeviceptr address, bool *ret_found)
 {
     struct spw_serve_import *import;

@@ -293,7 +293,7 @@ CASES = [
      ['3:27: "host_share" is "101%", more than the whole, expected a percentage such as "25%", '
       'from 0% to 100%']),
     ('host_share and placement', A('{"host_share": "25%", "placement": "host"}'),
-     ['3:12: "host_share" with "placement" "host", expected one of the two']),
+     ['3:12: "host_share" beside "placement" "host", expected only one of these keys']),
     ('region with a blank', A('{"region": "my weights"}'),
      ['3:23: "region" is "my weights", expected a name of 1 to 32 letters, digits and - _ .']),
     ('region of 33 characters', A('{"region": "%s"}' % ("r" * 33)),

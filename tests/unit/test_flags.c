@@ -150,8 +150,8 @@ static void be_wrong(void)
     REFUSED(SPW_CLI_SIM,
             "sim: --profile=A100: not the name of a GPU (expected a100-40g or a100-80g)", "sim",
             "--profile", "A100", "x");
-    REFUSED(SPW_CLI_SIM, "sim: --memory=8: that few bytes are of no use (did you mean 8GiB?)",
-            "sim", "--memory", "8", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --memory=8: 8 bytes are too few (did you mean 8GiB?)", "sim",
+            "--memory", "8", "x");
     REFUSED(SPW_CLI_RUN, "run: --stats=/no/such/s.json: there is no folder /no/such", "run",
             "--stats", "/no/such/s.json", "x");
     REFUSED(SPW_CLI_SIM, "sim: --sim-log=/no/such/log: there is no folder /no/such", "sim",

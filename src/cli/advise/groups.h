@@ -16,9 +16,9 @@ struct spw_cli_advise_group {
     uint64_t highest;     /* most bytes that it held at once */
     uint64_t at_peak;     /* bytes that it held at the device's peak */
     bool seen;            /* calls used some of it */
-    double rate;          /* bytes over the link in a step for each byte held, if on the host */
-    double link_bytes;    /* in a step, if it is on the host */
-    double allocated;     /* bytes in a step */
+    double rate;       /* bytes that cross the link in a step, for each byte that is on the host */
+    double link_bytes; /* in a step, if it is on the host */
+    double allocated;  /* bytes in a step */
     /* Set by the plan: */
     uint64_t cost_ns; /* of a step, if it is on the host */
     unsigned percent; /* of each block that goes to the host, as in a rule: 0 to 100 */

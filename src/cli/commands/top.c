@@ -445,8 +445,8 @@ static bool open_view(struct view *view)
     return true;
 }
 
-/* Shows the marked process of a list in a child, and returns an exit code. The child's end frees
- * the memory that reading call sites takes, and lifts the limit on it. */
+/* Starts a child that shows the marked process of a list, and returns an exit code. The child's end
+ * frees the memory that reading call sites takes, and lifts the limit on it. */
 static int show_process(const struct view *list)
 {
     static struct view view;

@@ -116,7 +116,7 @@ bool spw_cli_fit_is_good(const struct spw_cli_fit_answer *answer);
 /* One row: a card and its answer. */
 struct spw_cli_fit_row {
     const struct spw_gpu_profile *card;
-    size_t value;     /* index of the value of the answer */
+    size_t value;     /* index of the varied value that the answer is for */
     bool has_value;   /* false: a value is varied, and none fits */
     size_t too_large; /* index of the smallest value known not to fit, if has_too_large */
     bool has_too_large;

@@ -184,7 +184,7 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
         return false;
     }
     if (spw_option_row(option)->type == SPW_TYPE_SIZE && lacks_unit(text, &value)) {
-        snprintf(complaint, capacity, "that few bytes are of no use (did you mean %sGiB?)", text);
+        snprintf(complaint, capacity, "%s bytes are too few (did you mean %sGiB?)", text, text);
         return false;
     }
     if (path_in(option, text) != NULL && lacks_folder(path_in(option, text), folder)) {

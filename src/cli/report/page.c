@@ -119,8 +119,9 @@ static void put_notes(struct spw_cli_report *report)
     }
     if (marks > 0) {
         snprintf(text, sizeof(text),
-                 "%" PRIu64 " marks of parts and steps are missing, beyond 1/%d of the file", marks,
-                 SPW_RECORD_MARK_SHARE);
+                 "%" PRIu64
+                 " marks of parts and steps are missing, since marks may take 1/%d of the file",
+                 marks, SPW_RECORD_MARK_SHARE);
         spw_write(out, any ? ", " : "");
         spw_cli_page_string(out, text);
         any = true;

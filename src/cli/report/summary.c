@@ -269,7 +269,8 @@ static void put_gaps(struct spw_cli_report *report)
     }
     if (get(&header->lost_marks) > 0) {
         spw_cli_report_put(report,
-                           "lost: %" PRIu64 " marks of parts and steps, beyond 1/%d of the file\n",
+                           "lost: %" PRIu64
+                           " marks of parts and steps, since marks may take 1/%d of the file\n",
                            get(&header->lost_marks), SPW_RECORD_MARK_SHARE);
     }
     if (report->problem[0] != '\0') {

@@ -133,7 +133,7 @@ bool spw_migrate_barrier_await_quiet(uint64_t most_ns);
 /* Like await_quiet. In addition, no call passes and no migration begins until release_hold. */
 bool spw_migrate_barrier_claim(uint64_t most_ns);
 
-/* Called by the thread that holds the barrier, before it claims the barrier. Lets one call (a
+/* Called between barrier_hold and barrier_claim, by the same thread. Lets one call (a
  * submission or a request for memory) pass, if one waits or arrives within `most_ns`. The call may
  * still be under way afterwards: await_quiet waits for a submission, but not for a request for
  * memory. */

@@ -156,8 +156,8 @@ uint64_t spw_pool_backing_host_bytes(const struct spw_backing *backing, uint64_t
 /* Returns the number of bytes of [address, end), from `address` on, that are in one tier. */
 uint64_t spw_pool_backing_run(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
-/* The first marks a granule broken for good. The second marks the granules of the chunk that begins
- * at a granule as lost; they are broken while lost. */
+/* Mark a granule as broken, for ever; and the granules of the chunk that begins at a granule as
+ * lost, which are broken as long as they are lost. */
 void spw_pool_backing_mark_broken(struct spw_backing *backing, size_t granule);
 void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost);
 

@@ -37,7 +37,7 @@ static int hottest_first(const void *a, const void *b)
     return -coldest_first(a, b);
 }
 
-/* While graphs' blocks may move, they have the highest priority. */
+/* When blocks that graphs name may move, those blocks have the highest priority. */
 static int32_t priority_of(const struct spw_moves *moves, const struct spw_extent *block)
 {
     const unsigned by_graph = SPW_FIXED_BY_GRAPH | SPW_NAMED_BY_GRAPH;

@@ -23,9 +23,9 @@ CUresult sim_node_replace(struct sim_node *node, CUgraphNodeParams params);
  * above return CUDA_ERROR_INVALID_VALUE for this type. */
 #define SIM_NODE_NONE ((CUgraphNodeType)-1)
 
-/* The parameters of a node, from the struct of its kind, or from its event. This struct is the
- * beginning of the kind's part of CUgraphNodeParams, which may have more members; for a copy, the
- * struct is a later member of that part. */
+/* The parameters of a node, from the struct of its kind, or from its event. CUgraphNodeParams
+ * has one member for each kind, which begins with this struct. The member for copies has the struct
+ * at a later place. */
 CUgraphNodeParams sim_params_of(CUgraphNodeType type, const void *given, size_t size);
 CUgraphNodeParams sim_params_of_memset(const CUDA_MEMSET_NODE_PARAMS *given, CUcontext ctx);
 CUgraphNodeParams sim_params_of_memcpy(const CUDA_MEMCPY3D *given, CUcontext ctx);

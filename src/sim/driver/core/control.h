@@ -48,8 +48,9 @@ struct spillway_sim_layouts {
     unsigned long long builtin; /* kernels built in, or of the simulated libraries: the extents that
                                  * they touch are known */
     unsigned long long ptx;     /* the module was PTX: 64-bit parameters */
-    unsigned long long name;    /* the C++ types in the kernel's name: pointers outside structs */
-    unsigned long long code;    /* the module's code: pointers outside structs */
+    unsigned long long
+        name; /* the C++ types in the kernel's name: the pointers that are not in structs */
+    unsigned long long code;    /* the module's code: the pointers that are not in structs */
     unsigned long long structs; /* the module's code: all addresses are in structs, not checked */
 };
 

@@ -59,7 +59,7 @@ static bool is_empty(const struct sim_shim_matrix *matrix)
     return matrix->rows == 0 || matrix->columns == 0 || matrix->batch == 0;
 }
 
-/* Elements from the lowest address to the end of the highest; false on overflow. */
+/* The number of elements from the first in memory to the end of the last. False on overflow. */
 static bool extent(const struct sim_shim_matrix *matrix, int64_t *ret_elements)
 {
     int64_t stride = matrix->stride < 0 ? -matrix->stride : matrix->stride;
