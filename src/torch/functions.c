@@ -473,11 +473,20 @@ static void reset_peak_stats(struct spw_torch_object *self, int8_t device)
     spw_unlock(&spw_locks.tensors);
 }
 
+/* True if a snapshot is limited to a private pool, of which the pool has nothing. */
+static bool is_limited(struct spw_torch_pool_id id)
+{
+    if (torch->row->by_pool) {
+        return id.first != 0 || id.second != 0;
+    }
+    return torch->active_pool != NULL && torch->active_pool() != NULL;
+}
+
 static void *snapshot(void *ret, struct spw_torch_object *self, struct spw_torch_pool_id id,
                       bool traces)
 {
     (void)NATIVE(SNAPSHOT, snapshot)(ret, self, id, traces);
-    if (!torch->row->by_pool || (id.first == 0 && id.second == 0)) {
+    if (!is_limited(id)) {
         spw_torch_snapshot_add(torch, ret);
     }
     return ret;

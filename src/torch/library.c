@@ -224,8 +224,25 @@ static void *find_variable(void *handle, const char *name)
     ((library->member =                                                                            \
           (__typeof__(library->member))(uintptr_t)spw_driver_dl_symbol(handle, name)) != NULL)
 
+/* Until 2.7 a snapshot is limited by the thread's private pool; 2.5 has pools, but no limit. */
+static void find_active_pool(struct spw_torch_library *library, void *handle)
+{
+    if (library->row->minor >= 6 && !library->row->by_pool) {
+        (void)FIND(active_pool, "_ZN3c104cuda14MemPoolContext16getActiveMemPoolEv");
+    }
+}
+
+/* The wheels of PyPI until 2.6 have the older std::string, and so this constructor of c10::Error.
+ */
+static bool has_older_strings(void *handle)
+{
+    return spw_driver_dl_symbol(handle, "_ZN3c105ErrorC1ENS_14SourceLocationESs") != NULL;
+}
+
 static bool find_functions(struct spw_torch_library *library, void *handle)
 {
+    library->has_older_strings = has_older_strings(handle);
+    find_active_pool(library, handle);
     /* The native allocator calls the first until 2.9, and then the second. */
     (void)(FIND(divisions, "_ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig"
                            "24roundup_power2_divisionsEm") ||

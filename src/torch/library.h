@@ -35,6 +35,9 @@ struct spw_torch_library {
     void (*report)(void *memory, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
     bool (*is_profiled)(void);         /* true: a profiler wants `report` */
     size_t (*divisions)(size_t bytes); /* the setting roundup_power2_divisions; NULL: not found */
+    const void *(*active_pool)(void);  /* the private pool that a snapshot is limited to, or NULL;
+                                        * NULL: not found, snapshots take an id or are not limited */
+    bool has_older_strings;            /* std::string is the address of a text alone */
     const bool *traced;                /* somebody follows all events: torch.cuda._sanitizer */
     int (*bind)(void *);               /* cudaFree, which with NULL only makes a context current */
     void *(*new_memory)(size_t bytes); /* C++'s operators */

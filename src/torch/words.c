@@ -6,20 +6,24 @@
 #include <string.h>
 #include <unwind.h>
 
+#include "system/safe_read.h"
+
 enum {
-    ERROR_BYTES = 128, /* of c10::Error, in each version */
-    TEXT_MOST = 4096,
+    ERROR_BYTES = 128, /* of c10::Error, at most */
+    TEXT_MOST = 1024,
     SIZE_TEXT = 32,
 };
 
-/* The newer form of std::string. */
+/* A text with figures is too long to be stored inside a string object (15 characters). */
 struct string {
     char *text;
-    size_t length;
-    union {
-        char small[16];
-        size_t capacity;
-    };
+    size_t length, capacity; /* in the newer form of std::string only */
+};
+
+/* Stands before the text in the older form of std::string. */
+struct head {
+    size_t length, capacity;
+    int others; /* further strings that have the text */
 };
 
 _Thread_local struct spw_torch_said spw_torch_said __attribute__((tls_model("initial-exec")));
@@ -42,15 +46,34 @@ static void size_text(uint64_t bytes, char text[SIZE_TEXT])
     (void)snprintf(text, SIZE_TEXT, "%" PRIu64 " bytes", bytes);
 }
 
-static bool is_error(const struct string *string, const void *end)
+/* Reads the string object at `place`. The words there may be no string, so nothing is read without
+ * a check. */
+static bool read_string(const void *place, bool is_older, struct string *ret_string)
+{
+    struct head head;
+
+    if (!is_older) {
+        return spw_safe_read((uintptr_t)place, ret_string, sizeof(*ret_string));
+    }
+    if (!spw_safe_read((uintptr_t)place, &ret_string->text, sizeof(ret_string->text)) ||
+        !spw_safe_read((uintptr_t)ret_string->text - sizeof(head), &head, sizeof(head))) {
+        return false;
+    }
+    ret_string->length = head.length;
+    ret_string->capacity = head.capacity;
+    return true;
+}
+
+/* Reads the text of an out-of-memory error. False if the words at `place` are no such string. */
+static bool read_error(const void *place, bool is_older, char text[TEXT_MOST])
 {
     static const char begin[] = "CUDA out of memory.";
+    struct string string;
 
-    return (const void *)(string + 1) <= end && string->length > sizeof(begin) &&
-           string->length < TEXT_MOST && string->capacity >= string->length &&
-           string->text != NULL && (uintptr_t)string->text > TEXT_MOST &&
-           memcmp(string->text, begin, sizeof(begin) - 1) == 0 &&
-           string->text[string->length] == '\0';
+    return read_string(place, is_older, &string) && string.length > sizeof(begin) &&
+           string.length < TEXT_MOST && string.capacity >= string.length &&
+           spw_safe_read((uintptr_t)string.text, text, string.length + 1) &&
+           memcmp(text, begin, sizeof(begin) - 1) == 0 && strlen(text) == string.length;
 }
 
 /* Writes the text with the figures of both parts. False when the text is not as expected. */
@@ -91,23 +114,48 @@ static void replace(struct string *string, const char *text)
 
     memcpy(memory, text, length + 1);
     library->delete_memory(string->text);
-    string->text = memory;
-    string->length = length;
-    string->capacity = length;
+    *string = (struct string){memory, length, length};
 }
 
-/* Looks for the texts in a thrown object. They are too long to be stored inside a string object (15
- * characters). */
+/* The last string that has a text frees it. */
+static void replace_older(char **place, const char *text)
+{
+    const struct spw_torch_library *library = spw_torch_said.library;
+    struct head *before = (struct head *)*place - 1;
+    size_t length = strlen(text);
+    struct head *head = library->new_memory(sizeof(*head) + length + 1);
+
+    *head = (struct head){.length = length, .capacity = length};
+    memcpy(head + 1, text, length + 1);
+    *place = (char *)(head + 1);
+    if (__atomic_fetch_sub(&before->others, 1, __ATOMIC_ACQ_REL) <= 0) {
+        library->delete_memory(before);
+    }
+}
+
+static __attribute__((noinline)) void reword_at(void *place, const char *text)
+{
+    char reworded[TEXT_MOST];
+
+    if (!reword(text, reworded, sizeof(reworded))) {
+        return;
+    }
+    if (spw_torch_said.library->has_older_strings) {
+        replace_older(place, reworded);
+    } else {
+        replace(place, reworded);
+    }
+}
+
+/* Looks for the texts in a thrown object. */
 static __attribute__((noinline)) void correct(char *object)
 {
-    const char *end = object + ERROR_BYTES;
-    char text[TEXT_MOST / 4];
+    bool is_older = spw_torch_said.library->has_older_strings;
+    char text[TEXT_MOST];
 
-    for (char *at = object; at < end; at += sizeof(void *)) {
-        struct string *string = (struct string *)at;
-
-        if (is_error(string, end) && reword(string->text, text, sizeof(text))) {
-            replace(string, text);
+    for (size_t i = 0; i < ERROR_BYTES; i += sizeof(void *)) {
+        if (read_error(object + i, is_older, text)) {
+            reword_at(object + i, text);
         }
     }
 }
