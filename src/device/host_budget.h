@@ -1,19 +1,20 @@
-/* The host memory of the machine (of a simulated machine with a simulated GPU), and how much of it
- * the devices may take. No lock. */
+/* The host memory of the machine, and the part of it that the devices may use. With a simulated
+ * GPU, the machine is the simulated one. No lock. */
 #pragma once
 
 #include "migrate/host/host_memory.h"
 
 /* Fills *ret_memory as spw_migrate_host_memory does. A simulated machine without files of its own
- * (SPILLWAY_SIM_ROOT) has SPILLWAY_SIM_HOST_MEMORY, all of it available, since the use of that
- * memory is unknown. */
+ * (SPILLWAY_SIM_ROOT) has SPILLWAY_SIM_HOST_MEMORY bytes. All of them count as available, because
+ * their use is unknown. */
 void spw_device_host_memory(struct spw_migrate_host_memory *ret_memory);
 
-/* The default budget of one device: half of the available memory, divided by the number of the
- * job's ranks on this machine, as each rank uses one device. Without a job, it is divided by the
+/* Returns the default budget of one device: half of the available memory, divided by the number of
+ * the job's ranks on this machine. Each rank uses one device. Without a job, the divisor is the
  * number of all GPUs of the machine, because other processes may use GPUs that are not visible
  * here. */
 uint64_t spw_device_host_share(const struct spw_migrate_host_memory *memory);
 
-/* Reads the memory again. Returns how many more bytes may be taken now, UINT64_MAX when unknown. */
+/* Reads the state of the host memory again. Returns how many more bytes may be used now; UINT64_MAX
+ * if unknown. */
 uint64_t spw_device_host_room(void);

@@ -1,4 +1,4 @@
-/* Finding a device: by the driver's handle, by its default memory pool, by an address in its pool.
+/* Finds a device by the driver's handle, by its default memory pool, or by an address in its pool.
  *
  * No lock is taken. The result of a search by address is valid while the block at that address
  * exists. */
@@ -6,19 +6,19 @@
 
 #include "device/state.h"
 
-/* Learns the visible devices, at the start. False when CUDA is not initialised. The caller holds
- * spw_locks.process. */
+/* Finds the visible devices. Called at the start. Returns false if CUDA is not initialised. The
+ * caller holds spw_locks.process. */
 bool spw_device_find_all(struct spw_driver *driver);
 
-/* The device with a driver's handle; NULL when there is none. */
+/* Returns the device with this handle of the driver; NULL if there is none. */
 struct spw_device *spw_device_of(CUdevice handle);
 
 /* The slow path of spw_device_default_pool: asks the driver. */
 CUmemoryPool spw_device_ask_pool(struct spw_device *device);
 
-/* The driver's default memory pool of a device; NULL when it has none. The driver is asked at first
- * use, not at the start for every device that the process can see: to make the pool, it reserves
- * addresses for twice the device's memory (cuda-python#2458). */
+/* Returns the driver's default memory pool of a device; NULL if it has none. The driver is asked at
+ * first use of the device. Asking at the start for every visible device would be expensive: to make
+ * the pool, the driver reserves addresses for twice the device's memory (cuda-python#2458). */
 static inline CUmemoryPool spw_device_default_pool(struct spw_device *device)
 {
     return SPW_LIKELY(atomic_load_explicit(&device->default_pool_asked, memory_order_acquire))
@@ -26,17 +26,19 @@ static inline CUmemoryPool spw_device_default_pool(struct spw_device *device)
                : spw_device_ask_pool(device);
 }
 
-/* The device that has this default memory pool; NULL when it is not a default pool. The driver is
- * asked about devices that were not used yet only when no used device has the pool. */
+/* Returns the device that has this default memory pool; NULL if it is not a default pool. Devices
+ * that are already in use are compared first. The driver is asked about the other devices only if
+ * none of these has the pool. */
 struct spw_device *spw_device_of_pool(CUmemoryPool pool);
 
-/* The pool of a device; NULL if it is not open. */
+/* Returns the pool of a device; NULL if it is not open. */
 static inline struct spw_pool *spw_device_opened(struct spw_device *device)
 {
     return atomic_load_explicit(&device->pool, memory_order_acquire);
 }
 
-/* The device whose pool, *ret_pool, contains an address; NULL when none does. */
+/* Returns the device whose pool contains an address, and the pool in *ret_pool. NULL if no pool
+ * contains it. */
 static inline struct spw_device *spw_device_owner(CUdeviceptr address, struct spw_pool **ret_pool)
 {
     for (int i = 0; i < spw_device_count(); i++) {
