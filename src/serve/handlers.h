@@ -9,7 +9,7 @@
  *   graphs         the end of CUDA graphs
  *   handlers       declares all handlers
  *   host_memory    page-locked and managed memory
- *   immovable      memory that must not move, since others know its place
+ *   immovable      keeps memory in place if others know where it is
  *   imports        blocks of other processes that are mapped here
  *   init           the initialisation of CUDA
  *   ipc            memory that other processes map
@@ -17,19 +17,19 @@
  *   oom            the out-of-memory report
  *   page_locked    figures of the host memory that the program page-locks
  *   peers          access by peer devices and other hardware
- *   placement      allocation where a rule of the policy places it
+ *   placement      allocation in the tier that a policy rule chooses
  *   public         the functions of include/spillway.h
- *   queries        questions about memory: free bytes, attributes of an address
+ *   queries        queries about memory: free bytes, attributes of an address
  *   state          the state of the folder in one object
  *   synchronize    waiting for the device
  *   take           the pool's answer to a request, for the driver's functions and for PyTorch
- *   vmm            physical memory and mappings of the program's own
+ *   vmm            physical memory and mappings that the program makes itself
  *
- * A handler is a function spw_serve_<symbol>, for a row of driver/functions.def whose answer is not
- * DRIVER or AROUND. It has the type of the function that it replaces; with ON_STREAM, IN_CONTEXT
- * and OF_BLOCK it gets a struct spw_call before its arguments. Handlers are called under a lease
- * (device/lease.h) when CUDA is in use and the program made the call. HANDLER_ALWAYS functions are
- * called for every call, without a lease.
+ * A handler is a function spw_serve_<symbol>. Each row of driver/functions.def has one, unless its
+ * answer is DRIVER or AROUND. A handler has the type of the function that it replaces. With
+ * ON_STREAM, IN_CONTEXT and OF_BLOCK it also gets a struct spw_call before the other arguments.
+ * Handlers are called under a lease (device/lease.h) if CUDA is in use and the program made the
+ * call. The handlers of HANDLER_ALWAYS rows are called for every call, without a lease.
  *
  * Locking: a handler is called without a lock and may take any. */
 #pragma once

@@ -4,7 +4,7 @@
 #include "process/process.h"
 
 /* Waits for all work of the device that has the block, and reports the wait to the device's pool.
- * Does nothing for an address that is no block, or while a capture is open. Returns the driver's
- * answer, which may be an error of earlier work. Called with a lease, which is kept, and without a
- * lock. */
+ * Does nothing if there is no block at the address, or while a capture is open. Returns the
+ * driver's result, which may be an error of earlier work. Called with a lease, which is kept, and
+ * without a lock. */
 CUresult spw_serve_synchronize_block(CUdeviceptr address);
