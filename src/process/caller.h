@@ -1,31 +1,32 @@
-/* The library that asks for memory, found by a return address.
+/* Finds the library that asks for memory, by a return address.
  *
- * Most requests come from few places, so the answer is kept for each return address. A request
- * costs a comparison or one look at a table, and only the first request from a place calls the
- * dynamic loader. A library that is loaded where an unloaded one was may get the old answer. A
- * library that jumps to the driver at the end of a function (tail call) is not seen: the function's
- * caller is taken instead.
+ * Most requests come from few places in the code. The kind of library is therefore stored for each
+ * return address. A request usually costs one comparison or one table look-up; only the first
+ * request from a place calls the dynamic loader. If a library is loaded where another one was
+ * unloaded, it may get the kind of the unloaded library. If a library ends a function by a jump to
+ * the driver (tail call), the function's caller is found instead of the library.
  *
- * Locking: none; no lock may be held, since the loader is called. */
+ * Locking: none. No lock may be held, because the loader is called. */
 #pragma once
 
 #include "process/process.h"
 
 enum spw_caller {
     SPW_CALLER_OTHER,
-    SPW_CALLER_SHARES,  /* gives its memory to other processes; see callers.def */
+    SPW_CALLER_SHARES,  /* shares its memory with other processes; see callers.def */
     SPW_CALLER_PYTORCH, /* PyTorch's native allocator */
 };
 
-/* The last return address on this thread that was found in a library of kind SPW_CALLER_OTHER. */
+/* The last return address on this thread that belongs to a library of kind SPW_CALLER_OTHER. */
 extern _Thread_local const void *spw_process_caller_other
     __attribute__((tls_model("initial-exec")));
 
 /* The slow path of spw_process_caller. */
 enum spw_caller spw_process_caller_find(const void *address);
 
-/* The kind of the library that made the call under way: the caller of the runtime's function or,
- * without one, of the driver's. Handlers call this first. */
+/* Returns the kind of the library that made the current call. That is the library that called the
+ * runtime's function or, if no runtime function was called, the driver's. Handlers call this
+ * first. */
 static inline enum spw_caller spw_process_caller(void)
 {
     const void *address =

@@ -1,9 +1,9 @@
-/* The caller of the call under way, in words. */
+/* Describes the caller of the current call. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Describes the caller of the call under way in a few words: the source line of `site`, or else the
- * library; and the API. */
+/* Writes a short description of the current call's caller: the source line of `site` or, if it is
+ * unknown, the library; and the API. */
 void spw_process_describe(uint32_t site, char *text, size_t capacity);

@@ -1,5 +1,5 @@
-/* The state of PyTorch's native allocator on this thread, set by the code in front of the allocator
- * (torch/). The answer to requests for segments depends on it. */
+/* The state of PyTorch's native allocator on this thread, as the functions in front of the
+ * allocator (torch/) set it. The answer to the allocator's requests for segments depends on it. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,17 +7,18 @@
 #include "process/caller.h"
 
 enum spw_process_native {
-    SPW_NATIVE_UNKNOWN, /* no code is in front of it */
-    SPW_NATIVE_CACHES,  /* after a refusal it frees its cache and asks again */
-    SPW_NATIVE_PRIVATE, /* for a private pool or in a capture: it does not ask again */
-    SPW_NATIVE_REFUSED, /* the program used up the share of memory that it set as its limit: no
-                           segment */
+    SPW_NATIVE_UNKNOWN, /* no function of torch/ is in front of the allocator */
+    SPW_NATIVE_CACHES,  /* after a refusal, the allocator frees its cache and repeats the request */
+    SPW_NATIVE_PRIVATE, /* the request is for a private pool, or in a capture: the allocator does
+                           not repeat it */
+    SPW_NATIVE_REFUSED, /* the program has used up the share of memory that it set as its limit: the
+                           allocator gets no segment */
 };
 
 extern _Thread_local enum spw_process_native spw_process_native
     __attribute__((tls_model("initial-exec")));
 
-/* True if the call under way is the native allocator's, and it is to get no segment. */
+/* Returns true if the native allocator makes the current call, and must not get a segment. */
 static inline bool spw_process_native_is_refused(void)
 {
     return SPW_UNLIKELY(spw_process_native == SPW_NATIVE_REFUSED) &&

@@ -2,47 +2,49 @@
  * It does not know devices.
  *
  *   caller     the library that asks for memory, by its return address
- *   callers    libraries with allocations unlike the program's
+ *   callers    libraries whose allocations need special treatment
  *   describe   describes the caller for people
  *   native     the state of PyTorch's native allocator on this thread
  *   process    starts spillway once, and answers whether calls are served
  *   state      the driver and the settings
- *   unseen     libraries that submit work past the entries
+ *   unseen     libraries that submit work without calling an entry
  *
- * Locking: spw_locks.process covers starting, and the opening and closing of pools. Tables have
- * locks of their own; system/lock.def gives the order. No lock is held while the real driver does
- * the program's work (spw_locks.primary excepted), nor during a call of the dynamic loader. */
+ * Locking: spw_locks.process guards the start, and the opening and closing of pools. Tables have
+ * locks of their own; system/lock.def gives the order. No lock except spw_locks.primary is held
+ * while the real driver does the program's work. No lock is held during a call of the dynamic
+ * loader. */
 #pragma once
 
 #include "common/likely.h"
 #include "process/state.h"
 
-/* A function that is exported under its own name. */
+/* Marks a function that is exported under its own name. */
 #define SPW_EXPORT __attribute__((visibility("default")))
 
-/* Functions that this folder calls, but that need higher folders; preload.c defines them. They are
- * called with spw_locks.process held, except those with "No lock". */
+/* Functions of higher folders that this folder calls; preload.c defines them. They are called with
+ * spw_locks.process held, unless marked "No lock". */
 struct spw_process_ops {
-    /* Looks for PyTorch's allocator, when CUDA was initialised or PyTorch allocates. No lock: it
-     * calls the dynamic loader. */
+    /* Looks for PyTorch's allocator, after CUDA was initialised and when PyTorch allocates. No
+     * lock, because it calls the dynamic loader. */
     void (*look)(void);
-    /* Finds the devices, reads options, opens log and statistics, watches for fork. False when CUDA
-     * is not initialised. */
+    /* Finds the devices, reads the options, opens the log and the statistics, and registers the
+     * fork handlers. Returns false if CUDA is not initialised. */
     bool (*start)(struct spw_process *process);
-    /* A pool was opened. No lock. */
+    /* Called after a pool was opened. No lock. */
     void (*opened)(void);
 };
 
 extern const struct spw_process_ops spw_process_ops;
 
-/* The program's call that is under way on this thread: of the CUDA runtime, of the driver, or of
+/* The current call of the program on this thread: a call of the CUDA runtime, of the driver, or of
  * the driver through the runtime. */
 struct spw_outer_call {
-    enum spw_fn fn;     /* of the runtime; SPW_FN_COUNT: none */
+    enum spw_fn fn;     /* function of the runtime; SPW_FN_COUNT: none */
     const void *caller; /* return address of the runtime's function */
     const void *frame;  /* address of the runtime function's frame, just below its caller's frame */
-    const void *entered; /* return address (in the program or the runtime) of the driver function
-                            that was entered last. NULL: none was entered since the runtime was */
+    const void *entered; /* return address, in the program or the runtime, of the last driver
+                            function that was entered. NULL: no driver function was entered since
+                            the runtime's function */
 };
 
 extern _Thread_local struct spw_outer_call spw_process_outer
@@ -52,9 +54,8 @@ extern _Thread_local struct spw_outer_call spw_process_outer
 struct spw_driver *spw_process_load(bool load);
 bool spw_process_start_late(void);
 
-/* The real driver, loaded at first use. Never NULL: without a driver, its functions return an
- * error.
- */
+/* Returns the real driver, and loads it at first use. Never NULL: if there is no driver, the
+ * functions of the result return an error. */
 static inline struct spw_driver *spw_process_driver(void)
 {
     struct spw_driver *driver = atomic_load_explicit(&spw_process.driver, memory_order_acquire);
@@ -62,56 +63,59 @@ static inline struct spw_driver *spw_process_driver(void)
     return SPW_LIKELY(driver != NULL) ? driver : spw_process_load(true);
 }
 
-/* The real driver, in a call that spillway serves: it is loaded. */
+/* Returns the real driver, in a call that spillway serves. The driver is already loaded there. */
 static inline struct spw_driver *spw_process_driver_serving(void)
 {
     return atomic_load_explicit(&spw_process.driver, memory_order_relaxed);
 }
 
-/* The settings of the options. Valid while calls are served. */
+/* Returns the settings of the options. They are valid while calls are served. */
 static inline const struct spw_settings *spw_process_settings(void)
 {
     return &spw_process.settings;
 }
 
-/* True with mode observe, SPILLWAY_CHECK or a policy: only then an allocation checks for each of
- * the three. */
+/* Returns true with mode observe, SPILLWAY_CHECK or a policy. An allocation checks for each of
+ * these three only if this is true. */
 static inline bool spw_process_is_unusual(void)
 {
     return SPW_UNLIKELY(atomic_load_explicit(&spw_process.unusual, memory_order_acquire));
 }
 
-/* True while the process ends: nothing is torn down then. */
+/* Returns true while the process ends. Nothing is released then. */
 static inline bool spw_process_is_leaving(void)
 {
     return atomic_load(&spw_process.leaving);
 }
 
-/* True when calls are served. Starts nothing. */
+/* Returns true if calls are served. Does not start spillway. */
 static inline bool spw_process_is_running(void)
 {
     return atomic_load_explicit(&spw_process.state, memory_order_acquire) == SPW_PROCESS_RUNNING;
 }
 
-/* True when calls are served; starts spillway if CUDA was initialised in the meantime. */
+/* Returns true if calls are served. Starts spillway first, if CUDA was initialised in the
+ * meantime. */
 static inline bool spw_process_runs(void)
 {
     return SPW_LIKELY(spw_process_is_running()) || spw_process_start_late();
 }
 
-/* The statistics of this process; NULL before the start. */
+/* Returns the statistics of this process; NULL before the start. */
 static inline struct spw_stats *spw_process_stats(void)
 {
     return spw_process.stats;
 }
 
-/* True when spillway serves the call: it is not one of our own, and CUDA is initialised. */
+/* Returns true if spillway serves the current call: the call is not spillway's own, and CUDA is
+ * initialised. */
 static inline bool spw_process_serves(void)
 {
     return SPW_LIKELY(!spw_driver_inside()) && spw_process_runs();
 }
 
-/* The same at the entry of a driver function that was called from `caller`, which is noted. */
+/* Like spw_process_serves, at the entry of a driver function. Records the return address
+ * `caller`. */
 static inline bool spw_process_enter(const void *caller)
 {
     if (SPW_UNLIKELY(spw_driver_inside())) {
@@ -121,17 +125,18 @@ static inline bool spw_process_enter(const void *caller)
     return spw_process_runs();
 }
 
-/* The real driver; NULL if it is not loaded. */
+/* Returns the real driver; NULL if it is not loaded. */
 struct spw_driver *spw_process_loaded(void);
 
-/* True with SPILLWAY=off: no function is substituted. Cheap after the first call. */
+/* Returns true with SPILLWAY=off. No function is replaced then. Cheap after the first call. */
 bool spw_process_off(void);
 
-/* True if the pool serves each of PyTorch's tensors. */
+/* Returns true if the pool serves each of PyTorch's tensors. */
 static inline bool spw_process_torch_is_tensor(void)
 {
     return atomic_load(&spw_process.torch.state) == SPW_TORCH_TENSORS;
 }
 
-/* Starts spillway after CUDA was initialised: once, and again in a child after fork. */
+/* Starts spillway after CUDA was initialised: once in each process, and again in a child after
+ * fork. */
 void spw_process_start(void);

@@ -1,14 +1,14 @@
-/* Libraries whose GPU work does not come through the entries (unseen.def).
+/* Libraries whose GPU work does not pass through the entries (unseen.def).
  *
- * A move between device and host holds submissions back while it changes the memory behind an
- * address. Unseen work cannot be held back, so nothing moves any more once such a library is
- * loaded. Blocks on the host stay there, and new ones may be placed there.
+ * A move between device and host blocks submissions while it changes the memory behind an address.
+ * Work of these libraries cannot be blocked. Once such a library is loaded, no memory moves any
+ * more. Blocks on the host stay there, and new blocks may still be placed there.
  *
- * Locking: none; it must be called without a lock, since it calls the dynamic loader. */
+ * Locking: none. No lock may be held, because the dynamic loader is called. */
 #pragma once
 
 #include <stdbool.h>
 
-/* True from the first call after such a library was loaded. Reads the loader's list only when it
- * has changed. */
+/* Returns true from the first call after such a library was loaded. Reads the loader's list only if
+ * the list has changed. */
 bool spw_process_unseen(void);
