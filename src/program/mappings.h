@@ -1,8 +1,9 @@
-/* The program's own physical memory (cuMemCreate): by handle, and by the addresses that it is
- * mapped at.
+/* The physical memory that the program creates itself (cuMemCreate), by handle and by the addresses
+ * where it is mapped.
  *
- * Locking: spw_locks.mappings; nothing is called with it held. The table owns the pieces in it; a
- * caller that removes the last reference or mapping of a piece gets the piece and frees it. */
+ * Locking: spw_locks.mappings; nothing is called with it held. The table owns its pieces. A caller
+ * that removes the last reference or mapping of a piece becomes the owner of the piece, and frees
+ * it. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,52 +11,54 @@
 
 #include "driver/cuda_api.h"
 
-/* The memory of one cuMemCreate. The table changes only the last three members. */
+/* The memory of one cuMemCreate call. The table changes only the last three members. */
 struct spw_piece {
     uint64_t bytes;
-    int ordinal;     /* device that the piece is charged to, or whose pinned memory it counts as */
-    bool host;       /* the program asked for host memory */
-    bool suits_host; /* may be on the host at all */
-    bool redirects;  /* goes to the host when the device is full */
-    bool spilled;    /* on the host, though the program asked for device memory */
+    int ordinal; /* device that the piece is charged to; for host memory of the program, the device
+                    that counts it */
+    bool host;   /* the program asked for host memory */
+    bool suits_host;     /* may be on the host, by its properties and its caller */
+    bool redirects;      /* is placed on the host when the device is full */
+    bool spilled;        /* is on the host, although the program asked for device memory */
     bool tallied_host;   /* counted as host memory in the tally of its rule */
     uint8_t rule;        /* policy rule that decided on it; 0: none */
-    uint32_t site;       /* call site that is charged */
-    unsigned references; /* handles not released yet */
-    unsigned releases;   /* releases that the driver has not answered yet */
+    uint32_t site;       /* call site that is charged for it */
+    unsigned references; /* handles that are not released yet */
+    unsigned releases;   /* releases whose result from the driver is still missing */
     unsigned mappings;
 };
 
-/* Enters a piece; false without memory, or when the handle is in the table already. */
+/* Enters a piece. Returns false if there is no memory, or if the handle is already in the table. */
 bool spw_program_mappings_add(CUmemGenericAllocationHandle handle, struct spw_piece *piece);
 
-/* Gives up one reference of a handle. Called before the real call, since that may let the driver
- * give the same handle to another thread. NULL when the handle is not known. The piece stays until
- * the matching spw_program_mappings_release_end. */
+/* Gives up one reference of a handle. Must be called before the real call, because that call may
+ * let the driver give the same handle to another thread. Returns NULL if the handle is unknown. The
+ * piece stays valid until the matching spw_program_mappings_release_end. */
 struct spw_piece *spw_program_mappings_release_begin(CUmemGenericAllocationHandle handle);
 
-/* Ends the release after the driver's answer; if the driver refused, the reference comes back. True
- * when the piece is unused now. */
+/* Ends the release with the driver's result. If the driver refused, restores the reference. Returns
+ * true if the piece is now unused. */
 bool spw_program_mappings_release_end(CUmemGenericAllocationHandle handle, struct spw_piece *piece,
                                       bool released);
 
-/* Notes that the driver has mapped a handle at an address. */
+/* Records that the driver has mapped a handle at an address. */
 void spw_program_mappings_map(CUmemGenericAllocationHandle handle, uint64_t address,
                               uint64_t bytes);
 
-/* Forgets the mapping at an address; *ret_bytes is its size, 0 when there was none. Returns its
- * piece if that is unused now, or NULL. */
+/* Removes the mapping at an address. *ret_bytes is its size; 0 if there was none. Returns its piece
+ * if the piece is now unused; otherwise NULL. */
 struct spw_piece *spw_program_mappings_unmap(uint64_t address, uint64_t *ret_bytes);
 
-/* Adds a reference: the driver gave a handle of the memory that is mapped at an address. The
- * address may lie inside the mapping. */
+/* Adds a reference, because the driver returned a handle of the memory that is mapped at an
+ * address. The address may be inside the mapping. */
 void spw_program_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t address);
 
-/* Returns how many bytes from `address` on, at most `most`, are all in spilled pieces, or all
- * outside of them. */
+/* Returns the length of a run that begins at `address`, at most `most` bytes. Either all of the run
+ * is in spilled pieces, or none of it is. */
 uint64_t spw_program_mappings_run(uint64_t address, uint64_t most);
 
-/* The device that the program asked for, if the address is in a spilled piece; -1 if it is not. */
+/* If the address is in a spilled piece, returns the device that the program asked for. Otherwise
+ * returns -1. */
 int spw_program_mappings_spilled_from(uint64_t address);
 
 /* In a child after fork: empties the tables. */

@@ -1,11 +1,12 @@
 /* Copies between devices that must be peer copies.
  *
- * Blocks are memory of cuMemCreate. Another device reaches such memory only with the access that
- * cuCtxEnablePeerAccess or cuMemPoolSetAccess gave it. Without that access a driver refuses a plain
- * copy (llama.cpp#4638, solved by #4620), but does a peer copy; both of PyTorch's allocators make
- * the same choice. For memory of cuMemAlloc a program may leave the choice to the driver.
+ * Blocks consist of memory of cuMemCreate. Another device can access such memory only if
+ * cuCtxEnablePeerAccess or cuMemPoolSetAccess granted the access. Without the grant the driver
+ * refuses a plain copy, but performs a peer copy (llama.cpp#4638, solved by #4620). Both of
+ * PyTorch's allocators choose between the two copies in this way. With memory of cuMemAlloc, a
+ * program may leave the choice to the driver.
  *
- * Copies between a device's memory and the host are left alone. Locking: takes the locks of the
+ * Copies between a device's memory and the host are not changed. Locking: takes the locks of the
  * tables of streams and contexts. */
 #pragma once
 
@@ -18,7 +19,7 @@ struct spw_peer {
     CUcontext to, from;
 };
 
-/* True when a copy on `stream` must be a peer copy between these contexts. `per_thread` as in
- * program/stream.h. The caller holds a lease. */
+/* Returns true if a copy on `stream` must be a peer copy between the contexts in *ret_peer.
+ * `per_thread` as in program/stream.h. The caller holds a lease. */
 bool spw_program_peer_find(CUdeviceptr to, CUdeviceptr from, CUstream stream, bool per_thread,
                            struct spw_peer *ret_peer);

@@ -1,6 +1,7 @@
-/* A set of address ranges that do not overlap, in a sorted array: for a few thousand ranges.
+/* A set of address ranges that do not overlap, stored as a sorted array. It is made for a few
+ * thousand ranges.
  *
- * Not thread-safe: the caller holds a lock. A zeroed set is empty and ready for use. */
+ * Not thread-safe: the caller holds a lock. A set of zero bytes is empty and ready for use. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,18 +18,19 @@ struct spw_spans {
     size_t count, capacity;
 };
 
-/* Adds a range of at least one byte and removes the ranges that it overlaps. False without memory.
- */
+/* Adds a range of at least one byte, and removes all ranges that overlap it. Returns false if there
+ * is no memory. */
 bool spw_program_spans_add(struct spw_spans *spans, uint64_t begin, uint64_t bytes);
 
-/* Removes the range that contains `address`; false when none does. */
+/* Removes the range that contains `address`. Returns false if there is none. */
 bool spw_program_spans_take(struct spw_spans *spans, uint64_t address, struct spw_span *ret_span);
 
-/* True when a range contains `address`. */
+/* Returns true if a range contains `address`. */
 bool spw_program_spans_have(const struct spw_spans *spans, uint64_t address);
 
-/* Returns the next boundary after `address`: the beginning of the next range or, inside a range,
- * the end of the ranges that follow without a gap. UINT64_MAX when there is none. */
+/* Returns the next boundary after `address`. Outside of all ranges, this is the beginning of the
+ * next range. Inside a range, it is the end of the last range that follows without a gap.
+ * UINT64_MAX if there is no boundary. */
 uint64_t spw_program_spans_change(const struct spw_spans *spans, uint64_t address);
 
 /* Empties the set and frees its memory. */

@@ -7,11 +7,12 @@
  *   spans      a set of address ranges that do not overlap
  *   state      the tables of this folder
  *   stream     number, context and device of a stream
- *   users      contexts whose work uses a device's memory without an access right
+ *   users      contexts that work on a device's memory without an access right
  *
  * All zero bytes of a table is the state before the start.
  *
- * The comment of a table names the lock that guards it; atomic members may be read without it. */
+ * The comment of a table names the lock that guards it. Atomic members may be used without the
+ * lock. */
 #pragma once
 
 #include <stdatomic.h>
@@ -25,18 +26,18 @@
  * spw_locks.streams. */
 struct spw_streams {
     struct spw_map created;
-    /* Rises when a stream or context is forgotten: the entries that threads keep are stale then. */
+    /* Rises when a stream or context is removed. Entries that threads have cached are then
+     * invalid. */
     _Atomic uint64_t generation;
-    _Atomic uint64_t numbered; /* streams numbered here, since an old driver does not */
+    _Atomic uint64_t numbered; /* streams that got their id here: an old driver gives none */
 };
 
-/* Allocations of the real driver: struct spw_ledger_entry by address. Guarded by spw_locks.ledger.
- */
+/* The ledger: struct spw_ledger_entry by address. Guarded by spw_locks.ledger. */
 struct spw_ledger {
     struct spw_map entries;
 };
 
-/* The program's own physical memory. Guarded by spw_locks.mappings. */
+/* The physical memory that the program creates itself. Guarded by spw_locks.mappings. */
 struct spw_mappings {
     struct spw_map pieces;    /* struct spw_piece by handle */
     struct spw_map mappings;  /* by address */
