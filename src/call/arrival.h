@@ -1,10 +1,11 @@
 /* The arrival of the program's calls that allocate or free.
  *
  * The generated entries (intercept/gen_entries.py) begin a call, find its stream, context or block,
- * hand it to its handler and end it. Between begin and end the thread has a lease (device/lease.h).
+ * pass it to its handler, and end it. Between begin and end the thread holds a lease
+ * (device/lease.h).
  *
- * Locking: the locks of program/stream.h and device/device.h are taken inside, so the caller holds
- * none. */
+ * Locking: the functions take the locks of program/stream.h and device/device.h, so the caller
+ * holds none. */
 #pragma once
 
 #include "call/call.h"
@@ -20,9 +21,9 @@
 
 /* ---- the entry ---- */
 
-/* Begins a call at the entry of a driver function, which was called from `caller`. False when the
- * call is one of our own or CUDA is not in use: then the real driver answers, and spw_call_end is
- * not called. Otherwise one of the functions below fills in the struct. */
+/* Begins a call at the entry of a driver function; `caller` is the return address. Returns false if
+ * the call is spillway's own, or if CUDA is not in use. The real driver then serves the call, and
+ * spw_call_end is not called. Otherwise one of the functions below must fill in the struct. */
 static inline bool spw_call_begin(const void *caller)
 {
     if (!spw_process_enter(caller)) {
@@ -37,8 +38,8 @@ static inline void spw_call_end(void)
     spw_device_lease_leave();
 }
 
-/* Clears a call that allocates. It does so field by field, because gcc clears a struct of this size
- * with an instruction that takes 15 ns. */
+/* Clears a call that allocates. The members are cleared one by one, because gcc clears a whole
+ * struct of this size with an instruction that takes 15 ns. */
 static inline void spw_call_clear(struct spw_call *ret_call)
 {
     ret_call->driver = spw_process_driver_serving();
@@ -57,8 +58,8 @@ static inline void spw_call_clear(struct spw_call *ret_call)
     ret_call->denied = ret_call->stays_on_host = ret_call->repeated = false;
 }
 
-/* Enters the stream of a call. Sets call->unusable to an error if an open capture forbids the use
- * of the stream. */
+/* Sets the stream of a call. Sets call->unusable to an error if an open capture forbids the use of
+ * the stream. */
 static inline void spw_call_enter_stream(struct spw_call *call, const struct spw_stream_info *info)
 {
     call->asked.stream = &info->stream;
@@ -69,7 +70,7 @@ static inline void spw_call_enter_stream(struct spw_call *call, const struct spw
     }
 }
 
-/* A call that allocates on a stream, in the stream's order. `per_thread` is as for
+/* Fills in a call that allocates on a stream, in the order of that stream. `per_thread` is as for
  * spw_program_stream_get. */
 static inline void spw_call_on_stream(struct spw_call *ret_call, CUstream handle, bool per_thread)
 {
@@ -82,11 +83,11 @@ static inline void spw_call_on_stream(struct spw_call *ret_call, CUstream handle
     }
 }
 
-/* A call that allocates in the current context, in the order of no stream. */
+/* Fills in a call that allocates in the current context. The call has no stream order. */
 void spw_call_in_context(struct spw_call *ret_call);
 
-/* A call that frees the block at `address`, in the order of no stream. Of the request call->asked,
- * only `stream` is set. */
+/* Fills in a call that frees the block at `address`. The call has no stream order. Of the request
+ * call->asked, only `stream` is set. */
 static inline void spw_call_of_block(struct spw_call *ret_call, CUdeviceptr address)
 {
     ret_call->driver = spw_process_driver_serving();
@@ -97,7 +98,7 @@ static inline void spw_call_of_block(struct spw_call *ret_call, CUdeviceptr addr
     ret_call->recorded = spw_record_active();
 }
 
-/* A call that frees the block at `address` on a stream, in the stream's order. */
+/* Fills in a call that frees the block at `address` on a stream, in the order of that stream. */
 static inline void spw_call_of_block_on(struct spw_call *ret_call, CUdeviceptr address,
                                         CUstream handle, bool per_thread)
 {
@@ -112,7 +113,7 @@ static inline void spw_call_of_block_on(struct spw_call *ret_call, CUdeviceptr a
     }
 }
 
-/* Gives a call on an unknown stream the current device. False when no device is current. */
+/* Gives a call on an unknown stream the current device. Returns false if no device is current. */
 bool spw_call_take_context(struct spw_call *call);
 
 /* ---- the request ---- */
@@ -120,9 +121,9 @@ bool spw_call_take_context(struct spw_call *call);
 /* The slow path of the next function. */
 bool spw_call_is_for_other_pool(struct spw_call *call, CUmemoryPool named);
 
-/* True when the request is for a memory pool that spillway serves. `named` is the driver's pool
- * that the request names; NULL: the current pool of the device. call->device is known before, and
- * is the pool's device afterwards. */
+/* Returns true if the request is for a memory pool that spillway serves. `named` is the driver's
+ * pool that the request names; NULL: the current pool of the device. call->device must be set
+ * before. On return, it is the device of the pool. */
 static inline bool spw_call_is_for_pool(struct spw_call *call, CUmemoryPool named)
 {
     return SPW_LIKELY(named == NULL &&
@@ -133,8 +134,8 @@ static inline bool spw_call_is_for_pool(struct spw_call *call, CUmemoryPool name
 }
 
 /* Prepares a request for the pool: waits while a pause holds allocations, opens the pool, and finds
- * the caller. False when there is no pool. call->asked already has the bytes and the name of the
- * driver's function. */
+ * the caller. Returns false if there is no pool. The size and the name of the driver's function
+ * must already be set in call->asked. */
 static inline bool spw_call_ask(struct spw_call *call)
 {
     call->caller = spw_process_caller();
@@ -155,12 +156,14 @@ static inline bool spw_call_ask(struct spw_call *call)
     return true;
 }
 
-/* The function that the program called: the runtime's, if the call came through the runtime. */
+/* Returns the name of the function that the program called. If the call came through the runtime,
+ * this is the runtime's function. */
 const char *spw_call_api(const struct spw_call *call);
 
 /* ---- the answer ---- */
 
-/* The host tier that follows new and freed blocks; NULL: none, or memory was never short. */
+/* Returns the host tier, if it must be notified of new and freed blocks. Returns NULL if there is
+ * no tier, or if memory was never short. */
 static inline struct spw_migrate *spw_call_tier(const struct spw_call *call)
 {
     return SPW_UNLIKELY(spw_submit_arguments_wanted()) ? atomic_load(&call->device->tier) : NULL;
