@@ -1,4 +1,4 @@
-/* The words that tell the user how memory is served, and why. No lock. */
+/* The words that explain to the user how memory is served, and why. No lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,14 +11,17 @@ enum { SPW_SETUP_MODE_WHY = 256 }; /* most bytes of a reason */
 struct spw_setup_mode {
     const char *name;
     const char *why;
-    bool said; /* false: logged only with SPILLWAY_LOG=info */
+    bool said; /* false: the words are logged only with SPILLWAY_LOG=info */
 };
 
-/* The words for a mode. The reason may be in `ret_why`, which holds `capacity` bytes. */
+/* Returns the words for a mode. The result may point into `ret_why`, which has room for `capacity`
+ * bytes. */
 struct spw_setup_mode spw_setup_mode_of(enum spw_mode mode, char *ret_why, size_t capacity);
 
-/* Announces the mode when the first pool is made. Before that, nothing depends on the mode. */
+/* Announces the mode when the first pool is made. Before the first pool, nothing depends on the
+ * mode. */
 void spw_setup_mode_announce(void);
 
-/* Announces the mode again if it changed because PyTorch was found after the first pool. */
+/* Announces the mode again, if it changed because PyTorch was found after the first pool was
+ * made. */
 void spw_setup_mode_note(void);

@@ -1,7 +1,7 @@
-/* Starts the recording that the user asks for. */
+/* Starts the recording that the user requests. */
 #pragma once
 
 #include "driver/driver.h"
 
-/* Begins the recording if the user wants one. The statistics must have started. */
+/* Starts the recording, if the user requests one. The statistics must have started. */
 void spw_setup_recording(struct spw_driver *driver);

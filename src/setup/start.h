@@ -4,10 +4,10 @@
  *   mode        words for the mode, and for its reason
  *   recording   starts the recording
  *   sites       starts the charges of call sites in the statistics
- *   start       reads the options, opens the statistics, begins to write
+ *   start       reads the options, opens the statistics, starts the outputs
  *
- * The functions below are called in their order, once CUDA is initialised and the devices are
- * known. The caller holds spw_locks.process. */
+ * The functions below are called in the order of their declarations, when CUDA is initialised and
+ * the devices are known. The caller holds spw_locks.process. */
 #pragma once
 
 #include "process/process.h"
@@ -18,5 +18,5 @@ void spw_setup_settings(struct spw_process *process);
 /* Opens the statistics, with the figures of each device. */
 void spw_setup_statistics(struct spw_process *process);
 
-/* Begins to write: statistics, recording, log. */
+/* Starts the outputs: statistics, recording, log. */
 void spw_setup_outputs(struct spw_process *process);
