@@ -1,7 +1,7 @@
-/* Batches of copies. Each copy that crosses from device to host memory becomes several (parts.h).
- * The copies of a batch have no order among each other.
+/* Batches of copies. A copy that crosses from device to host memory is replaced by several copies
+ * (parts.h). The copies of a batch may run in any order.
  *
- * Locking: as parts.h. A split batch is the caller's until it is ended. */
+ * Locking: as parts.h. The caller owns a split batch until it calls spw_submit_batch_end. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,33 +9,35 @@
 
 #include "driver/cuda_api.h"
 
-/* The arguments of cuMemcpyBatchAsync that change. */
+/* The arguments of cuMemcpyBatchAsync that splitting changes. */
 struct spw_batch {
     CUdeviceptr *to, *from;
     size_t *bytes;
     size_t count;
-    size_t *firsts; /* for each of the attributes, the first copy that has it */
+    size_t *firsts; /* for each entry of the attributes, the first copy that uses it */
     size_t attributes;
-    size_t *origins; /* of a split batch: the index of each copy in the original */
+    size_t
+        *origins; /* of a split batch: for each copy, the index of its copy in the original batch */
 };
 
-/* The arguments of cuMemcpy3DBatchAsync that change. */
+/* The arguments of cuMemcpy3DBatchAsync that splitting changes. */
 struct spw_batch_3d {
     CUDA_MEMCPY3D_BATCH_OP *copies;
     size_t count;
     size_t *origins;
 };
 
-/* Reports to the pools that a batch on this stream uses their memory. To be called before it is
- * submitted. */
+/* Report to the pools that a batch on this stream uses their memory. Must be called before the
+ * batch is submitted. */
 void spw_submit_batch_note(const struct spw_batch *batch, CUstream stream, bool per_thread);
 void spw_submit_batch_note_3d(const struct spw_batch_3d *batch, CUstream stream, bool per_thread);
 
-/* Splits a batch. False when no copy crosses, or without memory: then the batch stays as it is. */
+/* Split a batch. Return false if no copy crosses, or if there is no memory. The original batch must
+ * then be used. */
 bool spw_submit_batch_split(const struct spw_batch *batch, struct spw_batch *ret_split);
 bool spw_submit_batch_split_3d(const struct spw_batch_3d *batch, struct spw_batch_3d *ret_split);
 
-/* Frees a split batch. `failed` is the driver's index of the copy that failed, or SIZE_MAX; returns
- * it as an index of the original. */
+/* Free a split batch. `failed` is the driver's index of the copy that failed, or SIZE_MAX. Return
+ * the index of that copy in the original batch. */
 size_t spw_submit_batch_end(struct spw_batch *split, size_t failed);
 size_t spw_submit_batch_end_3d(struct spw_batch_3d *split, size_t failed);

@@ -1,14 +1,14 @@
-/* Decides by the name of a kernel if it may read addresses from memory and follow them.
+/* Decides by the name of a kernel whether the kernel may read addresses from memory and use them.
  *
- * No state, no lock. The names of C++ kernels are mangled; they are read by system/demangle.h, so
- * spw_demangle_find(true) should be called before, without a lock. */
+ * No state, no lock. The names of C++ kernels are mangled, and system/demangle.h decodes them. The
+ * caller should therefore call spw_demangle_find(true) before, without a lock. */
 #pragma once
 
 #include <stdbool.h>
 
-/* True for a name that contains an entry of the list in indirect.def, for a C++ name with a pointer
- * to a pointer, and for a C++ name that cannot be read.
+/* Returns true for three kinds of names: a name that contains an entry of indirect.def, a C++ name
+ * with a pointer to a pointer, and a C++ name that cannot be decoded.
  *
- * False proves nothing: pointers may be members of structs, and the names of C kernels have no
+ * False proves nothing: pointers may be members of structs, and the names of C kernels contain no
  * types. */
 bool spw_submit_kernel_name_may_be_indirect(const char *name);

@@ -1,4 +1,4 @@
-/* Copies of rows and volumes as boxes (cut.h), and their parts as such copies again.
+/* Converts copies of rows and volumes to boxes (cut.h), and parts of boxes back to such copies.
  *
  * A side that is an array has address 0 in its box. Extents are in bytes. No lock. */
 #pragma once
@@ -7,13 +7,13 @@
 #include "program/peer.h"
 #include "submit/cut.h"
 
-/* The box of a copy. */
+/* Return the box of a copy. */
 struct spw_cut_box spw_submit_rows_2d(const CUDA_MEMCPY2D *copy);
 struct spw_cut_box spw_submit_rows_3d(const CUDA_MEMCPY3D *copy);
 struct spw_cut_box spw_submit_rows_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
 struct spw_cut_box spw_submit_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy);
 
-/* The copies as peer copies. */
+/* Return the copy as a peer copy. */
 CUDA_MEMCPY3D_PEER spw_submit_rows_peer_of_2d(const CUDA_MEMCPY2D *copy,
                                               const struct spw_peer *peer);
 CUDA_MEMCPY3D_PEER spw_submit_rows_peer_of_3d(const CUDA_MEMCPY3D *copy,

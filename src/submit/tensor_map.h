@@ -1,21 +1,22 @@
-/* Tensor maps (CUtensorMap): opaque descriptors that the driver makes from an address, and that a
- * program passes to kernels by value or in memory. This table has the address of each descriptor.
+/* Tensor maps (CUtensorMap). They are opaque descriptors that the driver makes from an address. A
+ * program passes them to kernels by value or in memory. This table has the address of each
+ * descriptor.
  *
- * The 4,096 youngest maps are known. A program that encodes more maps makes new maps for each
- * launch and does not use old maps again. Locking: spw_locks.tensor_maps. */
+ * Only the 4,096 newest maps are known. A program that makes more maps than that makes new maps for
+ * each launch, and does not use old maps again. Locking: spw_locks.tensor_maps. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Enters a map that the driver has made from `address`. */
+/* Enters a map that the driver made from `address`. */
 void spw_submit_tensor_map_add(const void *map, uint64_t address);
 
-/* The address that SPW_TENSOR_MAP_BYTES at `bytes` were made from; 0 when they are not a known map.
- */
+/* Returns the address from which the SPW_TENSOR_MAP_BYTES at `bytes` were made; 0 if they are not a
+ * known map. */
 uint64_t spw_submit_tensor_map_find(const void *bytes);
 
-/* True when a map is known. No lock. */
+/* Returns true if any map is known. No lock. */
 bool spw_submit_tensor_map_any(void);
 
 /* In a child after fork: empties the table. */
