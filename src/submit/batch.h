@@ -16,8 +16,7 @@ struct spw_batch {
     size_t count;
     size_t *firsts; /* for each entry of the attributes, the first copy that uses it */
     size_t attributes;
-    size_t
-        *origins; /* of a split batch: for each copy, the index of its copy in the original batch */
+    size_t *origins; /* of a split batch: the index of each copy in the original batch */
 };
 
 /* The arguments of cuMemcpy3DBatchAsync that splitting changes. */

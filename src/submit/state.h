@@ -44,8 +44,7 @@ struct spw_layout {
 /* The parameter layouts of kernels. Guarded by spw_locks.layouts. Both arrays only grow, so a
  * layout can be read without the lock. */
 struct spw_layouts {
-    _Atomic uint32_t
-        generation; /* rises when code is unloaded; layouts of older generations are not found */
+    _Atomic uint32_t generation; /* rises when code is unloaded: older layouts are not found */
     struct spw_layout layouts[SPW_LAYOUTS];
     uint16_t sizes[SPW_LAYOUT_SIZES];
     uint32_t used;
