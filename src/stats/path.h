@@ -1,27 +1,29 @@
-/* The path of the statistics file, and its owner (see spw_stats_write). No locking, no
- * allocation. */
+/* The path of the statistics file, and the process that owns the file (see spw_stats_write). No
+ * locking, no allocation. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Expands %p, %r (0 without a rank), %h and %% in `pattern` and makes it absolute, from the folder
- * where the process started. False when it does not fit, or that folder is not known. */
+/* Expands %p, %r (0 without a rank), %h and %% in `pattern`. Makes the result absolute, relative to
+ * the folder in which the process started. Returns false if the result does not fit, or if that
+ * folder is not known. */
 bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity);
 
-/* True if the pattern has this directive, such as 'r'. */
+/* Returns true if the pattern contains this directive, such as 'r'. */
 bool spw_stats_path_has(const char *pattern, char directive);
 
-/* The rank in a distributed job, from the launcher's variables; -1: none. */
+/* Returns the rank in a distributed job, from the launcher's variables; -1 if there is none. */
 int64_t spw_stats_rank(void);
 
-/* The number of ranks of the job on this machine, from the launcher's variables; 0: not known. */
+/* Returns the number of the job's ranks on this machine, from the launcher's variables; 0 if
+ * unknown. */
 uint32_t spw_stats_local_ranks(void);
 
-/* Removes the statistics file (or the empty file) of an earlier run at `path`, and no other file.
- * `start` is when this process began, in ticks. */
+/* Removes the statistics file, or the empty file, of an earlier run at `path`. Removes no other
+ * file. `start` is the time when this process began, in ticks. */
 void spw_stats_path_clear(const char *path, uint64_t start);
 
-/* The pid in the first bytes of a statistics file; 0 for any other file. */
+/* Returns the pid in the first bytes of a statistics file; 0 for any other file. */
 int spw_stats_path_owner(const char *path);

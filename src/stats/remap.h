@@ -1,12 +1,12 @@
-/* Replaces memory shared with another process by zeroed memory of this process. */
+/* Replaces memory that is shared with another process by zeroed memory of this process. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* Replaces the pages at `address`. No other thread may use them. If the kernel refuses, returns
- * false, and nothing has changed. Only async-signal-safe calls. */
+/* Replaces the pages at `address`, which no other thread may be using. If the kernel refuses,
+ * returns false and changes nothing. Only async-signal-safe calls. */
 static inline bool spw_stats_remap_zeroed(void *address, size_t bytes)
 {
     int flags = MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;

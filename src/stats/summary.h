@@ -4,5 +4,6 @@
 
 #include "stats/stats.h"
 
-/* Writes the summary of this `extent` to the descriptor `fd`; nothing when no device was used. */
+/* Writes the summary of this `extent` to the descriptor `fd`. Writes nothing if no device was
+ * used. */
 void spw_stats_summary(const struct spw_stats *stats, enum spw_summary extent, int fd);
