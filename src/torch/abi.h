@@ -1,8 +1,8 @@
-/* The C++ objects that PyTorch's CUDAAllocator takes and returns, as C sees them.
+/* C structs for the C++ objects that PyTorch's CUDAAllocator takes and returns.
  *
  * Sources: c10/core/Allocator.h, c10/core/CachingDeviceAllocator.h and
  * c10/cuda/CUDACachingAllocator.h. The objects are the same in every version that has a row in
- * versions.def: scripts/torch-rows writes a row only for a version whose headers agree with this
+ * versions.def: scripts/torch-rows writes a row only if the headers of the version agree with this
  * file. Values only, no locks. */
 #pragma once
 
@@ -14,7 +14,7 @@ enum { SPW_TORCH_CUDA = 1 }; /* c10::DeviceType */
 
 typedef void spw_torch_deleter(void *context);
 
-/* c10::DataPtr: the memory, and who frees it. */
+/* c10::DataPtr: an address, and the function that frees the memory. */
 struct spw_torch_data_ptr {
     void *data;
     spw_torch_deleter *deleter;
@@ -46,13 +46,13 @@ struct spw_torch_stat {
     int64_t current, peak, allocated, freed;
 };
 
-enum { SPW_TORCH_SMALL_MOST = 1 << 20 }; /* bytes of a block that PyTorch calls small */
+enum { SPW_TORCH_SMALL_MOST = 1 << 20 }; /* most bytes of a block that PyTorch calls small */
 
 enum { SPW_TORCH_ALL, SPW_TORCH_SMALL, SPW_TORCH_LARGE, SPW_TORCH_KINDS };
 
 /* The beginning of c10::CachingDeviceAllocator::DeviceStats. The row of a version has the offsets
- * of its other figures and of the table of private pools, if any. The table is a
- * ska::flat_hash_map; if it has more than one entry, its entries must be deleted. */
+ * of the other figures, and of the table of private pools if there is one. That table is a
+ * ska::flat_hash_map. If it has more than one entry, the entries must be deleted. */
 struct spw_torch_figures {
     struct spw_torch_stat allocation[SPW_TORCH_KINDS], segment[SPW_TORCH_KINDS];
     struct spw_torch_stat active[SPW_TORCH_KINDS], inactive_split[SPW_TORCH_KINDS];
@@ -78,7 +78,7 @@ struct spw_torch_block_info {
 /* c10::CachingDeviceAllocator::SegmentInfo. */
 struct spw_torch_segment_info {
     int8_t device;
-    int32_t registrations; /* since 2.11; padding before */
+    int32_t registrations; /* since PyTorch 2.11; padding in older versions */
     uint64_t address, total_bytes, requested_bytes, allocated_bytes, active_bytes;
     void *stream;
     bool is_large, is_expandable;
@@ -98,11 +98,11 @@ struct spw_torch_checkpoint {
     struct spw_torch_vector allocated; /* struct spw_torch_data_ptr */
 };
 
-/* c10::cuda::CUDACachingAllocator::ShareableHandle, whose string is of one of two forms: the text's
- * address comes first in both. */
+/* c10::cuda::CUDACachingAllocator::ShareableHandle. Its string has one of two forms. Both begin
+ * with the address of the text. */
 struct spw_torch_shareable {
     ptrdiff_t offset;
     char *text;
-    size_t length; /* length of the newer form; the older form has it three words before the text */
+    size_t length; /* length in the newer form; the older form has it three words before the text */
     char rest[16];
 };

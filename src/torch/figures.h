@@ -1,5 +1,5 @@
-/* The figures of PyTorch's allocator: those of the tensors in the pool, and those of its native
- * part, which the peaks of both together need.
+/* The figures of PyTorch's allocator. They cover two parts: the tensors in the pool, and the native
+ * allocator. Both must be known to find the peaks of their sum.
  *
  * Locking: the caller of every function holds spw_locks.tensors. */
 #pragma once
@@ -7,31 +7,33 @@
 #include "torch/abi.h"
 #include "torch/state.h"
 
-/* Counts a tensor that was allocated (`sign` 1) or freed (-1). It has `bytes`; the program asked
- * for `asked` of them. Memory that is freed while another stream uses it stays active, until
- * spw_torch_figures_inactive. */
+/* The first counts a tensor that was allocated (`sign` 1) or freed (-1). The tensor has `bytes`,
+ * and the program asked for `asked` of them. If a tensor is freed while another stream uses it, its
+ * memory stays active until the second function is called. */
 void spw_torch_figures_count(int device, int sign, uint64_t bytes, uint64_t asked, bool active);
 void spw_torch_figures_inactive(int device, uint64_t bytes);
 
-/* The bytes of all allocated tensors, including those of the native part. */
+/* Returns the bytes of all allocated tensors, including those of the native allocator. */
 uint64_t spw_torch_figures_allocated(int device);
 
-/* The peak of the allocated bytes, less the bytes allocated now. */
+/* Returns by how much the allocated bytes are below their peak. */
 uint64_t spw_torch_figures_below_peak(int device);
 
-/* The bytes that are reserved for both parts: the pool's chunks on device and host, which contain
- * the native part's segments. */
+/* Returns the bytes that both parts have reserved. These are the pool's chunks on device and host,
+ * which contain the native allocator's segments. */
 uint64_t spw_torch_figures_reserved(int device);
 
-/* The bytes that the native part has reserved and does not use. */
+/* Returns the bytes that the native allocator has reserved and does not use. */
 uint64_t spw_torch_figures_idle(int device);
 
-/* Replaces the native part's figures by `native`, after it allocated or freed. */
+/* Replaces the native allocator's figures by `native`. Called after the native allocator has
+ * allocated or freed. */
 void spw_torch_figures_native(const struct spw_torch_row *row, int device, const void *native);
 
-/* Adds the tensors to the native part's figures `native`, for the program. */
+/* Adds the figures of the tensors to the native allocator's figures `native`, which the program
+ * will read. */
 void spw_torch_figures_add(const struct spw_torch_row *row, int device, void *native);
 
-/* Reset the peaks to the present figures, and the sums to 0. */
+/* Reset the peaks to the current figures, and the sums to 0. */
 void spw_torch_figures_reset_peaks(int device);
 void spw_torch_figures_reset_accumulated(int device);

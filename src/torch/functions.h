@@ -3,7 +3,7 @@
 
 #include "torch/library.h"
 
-/* Puts our functions into a copy of its table, which has row->functions places. Without `tensors`,
- * puts in only the functions that note why the native allocator asks for memory: that allocator
- * then serves all requests. */
+/* Puts the functions into `table`, a copy of the native allocator's table with row->functions
+ * entries. Without `tensors`, replaces only the functions that record why the native allocator
+ * requests memory. The native allocator then serves all requests. */
 void spw_torch_functions_fill(spw_torch_code **table, bool tensors);

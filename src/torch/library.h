@@ -1,9 +1,9 @@
 /* PyTorch's native allocator in this process: its object, the table of its virtual functions, and
- * the other functions of PyTorch that are needed beside it.
+ * other functions of PyTorch that spillway calls.
  *
- * Nothing of PyTorch is changed before all of this was found and agreed with the row of the
- * version. Constant from then on. No lock; none may be held, since the search calls the dynamic
- * loader. */
+ * Nothing of PyTorch is changed until all of this has been found and agrees with the row of the
+ * version. It is constant after that. No lock. No lock may be held, because the search calls the
+ * dynamic loader. */
 #pragma once
 
 #include "driver/cuda_api.h"
@@ -12,10 +12,10 @@
 
 enum { SPW_TORCH_VERSION_TEXT = 32, SPW_TORCH_TABLE_MOST = 96 };
 
-/* Any function; to be cast to its type. */
+/* The type of any function; cast it before the call. */
 typedef void spw_torch_code(void);
 
-/* The allocator object. Its first word is the address of its table; its other content is not
+/* The allocator object. Its first word is the address of its table. The other words are not
  * known. */
 struct spw_torch_object {
     spw_torch_code *const *table;
@@ -25,35 +25,39 @@ struct spw_torch_library {
     char version[SPW_TORCH_VERSION_TEXT]; /* "2.11.0", or "" */
     const struct spw_torch_row *row;
     struct spw_torch_object *native;
-    spw_torch_code *const *table;          /* the object's own table, as PyTorch made it */
-    spw_torch_deleter *deleter;            /* of the memory that it allocates */
-    int (*get_device)(int8_t *ret_device); /* 0: done */
+    spw_torch_code *const *table;          /* the object's own table, as PyTorch created it */
+    spw_torch_deleter *deleter;            /* frees the memory that the allocator allocates */
+    int (*get_device)(int8_t *ret_device); /* returns 0 on success */
     struct spw_torch_stream (*current_stream)(int8_t device);
     CUstream (*stream_handle)(const struct spw_torch_stream *stream);
-    /* Reports an allocation to the profiler; negative bytes: a free. The last word has the device's
-     * type and number. */
+    /* Reports an allocation to the profiler, or a free with negative `bytes`. `device` contains the
+     * device's type and number. */
     void (*report)(void *memory, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
-    bool (*is_profiled)(void);         /* true: a profiler wants `report` */
-    size_t (*divisions)(size_t bytes); /* the setting roundup_power2_divisions; NULL: not found */
-    const void *(*active_pool)(void);  /* the private pool that a snapshot is limited to, or NULL;
-                                        * NULL: not found, snapshots take an id or are not limited */
-    bool has_older_strings;            /* std::string is the address of a text alone */
-    const bool *traced;                /* somebody follows all events: torch.cuda._sanitizer */
-    int (*bind)(void *);               /* cudaFree, which with NULL only makes a context current */
-    void *(*new_memory)(size_t bytes); /* C++'s operators */
+    bool (*is_profiled)(void);         /* returns true if a profiler needs `report` */
+    size_t (*divisions)(size_t bytes); /* returns the setting roundup_power2_divisions for this
+                                          size. The pointer itself is NULL if the function was not
+                                          found */
+    const void *(*active_pool)(void);  /* returns the private pool to which the thread's snapshots
+                                          are limited, or NULL. The pointer itself is NULL if
+                                          snapshots take an id or are never limited */
+    bool has_older_strings;            /* std::string consists only of the address of its text */
+    const bool *traced;                /* true while torch.cuda._sanitizer or another observer
+                                          follows all events */
+    int (*bind)(void *);               /* cudaFree; with NULL it only makes a context current */
+    void *(*new_memory)(size_t bytes); /* operator new and operator delete of C++ */
     void (*delete_memory)(void *memory);
 };
 
 /* The result of the search. */
 enum spw_torch_found {
-    SPW_TORCH_ABSENT,        /* PyTorch is not loaded, or not ready */
-    SPW_TORCH_FOUND,         /* its native allocator is in force, and agrees with the row */
-    SPW_TORCH_ASYNC_BACKEND, /* the backend cudaMallocAsync is in force */
-    SPW_TORCH_OTHER,         /* another allocator is in force, such as a pluggable one */
-    SPW_TORCH_UNKNOWN,       /* its version has no row */
-    SPW_TORCH_DIFFERENT      /* it differs from the row */
+    SPW_TORCH_ABSENT,        /* PyTorch is not loaded, or not yet initialised */
+    SPW_TORCH_FOUND,         /* its native allocator is in use, and agrees with the row */
+    SPW_TORCH_ASYNC_BACKEND, /* the backend cudaMallocAsync is in use */
+    SPW_TORCH_OTHER,         /* another allocator is in use, such as a pluggable one */
+    SPW_TORCH_UNKNOWN,       /* there is no row for its version */
+    SPW_TORCH_DIFFERENT      /* the native allocator differs from the row */
 };
 
-/* Looks for the library. *ret_library is complete if the result is FOUND; otherwise only its
+/* Searches for the library. If the result is FOUND, *ret_library is complete. Otherwise only its
  * version is valid. */
 enum spw_torch_found spw_torch_library_find(struct spw_torch_library *ret_library);

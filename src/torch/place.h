@@ -1,16 +1,18 @@
-/* The place of PyTorch's table of virtual functions: the first word of its allocator object.
+/* The word in memory that points to PyTorch's table of virtual functions: the first word of its
+ * allocator object.
  *
- * One table, since a process has one PyTorch. No locks: the word changes in one store. */
+ * There is one such table, because a process has only one PyTorch. No locks: the word changes in a
+ * single store. */
 #pragma once
 
 #include "torch/library.h"
 
-/* Returns a copy of PyTorch's table, to put functions in: row->functions places. */
+/* Returns a copy of PyTorch's table, with row->functions entries that the caller may replace. */
 spw_torch_code **spw_torch_place_copy(const struct spw_torch_library *library);
 
 /* Replaces PyTorch's table by the copy. */
 void spw_torch_place_put(const struct spw_torch_library *library);
 
-/* Puts PyTorch's own table back, after a wrong answer of the allocator, and reports that. Only
- * before the first tensor of the pool. */
+/* Restores PyTorch's own table, and reports this. Called after the allocator returned a wrong
+ * result. Must be called before the pool serves the first tensor. */
 void spw_torch_place_take_out(const struct spw_torch_library *library);

@@ -33,13 +33,14 @@ enum spw_torch_function {
 
 struct spw_torch_row {
     int major, minor;
-    int slots[SPW_TORCH_FUNCTIONS]; /* -1: the version does not have it */
-    int functions;                  /* in the table */
-    int by_pool;                    /* snapshot takes the id of a pool */
+    int slots[SPW_TORCH_FUNCTIONS]; /* index in the table; -1: the version does not have this
+                                       function */
+    int functions;                  /* number of functions in the table */
+    int by_pool;                    /* the function snapshot takes the id of a pool */
     /* Offsets in DeviceStats. */
     size_t active_bytes, requested_bytes, device_allocs, device_frees;
-    size_t private_pools; /* 0: none */
+    size_t private_pools; /* 0: the version has no such table */
 };
 
-/* The row of a version; NULL when there is none. */
+/* Returns the row of a version; NULL if there is none. */
 const struct spw_torch_row *spw_torch_row_of(int major, int minor);

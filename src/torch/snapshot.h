@@ -3,7 +3,7 @@
 
 #include "torch/library.h"
 
-/* Adds the memory of the pool to a snapshot (SnapshotInfo): each tensor, and each free run, as a
+/* Adds the pool's memory to a snapshot (SnapshotInfo). Each tensor, and each free run, becomes a
  * segment with one block. */
 void spw_torch_snapshot_add(const struct spw_torch_library *library,
                             struct spw_torch_snapshot *snapshot);

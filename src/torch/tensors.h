@@ -1,9 +1,10 @@
-/* The tensors that the pool serves, by address, from the allocation until no stream uses their
- * memory.
+/* The tensors that the pool serves, by address. A tensor is listed from its allocation until no
+ * stream uses its memory.
  *
- * A tensor that was used on other streams than its own (record_stream) is held when it is freed:
- * its memory goes back to the pool when those streams have done their earlier work. Events show
- * that, as in PyTorch's native allocator. No event is recorded while a capture is open.
+ * If a tensor was used on streams other than its own (record_stream), it is held when it is freed.
+ * Its memory goes back to the pool when these streams have completed the work that was submitted
+ * before the free. Events show when that is the case, as in PyTorch's native allocator. No event is
+ * recorded while a capture is open.
  *
  * Locking: takes spw_locks.tensors. */
 #pragma once
@@ -16,29 +17,31 @@
 /* One tensor. */
 struct spw_torch_tensor {
     uint64_t address;
-    uint64_t asked; /* by the program */
-    uint64_t bytes; /* rounded up */
+    uint64_t asked; /* size that the program asked for */
+    uint64_t bytes; /* size after rounding up */
     int device;
-    struct spw_serve_order order; /* of its allocation */
+    struct spw_serve_order order; /* the place of the allocation in the order of work */
 };
 
-/* Enters a tensor. False without memory. */
+/* Enters a tensor. Returns false if there is no memory for the record. */
 bool spw_torch_tensors_add(const struct spw_torch_tensor *tensor);
 
-/* Takes out the tensor at an address, copies it, and gives its memory back or holds it. False when
- * there is none. */
+/* Removes the tensor at an address, and copies it to *ret_tensor. Gives its memory back to the
+ * pool, or holds it. Returns false if there is no tensor at the address. */
 bool spw_torch_tensors_free(uint64_t address, struct spw_torch_tensor *ret_tensor);
 
-/* True if a tensor begins at the address; copies it. */
+/* Copies the tensor that begins at an address. Returns false if there is none. */
 bool spw_torch_tensors_find(uint64_t address, struct spw_torch_tensor *ret_tensor);
 
-/* Notes that the tensor is used on a stream. False if there is none at the address. */
+/* Records that the tensor at an address is used on a stream. Returns false if there is no tensor at
+ * the address. */
 bool spw_torch_tensors_use(uint64_t address, CUstream stream);
 
-/* Gives back the memory of tensors whose streams are done; cheap when none is held. With `wait`,
- * waits for them. Does nothing while a capture is open. True if any was given back. */
+/* Gives back the memory of held tensors whose streams are done. Cheap if no tensor is held. With
+ * `wait`, waits for the streams. Does nothing while a capture is open. Returns true if any memory
+ * was given back. */
 bool spw_torch_tensors_settle(bool wait);
 
-/* Calls `visit` for each tensor, under the lock. */
+/* Calls `visit` for each tensor, with the lock held. */
 void spw_torch_tensors_each(void (*visit)(const struct spw_torch_tensor *tensor, void *context),
                             void *context);

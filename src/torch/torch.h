@@ -4,7 +4,7 @@
  *   figures     the allocator's statistics: those of the pool and of its native part
  *   functions   the functions that replace the allocator's own
  *   library     finds PyTorch's allocator in the process, and checks it
- *   place       the place of the allocator's table of functions
+ *   place       where the address of the allocator's table of functions is stored
  *   row         the rows of versions.def
  *   share       CUDA IPC of tensors
  *   snapshot    memory snapshots
@@ -15,14 +15,14 @@
  *   words       the text of the out-of-memory error
  *
  * PyTorch calls its allocator through a table of virtual functions. Spillway gives the allocator
- * object a copy of this table with some functions replaced. The pool answers plain requests, tensor
- * by tensor. The native allocator still answers special ones: private pools, captures, history,
- * observers, refusals. The object keeps its type, its address and all other functions.
+ * object a copy of this table in which some functions are replaced. The pool serves plain requests,
+ * tensor by tensor. The native allocator still serves special ones: private pools, captures,
+ * history, observers, refusals. The object keeps its type, its address and all other functions.
  *
  * No folder below this one knows PyTorch. */
 #pragma once
 
-/* Looks for PyTorch's allocator, and puts the functions in place if the mode asks for it: after
- * CUDA was initialised, and when PyTorch allocates and was not found yet. Cheap when it is not
- * loaded or was dealt with. No lock may be held. */
+/* Looks for PyTorch's allocator, and puts the functions in place if the mode asks for it. Called
+ * after CUDA was initialised, and when PyTorch allocates before its allocator was found. Cheap if
+ * PyTorch is not loaded, or if its allocator was already handled. No lock may be held. */
 void spw_torch_look(void);

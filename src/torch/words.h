@@ -1,8 +1,8 @@
-/* The words of PyTorch's out-of-memory error.
+/* The text of PyTorch's out-of-memory error.
  *
- * The native allocator refuses a request that the pool had no room for, with an error that counts
- * only its own memory. On its way to the program the error passes through our functions, which put
- * in the figures of both parts. */
+ * If the pool has no room for a request, the native allocator refuses the request with an error
+ * whose text counts only its own memory. On its way to the program, this error passes through
+ * functions of spillway. They replace the figures in the text by those of both parts. */
 #pragma once
 
 #include <stdint.h>
@@ -18,5 +18,5 @@ struct spw_torch_said {
 extern _Thread_local struct spw_torch_said spw_torch_said
     __attribute__((tls_model("initial-exec")));
 
-/* Stands first in a function that the error passes through. */
+/* Must be the first statement of a function that the error passes through. */
 #define SPW_TORCH_PASSES_ERRORS __asm__(".cfi_personality 0x9b, spw_torch_words_place")
