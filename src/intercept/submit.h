@@ -6,8 +6,8 @@
 #include "process/process.h"
 #include "serve/placement.h"
 
-/* Commits the lazy blocks, which get their memory at the first work on their device. False when
- * memory is short, which is logged under `symbol`; the call must then fail with
+/* Commits the lazy blocks, which get their memory at the first work on their device. Returns false
+ * if there is too little memory, and logs this under `symbol`. The call must then fail with
  * CUDA_ERROR_OUT_OF_MEMORY. */
 static inline bool spw_intercept_commit(const char *symbol)
 {
