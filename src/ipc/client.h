@@ -1,7 +1,7 @@
-/* Asks another process for the chunks of a block that it exports.
+/* Requests the chunks of a block from the process that exports it.
  *
- * No lock is taken, and none may be held: the call waits for the other process, at most for
- * SPW_IPC_WAIT_NS. */
+ * No lock is taken, and none may be held, because the call waits at most SPW_IPC_WAIT_NS for the
+ * other process. */
 #pragma once
 
 #include <stddef.h>
@@ -13,24 +13,24 @@
 
 /* The chunks of a block, in the order of their addresses. */
 struct spw_ipc_block {
-    uint64_t offset; /* of the block in the first chunk */
-    uint64_t bytes;  /* of the block */
+    uint64_t offset; /* offset of the block in the first chunk */
+    uint64_t bytes;  /* size of the block */
     size_t count;
-    int *fds;         /* the chunks' descriptors */
-    uint64_t *chunks; /* the chunks' sizes */
+    int *fds;         /* file descriptors of the chunks */
+    uint64_t *chunks; /* sizes of the chunks */
 };
 
 enum spw_ipc_reply {
     SPW_IPC_GOT,
-    SPW_IPC_GONE,   /* no such process, or it belongs to another user */
-    SPW_IPC_SILENT, /* it did not answer in time, or not as expected */
-    SPW_IPC_DENIED, /* it knows no such export, or the key is wrong */
-    SPW_IPC_NO_ROOM /* no memory, or no descriptor, is free in this process */
+    SPW_IPC_GONE,   /* the process does not exist, or belongs to another user */
+    SPW_IPC_SILENT, /* the process did not answer in time, or its answer was not valid */
+    SPW_IPC_DENIED, /* the process knows no such export, or the key is wrong */
+    SPW_IPC_NO_ROOM /* this process has no memory or no file descriptor left */
 };
 
-/* Gets the chunks. On success the caller ends the block with spw_ipc_block_fini. */
+/* Gets the chunks of a block. After success, the caller must call spw_ipc_block_fini. */
 enum spw_ipc_reply spw_ipc_fetch(const struct spw_ipc_handle *handle,
                                  struct spw_ipc_block *ret_block);
 
-/* Closes the descriptors that are left (not -1) and frees the arrays. */
+/* Closes the remaining descriptors (those that are not -1), and frees the arrays. */
 void spw_ipc_block_fini(struct spw_ipc_block *block);
