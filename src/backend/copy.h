@@ -1,7 +1,7 @@
-/* Copier: copies between device and host memory on a stream of spillway's own.
+/* The copier: copies between device and host memory on a stream of spillway's own.
  *
- * The stream is created at first use in a context of the device, and again in another context if
- * the first is destroyed. No locking: the caller holds the pool's lock. */
+ * The stream is created at first use, in a context of the device. If that context is destroyed, the
+ * stream is created again in another context. No locking: the caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 struct spw_backend_copier {
     struct spw_backend_fences *fences;
-    CUstream handle; /* NULL: none yet */
+    CUstream handle; /* NULL: not created yet */
     CUcontext context;
 };
 
@@ -22,7 +22,7 @@ enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
                                      const struct spw_vm_copy *copies, size_t count, bool after_all,
                                      struct spw_backend_fence **ret_fence);
 
-/* Implement vm_ops.read and vm_ops.write. After an error the copy may still be under way, so the
+/* Implement vm_ops.read and vm_ops.write. After an error the copy may still be in progress, so the
  * host memory must not be freed. */
 enum spw_err spw_backend_copier_read(struct spw_backend_copier *copier, void *to, uint64_t address,
                                      uint64_t bytes);
@@ -33,13 +33,14 @@ enum spw_err spw_backend_copier_write(struct spw_backend_copier *copier, uint64_
 enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t address,
                                      uint64_t bytes, uint64_t *ret_hash);
 
-/* Probes a mapping: writes a pattern to the end of [from, from + bytes), copies it to the end of
- * [to, to + bytes) and reads it there. Blocks. When *ret_busy is set, the work may still be under
- * way, and the memory must not be unmapped. */
+/* Probes a mapping: writes a pattern to the end of [from, from + bytes), copies the pattern to the
+ * end of [to, to + bytes), and reads it there. Waits for the copies. If *ret_busy is set on return,
+ * the work may still be in progress, and the memory must not be unmapped. */
 enum spw_err spw_backend_copier_probe(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
                                       uint64_t bytes, bool *ret_busy);
 
-/* Forgets the stream if it belongs to `context`, which is about to be destroyed or is gone. */
+/* Forgets the stream if it belongs to `context`, which is about to be destroyed or no longer
+ * exists. */
 void spw_backend_copier_forget_context(struct spw_backend_copier *copier, CUcontext context);
 
 /* Forgets the stream; with `destroy`, destroys it. */
