@@ -4,9 +4,9 @@
  * the device, and for each context of a peer that may access the device's memory. These events are
  * recorded with cuCtxRecordEvent (CUDA 12.5), which covers every stream of a context.
  *
- * If the driver has no cuCtxRecordEvent, a fence of the device is deferred: it has a number instead
- * of events. A deferred fence is complete when every context has been synchronised (by
- * spw_backend_fence_wait) after the fence was made.
+ * If the driver does not support cuCtxRecordEvent, a fence of the device is deferred: it has a
+ * number instead of events. A deferred fence is complete when every context has been synchronised
+ * (by spw_backend_fence_wait) after the fence was made.
  *
  * A watch is a fence of a stream without an event. It counts as complete whenever the stream is
  * idle.
@@ -68,7 +68,7 @@ struct spw_backend_fences {
     struct spw_lock lock;
     pthread_cond_t left; /* signalled when a visit ends */
     struct spw_backend_fence_visit *visits;
-    bool defers;            /* the driver has no cuCtxRecordEvent */
+    bool defers;            /* the driver does not support cuCtxRecordEvent */
     uint64_t last_deferred; /* number of the last deferred fence */
     uint64_t synchronized;  /* deferred fences up to this number are complete */
     struct spw_backend_context *contexts;
