@@ -1,13 +1,13 @@
-/* Reading the policy file, once, before the first call is served. */
+/* Reads the policy file, once, before the first call is served. */
 #pragma once
 
 struct spw_stats;
 
-/* Reads the file that SPILLWAY_POLICY names and puts it into force. A bad file is reported in one
- * line, and there is no policy then. Later calls do nothing. To be called without a lock, since it
- * calls the dynamic loader. */
+/* Reads the file that SPILLWAY_POLICY names, and puts it into force. If the file is not valid,
+ * writes one line, and no policy is in force. Later calls do nothing. Called without a lock,
+ * because the dynamic loader is called. */
 void spw_policy_open_once(void);
 
-/* Writes the names of the policy in force and of its rules to the statistics. Does nothing without
- * a policy. */
+/* Writes the names of the policy in force and of its rules to the statistics. Does nothing if no
+ * policy is in force. */
 void spw_policy_publish(struct spw_stats *stats);

@@ -3,7 +3,7 @@
  *
  *   check      checks that involve several keys or rules
  *   complain   messages about a policy, each with its place in the file
- *   decision   the rule that matches an allocation, and the placement it asks for
+ *   decision   the rule that matches an allocation, and the placement it requests
  *   find       the paths of installed policies
  *   glob       matches names with patterns
  *   json       cJSON's functions, linked or loaded
@@ -12,23 +12,23 @@
  *   match      the conditions of rules on a site and on one allocation
  *   open       reads the policy file of this process, once
  *   parse      reads the objects of a file by the table of keys
- *   policy     the rules as structs, and the questions about them
- *   reader     what the parts of the parser share
- *   scan       a strict syntax check, which notes the place of every value
+ *   policy     the rules as structs, and the functions that match them
+ *   reader     the functions that the parts of the parser share
+ *   scan       a strict syntax check, which records the place of every value
  *   state      the policy in force
  *   table      the keys as tables, for the parser, the schema and the documents
  *   values     reads values: numbers, sizes, words, lists
  *
  * The language is defined by keys.def and explained in policies/README.md.
  *
- * A policy is loaded as a whole or not at all. After that it is only read, so any number of threads
- * may ask it without a lock; asking allocates nothing. Questions about a site (frames, thread,
- * process) are answered once, by spw_policy_candidates, and the caller keeps the answer with the
- * site. Questions about one allocation (size, device, API, count) are answered by
+ * A policy is loaded as a whole or not at all. A loaded policy never changes, so any number of
+ * threads may use it without a lock, and using it allocates nothing. Conditions on a site (frames,
+ * thread, process) are evaluated once, by spw_policy_candidates, and the caller stores the result
+ * with the site. Conditions on one allocation (size, device, API, count) are evaluated by
  * spw_policy_decide.
  *
- * Pure: no environment, no CUDA. cJSON comes as a table of functions (json.h), because the
- * preloaded object does not link it. */
+ * Pure: no environment, no CUDA. The caller passes cJSON as a table of functions (json.h), because
+ * the preloaded object is not linked with cJSON. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,13 +41,14 @@
 #include "policy/table.h"
 
 enum {
-    SPW_POLICY_RULES = 64,               /* most rules: bits of a set of candidates */
+    SPW_POLICY_RULES = 64,               /* most rules; a set of candidates has one bit for each */
     SPW_POLICY_LIST_ITEMS = 64,          /* most items of any other list */
-    SPW_POLICY_FILE_BYTES = 1024 * 1024, /* largest file */
+    SPW_POLICY_FILE_BYTES = 1024 * 1024, /* size of the largest file */
     SPW_POLICY_NO_RULE = -1
 };
 
-/* One of these must match; count 0: the key is not in the file. */
+/* Patterns of a key, at least one of which must match. If count is 0, the key is not in the
+ * file. */
 struct spw_policy_globs {
     const struct spw_glob *items;
     size_t count;
@@ -63,13 +64,13 @@ struct spw_policy_ranges {
     size_t count;
 };
 
-/* One of these objects must match; the key determines their type. */
+/* Objects of a key, at least one of which must match. The key determines their type. */
 struct spw_policy_list {
     const void *items;
     size_t count;
 };
 
-/* A size in bytes or, when `percent` is set, in permille of something. */
+/* A size in bytes. If `percent` is set, a share in permille instead. */
 struct spw_policy_amount {
     bool set;
     bool percent;
@@ -82,8 +83,8 @@ struct spw_policy_number {
     int64_t value;
 };
 
-/* The objects of a file. A row of keys.def names a key and the member that holds the key's value.
- * Words and switches are 0 when the key is not in the file. */
+/* The objects of a file. A row of keys.def connects a key with the member that holds its value.
+ * Words and switches are 0 if the key is not in the file. */
 struct spw_policy_python {
     struct spw_policy_globs file;
     struct spw_policy_globs function;
@@ -131,23 +132,23 @@ struct spw_policy_action {
     struct spw_policy_number priority;
     struct spw_policy_limit limit;
     struct spw_policy_amount host_share; /* a percentage */
-    const char *region;                  /* NULL: the common region */
+    const char *region;                  /* NULL: the region that all such blocks share */
     int commit;                          /* enum spw_policy_commit */
     int log;                             /* enum spw_policy_switch */
 };
 
 struct spw_policy_rule {
     const char *name;
-    struct spw_policy_list comment; /* const char *, a line each */
+    struct spw_policy_list comment; /* const char *, one for each line */
     struct spw_policy_match match;
     struct spw_policy_action action;
-    size_t line; /* of the file */
+    size_t line; /* line of the rule in the file */
 };
 
 struct spw_policy_file {
     struct spw_policy_list schema; /* const char * */
     struct spw_policy_number version;
-    struct spw_policy_list comment; /* const char *, a line each */
+    struct spw_policy_list comment; /* const char *, one for each line */
     struct spw_policy_list rules;   /* struct spw_policy_rule */
 };
 
@@ -158,60 +159,62 @@ struct spw_policy {
     struct spw_policy_file file;
     const struct spw_policy_rule *rules;
     size_t rule_count;
-    uint64_t certain; /* bit i: rule i has no condition on single allocations */
-    bool uses_python; /* a rule needs Python frames: for a condition on them or on modules */
-    bool uses_native; /* a rule needs native frames: for a condition on them or on the node */
+    uint64_t certain; /* bit i is set if rule i has no condition on single allocations */
+    bool uses_python; /* a rule needs Python frames, because it has a condition on them or on
+                         modules */
+    bool uses_native; /* a rule needs native frames, because it has a condition on them or on the
+                         node */
     bool uses_tags;   /* a rule has a condition on tags */
     struct spw_policy_memory *memory;
 };
 
-/* A mistake in a file. */
+/* An error in a file. */
 struct spw_policy_complaint {
-    size_t offset; /* in bytes */
-    size_t line;   /* from 1; 1:1 when the mistake has no place */
-    size_t column; /* characters, from 1 */
-    char *text;    /* one line: the problem, the expectation, the nearest key */
+    size_t offset; /* offset in bytes */
+    size_t line;   /* from 1; line 1, column 1 if the error has no position */
+    size_t column; /* number of the character, from 1 */
+    char *text;    /* one line: the problem, the expected value, the most similar key */
 };
 
-/* All mistakes of a file, in the order of the text. */
+/* All errors of a file, in the order of the text. */
 struct spw_policy_complaints {
     struct spw_policy_complaint *items;
     size_t count;
 };
 
-/* Parses the text of a policy. Returns NULL, with every mistake in *ret_complaints, when it is not
- * valid; NULL without complaints when there is no memory. The caller frees policy and complaints;
- * the text is not kept. */
+/* Parses the text of a policy. If the text is not valid, returns NULL and writes every error to
+ * *ret_complaints. If there is no memory, returns NULL without complaints. The caller must free the
+ * policy and the complaints. The text is not kept. */
 struct spw_policy *spw_policy_parse(const char *text, size_t length, const struct spw_json *json,
                                     struct spw_policy_complaints *ret_complaints);
 
-/* Reads and parses a file; otherwise like spw_policy_parse. */
+/* Like spw_policy_parse, for the text of a file. */
 struct spw_policy *spw_policy_load(const char *path, const struct spw_json *json,
                                    struct spw_policy_complaints *ret_complaints);
 
-/* Frees a policy; NULL is fine. */
+/* Frees a policy. Takes NULL. */
 void spw_policy_destroy(struct spw_policy *policy);
 
 /* Frees complaints. */
 void spw_policy_complaints_fini(struct spw_policy_complaints *complaints);
 
-/* The rules that can match allocations of this site: bit i for rule i. The caller keeps the result
- * with the site. 0: no rule ever does. */
+/* Returns the rules that can match allocations of this site: bit i for rule i; 0 if no rule can.
+ * The caller stores the result with the site. */
 uint64_t spw_policy_candidates(const struct spw_policy *policy,
                                const struct spw_callsite_facts *site);
 
-/* Returns true when the candidates depend on native frames or the node. `site` may lack them, so
- * that the caller can avoid looking up symbols. */
+/* Returns true if the candidates depend on native frames or the node. `site` may be without these,
+ * so that the caller can avoid looking up symbols. */
 bool spw_policy_needs_native(const struct spw_policy *policy,
                              const struct spw_callsite_facts *site);
 
-/* The index of the first matching rule, or SPW_POLICY_NO_RULE. `candidates` is the result of
- * spw_policy_candidates for the allocation's site. */
+/* Returns the index of the first matching rule, or SPW_POLICY_NO_RULE. `candidates` is the result
+ * of spw_policy_candidates for the allocation's site. */
 int spw_policy_decide(const struct spw_policy *policy, uint64_t candidates,
                       const struct spw_request_facts *request);
 
-/* The first key of a rule's `match`, in the order of keys.def, that the allocation does not
- * satisfy; NULL when the rule matches. */
+/* Returns the first key of a rule's `match`, in the order of keys.def, that the allocation does not
+ * satisfy. Returns NULL if the rule matches. */
 const struct spw_policy_row *spw_policy_mismatch(const struct spw_policy_rule *rule,
                                                  const struct spw_callsite_facts *site,
                                                  const struct spw_request_facts *request);

@@ -1,5 +1,5 @@
-/* The language of policy files as tables, expanded from keys.def: for the parser, the schema and
- * the documentation. Constants only. */
+/* The language of policy files as tables, which are expanded from keys.def. The parser, the schema
+ * and the documentation use them. Constants only. */
 #pragma once
 
 #include <stdbool.h>
@@ -47,14 +47,14 @@ enum spw_policy_words {
     SPW_WORDS_COUNT
 };
 
-/* The words of the lists, from 1: 0 means that the key is not in the file. */
+/* The words of the lists, numbered from 1. 0 means that the key is not in the file. */
 enum spw_policy_frame_word { SPW_FRAME_ANY = 1, SPW_FRAME_TOP };
 enum spw_policy_placement { SPW_PLACEMENT_DEVICE = 1, SPW_PLACEMENT_HOST, SPW_PLACEMENT_AUTO };
 enum spw_policy_then { SPW_THEN_SPILL = 1, SPW_THEN_FAIL, SPW_THEN_WARN };
 enum spw_policy_commit { SPW_COMMIT_EAGER = 1, SPW_COMMIT_LAZY };
 enum spw_policy_switch { SPW_SWITCH_OFF = 1, SPW_SWITCH_ON };
 
-enum { SPW_POLICY_EXPECTED = 256 }; /* room for every text of spw_policy_expected */
+enum { SPW_POLICY_EXPECTED = 256 }; /* enough for every text of spw_policy_expected */
 
 /* One row of the table of keys. */
 struct spw_policy_row {
@@ -66,13 +66,13 @@ struct spw_policy_row {
     int64_t low;
     int64_t high;
     const char *help;
-    size_t offset; /* of the member in the object's struct */
+    size_t offset; /* offset of the member in the object's struct */
 };
 
 /* One word of a list. */
 struct spw_policy_word_row {
     enum spw_policy_words list;
-    int value; /* 1 for the first of its list */
+    int value; /* 1 for the first word of its list */
     const char *text;
     const char *help;
 };
@@ -85,15 +85,15 @@ extern const size_t spw_policy_api_count;
 extern const char *const spw_policy_titles[SPW_POLICY_OBJECT_COUNT];
 extern const size_t spw_policy_object_sizes[SPW_POLICY_OBJECT_COUNT];
 
-/* Describes a valid value of this row: "a size such as "16MiB" or a number of bytes". Returns
- * `text` or a static string. */
+/* Describes a valid value of this row, such as "a size such as "16MiB" or a number of bytes".
+ * Returns `text` or a static string. */
 const char *spw_policy_expected(const struct spw_policy_row *row, char text[SPW_POLICY_EXPECTED]);
 
-/* Returns true when the file sets this key of `object`, which is the struct of the row's object. */
+/* Returns true if the file sets this key of `object`, which is the struct of the row's object. */
 bool spw_policy_is_set(const struct spw_policy_row *row, const void *object);
 
-/* Returns true when the file sets any key of `object`. */
+/* Returns true if the file sets any key of `object`. */
 bool spw_policy_any_set(enum spw_policy_object kind, const void *object);
 
-/* The word of a list that has this value; "" when there is none. */
+/* Returns the word of a list that has this value; "" if there is none. */
 const char *spw_policy_word(enum spw_policy_words list, int value);
