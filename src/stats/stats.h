@@ -101,7 +101,7 @@ struct spw_stats_device {
     struct spw_counters counters;
     _Atomic uint64_t driver_calls[SPW_STATS_CALLS]; /* calls that spillway made for itself */
     struct spw_stats_refusal refusal;
-    struct spw_account rules[SPW_ACCOUNTS]; /* of the rules of the current policy */
+    struct spw_account rules[SPW_ACCOUNTS]; /* of the rules of the policy in force */
 };
 
 /* The request of another process to pause this process (service/control.h). The requester writes
@@ -184,7 +184,7 @@ struct spw_stats {
     char process[SPW_STATS_PATH]; /* name of the program, for the first line of the summary */
     char sites[SPW_STATS_PATH];   /* path of the call sites' file (callsite/shm.h); "": there is
                                      none */
-    char policy[SPW_STATS_PATH];  /* path of the current policy's file; "": there is none */
+    char policy[SPW_STATS_PATH];  /* path of the policy file in force; "": there is none */
     char rule_names[SPW_ACCOUNTS][SPW_STATS_RULE];    /* names of the policy's rules; "" ends the
                                                          list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* names of the functions in driver_calls; ""
