@@ -1,5 +1,5 @@
-/* The functions that the parts of the parser share. They read objects and values, check them, and
- * write complaints. All of them use one struct while a file is read.
+/* Functions for all parts of the parser: they read objects and values, check them, and write
+ * complaints. All of them use one struct while a file is read.
  *
  * cJSON's tree has the content of every value, and the scan of the text has its position. The
  * parser walks the tree once, in the order of the text, together with the positions (struct
