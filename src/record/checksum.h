@@ -1,8 +1,8 @@
-/* CRC-32 (ISO 3309, as zlib has it) for the blocks of a recording. */
+/* CRC-32 (ISO 3309, as in zlib) for the blocks of a recording. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Continues the checksum `crc` with more bytes; it begins as 0. */
+/* Continues the checksum `crc` with more bytes. The first `crc` is 0. */
 uint32_t spw_record_checksum(uint32_t crc, const void *bytes, size_t count);

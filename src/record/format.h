@@ -1,5 +1,5 @@
-/* The format of the recording file (docs/recording.md), for the process that writes it and the
- * command that reads it. Everything is little-endian. No code. */
+/* The format of the recording file (docs/recording.md), shared by the process that writes it and
+ * the command that reads it. All numbers are little-endian. No code. */
 #pragma once
 
 #include <stdatomic.h>
@@ -11,24 +11,25 @@
 
 enum {
     SPW_RECORD_VERSION = 2,
-    SPW_RECORD_VERSION_LEAST = 1,        /* oldest readable version; it has no bytes on the host */
+    SPW_RECORD_VERSION_LEAST = 1,        /* oldest version that can be read; it does not record
+                                            bytes on the host */
     SPW_RECORD_BLOCK_MAGIC = 0x4b425753, /* "SWBK" */
     SPW_RECORD_HEADER = 4096,            /* bytes before the first block */
     SPW_RECORD_BLOCK = 64 << 10,         /* bytes of a block as a process writes it */
     SPW_RECORD_GROUP = 1 << 20,          /* most bytes of blocks that are compressed together */
     SPW_RECORD_TEXT = 1024,              /* most bytes of a text */
     SPW_RECORD_UNIT_NS = 100,            /* nanoseconds in a unit of time */
-    SPW_RECORD_MARK_SHARE = 8,           /* marks and steps have at most 1/SHARE of the file */
+    SPW_RECORD_MARK_SHARE = 8,           /* marks and steps may use at most 1/SHARE of the file */
 };
 
-/* Why the recording is not complete. */
+/* The reason why the recording is not complete. */
 enum spw_record_loss {
     SPW_RECORD_LOSS_NONE,
-    SPW_RECORD_LOSS_FULL, /* the file has the size that it may have */
-    SPW_RECORD_LOSS_DISK, /* the file system has no room, or refuses to give it */
+    SPW_RECORD_LOSS_FULL, /* the file has reached its largest size */
+    SPW_RECORD_LOSS_DISK, /* the file system has no room, or refuses to allocate it */
 };
 
-/* Events that did not fit, counted from the first event that is missing. */
+/* The events that did not fit. All events from the first lost one on are counted. */
 struct spw_record_lost {
     _Atomic uint64_t events;
     _Atomic uint64_t allocs, alloc_bytes, frees;
@@ -36,27 +37,28 @@ struct spw_record_lost {
     _Atomic uint64_t until; /* time of the last lost event */
 };
 
-/* The first bytes of the file. Members up to `crc` do not change after the file was made. */
+/* The first bytes of the file. The members up to `crc` do not change after the file was created. */
 struct spw_record_header {
     uint64_t magic;
     uint32_t version;
     uint32_t header_bytes; /* SPW_RECORD_HEADER */
     uint32_t block_bytes;  /* SPW_RECORD_BLOCK */
     int32_t pid;
-    int64_t rank;         /* in a distributed job; -1: none */
-    uint64_t began_ns;    /* nanoseconds from 1970 to time 0 (CLOCK_REALTIME) */
-    uint64_t began_mono;  /* the same moment of CLOCK_MONOTONIC, in nanoseconds */
+    int64_t rank;         /* rank in a distributed job; -1: none */
+    uint64_t began_ns;    /* nanoseconds from 1970 to time 0 of the recording (CLOCK_REALTIME) */
+    uint64_t began_mono;  /* the same moment in CLOCK_MONOTONIC, in nanoseconds */
     uint64_t limit_bytes; /* most bytes of the file */
     uint32_t devices;
     uint32_t unit_ns;          /* SPW_RECORD_UNIT_NS */
     uint32_t crc;              /* CRC-32 of the members before it */
-    _Atomic uint32_t complete; /* 1: the process ended the recording */
+    _Atomic uint32_t complete; /* 1: the process has ended the recording */
     _Atomic uint32_t loss;     /* enum spw_record_loss */
     uint32_t padding;
-    _Atomic uint64_t events; /* written */
+    _Atomic uint64_t events; /* number of events written */
     struct spw_record_lost lost;
-    _Atomic uint64_t live_peak[SPW_DEVICES_MAX]; /* in bytes; lost events included */
-    _Atomic uint64_t lost_marks; /* marks and steps beyond their share of the file; not in `lost` */
+    _Atomic uint64_t live_peak[SPW_DEVICES_MAX]; /* in bytes; includes lost events */
+    _Atomic uint64_t lost_marks; /* marks and steps beyond their share of the file; not included in
+                                    `lost` */
 };
 
 /* How the bytes of a block are stored. */
@@ -65,50 +67,53 @@ enum spw_record_codec {
     SPW_RECORD_ZSTD,  /* whole plain blocks, compressed together (RFC 8878) */
 };
 
-/* Stands before the bytes of a block. */
+/* The header of a block, in front of its content. */
 struct spw_record_block {
     uint32_t magic;
-    uint32_t sequence;     /* 0, 1, 2, ... */
+    uint32_t sequence;     /* number of the block: 0, 1, 2, ... */
     uint32_t stride;       /* bytes from this block to the next one */
-    _Atomic uint32_t used; /* bytes of content */
-    uint32_t content;      /* bytes after decompression; equal to `used` in a plain block */
+    _Atomic uint32_t used; /* bytes of content, as stored */
+    uint32_t content;      /* bytes of content after decompression; equal to `used` in a plain
+                              block */
     uint16_t codec;        /* enum spw_record_codec */
-    uint16_t closed;       /* 1: `crc` is valid; 0: the process was writing to the block */
-    uint64_t time;         /* base of the first event's time, in units */
-    uint32_t crc;          /* CRC-32 of this header, with 0 here, and of the content as stored */
+    uint16_t closed;       /* 1: `crc` is valid; 0: the process was still writing to the block */
+    uint64_t time;         /* the time of the first event is relative to this time, in units */
+    uint32_t crc;          /* CRC-32 of this header, with 0 as crc, and of the content as stored */
     uint32_t padding;
 };
 
-/* An event begins with a byte: its kind, and which of the following members it has. A member that
- * is left out has the value of the previous event in the block; before the first event of a block
- * all values are 0. Numbers are LEB128; signed ones are mapped to unsigned ones first (zigzag). */
+/* An event begins with a byte that contains its kind, and flags for the following members. A member
+ * without a flag has the value that it had in the previous event of the block. Before the first
+ * event of a block, all values are 0. Numbers are LEB128. Signed numbers are first mapped to
+ * unsigned ones (zigzag). */
 enum {
     SPW_RECORD_KIND = 0x0f,
     SPW_RECORD_HAS_DEVICE = 0x10,
     SPW_RECORD_HAS_STREAM = 0x20,
     SPW_RECORD_HAS_THREAD = 0x40,
-    SPW_RECORD_HAS_MORE = 0x80, /* depends on the kind */
+    SPW_RECORD_HAS_MORE = 0x80, /* meaning depends on the kind */
 };
 
-/* The kinds, with the values that follow the time and the members above. "address" is the signed
- * difference to the previous address, in units of 256 bytes. */
+/* The kinds of events. The comments list the values that follow the time and the members above.
+ * "address" is the signed difference to the previous address, in units of 256 bytes. */
 enum spw_record_kind {
     SPW_RECORD_END,    /* end of the block: a byte of zero without a time */
     SPW_RECORD_ALLOC,  /* address, bytes, site; more: flags, low byte of the address, and with
                           SPW_RECORD_ON_HOST the bytes on the host */
     SPW_RECORD_FREE,   /* address; more: low byte of the address */
-    SPW_RECORD_TEXT_,  /* number, length, the bytes */
+    SPW_RECORD_TEXT_,  /* number, length, and the bytes */
     SPW_RECORD_SITE,   /* number, api, thread, cut, native frames and Python frames; more: the
                         * classes of its modules */
     SPW_RECORD_MODULE, /* number, base, begin, end, dynamic section, and two texts: build
                         * ID and path */
     SPW_RECORD_STEP,   /* number */
     SPW_RECORD_GAUGES, /* mask, and for each bit the signed difference */
-    SPW_RECORD_MOVE,   /* bytes to the host, bytes to the device, nanoseconds; more: predicted */
-    SPW_RECORD_RANGE,  /* a range that moved: address, size / 256; `more` is set: to the host */
+    SPW_RECORD_MOVE,   /* bytes to the host, bytes to the device, nanoseconds; more: the move was
+                          predicted */
+    SPW_RECORD_RANGE,  /* a range that moved: address, size / 256; more: it moved to the host */
     SPW_RECORD_OOM,    /* bytes, missing bytes, site, live, committed, limit */
-    SPW_RECORD_NAME,   /* enum spw_record_named, number, length, the bytes */
-    SPW_RECORD_CALL,   /* a call of the driver that took long: its number, nanoseconds */
+    SPW_RECORD_NAME,   /* enum spw_record_named, number, length, and the bytes */
+    SPW_RECORD_CALL,   /* a driver call that took long: its number, and nanoseconds */
     SPW_RECORD_USE, /* a submitted call: number of addresses that it names, and each address; more:
                        it launches a kernel */
     SPW_RECORD_KINDS
@@ -118,31 +123,33 @@ enum spw_record_kind {
 enum spw_record_named {
     SPW_RECORD_NAMED_RULE,   /* a rule of the policy, from 1 */
     SPW_RECORD_NAMED_CALL,   /* a function of the driver that spillway calls */
-    SPW_RECORD_NAMED_THREAD, /* a thread, by the number that events have */
+    SPW_RECORD_NAMED_THREAD, /* a thread, by the number that events contain */
     SPW_RECORD_NAMED_ABOUT,  /* 0 program, 1 mode, 2 host, 3 policy, 4 version */
     SPW_RECORD_NAMED_OPTION, /* an option that was set, as NAME=VALUE */
-    SPW_RECORD_NAMED_MARK,   /* a part of the program that begins (1) or ends (0) now */
-    SPW_RECORD_NAMED_TAG, /* the tag of a call site, by the site's number; stands behind the site */
+    SPW_RECORD_NAMED_MARK,   /* a part of the program that begins (1) or ends (0) at this time */
+    SPW_RECORD_NAMED_TAG,    /* the tag of a call site, by the site's number; follows the site's
+                                event */
     SPW_RECORD_NAMED_KINDS
 };
 
-/* Addresses of a SPW_RECORD_USE, at most. */
+/* The most addresses of a SPW_RECORD_USE event. */
 enum { SPW_RECORD_USED = 192 };
 
 /* The flags of an allocation. */
 enum {
     SPW_RECORD_SOURCE = 0x3,   /* enum spw_record_source */
-    SPW_RECORD_CHARGED = 0x4,  /* not of the pool, but counts as live */
-    SPW_RECORD_ON_HOST = 0x8,  /* at least a part is on the host */
-    SPW_RECORD_RULE_SHIFT = 4, /* from this bit on: the rule that decided, from 1; 0: none */
+    SPW_RECORD_CHARGED = 0x4,  /* not in the pool, but counts as live */
+    SPW_RECORD_ON_HOST = 0x8,  /* at least a part of it is on the host */
+    SPW_RECORD_RULE_SHIFT = 4, /* the bits from this one on are the number of the rule that decided,
+                                  from 1; 0: none */
 };
 
 /* The origin of an allocation. */
 enum spw_record_source {
-    SPW_RECORD_POOL,    /* spillway's pool */
-    SPW_RECORD_PASSED,  /* the driver */
-    SPW_RECORD_PINNED,  /* page-locked host memory, by the driver */
-    SPW_RECORD_CREATED, /* cuMemCreate of the program; the address is only a number */
+    SPW_RECORD_POOL,    /* allocated by spillway's pool */
+    SPW_RECORD_PASSED,  /* allocated by the driver */
+    SPW_RECORD_PINNED,  /* page-locked host memory, allocated by the driver */
+    SPW_RECORD_CREATED, /* cuMemCreate by the program; the address is only a number */
 };
 
 /* The figures of SPW_RECORD_GAUGES, by bit. */

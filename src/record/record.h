@@ -6,15 +6,16 @@
  *   format     the layout of the file (docs/recording.md)
  *   gauges     the figures of a device that are recorded
  *   record     appends events, from any thread
- *   sites      writes each call site once, before the first event that names it
+ *   sites      writes each call site once, before the first event that refers to it
  *   state      the state of the folder in one object
  *   ticks      reads the processor's own clock
  *   timeline   time from the processor's clock, compared with the system's
- *   writer     events on their way into the blocks of the file
+ *   writer     appends events to the blocks of the file
  *
- * The functions below may be called on any thread and with any lock held except those behind
- * `record` in system/lock.def. They cost a lock and a few dozen nanoseconds. They may be called
- * only while spw_record_active() is true. They never fail: lost events are counted. */
+ * The functions below may be called on any thread. The caller may hold any lock except those that
+ * follow `record` in system/lock.def. Each call costs a lock and a few dozen nanoseconds. The
+ * functions may be called only while spw_record_active() is true. They never fail; lost events are
+ * counted. */
 #pragma once
 
 #include <stdatomic.h>
@@ -32,16 +33,16 @@ static inline bool spw_record_active(void)
     return SPW_UNLIKELY(atomic_load_explicit(&spw_record.events, memory_order_relaxed));
 }
 
-/* True while the recording also has the blocks that calls use. */
+/* Returns true while the recording also contains the blocks that calls use. */
 static inline bool spw_record_uses(void)
 {
     return SPW_UNLIKELY(atomic_load_explicit(&spw_record.uses, memory_order_relaxed));
 }
 
-/* Begins a recording, and registers the exit handler that ends it. The file is made at the first
- * allocation, mark or step, so that a process that only asks for devices leaves no file. A failure
- * is one line of log. Data that members of `start` point to must stay valid, except the path. The
- * caller serialises. */
+/* Starts a recording, and registers the exit handler that ends it. The file is created at the first
+ * allocation, mark or step. A process that only looks for devices therefore leaves no file. On
+ * failure, logs one line. Data that members of `start` point to must stay valid, except the path.
+ * The caller serialises. */
 void spw_record_start(const struct spw_record_start *start);
 
 /* In a child after fork: detaches from the parent's recording. Only async-signal-safe calls. */
@@ -51,33 +52,34 @@ void spw_record_forget(void);
 
 struct spw_record_alloc {
     int device;
-    uint64_t stream; /* its id; 0: without a stream */
+    uint64_t stream; /* id of the stream; 0: without a stream */
     uint64_t address, bytes;
     uint32_t site;
     enum spw_record_source source;
-    bool charged;        /* not of the pool, but counts as live */
-    uint64_t host_bytes; /* its bytes on the host */
-    unsigned rule;       /* from 1; 0: none */
+    bool charged;        /* not in the pool, but counts as live */
+    uint64_t host_bytes; /* the part of `bytes` that is on the host */
+    unsigned rule;       /* number of the rule that decided, from 1; 0: none */
 };
 
 /* Records an allocation. Called before the program gets its address. */
 void spw_record_alloc(const struct spw_record_alloc *alloc);
 
-/* Records a free. Called before the block is freed, as its address may be used again at once. */
+/* Records a free. Called before the block is freed, because its address may be used again at
+ * once. */
 void spw_record_free(int device, uint64_t stream, uint64_t address);
 
-/* Records a call that is about to be submitted, with the addresses in the device's pool that it
- * names, at most SPW_RECORD_USED. `kernel`: it launches a kernel. Called only while
+/* Records a call that is about to be submitted, and the addresses in the device's pool that it
+ * names, at most SPW_RECORD_USED of them. `kernel`: the call launches a kernel. Called only while
  * spw_record_uses() is true. */
 void spw_record_use(int device, const uint64_t *addresses, size_t count, bool kernel);
 
-/* Steps and marks have at most a share of the file (SPW_RECORD_MARK_SHARE), as the program may make
- * any number of them. Steps and marks beyond the share are lost, and counted. */
+/* The program may make any number of steps and marks, so these may use only a share of the file
+ * (SPW_RECORD_MARK_SHARE). Steps and marks beyond that share are lost, and counted. */
 
-/* Records the beginning of a step, which the program marked. */
+/* Records the beginning of a step that the program marked. */
 void spw_record_step(void);
 
-/* Records the beginning or the end of a part of the program, which the program named. */
+/* Records the beginning or the end of a part of the program. The program gave the part its name. */
 void spw_record_mark(const char *name, bool begin);
 
 struct spw_record_oom {
@@ -90,11 +92,12 @@ struct spw_record_oom {
 /* Records an allocation that is about to fail with out of memory. */
 void spw_record_oom(const struct spw_record_oom *oom);
 
-/* Records a move that has ended. `ns` is how long submissions were held back. The ranges of the
- * move follow. */
+/* Records a completed move. `ns` is the time for which submissions were blocked. The ranges of the
+ * move must be recorded next. */
 void spw_record_move(int device, uint64_t to_host_bytes, uint64_t to_device_bytes, uint64_t ns,
                      bool predicted);
 void spw_record_range(int device, uint64_t address, uint64_t bytes, bool to_host);
 
-/* Records a driver call of spillway's own that took `ns`. Short calls are only summed up. */
+/* Records a driver call of spillway's own that took `ns`. Short calls are only added to the
+ * sums. */
 void spw_record_call(int device, int call, uint64_t ns);

@@ -1,5 +1,5 @@
-/* Call sites in a recording: each is written once, before the first event that names it.
- * Locking: the caller holds spw_locks.record. */
+/* Writes each call site to the recording once, before the first event that refers to it. Locking:
+ * the caller holds spw_locks.record. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 #include "common/likely.h"
 #include "record/state.h"
 
-/* Writes the site with its texts and modules, if the file has room. */
+/* Writes a site with its texts and modules, if the file has room. */
 void spw_record_sites_define(uint32_t site);
 
-/* Writes a site that no event has named yet. */
+/* Writes a site unless an earlier event has referred to it. */
 static inline void spw_record_sites_use(uint32_t site)
 {
     if (SPW_UNLIKELY(site <= SPW_CALLSITE_MOST && spw_record.known.sites[site] == 0)) {
@@ -19,5 +19,5 @@ static inline void spw_record_sites_use(uint32_t site)
     }
 }
 
-/* Forgets the written sites, for a new file. */
+/* Forgets which sites were written, for a new file. */
 void spw_record_sites_reset(void);

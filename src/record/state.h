@@ -1,7 +1,7 @@
 /* The state of the recording in this process. All zero bytes is the state before the start.
  *
- * Guarded by spw_locks.record; atomic members may be changed without it. It lives as long as the
- * process: spw_record_start resets it for a new recording, in a child after fork. */
+ * Guarded by spw_locks.record. Atomic members may be used without the lock. The state lives as long
+ * as the process. In a child after fork, spw_record_start resets it for a new recording. */
 #pragma once
 
 #include <stdatomic.h>
@@ -17,20 +17,24 @@
 
 /* The arguments of a recording. */
 struct spw_record_start {
-    const char *path; /* a pattern: %p, %r, %h */
-    uint64_t limit;   /* most bytes of the file; with `permille`, share of the free space */
+    const char *path; /* a pattern, with %p, %r and %h */
+    uint64_t limit;   /* largest size of the file, in bytes or, with `permille`, as a share of the
+                         free space */
     bool permille;
-    uint64_t start_ticks; /* of the process, in clock ticks since boot */
+    uint64_t start_ticks; /* start of the process, in clock ticks since boot */
     int64_t rank;
     int devices;
-    bool uses;                                    /* record which blocks calls use */
-    struct spw_counters *(*counters)(int device); /* of each device */
-    const char *(*call_name)(int call);           /* of a driver call; NULL behind the last one */
-    const char *(*rule_name)(int rule);           /* of a rule, from 0; NULL behind the last one */
-    const char *about[5]; /* SPW_RECORD_NAMED_ABOUT, without the host; NULL: not known */
+    bool uses;                                    /* also record which blocks calls use */
+    struct spw_counters *(*counters)(int device); /* returns the counters of a device */
+    const char *(*call_name)(int call);           /* returns the name of a driver call; NULL behind
+                                                     the last one */
+    const char *(*rule_name)(int rule);           /* returns the name of a rule, from 0; NULL behind
+                                                     the last one */
+    const char *about[5]; /* texts by the numbers of SPW_RECORD_NAMED_ABOUT, without the host; NULL:
+                             unknown */
 };
 
-/* The last values of the block. The next event is stored relative to them. */
+/* The last values in the block. The next event is stored relative to them. */
 struct spw_record_context {
     int device;
     uint64_t stream;
@@ -39,33 +43,37 @@ struct spw_record_context {
     uint64_t gauges[SPW_DEVICES_MAX][SPW_RECORD_GAUGE_COUNT];
 };
 
-/* The events on their way into the file. */
+/* Appends events to the file. */
 struct spw_record_writer {
-    uint8_t *at, *end; /* in the block that is written; NULL when the file is full */
-    uint64_t time;     /* of the last event, in units */
+    uint8_t *at, *end; /* position in the current block, and its end; NULL if the file is full */
+    uint64_t time;     /* time of the last event, in units */
     struct spw_record_timeline timeline;
-    bool ticks; /* true: the processor's clock is used; false: the system's */
+    bool ticks; /* true: time comes from the processor's clock; false: from the system's */
     struct spw_record_context last;
     struct spw_record_header *header;
     struct spw_record_block *block;
-    size_t offset; /* of the block in the file */
+    size_t offset; /* offset of the block in the file */
     uint32_t sequence;
     struct spw_record_file file;
 };
 
-/* The marks and steps of the program, which may make any number of them. */
+/* The marks and steps of the program. The program may make any number of them. */
 struct spw_record_marks {
-    uint64_t bytes;     /* bytes of marks and steps, with the ends of open marks */
-    uint64_t open;      /* marks that began; their ends have a place */
-    uint64_t lost_open; /* marks whose beginning was lost */
+    uint64_t bytes;     /* bytes that marks and steps use, including the ends of open marks */
+    uint64_t open;      /* number of marks that have begun; room for their ends is reserved */
+    uint64_t lost_open; /* number of open marks whose beginning was lost */
 };
 
-enum { SPW_RECORD_TEXTS = 16 << 20 }; /* numbers of texts are below this (callsite/capture.c) */
+enum {
+    SPW_RECORD_TEXTS = 16 << 20
+}; /* numbers of texts are below this number
+      (callsite/capture.c) */
 
-/* The parts of call sites that are in the file. */
+/* The parts of call sites that the file already contains. */
 struct spw_record_known {
     uint8_t sites[SPW_CALLSITE_MOST + 1];
-    uint8_t texts[SPW_RECORD_TEXTS / 4 / 8]; /* bits; numbers are multiples of 4 */
+    uint8_t texts[SPW_RECORD_TEXTS / 4 / 8]; /* one bit for each text; numbers of texts are
+                                                multiples of 4 */
     size_t modules;
 };
 
@@ -75,17 +83,18 @@ struct spw_record_own {
 };
 
 struct spw_record {
-    /* Every call reads these, and only the start and the end of a recording change them. */
+    /* Every call reads these two. Only the start and the end of a recording change them. */
     _Atomic bool events; /* events are recorded */
     _Atomic bool uses;   /* the blocks that calls use are also recorded */
     _Alignas(64) struct spw_record_writer writer;
-    uint32_t number;  /* of the recording in this process, from 1 */
+    uint32_t number;  /* number of the recording in this process, from 1 */
     uint32_t threads; /* number of threads seen */
     uint32_t steps;
     struct spw_record_marks marks;
     struct spw_counters *counters[SPW_DEVICES_MAX];
     bool at_exit; /* the exit handler is registered */
-    /* The arguments for a file that is to be made; no path: none is to be made. */
+    /* The arguments for a file that is yet to be created. Without a path, no file is to be
+     * created. */
     struct spw_record_start due;
     char due_path[SPW_RECORD_PATH];
     struct spw_record_known known;

@@ -1,5 +1,5 @@
-/* The processor's own clock. A read takes a few nanoseconds, less than half as long as a read of
- * the system's clock. Its unit is not known; the writer compares it with the system's clock. */
+/* The processor's own clock. Reading it takes a few nanoseconds, less than half the time of reading
+ * the system's clock. Its unit is not known, so the writer compares it with the system's clock. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #    include <x86intrin.h>
 #endif
 
-/* False when the processor's clock may stop or change its speed. */
+/* Returns false if the processor's clock may stop or change its speed. */
 static inline bool spw_record_ticks_are_steady(void)
 {
 #if defined(__x86_64__)

@@ -1,8 +1,8 @@
 /* Time from the processor's clock, which is repeatedly compared with the system's clock.
  *
- * The clocks differ after the machine was suspended: the system's clock (CLOCK_MONOTONIC) stood
- * still, and the processor's went on or began anew. The system's clock is the one that counts.
- * Pure; the caller holds the lock. The caller chooses the unit of time. */
+ * The two clocks disagree after the machine was suspended. The system's clock (CLOCK_MONOTONIC)
+ * stops during a suspension, while the processor's clock continues or restarts. In this case the
+ * system's clock is right. Pure; the caller holds the lock, and chooses the unit of time. */
 #pragma once
 
 #include "common/likely.h"
@@ -10,29 +10,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Products of ticks and rates. */
+/* For products of ticks and rates. */
 __extension__ typedef unsigned __int128 spw_record_wide;
 
 struct spw_record_timeline {
-    uint64_t rate; /* units in a tick, times 2 to the power of 32; 0: not known */
-    uint64_t anchor_ticks, anchor_time; /* at the last comparison */
-    uint64_t most_ticks;                /* from a comparison to the next one */
-    uint64_t first_ticks, first_time;   /* the clocks agree from this time on */
+    uint64_t rate; /* units in a tick, times 2 to the power of 32; 0: unknown */
+    uint64_t anchor_ticks, anchor_time; /* both clocks at the last comparison */
+    uint64_t most_ticks;                /* the most ticks between two comparisons */
+    uint64_t first_ticks, first_time;   /* both clocks at the beginning of the time in which they
+                                           agree */
     uint64_t units_per_second;
 };
 
-/* Begins at these readings of both clocks. The rate is not known yet. */
+/* Begins with these readings of both clocks. The rate is still unknown. */
 void spw_record_timeline_begin(struct spw_record_timeline *timeline, uint64_t ticks, uint64_t time,
                                uint64_t units_per_second);
 
-/* Compares the clocks. The longer they agree, the more exact is the rate. */
+/* Compares the clocks. The longer they agree, the more exact the rate becomes. */
 void spw_record_timeline_compare(struct spw_record_timeline *timeline, uint64_t ticks,
                                  uint64_t time);
 
-/* Converts a reading of the processor's clock. False when the clocks must be compared first. This
- * is so if the rate is not known, or if the reading is before the last comparison (another
- * processor's clock may be behind) or more than a tenth of a second after it. So a suspension moves
- * no event by more than that. */
+/* Converts a reading of the processor's clock. Returns false if the clocks must be compared first.
+ * This is the case if the rate is unknown, if the reading is before the last comparison (the clock
+ * of another processor may be behind), or if it is more than a tenth of a second after the last
+ * comparison. A suspension can therefore shift an event by a tenth of a second at most. */
 static inline bool spw_record_timeline_now(const struct spw_record_timeline *timeline,
                                            uint64_t ticks, uint64_t *ret_time)
 {

@@ -1,7 +1,7 @@
-/* Events on their way into the blocks of the file (format.h).
+/* Appends events to the blocks of the file (format.h).
  *
- * Locking: the caller holds spw_locks.record, except for functions with "No lock". An append that
- * begins no new block makes no system call and allocates nothing. */
+ * Locking: the caller holds spw_locks.record, except for functions marked "No lock". Unless an
+ * append begins a new block, it makes no system call and allocates nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,23 +14,23 @@
 
 enum { SPW_RECORD_ROOM = 320 }; /* most bytes of an event without texts and frames */
 
-/* Makes the file and its first block. False, after a line of log, when that fails. */
+/* Creates the file and its first block. On failure, logs one line and returns false. */
 bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t limit, bool permille,
                             uint32_t devices, int64_t rank);
 
-/* Closes the block and cuts the file behind it. */
+/* Closes the block, and truncates the file behind it. */
 void spw_record_writer_close(void);
 
 /* In a child after fork: closes the parent's file. No lock. */
 void spw_record_writer_forget(void);
 
-/* Closes the block and begins the next one. False when the file is full. */
+/* Closes the block and begins the next one. Returns false if the file is full. */
 bool spw_record_writer_next(void);
 
-/* Time since the recording began, in units, by the system's clock. No lock. */
+/* Returns the time since the recording began, in units, by the system's clock. No lock. */
 uint64_t spw_record_writer_clock(void);
 
-/* The same; also compares the processor's clock with the system's. */
+/* Like spw_record_writer_clock. Also compares the processor's clock with the system's. */
 uint64_t spw_record_writer_compare(void);
 
 /* ---- appending an event ---- */
@@ -60,8 +60,9 @@ static inline uint64_t spw_record_now(const struct spw_record_writer *writer)
                : spw_record_writer_compare();
 }
 
-/* Begins an event: writes its head, with the flags in `head`, and the time. NULL when the file has
- * no room for `room` more bytes. The caller writes the rest and ends it. */
+/* Begins an event: writes its first byte, with the flags in `head`, and the time. Returns NULL if
+ * the file has no room for `room` more bytes. The caller writes the rest of the event and calls
+ * spw_record_end. */
 static inline uint8_t *spw_record_begin(unsigned head, int device, uint64_t stream, uint32_t thread,
                                         size_t room)
 {
@@ -104,7 +105,7 @@ static inline uint8_t *spw_record_begin_plain(unsigned head, int device, size_t 
                             spw_record.writer.last.thread, room);
 }
 
-/* Makes the event a part of the recording. */
+/* Ends an event. The event is then a part of the recording. */
 static inline void spw_record_end(uint8_t *at)
 {
     struct spw_record_writer *writer = &spw_record.writer;
@@ -117,7 +118,7 @@ static inline void spw_record_end(uint8_t *at)
     atomic_store_explicit(&writer->block->used, (uint32_t)(at - content), memory_order_release);
 }
 
-/* Writes an address, as the difference to the last one. */
+/* Writes an address, as the difference to the previous address. */
 static inline uint8_t *spw_record_put_address(uint8_t *at, uint64_t address)
 {
     struct spw_record_context *last = &spw_record.writer.last;
@@ -128,5 +129,5 @@ static inline uint8_t *spw_record_put_address(uint8_t *at, uint64_t address)
     return at;
 }
 
-/* Writes a text's length and its bytes, cut at SPW_RECORD_TEXT. */
+/* Writes the length and the bytes of a text, which is truncated to SPW_RECORD_TEXT bytes. */
 uint8_t *spw_record_put_text(uint8_t *at, const char *text);
