@@ -3,7 +3,7 @@
  *
  *   communicator    the device memory of an NCCL communicator
  *   communicators   cards whose links let NCCL use many channels
- *   limits          limits that depend on compute capability alone
+ *   limits          limits that depend only on the compute capability
  *   overheads       memory of a card that programs do not allocate
  *   profile         the models that can be simulated, found by name
  *   profiles        the figures of each model, with their sources
@@ -17,8 +17,8 @@
 /* Memory on a card that a program does not allocate: the CUDA context, the code of kernels in use,
  * the memory of libraries. */
 struct spw_gpu_overhead {
-    uint32_t mib;      /* as an estimate */
-    uint32_t most_mib; /* an upper bound */
+    uint32_t mib;      /* estimate */
+    uint32_t most_mib; /* upper bound */
     uint32_t messages; /* number of published sources; 0: estimated from other GPUs */
 };
 
@@ -33,8 +33,8 @@ enum spw_gpu_source {
 
 /* Constants of one public GPU model. */
 struct spw_gpu_profile {
-    const char *id;             /* h100-80g */
-    const char *name;           /* the answer of cuDeviceGetName */
+    const char *id;             /* such as h100-80g */
+    const char *name;           /* the name that cuDeviceGetName reports */
     enum spw_gpu_source memory; /* the source of memory_mib */
     size_t memory_mib;
     int major, minor; /* compute capability */
@@ -43,18 +43,21 @@ struct spw_gpu_profile {
     int multiprocessors;
     int clock_khz, memory_clock_khz, memory_bus_bits;
     int l2_bytes;
-    int link_mbps; /* to the host, in each direction, in megabytes a second, by its specification */
-    int pci_device; /* 16-bit device id; the vendor is NVIDIA's */
+    int link_mbps; /* specified bandwidth of the link to the host, in each direction, in megabytes a
+                      second */
+    int pci_device; /* 16-bit PCI device id; the vendor is NVIDIA */
 };
 
-/* The profile of an id, or of a model: rtx4090, 4090, "RTX 4090". Profiles of laptops, variants and
- * slices do not count for a model. NULL when there is no profile, or when there are several. */
+/* Returns the profile of an id, or of a model: rtx4090, 4090, "RTX 4090". The name of a model does
+ * not match profiles of laptops, variants and slices. Returns NULL if there is no profile, or more
+ * than one. */
 const struct spw_gpu_profile *spw_gpu_profile_find(const char *id);
 
-/* The profiles in their order: `index` from 0; NULL behind the last. */
+/* Returns the profile with this `index`, from 0, in the order of profiles.def; NULL behind the
+ * last. */
 const struct spw_gpu_profile *spw_gpu_profile_at(size_t index);
 
-/* Writes a hint for a message about an unknown id: the nearest id, and how to list all ids. */
+/* Writes a hint for a message about an unknown id: the most similar id, and how to list all ids. */
 void spw_gpu_profile_expected(const char *id, char *text, size_t capacity);
 
 /* Returns the overhead of a card of this model. */
