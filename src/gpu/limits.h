@@ -1,7 +1,7 @@
-/* Limits that depend only on the compute capability. They are from the table of technical
- * specifications in the CUDA programming guide. The columns are the resident threads of a
- * multiprocessor, its resident blocks, the bytes of its shared memory, and the most bytes of shared
- * memory that a block may opt in to. profile.c expands the row of each GPU. */
+/* The limits of each compute capability. They are from the table of technical specifications in the
+ * CUDA programming guide. The columns are the resident threads of a multiprocessor, its resident
+ * blocks, the bytes of its shared memory, and the most bytes of shared memory that a block may opt
+ * in to. profile.c expands the row of each GPU. */
 #pragma once
 
 #define SPW_GPU_LIMITS_6_0  2048, 32, 65536, 49152

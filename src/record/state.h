@@ -64,10 +64,8 @@ struct spw_record_marks {
     uint64_t lost_open; /* number of open marks whose beginning was lost */
 };
 
-enum {
-    SPW_RECORD_TEXTS = 16 << 20
-}; /* numbers of texts are below this number
-      (callsite/capture.c) */
+/* The numbers of texts are less than this (callsite/capture.c). */
+enum { SPW_RECORD_TEXTS = 16 << 20 };
 
 /* The parts of call sites that the file already contains. */
 struct spw_record_known {
