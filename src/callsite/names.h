@@ -1,20 +1,20 @@
-/* Names of native functions by address. An address is looked up once, and its name is kept for the
- * life of the process.
+/* Names of native functions by address. An address is looked up once, and its name is stored for
+ * the life of the process.
  *
- * The table is bounded: when it is full, new addresses have no name. Locking: a mutex inside. The
- * dynamic loader, which finds the C++ demangler, is called without that mutex. */
+ * The table is bounded: when it is full, new addresses have no name. Locking: the table has a
+ * mutex. The dynamic loader, which finds the C++ demangler, is called without that mutex. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* One function. Members are NULL when they are not known. */
+/* One function. Members are NULL if unknown. */
 struct spw_name {
     const char *mangled;  /* as the library exports it */
-    const char *readable; /* demangled; equal to `mangled` if that is no C++ name */
-    const char *library;  /* path */
+    const char *readable; /* demangled; equal to `mangled` if that is not a C++ name */
+    const char *library;  /* path of the library */
 };
 
-/* Finds the functions that `count` return addresses lead to. `count` is at most
+/* Finds the functions to which `count` return addresses belong. `count` is at most
  * SPW_CALLSITE_NATIVE. */
 void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_name *ret_names);

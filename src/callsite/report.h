@@ -1,13 +1,14 @@
-/* Writes the call sites to the statistics file: who held the memory of each device.
+/* Writes the call sites to the statistics file, with the memory that each held on each device.
  *
- * It also runs at the end of the process, so it neither allocates nor takes a lock that could wait.
- * When two threads write at once, one of them writes no symbols. */
+ * These functions also run at the end of the process. They allocate nothing, and take no lock that
+ * could make them wait. If two threads write at once, one of them writes no symbols. */
 #pragma once
 
 #include "pool/accounts.h"
 #include "system/write.h"
 
-enum { SPW_CALLSITE_REPORT_MOST = 200 }; /* sites listed one by one; all others are summed up */
+/* The most sites that are listed one by one. All other sites are added up. */
+enum { SPW_CALLSITE_REPORT_MOST = 200 };
 
 /* One entry: {"id", "device", "live_bytes", "peak_bytes", "device_peak_bytes", "total_bytes",
  * "allocs", "frees", "api", "thread", "python": [{"file", "function", "line"}], "native":
@@ -19,12 +20,12 @@ enum { SPW_CALLSITE_REPORT_MOST = 200 }; /* sites listed one by one; all others 
  *     offset             return address, relative to the library's load address
  *     node               PyTorch's autograd node, or null
  *
- * Native frames outside of the Python interpreter are left out. Id 0 is memory whose stack is not
- * known; it has only figures. Sites that are not listed are summed up in one entry per device, with
- * "id": null and their number as "sites". A module is {"path", "build_id"}. */
+ * Native frames outside of the Python interpreter are omitted. Id 0 is memory whose stack is
+ * unknown; its entry has only figures. Sites that are not listed are added up in one entry per
+ * device, with "id": null and the number of sites as "sites". A module is {"path", "build_id"}. */
 
 /* Writes the keys "sites" (device memory), "pinned_sites" (page-locked host memory, whose peak is
  * pinned_peak_bytes) and "modules", each with a comma before it. `charges` and `pinned` have one
- * entry per device, by ordinal; an entry without memory stands for a device without sites. */
+ * entry per device, by ordinal. An entry without memory stands for a device without sites. */
 void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges,
                          struct spw_charges *pinned, int devices);

@@ -1,4 +1,5 @@
-/* Policy rules that place the memory of call sites on the host, and the choice of one to propose.
+/* Policy rules that place the memory of call sites on the host, and the choice of a rule to
+ * propose.
  *
  * For use inside the program's process. No locking, no allocation. */
 #pragma once
@@ -10,9 +11,9 @@
 
 enum { SPW_CALLSITE_RULE = 768, SPW_CALLSITE_NAME = 256 };
 
-/* The condition of a rule on a call site: a Python frame; for a site without one, the node of the
- * backward pass; for a site without either, a native function. Unused members are NULL or "". Texts
- * are borrowed from the facts, except arrays. */
+/* The condition of a rule on a call site: a Python frame. If the site has no Python frame, the
+ * condition is the node of the backward pass. If it has no node either, the condition is a native
+ * function. Unused members are NULL or "". The struct does not own its texts, except arrays. */
 struct spw_callsite_condition {
     struct spw_python_frame python;
     const char *library;
@@ -20,50 +21,52 @@ struct spw_callsite_condition {
     char node[SPW_CALLSITE_NAME];
 };
 
-/* Finds the condition that identifies a site best. Of several Python frames it takes the one of the
- * user's own code or, with `inner`, the innermost one, which fewer sites have. False when the site
- * has no condition. */
+/* Finds the condition that identifies a site best. If there are several Python frames, it is the
+ * frame in the user's own code. With `inner`, it is the innermost frame, which fewer sites share.
+ * Returns false if there is no condition for the site. */
 bool spw_callsite_condition_of(const struct spw_callsite_facts *facts, bool inner,
                                struct spw_callsite_condition *ret_condition);
 
-/* True for a site that a rule with the condition matches. */
+/* Returns true if a rule with this condition matches the site. */
 bool spw_callsite_condition_holds(const struct spw_callsite_condition *condition,
                                   const struct spw_callsite_facts *facts);
 
-/* True if a site's conditions with and without `inner` differ. */
+/* Returns true if the conditions of a site with and without `inner` differ. */
 bool spw_callsite_has_inner(const struct spw_callsite_facts *facts);
 
-/* A hash, which is equal for equal conditions. */
+/* Returns a hash of the condition. Equal conditions have equal hashes. */
 uint64_t spw_callsite_condition_hash(const struct spw_callsite_condition *condition);
 
-/* Writes the rule as JSON; "" when it does not fit. */
+/* Writes the rule as JSON; "" if it does not fit. */
 void spw_callsite_condition_put(const struct spw_callsite_condition *condition,
                                 char ret_rule[SPW_CALLSITE_RULE]);
 
-/* True for a site below torch.optim: the state of an optimizer, used once a step. */
+/* Returns true for a site below torch.optim. Its memory is the state of an optimizer, which is used
+ * once a step. */
 bool spw_callsite_is_optimizer(const struct spw_callsite_facts *facts);
 
 /* The call sites that one rule matches. */
 struct spw_callsite_group {
-    uint64_t hash;  /* of the condition */
-    uint64_t bytes; /* held by these sites */
+    uint64_t hash;  /* hash of the condition */
+    uint64_t bytes; /* memory that these sites hold */
     uint64_t allocs, frees;
     bool optimizer;
     bool inner; /* the condition was found with `inner` */
-    int first;  /* the group's first site, by a number of the caller's */
+    int first;  /* the first site of the group, by a number that the caller chooses */
 };
 
-/* Adds a site to the group with its condition or, if there is none, to the list as a new group. The
- * list has room for one more group. Returns the new number of groups. */
+/* Adds a site to the group that has its condition. If there is no such group, appends a new one to
+ * the list, which must have room for it. Returns the new number of groups. */
 int spw_callsite_group_add(struct spw_callsite_group *groups, int count,
                            const struct spw_callsite_group *site);
 
-/* The cost of having a group on the host, by how often its memory is used: 0 for the state of an
- * optimizer, 1 for memory that stays, such as weights, 2 for memory that is freed within a step. */
+/* Returns the cost of placing a group on the host. It depends on how often the memory is used: 0
+ * for the state of an optimizer, 1 for memory that stays, such as weights, 2 for memory that is
+ * freed within a step. */
 int spw_callsite_group_cost(const struct spw_callsite_group *group);
 
-/* The index of the group to propose. Among the groups that hold `missing_bytes` it is the smallest
- * of the cheapest ones. If no group holds that much, or `missing_bytes` is 0, it is the largest
- * group. -1: there are no groups. */
+/* Returns the index of the group to propose. Among the groups that hold `missing_bytes`, the
+ * cheapest are considered, and the smallest of these is chosen. If no group holds `missing_bytes`,
+ * or if `missing_bytes` is 0, the largest group is chosen. Returns -1 if there are no groups. */
 int spw_callsite_group_choose(const struct spw_callsite_group *groups, int count,
                               uint64_t missing_bytes);

@@ -1,10 +1,10 @@
 /* Recognises a stack that the thread has had before, without walking it.
  *
- * A guard lists words of memory, and the values that they must have for the stack to be the same.
- * For native frames these are return addresses and saved frame pointers. For Python they are the
- * links between frames, and the fields that identify the frames' code objects. The words are in the
- * order of the walk: if all words before a word have their values, the memory of that word is still
- * valid. Strings that an address does not identify are compared byte by byte.
+ * A guard lists words of memory, and the values that they must have if the stack is the same. For
+ * native frames, these words are return addresses and saved frame pointers. For Python, they are
+ * the links between frames, and the fields that identify the code objects of the frames. The words
+ * are in the order of the walk. If all words before a word have their values, the memory of that
+ * word is still valid. Strings that are not identified by an address are compared byte by byte.
  *
  * Locking: none; a cache belongs to one thread. Memory comes from mmap, once per thread. */
 #pragma once
@@ -33,7 +33,7 @@ struct spw_callsite_guard {
     uint32_t site;
     uint16_t word_count;
     uint16_t text_count;
-    bool broken; /* incomplete: not to be used */
+    bool broken; /* incomplete: must not be used */
     struct spw_callsite_guard_word words[SPW_GUARD_WORDS];
     struct spw_callsite_guard_text texts[SPW_GUARD_TEXTS];
 };
@@ -63,7 +63,7 @@ static inline void spw_callsite_guard_add_text(struct spw_callsite_guard *guard,
     }
 }
 
-/* Returns true when all words and texts have the required values. */
+/* Returns true if all words and texts have the required values. */
 bool spw_callsite_guard_holds(const struct spw_callsite_guard *guard);
 
 /* ---- the cache of one thread ---- */
@@ -72,26 +72,27 @@ enum { SPW_STACK_CACHE_SETS = 128, SPW_STACK_CACHE_WAYS = 4, SPW_STACK_CACHE_SEE
 
 struct spw_callsite_stack_cache {
     struct spw_callsite_guard guards[SPW_STACK_CACHE_SETS][SPW_STACK_CACHE_WAYS];
-    uint8_t next[SPW_STACK_CACHE_SETS];  /* the way to replace */
+    uint8_t next[SPW_STACK_CACHE_SETS];  /* the way that is replaced next */
     uint32_t seen[SPW_STACK_CACHE_SEEN]; /* hashes of stacks that were captured once */
 };
 
-/* Creates an empty cache; NULL without memory. */
+/* Creates an empty cache. Returns NULL if there is no memory. */
 struct spw_callsite_stack_cache *spw_callsite_stack_cache_create(void);
 void spw_callsite_stack_cache_destroy(struct spw_callsite_stack_cache *cache);
 
-/* Forgets all guards. */
+/* Removes all guards. */
 void spw_callsite_stack_cache_clear(struct spw_callsite_stack_cache *cache);
 
-/* Returns the site of a stack with this key (not 0) whose guard holds; 0 when there is none. */
+/* Returns the site of a stack with this key (not 0) whose guard holds. Returns 0 if there is
+ * none. */
 uint32_t spw_callsite_stack_cache_find(const struct spw_callsite_stack_cache *cache, uint64_t key);
 
-/* Returns true the second time a stack with this key and site is seen. Guards are made only then,
- * since most stacks come once. */
+/* Returns true when a stack with this key and site is seen for the second time. Only then is a
+ * guard made, because most stacks are seen once. */
 bool spw_callsite_stack_cache_again(struct spw_callsite_stack_cache *cache, uint64_t key,
                                     uint32_t site);
 
-/* Returns an empty guard in the set of `key`, replacing an older one. It is found only after the
- * caller has set its `key`. */
+/* Returns an empty guard in the set of `key`, which replaces an older one. A search finds it only
+ * after the caller has set its `key`. */
 struct spw_callsite_guard *spw_callsite_stack_cache_place(struct spw_callsite_stack_cache *cache,
                                                           uint64_t key);

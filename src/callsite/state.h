@@ -1,8 +1,8 @@
-/* The call sites of this process, and the tables with which sites are found and named. All zero
+/* The call sites of this process, and the tables that are used to find and name sites. All zero
  * bytes is the state before the start.
  *
- * The comment of a part names the lock that guards it; atomic members may be used without that
- * lock. The state lives as long as the process, also in a child after fork. */
+ * The comment of a part names the lock that guards it. Atomic members may be used without the lock.
+ * The state lives as long as the process, and a child after fork keeps it. */
 #pragma once
 
 #include <pthread.h>
@@ -24,51 +24,52 @@ typedef bool spw_callsite_shm_back(const void *from, size_t bytes);
 enum { SPW_MODULE_MOST = 1024, SPW_MODULE_PATH = 512, SPW_MODULE_ID = 20 };
 
 struct spw_module {
-    uintptr_t base;            /* load address: subtract it to get addresses of the file */
+    uintptr_t base;            /* load address; an address minus this is the address in the file */
     uintptr_t begin, end;      /* addresses of its code and data */
-    uintptr_t dynamic;         /* its dynamic section; 0: none */
-    uint8_t id[SPW_MODULE_ID]; /* the build ID */
-    uint8_t id_bytes;          /* 0: not known */
+    uintptr_t dynamic;         /* address of its dynamic section; 0: none */
+    uint8_t id[SPW_MODULE_ID]; /* build ID */
+    uint8_t id_bytes;          /* 0: unknown */
     char path[SPW_MODULE_PATH];
 };
 
-/* A function, by an address inside it. */
+/* A function, found by an address inside it. */
 struct spw_symbol {
-    uintptr_t address;               /* inside the function */
-    const struct spw_module *module; /* NULL: the address is in no module */
-    uintptr_t name;                  /* address of the name; 0: not known */
+    uintptr_t address;               /* the address inside the function */
+    const struct spw_module *module; /* the module that contains the address; NULL: none */
+    uintptr_t name;                  /* address of the function's name; 0: unknown */
 };
 
 /* Reads memory, as spw_safe_read does. */
 typedef bool spw_peek_function(uintptr_t address, void *ret_bytes, size_t bytes);
 
-/* The tables. Guarded by spw_locks.sites; the members before `strings` are set once, at the
+/* The tables. Guarded by spw_locks.sites. The members before `strings` are set once, at the
  * start. */
 struct spw_callsite_capture {
     _Atomic bool started;                    /* set last */
-    bool native, python;                     /* the kinds of frames to capture */
-    pthread_key_t key;                       /* frees a thread's state at its end */
-    _Alignas(64) struct spw_strings strings; /* in another cache line: new sites change it */
+    bool native, python;                     /* kinds of frames that are captured */
+    pthread_key_t key;                       /* frees the state of a thread when the thread ends */
+    _Alignas(64) struct spw_strings strings; /* on another cache line, because new sites change
+                                                it */
     struct spw_callsite_table sites;
     struct spw_callsite_shm *share; /* sites are published here; NULL: nowhere */
 };
 
-/* The writer's part of the share: how much of it is filled, and how much is backed. Guarded by
+/* The writer's view of the share: how much of it is filled, and how much is writable. Guarded by
  * spw_locks.sites. */
 struct spw_callsite_published {
     spw_callsite_shm_back *back;
-    bool full; /* there was no memory: nothing more is published, for good */
+    bool full; /* there was no memory, so nothing more is ever published */
     uint32_t backed_sites, backed_modules;
     size_t backed_texts, backed_bytes;
     uint32_t modules;
     size_t bytes;
 };
 
-/* The interpreter of this process. No lock: the thread that made `state` BUSY writes the other
- * members. */
+/* The interpreter of this process. No lock: the thread that has set `state` to BUSY writes the
+ * other members. */
 struct spw_callsite_interpreter {
-    _Atomic int state;     /* python.c */
-    _Atomic bool given_up; /* the wait for another thread has timed out once */
+    _Atomic int state;     /* enum of python.c */
+    _Atomic bool given_up; /* a wait for another thread has timed out */
     struct spw_python python;
     uintptr_t (*thread_state)(void);
     int (*is_finalizing)(void);
@@ -80,15 +81,16 @@ enum { SPW_NATIVE_NAME = 4096 };
 struct spw_callsite_names {
     struct spw_callsite_name_slot *slots; /* names.c */
     size_t used;
-    struct spw_symbol missing[SPW_CALLSITE_NATIVE]; /* functions that are looked up now */
+    struct spw_symbol missing[SPW_CALLSITE_NATIVE]; /* functions that are being looked up */
     char text[SPW_NATIVE_NAME];
 };
 
-/* The loaded objects. Guarded by spw_locks.modules; the list only grows. */
+/* The loaded objects. Guarded by spw_locks.modules. The list only grows. */
 struct spw_callsite_modules {
-    _Atomic uint64_t changes; /* count of the loader's changes, when its list was last read */
+    _Atomic uint64_t changes; /* the loader's count of changes when its list was last read */
     _Atomic size_t count;
-    _Atomic(spw_peek_function *) read; /* reads another process; NULL: objects of this one */
+    _Atomic(spw_peek_function *) read; /* reads memory of another process; NULL: the objects are in
+                                          this process */
     struct spw_module list[SPW_MODULE_MOST];
 };
 

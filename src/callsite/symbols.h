@@ -1,7 +1,7 @@
-/* Names of functions by address, from the symbols that loaded objects export.
+/* Finds names of functions by address, in the symbols that loaded objects export.
  *
- * Many addresses are looked up together, in one pass over each object's symbols, so that no index
- * is kept. Reads of the objects' memory cannot fault, since an object may be unloaded at any time.
+ * Many addresses are looked up together, in one pass over each object's symbols, so no index is
+ * needed. Reads of the objects' memory cannot fault, because an object may be unloaded at any time.
  * No allocation, no lock, no call of the dynamic loader. */
 #pragma once
 
@@ -11,22 +11,22 @@
 
 #include "callsite/state.h"
 
-/* Sorts symbols by address, so that spw_callsite_symbols_find finds them, and drops doubles;
- * returns how many are left. */
+/* Sorts symbols by address, as spw_callsite_symbols_find needs it, and removes duplicates. Returns
+ * how many are left. */
 size_t spw_callsite_symbols_sort(struct spw_symbol *symbols, size_t count);
 
-/* Fills in modules and names of sorted symbols. */
+/* Sets the modules and names of sorted symbols. */
 void spw_callsite_symbols_name(struct spw_symbol *symbols, size_t count);
 
-/* The entry of an address among sorted ones; NULL when it is not there. */
+/* Returns the entry of an address among sorted symbols; NULL if there is none. */
 const struct spw_symbol *spw_callsite_symbols_find(const struct spw_symbol *symbols, size_t count,
                                                    uintptr_t address);
 
-/* Copies the name of a symbol, cut at `capacity`; "" when it is not known. */
+/* Copies the name of a symbol, truncated to `capacity`; "" if it is unknown. */
 void spw_callsite_symbol_text(const struct spw_symbol *symbol, char *ret_text, size_t capacity);
 
-/* Recognises functions of PyTorch's autograd by their mangled name: apply() of a node
- * (*ret_apply is true, the name is AddmmBackward0), or a step between nodes (InputBuffer::add).
- * Returns false for any other function. */
+/* Recognises functions of PyTorch's autograd by their mangled name. These are apply() of a node
+ * (*ret_apply is true, and the name is that of the node, AddmmBackward0) and steps between nodes
+ * (InputBuffer::add). Returns false for any other function. */
 bool spw_callsite_symbol_node(const char *mangled, bool *ret_apply, char *ret_node,
                               size_t capacity);

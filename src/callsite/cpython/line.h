@@ -1,8 +1,7 @@
-/* Line numbers from the tables of CPython's code objects, in their three forms.
+/* Finds line numbers in the tables of CPython's code objects, which have three forms.
  *
- * `table` has `length` bytes, which may hold anything; nothing outside of the table is read.
- * `first` is co_firstlineno; `code` is the byte offset of the instruction in the code. Pure
- * functions. */
+ * `table` has `length` bytes with any content. Nothing outside of the table is read. `first` is
+ * co_firstlineno. `code` is the byte offset of the instruction in the code. Pure functions. */
 #pragma once
 
 #include <stddef.h>
@@ -14,7 +13,7 @@ enum spw_callsite_line_form {
     SPW_LINE_LOCATIONS, /* 3.11 and later: co_linetable as locations */
 };
 
-/* Returns the line of an instruction, 0 when the table has none. *ret_used is the number of bytes,
- * from the start of the table, that the answer depends on. */
+/* Returns the line of an instruction; 0 if the table has none. *ret_used is the number of bytes at
+ * the start of the table on which the result depends. */
 uint32_t spw_callsite_line_find(enum spw_callsite_line_form form, const uint8_t *table,
                                 size_t length, int first, int code, size_t *ret_used);

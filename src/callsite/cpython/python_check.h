@@ -1,4 +1,4 @@
-/* Checks once, with reads that cannot fault, that an interpreter is laid out as expected. After
+/* Checks once, with reads that cannot fault, that an interpreter has the expected layout. After
  * that, its stacks are read without further checks. No locking, no allocation. */
 #pragma once
 
@@ -6,8 +6,8 @@
 
 #include "callsite/cpython/python_walk.h"
 
-/* Compares the calling thread's stack with the layout. Returns NULL when they agree, or a static
- * string with the difference. *ret_frames is the number of frames of functions; if it is 0, the
- * answer proves nothing. */
+/* Compares the calling thread's stack with the layout. Returns NULL if they agree; otherwise a
+ * static string that describes the difference. *ret_frames is the number of frames of functions. If
+ * it is 0, the result proves nothing. */
 const char *spw_callsite_python_check(const struct spw_python *python, uintptr_t thread,
                                       int *ret_frames);
