@@ -1,6 +1,6 @@
 /* Declarations of the functions that register device memory with another library: the rows
- * SPW_REGISTER of functions.def. These declarations are the minimum for a call, since the headers
- * of those libraries may not be installed. */
+ * SPW_REGISTER of functions.def. The declarations are only complete enough for a call, because the
+ * headers of those libraries may not be installed. */
 #pragma once
 
 #include <stddef.h>
@@ -21,7 +21,7 @@ int ncclCommWindowRegister(struct ncclComm *comm, void *buff, size_t size,
 struct ibv_pd;
 struct ibv_mr;
 
-/* The first members; later versions append others. */
+/* The first members. Later versions have more members behind them. */
 struct ibv_mr_init_attr {
     size_t length;
     int access;
@@ -30,7 +30,7 @@ struct ibv_mr_init_attr {
     void *addr;
 };
 
-/* The address to be registered by ibv_reg_mr_ex; NULL if it registers a file. */
+/* Returns the address that ibv_reg_mr_ex will register; NULL if it registers a file. */
 static inline const void *spw_ibv_address(const struct ibv_mr_init_attr *attributes)
 {
     enum { HAS_ADDRESS = 1 << 1 };
