@@ -1,4 +1,5 @@
-/* Polling with growing pauses: ask, sleep, ask again, and sleep twice as long each time.
+/* Polling with growing pauses: check a condition, sleep, check it again, and sleep twice as long
+ * each time.
  *
  *     struct spw_backoff backoff = {.limit_ns = limit_ns};
  *
@@ -8,9 +9,9 @@
  *         }
  *     }
  *
- * A condition that holds at once costs nothing: the clock is first read at the first pause. A pause
- * counts as at most one millisecond of the limit, since a thread that waits for a processor cannot
- * poll. No locking: each waiting thread has its own struct. */
+ * A condition that holds at once costs nothing, because the clock is first read at the first pause.
+ * Each pause counts as at most one millisecond of the limit, however long it takes: a thread that
+ * is not scheduled cannot poll. No locking: each waiting thread has its own struct. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,16 +22,16 @@
 
 enum { SPW_BACKOFF_FIRST_NS = 2000, SPW_BACKOFF_MOST_NS = 100000, SPW_BACKOFF_COUNTS_NS = 1000000 };
 
-/* Begins as {.limit_ns = ...}. */
+/* Initialised as {.limit_ns = ...}. */
 struct spw_backoff {
-    uint64_t limit_ns;  /* of the whole wait, from the first pause on */
-    uint64_t last_ns;   /* when the last pause began; 0: no pause yet */
+    uint64_t limit_ns;  /* limit of the whole wait, from the first pause on */
+    uint64_t last_ns;   /* time when the last pause began; 0: no pause yet */
     uint64_t waited_ns; /* sum of the pauses, each at most SPW_BACKOFF_COUNTS_NS */
     uint64_t pause_ns;  /* length of the last pause; 0: no pause yet */
 };
 
-/* Sleeps for one pause, as spw_sleep_ns does, and returns true; returns false at once when the
- * limit has passed. */
+/* Sleeps for one pause, as spw_sleep_ns does, and returns true. If the limit has passed, returns
+ * false at once. */
 static inline bool spw_backoff_pause(struct spw_backoff *backoff)
 {
     uint64_t now = spw_clock_ns();

@@ -1,4 +1,4 @@
-/* Clocks, in nanoseconds since an unspecified moment. No locking. */
+/* Clocks, in nanoseconds since an unspecified time. No locking. */
 #pragma once
 
 #include <stdatomic.h>
@@ -14,7 +14,7 @@ static inline uint64_t spw_clock_read(clockid_t clock)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Elapsed time, independent of the thread's work. */
+/* Returns elapsed time, which does not depend on the thread's work. */
 static inline uint64_t spw_clock_ns(void)
 {
     return spw_clock_read(CLOCK_MONOTONIC);
@@ -31,16 +31,16 @@ static inline uint64_t spw_clock_simulated_or(clockid_t clock)
     return source != NULL ? source() : spw_clock_read(clock);
 }
 
-/* The clock of the simulated device, or elapsed time without one. For reports and decisions about
- * the program's pace; not for waits, which take no simulated time. With a simulated device, reading
- * this clock takes as long as a driver call. */
+/* Returns the clock of the simulated device; without one, elapsed time. For reports, and for
+ * decisions about the program's speed. Not for waits, because a wait takes no simulated time. With
+ * a simulated device, reading this clock takes as long as a driver call. */
 static inline uint64_t spw_clock_measured_ns(void)
 {
     return spw_clock_simulated_or(CLOCK_MONOTONIC);
 }
 
-/* CPU time of the calling thread. With a simulated device, the time of the device's clock, since
- * only driver calls take simulated time. */
+/* Returns the CPU time of the calling thread. With a simulated device, returns the time of the
+ * device's clock, because only driver calls take simulated time. */
 static inline uint64_t spw_clock_worked_ns(void)
 {
     return spw_clock_simulated_or(CLOCK_THREAD_CPUTIME_ID);

@@ -6,24 +6,24 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Moves `fd` to a high number with close-on-exec, because programs may rely on getting low numbers.
- * Closes the old number. Returns the new one, or `fd` itself when that fails. */
+/* Moves `fd` to a high number and sets close-on-exec, because programs may rely on getting low
+ * numbers. Closes the old number. Returns the new number, or `fd` itself on failure. */
 int spw_fd_park(int fd);
 
-/* Opens a regular file for reading. Returns -1 with errno set: EINVAL for a pipe, a device or
- * another kind of file, which it does not open. */
+/* Opens a regular file for reading. Returns -1 and sets errno on failure. Pipes, devices and other
+ * kinds of files are not opened; errno is then EINVAL. */
 int spw_fd_open_regular(const char *path);
 
-/* Reads exactly `bytes` at `offset`. False when the file is shorter, or on an error. */
+/* Reads exactly `bytes` at `offset`. Returns false if the file is shorter, or on an error. */
 bool spw_fd_read_at(int fd, void *ret_bytes, size_t bytes, off_t offset);
 
-/* Writes all of `text`, repeating interrupted and short writes. Returns false on an error. Writes
- * nothing (EFBIG) if the file would exceed the limit RLIMIT_FSIZE: the kernel would end the process
- * with SIGXFSZ. */
+/* Writes all of `text`, and repeats interrupted and short writes. Returns false on an error. If the
+ * file would exceed the limit RLIMIT_FSIZE, writes nothing and sets errno to EFBIG, because the
+ * kernel would end the process with SIGXFSZ. */
 bool spw_fd_write(int fd, const char *text, size_t length);
 
-/* Writes a line with one write(2): lines of several threads and processes do not mix. `line`, a
- * buffer of `capacity` bytes, holds the beginning of the line. The added text is cut if it does not
- * fit, and made plain (common/utf8.h), so that no name in it can forge another line. False on an
- * error. */
+/* Writes a line with one write(2), so that lines of several threads and processes do not mix.
+ * `line`, a buffer of `capacity` bytes, holds the beginning of the line. The added text is
+ * truncated if it does not fit. Its control characters are replaced (common/utf8.h), so that no
+ * name in it can forge another line. Returns false on an error. */
 bool spw_fd_write_line(int fd, char *line, size_t capacity, const char *format, va_list arguments);

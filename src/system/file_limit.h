@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* True if a file may have `bytes` bytes. Beyond the limit the kernel would send SIGXFSZ, which ends
- * a program that does not expect the signal. */
+/* Returns true if a file may have `bytes` bytes. Beyond the limit the kernel would send SIGXFSZ,
+ * which ends a program that does not expect the signal. */
 static inline bool spw_file_may_have(uint64_t bytes)
 {
     struct rlimit limit;

@@ -1,4 +1,4 @@
-/* Waiting for a word of memory to change. The word may be shared with other processes. */
+/* Waits until a word of memory changes. The word may be shared with other processes. */
 #pragma once
 
 #include <limits.h>
@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 /* Sleeps while the word has the value `seen`, at most for `timeout` (NULL: without a limit). May
- * return early, so the caller reads the word again. */
+ * return early, so the caller must read the word again. */
 static inline void spw_futex_wait(_Atomic uint32_t *word, uint32_t seen,
                                   const struct timespec *timeout)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout, NULL, 0);
 }
 
-/* Wakes all threads that wait for the word. To be called after a change of the word. */
+/* Wakes all threads that wait for the word. Must be called after the word has changed. */
 static inline void spw_futex_wake(_Atomic uint32_t *word)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -1,12 +1,12 @@
 /* The mutexes of the preloaded object, each with its rank in lock.def.
  *
- * Taking and releasing a lock costs no more than the mutex does. A thread may take a lock only
- * while every lock that it holds has a lower rank. A build without NDEBUG counts, and reports on
- * stderr, locks that are taken out of order or released by a thread that does not hold them; the
- * program goes on.
+ * Taking and releasing a lock costs no more than the mutex itself. A thread may take a lock only if
+ * every lock that it holds has a lower rank. A build without NDEBUG counts violations, and reports
+ * them on stderr: locks that are taken out of order, or released by a thread that does not hold
+ * them. The program goes on.
  *
- * Around fork all locks but those of SPW_LOCK_ALONE are held, so that the child finds every
- * structure whole. */
+ * During a fork, all locks except those of SPW_LOCK_ALONE are held. The child therefore finds every
+ * structure in a consistent state. */
 #pragma once
 
 #include <pthread.h>
@@ -30,13 +30,13 @@ struct spw_lock {
     enum spw_lock_rank rank;
 };
 
-/* Counts of threads in calls of the dynamic loader, and of threads that fork (loader.h). */
+/* Counts the threads in calls of the dynamic loader, and the threads that fork (loader.h). */
 struct spw_loader_gate {
-    _Atomic unsigned inside; /* between enter and leave */
+    _Atomic unsigned inside; /* threads between enter and leave */
     _Atomic unsigned forks;
 };
 
-/* The single locks, ready for use: spw_lock(&spw_locks.ledger). */
+/* The locks that exist only once, ready for use: spw_lock(&spw_locks.ledger). */
 struct spw_locks {
 #define SPW_LOCK(name, guards) struct spw_lock name;
 #define SPW_LOCK_EACH(name, guards)
@@ -46,13 +46,14 @@ struct spw_locks {
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
     struct spw_loader_gate loader;
-    _Atomic uint64_t disorders; /* how often the order was broken; counted without NDEBUG */
+    _Atomic uint64_t disorders; /* number of times that the order was violated; counted only in
+                                   builds without NDEBUG */
 };
 
 extern struct spw_locks spw_locks;
 
-/* Make and end a lock of SPW_LOCK_EACH. The caller holds a lock of a lower rank, or is the only
- * thread. */
+/* Initialise and destroy a lock of SPW_LOCK_EACH. The caller holds a lock of a lower rank, or is
+ * the only thread. */
 void spw_lock_init(struct spw_lock *lock, enum spw_lock_rank rank);
 void spw_lock_fini(struct spw_lock *lock);
 
@@ -76,12 +77,12 @@ static inline void spw_unlock(struct spw_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-/* Takes the lock if it is free; false if not. Ranks do not matter, since the caller does not
- * wait. */
+/* Takes the lock if it is free; otherwise returns false. Ranks do not matter here, because the
+ * caller does not wait. */
 bool spw_lock_try(struct spw_lock *lock);
 
-/* Waits for a condition. Caller holds the lock, which is free during the wait. A thread is not
- * cancelled here, since it would keep the lock. */
+/* Waits for a condition. Caller holds the lock, which is released during the wait. The thread
+ * cannot be cancelled here, because it would then keep the lock. */
 static inline void spw_lock_wait(struct spw_lock *lock, pthread_cond_t *condition)
 {
     int cancel;
@@ -91,9 +92,11 @@ static inline void spw_lock_wait(struct spw_lock *lock, pthread_cond_t *conditio
     (void)pthread_setcancelstate(cancel, NULL);
 }
 
-/* Before fork: takes all locks but those of SPW_LOCK_ALONE, in the order of their ranks. */
+/* Called before fork. Takes all locks except those of SPW_LOCK_ALONE, in the order of their
+ * ranks. */
 void spw_lock_all(void);
 
-/* After fork, in the parent and in the child: releases these locks. In the child the locks that
- * were not taken are initialised again, since their holders are gone. */
+/* Called after fork, in the parent and in the child. Releases the locks that spw_lock_all took. In
+ * the child, also initialises the other locks again, because the threads that held them do not
+ * exist there. */
 void spw_lock_release_all(bool child);

@@ -1,18 +1,18 @@
-/* Memory for objects that are larger than a stack allows. A program may give its threads stacks of
- * 16 KiB, and spillway runs on them (CONTRIBUTING.md has the bound).
+/* Memory for objects that are too large for the stack. A program may give its threads stacks of 16
+ * KiB, and spillway must run on them (CONTRIBUTING.md has the bound).
  *
- * Each room is a mapping of its own, so it is for rare paths only. No lock, no malloc. */
+ * Each object gets a mapping of its own, so this is for rare paths only. No lock, no malloc. */
 #pragma once
 
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* The header of every room, which keeps the room aligned. */
+/* The header of each mapping. It keeps the memory behind it aligned. */
 struct spw_room_size {
     _Alignas(16) size_t mapped;
 };
 
-/* Gives room back. Takes NULL. */
+/* Frees the memory. Takes NULL. */
 static inline void spw_room_give(void *room)
 {
     if (room != NULL) {
@@ -22,7 +22,7 @@ static inline void spw_room_give(void *room)
     }
 }
 
-/* Returns so many zeroed bytes; NULL with errno set when the process has no memory. */
+/* Returns `bytes` zeroed bytes. If the process has no memory, returns NULL and sets errno. */
 static inline void *spw_room_take(size_t bytes)
 {
     size_t mapped = sizeof(struct spw_room_size) + bytes;
@@ -36,8 +36,7 @@ static inline void *spw_room_take(size_t bytes)
     return size + 1;
 }
 
-/* Stands behind the type of a pointer variable: the room is given back at the end of the variable's
- * scope.
+/* Follows the type of a pointer variable. The memory is freed at the end of the variable's scope.
  *
  *     char SPW_ROOM *path = spw_room_take(PATH_MAX); */
 static inline void spw_room_leave(void *variable)

@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sleeps for `ns` nanoseconds, or until a signal. Unlike nanosleep(2) this is no cancellation
- * point, since the thread may hold a lock, or hold back the program's work. */
+/* Sleeps for `ns` nanoseconds, or until a signal. Unlike nanosleep(2), this is not a cancellation
+ * point, because the thread may hold a lock, or may be blocking the program's work. */
 static inline void spw_sleep_ns(uint64_t ns)
 {
     const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000),

@@ -9,12 +9,12 @@
 
 enum { SPW_THREAD_NAME = 16 };
 
-/* A thread may be renamed at any time. Reading the name is a system call, so frequent callers read
- * it only every so many calls. */
+/* The number of calls after which frequent callers read the name again. A thread may be renamed at
+ * any time, but reading the name is a system call. */
 enum { SPW_THREAD_NAME_EVERY = 32 };
 
-/* Writes the name of the calling thread, which shows its role; zeros follow it. The first thread
- * has the program's name; "main" is written instead. */
+/* Writes the name of the calling thread, which shows its role, followed by zeros. The first thread
+ * has the program's name; "main" is written for it. */
 static inline void spw_thread_name(char ret_name[SPW_THREAD_NAME])
 {
     memset(ret_name, 0, SPW_THREAD_NAME);
@@ -25,7 +25,7 @@ static inline void spw_thread_name(char ret_name[SPW_THREAD_NAME])
     }
 }
 
-/* True if the name of the calling thread is no longer `name`. */
+/* Returns true if the name of the calling thread is no longer `name`. */
 static inline bool spw_thread_is_renamed(const char name[SPW_THREAD_NAME])
 {
     char now[SPW_THREAD_NAME];

@@ -1,6 +1,6 @@
 /* Writes JSON to a file descriptor, through a buffer in the caller's struct.
  *
- * It works in the program's process, also at exit, since it uses no allocation, lock, floating
+ * It also works in the program's process and at exit, because it uses no allocation, lock, floating
  * point or locale. */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Begins as {.fd = ...}. */
+/* Initialised as {.fd = ...}. */
 struct spw_writer {
     int fd;
     bool failed; /* a write failed */
@@ -22,8 +22,8 @@ void spw_write_flush(struct spw_writer *writer);
 /* Writes text without any change. */
 void spw_write(struct spw_writer *writer, const char *text);
 
-/* Write a number; a string in quotes, with U+FFFD for bytes that are not UTF-8 (file names may be
- * any bytes); a comma, a key and a colon. */
+/* Write a number; a string in quotes, with U+FFFD in place of bytes that are not UTF-8 (file names
+ * may contain any bytes); a comma, a key and a colon. */
 void spw_write_number(struct spw_writer *writer, uint64_t number);
 void spw_write_string(struct spw_writer *writer, const char *text);
 void spw_write_key(struct spw_writer *writer, const char *key);
