@@ -1,7 +1,7 @@
-/* Limits that size the tables of several layers. */
+/* Limits that determine the sizes of tables in several layers. */
 #pragma once
 
 enum {
-    SPW_DEVICES_MAX = 64,    /* GPUs of a machine */
-    SPW_HOST_NODES_MAX = 16, /* NUMA nodes of a machine */
+    SPW_DEVICES_MAX = 64,    /* most GPUs of a machine */
+    SPW_HOST_NODES_MAX = 16, /* most NUMA nodes of a machine */
 };

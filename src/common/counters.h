@@ -1,8 +1,8 @@
 /* Counters of one device, in the shared statistics (stats/), where other processes read them.
  *
- * Every access is a relaxed atomic. Single values are never torn, but two counters that are read
- * one after the other may belong to different moments. Gauges and peaks of a device are written
- * under its pool's lock; totals by any thread. */
+ * Every access is a relaxed atomic. A single value is never torn, but two counters that are read
+ * one after the other may be from different moments. Gauges and peaks of a device are written under
+ * its pool's lock; totals are written by any thread. */
 #pragma once
 
 #include <stdatomic.h>
@@ -31,19 +31,21 @@ static inline void spw_counter_set(_Atomic uint64_t *counter, uint64_t value)
     atomic_store_explicit(counter, value, memory_order_relaxed);
 }
 
-/* Adds with a read-modify-write: for totals that several threads raise without a common lock. */
+/* Adds with an atomic read-modify-write. For totals that several threads raise without a common
+ * lock. */
 static inline void spw_counter_add(_Atomic uint64_t *counter, uint64_t value)
 {
     atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
 }
 
-/* Raises or lowers a gauge whose writers share a lock (cheaper than spw_counter_add). */
+/* Raises or lowers a gauge whose writers share a lock. Cheaper than spw_counter_add. */
 static inline void spw_counter_shift(_Atomic uint64_t *counter, int64_t delta)
 {
     spw_counter_set(counter, spw_counter_get(counter) + (uint64_t)delta);
 }
 
-/* Raises `peak` to the value of `gauge` when that is higher; both under one lock. */
+/* Raises `peak` to the value of `gauge` if that is higher. Both must be guarded by the same
+ * lock. */
 static inline void spw_counter_peak(_Atomic uint64_t *peak, const _Atomic uint64_t *gauge)
 {
     uint64_t value = spw_counter_get(gauge);

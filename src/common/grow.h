@@ -1,4 +1,5 @@
-/* Arrays that grow. Without memory they stay unchanged, and the answer is false. No locking. */
+/* Arrays that grow. If there is no memory, they stay unchanged, and false is returned. No
+ * locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +10,10 @@
 /* Makes room for `count` elements in *array, which is NULL at first. */
 #define SPW_RESIZE(array, count) spw_resize(array, count, sizeof(**(array)))
 
-/* Makes room for at least `count` elements, by doubling *capacity, the present room. */
+/* Makes room for at least `count` elements, by doubling *capacity, the current room. */
 #define SPW_GROW(array, capacity, count) spw_grow(array, capacity, count, sizeof(**(array)))
 
-/* `array` is the address of a pointer to elements of `bytes` each. */
+/* Resizes an array. `array` is the address of a pointer to elements of `bytes` each. */
 static inline bool spw_resize(void *array, size_t count, size_t bytes)
 {
     void *elements;

@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The hash of one word. The high bits of the product spread words that differ only in low bits. */
+/* Returns the hash of one word. The multiplication spreads words that differ only in their low bits
+ * over the high bits of the hash. */
 static inline uint64_t spw_hash_word(uint64_t word)
 {
     return word * UINT64_C(0x9e3779b97f4a7c15);
@@ -17,7 +18,7 @@ static inline uint64_t spw_hash_mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* The hash of any bytes. */
+/* Returns the hash of `length` bytes. */
 static inline uint64_t spw_hash_bytes(const void *bytes, size_t length)
 {
     const unsigned char *at = bytes;

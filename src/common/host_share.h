@@ -1,4 +1,4 @@
-/* The part of a block that a rule's `host_share` places on the host, for the pool and for the
+/* The part of a block that a rule's `host_share` places on the host. Used by the pool, and by the
  * command's prediction. Pure. */
 #pragma once
 
@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of granules that a block of `bytes` bytes has on the host, rounded to the nearest. */
+/* Returns the number of granules that a block of `bytes` has on the host, rounded to the
+ * nearest. */
 static inline uint64_t spw_host_share_granules(uint64_t bytes, uint32_t permille,
                                                uint64_t granule_bytes)
 {
@@ -16,14 +17,14 @@ static inline uint64_t spw_host_share_granules(uint64_t bytes, uint32_t permille
     return share < all ? share : all;
 }
 
-/* True if granule `index` of a block is on the host, when `host` of the block's `count` granules
- * are. The granules on the host are spread evenly and include the last one. */
+/* Returns true if granule `index` of a block is on the host, where `host` of the block's `count`
+ * granules are on the host. These are spread evenly, and include the last granule. */
 static inline bool spw_host_share_takes(size_t index, size_t host, size_t count)
 {
     return (index + 1) * host / count > index * host / count;
 }
 
-/* The bytes that a block has on the host. The block may end within its last granule. */
+/* Returns the bytes that a block has on the host. The block may end inside its last granule. */
 static inline uint64_t spw_host_share_bytes(uint64_t bytes, uint32_t permille,
                                             uint64_t granule_bytes)
 {

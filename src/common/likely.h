@@ -1,5 +1,5 @@
-/* Conditions that nearly always, or nearly never, hold: the compiler moves the rare path out of the
- * way. Pure. */
+/* Marks likely and unlikely conditions. The compiler then moves the rare path out of the way.
+ * Pure. */
 #pragma once
 
 #define SPW_LIKELY(condition)   __builtin_expect(!!(condition), 1)

@@ -1,17 +1,20 @@
 /* Declarations of CUDA 13's cuda.h that spillway uses and that older headers, back to 12.4, lack.
- * So with any header the preloaded object intercepts the functions of CUDA 13, and the simulated
- * driver has them. This is needed because a driver may be newer than the program's runtime.
+ * With any header, the preloaded object therefore intercepts the functions of CUDA 13, and the
+ * simulated driver has them. This is needed because a driver may be newer than the program's
+ * runtime.
  *
- * Nothing here is code. Versions, numbers and layouts are from the driver's binary interface. */
+ * This header contains no code. Versions, numbers and layouts are from the driver's binary
+ * interface. */
 #pragma once
 
 #include <cuda.h>
 
-/* The version of the driver's interface that is known with any header. */
+/* The newest version of the driver's interface that is known, with any header. */
 #define SPW_NEWEST_CUDA (CUDA_VERSION < 13000 ? 13000 : CUDA_VERSION)
 
-/* A function that CUDA `since` introduced: the exported symbol, and its pointer type as in
- * cudaTypedefs.h, named after base and version. _PAIR: also the per-thread-stream variant. */
+/* A function that CUDA `since` introduced. Declares the exported symbol, and the pointer type that
+ * cudaTypedefs.h would have, named after base and version. _PAIR also declares the
+ * per-thread-stream variant. */
 #define SPW_NEWER(symbol, base, since, params)                                                     \
     CUresult CUDAAPI symbol params;                                                                \
     typedef CUresult(CUDAAPI *PFN_##base##_v##since) params;
@@ -85,7 +88,7 @@ struct CUmemcpy3DOperand_st {
     union {
         struct {
             CUdeviceptr ptr;
-            size_t rowLength, layerHeight; /* elements */
+            size_t rowLength, layerHeight; /* in elements */
             CUmemLocation locHint;
         } ptr;
         struct {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The part of a path behind its last slash; the whole path without a slash. */
+/* Returns the part of a path behind its last slash; the whole path if it has no slash. */
 static inline const char *spw_path_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
