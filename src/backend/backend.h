@@ -31,7 +31,7 @@ enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
  * contexts of events and streams must already be gone. Takes NULL. */
 void spw_backend_destroy(struct spw_backend *backend, bool release);
 
-/* Returns the struct spw_vm with which a pool is created. The backend owns it. */
+/* Returns the struct spw_vm for spw_pool_create. The backend owns it. */
 struct spw_vm *spw_backend_vm(struct spw_backend *backend);
 
 /* Returns the driver's minimum allocation granularity for device memory, in bytes; a power of

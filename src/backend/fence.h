@@ -11,8 +11,8 @@
  * A watch is a fence of a stream without an event. It counts as complete whenever the stream is
  * idle.
  *
- * Unused events are kept for later fences. They are kept by context, because an event belongs to
- * the context in which it was created.
+ * Unused events are kept for later fences. They are kept by context, because an event can be
+ * recorded only in the context that created it.
  *
  * Locking: the caller holds the pool's lock, except for functions marked "No lock". In addition, an
  * internal mutex protects every record, because a context can be removed while a thread waits for a

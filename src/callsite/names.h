@@ -15,6 +15,5 @@ struct spw_name {
     const char *library;  /* path of the library */
 };
 
-/* Finds the functions to which `count` return addresses belong. `count` is at most
- * SPW_CALLSITE_NATIVE. */
+/* Finds the functions of `count` return addresses. `count` is at most SPW_CALLSITE_NATIVE. */
 void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_name *ret_names);

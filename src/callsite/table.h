@@ -55,7 +55,7 @@ struct spw_callsite_table {
     size_t used, capacity; /* in bytes */
     uint32_t most;         /* most sites; a power of two, half the number of slots */
     _Atomic uint32_t count;
-    _Atomic uint64_t refused; /* number of stacks for which there was no room */
+    _Atomic uint64_t refused; /* number of stacks that found no room */
 };
 
 /* Reserves room for `most` sites (a power of two) and `bytes` of stacks. Memory is committed when

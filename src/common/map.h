@@ -1,4 +1,4 @@
-/* A hash map from 64-bit keys to pointers. For tables that are not on the hot path: streams,
+/* A hash map from 64-bit keys to pointers, for tables that are not on the hot path: streams,
  * handles, addresses.
  *
  * Locking: none; the owner's lock covers it. A map of zero bytes is empty and ready for use. */

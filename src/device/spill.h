@@ -26,7 +26,7 @@ bool spw_device_yield(struct spw_device *device, struct spw_pool *pool);
  * these cases. */
 bool spw_device_asks_again(const struct spw_device *device, uint64_t bytes);
 
-/* A request for which spw_device_alloc returned SPW_E_AGAIN. */
+/* A request that spw_device_alloc answered with SPW_E_AGAIN. */
 struct spw_device_postponed {
     struct spw_device *device;
     uint64_t bytes;

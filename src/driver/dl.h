@@ -44,7 +44,7 @@ void *spw_driver_dl_symbol_anywhere(const char *name);
 void *spw_driver_dl_symbol_address(void);
 void *spw_driver_dl_symbol_version_address(void);
 
-/* Looks up `name` in the object that contains the code address `caller`, and in the libraries with
- * which that object was linked. Returns NULL if there is no such symbol. May change the message of
+/* Looks up `name` in the object that contains the code address `caller`, and in the libraries that
+ * this object was linked with. Returns NULL if there is no such symbol. May change the message of
  * dlerror. */
 void *spw_driver_dl_symbol_for(const void *caller, const char *name);

@@ -32,5 +32,5 @@ enum spw_ipc_reply {
 enum spw_ipc_reply spw_ipc_fetch(const struct spw_ipc_handle *handle,
                                  struct spw_ipc_block *ret_block);
 
-/* Closes the remaining descriptors (those that are not -1), and frees the arrays. */
+/* Closes all descriptors that are not -1, and frees the arrays. */
 void spw_ipc_block_fini(struct spw_ipc_block *block);

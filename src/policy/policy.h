@@ -47,8 +47,7 @@ enum {
     SPW_POLICY_NO_RULE = -1
 };
 
-/* Patterns of a key, at least one of which must match. If count is 0, the key is not in the
- * file. */
+/* Patterns of a key. At least one pattern must match. If count is 0, the key is not in the file. */
 struct spw_policy_globs {
     const struct spw_glob *items;
     size_t count;
@@ -64,7 +63,7 @@ struct spw_policy_ranges {
     size_t count;
 };
 
-/* Objects of a key, at least one of which must match. The key determines their type. */
+/* Objects of a key. At least one object must match. The key determines their type. */
 struct spw_policy_list {
     const void *items;
     size_t count;

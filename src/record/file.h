@@ -30,9 +30,9 @@ struct spw_record_file {
     char path[SPW_RECORD_PATH];
 };
 
-/* Reserves the addresses at which the file will be mapped, with memory for its first `first` bytes.
- * `path` is absolute. `limit` is the largest size of the file, in bytes or, with `permille`, as a
- * share of the file system's free space. On failure, logs one line and returns false. */
+/* Reserves the addresses of the future mapping of the file, with memory for its first `first`
+ * bytes. `path` is absolute. `limit` is the largest size of the file, in bytes or, with `permille`,
+ * as a share of the file system's free space. On failure, logs one line and returns false. */
 bool spw_record_file_begin(struct spw_record_file *file, const char *path, uint64_t limit,
                            bool permille, size_t first);
 

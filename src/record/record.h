@@ -12,9 +12,9 @@
  *   timeline   time from the processor's clock, compared with the system's
  *   writer     appends events to the blocks of the file
  *
- * The functions below may be called on any thread. The caller may hold any lock except those that
- * follow `record` in system/lock.def. Each call costs a lock and a few dozen nanoseconds. The
- * functions may be called only while spw_record_active() is true. They never fail; lost events are
+ * The functions below may be called on any thread. The caller must not hold a lock that follows
+ * `record` in system/lock.def. Each call costs a lock and a few dozen nanoseconds. The functions
+ * may be called only while spw_record_active() is true. They never fail; lost events are
  * counted. */
 #pragma once
 
@@ -92,8 +92,8 @@ struct spw_record_oom {
 /* Records an allocation that is about to fail with out of memory. */
 void spw_record_oom(const struct spw_record_oom *oom);
 
-/* Records a completed move. `ns` is the time for which submissions were blocked. The ranges of the
- * move must be recorded next. */
+/* Records a completed move. Submissions were blocked for `ns`. The ranges of the move must be
+ * recorded next. */
 void spw_record_move(int device, uint64_t to_host_bytes, uint64_t to_device_bytes, uint64_t ns,
                      bool predicted);
 void spw_record_range(int device, uint64_t address, uint64_t bytes, bool to_host);

@@ -17,8 +17,7 @@ struct spw_record_timeline {
     uint64_t rate; /* units in a tick, times 2 to the power of 32; 0: unknown */
     uint64_t anchor_ticks, anchor_time; /* both clocks at the last comparison */
     uint64_t most_ticks;                /* the most ticks between two comparisons */
-    uint64_t first_ticks, first_time;   /* both clocks at the beginning of the time in which they
-                                           agree */
+    uint64_t first_ticks, first_time;   /* both clocks when they began to agree */
     uint64_t units_per_second;
 };
 

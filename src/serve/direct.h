@@ -48,6 +48,6 @@ void spw_serve_direct_each_free(int device,
                                 void (*visit)(uint64_t address, uint64_t bytes, void *context),
                                 void *context);
 
-/* Makes a handle with which another process can map a block. Returns false if the block cannot be
+/* Makes a handle that another process can use to map a block. Returns false if the block cannot be
  * shared. */
 bool spw_serve_direct_share(int device, uint64_t address, CUipcMemHandle *ret_handle);

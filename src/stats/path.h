@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Expands %p, %r (0 without a rank), %h and %% in `pattern`. Makes the result absolute, relative to
- * the folder in which the process started. Returns false if the result does not fit, or if that
- * folder is not known. */
+/* Expands %p, %r (0 without a rank), %h and %% in `pattern`. Makes the result absolute: a relative
+ * path begins at the folder where the process started. Returns false if the result does not fit, or
+ * if that folder is not known. */
 bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity);
 
 /* Returns true if the pattern contains this directive, such as 'r'. */

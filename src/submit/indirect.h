@@ -10,8 +10,8 @@
  * If addresses were copied to device memory that is not ours, such as a global of a module, every
  * later launch counts as accessing all memory.
  *
- * Three kinds of addresses are not found: those that a kernel or a memset writes, those that were
- * copied before memory was short, and those in pageable memory that a device reads.
+ * Three kinds of addresses are not found: addresses that a kernel or a memset writes, addresses
+ * that were copied before memory was short, and addresses in pageable memory that a device reads.
  *
  * Locking: spw_locks.indirect; pools are called without it. */
 #pragma once

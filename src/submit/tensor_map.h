@@ -12,8 +12,8 @@
 /* Enters a map that the driver made from `address`. */
 void spw_submit_tensor_map_add(const void *map, uint64_t address);
 
-/* Returns the address from which the SPW_TENSOR_MAP_BYTES at `bytes` were made; 0 if they are not a
- * known map. */
+/* Returns the address that the driver made this map from; 0 if the map is not known. The map has
+ * SPW_TENSOR_MAP_BYTES bytes. */
 uint64_t spw_submit_tensor_map_find(const void *bytes);
 
 /* Returns true if any map is known. No lock. */

@@ -1,4 +1,4 @@
-/* Opens files for writing, in folders to which other users may also write. All files that spillway
+/* Opens files for writing, in folders that may be writable for other users. All files that spillway
  * writes are opened here (tests/style/test_outputs.py).
  *
  * Self-contained: the simulated driver is also built from this source. No lock, no allocation. On
@@ -28,7 +28,7 @@ int spw_create_link(int fd, const char *name);
 int spw_create_name(int fd, const char *path, char *ret_name, size_t capacity);
 
 /* Opens `path` with flags of open(2) and the mode of a new file. O_CLOEXEC is added. A relative
- * path is relative to the folder in which the process started (system/start.h). If the last part of
+ * path is relative to the folder where the process started (system/start.h). If the last part of
  * the path is a symbolic link, it is followed in two cases: the link belongs to the caller or to
  * root, or its folder is neither sticky nor writable by all. Otherwise errno is EACCES. With
  * O_NOFOLLOW no link is followed. */

@@ -24,7 +24,7 @@
  *   uncancelled    scopes in which a thread cannot be cancelled
  *   write          writes JSON to a file descriptor without allocation
  *
- * This header has the folder in which the process started, paths that are relative to it, and the
+ * This header has the folder where the process started, paths that are relative to it, and the
  * environment variables at the start of spillway.
  *
  * A program may change its folder. A relative path that comes from the user (a file in a variable,

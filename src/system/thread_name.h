@@ -9,8 +9,8 @@
 
 enum { SPW_THREAD_NAME = 16 };
 
-/* The number of calls after which frequent callers read the name again. A thread may be renamed at
- * any time, but reading the name is a system call. */
+/* A frequent caller reads the name again only at every so many calls, because reading the name is a
+ * system call. A thread may be renamed at any time. */
 enum { SPW_THREAD_NAME_EVERY = 32 };
 
 /* Writes the name of the calling thread, which shows its role, followed by zeros. The first thread

@@ -37,8 +37,8 @@ struct spw_torch_library {
     size_t (*divisions)(size_t bytes); /* returns the setting roundup_power2_divisions for this
                                           size. The pointer itself is NULL if the function was not
                                           found */
-    const void *(*active_pool)(void);  /* returns the private pool to which the thread's snapshots
-                                          are limited, or NULL. The pointer itself is NULL if
+    const void *(*active_pool)(void);  /* returns the private pool that limits the thread's
+                                          snapshots, or NULL. The pointer itself is NULL if
                                           snapshots take an id or are never limited */
     bool has_older_strings;            /* std::string consists only of the address of its text */
     const bool *traced;                /* true while torch.cuda._sanitizer or another observer

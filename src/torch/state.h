@@ -56,7 +56,7 @@ struct spw_torch_device {
 struct spw_torch {
     struct spw_torch_library library; /* written once, before the functions are put in place */
     _Atomic int special;              /* enum special of functions.c */
-    _Atomic uint64_t native_devices;  /* a bit for each device on which the native allocator has had
+    _Atomic uint64_t native_devices;  /* a bit for each device where the native allocator has had
                                          memory */
     _Atomic uint64_t asked_devices;   /* a bit for each device whose share is known */
     _Atomic double fractions[SPW_DEVICES_MAX]; /* the share of each device's memory that the program

@@ -15,9 +15,10 @@
  *   words       the text of the out-of-memory error
  *
  * PyTorch calls its allocator through a table of virtual functions. Spillway gives the allocator
- * object a copy of this table in which some functions are replaced. The pool serves plain requests,
- * tensor by tensor. The native allocator still serves special ones: private pools, captures,
- * history, observers, refusals. The object keeps its type, its address and all other functions.
+ * object a copy of this table, and replaces some functions of the copy. The pool serves plain
+ * requests, tensor by tensor. The native allocator still serves special ones: private pools,
+ * captures, history, observers, refusals. The object keeps its type, its address and all other
+ * functions.
  *
  * No folder below this one knows PyTorch. */
 #pragma once

@@ -13,7 +13,7 @@ enum spw_callsite_line_form {
     SPW_LINE_LOCATIONS, /* 3.11 and later: co_linetable as locations */
 };
 
-/* Returns the line of an instruction; 0 if the table has none. *ret_used is the number of bytes at
- * the start of the table on which the result depends. */
+/* Returns the line of an instruction; 0 if the table has none. The result depends only on the first
+ * *ret_used bytes of the table. */
 uint32_t spw_callsite_line_find(enum spw_callsite_line_form form, const uint8_t *table,
                                 size_t length, int first, int code, size_t *ret_used);
