@@ -1,13 +1,13 @@
 /* Accounts: the memory of one device that each call site and each group of blocks holds.
  *
  * Sites and groups are numbers that the caller of the pool chooses. The pool writes these figures
- * with its lock held; any thread may read single values without it. The caller owns the tables,
- * which the call-site table and the statistics share; so other folders include this part of pool.h
- * by itself.
+ * with its lock held. Any thread may read single values without the lock. The caller owns the
+ * tables, because the call-site table and the statistics share them. Other folders may therefore
+ * include this part of pool.h alone.
  *
- * Site 0 is charged for allocations without a site, and for those of a site beyond the last entry.
- * (`most` grows before a site gets its number.) A new peak copies no figures: each site records the
- * bytes that it held at the peak when these bytes next change. */
+ * Site 0 is charged for allocations without a site. It is also charged for sites beyond the last
+ * entry, but `most` grows before a site gets its number. A new peak copies no figures. Instead,
+ * each site stores the bytes that it held at the peak when these bytes next change. */
 #pragma once
 
 #include <stdatomic.h>
@@ -17,20 +17,20 @@
 
 /* ---- by site ---- */
 
-/* Bytes that one site holds. */
+/* The bytes that one site holds. */
 struct spw_charge {
     _Atomic uint64_t live;
     _Atomic uint64_t peak;
-    _Atomic uint64_t at_peak; /* bytes at the device's peak; valid if `seen` is the newest peak */
-    _Atomic uint64_t seen;    /* value of `peaks` when at_peak was noted */
-    _Atomic uint64_t total;   /* of all allocations, freed or not */
+    _Atomic uint64_t at_peak; /* bytes at the device's peak; valid if `seen` is equal to `peaks` */
+    _Atomic uint64_t seen;    /* value of `peaks` when at_peak was stored */
+    _Atomic uint64_t total;   /* bytes of all allocations, freed or not */
     _Atomic uint64_t allocs;
     _Atomic uint64_t frees;
 };
 
 struct spw_charges {
-    struct spw_charge *sites; /* by number, 0 to `most`; not owned */
-    _Atomic uint32_t most;    /* only grows */
+    struct spw_charge *sites; /* by number of the site, 0 to `most`; not owned */
+    _Atomic uint32_t most;    /* highest number of a site with an entry; only grows */
     _Atomic uint64_t peaks;   /* number of new peaks of the device */
 };
 
@@ -42,7 +42,7 @@ static inline struct spw_charge *spw_pool_charge_of(struct spw_charges *charges,
     return &charges->sites[site <= most ? site : 0];
 }
 
-/* Returns the highest number of a site that has an entry, at most `known`. No lock. */
+/* Returns the highest number of a site that has an entry; at most `known`. No lock. */
 static inline uint32_t spw_pool_charges_last(const struct spw_charges *charges, uint32_t known)
 {
     uint32_t most = atomic_load_explicit(&charges->most, memory_order_relaxed);
@@ -62,7 +62,7 @@ static inline uint64_t spw_pool_charge_at_peak(const struct spw_charges *charges
 /* Enters an allocation (`change` bytes, positive) or a free (negative). Caller holds the lock. */
 void spw_pool_charges_move(struct spw_charges *charges, uint32_t site, int64_t change);
 
-/* Notes that the last change has brought the device to a new peak. Caller holds the lock. */
+/* Records that the last change has raised the device to a new peak. Caller holds the lock. */
 static inline void spw_pool_charges_peak(struct spw_charges *charges)
 {
     spw_counter_shift(&charges->peaks, 1);
@@ -70,22 +70,22 @@ static inline void spw_pool_charges_peak(struct spw_charges *charges)
 
 /* ---- by group ---- */
 
-/* Groups that a pool can have; they are numbered from 1. */
+/* The most groups of a pool. They are numbered from 1. */
 enum { SPW_ACCOUNTS = 64 };
 
 /* Figures of one group, in bytes unless noted. The caller writes `refused` and `unmet`. */
 struct spw_account {
     _Atomic uint64_t allocs;  /* number of successful allocations */
     _Atomic uint64_t refused; /* number of allocations that the group's limit refused */
-    _Atomic uint64_t live;    /* blocks on any tier, rounded up to 512 bytes */
+    _Atomic uint64_t live;    /* bytes of blocks on both tiers, each rounded up to 512 bytes */
     _Atomic uint64_t live_peak;
-    _Atomic uint64_t host; /* the part of live that was allocated on the host */
+    _Atomic uint64_t host; /* the part of live that was on the host from the beginning */
     _Atomic uint64_t host_peak;
-    _Atomic uint64_t spilled;  /* moved to the host later */
-    _Atomic uint64_t promoted; /* moved to the device later */
+    _Atomic uint64_t spilled;  /* bytes that moved to the host later */
+    _Atomic uint64_t promoted; /* bytes that moved to the device later */
     _Atomic uint64_t unmet;    /* number of allocations that were not placed as requested */
 };
 
-/* Adds `live` bytes, `host` of them on the host, to an account; both may be negative. Caller holds
- * the lock. */
+/* Adds `live` bytes to an account; `host` of them are on the host. Both may be negative. Caller
+ * holds the lock. */
 void spw_pool_account_move(struct spw_account *account, int64_t live, int64_t host);

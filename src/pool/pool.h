@@ -6,27 +6,28 @@
  *   attributes  the priority of live blocks, and why they must stay in place
  *   fences      the progress of the device, for callers
  *   move        moves between the tiers
- *   swap        release and renewal of memory under blocks
+ *   swap        releases memory under blocks, and creates it again
  *   export      blocks for other processes
  *   accounts    memory by call site and by group
  *   vm_ops      the operations that the pool needs from a device
- *   lifecycle   the begin and the end of a pool
+ *   lifecycle   creates and destroys a pool
  *   check       verifies all invariants
  *
- * This header, with the parts that it includes, is the pool's whole interface. Other folders
- * include only this header, vm_ops.h to implement or name the backend, and accounts.h to share the
- * accounts. Memory and time come through struct spw_vm_ops.
+ * This header and the parts that it includes are the whole interface of the pool. Other folders
+ * include only this header. There are two exceptions: vm_ops.h, to implement or name the backend,
+ * and accounts.h, to share the accounts. Memory and time come through struct spw_vm_ops.
  *
- * Locking: one mutex per pool, taken inside every function below not marked "No lock". Driver calls
- * of an allocation are made under it; it is released during host waits. A function that returns an
- * error leaves the pool unchanged unless noted.
+ * Locking: each pool has one mutex, which every function below takes unless marked "No lock".
+ * Driver calls of an allocation are made with the lock held. The lock is released while a thread
+ * waits on the host. A function that returns an error leaves the pool unchanged unless noted.
  *
  * Order: a block that was allocated on a stream (`stream` not NULL) is first used on that stream. A
  * block that was allocated without a stream (cuMemAlloc) may be used on every stream at once, so it
- * is cut only from memory without pending work. A block freed on a stream may be reused on that
- * stream at once. Another stream may reuse it when the fence after the free has completed, or after
- * it was made to wait for that fence. A block freed without a stream (cuMemFree) may be reused when
- * all work submitted to the device before the free has completed. */
+ * is cut only from memory without pending work. If a block is freed on a stream, that stream may
+ * reuse its memory at once. Another stream may reuse it when the fence after the free has
+ * completed, or after that stream was made to wait for the fence. If a block is freed without a
+ * stream (cuMemFree), its memory may be reused when all work submitted to the device before the
+ * free has completed. */
 #pragma once
 
 #include <stdbool.h>
@@ -47,23 +48,28 @@
 struct spw_pool;
 
 struct spw_pool_config {
-    uint64_t clock;               /* first number of its frees; above all numbers of earlier pools
-                                     of the device */
-    uint64_t granule_bytes;       /* the driver's minimum allocation granularity */
-    uint64_t chunk_bytes;         /* size of the largest chunk; less than a granule counts as one */
-    uint64_t arena_bytes;         /* address space to reserve, a multiple of the granule */
-    uint64_t limit_bytes;         /* most device memory in chunks, foreign charges included */
-    uint64_t host_limit_bytes;    /* most host memory, in chunks or page-locked; 0: no host tier */
-    bool host_untried;            /* a host tier may be opened when the device is full */
-    uint32_t growth_permille;     /* free but backed memory to keep, as a share of the live peak */
-    struct spw_charges *charges;  /* by site; not owned, outlives the pool; NULL: none are kept */
-    struct spw_account *accounts; /* by group, SPW_ACCOUNTS entries; otherwise like `charges` */
-    bool host_heap;               /* reserve addresses for blocks that are placed on the host */
-    uint32_t numbered_heaps;      /* heaps that placements may choose, at most SPW_POOL_HEAPS */
-    _Atomic uint64_t *to_commit;  /* counts the tasks of spw_pool_commit, for several pools; not
-                                   * owned; NULL: no block is lazy */
-    _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks, for several pools; not
-                                    * owned; NULL: not counted */
+    uint64_t clock;                /* number of the pool's first free; must be above all numbers of
+                                      earlier pools of the device */
+    uint64_t granule_bytes;        /* the driver's minimum allocation granularity */
+    uint64_t chunk_bytes;          /* size of the largest chunk; a size below one granule counts as
+                                      one granule */
+    uint64_t arena_bytes;          /* size of the address space to reserve, a multiple of the
+                                      granule */
+    uint64_t limit_bytes;          /* most device memory in chunks, including foreign charges */
+    uint64_t host_limit_bytes;     /* most host memory, in chunks or page-locked; 0: no host tier */
+    bool host_untried;             /* a host tier may be opened later, when the device is full */
+    uint32_t growth_permille;      /* free but backed memory to keep, as a share of the live peak */
+    struct spw_charges *charges;   /* by site; not owned, outlives the pool; NULL: no charges are
+                                      recorded */
+    struct spw_account *accounts;  /* by group, SPW_ACCOUNTS entries; not owned, outlives the pool;
+                                      NULL: none are recorded */
+    bool host_heap;                /* reserve addresses for blocks that are placed on the host */
+    uint32_t numbered_heaps;       /* number of heaps that placements may choose, at most
+                                      SPW_POOL_HEAPS */
+    _Atomic uint64_t *to_commit;   /* number of tasks for spw_pool_commit, of several pools; not
+                                      owned; NULL: no block is lazy */
+    _Atomic uint64_t *host_chunks; /* number of granules in host chunks, of several pools; not
+                                      owned; NULL: not counted */
 };
 
 /* One live block. */
@@ -73,8 +79,8 @@ struct spw_block {
     uint64_t id;        /* new for every allocation, never 0 */
     uint64_t stream_id; /* stream of the allocation; 0 without a stream */
     uint32_t site;
-    void *context; /* current at the allocation */
-    bool ordered;  /* allocated on a stream: belongs to the default memory pool */
+    void *context; /* the context that was current at the allocation */
+    bool ordered;  /* allocated on a stream, so it belongs to the default memory pool */
 };
 
 /* A consistent view of the pool's figures, in bytes. */
@@ -85,10 +91,11 @@ struct spw_pool_usage {
     uint64_t committed;    /* in chunks, plus foreign charges */
     uint64_t placed;       /* part of live that was placed on the host */
     uint64_t lazy;         /* part of live that has no memory yet */
-    uint64_t uncounted;    /* blocks not counted in live, since they have no memory yet */
-    uint64_t host;         /* used host memory, foreign charges included */
+    uint64_t uncounted;    /* blocks that are not counted in live, because they have no memory
+                              yet */
+    uint64_t host;         /* used host memory, including foreign charges */
     uint64_t host_limit;
-    uint64_t spare;        /* committed, or on the host, but under no block */
+    uint64_t spare;        /* committed memory, or memory on the host, that is under no block */
     uint64_t largest_free; /* the largest backed free extent */
 };
 
@@ -98,17 +105,17 @@ struct spw_pool_usage {
 enum spw_err spw_pool_create(const struct spw_pool_config *config, struct spw_vm *vm,
                              struct spw_counters *counters, struct spw_pool **ret_pool);
 
-/* Releases every chunk and the arena, even under live blocks. No device work may be pending, and no
- * other thread may use the pool. Takes NULL. No lock. */
+/* Releases every chunk and the arena, even under live blocks. There must be no pending device work,
+ * and no other thread may be using the pool. Takes NULL. No lock. */
 void spw_pool_destroy(struct spw_pool *pool);
 
-/* Frees the pool's records without any call to the device (after fork, or when the context is
- * gone). Takes NULL. No lock. */
+/* Frees the pool's records without any call to the device. For a child after fork, and after the
+ * context is gone. Takes NULL. No lock. */
 void spw_pool_abandon(struct spw_pool *pool);
 
-/* Shuts a pool that will be destroyed while calls may still use it: it no longer allocates, frees
- * or trims. Its figures are removed from the device's counters, which another pool may then use.
- * Calls under way count in the pool's own counters. */
+/* Shuts a pool that will be destroyed, while calls may still be using it. A pool that is shut no
+ * longer allocates, frees or trims. Its figures are subtracted from the device's counters, which
+ * another pool may then use. Calls in progress are counted in the pool's own counters. */
 void spw_pool_shut(struct spw_pool *pool);
 
 /* Take and release the lock around fork, so that the child finds the pool in a consistent state. */
@@ -120,134 +127,138 @@ const char *spw_pool_check(struct spw_pool *pool);
 
 /* ---- allocation ---- */
 
-/* Allocates a block, aligned to 512 bytes, and charges it to its site and account until it is
- * freed. May wait on the host for pending fences, but only without another source of memory; with a
- * host tier the wait is short. Errors, with nothing held and *ret_result unchanged: SPW_E_LIMIT
- * when the limit refuses, SPW_E_NO_MEMORY when the device is full or there is no room on the host
- * for a block placed there, SPW_E_QUOTA when the placement's limit refuses, SPW_E_METADATA_NOMEM
- * when the process has no memory for records, or a driver error. */
+/* Allocates a block, aligned to 512 bytes. Charges it to its site and account until it is freed. If
+ * there is no other source of memory, may wait on the host for pending fences. With a host tier,
+ * that wait is short. After an error, nothing is held and *ret_result is unchanged. SPW_E_LIMIT:
+ * the limit refuses. SPW_E_NO_MEMORY: the device is full, or the host has no room for a block that
+ * is placed there. SPW_E_QUOTA: the limit of the placement refuses. SPW_E_METADATA_NOMEM: the
+ * process has no memory for records. Other errors are the driver's. */
 enum spw_err spw_pool_alloc(struct spw_pool *pool, const struct spw_request *request,
                             struct spw_result *ret_result);
 
-/* Frees the block that starts exactly at `address`, in the order of `stream`; NULL: after all work
- * submitted to the device so far. SPW_E_NOT_OURS when no block starts there. Makes no driver call
- * in the common case. */
+/* Frees the block that starts exactly at `address`, in the order of `stream`. If `stream` is NULL,
+ * frees it in the order of all work submitted to the device so far. Returns SPW_E_NOT_OURS if no
+ * block starts there. Usually makes no driver call. */
 enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address,
                            const struct spw_stream *stream);
 
-/* Backs every lazy block; with `spilling`, on the host if the device has no room. Also retries to
- * map lost granules; another refusal is no error. On an error some blocks are still without memory.
- * May wait on the host for pending fences. */
+/* Backs every lazy block. With `spilling`, backs it on the host if the device has no room. Also
+ * tries again to map lost granules; it is not an error if this fails again. After an error, some
+ * blocks still have no memory. May wait on the host for pending fences. */
 enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling);
 
-/* Frees the blocks of a context that is being destroyed. Its work must be complete. Blocks of the
- * default memory pool stay, since they outlive contexts (cuda.h, cuCtxDestroy). */
+/* Frees the blocks of a context that is being destroyed. The context's work must be complete.
+ * Blocks of the default memory pool stay, because they outlive contexts (cuda.h, cuCtxDestroy). */
 void spw_pool_free_context(struct spw_pool *pool, const void *context);
 
-/* For a pool that is shut: forgets its page-locked memory in the context (NULL: in all), which the
- * driver frees with the context. Changes no counter. */
+/* For a pool that is shut: forgets its page-locked memory in the context (NULL: in all contexts).
+ * The driver frees this memory with the context. Changes no counter. */
 void spw_pool_forget_context(struct spw_pool *pool, const void *context);
 
 /* ---- queries ---- */
 
-/* True if `address` is in memory of the pool. For page-locked memory the answer is reliable only
- * while the caller holds a block there. No lock. */
+/* Returns true if `address` is in memory of the pool. For page-locked memory, the result is
+ * reliable only while the caller holds a block there. No lock. */
 bool spw_pool_owns(const struct spw_pool *pool, uint64_t address);
 
-/* Finds the live block that contains `address`; false when there is none. */
+/* Finds the live block that contains `address`. Returns false if there is none. */
 bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block);
 
-/* Calls `visit` for each run of arena addresses that has memory and is under no block. The pool's
- * lock is held, so `visit` must not call the pool. */
+/* Calls `visit` for each run of arena addresses that has memory but no block. The pool's lock is
+ * held, so `visit` must not call the pool. */
 void spw_pool_each_free(struct spw_pool *pool,
                         void (*visit)(uint64_t address, uint64_t bytes, void *context),
                         void *context);
 
 /* Returns the number of bytes from `address` on, at most `most`, that are in one tier. `address`
- * must be in memory of the pool. The answer holds for memory of a block until it moves. */
+ * must be in memory of the pool. The result for a block is valid until the block moves. */
 uint64_t spw_pool_run(struct spw_pool *pool, uint64_t address, uint64_t most);
 
-/* Reads the figures of one moment. */
+/* Reads all figures at one moment. */
 void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage);
 
-/* Restarts the measurement of the peak of ordered live bytes, or of the reserved bytes. */
+/* Restart the measurement of the peak of ordered live bytes, and of the peak of reserved bytes. */
 void spw_pool_reset_ordered_peak(struct spw_pool *pool);
 void spw_pool_reset_reserved_peak(struct spw_pool *pool);
 
 /* ---- streams ---- */
 
-/* Use waits of the program, without a driver call. The caller reads the clock before the program
- * waits for the device. After a successful wait it reports that all frees up to that clock on
- * `stream` (NULL: on every stream of the device, in every context) are complete. */
+/* Make use of waits of the program, without a driver call. The caller reads the clock before the
+ * program waits for the device. After a successful wait, the caller reports that all frees on
+ * `stream` up to that clock are complete. If `stream` is NULL, it reports this for every stream of
+ * the device, in every context. */
 uint64_t spw_pool_clock(struct spw_pool *pool);
 void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock);
 
-/* Reports complete frees on the streams of a context. Other work, also behind a free without a
- * stream, may not be complete. */
+/* Reports that the frees on the streams of a context are complete. Other work may not be complete,
+ * for example work behind a free without a stream. */
 void spw_pool_context_synchronized(struct spw_pool *pool, const void *context, uint64_t clock);
 
-/* Keeps the order of memory freed on a stream that is about to be destroyed. Called before the
- * handle becomes invalid. */
+/* Keeps the order of memory that was freed on a stream. Called when the stream is about to be
+ * destroyed, before its handle becomes invalid. */
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream);
 
-/* Applies the last change of the device's access list, which the backend keeps, to all mappings. */
+/* Applies the last change of the device's access list to all mappings. The backend has the list. */
 enum spw_err spw_pool_refresh_access(struct spw_pool *pool);
 
 /* ---- limits ---- */
 
-/* Changes the limit. Memory committed beyond a lower limit stays until it is trimmed. */
+/* Changes the limit. If the limit falls below the committed memory, the excess stays until it is
+ * trimmed. */
 void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes);
 
-/* Changes the host's limit. 0 ends the host tier; blocks on the host stay until they are freed. */
+/* Changes the host's limit. A limit of 0 ends the host tier; blocks on the host stay until they are
+ * freed. */
 void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes);
 
-/* Releases free chunks while at least `keep_bytes` stay committed. Memory with blocks or pending
- * work stays. Never waits. Returns the bytes released. */
+/* Releases free chunks as long as at least `keep_bytes` stay committed. Memory with blocks or
+ * pending work stays. Never waits. Returns the bytes released. */
 uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes);
 
-/* Waits a short time for each pending fence, and trims all free memory after each wait, until
- * memory is released. Returns the bytes released. */
+/* Waits a short time for each pending fence, and trims all free memory after each wait. Stops when
+ * memory was released. Returns the bytes released. */
 uint64_t spw_pool_trim_pending(struct spw_pool *pool);
 
-/* Records fences behind all frees so far, except where that is not possible now. Called before a
- * time without fences. */
+/* Records fences behind all frees so far, except where this is not possible now. Called when no
+ * fences can be recorded for some time. */
 void spw_pool_fence_frees(struct spw_pool *pool);
 
-/* Releases every spare chunk of the host, and page-locked memory without a block. Returns the bytes
- * released. */
+/* Releases every spare chunk of the host, and all page-locked memory without a block. Returns the
+ * bytes released. */
 uint64_t spw_pool_trim_host(struct spw_pool *pool);
 
-/* Tests whether the device can use host memory, and sets the host's limit if it can; *ret_moves:
- * blocks can also move. SPW_E_AGAIN when a test is not possible now. */
+/* Tests whether the device can use host memory. If it can, sets the host's limit. *ret_moves is
+ * true if blocks can also move. Returns SPW_E_AGAIN if a test is not possible now. */
 enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes, bool *ret_moves);
 
-/* True if the device cannot map chunks of the host: each new block there is page-locked as a
- * whole. */
+/* Returns true if the device cannot map chunks of the host. Each new block on the host is then
+ * page-locked as a whole. */
 bool spw_pool_uses_pinned(struct spw_pool *pool);
 
-/* Sets the most granules that are mapped behind a large block that needs new addresses, while
- * chunks are spare: giving access takes long, but not longer for more granules. */
+/* Sets how many granules may be mapped ahead. If a large block needs new addresses and chunks are
+ * spare, these granules are mapped behind it. Giving access takes long, but not longer for more
+ * granules. */
 void spw_pool_map_ahead(struct spw_pool *pool, size_t granules);
 
 /* ---- foreign memory ---- */
 
 /* Charges device memory that the program created itself (cuMemCreate) to the limit and to `site`
- * (0: none). SPW_E_LIMIT when the memory does not fit even after trimming; with `beyond` it is
- * charged regardless of the limit. Discharge undoes a charge. */
+ * (0: none). Returns SPW_E_LIMIT if the memory does not fit even after trimming. With `beyond`,
+ * charges it regardless of the limit. Discharge undoes a charge. */
 enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond);
 void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site);
 
-/* Charges such memory on the host to the host's limit. It counts as spilled unless `requested`: the
- * program asked for host memory. */
+/* Charge host memory that the program created itself to the host's limit, and undo such a charge.
+ * The memory counts as spilled, unless the program asked for host memory (`requested`). */
 enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site,
                                   bool requested);
 void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site);
 
-/* Adds such memory to the account of a placement, or removes it; `host`: it is on the host.
- * SPW_E_QUOTA when the placement's limit refuses. Does not charge the memory. */
+/* Add such memory to the account of a placement, and remove it. `host`: the memory is on the host.
+ * Returns SPW_E_QUOTA if the limit of the placement refuses. Does not charge the memory. */
 enum spw_err spw_pool_account_add(struct spw_pool *pool, const struct spw_pool_placement *placement,
                                   uint64_t bytes, bool host);
 void spw_pool_account_remove(struct spw_pool *pool, uint8_t account, uint64_t bytes, bool host);
 
-/* Changes an entry from host to device, regardless of the limit. */
+/* Changes memory in an account from host to device, regardless of the limit. */
 void spw_pool_account_to_device(struct spw_pool *pool, uint8_t account, uint64_t bytes);

@@ -6,6 +6,6 @@
 struct spw_extent;
 struct spw_pool;
 
-/* Returns the extent that contains `address`, which must be in memory of the pool; NULL when none
- * does. */
+/* Returns the extent that contains `address`; NULL if there is none. `address` must be in memory of
+ * the pool. */
 struct spw_extent *spw_pool_extent(const struct spw_pool *pool, uint64_t address);

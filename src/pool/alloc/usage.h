@@ -1,13 +1,14 @@
-/* Figures of live memory: counters of the device and charges of sites. The caller holds the pool's
+/* Figures of live memory: counters of the device, and charges of sites. The caller holds the pool's
  * lock. */
 #pragma once
 
 #include "pool/alloc/state.h"
 
-/* The slow half of spw_pool_count_live: notes a new peak. */
+/* The slow half of spw_pool_count_live: records a new peak. */
 void spw_pool_count_peak(struct spw_pool *pool, struct spw_counters *counters);
 
-/* Counts `change` bytes, of blocks or foreign charges, that begin (positive) or end (negative). */
+/* Counts `change` bytes, of blocks or foreign charges. They are positive if memory is allocated,
+ * negative if it is freed. */
 static inline void spw_pool_count_live_in(struct spw_counters *counters, struct spw_pool *pool,
                                           int64_t change, bool ordered, uint32_t site)
 {

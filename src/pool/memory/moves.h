@@ -1,4 +1,4 @@
-/* Moves under way: the granules that they pin, and the chunks that they hold until they end.
+/* The moves in progress: the granules that they pin, and the chunks that they hold until they end.
  *
  * The caller holds the pool's lock, or is the only user of the pool. */
 #pragma once
@@ -16,47 +16,49 @@
 
 /* One new chunk of a move. It may replace several neighbouring chunks. */
 struct spw_move_item {
-    size_t granule;       /* the first granule */
-    size_t count;         /* granules of the chunk */
-    size_t urgency;       /* 0: the most urgent item */
+    size_t granule;       /* index of the first granule */
+    size_t count;         /* number of granules in the chunk */
+    size_t urgency;       /* 0 is the most urgent */
     uint64_t chunk;       /* the new chunk */
-    uint64_t alias;       /* its second address */
-    uint64_t hash;        /* of the content, if it is verified */
-    uint64_t copied_hash; /* of the copy, if it is sampled */
+    uint64_t alias;       /* the second address of the new chunk */
+    uint64_t hash;        /* hash of the content, if the content is verified */
+    uint64_t copied_hash; /* hash of the copy, if the copy is in the sample */
     enum spw_tier to;
-    bool sampled;  /* part of the sample */
-    bool left_out; /* not to be committed, for example because its block was fixed */
+    bool sampled;  /* in the sample */
+    bool left_out; /* will not be committed, for example because its block was fixed */
     bool mapped;   /* the new chunk is in place, but has no access yet */
     bool committed;
 };
 
-/* A move under way. */
+/* A move in progress. */
 struct spw_move {
-    size_t count;                                  /* 0: not under way */
-    size_t granules;                               /* of all items */
-    struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
-    size_t parts;                /* number of parts of the last copies; 0: no copies yet */
-    size_t ends[SPW_MOVE_PARTS]; /* the item behind each part */
-    void *fences[SPW_MOVE_PARTS][SPW_TIER_COUNT]; /* of the copies; NULL: none under way */
+    size_t count;                                  /* number of items; 0: not in progress */
+    size_t granules;                               /* number of granules in all items */
+    struct spw_move_item items[SPW_MOVE_GRANULES]; /* in ascending order of granules */
+    size_t parts;                /* number of parts of the last copies; 0: nothing was copied yet */
+    size_t ends[SPW_MOVE_PARTS]; /* index of the item behind each part */
+    void *fences[SPW_MOVE_PARTS][SPW_TIER_COUNT]; /* fences of the copies; NULL: no copy is in
+                                                     progress */
     void *drained; /* fence behind all work of the device; NULL: none */
-    bool over;     /* ended, but its copies are still under way */
+    bool over;     /* ended, but its copies are still in progress */
 };
 
 struct spw_moves {
     struct spw_move each[SPW_MOVES];
-    uint64_t fixed_id; /* blocks up to this id are not moved */
-    uint8_t overruled; /* bits of enum spw_fixed_reason that keep no block in place now: 0,
-                        * or SPW_FIXED_BY_GRAPH */
-    struct spw_vm_copy copies[SPW_MOVE_GRANULES]; /* scratch, larger than a stack allows */
+    uint64_t fixed_id; /* blocks with an id up to this one are not moved */
+    uint8_t overruled; /* bits of enum spw_fixed_reason that fix no block now: 0 or
+                          SPW_FIXED_BY_GRAPH */
+    struct spw_vm_copy copies[SPW_MOVE_GRANULES]; /* scratch memory, too large for the stack */
 };
 
-/* True if a block has a reason to stay in its place, even an overruled one. */
+/* Returns true if a block has a reason to stay in its place, even if that reason is overruled
+ * now. */
 static inline bool spw_pool_is_fixed(const struct spw_extent *block)
 {
     return (block->fixed & ~SPW_NAMED_BY_GRAPH) != 0;
 }
 
-/* True if an extent lets the granules under it be moved. */
+/* Returns true if the granules under an extent may be moved. */
 static inline bool spw_pool_can_move(const struct spw_moves *moves, const struct spw_extent *extent)
 {
     return extent->kind == SPW_EXTENT_BLOCK
@@ -65,7 +67,7 @@ static inline bool spw_pool_can_move(const struct spw_moves *moves, const struct
                : extent->kind != SPW_EXTENT_CLAIM;
 }
 
-/* Return an item's address, and its size in bytes. */
+/* Return the address of an item, and its size in bytes. */
 static inline uint64_t spw_pool_move_address(const struct spw_backing *backing,
                                              const struct spw_move_item *item)
 {
@@ -78,21 +80,21 @@ static inline uint64_t spw_pool_move_bytes(const struct spw_backing *backing,
     return item->count * backing->granule_bytes;
 }
 
-/* Returns the first item of a part. */
+/* Returns the index of the first item of a part. */
 static inline size_t spw_pool_move_part_begin(const struct spw_move *move, size_t part)
 {
     return part > 0 ? move->ends[part - 1] : 0;
 }
 
-/* True if the second item is directly behind the first. */
+/* Returns true if the second item is directly behind the first. */
 static inline bool spw_pool_move_adjoins(const struct spw_move_item *first,
                                          const struct spw_move_item *second)
 {
     return second->granule == first->granule + first->count;
 }
 
-/* Returns the number of items from `first` on that are neighbours of one size with the same target
- * and the same `left_out`. */
+/* Returns the number of items in the run that begins at `first`. The items of a run are neighbours,
+ * and have the same size, the same new tier and the same `left_out`. */
 static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first)
 {
     size_t next = first + 1;
@@ -107,23 +109,24 @@ static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first
     return next - first;
 }
 
-/* Takes out of the moves under way the granules of a block that is now fixed. */
+/* Removes the granules of a block that is now fixed from the moves in progress. */
 void spw_pool_keep_in_place(struct spw_backing *backing, const struct spw_extent *block);
 
 /* ---- the end of a move ---- */
 
-/* Queries a fence of a move; NULL counts as complete. Drops a complete fence and sets it to
- * NULL. */
+/* Queries a fence of a move. NULL counts as complete. If the fence is complete, drops it and sets
+ * *fence to NULL. */
 enum spw_err spw_pool_move_query(struct spw_vm *vm, void **fence);
 
 /* Query the copies of one part, and of all parts. */
 enum spw_err spw_pool_move_query_part(struct spw_vm *vm, struct spw_move *move, size_t part);
 enum spw_err spw_pool_move_query_all(struct spw_vm *vm, struct spw_move *move);
 
-/* Gives the chunks and pins of a move back if it is over and its copies are done. SPW_E_AGAIN when
- * the copies are not done. The second function does this for every move. */
+/* Gives the chunks and pins of a move back if it is over and its copies are done. Returns
+ * SPW_E_AGAIN if the copies are not done. The second function does this for every move. */
 enum spw_err spw_pool_move_end_if_finished(struct spw_backing *backing, struct spw_move *move);
 void spw_pool_move_end_finished(struct spw_backing *backing);
 
-/* Gives the chunks and pins of every move back in any state; all device work must be complete. */
+/* Gives the chunks and pins of every move back, whatever its state. All device work must be
+ * complete. */
 void spw_pool_move_drop_all(struct spw_backing *backing);

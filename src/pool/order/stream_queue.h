@@ -1,23 +1,24 @@
 /* The order of work: when freed memory may be used again. It does not know chunks.
  *
- *   stream_queue  the frees of each stream, and how far the device has come */
+ *   stream_queue  the frees of each stream, and the progress of the device */
 
-/* Stream queues: the order of freed memory, one queue per stream.
+/* Stream queues: the order of freed memory, with one queue for each stream.
  *
- * Every free gets a number from one clock of the pool; `seq` of a queue is the number of its last
- * free. A fence recorded on the stream covers every free so far. When the fence has completed, or
- * when the program itself has waited for the stream, `done` rises to the last number covered.
- * Fences are recorded only on demand, so a program on one stream records none.
+ * Every free gets a number from one clock of the pool. The `seq` of a queue is the number of its
+ * last free. A fence that is recorded on the stream covers every free so far. When the fence has
+ * completed, or when the program itself has waited for the stream, `done` rises to the last number
+ * covered. Fences are recorded only on demand, so a program that uses one stream records none.
  *
- * Queue SPW_STREAM_QUEUE_IDLE holds memory without pending work. Queue SPW_STREAM_QUEUE_ALL is the
- * order of frees without a stream (cuMemFree): its fences cover all work submitted to the device.
+ * Queue SPW_STREAM_QUEUE_IDLE has memory without pending work. Queue SPW_STREAM_QUEUE_ALL has the
+ * order of frees without a stream (cuMemFree); its fences cover all work submitted to the device.
  *
- * A queue whose stream is gone is reused for another stream. Numbers only rise, so a pair of queue
- * and number stays valid for ever.
+ * When a stream no longer exists, its queue is reused for another stream. Numbers only rise, so a
+ * pair of queue and number stays valid forever.
  *
- * A program may have tens of thousands of streams. Only the end of a context walks over all queues.
- * Other walks use lists: of the queues with pending work, with fences, or for reuse. An empty queue
- * takes about 1 KiB. Not thread-safe: the caller holds the pool's lock. */
+ * A program may have tens of thousands of streams. Only the end of a context iterates over all
+ * queues. All other iterations use lists: of the queues with pending work, of the queues with
+ * fences, and of the queues that can be reused. An empty queue occupies about 1 KiB. Not
+ * thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <pthread.h>
@@ -36,14 +37,15 @@ enum { SPW_STREAM_QUEUE_FENCES = 32 };
 
 struct spw_fence_record {
     void *fence;
-    uint64_t seq; /* the fence covers all frees of its queue up to here */
+    uint64_t seq; /* the fence covers all frees of its queue up to this number */
 };
 
-/* Lists of queues, each in the order of entering. */
+/* Lists of queues. Queues are added at the end. */
 enum spw_queue_list_kind {
-    SPW_QUEUES_BUSY,   /* queues with fences, or with frees not known to be complete */
-    SPW_QUEUES_FENCED, /* with fences */
-    SPW_QUEUES_BOUND,  /* queues of a thread's own stream, whose end is never reported */
+    SPW_QUEUES_BUSY,   /* queues with fences, or with frees that are not known to be complete */
+    SPW_QUEUES_FENCED, /* queues with fences */
+    SPW_QUEUES_BOUND,  /* queues of a thread's own stream; the end of such a stream is not
+                          reported */
     SPW_QUEUES_VACANT,
     SPW_QUEUES_LISTS
 };
@@ -60,18 +62,22 @@ struct spw_queue_link {
 struct spw_stream_queue {
     uint32_t number;
     struct spw_stream stream;
-    uint64_t owner; /* number of the thread that may record on a thread-bound stream */
-    bool retired;   /* the stream's handle is gone */
-    bool vacant;    /* retired and without pending work: may serve another stream */
-    uint32_t users; /* requests under way that use it and may wait without the pool's lock */
+    uint64_t owner; /* number of the thread that may record fences, if the stream is bound to a
+                       thread */
+    bool retired;   /* the handle of the stream no longer exists */
+    bool vacant;    /* retired and without pending work: may be used for another stream */
+    uint32_t users; /* number of requests in progress that use the queue and may wait without the
+                       pool's lock */
     uint64_t seq, fenced, done;
-    uint64_t unfenced_bytes;                                 /* freed since the newest fence */
-    struct spw_fence_record fences[SPW_STREAM_QUEUE_FENCES]; /* a ring, oldest at `first` */
+    uint64_t unfenced_bytes;                                 /* bytes freed since the newest
+                                                                fence */
+    struct spw_fence_record fences[SPW_STREAM_QUEUE_FENCES]; /* a ring, with the oldest at
+                                                                `first` */
     unsigned first, count;
-    struct spw_age_list extents; /* free extents of this queue, by rising seq */
+    struct spw_age_list extents; /* free extents of this queue, in ascending order of seq */
     struct spw_shelf shelves[SPW_HEAP_COUNT];
     struct spw_queue_link links[SPW_QUEUES_LISTS];
-    uint8_t listed; /* its lists, as bits */
+    uint8_t listed; /* bits of the lists that contain the queue */
 };
 
 enum { SPW_STREAM_QUEUE_CACHE = 64 };
@@ -79,29 +85,32 @@ enum { SPW_STREAM_QUEUE_CACHE = 64 };
 struct spw_stream_queues {
     struct spw_stream_queue **by_number;
     uint32_t count, capacity;
-    uint32_t streams;      /* queues of streams that exist now */
+    uint32_t streams;      /* number of queues of streams that exist now */
     uint64_t clock;        /* number of the last free on any queue */
-    uint32_t waiters;      /* threads that took a fence out of its queue and wait for it */
+    uint32_t waiters;      /* number of threads that took a fence out of its queue and wait for
+                              it */
     pthread_cond_t waited; /* signalled when a thread has waited for a fence */
-    uint32_t pressure;     /* number of the next frees to fence early, since memory was short */
+    uint32_t pressure;     /* number of the next frees that get an early fence, because memory was
+                              short */
     struct spw_stream_queue *cache[SPW_STREAM_QUEUE_CACHE]; /* by stream id */
     struct spw_map by_stream;                               /* queues of existing streams */
     struct spw_queue_list lists[SPW_QUEUES_LISTS];
-    uint64_t visits; /* queues visited in walks: for tests */
+    uint64_t visits; /* number of queues visited in iterations; for tests */
     struct spw_vm *vm;
 };
 
-/* Creates the two queues that always exist. SPW_E_METADATA_NOMEM leaves nothing behind. */
+/* Creates the two queues that always exist. After SPW_E_METADATA_NOMEM nothing is allocated. */
 enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues, struct spw_vm *vm);
 
-/* Frees every record. With `drop`, gives fences back to the backend first. */
+/* Frees every record. With `drop`, first gives the fences back to the backend. */
 void spw_pool_stream_queues_fini(struct spw_stream_queues *queues, bool drop);
 
 /* The slow half of spw_pool_stream_queue_of. */
 struct spw_stream_queue *spw_pool_stream_queue_enter(struct spw_stream_queues *queues,
                                                      const struct spw_stream *stream);
 
-/* Returns the queue of a stream, created at first use; NULL when the process has no memory. */
+/* Returns the queue of a stream, which is created at first use; NULL if the process has no
+ * memory. */
 static inline struct spw_stream_queue *spw_pool_stream_queue_of(struct spw_stream_queues *queues,
                                                                 const struct spw_stream *stream)
 {
@@ -112,7 +121,7 @@ static inline struct spw_stream_queue *spw_pool_stream_queue_of(struct spw_strea
                : spw_pool_stream_queue_enter(queues, stream);
 }
 
-/* Returns the queue of a stream; NULL when it has none yet. */
+/* Returns the queue of a stream; NULL if the stream has none yet. */
 struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_queues *queues,
                                                      uint64_t stream_id);
 
@@ -139,7 +148,7 @@ spw_pool_stream_queue_next(struct spw_stream_queues *queues, const struct spw_st
 void spw_pool_stream_queue_rotate(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
                                   enum spw_queue_list_kind kind);
 
-/* Records a free on a queue: raises its `seq` to the clock's present number. */
+/* Records a free on a queue: raises its `seq` to the current number of the clock. */
 static inline void spw_pool_stream_queue_stamp(struct spw_stream_queues *queues,
                                                struct spw_stream_queue *queue)
 {
@@ -167,41 +176,41 @@ spw_pool_stream_queue_all(const struct spw_stream_queues *queues)
     return queues->by_number[SPW_STREAM_QUEUE_ALL];
 }
 
-/* True if free number `seq` of queue `number` is known to be complete. */
+/* Returns true if free number `seq` of queue `number` is known to be complete. */
 static inline bool spw_pool_stream_queue_passed(const struct spw_stream_queues *queues,
                                                 uint32_t number, uint64_t seq)
 {
     return number == SPW_STREAM_QUEUE_IDLE || seq <= queues->by_number[number]->done;
 }
 
-/* Records a fence that covers all frees of the queue so far, unless one exists. If the stream is
- * gone, or bound to another thread, the fence covers the whole device. SPW_E_AGAIN while a capture
- * forbids a fence. */
+/* Records a fence that covers all frees of the queue so far, unless there is one. If the stream no
+ * longer exists, or is bound to another thread, the fence covers the whole device. Returns
+ * SPW_E_AGAIN while a capture forbids a fence. */
 enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,
                                          struct spw_stream_queue *queue);
 
-/* Raises `done` to free number `clock`, after the program has waited for the queue's stream or the
- * whole device, and drops the fences up to `done`. True if `done` rose. */
+/* Raises `done` to free number `clock`, and drops the fences up to `done`. Called after the program
+ * has waited for the queue's stream or for the whole device. Returns true if `done` rose. */
 bool spw_pool_stream_queue_synchronized(struct spw_stream_queues *queues,
                                         struct spw_stream_queue *queue, uint64_t clock);
 
-/* Queries the pending fences, oldest first, and raises `done`. True if `done` rose. */
+/* Queries the pending fences, the oldest first, and raises `done`. Returns true if `done` rose. */
 bool spw_pool_stream_queue_poll(struct spw_stream_queues *queues, struct spw_stream_queue *queue);
 
-/* Takes the oldest pending fence of some queue out of the queue, for a wait without the lock; the
- * caller then calls spw_pool_stream_queue_waited. Returns the queue; NULL when no fence is
- * pending. */
+/* Takes the oldest pending fence of some queue out of that queue, so that the caller can wait for
+ * it without the lock. The caller must then call spw_pool_stream_queue_waited. Returns the queue;
+ * NULL if no fence is pending. */
 struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_queues *queues,
                                                             struct spw_fence_record *ret_record);
 
-/* Ends the wait for a fence. The fence stays pending unless `completed`. */
+/* Ends the wait for a fence. Unless `completed`, the fence stays pending. */
 void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
                                   struct spw_fence_record record, bool completed);
 
-/* Retires a queue whose stream's handle is gone. */
+/* Retires a queue. The handle of its stream no longer exists. */
 void spw_pool_stream_queue_retire(struct spw_stream_queues *queues, struct spw_stream_queue *queue);
 
-/* Frees unneeded memory of a queue without extents. Makes the queue vacant if its stream is gone
- * and no work or request refers to it. */
+/* Frees the memory that a queue without extents does not need. Makes the queue vacant if its stream
+ * no longer exists and no work or request refers to it. */
 void spw_pool_stream_queue_collect(struct spw_stream_queues *queues,
                                    struct spw_stream_queue *queue);
