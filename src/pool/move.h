@@ -191,8 +191,8 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move);
 /* Returns the first address whose content differs from its hash; 0 if all are equal. */
 uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move);
 
-/* Stores hashes of the copies of some granules: at least one granule of each block, and one of each
- * run of neighbours. `turn` varies the choice. The copies must be done. */
+/* Stores hashes of the copies of some new chunks: one chunk of each block in each run of
+ * neighbours. `turn` varies the choice. The copies must be done. */
 enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, uint64_t turn);
 
 /* Compares the copies of the sample after a second copy. *ret_granule is the first granule whose
