@@ -1,7 +1,7 @@
-/* The check of all invariants. */
+/* Checks all invariants. */
 #include "pool/alloc/state.h"
 
-/* Sums of a walk over all extents, to be compared with the pool's own figures. */
+/* Sums over all extents, which are compared with the pool's own figures. */
 struct totals {
     uint64_t block_bytes, block_count, lazy_count, uncounted_count, placed_bytes;
     uint64_t free_count, indexed_count;
@@ -60,7 +60,7 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
         if (spw_pool_address_map_get(&pool->blocks, extent->address) != extent) {
             return "a block is not found under its address";
         }
-        /* An attempt to back a lazy block may have failed half-way. */
+        /* An attempt to back a lazy block may have failed halfway. */
         return extent->lazy ? NULL : check_backed(&pool->backing, extent, true);
     case SPW_EXTENT_FREE:
         return check_free(&pool->backing, extent, totals);
@@ -79,8 +79,8 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
     return "an extent is of no known kind";
 }
 
-/* True if two neighbouring extents should be one. If they stayed two, a granule that they share
- * could not be stolen or evicted. */
+/* Returns true if two neighbouring extents should be one. Otherwise a granule that they share could
+ * not be stolen or evicted. */
 static bool should_merge(const struct spw_extent *a, const struct spw_extent *b)
 {
     if (b == NULL || b->kind != a->kind) {
@@ -146,7 +146,7 @@ static const char *check_queue(const struct spw_stream_queue *queue, struct tota
     return in_bins == in_list ? NULL : "a queue's bins and its list hold different extents";
 }
 
-/* True if a granule is a consistent part of its chunk. */
+/* Returns true if a granule is a consistent part of its chunk. */
 static bool is_part_of_chunk(const struct spw_backing *backing, size_t index)
 {
     const struct spw_granule *granule = &backing->granules[index], *first = granule - granule->part;
@@ -166,7 +166,7 @@ static size_t count_spare(const struct spw_stock_tier *store)
     return granules;
 }
 
-/* Counts the mapped granules of each tier. False when a chunk is mapped in part. */
+/* Counts the mapped granules of each tier. Returns false if a chunk is only partly mapped. */
 static bool count_mapped(const struct spw_space *space, size_t *ret_mapped)
 {
     const struct spw_backing *backing = space->backing;

@@ -8,7 +8,7 @@
 #include "pool/memory/moves.h"
 #include "pool/space/lost.h"
 
-/* Sets how much may be created. */
+/* Sets how much memory may be created. */
 static void set_limits(struct spw_stock *stock, const struct spw_pool_config *config)
 {
     stock->limits[SPW_TIER_DEVICE] = config->limit_bytes;
@@ -108,8 +108,8 @@ static void uncount_blocks(const struct spw_pool *pool, struct spw_counters *cou
     spw_counter_shift(&counters->async_live_bytes, -ordered);
 }
 
-/* Removes the pool's figures from the device's counters, and counts in the pool's own from now on.
- * The own counters begin with the device's values, so that limits hold. */
+/* Subtracts the pool's figures from the device's counters. The pool then counts in its own
+ * counters. These begin with the device's values, so that the limits still apply. */
 static void leave_counters(struct spw_pool *pool)
 {
     struct spw_counters *counters = pool->figures.device_counters;

@@ -1,5 +1,5 @@
-/* Allocation: takes a free extent that fits; otherwise creates memory, takes it from elsewhere, or
- * waits for it. */
+/* Allocation: takes a free extent that fits. If there is none, creates memory, takes memory from
+ * other addresses, or waits for memory. */
 #include "common/host_share.h"
 #include "common/likely.h"
 #include "pool/alloc/chunks.h"
@@ -11,14 +11,14 @@
 
 enum { SMALL_MOST_BYTES = 4096 }; /* larger blocks are in the heap of large blocks */
 
-/* One request, while it is served. */
+/* One request, while the pool serves it. */
 struct attempt {
     const struct spw_request *request;
-    uint64_t bytes;                 /* rounded up */
-    struct spw_stream_queue *queue; /* of the stream; NULL: no stream */
+    uint64_t bytes;                 /* size, rounded up */
+    struct spw_stream_queue *queue; /* queue of the stream; NULL: no stream */
     enum spw_heap_class heap;
     bool lazy;            /* gets its memory later */
-    bool uncounted;       /* not counted until it has memory */
+    bool uncounted;       /* does not count as live until it has memory */
     size_t host_granules; /* granules of the block that its placement puts on the host */
     struct spw_chunk_need need;
 };
@@ -30,8 +30,8 @@ static size_t missing_of(const struct spw_backing *backing, const struct spw_ext
     return spw_pool_backing_missing(backing, claim->address, spw_pool_extent_end(claim));
 }
 
-/* Backs a claim, `host` of its granules on the host, and turns `bytes` of it at `address` into a
- * block. On failure the claim is given back. */
+/* Backs a claim, with `host` of its granules on the host. Turns `bytes` of it at `address` into a
+ * block. After a failure, the claim is given back. */
 static enum spw_err back_claim(struct spw_space *space, struct spw_extent *claim, uint64_t address,
                                uint64_t bytes, size_t host, struct spw_extent **ret_block)
 {
@@ -58,16 +58,16 @@ static struct spw_extent *try_hit(struct spw_space *space, const struct attempt 
         return NULL; /* no free extent has the requested backing */
     }
     if (attempt->queue == NULL) {
-        /* Memory freed by cuMemFree is the best choice for cuMemAlloc, so its fences are polled
-         * every time. This costs an event and a query; a bare cuMemAlloc takes hundreds of
-         * microseconds. */
+        /* For cuMemAlloc, memory that cuMemFree has freed is the best choice, so the fences of
+         * cuMemFree are polled every time. This costs an event and a query, while cuMemAlloc on a
+         * bare driver takes hundreds of microseconds. */
         spw_pool_poll_queue(space, spw_pool_stream_queue_all(space->queues), true);
     }
     extent = spw_pool_space_best(space, attempt->heap, attempt->bytes, attempt->queue);
     return extent != NULL ? spw_pool_space_take(space, extent, attempt->bytes) : NULL;
 }
 
-/* Makes the request's stream wait for all frees of another queue. */
+/* Makes the stream of the request wait for all frees of another queue. */
 static bool wait_for_queue(struct spw_space *space, const struct attempt *attempt,
                            struct spw_stream_queue *queue)
 {
@@ -82,8 +82,8 @@ static bool wait_for_queue(struct spw_space *space, const struct attempt *attemp
     return true;
 }
 
-/* Takes memory with pending work on another stream, and makes the request's stream wait for that
- * work. */
+/* Takes memory that has pending work on another stream, and makes the stream of the request wait
+ * for that work. */
 static struct spw_extent *try_other_queues(struct spw_space *space, const struct attempt *attempt)
 {
     enum { LOOKED_AT = 64 };
@@ -108,7 +108,7 @@ static struct spw_extent *try_other_queues(struct spw_space *space, const struct
                : NULL;
 }
 
-/* Returns the number of granules behind the block to back with it. */
+/* Returns the number of granules to back ahead, behind the block. */
 static size_t ahead_of(const struct spw_space *space, const struct attempt *attempt)
 {
     size_t spare = spw_pool_backing_spare(space->backing);
@@ -126,7 +126,7 @@ static struct spw_window_search search_of(const struct attempt *attempt, enum sp
         .class = attempt->heap, .bytes = attempt->bytes, .queue = attempt->queue, .kind = kind};
 }
 
-/* Claims addresses for the block, and for more granules behind it if there is room. */
+/* Claims addresses for the block. Claims more granules behind it, if there is room. */
 static enum spw_err claim_ahead(struct spw_space *space, const struct attempt *attempt,
                                 struct spw_extent **ret_claim)
 {
@@ -142,8 +142,9 @@ static enum spw_err claim_ahead(struct spw_space *space, const struct attempt *a
                                               : err;
 }
 
-/* Backs new addresses for the block with spare chunks or chunks created within the allowance; with
- * `reclaiming`, also by stealing and by growing up to the limit. SPW_E_AGAIN: try another way. */
+/* Backs new addresses for the block with spare chunks, or with chunks created within the allowance.
+ * With `reclaiming`, also steals, and grows up to the limit. SPW_E_AGAIN: another way must be
+ * tried. */
 static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, bool reclaiming,
                              struct spw_extent **ret_block)
 {
@@ -188,8 +189,8 @@ static enum spw_err take_addresses(struct spw_pool *pool, const struct attempt *
     return err;
 }
 
-/* Makes sure that `host` granules of a claim have no backing, including the last one, which may be
- * used only in part. False when that is not possible. */
+/* Makes sure that `host` granules of a claim have no backing. They include the last granule, which
+ * the block may use only in part. Returns false if this is not possible. */
 static bool make_holes(struct spw_backing *backing, const struct spw_extent *claim, size_t host)
 {
     uint64_t end = spw_pool_extent_end(claim);
@@ -198,8 +199,8 @@ static bool make_holes(struct spw_backing *backing, const struct spw_extent *cla
            !spw_pool_backing_has(backing, end - 1);
 }
 
-/* Claims whole granules for a block that is partly on the host. Memory of an equal freed block is
- * best: its granules on the host have lost their backing. */
+/* Claims whole granules for a block that is partly on the host. The memory of a freed block of the
+ * same kind is best, because its granules on the host have already lost their backing. */
 static enum spw_err claim_partly(struct spw_space *space, const struct attempt *attempt,
                                  struct spw_extent **ret_claim)
 {
@@ -216,7 +217,7 @@ static enum spw_err claim_partly(struct spw_space *space, const struct attempt *
     return spw_pool_space_claim(space, &search, ret_claim);
 }
 
-/* Backs addresses for a block that is placed on the host, wholly or partly. */
+/* Backs addresses for a block that is placed on the host, completely or in part. */
 static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attempt,
                                    struct spw_extent **ret_block)
 {
@@ -246,9 +247,9 @@ static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attemp
     return back_claim(&pool->space, claim, claim->address, attempt->bytes, host, ret_block);
 }
 
-/* Serves a request without a fitting backed extent. In this order: polls fences and looks again,
- * grows within the allowance, takes memory of another stream in stream order, steals, grows up to
- * the limit. */
+/* Serves a request that no backed extent fits. The order is: poll fences and look again, grow
+ * within the allowance, take memory of another stream in stream order, steal, grow up to the
+ * limit. */
 static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
                          struct spw_extent **ret_block)
 {
@@ -283,7 +284,8 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
 
 /* ---- planned addresses ---- */
 
-/* Returns the first free extent at planned addresses that waits for another stream; NULL: none. */
+/* Returns the first free extent at planned addresses that waits for another stream; NULL if there
+ * is none. */
 static struct spw_extent *first_of_other_queue(const struct spw_space *space,
                                                const struct attempt *attempt, uint64_t address)
 {
@@ -299,8 +301,8 @@ static struct spw_extent *first_of_other_queue(const struct spw_space *space,
     return NULL;
 }
 
-/* Makes free memory at planned addresses usable even if it waits for work of other streams. That
- * work may be complete by now. If not, the request's stream is made to wait for it. */
+/* Makes free memory at planned addresses usable, even if it waits for work of other streams. That
+ * work may already be complete. Otherwise the stream of the request is made to wait for it. */
 static void order_behind_others(struct spw_space *space, const struct attempt *attempt,
                                 uint64_t address)
 {
@@ -321,7 +323,8 @@ static void order_behind_others(struct spw_space *space, const struct attempt *a
     }
 }
 
-/* Gets chunks for a claim at planned addresses, first from free memory that no plan needs. */
+/* Gets chunks for a claim at planned addresses. Takes them first from free memory that no plan
+ * needs. */
 static enum spw_err provide_planned(struct spw_pool *pool, struct attempt *attempt, size_t missing)
 {
     size_t spare = spw_pool_backing_spare(&pool->backing);
@@ -334,7 +337,7 @@ static enum spw_err provide_planned(struct spw_pool *pool, struct attempt *attem
     return err == SPW_OK ? spw_pool_chunks_reclaim_or_grow(pool, &attempt->need, missing) : err;
 }
 
-/* Backs the planned addresses, which are free. */
+/* Backs the planned addresses, which must be free. */
 static enum spw_err back_planned(struct spw_pool *pool, struct attempt *attempt, uint64_t address,
                                  struct spw_extent **ret_block)
 {
@@ -355,7 +358,8 @@ static enum spw_err back_planned(struct spw_pool *pool, struct attempt *attempt,
     return back_claim(&pool->space, claim, address, attempt->bytes, /* host */ 0, ret_block);
 }
 
-/* Makes the block at its planned address. NULL when it has none, or the address cannot be used. */
+/* Allocates the block at its planned address. Returns NULL if the block has no planned address, or
+ * if that address cannot be used. */
 static struct spw_extent *try_planned(struct spw_pool *pool, struct attempt *attempt)
 {
     struct spw_extent *block = NULL;
@@ -384,8 +388,8 @@ static struct spw_extent *try_planned(struct spw_pool *pool, struct attempt *att
     return block;
 }
 
-/* Looks for existing memory; AGAIN when there is none. Also reserves room in the address map: other
- * threads may have used the last reserve during a wait. */
+/* Looks for existing memory. Returns AGAIN if there is none. Also reserves room in the address map,
+ * because other threads may have used the last reserved entry during a wait. */
 static enum spw_err look(struct spw_pool *pool, const struct attempt *attempt,
                          struct spw_extent **ret_block)
 {
@@ -399,7 +403,7 @@ static enum spw_err look(struct spw_pool *pool, const struct attempt *attempt,
     return *ret_block != NULL ? SPW_OK : SPW_E_AGAIN;
 }
 
-/* Gets memory, if needed by waiting without the lock. */
+/* Gets memory, and waits for it without the lock if necessary. */
 static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
                                 struct spw_extent **ret_block)
 {
@@ -414,8 +418,8 @@ static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
         if (attempt->need.wait_refused) {
             return attempt->need.device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
         }
-        /* With a host tier the wait is short, since there is another source of memory, and since
-         * the work may itself wait for the program's next step. */
+        /* With a host tier the wait is short: there is another source of memory, and the work may
+         * itself wait for the program's next step. */
         attempt->need.wait_refused =
             spw_pool_wait_for_fence(&pool->space, &pool->lock,
                                     pool->backing.stock.limits[SPW_TIER_HOST] > 0 ||
@@ -425,7 +429,7 @@ static enum spw_err find_slowly(struct spw_pool *pool, struct attempt *attempt,
     return err;
 }
 
-/* Finds or makes the block, with room for it in the address map. */
+/* Finds memory for the block or creates it, and reserves room in the address map. */
 static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
                                struct spw_extent **ret_block)
 {
@@ -435,7 +439,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
         return err;
     }
     if (attempt->queue != NULL) {
-        attempt->queue->users++; /* keeps the queue for this stream during waits */
+        attempt->queue->users++; /* the queue must still belong to this stream after a wait */
     }
     err = find_slowly(pool, attempt, ret_block);
     if (attempt->queue != NULL) {
@@ -447,7 +451,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
 
 /* ---- allocating ---- */
 
-/* Refuses a block that the limits cannot admit, before chunks are created for it. */
+/* Refuses a block that the limits do not allow, before chunks are created for it. */
 static enum spw_err admit(const struct spw_pool *pool, const struct attempt *attempt)
 {
     uint64_t live = attempt->lazy ? 0 : spw_counter_get(&pool->figures.counters->live_bytes);
@@ -465,16 +469,16 @@ static enum spw_err admit(const struct spw_pool *pool, const struct attempt *att
                : SPW_E_QUOTA;
 }
 
-/* Checks the placement's limit again: another thread may have used it up while this one waited for
- * memory. A lazy block does not wait. */
+/* Checks the placement's limit again, because another thread may have used it up while this thread
+ * waited for memory. A lazy block does not wait. */
 static bool is_still_allowed(const struct spw_figures *figures, const struct attempt *attempt)
 {
     return attempt->lazy ||
            spw_pool_placement_allows(figures, attempt->request->placement, attempt->bytes);
 }
 
-/* Frees the memory of a block that never began. Earlier work of the stream may still use the
- * memory. */
+/* Frees the memory of a block that was never returned. Earlier work of the stream may still use
+ * this memory. */
 static void give_back(struct spw_pool *pool, const struct attempt *attempt,
                       struct spw_extent *block)
 {
@@ -493,8 +497,8 @@ static void give_back(struct spw_pool *pool, const struct attempt *attempt,
     }
 }
 
-/* Tries a planned address, then find_block. If the block may be on the host, and the host tier is
- * page-locked memory, tries page-locked memory last. */
+/* Tries a planned address, and then find_block. If the block may be on the host, and the host tier
+ * consists of page-locked memory, tries page-locked memory last. */
 static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt,
                                   struct spw_extent **ret_block)
 {
@@ -517,7 +521,7 @@ static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt
     return err;
 }
 
-/* Fills in a new block and counts it. */
+/* Sets the members of a new block, and counts it. */
 static void begin_block(struct spw_pool *pool, const struct attempt *attempt,
                         struct spw_extent *block)
 {
@@ -600,8 +604,9 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     return SPW_OK;
 }
 
-/* Chooses the heap and the granules on the host for a placement. The host's share of a block is
- * rounded to whole granules; a block in the host's own heap shares its granules with others. */
+/* Chooses the heap, and the granules on the host, for a placement. The host's share of a block is
+ * rounded to whole granules. A block in the host's own heap may share its granules with other
+ * blocks. */
 static void choose_heap(const struct spw_space *space, struct attempt *attempt)
 {
     const struct spw_pool_placement *placement = attempt->request->placement;
@@ -614,10 +619,11 @@ static void choose_heap(const struct spw_space *space, struct attempt *attempt)
         attempt->heap = numbered;
     }
     if (attempt->request->may_spill) {
-        return; /* any tier will do */
+        return; /* every tier is allowed */
     }
     attempt->host_granules = (size_t)(placement->on_host ? all : share);
-    /* A block wholly on the host is never lazy: spw_pool_commit looks for blocks of the device. */
+    /* A block that is completely on the host is never lazy, because spw_pool_commit looks for
+     * blocks of the device. */
     attempt->lazy = placement->lazy && attempt->host_granules < all && attempt->bytes >= granule &&
                     space->backing->to_commit != NULL;
     attempt->uncounted = placement->uncounted && attempt->lazy;

@@ -5,15 +5,18 @@
 #include "pool/space/pending.h"
 
 enum {
-    PRESSURE_FREES = 256,       /* number of frees after a steal that are fenced early */
-    GROWTH_FLOOR_GRANULES = 16, /* the least growth allowance, unless it is 0 */
-    GROWTH_FIRST_SHARE = 5,     /* 1/share of the growth allowance may be used at once */
-    GROWTH_STEAL_SHARE = 2,     /* in addition, 1/share of the stolen bytes */
-    SIZE_SHARE = 512,           /* a chunk is at most 1/share of the pool, and of the room left */
+    PRESSURE_FREES = 256,       /* number of frees after a steal that get an early fence */
+    GROWTH_FLOOR_GRANULES = 16, /* the smallest growth allowance, unless it is 0 */
+    GROWTH_FIRST_SHARE = 5,     /* 1/GROWTH_FIRST_SHARE of the growth allowance may be used at
+                                   once */
+    GROWTH_STEAL_SHARE = 2,     /* in addition, 1/GROWTH_STEAL_SHARE of the stolen bytes may be
+                                   used */
+    SIZE_SHARE = 512,           /* a chunk is at most 1/SIZE_SHARE of the pool, and of the room that
+                                   is left */
 };
 
-/* Returns the largest order of a chunk to create in a tier, if `count` granules are needed and
- * `room` granules, not 0, may be created. */
+/* Returns the largest order of a chunk to create in a tier. `count` granules are needed, and `room`
+ * granules (not 0) may be created. */
 static unsigned order_for(const struct spw_stock *stock, enum spw_tier tier, size_t count,
                           size_t room)
 {
@@ -33,8 +36,8 @@ static size_t room_for(const struct spw_stock *stock, uint64_t most_bytes)
     return committed < most_bytes ? (size_t)((most_bytes - committed) / stock->granule_bytes) : 0;
 }
 
-/* Creates chunks until `count` granules are spare, with at most `most_bytes` committed. Chunks that
- * were created stay even on an error. */
+/* Creates chunks until `count` granules are spare, with at most `most_bytes` committed. After an
+ * error, the chunks that were created stay. */
 static enum spw_err grow(struct spw_stock *stock, struct spw_chunk_need *need, size_t count,
                          uint64_t most_bytes)
 {
@@ -65,8 +68,8 @@ static enum spw_err grow(struct spw_stock *stock, struct spw_chunk_need *need, s
     return SPW_OK;
 }
 
-/* The bytes of free memory that may be backed beyond a peak. A program that rarely steals keeps
- * little; a program that steals repeatedly gets room for all its sizes. */
+/* Returns how many bytes of free memory may stay backed beyond a peak. A program that rarely steals
+ * keeps little free memory. A program that steals repeatedly gets room for all its sizes. */
 static uint64_t growth_allowance(const struct spw_stock *stock, uint64_t peak)
 {
     uint64_t floor = GROWTH_FLOOR_GRANULES * stock->granule_bytes;
@@ -82,7 +85,7 @@ static uint64_t growth_allowance(const struct spw_stock *stock, uint64_t peak)
     return now < most ? now : most;
 }
 
-/* The bytes that may be committed before free memory elsewhere is stolen. */
+/* Returns how many bytes may be committed before free memory at other addresses is stolen. */
 static uint64_t growth_bound(const struct spw_pool *pool, const struct spw_chunk_need *need)
 {
     uint64_t peak = spw_counter_get(&pool->figures.counters->live_peak_bytes);
@@ -130,10 +133,10 @@ enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_c
     if (spw_pool_backing_spare(&pool->backing) >= count) {
         return SPW_OK;
     }
-    /* On a bare driver cuMemFree may have waited for the device, so waiting here is no worse. The
-     * wait keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. There is no wait if
-     * fences complete only in a wait for the whole device: work of the device may itself wait for
-     * this thread. */
+    /* On a bare driver, cuMemFree may have waited for the device, so waiting here is no worse.
+     * Because of the wait, a loop of cuMemAlloc and cuMemFree does not use more and more memory.
+     * There is no wait if fences complete only by a wait for the whole device: work of the device
+     * may itself wait for this thread. */
     if (need->any_stream && !need->wait_refused &&
         spw_pool_stream_queue_all(&pool->queues)->count > 0 &&
         !pool->backing.vm->ops->defers(pool->backing.vm)) {

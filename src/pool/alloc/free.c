@@ -1,4 +1,4 @@
-/* Freeing blocks, and the order of freed memory when streams and contexts end. */
+/* Frees blocks, and keeps the order of freed memory when streams and contexts end. */
 #include "common/likely.h"
 #include "pool/alloc/lazy.h"
 #include "pool/alloc/placement.h"
@@ -6,7 +6,7 @@
 #include "pool/alloc/usage.h"
 #include "pool/space/exported.h"
 
-enum { PRESSURE_FENCE_BYTES = 64 << 20 }; /* freed between two fences while memory is short */
+enum { PRESSURE_FENCE_BYTES = 64 << 20 }; /* bytes freed between two fences while memory is short */
 
 /* Records fences early while memory is short, so that some are complete at the next steal. */
 static void watch_free(struct spw_stream_queues *queues, struct spw_stream_queue *queue)
@@ -17,8 +17,8 @@ static void watch_free(struct spw_stream_queues *queues, struct spw_stream_queue
     }
 }
 
-/* Frees a block that was removed from the address map, in the order of a queue. The caller has
- * raised the queue's `seq`. */
+/* Frees a block in the order of a queue. The block was already removed from the address map, and
+ * the caller has raised the queue's `seq`. */
 static void release_block(struct spw_pool *pool, struct spw_extent *block,
                           struct spw_stream_queue *queue)
 {
@@ -48,8 +48,8 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
     }
 }
 
-/* True if a freed block may be the last one on an exported chunk. A cold function, since it is
- * rarely called. */
+/* Returns true if a freed block may be the last one on an exported chunk. A cold function, because
+ * it is rarely called. */
 static __attribute__((noinline, cold)) bool is_exported(const struct spw_backing *backing,
                                                         const struct spw_extent *block)
 {
@@ -108,7 +108,8 @@ static void synchronized(struct spw_space *space, struct spw_stream_queue *queue
     }
 }
 
-/* Applies a wait to the queues of a context's streams; NULL: to all queues. */
+/* Applies a wait to the queues of a context's streams. If `context` is NULL, applies it to all
+ * queues. */
 static void synchronized_all(struct spw_space *space, const void *context, uint64_t clock)
 {
     struct spw_stream_queue *next;
@@ -149,8 +150,8 @@ void spw_pool_context_synchronized(struct spw_pool *pool, const void *context, u
     spw_unlock(&pool->lock);
 }
 
-/* Frees the blocks of a context in a list. A free may merge a block with its neighbours, but its
- * record stays in the list, so the walk can continue. */
+/* Frees the blocks of a context in a list. A free may merge a block with its neighbours. The
+ * block's record stays in the list, so the iteration can continue. */
 static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, const void *context)
 {
     for (struct spw_extent *e = first; e != NULL; e = e->next) {

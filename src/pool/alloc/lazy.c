@@ -16,7 +16,7 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
     return block;
 }
 
-/* Subtracts one from the counts of lazy blocks: a block gets memory or is freed. */
+/* Subtracts one from the counts of lazy blocks, because a block gets memory or is freed. */
 static void count_down(struct spw_pool *pool)
 {
     pool->figures.lazy_count--;
@@ -115,7 +115,7 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
         size_t missing =
             spw_pool_backing_missing(&pool->backing, block->address, spw_pool_extent_end(block));
 
-        /* spw_pool_chunks_provide may release the lock, and then the block may be freed. */
+        /* spw_pool_chunks_provide may release the lock. Another thread may then free the block. */
         err = has_chunks(&pool->backing.stock, missing, spilling)
                   ? back(pool, block)
                   : spw_pool_chunks_provide(pool, missing, spilling);

@@ -1,4 +1,4 @@
-/* Limits, trimming, and charges of memory that the program created itself. */
+/* Limits, trimming, and charges of memory that the program creates itself. */
 #include "pool/alloc/state.h"
 #include "pool/alloc/usage.h"
 #include "pool/memory/stock.h"
@@ -56,7 +56,7 @@ void spw_pool_fence_frees(struct spw_pool *pool)
     spw_unlock(&pool->lock);
 }
 
-/* Counts memory outside the pool for the device, even if the pool is shut. */
+/* Counts device memory outside of the pool, even if the pool is shut. */
 static void count_device(struct spw_pool *pool, int64_t bytes, uint32_t site)
 {
     struct spw_counters *counters = pool->figures.device_counters;

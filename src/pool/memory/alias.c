@@ -9,7 +9,7 @@ static uint64_t size_of(const struct spw_aliases *aliases, unsigned order)
     return aliases->granule_bytes << order;
 }
 
-/* Takes free addresses for a chunk; 0: none are left. */
+/* Takes unused addresses for a chunk. Returns 0 if none are left. */
 static uint64_t take_address(struct spw_aliases *aliases, unsigned order)
 {
     struct spw_free_aliases *freed = &aliases->freed[order];
@@ -25,7 +25,7 @@ static uint64_t take_address(struct spw_aliases *aliases, unsigned order)
     return address;
 }
 
-/* Gives addresses back. Without memory for the record the addresses are lost. */
+/* Gives addresses back. If there is no memory for the record, the addresses are lost. */
 static void put_address(struct spw_aliases *aliases, unsigned order, uint64_t address)
 {
     struct spw_free_aliases *freed = &aliases->freed[order];
@@ -35,7 +35,7 @@ static void put_address(struct spw_aliases *aliases, unsigned order, uint64_t ad
     }
 }
 
-/* Set in a recorded address: the chunk is mapped there without access. */
+/* This bit of a recorded address is set if the chunk is mapped there without access. */
 static const uint64_t WITHOUT_ACCESS = 1;
 
 static bool unmap(struct spw_aliases *aliases, unsigned order, uint64_t address)
@@ -49,7 +49,7 @@ static bool unmap(struct spw_aliases *aliases, unsigned order, uint64_t address)
     return true;
 }
 
-/* The recorded address of a chunk. 0: there is none. */
+/* Returns the recorded address of a chunk; 0 if there is none. */
 static uint64_t recorded(const struct spw_aliases *aliases, uint64_t chunk)
 {
     return (uint64_t)(uintptr_t)spw_map_get(&aliases->addresses, chunk);
@@ -124,7 +124,7 @@ static bool always(const void *value, const void *arg)
 
 void spw_pool_alias_fini(struct spw_aliases *aliases)
 {
-    /* The values are not allocated. */
+    /* The values are not heap memory, so they are not freed. */
     spw_map_remove_if(&aliases->addresses, always, NULL);
     spw_map_clear(&aliases->addresses);
     for (unsigned order = 0; order < SPW_CHUNK_ORDERS; order++) {

@@ -6,7 +6,7 @@
 
 #include "common/host_share.h"
 
-/* The table covers the whole arena. Most of it is never touched, and costs nothing. */
+/* The table covers the whole arena. Most of its pages are never accessed, and use no memory. */
 static size_t table_bytes(const struct spw_backing *backing)
 {
     return (size_t)(backing->bytes >> backing->granule_shift) * sizeof(struct spw_granule);
@@ -80,7 +80,8 @@ static uint64_t chunk_bytes(const struct spw_backing *backing, size_t index)
     return backing->granule_bytes << backing->granules[index].order;
 }
 
-/* Makes the unmapped chunk that begins at a granule spare, or releases it if it is exported. */
+/* Makes the unmapped chunk that begins at a granule spare. If the chunk is exported, releases it
+ * instead. */
 static void make_spare(struct spw_backing *backing, size_t index)
 {
     const struct spw_granule granule = backing->granules[index];
@@ -96,8 +97,9 @@ static void make_spare(struct spw_backing *backing, size_t index)
     memset(&backing->granules[index], 0, size * sizeof(backing->granules[0]));
 }
 
-/* Unmaps granules [first, last), whole chunks that are all backed, and makes the chunks spare.
- * False when the backend refused: chunks that it did unmap are spare, the others are as before. */
+/* Unmaps granules [first, last), and makes their chunks spare. The range consists of whole chunks,
+ * all of which are mapped. Returns false if the backend refused. Chunks that it did unmap are then
+ * spare; the others are unchanged. */
 static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 {
     enum spw_err err = SPW_OK;
@@ -121,20 +123,20 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
     return err == SPW_OK;
 }
 
-/* True if a granule has a chunk, but a move has lost its mapping. */
+/* Returns true if a granule has a chunk whose mapping was lost by a move. */
 static bool is_unmapped(const struct spw_backing *backing, size_t granule)
 {
     return backing->granules[granule].lost == SPW_LOST_MAPPING;
 }
 
-/* True if the chunk of a granule is mapped there. */
+/* Returns true if the chunk of a granule is mapped there. */
 static bool is_mapped(const struct spw_backing *backing, size_t granule)
 {
     return backing->granules[granule].chunk != 0 && !backing->granules[granule].swapped &&
            !is_unmapped(backing, granule);
 }
 
-/* Returns the granules of a tier that are mapped in the arena. */
+/* Returns the number of granules of a tier that are mapped in the arena. */
 static size_t mapped_of(const struct spw_backing *backing, enum spw_tier tier)
 {
     const struct spw_stock_tier *store = &backing->stock.tiers[tier];
@@ -320,8 +322,8 @@ void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, u
             granule->queue = queue->number;
             granule->seq = queue->seq;
         } else {
-            /* Two queues are pending in one granule. Only a later fence of the whole device, or a
-             * later wait for the device, covers both. */
+            /* Work of two queues is pending in one granule. Only a later fence of the whole device,
+             * or a later wait for the device, covers the work of both. */
             struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->queues);
 
             spw_pool_stream_queue_stamp(backing->queues, all);
@@ -348,7 +350,7 @@ void spw_pool_backing_keep(struct spw_backing *backing, uint64_t address, uint64
     }
 }
 
-/* True if stealing spares a granule. */
+/* Returns true if stealing must leave a granule alone. */
 static bool is_kept(const struct spw_backing *backing, size_t index)
 {
     return backing->kept != NULL && !backing->takes_kept &&
@@ -364,7 +366,7 @@ static bool can_steal_granule(const struct spw_backing *backing, enum spw_tier t
            spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq);
 }
 
-/* True if the chunk of a granule is within [first, last) and can be stolen. */
+/* Returns true if the chunk of a granule is within [first, last) and can be stolen. */
 static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, size_t index,
                       size_t first, size_t last)
 {
@@ -457,10 +459,10 @@ size_t spw_pool_backing_make_holes(struct spw_backing *backing, uint64_t address
                            : missing;
 }
 
-/* The granules of a range without a chunk; `host` of them get chunks of the host. */
+/* The granules of a range that have no chunk. `host` of them get chunks of the host. */
 struct spread {
-    size_t count, host; /* count: set only if host is not 0 */
-    size_t first;       /* `index - first` such granules are before granule `index` */
+    size_t count, host; /* `count` is set only if `host` is not 0 */
+    size_t first;       /* there are `index - first` such granules before granule `index` */
 };
 
 /* Chooses the tier of a granule's new chunk. */
@@ -476,7 +478,7 @@ static enum spw_tier choose_tier(const struct spw_backing *backing, const struct
     return spw_pool_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
 }
 
-/* Returns the number of granules from `index` on, below `last`, for one chunk of a tier. */
+/* Returns how many granules from `index` on, below `last`, one chunk of a tier should cover. */
 static size_t choose_length(const struct spw_backing *backing, const struct spread *spread,
                             enum spw_tier tier, size_t index, size_t last)
 {
@@ -519,8 +521,8 @@ static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, s
     return SPW_OK;
 }
 
-/* Gives access to granules [*first, last), whole chunks, by set_access or share. On failure *first
- * is the first granule without access. */
+/* Gives access to granules [*first, last), which are whole chunks, by set_access or share. After a
+ * failure, *first is the first granule without access. */
 static enum spw_err give_access(struct spw_backing *backing, size_t *first, size_t last,
                                 enum spw_err (*give)(struct spw_vm *vm, uint64_t address,
                                                      uint64_t bytes, uint64_t chunk_bytes))
@@ -539,7 +541,7 @@ static enum spw_err give_access(struct spw_backing *backing, size_t *first, size
     return err;
 }
 
-/* Maps spare chunks at granules [first, last) and gives access. Unmaps them on failure. */
+/* Maps spare chunks at granules [first, last) and gives access. After a failure, unmaps them. */
 static enum spw_err map_run(struct spw_backing *backing, const struct spread *spread, size_t first,
                             size_t last)
 {
@@ -555,7 +557,8 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
     err =
         err == SPW_OK ? give_access(backing, &accessible, last, backing->vm->ops->set_access) : err;
     if (err != SPW_OK && i > first && !unmap_run(backing, first, i)) {
-        /* The backend gives no access and refuses to unmap: the granules are out of use. */
+        /* The backend gives no access and refuses to unmap, so the granules are taken out of
+         * use. */
         for (size_t k = accessible; k < i; k++) {
             if (backing->granules[k].chunk != 0) {
                 spw_pool_backing_mark_broken(backing, k);
@@ -565,7 +568,7 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
     return err;
 }
 
-/* Gives access to the chunk of a granule that an earlier attempt left without access. */
+/* Gives access to the chunk of a granule, if an earlier attempt left it without access. */
 static enum spw_err repair(struct spw_backing *backing, size_t granule)
 {
     size_t first = spw_pool_backing_chunk_begin(backing, granule), begin = first;

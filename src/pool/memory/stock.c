@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
-/* Spare chunks are merged if they are at least this many orders below the wanted order: mapping
- * four or more of them costs more than replacing them. */
+/* Spare chunks are merged if they are at least this many orders below the wanted order. Mapping
+ * four or more of them would cost more than replacing them. */
 enum { MERGED_ORDERS = 2 };
 
-enum { JOIN_SHARE = 128 }; /* while memory spills, a chunk is at most 1/share of the limit */
+enum { JOIN_SHARE = 128 }; /* while memory spills, a chunk is at most 1/JOIN_SHARE of the limit */
 
-/* Updates the peak of reserved memory, which programs can query. Spare chunks of the host do not
- * count. */
+/* Updates the peak of reserved memory, which programs can query. Spare chunks of the host are not
+ * included. */
 void spw_pool_stock_note_reserved(struct spw_counters *counters)
 {
     uint64_t reserved =
@@ -60,8 +60,8 @@ uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsign
     return spare->chunks[--spare->count];
 }
 
-/* Makes room for the records of `more` chunks, so that unmapping never allocates. False when the
- * process has no memory. */
+/* Reserves room for the records of `more` chunks, so that unmapping never allocates. Returns false
+ * if the process has no memory. */
 static bool reserve_records(struct spw_spare_chunks *spare, size_t more)
 {
     return SPW_GROW(&spare->chunks, &spare->capacity, spare->existing + more);
@@ -110,7 +110,7 @@ enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, 
     return err;
 }
 
-/* Releases a spare chunk of an order. False when the backend refuses. */
+/* Releases a spare chunk of an order. Returns false if the backend refuses. */
 static bool release_spare(struct spw_stock *stock, enum spw_tier tier, unsigned order)
 {
     struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
@@ -125,7 +125,8 @@ static bool release_spare(struct spw_stock *stock, enum spw_tier tier, unsigned 
     return true;
 }
 
-/* Returns the smallest order above `order` with a spare chunk; SPW_CHUNK_ORDERS: none. */
+/* Returns the smallest order above `order` that has a spare chunk; SPW_CHUNK_ORDERS if there is
+ * none. */
 static unsigned next_larger(const struct spw_stock_tier *store, unsigned order)
 {
     do {
@@ -134,7 +135,7 @@ static unsigned next_larger(const struct spw_stock_tier *store, unsigned order)
     return order;
 }
 
-/* Replaces a spare chunk of order `from` by smaller ones, including two of order `to`. */
+/* Replaces a spare chunk of order `from` by smaller chunks, including two of order `to`. */
 static enum spw_err split(struct spw_stock *stock, enum spw_tier tier, unsigned from, unsigned to)
 {
     enum spw_err err = SPW_OK;
@@ -149,8 +150,8 @@ static enum spw_err split(struct spw_stock *stock, enum spw_tier tier, unsigned 
     return err;
 }
 
-/* Finds the largest order of a spare chunk of at most `most` granules. When all are larger, splits
- * one. */
+/* Finds the largest order that has a spare chunk of at most `most` granules. If all spare chunks
+ * are larger, splits one of them. */
 static enum spw_err find_largest(struct spw_stock *stock, enum spw_tier tier, size_t most,
                                  unsigned *ret_order)
 {
@@ -169,7 +170,7 @@ static enum spw_err find_largest(struct spw_stock *stock, enum spw_tier tier, si
     return order < SPW_CHUNK_ORDERS ? split(stock, tier, order, largest) : SPW_E_NO_MEMORY;
 }
 
-/* Replaces smaller spare chunks by one of `order`. */
+/* Replaces smaller spare chunks by one chunk of `order`. */
 static enum spw_err merge(struct spw_stock *stock, enum spw_tier tier, unsigned order)
 {
     struct spw_stock_tier *store = &stock->tiers[tier];
@@ -181,7 +182,7 @@ static enum spw_err merge(struct spw_stock *stock, enum spw_tier tier, unsigned 
     if (smaller < size || !reserve_records(&store->orders[order], 1)) {
         return SPW_E_NO_MEMORY;
     }
-    /* Taken from the largest down, the sizes of the chunks add up to `size` exactly. */
+    /* If the chunks are taken in descending order of size, their sizes add up to exactly `size`. */
     for (unsigned i = order; i-- > 0;) {
         while (store->orders[i].count > 0 && most > 0) {
             if (!release_spare(stock, tier, i)) {
@@ -274,8 +275,8 @@ enum spw_err spw_pool_stock_hold_exportable(struct spw_stock *stock, unsigned or
     add(stock, SPW_TIER_DEVICE, order, chunk + 1);
     err = spw_pool_alias_get(&stock->aliases, chunk + 1, order, ret_alias);
     if (err != SPW_OK) {
-        /* If the backend refuses, the chunk serves as any other: no other process has a handle of
-         * it. */
+        /* If the backend refuses, the chunk serves like any other chunk, because no other process
+         * has a handle of it. */
         (void)release_spare(stock, SPW_TIER_DEVICE, order);
         return err;
     }
@@ -306,7 +307,7 @@ void spw_pool_stock_unhold(struct spw_stock *stock, enum spw_tier tier, unsigned
 
 void spw_pool_stock_fini(struct spw_stock *stock, enum spw_tier tier)
 {
-    /* The release of some chunks may have failed. */
+    /* The release of some chunks may have failed, so they are still counted. */
     count_chunks(stock, tier, -(int64_t)stock->tiers[tier].total);
     for (int order = 0; order < SPW_CHUNK_ORDERS; order++) {
         free(stock->tiers[tier].orders[order].chunks);

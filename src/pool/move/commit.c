@@ -1,10 +1,10 @@
-/* The last step of a move: maps new chunks in place of the old ones, and undoes it on failure.
+/* The last step of a move: maps new chunks in place of the old ones. After a failure, undoes this.
  *
- * Between unmapping the old chunks and mapping the new one, the addresses have no mapping. Old and
- * new chunks have the content, so it cannot be lost, but the backend may refuse to map or to give
- * access. If the backend refuses the new chunk, and an old one twice, the old one is marked lost
- * (lost.h): it stays with its granules until mapping it succeeds. The granules serve no other block
- * until then, even if their own block is freed. */
+ * Between unmapping the old chunks and mapping the new one, the addresses have no mapping. Both the
+ * old and the new chunks have the content, so the content cannot be lost. However, the backend may
+ * refuse to map a chunk or to give access. If the backend refuses the new chunk, and refuses an old
+ * one twice, the old one is marked lost (lost.h). It stays with its granules until it can be
+ * mapped. Until then the granules serve no other block, even if their own block is freed. */
 #include "pool/move.h"
 
 #include "pool/alloc/placement.h"
@@ -47,7 +47,8 @@ static void exchange(struct spw_pool *pool, struct spw_move_item *item)
                              spw_pool_move_bytes(&pool->backing, item), item->to);
 }
 
-/* Handles an item whose new chunk is mapped but got no access. True if the new chunk stays. */
+/* Handles an item whose new chunk is mapped but got no access. Returns true if the new chunk
+ * stays. */
 static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 {
     if (give_access(&pool->backing, item)) {
@@ -63,8 +64,8 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
     return false;
 }
 
-/* Maps the new chunks of items [first, last), a run of neighbours, in place of the old ones,
- * without access. */
+/* Maps the new chunks of items [first, last) in place of the old ones, without access. The items
+ * are a run of neighbours. */
 static enum spw_err map_run(struct spw_backing *backing, struct spw_move *move, size_t first,
                             size_t last)
 {
@@ -86,9 +87,10 @@ static enum spw_err map_run(struct spw_backing *backing, struct spw_move *move, 
     return begin < end ? SPW_E_NO_MEMORY : SPW_OK;
 }
 
-/* Returns the end of the longest run of mapped neighbours of one size from item `first` on. One
- * call gives access to such a run only: granules between moved ones may be in use, and the driver
- * may remove access before it gives it again (UVM maps external memory again). */
+/* Returns the end of the longest run that begins with item `first`. A run consists of mapped
+ * neighbours of one size. One call gives access only to such a run, because granules between moved
+ * ones may be in use: the driver may remove access before it gives access again (UVM maps external
+ * memory again). */
 static size_t span_of(const struct spw_move *move, size_t first)
 {
     size_t end = first + 1;
@@ -101,7 +103,7 @@ static size_t span_of(const struct spw_move *move, size_t first)
     return end;
 }
 
-/* Gives access to the mapped items of [first, last) and records them as committed. */
+/* Gives access to the mapped items of [first, last), and records these items as committed. */
 static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move *move,
                                           size_t first, size_t last, size_t *moved)
 {
@@ -134,7 +136,7 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
     return pool->backing.lost > 0 ? SPW_E_NO_MEMORY : err;
 }
 
-/* Returns the first free extent on a broken granule; NULL when there is none. */
+/* Returns the first free extent on a broken granule; NULL if there is none. */
 static struct spw_extent *find_broken(const struct spw_space *space)
 {
     for (struct spw_extent *e = spw_pool_heaps_first_large(space->heaps); e != NULL;
@@ -166,8 +168,8 @@ static void for_free_extents(struct spw_space *space, const struct spw_move *mov
     }
 }
 
-/* Updates free extents that share granules with the blocks of items [first, last): their tier may
- * have changed, or a granule may be broken. */
+/* Updates the free extents that share granules with the blocks of items [first, last). Their tier
+ * may have changed, or one of their granules may be broken. */
 static void update_free_extents(struct spw_space *space, const struct spw_move *move, size_t first,
                                 size_t last)
 {

@@ -29,7 +29,8 @@ static struct range granules_of(const struct spw_backing *backing, const struct 
                           spw_pool_backing_index(backing, spw_pool_extent_end(block) - 1) + 1};
 }
 
-/* Returns the first granule of a range that is not exported, or the range's end. */
+/* Returns the first granule of a range that is not exported; the end of the range if there is
+ * none. */
 static size_t first_private(const struct spw_backing *backing, struct range range)
 {
     while (range.first < range.last && backing->granules[range.first].exported) {
@@ -38,8 +39,8 @@ static size_t first_private(const struct spw_backing *backing, struct range rang
     return range.first;
 }
 
-/* SPW_OK if the chunks of granules [first, last) can be replaced: they are whole, no move uses
- * them, and none is registered. */
+/* Returns SPW_OK if the chunks of granules [first, last) can be replaced: they are whole, no move
+ * uses them, and none of them is registered. */
 static enum spw_err check_range(const struct spw_space *space, size_t first, size_t last)
 {
     const struct spw_extent *e =
@@ -63,7 +64,8 @@ static enum spw_err check_range(const struct spw_space *space, size_t first, siz
     return SPW_OK;
 }
 
-/* Chooses the next chunks of a block to replace, at most `most` granules or one chunk. */
+/* Chooses the next chunks of a block to replace. They have at most `most` granules, or are a single
+ * chunk. */
 static enum spw_err choose(struct spw_exported *exported, struct range range, size_t most)
 {
     struct spw_export *export = &exported->step;
@@ -104,9 +106,9 @@ static void add_pieces(struct spw_export *export, size_t first, size_t last, enu
     }
 }
 
-/* Divides the granules into pieces beside the block and under it. A granule that the block shares
- * is a piece of its own, so that the other chunks do not wait for the end of neighbouring
- * blocks. */
+/* Divides the granules into pieces under the block and pieces next to it. A granule that the block
+ * shares with other blocks is a piece of its own. The other chunks can then be released without
+ * waiting until the neighbouring blocks are freed. */
 static void divide(struct spw_exported *exported, const struct spw_extent *block,
                    struct range range)
 {
@@ -149,7 +151,7 @@ static void make_room(struct spw_space *space, size_t wanted)
     }
 }
 
-/* Gets an exportable chunk. When the device is full, first gives free memory of the pool back. */
+/* Gets an exportable chunk. If the device is full, first gives free memory of the pool back. */
 static enum spw_err get_own(struct spw_space *space, struct spw_export_piece *piece)
 {
     struct spw_stock *stock = &space->backing->stock;
@@ -224,7 +226,7 @@ static enum spw_err prepare(struct spw_exported *exported, const struct spw_exte
         return SPW_E_METADATA_NOMEM;
     }
     divide(exported, block, range);
-    pin(exported, true); /* making room may steal */
+    pin(exported, true); /* making room may steal chunks */
     err = get_chunks(exported);
     if (err != SPW_OK) {
         pin(exported, false);
@@ -250,7 +252,7 @@ enum spw_err spw_pool_export_drain(struct spw_pool *pool)
     return err;
 }
 
-/* Lists the copies of a piece, and returns their number. Each copy reads one tier only, since the
+/* Lists the copies of a piece, and returns their number. Each copy reads only one tier, because the
  * driver may choose the kind of copy by the first byte. */
 static size_t list_copies(const struct spw_backing *backing, const struct spw_export_piece *piece,
                           struct spw_vm_copy *ret_copies)
@@ -322,7 +324,7 @@ enum spw_err spw_pool_export_poll(struct spw_pool *pool)
 
 /* ---- the switch ---- */
 
-/* Unmaps the mapped pieces. Stops and returns false when the backend refuses to unmap a piece. */
+/* Unmaps the mapped pieces. If the backend refuses to unmap a piece, stops and returns false. */
 static bool unmap_pieces(struct spw_exported *exported)
 {
     struct spw_backing *backing = exported->space->backing;
@@ -367,7 +369,7 @@ static enum spw_err map_pieces(struct spw_exported *exported)
     return err;
 }
 
-/* Counts the bytes that return from the host, before the new chunks are recorded. */
+/* Counts the bytes that move back from the host, before the new chunks are recorded. */
 static void count_moved(struct spw_pool *pool, const struct spw_export_piece *piece)
 {
     uint64_t at = spw_pool_backing_address(&pool->backing, piece->granule),
@@ -384,7 +386,8 @@ static void count_moved(struct spw_pool *pool, const struct spw_export_piece *pi
     }
 }
 
-/* Records the new chunks in place of the old ones, and the lost parts of their mappings. */
+/* Records the new chunks in place of the old ones. Also records which parts of their mappings are
+ * lost. */
 static void record(struct spw_pool *pool)
 {
     struct spw_export *export = &pool->exported.step;
@@ -406,8 +409,8 @@ static void record(struct spw_pool *pool)
     }
 }
 
-/* Returns a free extent of [address, end) on a broken granule, such as an exported or lost one;
- * NULL when there is none. */
+/* Returns a free extent of [address, end) on a broken granule, such as an exported or a lost one;
+ * NULL if there is none. */
 static struct spw_extent *find_free(const struct spw_space *space, uint64_t address, uint64_t end)
 {
     struct spw_extent *e = spw_pool_space_find(space, address);
@@ -441,7 +444,8 @@ static enum spw_err commit(struct spw_pool *pool)
     if (err != SPW_OK && unmap_pieces(&pool->exported)) {
         spw_pool_old_chunks_put_back(&pool->backing, export->first, unmapped);
     } else {
-        /* The old chunks cannot return where a new chunk stays. The new chunks have the content. */
+        /* Old chunks cannot be mapped again where a new chunk is still mapped. The new chunks have
+         * the content. */
         pin(&pool->exported, false);
         record(pool);
         export->committed = true;
@@ -463,7 +467,8 @@ enum spw_err spw_pool_export_commit(struct spw_pool *pool)
 
 /* ---- the end ---- */
 
-/* Drops the second mapping of an exported chunk, which never moves again. */
+/* Drops the second mapping of an exported chunk. It is not needed, because such a chunk never moves
+ * again. */
 static void drop_alias(struct spw_backing *backing, const struct spw_export_piece *piece)
 {
     if (piece->own) {
@@ -472,7 +477,7 @@ static void drop_alias(struct spw_backing *backing, const struct spw_export_piec
     }
 }
 
-/* Gives chunks and pins back. The copies are done, or the device is gone. */
+/* Gives chunks and pins back. The copies must be done, or the device must be gone. */
 static void finish(struct spw_exported *exported)
 {
     struct spw_backing *backing = exported->space->backing;
@@ -499,7 +504,8 @@ static void finish(struct spw_exported *exported)
     memset(export, 0, sizeof(*export)); /* too large for a stack */
 }
 
-/* True if no step is under way. Ends a step that is over and whose copies are done. */
+/* Returns true if no step is in progress. If a step is over and its copies are done, ends it
+ * first. */
 static bool is_ready(struct spw_exported *exported)
 {
     if (exported->step.over && query_copies(exported) != SPW_E_AGAIN) {

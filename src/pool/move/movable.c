@@ -2,14 +2,14 @@
 
 #include "pool/alloc/state.h"
 
-/* True if an extent lets its granules be moved to a tier. */
+/* Returns true if an extent allows its granules to be moved to a tier. */
 static bool agrees(const struct spw_moves *moves, const struct spw_extent *extent, enum spw_tier to)
 {
     return spw_pool_can_move(moves, extent) &&
            (to == SPW_TIER_HOST || extent->kind != SPW_EXTENT_BLOCK || extent->placed == 0);
 }
 
-/* True if all extents in [address, end) let it be moved; `block` is one of them. */
+/* Returns true if all extents in [address, end) allow the move. `block` is one of them. */
 static bool all_agree(const struct spw_moves *moves, const struct spw_extent *block,
                       uint64_t address, uint64_t end, enum spw_tier to)
 {
@@ -24,7 +24,7 @@ static bool all_agree(const struct spw_moves *moves, const struct spw_extent *bl
     return e == NULL || e->address >= end;
 }
 
-/* True if no granule of [first, last) is broken or part of a move. */
+/* Returns true if no granule of [first, last) is broken or part of a move. */
 static bool is_whole(const struct spw_backing *backing, size_t first, size_t last)
 {
     while (first < last && !backing->granules[first].broken && !backing->granules[first].pinned) {

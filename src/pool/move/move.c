@@ -37,7 +37,7 @@ static int hottest_first(const void *a, const void *b)
     return -coldest_first(a, b);
 }
 
-/* When blocks that graphs name may move, those blocks have the highest priority. */
+/* While blocks that graphs name may move, those blocks have the highest priority. */
 static int32_t priority_of(const struct spw_moves *moves, const struct spw_extent *block)
 {
     const unsigned by_graph = SPW_FIXED_BY_GRAPH | SPW_NAMED_BY_GRAPH;
@@ -54,7 +54,7 @@ static bool is_meant(const struct spw_block_filter *filter, const struct spw_ext
 }
 
 /* Lists the blocks that qualify, in the order of moving. The caller frees *ret_candidates. Returns
- * 0 when no block qualifies, or without memory for the list. */
+ * 0 if no block qualifies, or if there is no memory for the list. */
 static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_request *request,
                               struct candidate **ret_candidates)
 {
@@ -77,8 +77,8 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     return count;
 }
 
-/* Adds the chunk of a block at `at` to the move, if the chunk may move, and pins it. Returns the
- * end of the chunk's addresses. */
+/* If the chunk of a block at `at` may move, adds it to the move and pins it. Returns the end of the
+ * chunk's addresses. */
 static uint64_t take_chunk(struct spw_backing *backing, struct spw_move *move,
                            const struct spw_extent *block, uint64_t at, enum spw_tier to)
 {
@@ -127,8 +127,8 @@ static int by_urgency(const void *a, const void *b)
 
 /* ---- joining neighbours ---- */
 
-/* Returns the largest number of items from `first` on, neighbours with one target, that one chunk
- * of at most `most` granules can replace. */
+/* Returns the number of items from `first` on that one chunk of at most `most` granules can
+ * replace. The items are neighbours with the same new tier. Returns the largest such number. */
 static size_t joinable(const struct spw_move *move, size_t first, size_t most)
 {
     size_t granules = move->items[first].count, best = 1;
@@ -145,8 +145,8 @@ static size_t joinable(const struct spw_move *move, size_t first, size_t most)
     return best;
 }
 
-/* Lets neighbours move to one larger chunk: they are likely to move again, then as one chunk.
- * Leaves the items in the order of their urgency. */
+/* Lets neighbours move to one larger chunk. They are likely to move again, and will then move as
+ * one chunk. The items stay in the order of their urgency. */
 static void join_neighbours(const struct spw_stock *stock, struct spw_move *move)
 {
     size_t most = spw_pool_stock_size(spw_pool_stock_join_order(stock)), joined = 0;
@@ -167,7 +167,7 @@ static void join_neighbours(const struct spw_stock *stock, struct spw_move *move
     qsort(move->items, move->count, sizeof(move->items[0]), by_urgency);
 }
 
-/* True if a block is on the chunk of the granule at `address`. */
+/* Returns true if a block is on the chunk of the granule at `address`. */
 static bool covers(const struct spw_backing *backing, const struct spw_extent *block,
                    uint64_t address)
 {
@@ -179,7 +179,8 @@ static bool covers(const struct spw_backing *backing, const struct spw_extent *b
                spw_pool_backing_index(backing, block->address);
 }
 
-/* Adds the chunks of the granules that the caller has chosen, unless they have changed. */
+/* Adds the chunks of the granules that the caller has chosen. Leaves out granules that have changed
+ * in the meantime. */
 static void take_places(struct spw_pool *pool, struct spw_move *move,
                         const struct spw_move_request *request)
 {
@@ -215,7 +216,7 @@ static void choose(struct spw_pool *pool, struct spw_move *move,
 
 /* ---- beginning and ending ---- */
 
-/* Steals free memory of the device if not enough chunks are spare. */
+/* If not enough chunks are spare, steals free memory of the device. */
 static void find_spare(struct spw_space *space, const struct spw_move *move)
 {
     size_t wanted = 0, spare = spw_pool_backing_spare(space->backing);
@@ -229,10 +230,10 @@ static void find_spare(struct spw_space *space, const struct spw_move *move)
     }
 }
 
-/* Gets a new chunk for each item, and drops items without memory. */
+/* Gets a new chunk for each item. Drops the items that get none. */
 static void get_chunks(struct spw_space *space, struct spw_move *move)
 {
-    size_t full[SPW_TIER_COUNT] = {SIZE_MAX, SIZE_MAX}; /* size that was not available */
+    size_t full[SPW_TIER_COUNT] = {SIZE_MAX, SIZE_MAX}; /* sizes that were not available */
     size_t had = 0;
 
     find_spare(space, move);
@@ -256,7 +257,7 @@ static void get_chunks(struct spw_space *space, struct spw_move *move)
     move->count = had;
 }
 
-/* Returns a free record of a move; NULL when all are in use. */
+/* Returns an unused record of a move; NULL if all records are in use. */
 static struct spw_move *find_move(struct spw_moves *moves)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
@@ -294,7 +295,7 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
     spw_lock(&pool->lock);
     spw_pool_move_end_finished(&pool->backing);
     move = find_move(&pool->moves);
-    /* If lost granules cannot be mapped now, the move would lose others. */
+    /* If lost granules cannot be mapped now, the move would lose more granules. */
     if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(&pool->space))) {
         err = prepare(pool, move, request);
     }
@@ -378,7 +379,7 @@ static enum spw_err copy_to(struct spw_backing *backing, struct spw_move *move, 
                                                &move->fences[part][to]);
 }
 
-/* Divides the items into at most `most` parts of about the same size. */
+/* Divides the items into parts of about the same size, at most `most` parts. */
 static void divide(struct spw_move *move, size_t most)
 {
     size_t granules = 0, part = 0;
@@ -480,7 +481,8 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
 
 /* ---- samples ---- */
 
-/* Returns the number of items, of `count` from `first` on, in the same block or free extent. */
+/* Returns the number of items from `first` on that are in the same block or free extent, at most
+ * `count`. */
 static size_t stretch_of(const struct spw_space *space, const struct spw_move *move, size_t first,
                          size_t count)
 {
@@ -509,8 +511,8 @@ static void choose_sample(const struct spw_space *space, struct spw_move *move, 
     }
 }
 
-/* Hashes the copy of an item. Takes the lock for each item, so that the program can allocate in
- * between. */
+/* Hashes the copy of an item. The lock is taken for each item separately, so that the program can
+ * allocate in between. */
 static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move, size_t item,
                               uint64_t *ret_hash)
 {

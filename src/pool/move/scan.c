@@ -1,4 +1,4 @@
-/* The state of granules, for callers that choose what to move. */
+/* The state of granules, for callers that choose granules to move. */
 #include <string.h>
 
 #include "pool/alloc/state.h"
@@ -26,7 +26,7 @@ static void scan_block(const struct spw_backing *backing, const struct spw_exten
                                               .movable = granule->chunk != 0 && !granule->broken &&
                                                          !granule->pinned};
         }
-        /* A block that was placed on the host stays there. */
+        /* A block that was placed on the host stays on the host. */
         info->movable = info->movable && spw_pool_can_move(backing->moves, block) &&
                         (block->placed == 0 || granule->tier == SPW_TIER_DEVICE);
         if (block->priority > info->priority) {
@@ -56,13 +56,13 @@ static uint64_t count_used(const struct spw_space *space)
     return used;
 }
 
-/* True if an item of a move is yet to be committed. */
+/* Returns true if an item of a move is not yet committed. */
 static bool is_pending(const struct spw_move *move, const struct spw_move_item *item)
 {
     return !move->over && !item->left_out && !item->committed;
 }
 
-/* Returns the number of granules that the moves under way will add to the room. */
+/* Returns how many granules the moves in progress will add to the room. */
 static int64_t find_growth(const struct spw_moves *moves)
 {
     int64_t growth = 0;
@@ -81,7 +81,7 @@ static int64_t find_growth(const struct spw_moves *moves)
     return growth;
 }
 
-/* Returns the bytes of the device that blocks do not use, in chunks that exist or may be
+/* Returns how many bytes of the device blocks do not use, in chunks that exist or that may be
  * created. */
 static int64_t find_room(const struct spw_space *space)
 {
@@ -120,7 +120,7 @@ static uint64_t find_end(const struct spw_space *space)
     return spw_pool_backing_up(space->backing, end);
 }
 
-/* Merges the information on the other granules of a chunk into its first granule. */
+/* Merges the information about the other granules of a chunk into its first granule. */
 static void scan_chunks(const struct spw_backing *backing, struct spw_granule_info *infos,
                         size_t first, size_t count)
 {
@@ -146,7 +146,7 @@ static void scan_chunks(const struct spw_backing *backing, struct spw_granule_in
     }
 }
 
-/* Gives granules that are being moved the tier of their target. */
+/* Sets the tier of granules that are being moved to their new tier. */
 static void scan_move(const struct spw_move *move, struct spw_granule_info *infos, size_t first,
                       size_t count)
 {
@@ -197,7 +197,7 @@ struct host_places {
     size_t count, granules;
 };
 
-/* Lists the chunks of a block that are on the host. False when the list is full. */
+/* Lists the chunks of a block that are on the host. Returns false if the list is full. */
 static bool list_block(const struct spw_backing *backing, const struct spw_extent *block,
                        struct host_places *list)
 {

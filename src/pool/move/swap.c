@@ -8,7 +8,7 @@
 
 /* ---- finding ---- */
 
-/* True if the chunk of granules [first, last), under `block`, may be swapped out. */
+/* Returns true if the chunk of granules [first, last), under `block`, may be swapped out. */
 static bool qualifies(const struct spw_backing *backing, const struct spw_extent *block,
                       size_t first, size_t last)
 {
@@ -39,7 +39,7 @@ static bool find_in_block(const struct spw_backing *backing, const struct spw_ex
     return false;
 }
 
-/* The rank of a chunk, from all blocks on it; `block` is the first. */
+/* Returns the rank of a chunk, which depends on all blocks on it. `block` is the first of them. */
 static enum spw_swap_rank rank_of(const struct spw_extent *block, uint64_t end)
 {
     enum spw_swap_rank rank = SPW_SWAP_OTHER;
@@ -58,7 +58,7 @@ static enum spw_swap_rank rank_of(const struct spw_extent *block, uint64_t end)
     return rank;
 }
 
-/* Returns the extent to begin with. */
+/* Returns the extent where the search begins. */
 static const struct spw_extent *extent_from(const struct spw_space *space, uint64_t address)
 {
     const struct spw_extent *extent = address > 0 ? spw_pool_space_find(space, address - 1) : NULL;
@@ -84,8 +84,8 @@ bool spw_pool_swap_find(struct spw_pool *pool, uint64_t address, struct spw_swap
 
 /* ---- out ---- */
 
-/* Marks the granules [first, last) of a chunk as swapped out or not. The pin keeps them from being
- * stolen or moved. */
+/* Marks the granules [first, last) of a chunk as swapped out, or removes the mark. A pin prevents
+ * them from being stolen or moved. */
 static void mark(struct spw_backing *backing, size_t first, size_t last, bool out)
 {
     for (size_t i = first; i < last; i++) {
@@ -145,7 +145,7 @@ static enum spw_err map(struct spw_backing *backing, struct spw_swap_chunk *chun
     return err;
 }
 
-/* Gives access to the mapped chunk, or unmaps it on failure. */
+/* Gives access to the mapped chunk. After a failure, unmaps it. */
 static enum spw_err give_access(struct spw_backing *backing, struct spw_swap_chunk *chunk)
 {
     enum spw_err err =
@@ -159,7 +159,7 @@ static enum spw_err give_access(struct spw_backing *backing, struct spw_swap_chu
     return err;
 }
 
-/* Accounts for memory that returns to another tier. */
+/* Accounts for memory that comes back to another tier. */
 static void note_tier(struct spw_pool *pool, const struct spw_swap_chunk *chunk, enum spw_tier tier)
 {
     uint64_t end = chunk->address + chunk->bytes;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number for the calling thread that no later thread gets, unlike pthread_self. */
+/* Returns a number for the calling thread. Unlike the result of pthread_self, no later thread gets
+ * the same number. */
 static uint64_t thread_number(void)
 {
     static _Atomic uint64_t last;
@@ -56,7 +57,7 @@ static void unlist(struct spw_stream_queues *queues, struct spw_stream_queue *qu
     queue->listed &= (uint8_t) ~(1u << kind);
 }
 
-/* Adds a queue to a list or removes it. */
+/* Adds a queue to a list, or removes it from the list. */
 static void set_listed(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
                        enum spw_queue_list_kind kind, bool listed)
 {
@@ -163,7 +164,7 @@ struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_que
     return spw_map_get(&queues->by_stream, stream_id);
 }
 
-/* True when no memory, fence or request waits for a queue's work. */
+/* Returns true if no memory, fence or request waits for a queue's work. */
 static bool is_quiet(const struct spw_stream_queue *queue)
 {
     return queue->count == 0 && queue->done >= queue->seq && queue->extents.oldest == NULL &&
@@ -179,9 +180,10 @@ static void leave_cache(struct spw_stream_queues *queues, const struct spw_strea
     }
 }
 
-/* Returns a queue that may serve another stream: a vacant one, or a quiet one of a thread's own
- * stream. Such a stream ends with its thread, and nobody reports it; if it still exists, it gets
- * another queue at its next use. Each call checks only some queues, and the next call others. */
+/* Returns a queue that may be used for another stream: a vacant one, or a quiet one of a thread's
+ * own stream. Such a stream ends with its thread, and its end is not reported. If the stream still
+ * exists, it gets another queue at its next use. Each call checks only some of the queues; the next
+ * call checks others. */
 static struct spw_stream_queue *find_reusable(struct spw_stream_queues *queues)
 {
     enum { LOOKED_AT = 16 };
@@ -252,7 +254,7 @@ struct spw_stream_queue *spw_pool_stream_queue_enter(struct spw_stream_queues *q
     return queue;
 }
 
-/* True if the calling thread can record a fence on the queue's own stream. */
+/* Returns true if the calling thread can record a fence on the queue's own stream. */
 static bool can_name(const struct spw_stream_queue *queue)
 {
     if (queue->number == SPW_STREAM_QUEUE_ALL || queue->retired) {
@@ -278,7 +280,7 @@ enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,
         return err;
     }
     if (queue->count == SPW_STREAM_QUEUE_FENCES) {
-        /* The ring is full: the new fence covers all frees of the newest one. */
+        /* The ring is full. The new fence covers all frees of the newest one, which is dropped. */
         queues->vm->ops->drop(queues->vm, newest(queue)->fence);
         queue->count--;
     }
@@ -329,8 +331,9 @@ struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_qu
 {
     struct spw_stream_queue *chosen = spw_pool_stream_queue_all(queues);
 
-    /* The queue with most freed memory behind its oldest fence would be best, but finding it takes
-     * a walk over all queues, and near the limit every queue gets a wait in turn. */
+    /* The queue with the most freed memory behind its oldest fence would be the best choice.
+     * However, finding it requires an iteration over all queues, and near the limit each queue is
+     * waited for in turn. */
     if (chosen->count == 0) {
         chosen = queues->lists[SPW_QUEUES_FENCED].first;
     }
@@ -356,8 +359,8 @@ void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_s
         completed(queue, record.seq);
         update_lists(queues, queue);
     }
-    queues->vm->ops->drop(queues->vm,
-                          record.fence); /* if it is incomplete, a newer fence covers the frees */
+    /* Even if this fence is incomplete, a newer fence covers the frees. */
+    queues->vm->ops->drop(queues->vm, record.fence);
 }
 
 void spw_pool_stream_queue_retire(struct spw_stream_queues *queues, struct spw_stream_queue *queue)

@@ -10,29 +10,32 @@
 
 enum {
     RECORDS_MASK = SPW_LAYOUT_RECORDS - 1,
-    PERIOD_LEAST = 8,      /* blocks: shorter repetitions belong to a longer one */
-    PERIOD_MOST = 1 << 15, /* blocks: packing time grows with its square */
-    PAUSE_LEAST = 64,      /* blocks between two searches */
-    PAUSE_SHARE = 16,      /* plus 1/share of the searched blocks */
-    AHEAD_MOST = 32,       /* planned blocks that may be missing in a row */
-    STRAY_WEIGHT = 2,      /* fitting blocks that balance one that does not fit */
-    SYNC_SYMBOLS = 8,      /* sizes in a row that identify a place in the plan */
-    SYNC_INTERVAL = 64,    /* of `strays`, between two searches for the place */
-    SURE_PERIODS = 3,      /* repetitions in a row that end the search for a longer period */
+    PERIOD_LEAST = 8,      /* in blocks; a shorter repetition is a part of a longer one */
+    PERIOD_MOST = 1 << 15, /* in blocks; the time for packing grows with the square of this
+                              number */
+    PAUSE_LEAST = 64,      /* number of blocks between two searches */
+    PAUSE_SHARE = 16,      /* in addition, 1/PAUSE_SHARE of the searched blocks */
+    AHEAD_MOST = 32,       /* most planned blocks in a row that may be missing */
+    STRAY_WEIGHT = 2,      /* number of blocks that fit the plan and together balance one that does
+                              not fit */
+    SYNC_SYMBOLS = 8,      /* number of sizes in a row that identify a place in the plan */
+    SYNC_INTERVAL = 64,    /* increase of `strays` between two searches for the place */
+    SURE_PERIODS = 3,      /* number of repetitions in a row that end the search for a longer
+                              period */
 };
 
 struct spw_layout_record {
     uint64_t bytes;
     uint64_t id;
     uint64_t symbol;     /* hash of the size, and of the bytes freed since the previous block */
-    int64_t live;        /* bytes allocated less bytes freed, after this allocation */
-    uint32_t born, died; /* events; died 0: the block is live */
+    int64_t live;        /* bytes allocated minus bytes freed, after this allocation */
+    uint32_t born, died; /* numbers of events; if died is 0, the block is live */
 };
 
 /* A block of the plan. */
 struct spw_layout_place {
     uint64_t bytes;
-    uint64_t address; /* 0: not planned, since its end is unknown */
+    uint64_t address; /* 0: not planned, because the block's end is unknown */
 };
 
 /* ---- recording ---- */
@@ -47,7 +50,7 @@ static struct spw_layout_record *record_at(const struct spw_layout *layout, uint
     return &layout->records[number & RECORDS_MASK];
 }
 
-/* Starts recording. Pages that are never touched cost nothing. */
+/* Starts recording. Pages that are never accessed use no memory. */
 static void start(struct spw_layout *layout)
 {
     void *memory = mmap(NULL, records_bytes(), PROT_READ | PROT_WRITE,
@@ -97,16 +100,16 @@ void spw_pool_layout_record_free(struct spw_layout *layout, const struct spw_ext
 
 /* ---- planning ---- */
 
-/* The period that a plan is made from: the last one of the record. */
+/* The period that the plan is made from: the last one in the record. */
 struct period {
     const struct spw_layout *layout;
     uint64_t first;  /* number of its first block */
-    size_t count;    /* blocks */
-    uint32_t began;  /* the event before its first block */
-    uint32_t length; /* events */
+    size_t count;    /* number of blocks */
+    uint32_t began;  /* number of the event before its first block */
+    uint32_t length; /* number of events */
 };
 
-/* The number of blocks recorded since the last change of the program. */
+/* Returns the number of blocks recorded since the program last changed. */
 static size_t known_blocks(const struct spw_layout *layout)
 {
     uint64_t count = layout->count - layout->since;
@@ -114,7 +117,7 @@ static size_t known_blocks(const struct spw_layout *layout)
     return count < SPW_LAYOUT_RECORDS ? (size_t)count : SPW_LAYOUT_RECORDS;
 }
 
-/* The most bytes live after one of the last `count` allocations. */
+/* Returns the most bytes that were live after one of the last `count` allocations. */
 static int64_t peak_of_last(const struct spw_layout *layout, size_t count)
 {
     int64_t peak = INT64_MIN;
@@ -127,15 +130,16 @@ static int64_t peak_of_last(const struct spw_layout *layout, size_t count)
     return peak;
 }
 
-/* The blocks that are searched. */
+/* The blocks that a search examines. */
 struct searched {
     const struct spw_layout *layout;
     const uint64_t *symbols;
     size_t count;
 };
 
-/* True if a period may be a whole step. Its ends must have equal live bytes, since memory grows
- * from layer to layer in the forward part of a step. It must also contain the peak. */
+/* Returns true if a period may be a whole step. The live bytes at both ends must be equal, because
+ * memory grows from layer to layer in the forward part of a step. The period must also contain the
+ * peak. */
 static bool is_step(const void *cookie, size_t period)
 {
     const struct searched *searched = cookie;
@@ -153,8 +157,8 @@ static bool is_step(const void *cookie, size_t period)
            peak_of_last(layout, period) == peak_of_last(layout, count);
 }
 
-/* True while the program only repeats the existing plan. A longer period would be a coincidence:
- * the blocks before a disturbance agree with the blocks after it. */
+/* Returns true while the program only repeats the existing plan. A longer period would then be a
+ * coincidence, because the blocks before a disturbance agree with the blocks after it. */
 static bool repeats_plan(const struct spw_layout *layout, const uint64_t *symbols, size_t count)
 {
     size_t last = SURE_PERIODS * layout->period;
@@ -166,7 +170,7 @@ static bool repeats_plan(const struct spw_layout *layout, const uint64_t *symbol
 static size_t find_period(const struct spw_layout *layout)
 {
     size_t count = known_blocks(layout);
-    /* With an existing plan only a longer period is of use. */
+    /* If there is already a plan, only a longer period is useful. */
     size_t least = layout->places != NULL ? layout->period + 1 : PERIOD_LEAST;
     uint64_t *symbols = malloc((count + 1) * sizeof(*symbols));
     struct searched searched = {layout, symbols, count};
@@ -178,7 +182,7 @@ static size_t find_period(const struct spw_layout *layout)
     if (symbols != NULL && !repeats_plan(layout, symbols, count)) {
         period = spw_pool_repetition_find(symbols, count, least, is_step, &searched);
     }
-    /* If the program no longer repeats the plan's period, the longer period may be several of its
+    /* If the program no longer repeats the plan's period, the longer period may consist of several
      * new steps. Each later search would then find even more steps. */
     if (period > 0 && layout->places != NULL) {
         period = spw_pool_repetition_part(symbols, count, period, PERIOD_LEAST);
@@ -187,8 +191,8 @@ static size_t find_period(const struct spw_layout *layout)
     return period;
 }
 
-/* The lifetime of a block of the period, in events; 0: unknown. A block that is still live is
- * expected to live as long as its predecessor one period earlier. */
+/* Returns the lifetime of a block of the period, in events; 0 if unknown. A block that is still
+ * live is expected to live as long as the same block of the previous period did. */
 static uint32_t length_of(const struct period *period, size_t i)
 {
     const struct spw_layout *layout = period->layout;
@@ -208,7 +212,7 @@ static bool is_planned(const struct period *period, size_t i)
     return length > 0 && length < period->length;
 }
 
-/* True if the block belongs to the period and is planned. */
+/* Returns true if the block belongs to the period and is planned. */
 static bool is_passing(const struct period *period, const struct spw_extent *block)
 {
     const struct spw_layout *layout = period->layout;
@@ -219,7 +223,8 @@ static bool is_passing(const struct period *period, const struct spw_extent *blo
            is_planned(period, (size_t)(number - period->first));
 }
 
-/* Adds the blocks that stay in place, and addresses out of use. Counts them if `items` is NULL. */
+/* Adds the blocks that stay in place, and the addresses that are out of use. If `items` is NULL,
+ * only counts them. */
 static size_t add_fixed(const struct period *period, struct spw_packing_item *items)
 {
     const struct spw_space *space = period->layout->space;
@@ -255,7 +260,7 @@ static size_t add_planned(const struct period *period, struct spw_packing_item *
     return count;
 }
 
-/* Bytes of device chunks outside the heap of small blocks. */
+/* Returns the bytes of device chunks outside of the heap of small blocks. */
 static uint64_t memory_there(const struct spw_space *space)
 {
     uint64_t committed = spw_pool_stock_committed(&space->backing->stock), other = 0;
@@ -284,7 +289,7 @@ static void drop(struct spw_layout *layout)
     layout->period = 0;
 }
 
-/* Takes over the addresses of a packing, whose items are in the order of the period. */
+/* Copies the addresses of a packing to the plan. The items are in the order of the period. */
 static void adopt(struct spw_layout *layout, const struct period *period,
                   const struct spw_packing_item *items)
 {
@@ -316,7 +321,7 @@ static void adopt(struct spw_layout *layout, const struct period *period,
     spw_counter_add(&layout->space->backing->counters->layouts, 1);
 }
 
-/* The period that ends with the last block. */
+/* Returns the period that ends with the last block. */
 static struct period last_period(const struct spw_layout *layout, size_t count)
 {
     uint64_t first = layout->count - count;
@@ -329,7 +334,7 @@ static struct period last_period(const struct spw_layout *layout, size_t count)
                            .length = record_at(layout, layout->count - 1)->born - began};
 }
 
-/* True if the lifetimes of all blocks of a period are known. */
+/* Returns true if the lifetimes of all blocks of a period are known. */
 static bool is_known(const struct period *period)
 {
     size_t i = 0;
@@ -365,7 +370,7 @@ static void plan(struct spw_layout *layout, const struct period *period)
     free(packing.items);
 }
 
-/* Searches for a period, and plans it. Not inlined, since that is rare. */
+/* Searches for a period, and makes a plan for it. Not inlined, because this is rare. */
 static __attribute__((noinline)) void search(struct spw_layout *layout)
 {
     size_t count = find_period(layout);
@@ -388,7 +393,7 @@ static __attribute__((noinline)) void search(struct spw_layout *layout)
 
 /* ---- following ---- */
 
-/* Finds the place in the plan behind the last recorded sizes. */
+/* Finds the place in the plan that follows the last recorded sizes. */
 static bool find_place(struct spw_layout *layout)
 {
     for (size_t i = 0; i < layout->period && layout->count >= SYNC_SYMBOLS; i++) {
@@ -407,7 +412,7 @@ static bool find_place(struct spw_layout *layout)
     return false;
 }
 
-/* Moves `next` to the place of a block of `bytes`, over a few missing blocks. */
+/* Moves `next` to the place of a block of `bytes`. A few blocks in between may be missing. */
 static bool skip_to(struct spw_layout *layout, uint64_t bytes)
 {
     for (size_t i = 1; i <= AHEAD_MOST && i < layout->period; i++) {
@@ -421,8 +426,8 @@ static bool skip_to(struct spw_layout *layout, uint64_t bytes)
     return false;
 }
 
-/* True if the plan has a place for a block of `bytes`; `next` is that place. Drops a plan that the
- * program no longer follows. */
+/* Returns true if the plan has a place for a block of `bytes`; `next` is that place. If the program
+ * no longer follows the plan, drops it. */
 static bool expect(struct spw_layout *layout, uint64_t bytes)
 {
     if (layout->places[layout->next].bytes == bytes) {
@@ -448,7 +453,7 @@ bool spw_pool_layout_next(struct spw_layout *layout, uint64_t bytes, uint64_t *r
         if (layout->places != NULL) {
             drop(layout);
         }
-        return false; /* migration chooses places, and plans do not know the tiers */
+        return false; /* migration chooses the places then, and plans do not know the tiers */
     }
     if (layout->wanted && layout->count >= layout->search_at) {
         search(layout);

@@ -5,25 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The circle of time is divided into parts. Most blocks live in one part only, and are compared
+/* The circle of time is divided into parts. Most blocks live in only one part, and are compared
  * only with the blocks of that part. */
 enum { PARTS = 16, ALL = PARTS, LISTS };
 
-/* Orders of placing the blocks. */
+/* The orders of placing the blocks. */
 enum order { BY_SIZE, BY_PEAK, BY_LENGTH, ORDERS };
 
-/* Rounds of one order. Each round moves blocks with high addresses forward in the order. With many
- * blocks there are fewer rounds. */
+/* The number of rounds for one order. Each round moves blocks with high addresses forward in the
+ * order. If there are many blocks, there are fewer rounds. */
 enum { ROUNDS = 128, ROUNDS_ITEMS = 1 << 17 };
 
-/* An item with its place in the order: higher ranks go first, and of equal ranks the earlier
- * begin. */
+/* An item with its rank. Items with higher ranks are placed first. Among items of equal rank, the
+ * item that begins earlier is placed first. */
 struct ranked {
     struct spw_packing_item *item;
     double rank;
 };
 
-/* Items by rising address. */
+/* Items in ascending order of addresses. */
 struct list {
     struct spw_packing_item **items;
     size_t count, capacity;
@@ -42,7 +42,7 @@ static bool lives_always(const struct spw_packing *packing, const struct spw_pac
     return item->fixed || item->length >= packing->period;
 }
 
-/* The time from point `from` to point `to`. */
+/* Returns the time from point `from` to point `to`. */
 static uint32_t distance(uint32_t period, uint32_t from, uint32_t to)
 {
     return to >= from ? to - from : to + period - from;
@@ -61,8 +61,8 @@ static size_t part_of(const struct spw_packing *packing, uint64_t point)
     return (size_t)(point % packing->period * PARTS / packing->period);
 }
 
-/* Finds the parts of time that an item lives in: *ret_first is the first. Returns the number of
- * further parts, round the circle. */
+/* Finds the parts of time that an item lives in. *ret_first is the first part. Returns the number
+ * of further parts, around the circle. */
 static size_t parts_of(const struct spw_packing *packing, const struct spw_packing_item *item,
                        size_t *ret_first)
 {
@@ -75,7 +75,7 @@ static size_t parts_of(const struct spw_packing *packing, const struct spw_packi
     *ret_first = part_of(packing, item->begin);
     last = part_of(packing, (uint64_t)item->begin + item->length - 1);
     if (last == *ret_first && item->length > packing->period / PARTS + 1) {
-        return PARTS - 1; /* round the circle to the part of its begin */
+        return PARTS - 1; /* around the circle, to the part of its begin */
     }
     return (last + PARTS - *ret_first) % PARTS;
 }
@@ -118,8 +118,9 @@ static bool add(struct attempt *attempt, struct spw_packing_item *item)
 
 /* ---- placing ---- */
 
-/* Gives an item the smallest fitting gap between the items that live at the same time, or the
- * addresses behind them if no gap fits. False when the item ends beyond the range. */
+/* Gives an item the smallest gap that fits between the items that live at the same time. If no gap
+ * fits, gives it the addresses behind these items. Returns false if the item ends beyond the
+ * range. */
 static bool place(const struct attempt *attempt, struct spw_packing_item *item)
 {
     const struct spw_packing *packing = attempt->packing;
@@ -157,8 +158,8 @@ static int compare(const void *a, const void *b)
     return left->item->begin < right->item->begin ? -1 : left->item->begin > right->item->begin;
 }
 
-/* Returns the memory of all placed items; *ret_top: the address below which `enough_bytes` of it
- * are. */
+/* Returns the memory of all placed items. `enough_bytes` of this memory are below the address
+ * *ret_top. */
 static uint64_t memory_of(const struct attempt *attempt, uint64_t *ret_top)
 {
     const struct list *all = &attempt->lists[ALL];
@@ -249,8 +250,8 @@ static void find_extremes(const struct spw_packing *packing, int64_t *changes, u
     }
 }
 
-/* Shifts time to begin at `begin`. Of blocks of one size the earlier goes first, which is a good
- * order only if few blocks live across the beginning. */
+/* Shifts time so that it begins at `begin`. Among blocks of one size, the earlier one is placed
+ * first. This is a good order only if few blocks live across the beginning. */
 static void turn(const struct spw_packing *packing, uint32_t begin)
 {
     for (size_t i = 0; i < packing->count; i++) {
@@ -273,7 +274,7 @@ static double rank_of(const struct spw_packing *packing, const struct spw_packin
                 : 0);
 }
 
-/* Moves the items that end above `top` forward in the order. False when there are none. */
+/* Moves the items that end above `top` forward in the order. Returns false if there are none. */
 static bool promote(struct ranked *sorted, size_t count, uint64_t top)
 {
     bool any = false;
@@ -329,7 +330,7 @@ static void try_orders(struct attempt *attempt, struct ranked *sorted, uint32_t 
     }
 }
 
-/* The first address behind all fixed items. */
+/* Returns the first address behind all fixed items. */
 static uint64_t behind_fixed(const struct spw_packing *packing)
 {
     uint64_t end = packing->base;

@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 
-/* The symbol `i` places before the last. */
+/* Returns the symbol `i` places before the last symbol. */
 static uint64_t from_end(const uint64_t *symbols, size_t count, size_t i)
 {
     return symbols[count - 1 - i];
 }
 
-/* Computes for each shift the number of symbols at the end that agree with the shifted sequence
- * (the Z function of the reversed sequence). */
+/* Computes, for each shift, how many symbols at the end agree with the shifted sequence (the Z
+ * function of the reversed sequence). */
 static void agree(const uint64_t *symbols, size_t count, uint32_t *ret_agreeing)
 {
     size_t left = 0, right = 0;
@@ -71,8 +71,8 @@ bool spw_pool_repetition_is_of(const uint64_t *symbols, size_t count, size_t las
     return i + part >= last;
 }
 
-/* True if the symbol `i` places before the last differs from the symbol `part` places before it, or
- * if the latter is unknown. */
+/* Returns true if the symbol `i` places before the last one differs from the symbol `part` places
+ * before it, or if that second symbol is unknown. */
 static bool differs(const uint64_t *symbols, size_t count, size_t i, size_t part)
 {
     return i + part >= count || from_end(symbols, count, i) != from_end(symbols, count, i + part);

@@ -8,7 +8,7 @@ bool spw_pool_exported_reserve(struct spw_exported *exported, size_t more)
     return SPW_GROW(&exported->granules, &exported->capacity, exported->count + more);
 }
 
-/* True if no block is left in [address, end): all its extents are out of use. */
+/* Returns true if no block is left in [address, end): all its extents are out of use. */
 static bool is_empty(const struct spw_space *space, uint64_t address, uint64_t end)
 {
     const struct spw_extent *e = spw_pool_space_find(space, address);
@@ -31,8 +31,8 @@ static bool is_complete(const struct spw_backing *backing, size_t first, size_t 
     return first == last;
 }
 
-/* Releases the chunk at a granule if it is unused. Sets *waits if the chunk has no block but cannot
- * be released yet. */
+/* Releases the chunk at a granule if it is unused. If the chunk has no block but cannot be released
+ * yet, sets *waits. */
 static bool release(struct spw_space *space, size_t granule, bool *waits)
 {
     size_t end = spw_pool_backing_chunk_end(space->backing, granule);

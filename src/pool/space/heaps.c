@@ -1,8 +1,9 @@
 #include "pool/space/heaps.h"
 
-/* Returns an extent near `address`, from the record in its granule or in the next lower granule
- * with one. The record is that of the last block that began in the granule, and may now serve
- * another extent. Any extent that touches the granule is near enough. */
+/* Returns an extent near `address`. It comes from the record in the granule of `address`, or from
+ * the next lower granule with a record. The record is that of the last block that began in the
+ * granule, and may now be in use for another extent. Any extent with a byte in the granule is near
+ * enough. */
 static struct spw_extent *find_near(const struct spw_heap *heap, const struct spw_backing *backing,
                                     uint64_t address)
 {
@@ -29,7 +30,7 @@ static const struct spw_heap *heap_at(const struct spw_heap heaps[SPW_HEAP_COUNT
     return NULL;
 }
 
-/* Returns the first extent of the first heap, from `heap` on, that has one. */
+/* Returns the first extent of the first heap, from `heap` on, that has an extent. */
 static struct spw_extent *first_from(const struct spw_heap heaps[SPW_HEAP_COUNT], int heap)
 {
     struct spw_extent *first = NULL;

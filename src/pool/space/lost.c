@@ -54,7 +54,7 @@ bool spw_pool_lost_remap(struct spw_space *space)
 {
     size_t before = space->backing->lost, index = 0;
 
-    /* The driver may need memory for its tables. */
+    /* The driver may need memory for its page tables. */
     (void)spw_pool_stock_release(&space->backing->stock, SPW_TIER_DEVICE, SIZE_MAX);
     for (size_t left = before; left > 0; index++) {
         const struct spw_granule *granule = &space->backing->granules[index];

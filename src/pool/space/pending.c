@@ -4,7 +4,8 @@
 #include "pool/space/space.h"
 #include "system/lock.h"
 
-/* The most waiting queues that one walk visits; POLLED_MOST when memory is short. */
+/* The most queues with incomplete work that one iteration visits: POLLED_MOST if memory is short,
+ * otherwise POLLED_SOME. */
 enum { POLLED_MOST = 256, POLLED_SOME = 32 };
 
 void spw_pool_poll_queue(struct spw_space *space, struct spw_stream_queue *queue, bool record)
@@ -20,8 +21,8 @@ void spw_pool_poll_queue(struct spw_space *space, struct spw_stream_queue *queue
     }
 }
 
-/* Polls busy queues until `most` of them still wait. The other queues do not count: their work is
- * complete, and they leave the list. */
+/* Polls busy queues until `most` of them have turned out to be incomplete. The other queues do not
+ * count: their work is complete, so they leave the list. */
 static void poll_queues(struct spw_space *space, const struct spw_stream_queue *except, bool record,
                         uint32_t most)
 {
@@ -54,8 +55,8 @@ void spw_pool_poll_some_queues(struct spw_space *space, const struct spw_stream_
     poll_queues(space, except, /* record */ true, POLLED_SOME);
 }
 
-/* Polls every queue, before a request is refused: any stream may have completed. A fence recorded
- * on an idle stream is complete at the second poll. */
+/* Polls every queue before a request is refused, because the work of any stream may have completed.
+ * A fence that is recorded on an idle stream is complete at the second poll. */
 static void poll_all_queues(struct spw_space *space)
 {
     for (int look = 0; look < 2; look++) {

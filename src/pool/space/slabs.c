@@ -8,9 +8,10 @@
 
 enum {
     MOST_SLABS = 4096,
-    LEAST_BYTES = 64 << 20, /* least size of a shared slab, for several blocks */
-    SHARE = 256,            /* a shared slab has 1/SHARE of the host's limit, if that is more */
-    ALONE = 4               /* a block of more than 1/ALONE of a shared slab has its own */
+    LEAST_BYTES = 64 << 20, /* smallest size of a shared slab, which is for several blocks */
+    SHARE = 256,            /* a shared slab is 1/SHARE of the host's limit, if that is larger */
+    ALONE = 4               /* a block of more than 1/ALONE of a shared slab gets a slab of its
+                               own */
 };
 
 /* ---- which slab ---- */
@@ -54,7 +55,7 @@ static bool is_idle(const struct spw_extent *extent)
            extent->queue->number == SPW_STREAM_QUEUE_IDLE;
 }
 
-/* `host` of an extent in a slab means that it is in no bin. */
+/* If `host` is set for an extent in a slab, the extent is in no bin. */
 static void enter_idle(struct spw_slabs *slabs, struct spw_extent *extent)
 {
     if (!extent->host) {
@@ -69,7 +70,7 @@ static void leave_idle(struct spw_slabs *slabs, struct spw_extent *extent)
     }
 }
 
-/* Merges an idle neighbour into an extent that is in no index, and keeps the extent's record. */
+/* Merges an idle neighbour into an extent that is in no index. The record of the extent is kept. */
 static void merge(struct spw_slabs *slabs, struct spw_extent *extent, struct spw_extent *other)
 {
     leave_idle(slabs, other);
@@ -91,7 +92,7 @@ static void merge(struct spw_slabs *slabs, struct spw_extent *extent, struct spw
     spw_pool_extent_give(&slabs->space->store, other);
 }
 
-/* Makes an extent idle, after its work is complete, and merges it with idle neighbours. */
+/* Makes an extent idle after its work is complete. Merges it with idle neighbours. */
 static void make_idle(struct spw_slabs *slabs, struct spw_extent *extent)
 {
     extent->queue = spw_pool_stream_queue_idle(slabs->space->queues);
@@ -123,13 +124,14 @@ static struct spw_extent *better(struct spw_extent *best, struct spw_extent *ext
     return extent->bytes >= bytes && (best == NULL || extent->bytes < best->bytes) ? extent : best;
 }
 
-/* True if blocks of a context may be in the slab. */
+/* Returns true if blocks of a context may be in the slab. */
 static bool serves(const struct spw_slab *slab, const void *context)
 {
     return !slab->gone && (slab->shared || slab->context == context);
 }
 
-/* Returns `best`, or a smaller fitting extent that is idle, in no bin, and serves the context. */
+/* Returns `best`, or a smaller extent that also fits, is idle, is in no bin, and is for this
+ * context. */
 static struct spw_extent *best_of_context(const struct spw_slabs *slabs, uint64_t bytes,
                                           const void *context, struct spw_extent *best)
 {
@@ -144,7 +146,8 @@ static struct spw_extent *best_of_context(const struct spw_slabs *slabs, uint64_
     return best;
 }
 
-/* Takes the smallest fitting extent, idle or of the same queue, out of its index. */
+/* Takes the smallest extent that fits out of its index. The extent is idle, or belongs to the same
+ * queue. */
 static struct spw_extent *take_best(struct spw_slabs *slabs, uint64_t bytes,
                                     const struct spw_stream_queue *queue, const void *context)
 {
@@ -165,7 +168,7 @@ static struct spw_extent *take_best(struct spw_slabs *slabs, uint64_t bytes,
     return best;
 }
 
-/* Makes the lower part of an extent, which is in no index, the block; the rest stays free. */
+/* Turns the lower part of an extent that is in no index into the block. The rest stays free. */
 static struct spw_extent *cut(struct spw_slabs *slabs, struct spw_extent *extent, uint64_t bytes)
 {
     if (extent->bytes > bytes) {
@@ -201,7 +204,7 @@ static void count(struct spw_slabs *slabs, struct spw_slab *slab, uint64_t bytes
     spw_pool_backing_count_host(slabs->space->backing, (int64_t)(bytes - before), 0);
 }
 
-/* Releases a slab whose only extent is in no index. Other threads may read the table. */
+/* Releases a slab whose only extent is in no index. Other threads may be reading the table. */
 static void drop(struct spw_slabs *slabs, struct spw_extent *extent)
 {
     struct spw_vm *vm = slabs->space->backing->vm;
@@ -213,7 +216,7 @@ static void drop(struct spw_slabs *slabs, struct spw_extent *extent)
     spw_pool_extent_give(&slabs->space->store, extent);
 }
 
-/* Releases a slab that is one idle extent. */
+/* Releases a slab that consists of one idle extent. */
 static enum spw_err give_back(struct spw_slabs *slabs, struct spw_slab *slab)
 {
     struct spw_vm *vm = slabs->space->backing->vm;
@@ -259,7 +262,7 @@ static struct spw_slab *vacant(struct spw_slabs *slabs)
     return &slabs->table[used];
 }
 
-/* Returns the size of a new slab for a block; 0 when the limit leaves no room. */
+/* Returns the size of a new slab for a block; 0 if the limit leaves no room. */
 static uint64_t size_for(const struct spw_slabs *slabs, uint64_t bytes)
 {
     const struct spw_backing *backing = slabs->space->backing;
@@ -275,8 +278,8 @@ static uint64_t size_for(const struct spw_slabs *slabs, uint64_t bytes)
     return alone <= left ? alone : bytes <= left ? bytes : 0;
 }
 
-/* Makes a slab for a block and returns its only extent, which is in no index. NULL when there is no
- * memory. */
+/* Creates a slab for a block, and returns its only extent, which is in no index. Returns NULL if
+ * there is no memory. */
 static struct spw_extent *add_slab(struct spw_slabs *slabs, uint64_t bytes, void *context)
 {
     struct spw_vm *vm = slabs->space->backing->vm;
@@ -376,7 +379,7 @@ void spw_pool_slabs_free(struct spw_slabs *slabs, struct spw_extent *block,
 
 /* ---- the end, and the check ---- */
 
-/* Takes the free extents of a slab out of their indexes. No work will use them again. */
+/* Takes the free extents of a slab out of their indexes. They will not be used again. */
 static void end_slab(struct spw_slabs *slabs, struct spw_slab *slab)
 {
     struct spw_stream_queue *idle = spw_pool_stream_queue_idle(slabs->space->queues);

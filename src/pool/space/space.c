@@ -57,7 +57,7 @@ static void unindex(struct spw_space *space, struct spw_extent *extent)
     spw_pool_age_remove(&extent->queue->extents, extent);
 }
 
-/* True if a free extent is partly on the host, outside the host's own heap. */
+/* Returns true if a free extent is partly on the host, outside of the host's own heap. */
 static bool is_on_host(const struct spw_space *space, const struct spw_extent *extent)
 {
     return extent->kind == SPW_EXTENT_FREE && extent->heap != SPW_HEAP_HOST &&
@@ -80,7 +80,7 @@ static void index_extent(struct spw_space *space, struct spw_extent *extent)
     spw_pool_age_append(&extent->queue->extents, extent);
 }
 
-/* Sets `host` of a cut part and adds it to the indexes. */
+/* Sets `host` of a part that was cut off, and adds the part to the indexes. */
 static void index_part(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
@@ -117,9 +117,9 @@ static bool is_stream(const struct spw_stream_queue *queue)
     return queue->number >= SPW_STREAM_QUEUE_FIRST_STREAM;
 }
 
-/* True if `extent`, just freed or turned into a hole, may absorb its neighbour `other`. If the
- * process has one stream, idle memory joins that stream's memory, since no other stream needs
- * it. */
+/* Returns true if `extent`, which was just freed or turned into a hole, may absorb its neighbour
+ * `other`. If the process has only one stream, idle memory joins the memory of that stream, because
+ * no other stream needs it. */
 static bool can_merge(const struct spw_space *space, const struct spw_extent *extent,
                       const struct spw_extent *other)
 {
@@ -147,8 +147,9 @@ static void merge(struct spw_space *space, struct spw_extent *extent, struct spw
     remove_extent(space, other);
 }
 
-/* Merges a free extent or hole, linked but not indexed, with its neighbours, and indexes it. Each
- * side can have several: idle extents, and behind them extents of the queue. */
+/* Merges a free extent or hole with its neighbours, and indexes it. It is linked but not indexed
+ * before. Each side can have several neighbours: idle extents, and behind these extents of the
+ * queue. */
 static void coalesce(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
@@ -176,7 +177,8 @@ void spw_pool_space_join(struct spw_space *space, struct spw_extent *extent)
 /* ---- cutting ---- */
 
 /* Cuts an extent in two at `address`. The record keeps the lower part. Returns the upper part,
- * which has the same kind and order and follows it. Neither is indexed. */
+ * which has the same kind and the same order of work, and is linked behind the lower part. Neither
+ * part is indexed. */
 static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent, uint64_t address)
 {
     struct spw_extent *upper = spw_pool_extent_take(&space->store);
@@ -189,20 +191,20 @@ static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent
     return upper;
 }
 
-/* True if two granules may be in one extent. */
+/* Returns true if two granules may be in the same extent. */
 static bool alike(const struct spw_granule *a, const struct spw_granule *b)
 {
     return (a->chunk != 0) == (b->chunk != 0) && a->broken == b->broken && a->tier == b->tier;
 }
 
-/* Turns each granule of a claim into a part of a free extent if it is backed, of a hole if not, and
- * of a claim if it is broken. The claim is linked but not indexed; its `queue` and `seq` are those
- * of its free parts. */
+/* Divides a claim by granules. A backed granule becomes a part of a free extent, a granule without
+ * backing becomes a part of a hole, and a broken granule becomes a part of a claim. The claim is
+ * linked but not indexed. Its `queue` and `seq` are those of its free parts. */
 static void rebuild(struct spw_space *space, struct spw_extent *extent)
 {
     const struct spw_backing *backing = space->backing;
 
-    /* The queue's work may have completed while the claim was not in its list. */
+    /* The queue's work may have completed while the claim was not in the queue's list. */
     if (spw_pool_stream_queue_passed(space->queues, extent->queue->number, extent->seq)) {
         extent->queue = spw_pool_stream_queue_idle(space->queues);
     }
@@ -223,14 +225,14 @@ static void rebuild(struct spw_space *space, struct spw_extent *extent)
     }
 }
 
-/* Returns the most pieces from rebuilding `bytes` of addresses. */
+/* Returns the most extents that rebuilding `bytes` of addresses can produce. */
 static size_t most_pieces(const struct spw_space *space, uint64_t bytes)
 {
     return (size_t)(bytes / space->backing->granule_bytes) + 4;
 }
 
-/* Takes the broken granules of a free extent, linked but not indexed, out of use; the whole extent
- * when the process has no memory for records. */
+/* Takes the broken granules of a free extent out of use. The extent is linked but not indexed. If
+ * the process has no memory for records, takes the whole extent out of use. */
 static void retire_broken(struct spw_space *space, struct spw_extent *extent)
 {
     extent->kind = SPW_EXTENT_CLAIM;
@@ -262,7 +264,7 @@ void spw_pool_space_reinstate_range(struct spw_space *space, uint64_t address, u
     struct spw_extent *e = spw_pool_space_find(space, address);
 
     while (e != NULL && e->address < end) {
-        /* A part of `e` may join the extent before, so `e` may begin earlier. */
+        /* A part of `e` may join the extent before it, so `e` may then begin at a lower address. */
         uint64_t next = spw_pool_extent_end(e);
 
         if (e->kind == SPW_EXTENT_CLAIM) {
@@ -283,7 +285,7 @@ static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
 void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queues,
                          struct spw_backing *backing, bool host, uint32_t numbered)
 {
-    /* One part of eight or more is far more than small blocks need. */
+    /* One of eight or more parts is far more than small blocks need. */
     enum { PARTS = 8 };
     uint32_t more = (host ? 1 : 0) + numbered;
     uint64_t part = spw_pool_backing_up(backing, backing->bytes / (PARTS + more));
@@ -336,7 +338,7 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
         return NULL;
     }
     if (extent->bytes > bytes) {
-        /* The rest keeps its position in the age list; only its bin changes. */
+        /* The rest keeps its position in the age list. Only its bin changes. */
         struct spw_extent *block = spw_pool_extent_take(&space->store);
         bool high = spw_pool_window_goes_high(space->backing, bytes);
 
@@ -400,7 +402,7 @@ void spw_pool_space_adopt(struct spw_space *space, struct spw_extent *extent,
 {
     unindex(space, extent);
     space->queues->clock++;
-    /* A fence behind the wait covers the extent. */
+    /* A fence behind the wait covers the extent as well. */
     spw_pool_stream_queue_stamp(space->queues, queue);
     queue->unfenced_bytes += extent->bytes;
     extent->queue = queue;
@@ -414,7 +416,7 @@ void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *bl
 
     if (spw_pool_backing_missing(space->backing, block->address, end) <
         spw_pool_backing_granules(space->backing, block->address, end)) {
-        /* A failed attempt to back the block has left chunks. */
+        /* A failed attempt to back the block has left chunks here. */
         block->queue = spw_pool_stream_queue_idle(space->queues);
         block->seq = block->queue->seq;
         retire_broken(space, block);
@@ -463,7 +465,7 @@ struct spw_extent *spw_pool_space_find(const struct spw_space *space, uint64_t a
 
 /* ---- claims ---- */
 
-/* Moves the frontier to `end`, with a hole up to it. Returns the hole. */
+/* Moves the frontier to `end`, and makes a hole of the addresses up to it. Returns the hole. */
 static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap, uint64_t end)
 {
     struct spw_extent *hole = spw_pool_extent_take(&space->store);
@@ -478,8 +480,8 @@ static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap
     return hole;
 }
 
-/* Turns [address, end), which must be usable, into one claim. `extent` is at or before its
- * start. */
+/* Turns [address, end), all of which must be usable, into one claim. `extent` contains its start or
+ * is before it. */
 static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent *extent,
                                       uint64_t address, uint64_t end)
 {
@@ -516,15 +518,15 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
     claim->kind = SPW_EXTENT_CLAIM;
     claim->queue = queue;
     claim->seq = queue->seq;
-    /* The extents left beside the claim may now match their neighbours: they may no longer be
-     * partly on the host. */
+    /* The extents that are left on both sides of the claim may no longer be partly on the host.
+     * They may then match their neighbours. */
     spw_pool_space_join(space, claim->prev);
     spw_pool_space_join(space, claim->next);
     return claim;
 }
 
-/* Claims [address, end), which must be usable. `first` is at or before its start; NULL: all
- * addresses are behind the frontier. */
+/* Claims [address, end), all of which must be usable. `first` contains its start or is before it.
+ * NULL: all addresses are behind the frontier. */
 static enum spw_err claim_window(struct spw_space *space, struct spw_heap *heap,
                                  struct spw_extent *first, uint64_t address, uint64_t end,
                                  struct spw_extent **ret_claim)
@@ -575,8 +577,8 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, const struct spw_wind
                         ret_claim);
 }
 
-/* True if the addresses below the frontier, from `first` to `end`, are free for `queue`, on the
- * device. */
+/* Returns true if the addresses from `first` to `end` that are below the frontier are free for
+ * `queue`, on the device. */
 static bool is_free_for(const struct spw_extent *first, uint64_t end,
                         const struct spw_stream_queue *queue)
 {
@@ -646,21 +648,21 @@ static size_t steal_from(struct spw_space *space, enum spw_tier tier, struct spw
                                    spw_pool_extent_end(extent), count);
     if (taken > 0) {
         unindex(space, extent);
-        extent->kind = SPW_EXTENT_CLAIM; /* the pieces must not merge with the rest yet */
+        extent->kind = SPW_EXTENT_CLAIM; /* the pieces must not be merged with the rest yet */
         rebuild(space, extent);
     }
     return taken;
 }
 
-/* True if an extent with `has` granules is a better choice than one with `best` for taking `count`.
- * The smallest with enough granules is best, or the largest if none has enough: so few extents
- * break up. */
+/* Returns true if an extent with `has` granules is a better choice than one with `best`, to take
+ * `count` granules. The smallest extent with enough granules is the best. If none has enough, the
+ * largest is. Few extents are then broken up. */
 static bool is_better(size_t has, size_t best, size_t count)
 {
     return best < count ? has > best : has >= count && has < best;
 }
 
-/* The best victim so far. */
+/* The best extent to steal from so far. */
 struct victim {
     struct spw_extent *extent;
     size_t stealable;
@@ -676,7 +678,7 @@ static void consider_queue(const struct spw_space *space, const struct spw_strea
         size_t most = (size_t)(e->bytes >> backing->granule_shift), has, best = victim->stealable;
 
         if (e->heap != class || (most < count ? most <= best : best == count)) {
-            continue; /* cannot be better: no need to count */
+            continue; /* cannot be better, so its granules need not be counted */
         }
         has = spw_pool_backing_stealable(backing, e->address, spw_pool_extent_end(e));
         if (is_better(has, best, count)) {
@@ -685,8 +687,8 @@ static void consider_queue(const struct spw_space *space, const struct spw_strea
     }
 }
 
-/* The free extent to steal from: among idle memory, and among memory that waits for some streams,
- * whose work may be complete in parts. */
+/* Returns the free extent to steal from. It is chosen among idle memory, and among memory that
+ * waits for some of the streams, because a part of their work may be complete. */
 static struct spw_extent *best_victim(const struct spw_space *space, enum spw_heap_class class,
                                       size_t count)
 {
@@ -757,7 +759,7 @@ static void evict_heap(struct spw_space *space, struct spw_heap *heap)
         if (e->kind == SPW_EXTENT_FREE && (e->host || e->heap == SPW_HEAP_HOST)) {
             (void)steal_from(space, SPW_TIER_HOST, e, SIZE_MAX);
         }
-        /* The rest may have merged with the extent below; then that extent is looked at next. */
+        /* The rest may have merged with the extent below. That extent is examined next. */
         if (e->address == address) {
             e = e->prev;
         }

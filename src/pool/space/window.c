@@ -5,7 +5,7 @@ static bool usable(const struct spw_extent *extent, const struct spw_window_sear
     return spw_pool_window_usable(extent, search->kind, search->queue);
 }
 
-/* Returns the number of granules of a window to back on the device, or to unmap. */
+/* Returns the number of granules of a window that must be backed on the device, or unmapped. */
 static size_t work_of(const struct spw_window_search *search, const struct spw_window *window)
 {
     return window->missing > search->wanted ? window->missing - search->wanted
@@ -34,8 +34,9 @@ static void consider(const struct spw_backing *backing, const struct spw_window_
     }
 }
 
-/* Considers both ends of the run of usable extents that begins with `first`, the preferred end for
- * blocks of this size first. A run that reaches the frontier may continue behind it. */
+/* Considers both ends of the run of usable extents that begins with `first`. The end that is
+ * preferred for blocks of this size is considered first. A run that reaches the frontier may
+ * continue behind it. */
 static void consider_run(const struct spw_backing *backing, const struct spw_window_search *search,
                          struct spw_extent *first, struct spw_window *best)
 {
