@@ -52,7 +52,7 @@ void spw_pool_address_map_put(struct spw_address_map *map, struct spw_extent *ex
     map->count++;
 }
 
-/* Empties a slot. Moves the entries back that it displaced. */
+/* Empties a slot, and moves back the entries that it had displaced. */
 static void close_gap(struct spw_address_map *map, size_t gap)
 {
     size_t mask = map->capacity - 1;
