@@ -5,14 +5,14 @@
 
 #include <stdlib.h>
 
-/* A context that may reach the memory of another one. */
+/* A context that may access the memory of another context. */
 struct spw_enabled_peer {
     struct spw_enabled_peer *next;
     CUcontext context, peer;
-    int accessor, owner; /* ordinals of their devices */
+    int accessor, owner; /* ordinals of the two devices */
 };
 
-/* The access that a device must have. The callers of this function, apply, take and put hold the
+/* Returns the access that a device must have. The callers of wanted, apply, take and put hold the
  * lock. */
 static CUmemAccess_flags wanted(const struct spw_device *device, int accessor)
 {
@@ -53,7 +53,7 @@ CUresult spw_device_access_set(struct spw_device *device, int accessor, CUmemAcc
     return result;
 }
 
-/* Takes a record out of the list; NULL when there is no such record. */
+/* Removes a record from the list. Returns NULL if there is no such record. */
 static struct spw_enabled_peer *take(CUcontext peer, CUcontext context)
 {
     struct spw_enabled_peer **link = &spw_devices.enabled_peers, *found;

@@ -8,7 +8,7 @@
 /* An entry of the table. */
 struct known {
     struct spw_stream_info info;
-    unsigned attachments; /* beyond the first */
+    unsigned attachments; /* attachments beyond the first */
 };
 
 bool spw_device_contexts_find(CUcontext context, struct spw_stream_info *ret_info)

@@ -17,7 +17,7 @@ static void note_context(struct spw_pool *pool, struct spw_backend *backend, CUc
     spw_pool_unlock(pool);
 }
 
-/* Gives the backend of a device's pool the contexts of device `ordinal`. */
+/* Passes the contexts of device `ordinal` to the backend of a device's pool. */
 static void note_contexts(const struct spw_device *device, struct spw_pool *pool,
                           struct spw_backend *backend, int ordinal)
 {
@@ -29,7 +29,8 @@ static void note_contexts(const struct spw_device *device, struct spw_pool *pool
     }
 }
 
-/* Gives the backend of a new pool the contexts and access rights from before it was opened. */
+/* Passes the contexts and access rights to the backend of a new pool. They were recorded before the
+ * pool was opened. */
 static void replay(struct spw_device *device, struct spw_pool *pool, struct spw_backend *backend)
 {
     note_contexts(device, pool, backend, device->ordinal);
@@ -45,7 +46,7 @@ static void replay(struct spw_device *device, struct spw_pool *pool, struct spw_
 
 /* ---- opening ---- */
 
-/* True when a device other than `ordinal` has a context or a pool. */
+/* Returns true if a device other than `ordinal` has a context or a pool. */
 static bool is_other_used(int ordinal)
 {
     for (int i = 0; i < spw_device_count(); i++) {
@@ -57,8 +58,9 @@ static bool is_other_used(int ordinal)
     return false;
 }
 
-/* Notes that a device is used. From the second device on, copies are looked at: they may go between
- * devices, or use one device's memory on a stream of the other. Caller holds spw_locks.process. */
+/* Records that a device is used. When a second device is used, copies are examined from then on:
+ * they may go between devices, or use the memory of one device on a stream of the other. Caller
+ * holds spw_locks.process. */
 static void note_used(int ordinal)
 {
     if (!atomic_load(&spw_devices.uses_several) && is_other_used(ordinal)) {
@@ -109,7 +111,7 @@ void spw_device_check(const struct spw_device *device, struct spw_pool *pool)
     bool alone = atomic_load(&device->closing) == 0;
     const char *broken = spw_pool_check(pool);
 
-    /* The counters cover all pools of the device, the invariants only one. */
+    /* The counters cover all pools of the device, but the invariants cover only one. */
     if (broken != NULL && alone && atomic_load(&device->closing) == 0 &&
         atomic_load(&device->pool) == pool) {
         spw_log_always("SPILLWAY_CHECK: the pool of device %d is broken: %s", device->ordinal,
@@ -119,7 +121,7 @@ void spw_device_check(const struct spw_device *device, struct spw_pool *pool)
 
 /* ---- closing ---- */
 
-/* The longest wait for leases on a closed pool. */
+/* The longest wait for leases that may use a closed pool. */
 enum { AWAIT_NS = 10 * 1000 * 1000 };
 
 /* A closed pool, with its backend and tier. */
@@ -129,10 +131,11 @@ struct spw_closed_pool {
     struct spw_pool *pool;
     struct spw_backend *backend;
     struct spw_migrate *tier;
-    uint64_t epoch; /* earlier calls may use the pool; 0: their end cannot be observed */
+    uint64_t epoch; /* the epoch; earlier calls may use the pool. 0: the end of these calls cannot
+                       be observed */
 };
 
-/* Takes a pool out of spw_devices.ending. Caller holds spw_locks.process. */
+/* Removes a pool from spw_devices.ending. Caller holds spw_locks.process. */
 static void end_ending(struct spw_closed_pool *closed)
 {
     struct spw_closed_pool **link = &spw_devices.ending;
@@ -144,9 +147,9 @@ static void end_ending(struct spw_closed_pool *closed)
     closed->next = NULL;
 }
 
-/* Takes the pool of a device out of sight; with `unless_used`, only if no context of the device is
- * known. A thread that learns of a context later finds no pool. False when there was no pool, or
- * the pool stays open. */
+/* Makes the pool of a device unreachable for new calls. With `unless_used`, does so only if no
+ * context of the device is known. A thread that gets to know a context later finds no pool. Returns
+ * false if there was no pool, or if the pool stays open. */
 static bool take_out(struct spw_device *device, bool unless_used,
                      struct spw_closed_pool *ret_closed)
 {
@@ -176,8 +179,8 @@ static void forget_contexts(const struct spw_closed_pool *closed)
     spw_pool_unlock(closed->pool);
 }
 
-/* Destroys a closed pool. The device may have a new pool with the same accounts, which change under
- * the new pool's lock. Caller holds spw_locks.process. */
+/* Destroys a closed pool. The device may already have a new pool that uses the same accounts; these
+ * change under the new pool's lock. Caller holds spw_locks.process. */
 static void destroy(const struct spw_closed_pool *closed, enum spw_closing closing)
 {
     struct spw_pool *newer = spw_device_opened(closed->device);
@@ -201,8 +204,8 @@ static void destroy(const struct spw_closed_pool *closed, enum spw_closing closi
     atomic_fetch_sub(&closed->device->closing, 1);
 }
 
-/* Keeps a closed pool until no call uses it any more. Releases its contexts and their events now.
- * Without memory for the record the pool is never destroyed. */
+/* Keeps a closed pool until no call uses it any more. Releases the pool's contexts and their events
+ * now. If there is no memory for the record, the pool is never destroyed. */
 static void keep(const struct spw_closed_pool *closed)
 {
     struct spw_closed_pool *kept = malloc(sizeof(*kept));
@@ -285,7 +288,7 @@ void spw_device_retire_stream(const struct spw_stream *stream)
     }
 }
 
-/* True when contexts of device `ordinal` may use memory of `device`. */
+/* Returns true if contexts of device `ordinal` may use memory of `device`. */
 static bool is_used_from(const struct spw_device *device, int ordinal)
 {
     return device->ordinal == ordinal ||
@@ -312,7 +315,7 @@ void spw_device_add_user(const struct spw_device *owner, struct spw_pool *pool, 
 
 void spw_device_add_users(const struct spw_device *owner, struct spw_pool *pool)
 {
-    /* Under the lock, so that no context is noted after it was forgotten. */
+    /* Under the lock, so that a context cannot be added after it was removed. */
     spw_lock(&spw_locks.process);
     for (int i = 0; i < spw_device_count(); i++) {
         note_contexts(owner, pool, owner->backend, i);
@@ -357,9 +360,9 @@ void spw_device_forget_context(CUcontext context)
     spw_unlock(&spw_locks.process);
 }
 
-/* Changes the access of a device to the pool's memory, mapped now or later. When the driver
- * refuses, memory that is mapped later gets the access as before. Caller holds
- * spw_locks.process. */
+/* Changes the access of a device to the pool's memory, both to memory that is mapped now and to
+ * memory that is mapped later. If the driver refuses, memory that is mapped later gets the old
+ * access. Caller holds spw_locks.process. */
 static enum spw_err regrant(struct spw_device *device, struct spw_pool *pool, int accessor,
                             CUmemAccess_flags access)
 {
@@ -367,7 +370,7 @@ static enum spw_err regrant(struct spw_device *device, struct spw_pool *pool, in
     enum spw_err err;
     bool changed;
 
-    /* Contexts stay known when access is taken away, since their work may not have ended. */
+    /* Contexts stay known when their access ends, because their work may not be complete. */
     note_contexts(device, pool, device->backend, accessor);
     spw_pool_lock(pool);
     changed = spw_backend_grant(device->backend, accessor, access);

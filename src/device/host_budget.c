@@ -7,7 +7,7 @@
 #include "driver/host_place.h"
 #include "stats/path.h"
 
-/* The root folder of the machine's files; NULL for a simulated machine without files. */
+/* Returns the root folder of the machine's files; NULL for a simulated machine without files. */
 static const char *root_of_machine(void)
 {
     return spw_driver_host_root(spw_process_driver()->simulated != NULL);
@@ -50,7 +50,7 @@ uint64_t spw_device_host_room(void)
     const char *root = root_of_machine();
 
     if (root == NULL) {
-        return UINT64_MAX; /* the simulated driver itself has a limit */
+        return UINT64_MAX; /* the simulated driver itself enforces a limit */
     }
     spw_migrate_host_memory_below(root, &memory);
     return spw_migrate_host_memory_room(&memory);

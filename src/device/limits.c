@@ -8,7 +8,7 @@
 #include "device/host_budget.h"
 #include "system/log.h"
 
-/* `bytes` without the room for memory outside the pool. */
+/* Returns `bytes` without the room that is left for memory outside of the pool. */
 static uint64_t beside_room(uint64_t bytes)
 {
     uint64_t room = spw_max(bytes / 50, UINT64_C(512) << 20);
@@ -16,7 +16,8 @@ static uint64_t beside_room(uint64_t bytes)
     return bytes > room ? bytes - room : bytes;
 }
 
-/* The size as the user wrote it. A number of bytes, which the launcher writes, gets a unit. */
+/* Returns the size as the user wrote it. The launcher writes a number of bytes; such a number gets
+ * a unit. */
 static const char *text_of(enum spw_option number, const struct spw_option_value *option,
                            char text[SPW_SIZE_TEXT])
 {
@@ -30,8 +31,8 @@ uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_devi
 {
     const uint64_t bit = UINT64_C(1) << device->ordinal;
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_LIMIT, NULL, 0);
-    /* Memory that other processes hold does not reduce the limit of a process that shares the
-     * device. */
+    /* The memory that other processes hold does not reduce the limit of a process with a share of
+     * the device. */
     bool shared = spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0).set;
     uint64_t most = driver->simulated != NULL ? total : beside_room(shared ? total : free);
     uint64_t limit = spw_option_bytes(&option, total);
@@ -55,7 +56,7 @@ static bool may_spill(void)
            spw_process_settings()->mode != SPW_MODE_OBSERVE;
 }
 
-/* Reports, once, that the host limit is lower than the user asked for. */
+/* Reports once that the host limit is lower than the user asked for. */
 static void tell_host_limit(const struct spw_migrate_host_memory *memory,
                             const struct spw_option_value *option, uint64_t limit, bool simulated)
 {

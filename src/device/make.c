@@ -9,7 +9,7 @@
 #include "policy/state.h"
 #include "process/describe.h"
 
-enum { ARENA_FACTOR = 8, FREES_BITS = 40 /* bits of the numbers that one pool gives its frees */ };
+enum { ARENA_FACTOR = 8, FREES_BITS = 40 /* bits of the numbers of one pool's frees */ };
 
 /* Asks the driver for the device's total and free memory. */
 static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_device *device,
@@ -37,7 +37,7 @@ static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_devic
     return spw_err_from_driver((int)result);
 }
 
-/* `most` is the size of device and host memory together. */
+/* Makes the pool. `most` is the size of device and host memory together. */
 static enum spw_err make_pool(const struct spw_device *device, struct spw_backend *backend,
                               uint64_t most, uint64_t limit, bool has_host,
                               struct spw_pool **ret_pool)
@@ -61,7 +61,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
     config.numbered_heaps = spw_policy_state.region_count;
     config.host_heap = spw_policy_state.hosts;
     factors += config.numbered_heaps + (config.host_heap ? 1 : 0);
-    /* If addresses are scarce, tries a smaller arena. */
+    /* If there is too little address space, tries a smaller arena. */
     for (uint64_t factor = factors; factor > 0 && err != SPW_OK; factor /= 2) {
         config.arena_bytes = (most * factor + granule - 1) / granule * granule;
         err = spw_pool_create(&config, spw_backend_vm(backend), device->counters, ret_pool);
@@ -81,7 +81,7 @@ static uint64_t move_wait_ns(void)
     return spw_option_get(SPW_OPT_SPILLWAY_MOVE_WAIT, NULL, 0).bytes * MILLION;
 }
 
-/* NULL: spilling is off, or there is no memory for the tier. */
+/* Makes the tier. Returns NULL if spilling is off, or if there is no memory for the tier. */
 static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *backend,
                                      struct spw_pool *pool, uint64_t limit)
 {

@@ -8,12 +8,13 @@
 #include "process/unseen.h"
 #include "system/uncancelled.h"
 
-/* The request that the thread was last refused. */
+/* The request of the thread that was refused last. */
 static _Thread_local struct {
-    uint64_t bytes; /* 0: none, or it was repeated */
+    uint64_t bytes; /* 0: there is none, or it was repeated */
     uint64_t allocs;
     const void *frame;
-    struct spw_device_postponed postponed; /* without a device: none, or it was given up */
+    struct spw_device_postponed postponed; /* without a device, there is none, or the program has
+                                              already got the error */
 } last __attribute__((tls_model("initial-exec")));
 
 bool spw_device_asks_again(const struct spw_device *device, uint64_t bytes)
@@ -36,8 +37,8 @@ bool spw_device_asks_again(const struct spw_device *device, uint64_t bytes)
     return true;
 }
 
-/* A higher frame shows that the function that called cudaMalloc has returned. While that function
- * runs, it may also read the figures, for a warning. */
+/* If the frame is higher, the function that called cudaMalloc has returned. While that function
+ * still runs, it may also call cudaMemGetInfo for a warning. */
 bool spw_device_gave_up(struct spw_device_postponed *ret_postponed)
 {
     const struct spw_device *device = last.postponed.device;
@@ -73,7 +74,7 @@ void spw_device_trim(struct spw_device *device, uint64_t keep_bytes)
     }
 }
 
-/* spw_device_may_move for a device that is short of memory. Counts permanent refusals. */
+/* Like spw_device_may_move, for a device that is short of memory. Counts permanent refusals. */
 static bool may_make_room(const struct spw_device *device)
 {
     bool may = spw_device_may_move();
@@ -94,7 +95,7 @@ bool spw_device_yield(struct spw_device *device, struct spw_pool *pool)
     return spw_device_evict(device) && spw_pool_trim(pool, 0) > 0;
 }
 
-/* True when the limit could hold `bytes` beside all that cannot move. */
+/* Returns true if the limit leaves room for `bytes` in addition to all memory that cannot move. */
 static bool is_possible(const struct spw_counters *counters, uint64_t bytes)
 {
     uint64_t fixed = spw_counter_get(&counters->vmm_bytes);
@@ -103,8 +104,8 @@ static bool is_possible(const struct spw_counters *counters, uint64_t bytes)
     return fixed <= limit && bytes <= limit - fixed;
 }
 
-/* True when `bytes` of the caller may exceed the limit: libraries that share memory have no use for
- * the host, and the default limit leaves memory for them. */
+/* Returns true if `bytes` of the caller may exceed the limit. Libraries that share memory cannot
+ * use host memory, and the default limit leaves memory for them. */
 static bool may_exceed(const struct spw_counters *counters, uint64_t bytes)
 {
     return bytes <= spw_counter_get(&counters->limit_bytes) &&

@@ -2,7 +2,7 @@
 
 #include "process/unseen.h"
 
-/* Gives up the moves in flight, on every device. */
+/* Gives up the moves in progress, on every device. */
 static void give_up(void)
 {
     for (int i = 0; i < spw_device_count(); i++) {
