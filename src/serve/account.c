@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Adds an entry to the counter of its kind (`up`), or subtracts it. */
+/* Adds an entry to the counter of its kind, or with `up` false subtracts it. */
 static void move(const struct spw_ledger_entry *entry, bool up)
 {
     struct spw_device *device = spw_device_at(entry->ordinal);
@@ -45,7 +45,7 @@ static void record(CUdeviceptr address, const struct spw_ledger_entry *entry)
     }
 }
 
-/* Accounts for the end of an allocation that was taken out of the ledger. */
+/* Accounts for the end of an allocation that was removed from the ledger. */
 static void left_ledger(uint64_t address, const struct spw_ledger_entry *entry)
 {
     struct spw_pool *pool;
@@ -60,8 +60,9 @@ static void left_ledger(uint64_t address, const struct spw_ledger_entry *entry)
     }
 }
 
-/* Takes an allocation out of the ledger before the real driver frees it, so that the next owner of
- * the address is not confused with it. False when it was never entered. */
+/* Removes an allocation from the ledger before the real driver frees it. The address may get a new
+ * owner, which must not be confused with the old one. Returns false if the allocation was never
+ * entered. */
 static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
 {
     if (!spw_program_ledger_remove(address, ret_entry)) {
@@ -88,7 +89,7 @@ void spw_serve_account_end_context(CUcontext context)
     spw_program_ledger_end_context(context, ended);
 }
 
-/* Puts back the entry of a free that failed. */
+/* Enters the allocation again, because its free failed. */
 static void undo_free(CUdeviceptr address, const struct spw_ledger_entry *entry)
 {
     struct spw_pool *pool = spw_device_opened(spw_device_at(entry->ordinal));
@@ -123,7 +124,7 @@ void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_en
 {
     struct spw_ledger_entry stale;
 
-    /* A graph may allocate memory again at the same address, without a call that freed it. */
+    /* A graph may allocate memory at the same address again, without a call that has freed it. */
     (void)enter_free(address, &stale);
     move(entry, true);
     record(address, entry);
@@ -136,9 +137,9 @@ void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_en
     }
 }
 
-/* The bytes that a request lacked below the limits of device and host together. If the device was
- * full before its limit, its committed bytes count instead of the limit. 0 when enough was free,
- * but in pieces that could not be joined. */
+/* Returns by how many bytes a request exceeded the limits of device and host together. If the
+ * device was full before its limit was reached, its committed bytes count instead of the limit.
+ * Returns 0 if enough memory was free, but in pieces that could not be joined. */
 static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum spw_err err)
 {
     uint64_t most = (err == SPW_E_LIMIT ? usage->limit : usage->committed) + usage->host_limit;
@@ -146,7 +147,7 @@ static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum
     uint64_t wanted = bytes < UINT64_MAX - 511 ? spw_serve_account_round(bytes) : bytes;
 
     if (err == SPW_E_RANGE) {
-        return wanted; /* room does not matter */
+        return wanted; /* the amount of free memory does not matter */
     }
     return wanted > room ? wanted - room : 0;
 }
@@ -162,7 +163,8 @@ static void note_refusal(const struct spw_oom *oom)
     spw_stats_refuse(device->refusal, oom->api, number, oom->bytes, oom->missing_bytes);
 }
 
-/* Describes the use of the host tier and the memory left on the machine; empty without a tier. */
+/* Describes the use of the host tier, and the memory that is left on the machine. Without a tier,
+ * writes "". */
 static void describe_host(const struct spw_pool_usage *usage, char *text, size_t capacity)
 {
     char used[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], free[SPW_SIZE_TEXT], group[SPW_SIZE_TEXT];
@@ -176,7 +178,7 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     length = snprintf(text, capacity, "; host memory %s of %s", spw_size_text(usage->host, used),
                       spw_size_text(usage->host_limit, most));
     if (spw_process_driver()->simulated != NULL) {
-        return; /* the machine is also simulated: its memory is the limit */
+        return; /* the machine is simulated as well, and its memory is the limit */
     }
     spw_migrate_host_memory(&memory);
     length += snprintf(text + length, capacity - (size_t)length, ", the machine has %s available",
@@ -190,8 +192,8 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
 
 enum { REPORTED_EACH = 16 };
 
-/* True if a refusal gets a line: each of the first ones, then the 32nd, the 64th, the 128th and so
- * on, so that a program that goes on asking does not fill its log. */
+/* Returns true if a refusal must be reported: each of the first ones, and then the 32nd, the 64th,
+ * the 128th and so on. A program that continues to ask therefore does not fill its log. */
 static bool is_reported(uint64_t refusals)
 {
     return refusals <= REPORTED_EACH || (refusals & (refusals - 1)) == 0;
@@ -214,7 +216,7 @@ static void tell(const struct spw_oom *oom, const struct spw_pool_usage *usage, 
         spw_err_name(err), host, so_far);
 }
 
-/* Accounts a refusal, and sets oom->missing_bytes. */
+/* Accounts for a refusal, and sets oom->missing_bytes. */
 static void refuse(struct spw_oom *oom, enum spw_err err)
 {
     SPW_UNCANCELLED;

@@ -12,11 +12,11 @@
 #include "serve/take.h"
 #include "submit/indirect.h"
 
-/* The outcome of a request without room while a pause lets nothing move. The request is tried
+/* The outcome of a request that found no room while a pause prevents moves. The request is tried
  * again. */
 enum { TOO_EARLY = SPW_SERVE_PASSED + 1 };
 
-/* Passes a request to the real driver because spillway failed. */
+/* Passes a request to the real driver, because spillway failed. */
 static enum spw_serve_outcome fail_open(const struct spw_call *call)
 {
     spw_counter_add(&call->device->counters->failed_open, 1);
@@ -30,8 +30,8 @@ static enum spw_serve_outcome refuse(const struct spw_call *call, enum spw_err e
     return SPW_SERVE_REFUSED;
 }
 
-/* Lets the real driver allocate, up to the limit; blocks of the pool make room for it. Used in
- * observe mode, and for a library that shares the memory. */
+/* Lets the real driver allocate, up to the limit. Blocks of the pool are moved to make room. Used
+ * in observe mode, and for a library that shares the memory. */
 static __attribute__((noinline)) enum spw_serve_outcome charge(struct spw_call *call)
 {
     enum spw_err err = spw_device_charge(
@@ -47,10 +47,11 @@ static __attribute__((noinline)) enum spw_serve_outcome charge(struct spw_call *
     return SPW_SERVE_PASSED;
 }
 
-/* Serves a request for all the memory that was just reported as free. Programs ask for that to find
- * out how much they could have, and free it at once: PyTorch's cacheInfo for cudnn.benchmark
- * (c10/cuda/CUDAMallocAsyncAllocator.cpp). So the block gets no memory before work is submitted,
- * moves no other block, and is not counted until then. False when it cannot be served like that. */
+/* Serves a request for exactly the memory that was just reported as free. Programs make such a
+ * request to find out how much they could have, and free the memory at once: PyTorch's cacheInfo
+ * for cudnn.benchmark (c10/cuda/CUDAMallocAsyncAllocator.cpp). The block therefore gets no memory
+ * before work is submitted, and moves no other block. It is not counted as live until then. Returns
+ * false if the request cannot be served in this way. */
 static __attribute__((noinline)) bool alloc_all_free(const struct spw_call *call,
                                                      struct spw_result *ret_result)
 {
@@ -64,7 +65,7 @@ static __attribute__((noinline)) bool alloc_all_free(const struct spw_call *call
            spw_pool_alloc(call->pool, &lazy, ret_result) == SPW_OK;
 }
 
-/* True for a stream-ordered request of exactly the size that was last reported as free. */
+/* Returns true for a stream-ordered request of exactly the size that was last reported as free. */
 static inline bool is_for_all_free(const struct spw_call *call)
 {
     return SPW_UNLIKELY(call->asked.bytes ==
@@ -72,7 +73,7 @@ static inline bool is_for_all_free(const struct spw_call *call)
            call->asked.stream != NULL;
 }
 
-/* Allocates on the device or, when it is full, by spilling. */
+/* Allocates on the device. If the device is full, allocates by spilling. */
 static inline enum spw_err alloc_plainly(const struct spw_call *call, struct spw_result *ret_result)
 {
     enum spw_err err;
@@ -86,7 +87,7 @@ static inline enum spw_err alloc_plainly(const struct spw_call *call, struct spw
                : err;
 }
 
-/* Allocates by the rule that matches, if its placement is possible. */
+/* Allocates as the matching rule asks, if its placement is possible. */
 static __attribute__((noinline)) enum spw_err alloc_by_policy(struct spw_call *call,
                                                               struct spw_result *ret_result)
 {
@@ -122,9 +123,9 @@ static __attribute__((noinline)) void record(const struct spw_call *call,
     });
 }
 
-/* Reports every block to the tier, since a migration must know the blocks that a call may write.
- * Two kinds of blocks predict no later allocations: a block that a rule has put on the host never
- * needs room on the device, and an uncounted block may be freed at once. */
+/* Reports every block to the tier, because a migration must know the blocks that a call may write.
+ * From two kinds of blocks, no later allocations are predicted. A block that a rule has placed on
+ * the host never needs room on the device. An uncounted block may be freed at once. */
 static __attribute__((noinline)) void
 tell_tier(struct spw_migrate *tier, const struct spw_call *call, const struct spw_result *result)
 {
@@ -152,7 +153,7 @@ static inline void announce(const struct spw_call *call, const struct spw_result
     spw_stats_grant(call->device->refusal, call->asked.bytes);
 }
 
-/* The outcome after an error of the pool. */
+/* Returns the outcome after an error of the pool. */
 static __attribute__((noinline)) int answer_error(const struct spw_call *call, enum spw_err err)
 {
     bool full = err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
@@ -197,7 +198,7 @@ enum spw_serve_outcome spw_serve_take(struct spw_call *call, CUdeviceptr *ret_ad
     return (enum spw_serve_outcome)outcome;
 }
 
-/* Accounts a request that the real driver has answered, with the size that was charged for it. */
+/* Accounts for a request that the real driver has served, with the size that was charged for it. */
 static CUresult record_result(const struct spw_call *call, CUresult result,
                               const CUdeviceptr *address)
 {
@@ -223,7 +224,7 @@ static CUresult record_result(const struct spw_call *call, CUresult result,
     return result;
 }
 
-/* Serves a request. False when the real driver is to answer it; *ret_result is not valid then. */
+/* Serves a request. Returns false if the real driver must serve it; *ret_result is then not set. */
 static inline bool serve(struct spw_call *call, CUdeviceptr *ret_address, CUresult *ret_result)
 {
     enum spw_serve_outcome outcome = spw_serve_take(call, ret_address);
@@ -253,7 +254,7 @@ CUresult spw_serve_cuMemAlloc_v2(struct spw_call *call, CUdeviceptr *dptr, size_
     return record_result(call, result, dptr);
 }
 
-/* The pitch that NVIDIA's devices use: it suits every texture and element size. */
+/* The pitch that NVIDIA's devices use. It is suitable for every texture and element size. */
 enum { PITCH_BYTES = 512 };
 
 CUresult spw_serve_cuMemAllocPitch_v2(struct spw_call *call, CUdeviceptr *dptr, size_t *pPitch,
@@ -285,8 +286,8 @@ CUresult spw_serve_cuMemAllocPitch_v2(struct spw_call *call, CUdeviceptr *dptr, 
 
 /* ---- on a stream ---- */
 
-/* Serves a stream-ordered request. `named`: the memory pool that the call names; NULL: the current
- * pool of the stream's device. False when the real driver is to answer it. */
+/* Serves a stream-ordered request. `named` is the memory pool that the call names; NULL: the
+ * current pool of the stream's device. Returns false if the real driver must serve the request. */
 static inline bool serve_ordered(struct spw_call *call, CUdeviceptr *dptr, size_t bytes,
                                  CUmemoryPool named, CUresult *ret_result)
 {
@@ -306,7 +307,7 @@ static inline bool serve_ordered(struct spw_call *call, CUdeviceptr *dptr, size_
     return serve(call, dptr, ret_result);
 }
 
-/* Accounts the real driver's answer to a stream-ordered request. When the stream is unknown, the
+/* Accounts for the real driver's result of a stream-ordered request. If the stream is unknown, the
  * memory belongs to the current device. */
 static CUresult record_ordered(struct spw_call *call, CUresult result, const CUdeviceptr *address)
 {
@@ -374,7 +375,7 @@ CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(struct spw_call *call, CUdevicep
 
 /* ---- free ---- */
 
-/* spw_serve_free_block, inlined into the handlers. */
+/* Like spw_serve_free_block, but inlined into the handlers. */
 static inline CUresult free_block(const struct spw_call *call, CUdeviceptr address)
 {
     const struct spw_stream *stream = call->asked.stream;
@@ -418,8 +419,9 @@ CUresult spw_serve_cuMemFree_v2(struct spw_call *call, CUdeviceptr dptr)
     return free_block(call, dptr);
 }
 
-/* Frees a block of ours in the order of a stream; when the stream is unknown, in the order of the
- * whole device, which is later. `real` is the driver's function of the call, for other memory. */
+/* Frees a block in the order of a stream. If the stream is unknown, frees it in the order of the
+ * whole device, which is later. Other memory is freed by `real`, the driver's function of the
+ * call. */
 static inline CUresult free_async(const struct spw_call *call, CUdeviceptr address, CUstream stream,
                                   __typeof__(cuMemFreeAsync) *real)
 {
@@ -433,7 +435,7 @@ static inline CUresult free_async(const struct spw_call *call, CUdeviceptr addre
         return call->unusable;
     }
     if (SPW_UNLIKELY(call->capturing)) {
-        /* A capture can free only memory that the graph allocates. */
+        /* A capture can free only memory that the same graph allocates. */
         return CUDA_ERROR_INVALID_VALUE;
     }
     return free_block(call, address);

@@ -32,7 +32,8 @@ void spw_serve_capture_ended(CUstream handle, bool per_thread, const CUgraph *gr
     if (result == CUDA_SUCCESS ||
         (spw_graph_capture_status(known != NULL ? known : &unknown, &capturing) == CUDA_SUCCESS &&
          !capturing)) {
-        /* Ends it under both numbers, as the stream may have become known or unknown in between. */
+        /* Ends the capture under both numbers, because the stream may have become known or unknown
+         * in the meantime. */
         spw_graph_capture_end(spw_graph_capture_unknown(handle));
         if (known != NULL) {
             spw_graph_capture_end(known->stream.id);

@@ -1,8 +1,7 @@
-/* The end of contexts and streams.
- *
- * Blocks belong to the context that they were allocated in and are freed with it. Before the last
- * known context of a device is destroyed, the device's pool is closed; the next use opens another
- * pool. At the end of the process nothing is closed. */
+/* The end of contexts and streams. A block belongs to the context in use at its allocation, and is
+ * freed with that context. Before the last known context of a device is destroyed, the pool of the
+ * device is closed. The next use of the device opens another pool. At the end of the process
+ * nothing is closed. */
 #include "device/access.h"
 #include "device/contexts.h"
 #include "device/device.h"
@@ -19,7 +18,7 @@
 
 /* ---- streams ---- */
 
-/* Ends a stream's capture, and retires the stream in the pools unless it is `gone` with its
+/* Ends the capture of a stream. Retires the stream in the pools, unless it is `gone` with its
  * context. */
 static void end_stream(const struct spw_stream_info *info, bool gone)
 {
@@ -39,8 +38,8 @@ static void retire_stream(CUstream handle)
     }
 }
 
-/* Retires every stream of a context, and forgets the context. `gone`: the context was destroyed
- * already, and its streams cannot be named to the driver any more. */
+/* Retires every stream of a context, and removes the context. `gone`: the context was already
+ * destroyed, so its streams can no longer be passed to the driver. */
 static void retire_context(CUcontext context, bool gone)
 {
     struct spw_stream_info info;
@@ -80,8 +79,8 @@ static void synchronize(CUcontext context, int ordinal)
     }
 }
 
-/* Closes the pool if its last context is gone. If a destroyed context is still current, it is
- * popped meanwhile, since every call would fail. */
+/* Closes the pool if its last context no longer exists. If a destroyed context is still current, it
+ * is popped during this time, because every call would fail. */
 static bool close_without_context(struct spw_device *device, CUcontext context)
 {
     struct spw_driver *driver = spw_process_driver();
@@ -99,7 +98,7 @@ static bool close_without_context(struct spw_device *device, CUcontext context)
     return closed;
 }
 
-/* Forgets a context of the device: before it is destroyed, or after (`gone`). */
+/* Removes a context of the device, before it is destroyed or after that (`gone`). */
 static void lose(struct spw_device *device, CUcontext context, bool gone)
 {
     bool closed;
@@ -127,13 +126,15 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
     spw_device_forget_context(context);
 }
 
-/* The ordinal of a context's device; -1 when nothing has to be done at the context's end. */
+/* Returns the ordinal of a context's device; -1 if nothing must be done at the end of the
+ * context. */
 static int ordinal_of(CUcontext context)
 {
     return context == NULL || spw_process_is_leaving() ? -1 : spw_program_stream_ordinal(context);
 }
 
-/* Waits for the end of a pause, which moves memory in the contexts. Called without a lock. */
+/* Waits for the end of a pause, because a pause moves memory in the contexts. Called without a
+ * lock. */
 static void await_pause(void)
 {
     if (!spw_process_is_leaving()) {
@@ -150,7 +151,7 @@ static void lose_context(CUcontext context)
     }
 }
 
-/* A green context's memory belongs to its primary context; only its streams end. */
+/* The memory of a green context belongs to its primary context, so only its streams end. */
 CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
     struct spw_driver *driver = spw_process_driver();
@@ -172,9 +173,10 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 
 /* ---- primary contexts ---- */
 
-/* spw_locks.primary is held during the release of a primary context and, if that was the last
- * release, until its pool is closed. A thread that retained the context in between would lose its
- * blocks. A thread remembers that it holds the lock, since the driver may call back. */
+/* spw_locks.primary is held during the release of a primary context. If this was the last release,
+ * the lock is held until the pool is closed: a thread that retained the context in the meantime
+ * would lose its blocks. A thread records that it holds the lock, because the driver may call
+ * back. */
 static _Thread_local bool has_primary_lock __attribute__((tls_model("initial-exec")));
 
 static bool enter_primary(void)
@@ -195,7 +197,7 @@ static void leave_primary(bool entered)
     }
 }
 
-/* Includes the context in the device's fences, since calls without a handler may submit work in
+/* Includes the context in the device's fences, because calls without a handler may submit work in
  * it. */
 CUresult spw_serve_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
@@ -222,8 +224,8 @@ static bool is_active(const struct spw_device *device)
            active != 0;
 }
 
-/* The primary context of a device; NULL when it is not active or nothing has to be done at its end.
- */
+/* Returns the primary context of a device; NULL if it is not active, or if nothing must be done at
+ * its end. */
 static CUcontext primary_of(CUdevice dev)
 {
     const struct spw_device *device = spw_device_of(dev);
@@ -238,7 +240,7 @@ static CUcontext primary_of(CUdevice dev)
     return context;
 }
 
-/* `reset`, and `release` below, is the driver's function in the version that was called. */
+/* Like `release` below, `reset` is the driver's function in the version that was called. */
 static CUresult reset_primary(CUdevice dev, CUresult (*reset)(CUdevice))
 {
     CUresult result;
@@ -262,7 +264,7 @@ CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
     return reset_primary(dev, spw_process_driver()->cuDevicePrimaryCtxReset);
 }
 
-/* Only after a release the driver shows whether it was the last one. */
+/* The driver shows only after a release whether it was the last one. */
 static CUresult release_primary(CUdevice dev, CUresult (*release)(CUdevice))
 {
     struct spw_device *device = spw_device_of(dev);
@@ -293,7 +295,7 @@ CUresult spw_serve_cuDevicePrimaryCtxRelease(CUdevice dev)
 
 /* ---- contexts of the program's own ---- */
 
-/* The driver refuses to destroy a primary context in this way: its memory stays. */
+/* In this way, the driver refuses to destroy a primary context, whose memory then stays. */
 static void lose_own_context(CUcontext context)
 {
     int ordinal = ordinal_of(context);
@@ -336,7 +338,7 @@ CUresult spw_serve_cuCtxAttach(CUcontext *pctx, unsigned int flags)
     return result;
 }
 
-/* The last detach destroys the context. The driver refuses any but the current context. */
+/* The last detach destroys the context. The driver refuses all contexts except the current one. */
 CUresult spw_serve_cuCtxDetach(CUcontext ctx)
 {
     const struct spw_stream_info *here = spw_program_stream_current();

@@ -19,7 +19,8 @@ static enum spw_err result_of(enum spw_serve_outcome outcome)
     }
 }
 
-/* Reports a block to the simulator, as the runtime would; 0 bytes: it is freed. */
+/* Reports a block to the simulator, as the runtime would. With 0 bytes, reports that the block is
+ * freed. */
 static void tell_simulator(uint64_t address, uint64_t bytes)
 {
     const struct spw_driver *driver = spw_process_driver();
@@ -68,9 +69,9 @@ enum spw_err spw_serve_direct_alloc(const struct spw_serve_request *request, uin
     return err;
 }
 
-/* The stream as it is now. NULL: the device does not have it any more, or its handle means another
- * stream on this thread. If the generation is unchanged, no stream was forgotten, and so none has
- * ended. */
+/* Returns the stream as it is now. Returns NULL if the device no longer has the stream, or if its
+ * handle means another stream on this thread. If the generation is unchanged, no stream was
+ * removed, so none has ended. */
 static const struct spw_stream *present(int device, const struct spw_serve_order *order)
 {
     const struct spw_stream_info *info;
@@ -88,7 +89,8 @@ static const struct spw_stream *present(int device, const struct spw_serve_order
                : NULL;
 }
 
-/* Begins a lease and returns the pool of a device. Without a pool: NULL and no lease. */
+/* Begins a lease and returns the pool of a device. If there is no pool, returns NULL and begins no
+ * lease. */
 static struct spw_pool *enter(int device)
 {
     struct spw_pool *pool;

@@ -1,4 +1,4 @@
-/* The end of CUDA graphs: blocks that an executable graph names keep their places until then
+/* Handles the end of CUDA graphs. Blocks that an executable graph names may be fixed until then
  * (graph/graph.h). */
 #include "graph/graph.h"
 #include "process/process.h"

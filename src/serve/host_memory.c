@@ -1,5 +1,5 @@
-/* Page-locked host memory, which is accounted to the current device, and managed memory. The driver
- * allocates both; kernels may read addresses from both. */
+/* Page-locked host memory, which is accounted for the current device, and managed memory. The
+ * driver allocates both. Kernels may read addresses from both. */
 #include "call/site.h"
 #include "device/spill.h"
 #include "program/stream.h"
@@ -7,7 +7,7 @@
 #include "serve/handlers.h"
 #include "submit/indirect.h"
 
-/* `api` is the driver's function. */
+/* Accounts for the result of an allocation. `api` is the driver's function. */
 static CUresult pinned(CUresult result, const char *api, void *const *address, size_t bytes)
 {
     const struct spw_stream_info *here =

@@ -21,7 +21,7 @@ void spw_serve_immovable_mark(CUdeviceptr address, size_t bytes)
     }
     spw_device_lease_leave();
     if (ours && spw_serve_placement_is_due()) {
-        /* Without memory for the block, the real registration fails and reports it. */
+        /* If there is no memory for the block, the real registration fails and reports this. */
         (void)spw_serve_placement_commit("registration");
     }
 }

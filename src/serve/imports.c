@@ -11,15 +11,15 @@
 /* One open block. */
 struct spw_serve_import {
     struct spw_serve_import *next;
-    uint64_t pid, start, export_id; /* of the handle */
-    uint8_t key[SPW_IPC_KEY_BYTES]; /* of the handle; pid and start survive an exec */
+    uint64_t pid, start, export_id; /* from the handle */
+    uint8_t key[SPW_IPC_KEY_BYTES]; /* from the handle; pid and start do not change at an exec */
     CUcontext context;
-    int ordinal; /* of the context's device */
+    int ordinal; /* ordinal of the context's device */
     CUdeviceptr base;
-    size_t reserved;     /* bytes from the base on */
-    CUdeviceptr address; /* of the block */
+    size_t reserved;     /* bytes that are reserved from the base on */
+    CUdeviceptr address; /* address of the block */
     size_t bytes;
-    size_t count;  /* of chunks */
+    size_t count;  /* number of chunks */
     size_t mapped; /* number of mapped chunks; `chunks` has the sizes */
     uint64_t *chunks;
     unsigned opens;
@@ -46,7 +46,7 @@ static struct spw_serve_import *find(const struct spw_ipc_handle *handle, CUcont
     return import;
 }
 
-/* Takes an import out of the table. Caller holds the lock. */
+/* Removes an import from the table. Caller holds the lock. */
 static void take_out(struct spw_serve_import *import)
 {
     struct spw_serve_import **link = &imports->first;
@@ -95,7 +95,8 @@ bool spw_serve_imports_find(CUdeviceptr address, CUdeviceptr *ret_base, size_t *
 
 /* ---- mapping ---- */
 
-/* Unmaps the chunks, gives the addresses back and frees the record. No work uses the block. */
+/* Unmaps the chunks, gives the addresses back and frees the record. No work may be using the
+ * block. */
 static void discard(struct spw_serve_import *import)
 {
     CUdeviceptr at = import->base;
@@ -111,7 +112,7 @@ static void discard(struct spw_serve_import *import)
     free(import);
 }
 
-/* Maps a chunk at an address. The mapping, not the handle, keeps the memory. */
+/* Maps a chunk at an address. The mapping keeps the memory alive, not the handle. */
 static CUresult map_chunk(struct spw_serve_import *import, int fd, CUdeviceptr at, size_t bytes)
 {
     CUmemGenericAllocationHandle handle;
@@ -145,8 +146,8 @@ static CUresult map_chunks(struct spw_serve_import *import, struct spw_ipc_block
                : result;
 }
 
-/* Makes a record of a block that is not mapped yet, and takes over its array of sizes. NULL without
- * memory, or if the block does not lie in its chunks. */
+/* Makes a record of a block that is not mapped yet, and becomes the owner of its array of sizes.
+ * Returns NULL if there is no memory, or if the block does not fit into its chunks. */
 static struct spw_serve_import *new_import(const struct spw_ipc_handle *handle, CUcontext context,
                                            int ordinal, struct spw_ipc_block *block)
 {
@@ -175,7 +176,8 @@ static struct spw_serve_import *new_import(const struct spw_ipc_handle *handle, 
     return import;
 }
 
-/* Enters an import, unless another thread has entered the same. Returns the import in the table. */
+/* Enters an import in the table, unless another thread has entered the same block. Returns the
+ * import that is in the table. */
 static struct spw_serve_import *enter(const struct spw_ipc_handle *handle,
                                       struct spw_serve_import *import)
 {
@@ -222,7 +224,7 @@ CUresult spw_serve_imports_map(const struct spw_ipc_handle *handle, CUcontext co
 
 /* ---- the end ---- */
 
-/* Waits for all work of the context, since unmapping does not wait. */
+/* Waits for all work of the context, because unmapping does not wait. */
 static CUresult synchronize(const struct spw_serve_import *import)
 {
     CUcontext popped;
@@ -235,8 +237,8 @@ static CUresult synchronize(const struct spw_serve_import *import)
     return result;
 }
 
-/* Undoes one opening of the block at an address. If it was the last one, takes the block out of the
- * table and returns it, still mapped. *ret_found: there is a block. */
+/* Undoes one opening of the block at an address. If it was the last one, removes the block from the
+ * table and returns it, still mapped. *ret_found is true if there is a block. */
 static struct spw_serve_import *close_unless_last(CUdeviceptr address, bool *ret_found)
 {
     struct spw_serve_import *import;
@@ -275,7 +277,7 @@ bool spw_serve_imports_close(CUdeviceptr address, CUresult *ret_result)
         discard(last);
         return true;
     }
-    /* The block stays open, for example during a capture. */
+    /* The block stays open. This happens for example during a capture. */
     spw_lock(&spw_locks.imports);
     last->next = imports->first;
     imports->first = last;

@@ -1,7 +1,6 @@
-/* Memory that other processes map: CUDA IPC with blocks of the pool.
- *
- * The handle is spillway's own. The other process, which also runs under spillway, asks this one
- * for the chunks of the handle. The driver serves its own handles, and memory outside the pool. */
+/* Memory that other processes map: CUDA IPC with blocks of the pool. The handles are spillway's
+ * own. The other process, which also runs under spillway, requests the chunks of the handle from
+ * this process. The driver serves its own handles, and memory outside of the pool. */
 #include "common/options.h"
 #include "device/device.h"
 #include "device/lease.h"
@@ -28,14 +27,14 @@ _Static_assert(sizeof(struct spw_ipc_handle) == sizeof(CUipcMemHandle), "handles
 
 /* ---- exporting ---- */
 
-/* Why a block cannot be shared. */
+/* The reason why a block cannot be shared. */
 enum refusal {
-    NOT_NOW,     /* the device does not become idle, or nothing may move */
-    NO_ROOM,     /* for chunks of its own */
-    FIXED,       /* others know its physical memory */
-    NO_CHUNK,    /* the driver makes no such chunks, or the block is on the host for good */
-    NO_SYSTEM,   /* no thread, socket, descriptor or memory in this process */
-    UNREACHABLE, /* no refusal: the other process does not answer */
+    NOT_NOW,     /* the device does not become idle, or moves are not possible */
+    NO_ROOM,     /* there is no room for chunks of its own */
+    FIXED,       /* its physical memory is known to others */
+    NO_CHUNK,    /* the driver makes no such chunks, or the block is on the host permanently */
+    NO_SYSTEM,   /* this process has no thread, socket, descriptor or memory for it */
+    UNREACHABLE, /* not a refusal: the other process does not answer */
 };
 
 static const struct {
@@ -55,13 +54,13 @@ static const struct {
                    "the process has no thread, socket or file descriptor left"},
 };
 
-/* True the first time that it is asked about a reason. */
+/* Returns true at the first call for a reason. */
 static bool is_new(enum refusal reason)
 {
     return (atomic_fetch_or(&spw_serve.advised, 1u << reason) & 1u << reason) == 0;
 }
 
-/* Refuses, and logs advice once for each reason. */
+/* Refuses a request, and logs advice once for each reason. */
 static CUresult refuse(enum refusal refusal)
 {
     if (is_new(refusal)) {
@@ -95,7 +94,7 @@ struct exporting {
     struct spw_device *device;
     struct spw_pool *pool;
     struct spw_block block;
-    size_t count; /* of chunks */
+    size_t count; /* number of chunks */
     struct spw_exported_chunk *chunks;
     int *fds;
     uint64_t *bytes;
@@ -123,7 +122,7 @@ static enum spw_err give_chunks(const struct exporting *exporting)
     return spw_migrate_export(&exporter, exporting->block.address, exporting->block.id);
 }
 
-/* Lists the chunks of the block. False without memory, or when the block was freed. */
+/* Lists the chunks of the block. Returns false if there is no memory, or if the block was freed. */
 static bool list_chunks(struct exporting *exporting)
 {
     size_t count = spw_pool_export_chunks(exporting->pool, exporting->block.address, NULL, 0,
@@ -141,7 +140,7 @@ static bool list_chunks(struct exporting *exporting)
                                   count, &exporting->offset) == count;
 }
 
-/* Opens a descriptor of each chunk. False when one fails; then none is open. */
+/* Opens a descriptor of each chunk. If one fails, closes all of them and returns false. */
 static bool open_fds(struct exporting *exporting)
 {
     struct spw_driver *driver = spw_process_driver();
@@ -167,7 +166,7 @@ static bool open_fds(struct exporting *exporting)
     return false;
 }
 
-/* Enters the block, whose chunks are exportable, into the table. */
+/* Enters the block in the table. Its chunks are exportable. */
 static bool enter(struct exporting *exporting, struct spw_ipc_handle *handle)
 {
     bool entered = false;
@@ -255,7 +254,7 @@ static CUresult result_of(enum spw_ipc_reply reply)
     return CUDA_ERROR_MAP_FAILED;
 }
 
-/* Logs once that the other process cannot be reached: the reason may be a container. */
+/* Logs once that the other process cannot be reached. The reason may be a container. */
 static void tell_unreachable(enum spw_ipc_reply reply, uint32_t pid)
 {
     if ((reply == SPW_IPC_GONE || reply == SPW_IPC_SILENT) && is_new(UNREACHABLE)) {
@@ -267,8 +266,8 @@ static void tell_unreachable(enum spw_ipc_reply reply, uint32_t pid)
     }
 }
 
-/* Gets a block from the process that the handle names. Holds neither a lock nor a lease while it
- * waits. */
+/* Gets a block from the process that the handle names. Holds no lock and no lease during the
+ * wait. */
 static CUresult fetch(const struct spw_ipc_handle *handle, struct spw_ipc_block *ret_block)
 {
     enum spw_ipc_reply reply;
@@ -280,7 +279,7 @@ static CUresult fetch(const struct spw_ipc_handle *handle, struct spw_ipc_block 
     return result_of(reply);
 }
 
-/* Opens a handle of spillway's. */
+/* Opens a handle that spillway made. */
 static CUresult open_handle(CUdeviceptr *pdptr, const struct spw_ipc_handle *handle,
                             unsigned int flags)
 {

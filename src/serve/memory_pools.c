@@ -1,12 +1,13 @@
 /* Memory pools. spillway serves the default pool of a device: its sizes, trimming and access. The
- * driver's own default pool keeps the other settings. Pools that the program creates are served by
- * the driver alone. */
+ * other settings stay those of the driver's own default pool. Only the driver serves pools that the
+ * program creates. */
 #include "common/minmax.h"
 #include "device/access.h"
 #include "device/spill.h"
 #include "serve/handlers.h"
 
-/* "Used" are the live bytes on both tiers; "reserved" are the bytes that back them, never less. */
+/* "Used" means the live bytes on both tiers. "Reserved" means the bytes that back them, and is
+ * never less. */
 CUresult spw_serve_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
     struct spw_device *device = value == NULL ? NULL : spw_device_of_pool(pool);
@@ -46,7 +47,7 @@ CUresult spw_serve_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute 
     struct spw_pool *ours = device == NULL ? NULL : spw_device_opened(device);
 
     if (result == CUDA_SUCCESS && ours != NULL) {
-        /* A peak can only be set to zero; it begins again at the present value. */
+        /* A peak can only be set to zero. It then begins at the current value. */
         if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
             spw_counter_peak(&device->counters->async_live_top_bytes,
                              &device->counters->async_live_peak_bytes);

@@ -21,7 +21,7 @@ static_assert((int)SPW_STATS_ADVICE == (int)SPW_CALLSITE_RULE, "as long in the s
 
 /* ---- gathering ---- */
 
-/* Asks the driver for the device's memory, unless another device's context is current. */
+/* Asks the driver for the device's memory, unless the context of another device is current. */
 static void ask_device(const struct spw_device *device, struct spw_stats_oom *report)
 {
     struct spw_driver *driver = spw_process_driver();
@@ -50,7 +50,7 @@ static void ask_pool(struct spw_pool *pool, struct spw_stats_oom *report)
     report->host_limit_bytes = usage.host_limit;
 }
 
-/* On a simulated machine only locked memory counts as used. */
+/* On a simulated machine, only locked memory counts as used. */
 static void ask_host(const struct spw_device *device, struct spw_stats_oom *report)
 {
     uint64_t taken = report->host_bytes + spw_counter_get(&device->counters->pinned_bytes);
@@ -151,7 +151,7 @@ static void say_device(const struct spw_stats_oom *report)
                    report->spare_bytes > 0 ? split * 100 / report->spare_bytes : 0);
 }
 
-/* Without NVML, this process and others are one figure. */
+/* Without NVML, there is one figure for this process and the others. */
 static void say_others(const struct spw_stats_oom *report)
 {
     char own[SPW_SIZE_TEXT], others[SPW_SIZE_TEXT];
@@ -199,7 +199,7 @@ static void say_holders(const struct spw_stats_oom *report)
     }
 }
 
-/* The rule that would help, and the option that it needs. */
+/* The rule that would help, and the option that the rule needs. */
 static void say_rule(const struct spw_stats_oom *report)
 {
     uint64_t wanted = report->host_bytes + report->rule_bytes;
@@ -208,7 +208,7 @@ static void say_rule(const struct spw_stats_oom *report)
 
     if (report->rule[0] == '\0' ||
         (report->host_total_bytes > 0 && wanted > report->host_total_bytes)) {
-        return; /* none, or more than the machine has */
+        return; /* there is none, or it is more than the machine has */
     }
     if (spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word == SPW_SPILL_OFF) {
         (void)snprintf(needs, sizeof(needs), " with SPILLWAY_SPILL=auto");

@@ -1,12 +1,12 @@
-/* Memory that peer devices and other hardware reach. */
+/* Memory that peer devices and other hardware access. */
 #include "device/access.h"
 #include "device/spill.h"
 #include "program/stream.h"
 #include "serve/handlers.h"
 #include "serve/immovable.h"
 
-/* Gives the current context access to the memory of `peer`, or ends the access. The driver changes
- * the access to its own allocations only; a block of a pool is mapped memory, which needs explicit
+/* Gives the current context access to the memory of `peer`, or ends that access. The driver changes
+ * the access only to its own allocations. A block of a pool is mapped memory, which needs explicit
  * access. */
 static CUresult share(CUcontext peer, bool enabled)
 {
@@ -32,7 +32,7 @@ CUresult spw_serve_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Fla
     }
     result = share(peerContext, /* enabled */ true);
     if (result != CUDA_SUCCESS) {
-        /* Undone, so that the program may try again. */
+        /* The call is undone, so that the program may try again. */
         (void)spw_process_driver()->cuCtxDisablePeerAccess(peerContext);
     }
     return result;
@@ -58,7 +58,7 @@ CUresult spw_serve_cuPointerSetAttribute(const void *value, CUpointer_attribute 
     return spw_process_driver()->cuPointerSetAttribute(value, attribute, ptr);
 }
 
-/* NCCL binds its registered buffers to a multicast object, where the switch reduces. */
+/* NCCL binds its registered buffers to a multicast object, which the switch uses for reductions. */
 CUresult spw_serve_cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                                        CUdeviceptr memptr, size_t size, unsigned long long flags)
 {

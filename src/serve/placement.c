@@ -35,7 +35,7 @@ static enum spw_err alloc(const struct spw_call *call, struct spw_result *ret_re
     return is_refused(err) ? spw_serve_placement_refused(call, err, ret_result) : err;
 }
 
-/* True when blocks can be placed on the host; tried out at the first request. */
+/* Returns true if blocks can be placed on the host. This is tested at the first request. */
 static bool host_ready(const struct spw_device *device)
 {
     const _Atomic uint64_t *limit = &device->counters->host_limit_bytes;
@@ -47,8 +47,8 @@ static bool host_ready(const struct spw_device *device)
     return tier != NULL && spw_counter_get(limit) > 0;
 }
 
-/* Places a block whose part for the device had no room: other blocks make room, as for a block
- * without a rule. False when that is also impossible. *ret_err has the earlier error. */
+/* Places a block if its part on the device found no room. Other blocks make room, as for a block
+ * without a rule. Returns false if that is also impossible. *ret_err has the earlier error. */
 static bool place_parts(const struct spw_call *call, const struct spw_decision *decision,
                         struct spw_result *ret_result, enum spw_err *ret_err)
 {
@@ -64,7 +64,7 @@ static bool place_parts(const struct spw_call *call, const struct spw_decision *
     return !is_refused(*ret_err);
 }
 
-/* Places a block, or a part of it, on the host. False when that is impossible. */
+/* Places a block, or a part of it, on the host. Returns false if that is impossible. */
 static bool place_on_host(const struct spw_call *call, const struct spw_decision *decision,
                           struct spw_result *ret_result, enum spw_err *ret_err)
 {
@@ -85,7 +85,7 @@ static bool place_on_host(const struct spw_call *call, const struct spw_decision
     return true;
 }
 
-/* Places a block on the device, where other blocks make room for it. */
+/* Places a block on the device. Other blocks make room for it. */
 static enum spw_err place_on_device(const struct spw_call *call, struct spw_decision *decision,
                                     struct spw_result *ret_result)
 {
@@ -113,7 +113,7 @@ static enum spw_err place(const struct spw_call *call, struct spw_decision *deci
         decision->placement.host_permille = 0;
     }
     if (decision->placement.lazy) {
-        /* Only addresses are allocated: it does not matter yet if the device is full. */
+        /* This allocates only addresses, so it does not matter yet whether the device is full. */
         err = alloc_at_once(call, ret_result);
         if (!is_refused(err)) {
             return err;
@@ -138,7 +138,7 @@ enum spw_err spw_serve_placement_alloc(const struct spw_call *call, struct spw_d
                : err;
 }
 
-/* Backs a device's lazy blocks. When the device is full, moves other blocks away; when none can
+/* Backs a device's lazy blocks. If the device is full, moves other blocks away. If no block can
  * move, places lazy blocks on the host. */
 static enum spw_err commit(struct spw_device *device, struct spw_pool *pool)
 {

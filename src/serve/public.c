@@ -26,7 +26,7 @@ static bool is_running(void)
     return spw_process_is_running();
 }
 
-/* The device of an ordinal; NULL if there is none, or while CUDA is not in use. */
+/* Returns the device with an ordinal; NULL if there is none, or while CUDA is not in use. */
 static struct spw_device *device_at(int ordinal)
 {
     if (!is_running() || ordinal < 0 || ordinal >= spw_device_count()) {
@@ -181,8 +181,7 @@ SPW_EXPORT int spillway_mark_end(const char *name)
 
 SPW_EXPORT int spillway_mark_step(void)
 {
-    spw_policy_decision_mark_step(); /* also the first step, which may begin before CUDA is in use
-                                      */
+    spw_policy_decision_mark_step(); /* the first step may begin before CUDA is in use */
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
@@ -244,7 +243,7 @@ static CUresult pause(enum spw_control_part kind, const char *name)
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
-    spw_migrate_barrier_await_end(); /* waits while another process pauses this one */
+    spw_migrate_barrier_await_end(); /* waits while another process pauses this process */
     switch (spw_service_pause_begin(&request).outcome) {
     case SPW_CONTROL_DONE:
     case SPW_CONTROL_UNUSED:

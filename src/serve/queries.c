@@ -1,6 +1,6 @@
-/* Queries about memory. The answer for an address in an arena is about its block, never about the
- * chunk behind it; the driver answers questions for which both are equal. Memory that the program
- * created is device memory, even if it is on the host. */
+/* Queries about memory. For an address in an arena, the answer is about its block, not about the
+ * chunk behind it. If both would have the same answer, the driver answers. Memory that the program
+ * created as device memory counts as device memory, even if it is on the host. */
 #include "device/device.h"
 #include "device/spill.h"
 #include "program/mappings.h"
@@ -9,8 +9,8 @@
 #include "serve/handlers.h"
 #include "serve/imports.h"
 
-/* The device whose pool contains an address, and its block; NULL when the address is not ours.
- * ret_block->bytes is 0 when the address is free. */
+/* Returns the device whose pool contains an address, and the block there; NULL if no pool contains
+ * it. ret_block->bytes is 0 if the address is free. */
 static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_block)
 {
     struct spw_pool *pool;
@@ -24,15 +24,15 @@ static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_
 
 /* ---- how much is left ---- */
 
-/* The bytes of the limit that the program holds, including uncounted blocks and the driver's
- * allocations. The pool counts charged bytes as live, so they are subtracted once. */
+/* Returns the bytes of the limit that the program holds, including uncounted blocks and the
+ * driver's allocations. The pool also counts charged bytes as live, so they are subtracted once. */
 static uint64_t held(const struct spw_device *device, const struct spw_pool_usage *usage)
 {
     return usage->live + usage->uncounted + spw_counter_get(&device->counters->passed_bytes) -
            spw_counter_get(&device->counters->charged_bytes);
 }
 
-/* Reported as free on a full device as long as the host has room. */
+/* Reported as free on a full device while the host has room. */
 enum { LEAST_FREE = 2 << 20 };
 
 CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
@@ -60,7 +60,7 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     left = on_device < usage.limit ? usage.limit - on_device : 0;
     fits = *free + usage.spare;
     *free = left < fits ? left : fits;
-    /* PyTorch halves its request until it fits, and takes the refusal of 0 bytes for an error. */
+    /* PyTorch halves its request until it fits. It treats the refusal of 0 bytes as an error. */
     if (*free < LEAST_FREE && spw_device_has_room(device)) {
         *free = LEAST_FREE;
     }
@@ -102,14 +102,15 @@ CUresult spw_serve_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CU
     return CUDA_SUCCESS;
 }
 
-/* An id that differs from those of other devices' blocks and of the driver's allocations. */
+/* Returns an id that differs from those of other devices' blocks, and from those of the driver's
+ * allocations. */
 static unsigned long long buffer_id(const struct spw_device *device, const struct spw_block *block)
 {
     return (unsigned long long)(device->ordinal + 1) << 48 | block->id;
 }
 
-/* True if the driver makes memory that can be exported, so that blocks can be shared (ipc.c).
- */
+/* Returns true if the driver makes memory that can be exported, so that blocks can be shared
+ * (ipc.c). */
 static bool can_share(const struct spw_device *device)
 {
     struct spw_driver *driver = spw_process_driver();
@@ -121,14 +122,13 @@ static bool can_share(const struct spw_device *device)
            supported != 0;
 }
 
-/* Writes an attribute of `address` that differs between a block and its chunks; false for any
- * other.
- */
+/* Writes an attribute of `address` that differs between a block and its chunks. Returns false for
+ * any other attribute. */
 static bool answer(struct spw_device *device, const struct spw_block *block, CUdeviceptr address,
                    CUpointer_attribute attribute, void *data)
 {
     switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: /* the driver has 0 for a lazy block without memory */
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: /* the driver has 0 for a lazy block */
         *(CUdeviceptr *)data = address;
         return true;
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -157,21 +157,22 @@ static bool answer(struct spw_device *device, const struct spw_block *block, CUd
     }
 }
 
-/* Corrects the values that the driver has written for a block's chunk. cuda.h does not give their
- * width, so only their lowest byte is changed, which contains every difference. */
+/* Corrects the values that the driver has written for the chunk of a block. cuda.h does not specify
+ * the width of the values. Only their lowest byte is therefore changed; it contains every
+ * difference. */
 static void correct(const struct spw_device *device, CUpointer_attribute attribute, void *data)
 {
     if (attribute == CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) {
         *(unsigned char *)data = can_share(device);
     } else if (attribute == CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES) {
-        /* The chunk of a shared block has a handle type, but the block has no handle. */
+        /* The chunk of a shared block has a handle type, but the block itself has no handle. */
         *(unsigned char *)data = 0;
     } else if (attribute == CU_POINTER_ATTRIBUTE_MAPPED) {
-        *(unsigned char *)data = 1; /* a lazy block is mapped before it is used */
+        *(unsigned char *)data = 1; /* a lazy block will be mapped before it is used */
     }
 }
 
-/* Like `answer`, for memory of cuMemCreate that is on the host instead of device `ordinal`. */
+/* Like `answer`, for memory of cuMemCreate that is on the host instead of on device `ordinal`. */
 static bool answer_spilled(int ordinal, CUpointer_attribute attribute, void *data)
 {
     switch (attribute) {
@@ -186,7 +187,7 @@ static bool answer_spilled(int ordinal, CUpointer_attribute attribute, void *dat
     }
 }
 
-/* The host has no pointer to device memory, on whichever tier it is. */
+/* The host has no pointer to device memory, whichever tier it is on. */
 static bool has_none(CUpointer_attribute attribute)
 {
     return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER;
@@ -213,7 +214,7 @@ CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribu
     }
     result = spw_process_driver()->cuPointerGetAttribute(data, attribute, ptr);
     if (result == CUDA_ERROR_INVALID_VALUE && device != NULL && data != NULL) {
-        /* The driver does not know a block without memory; this call writes the default. */
+        /* The driver does not know a block without memory. This call writes the default value. */
         result = spw_process_driver()->cuPointerGetAttributes(1, &attribute, &data, ptr);
     }
     if (result == CUDA_SUCCESS && device != NULL) {
@@ -232,8 +233,8 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
     CUresult result;
 
     if (device != NULL && block.bytes == 0) {
-        /* Free addresses are unknown to CUDA. The driver is asked for an address on this stack,
-         * which is unknown as well, so that it writes values of the right width. */
+        /* CUDA does not know free addresses. The driver is asked for an address on this stack,
+         * which it does not know either, so that it writes values of the right width. */
         ptr = (CUdeviceptr)(uintptr_t)&block;
         device = NULL;
     }

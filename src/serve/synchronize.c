@@ -1,5 +1,5 @@
 /* Synchronisation. When the program waits for the device, the pools learn without a driver call
- * which freed memory has no work pending. */
+ * that the work on freed memory is complete. */
 #include "serve/synchronize.h"
 
 #include "device/contexts.h"
@@ -9,7 +9,7 @@
 #include "program/stream.h"
 #include "serve/handlers.h"
 
-/* The clocks of the open pools when the wait began. A pool that is opened later has a later
+/* The clocks of the open pools when the wait began. A pool that is opened later has a higher
  * clock. */
 struct moment {
     uint64_t clocks[SPW_DEVICES_MAX]; /* 0: there was no pool */
@@ -34,7 +34,8 @@ static void take_moment(struct moment *ret_moment)
 
 /* ---- streams ---- */
 
-/* The stream is a copy: the result of spw_program_stream_get is not valid after the wait. */
+/* The stream is a copy, because the result of spw_program_stream_get is not valid after the
+ * wait. */
 static CUresult waited_for_stream(CUresult result, const struct moment *moment,
                                   const struct spw_stream *stream)
 {
@@ -93,7 +94,7 @@ static void rest(int ordinal, const struct moment *moment)
     }
 }
 
-/* Notes that all work of a context is done. Its streams may have freed memory of any device. */
+/* Records that all work of a context is done. Its streams may have freed memory of any device. */
 static void context_rests(CUcontext context, const struct moment *moment)
 {
     for (int i = 0; i < spw_device_count(); i++) {
@@ -147,9 +148,9 @@ CUresult spw_serve_cuCtxSynchronize_v2(CUcontext ctx)
 
 /* ---- blocks ---- */
 
-/* Waits for all work that was submitted to the device, with a fence. The fence is recorded under
- * the pool's lock, and a capture that is about to begin waits for this lock. The driver's own wait
- * for the device would break a capture that another thread begins at this time. */
+/* Waits with a fence for all work that was submitted to the device. The fence is recorded under the
+ * pool's lock, and a capture that is about to begin waits for this lock. The driver's own function
+ * for waiting would break a capture that another thread begins during the wait. */
 static enum spw_err await_device(struct spw_pool *pool)
 {
     enum spw_err err;

@@ -1,10 +1,10 @@
-/* The program's own virtual memory management. Physical memory lives while it has a reference or a
- * mapping; for that time device memory counts against the limit.
+/* Physical memory and mappings that the program manages itself. Physical memory exists while it has
+ * a reference or a mapping. During that time, device memory counts against the limit. If the device
+ * is full, blocks of the pool make room.
  *
- * When the device is full, blocks of the pool make room. Only PyTorch's own memory goes to the host
- * instead: other libraries may need device memory, for peers, network cards or multicast. PyTorch
- * asks for file descriptors and for RDMA even when it does not need them; host memory can have file
- * descriptors as well. */
+ * Only PyTorch's own memory goes to the host instead. Other libraries may need device memory, for
+ * peers, network cards or multicast. PyTorch asks for file descriptors and for RDMA even if it does
+ * not need them. Host memory can also have file descriptors. */
 #include "call/site.h"
 #include "device/device.h"
 #include "device/spill.h"
@@ -22,7 +22,7 @@
 
 #include <stdlib.h>
 
-/* How often a request is repeated after room was made. */
+/* The most times that a request is repeated after room was made. */
 enum { MOST_TRIES = 64 };
 
 /* ---- charges ---- */
@@ -62,7 +62,7 @@ static void discharge(const struct spw_piece *piece)
     }
 }
 
-/* The piece's address names it in a recording, as handles are used again. */
+/* In a recording, the address of the piece is its name, because handles are used again. */
 static void record(const struct spw_piece *piece)
 {
     if (spw_record_active()) {
@@ -79,14 +79,14 @@ static void record(const struct spw_piece *piece)
     }
 }
 
-/* Gives back the charge of a piece, and frees the piece. */
+/* Undoes the charge of a piece, and frees the piece. */
 static void refund_piece(struct spw_piece *piece)
 {
     discharge(piece);
     free(piece);
 }
 
-/* Ends a piece without references and mappings. */
+/* Ends a piece that has no references and no mappings. */
 static void end_piece(struct spw_piece *piece)
 {
     if (spw_record_active()) {
@@ -97,8 +97,8 @@ static void end_piece(struct spw_piece *piece)
 
 /* ---- handles ---- */
 
-/* The device that a cuMemCreate is charged to; NULL when it is not a visible one. *ret_host: the
- * call is for host memory. */
+/* Returns the device that a cuMemCreate is charged to; NULL if that device is not visible.
+ * *ret_host is true if the call is for host memory. */
 static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_host)
 {
     const struct spw_stream_info *here;
@@ -111,7 +111,8 @@ static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_
     return here == NULL ? spw_device_at(0) : spw_device_at(here->ordinal);
 }
 
-/* True for memory that may be on the host, since only its device needs to reach it. */
+/* Returns true for memory that may be on the host, because only its own device needs to access
+ * it. */
 static bool suits_host(enum spw_caller caller, const CUmemAllocationProp *prop)
 {
     CUmemAllocationHandleType types = prop->requestedHandleTypes;
@@ -123,8 +124,8 @@ static bool suits_host(enum spw_caller caller, const CUmemAllocationProp *prop)
                      prop->allocFlags.gpuDirectRDMACapable == 0;
 }
 
-/* Charges to the host a piece that has no room on its device (`err` is the reason), or that a
- * policy places on the host (`err` is SPW_OK). Changes *prop accordingly. */
+/* Charges a piece to the host, because its device has no room (`err` is the reason), or because a
+ * policy places it there (`err` is SPW_OK). Changes *prop accordingly. */
 static enum spw_err charge_host(struct spw_device *device, struct spw_piece *piece,
                                 enum spw_err err, CUmemAllocationProp *prop)
 {
@@ -145,11 +146,12 @@ static enum spw_err charge_host(struct spw_device *device, struct spw_piece *pie
 
 /* The range of addresses that the calling thread reserved last, until it maps something. PyTorch
  * reserves 1 1/8 of the device for a segment, creates the memory of a tensor piece by piece, and
- * maps the pieces when all are there. It has no other check that a tensor fits into a new segment:
- * it relies on the device to be full first, and reads past the segment's end if the device is not
- * full. A tensor that would just fill the segment looks the same from here. */
+ * maps the pieces when it has all of them. PyTorch has no other check that a tensor fits into a new
+ * segment. It relies on the device being full first, and accesses memory behind the end of the
+ * segment if the device is not full. A tensor that would exactly fill the segment looks the same
+ * here. */
 static _Thread_local struct {
-    uint64_t bytes; /* 0: none */
+    uint64_t bytes; /* 0: there is none */
     uint64_t created;
 } range __attribute__((tls_model("initial-exec")));
 
@@ -167,14 +169,15 @@ CUresult spw_serve_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t ali
     return result;
 }
 
-/* True when a piece is the last for a range that the device alone can never fill. */
+/* Returns true if a piece is the last one for a range that the device alone can never fill. */
 static bool fills_range(struct spw_device *device, const struct spw_piece *piece)
 {
     return range.bytes > 0 && piece->redirects && range.bytes - range.created <= piece->bytes &&
            spw_device_pool(device) != NULL && range.bytes > device->ruled.total_bytes;
 }
 
-/* Counts a piece that was created for the range. After a refusal, PyTorch gives all pieces back. */
+/* Counts a piece that was created for the range. After a refusal, PyTorch gives all its pieces
+ * back. */
 static void count_in_range(uint64_t bytes, CUresult result)
 {
     range.created = result != CUDA_SUCCESS                ? 0
@@ -184,7 +187,8 @@ static void count_in_range(uint64_t bytes, CUresult result)
 
 /* ---- by a policy ---- */
 
-/* Enters a piece in the tally of its rule. Beyond the rule's limit, applies its `then`. */
+/* Enters a piece in the account of its rule. If the rule's limit is exceeded, applies the rule's
+ * `then`. */
 static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, struct spw_piece *piece,
                           struct spw_decision *decision)
 {
@@ -203,8 +207,8 @@ static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, stru
     return err;
 }
 
-/* Charges a piece as its rule asks. The program's own physical memory cannot be split between
- * tiers. */
+/* Charges a piece as its rule asks. Physical memory that the program creates itself cannot be split
+ * between tiers. */
 static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *piece,
                                    struct spw_decision *decision, CUmemAllocationProp *prop)
 {
@@ -241,7 +245,7 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *
     return err;
 }
 
-/* Charges a piece to the device or, where that has no room, to the host. */
+/* Charges a piece to the device. If the device has no room, charges it to the host. */
 static enum spw_err charge_somewhere(struct spw_device *device, struct spw_piece *piece,
                                      CUmemAllocationProp *prop)
 {
@@ -271,7 +275,7 @@ static void drop_piece(struct spw_piece *piece)
     free(piece);
 }
 
-/* Creates device memory, and repeats that while room can be made. */
+/* Creates device memory. Repeats this while room can be made. */
 static CUresult create_on_device(const struct spw_piece *piece,
                                  CUmemGenericAllocationHandle *handle,
                                  const CUmemAllocationProp *prop, unsigned long long flags)
@@ -287,8 +291,8 @@ static CUresult create_on_device(const struct spw_piece *piece,
     return result;
 }
 
-/* Creates a piece that was charged. When the device is full after all, creates the piece on the
- * host if it may be there. */
+/* Creates a piece that was charged. If the device is full nevertheless, creates the piece on the
+ * host, if it may be there. */
 static CUresult create(struct spw_device *device, struct spw_piece *piece,
                        CUmemGenericAllocationHandle *handle, CUmemAllocationProp *prop,
                        unsigned long long flags)
@@ -296,7 +300,7 @@ static CUresult create(struct spw_device *device, struct spw_piece *piece,
     struct spw_piece refused = *piece;
     CUresult result = create_on_device(piece, handle, prop, flags);
 
-    refused.rule = 0; /* the piece stays in the tally */
+    refused.rule = 0; /* the piece stays in the account */
     if (result == CUDA_ERROR_OUT_OF_MEMORY && piece->redirects &&
         charge_host(device, piece, SPW_E_NO_MEMORY, prop) == SPW_OK) {
         discharge(&refused);
@@ -305,7 +309,7 @@ static CUresult create(struct spw_device *device, struct spw_piece *piece,
     return result;
 }
 
-/* Accounts the real driver's answer for a charged piece. */
+/* Accounts for the real driver's result for a charged piece. */
 static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocationHandle *handle,
                               CUresult result)
 {
@@ -418,7 +422,7 @@ CUresult spw_serve_cuMemUnmap(CUdeviceptr ptr, size_t size)
     CUresult result = spw_process_driver()->cuMemUnmap(ptr, size);
     uint64_t bytes = 1;
 
-    /* One call may take several neighbouring mappings away. */
+    /* One call may unmap several neighbouring mappings. */
     for (uint64_t at = ptr; result == CUDA_SUCCESS && bytes != 0 && at < ptr + size; at += bytes) {
         struct spw_piece *gone = spw_program_mappings_unmap(at, &bytes);
 
@@ -429,7 +433,8 @@ CUresult spw_serve_cuMemUnmap(CUdeviceptr ptr, size_t size)
     return result;
 }
 
-/* A block has no handle of its own: with a chunk's handle the caller could map other blocks. */
+/* A block has no handle of its own. With the handle of a chunk, the caller could map other
+ * blocks. */
 CUresult spw_serve_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)addr;
