@@ -141,7 +141,7 @@ static int64_t calls_of(int device, enum spw_own_call call)
     return driver->calls[device] != NULL ? (int64_t)atomic_load(&driver->calls[device][call]) : 0;
 }
 
-/* The pool's chunks count as segments. The driver's calls that make and release chunks count as
+/* The chunks of the pool count as segments. Driver calls that create and release chunks count as
  * PyTorch's calls for device memory. */
 static void add_chunks(const struct spw_torch_row *row, int device, void *native)
 {

@@ -1,6 +1,6 @@
-/* Exceptions of PyTorch pass through these functions: no lock or lease is held around a call of the
- * native allocator. If an object is returned in memory, its address is the first argument, as in
- * the ABI of C++ on x86-64. */
+/* Exceptions of PyTorch pass through these functions, so no lock or lease is held around a call of
+ * the native allocator. If an object is returned in memory, its address is the first argument, as
+ * in the ABI of C++ on x86-64. */
 #include "torch/functions.h"
 
 #include "device/device.h"
@@ -23,14 +23,15 @@ static const struct spw_torch_library *const torch = &spw_torch.library;
 
 /* Conditions that leave all requests to the native allocator. */
 enum special {
-    WITHOUT_CACHE = 1, /* enable(False) */
-    WITH_HISTORY = 2,  /* it records its history */
-    WITH_TRACKERS = 4, /* it reports its segments to others */
+    WITHOUT_CACHE = 1, /* the program called enable(False) */
+    WITH_HISTORY = 2,  /* the allocator records its history */
+    WITH_TRACKERS = 4, /* the allocator reports its segments to others */
     IN_SEGMENTS = 8,   /* the mode is segment */
-    IN_POOL = 1 << 8,  /* this bit and those above count open private pools and captures */
+    IN_POOL = 1 << 8,  /* this bit and the bits above it are the number of open private pools and
+                          captures */
 };
 
-/* The native function that `ours` replaces: NATIVE(RAW_ALLOC, raw_alloc)(self, bytes). */
+/* Calls the native function that `ours` replaces: NATIVE(RAW_ALLOC, raw_alloc)(self, bytes). */
 #define NATIVE(function, ours)                                                                     \
     ((__typeof__(ours) *)torch->table[torch->row->slots[SPW_TORCH_##function]])
 
@@ -42,7 +43,7 @@ static struct spw_torch_data_ptr *allocate(struct spw_torch_data_ptr *ret,
 
 /* ---- the native part ---- */
 
-/* Reads the native part's figures of a device. The caller ends them by end_figures. */
+/* Reads the native allocator's figures of a device. The caller must call end_figures. */
 static void read_native(int device, void *figures)
 {
     (void)NATIVE(GET_DEVICE_STATS, get_device_stats)(figures, torch->native, (int8_t)device);
@@ -58,7 +59,8 @@ static void end_figures(void *figures)
     }
 }
 
-/* Updates the native part's figures. At the end of the process the native part may be gone. */
+/* Updates the native allocator's figures. At the end of the process, the native allocator may no
+ * longer exist. */
 static void note_native(void)
 {
     uint64_t left = spw_process_is_leaving()
@@ -91,8 +93,8 @@ static void note_allocated(void)
     }
 }
 
-/* Notes, before a call of the native allocator, why it asks for memory, and the figures for its
- * error. */
+/* Called before a call of the native allocator. Records the reason why the native allocator will
+ * ask for memory, and the figures for its error message. */
 static void say_native(void)
 {
     int8_t device = 0;
@@ -116,7 +118,7 @@ static void say_native(void)
 
 static bool is_plain(size_t bytes)
 {
-    enum { EXA_BITS = 60 }; /* PyTorch itself refuses more */
+    enum { EXA_BITS = 60 }; /* PyTorch itself refuses larger requests */
 
     spw_process_native = SPW_NATIVE_CACHES;
     return bytes > 0 && bytes >> EXA_BITS == 0 &&
@@ -125,8 +127,9 @@ static bool is_plain(size_t bytes)
            atomic_load_explicit(&spw_process_driver()->captures_open, memory_order_relaxed) == 0;
 }
 
-/* The size of a tensor in PyTorch's figures: a multiple of 512 bytes or, with the setting
- * roundup_power2_divisions, of a part of the space between two powers of two. */
+/* Returns the size of a tensor in PyTorch's figures. This is a multiple of 512 bytes. With the
+ * setting roundup_power2_divisions, it is a multiple of a part of the distance between two powers
+ * of two. */
 static uint64_t rounded(size_t bytes)
 {
     size_t divisions = torch->divisions != NULL ? torch->divisions(bytes) : 0;
@@ -138,13 +141,14 @@ static uint64_t rounded(size_t bytes)
     return (bytes + part - 1) & ~(part - 1);
 }
 
-/* The most memory that the pool takes; 0 before the first block of the device. */
+/* Returns the most memory that the pool may use; 0 before the first block of the device. */
 static uint64_t limit_of(int device)
 {
     return spw_counter_get(&spw_device_at(device)->counters->limit_bytes);
 }
 
-/* True if the program's share of the limit has no room for `bytes`; false without a limit. */
+/* Returns true if the program's share of the limit has no room for `bytes`. Returns false if there
+ * is no limit. */
 static bool is_beyond_share(int device, uint64_t bytes)
 {
     double fraction = atomic_load_explicit(&spw_torch.fractions[device], memory_order_relaxed);
@@ -174,7 +178,7 @@ static void report(uint64_t address, int64_t bytes, int device)
                   (uint16_t)(SPW_TORCH_CUDA | device << 8));
 }
 
-/* Gives the native part's cache back first if the request would exceed the limit. */
+/* If the request would exceed the limit, first gives the native allocator's cache back. */
 static void empty_native(int device, uint64_t bytes)
 {
     static const struct spw_torch_pool_id all = {0, 0};
@@ -195,8 +199,9 @@ static void empty_native(int device, uint64_t bytes)
     }
 }
 
-/* Asks the pool. A thread without a context gets one, as from the runtime's first allocation. Waits
- * for freed memory that other streams still use before it refuses. */
+/* Requests memory from the pool. A thread without a context gets one, as by the first allocation of
+ * the runtime. Before the request is refused, waits for freed memory that other streams still
+ * use. */
 static enum spw_err ask(const struct spw_serve_request *request,
                         struct spw_torch_tensor *ret_tensor)
 {
@@ -217,7 +222,7 @@ static enum spw_err ask(const struct spw_serve_request *request,
 }
 
 /* Asks the native allocator, once for each device, for the share that the settings give to the
- * program. False if the answer is not in the valid range, above 0 and at most 1. */
+ * program. Returns false if the share is not valid (above 0 and at most 1). */
 static bool is_sound(int device)
 {
     uint64_t bit = UINT64_C(1) << device;
@@ -235,14 +240,14 @@ static bool is_sound(int device)
         if (atomic_load(&spw_torch.asked_devices) == 0) {
             spw_torch_place_take_out(torch);
         }
-        return false; /* tensors of other devices need our functions */
+        return false; /* tensors of other devices need these functions */
     }
     atomic_store(&spw_torch.fractions[device], fraction < 1 ? fraction : 0);
     atomic_fetch_or(&spw_torch.asked_devices, bit);
     return true;
 }
 
-/* Allocates a tensor in the pool. NULL: the native allocator must serve the request. */
+/* Allocates a tensor in the pool. Returns NULL if the native allocator must serve the request. */
 static void *take(size_t bytes, int device, CUstream stream, const void *caller)
 {
     const struct spw_serve_request request = {
@@ -275,9 +280,9 @@ static void *take(size_t bytes, int device, CUstream stream, const void *caller)
     return (void *)(uintptr_t)tensor.address;
 }
 
-/* Clears the stack below the caller's frame, `parts` times PART_BYTES of it. The pool leaves
- * addresses of blocks there. Unused bytes of kernels' arguments contain old stack content, and an
- * address in them looks like a use (submit/arguments.h). */
+/* Clears the stack below the caller's frame: `parts` times PART_BYTES. The pool leaves addresses of
+ * blocks there. Unused bytes of kernels' arguments contain old content of the stack, and an address
+ * in them looks like a use of the block (submit/arguments.h). */
 static __attribute__((noinline)) void clear_stack(int parts)
 {
     enum { PART_BYTES = 1024 };
@@ -307,7 +312,7 @@ static CUstream current_stream(int8_t device)
     return torch->stream_handle(&stream);
 }
 
-/* Frees a tensor of the pool. False if the memory is no such tensor. */
+/* Frees a tensor of the pool. Returns false if the memory is not such a tensor. */
 static bool delete_tensor(void *memory)
 {
     struct spw_torch_tensor tensor;
@@ -403,7 +408,7 @@ static void *raw_alloc_with_stream(struct spw_torch_object *self, size_t bytes, 
     return memory;
 }
 
-/* Without its cache, the native allocator's raw_delete differs from its deleter. */
+/* If its cache is disabled, the native allocator's raw_delete differs from its deleter. */
 static void raw_delete(struct spw_torch_object *self, void *memory)
 {
     if (memory != NULL && !delete_tensor(memory)) {
@@ -414,8 +419,8 @@ static void raw_delete(struct spw_torch_object *self, void *memory)
 
 /* ---- streams and addresses ---- */
 
-/* The native allocator ignores memory without its own deleter, so it gets a copy of `memory` with
- * that deleter. */
+/* The native allocator ignores memory that does not have its own deleter. It therefore gets a copy
+ * of `memory` with that deleter. */
 static void record_stream(struct spw_torch_object *self, const struct spw_torch_data_ptr *memory,
                           struct spw_torch_stream stream)
 {
@@ -473,7 +478,8 @@ static void reset_peak_stats(struct spw_torch_object *self, int8_t device)
     spw_unlock(&spw_locks.tensors);
 }
 
-/* True if a snapshot is limited to a private pool, of which the pool has nothing. */
+/* Returns true if a snapshot is limited to a private pool. Such a pool contains no memory of
+ * spillway's pool. */
 static bool is_limited(struct spw_torch_pool_id id)
 {
     if (torch->row->by_pool) {
@@ -531,12 +537,13 @@ static void enable(struct spw_torch_object *self, bool on)
     set_special(WITHOUT_CACHE, !on);
 }
 
-/* A capture may follow, and nothing moves during a capture. PyTorch asks programs to run the code
- * before they capture it, so the capture probably stays below the peak. */
+/* A capture may follow, and nothing can move during a capture. PyTorch asks programs to run the
+ * code before they capture it, so the capture probably needs no more memory than the peak so
+ * far. */
 static void make_room(int device)
 {
-    /* PyTorch's workspaces for cuBLAS and cuBLASLt on the capture's stream, 32 MiB each on Hopper,
-     * for two threads: that of the capture and that of its backward pass. */
+    /* PyTorch's workspaces for cuBLAS and cuBLASLt on the capture's stream, 32 MiB each on Hopper.
+     * Two threads have them: the thread of the capture, and the thread of its backward pass. */
     static const uint64_t workspaces = UINT64_C(128) << 20;
     uint64_t bytes;
 

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Processors differ in how an object is returned in memory; only x86-64's way is known. */
+/* Processors differ in how an object is returned in memory. Only the way of x86-64 is known
+ * here. */
 #if defined(__x86_64__)
 static const bool passes_objects_as_expected = true;
 #else
@@ -22,7 +23,7 @@ static const bool passes_objects_as_expected = false;
 static const char library_name[] = "libc10_cuda.so";
 static const char base_name[] = "libc10.so";
 
-/* The code of the two libraries that contain the functions of the table. */
+/* The address ranges of the code of the two libraries that contain the functions of the table. */
 struct code {
     struct {
         uintptr_t begin, end;
@@ -66,7 +67,7 @@ static bool is_code(const struct code *code, uintptr_t address)
     return false;
 }
 
-/* The module of the library; the newest, when there are several. */
+/* Returns the module of the library; the newest one if there are several. */
 static const struct spw_module *find_module(void)
 {
     spw_callsite_modules_note();
@@ -82,7 +83,7 @@ static const struct spw_module *find_module(void)
 
 /* ---- the version ---- */
 
-/* Reads the beginning of a file beside the library's folder. */
+/* Reads the beginning of a file in the parent folder of the library's folder. */
 static bool read_beside(const char *library, const char *name, char *text, size_t capacity)
 {
     const char *slash = strrchr(library, '/');
@@ -103,7 +104,7 @@ static bool read_beside(const char *library, const char *name, char *text, size_
     return length > 0;
 }
 
-/* A wheel has its version in version.py, the C++ distribution in build-version. */
+/* A wheel has its version in version.py, and the C++ distribution has it in build-version. */
 static void read_version(const char *path, struct spw_torch_library *library)
 {
     static const char key[] = "__version__ = '";
@@ -131,7 +132,8 @@ static bool read_word(uintptr_t address, uintptr_t *ret_word)
            spw_safe_read(address, ret_word, sizeof(*ret_word));
 }
 
-/* Reads the name of an object's class: the second word of the type information before its table. */
+/* Reads the name of an object's class. It is the second word of the type information, which
+ * precedes the table. */
 static bool read_class(uintptr_t table, char *name, size_t capacity)
 {
     uintptr_t top = 1, type = 0, text = 0;
@@ -142,7 +144,7 @@ static bool read_class(uintptr_t table, char *name, size_t capacity)
            read_word(type + sizeof(uintptr_t), &text) && spw_safe_read(text, name, capacity - 1);
 }
 
-/* True if the table has exactly as many functions as the row. */
+/* Returns true if the table has exactly as many functions as the row. */
 static bool has_functions(uintptr_t table, const struct spw_torch_row *row)
 {
     struct code code = {.count = 0};
@@ -158,7 +160,8 @@ static bool has_functions(uintptr_t table, const struct spw_torch_row *row)
            !is_code(&code, word);
 }
 
-/* True if the allocator's name is "native". A string's first word is the address of its text. */
+/* Returns true if the name of the allocator is "native". The first word of a string is the address
+ * of its text. */
 static bool answers(const struct spw_torch_library *library)
 {
     const int *slots = library->row->slots;
@@ -177,7 +180,7 @@ static bool answers(const struct spw_torch_library *library)
            strcmp(text, "native") == 0;
 }
 
-/* Looks at the allocator that is in force. */
+/* Examines the allocator that PyTorch uses. */
 static enum spw_torch_found look_at(struct spw_torch_library *library, const void *place)
 {
     static const char native_class[] = "N3c104cuda20CUDACachingAllocator6Native";
@@ -211,8 +214,8 @@ static enum spw_torch_found look_at(struct spw_torch_library *library, const voi
 
 /* ---- other functions ---- */
 
-/* A variable of the library. In a program that was linked with the library, the linker may have put
- * a copy of the variable into the executable, and that copy is then in use. */
+/* Returns a variable of the library. If the program was linked with the library, the linker may
+ * have put a copy of the variable into the executable. That copy is then in use. */
 static void *find_variable(void *handle, const char *name)
 {
     void *found = spw_driver_dl_symbol_anywhere(name);
@@ -224,7 +227,8 @@ static void *find_variable(void *handle, const char *name)
     ((library->member =                                                                            \
           (__typeof__(library->member))(uintptr_t)spw_driver_dl_symbol(handle, name)) != NULL)
 
-/* Until 2.7 a snapshot is limited by the thread's private pool; 2.5 has pools, but no limit. */
+/* Until PyTorch 2.7, the thread's private pool limits a snapshot. 2.5 has private pools, but no
+ * limit. */
 static void find_active_pool(struct spw_torch_library *library, void *handle)
 {
     if (library->row->minor >= 6 && !library->row->by_pool) {
@@ -232,8 +236,8 @@ static void find_active_pool(struct spw_torch_library *library, void *handle)
     }
 }
 
-/* The wheels of PyPI until 2.6 have the older std::string, and so this constructor of c10::Error.
- */
+/* The wheels on PyPI until PyTorch 2.6 use the older std::string, and therefore have this
+ * constructor of c10::Error. */
 static bool has_older_strings(void *handle)
 {
     return spw_driver_dl_symbol(handle, "_ZN3c105ErrorC1ENS_14SourceLocationESs") != NULL;
@@ -243,7 +247,8 @@ static bool find_functions(struct spw_torch_library *library, void *handle)
 {
     library->has_older_strings = has_older_strings(handle);
     find_active_pool(library, handle);
-    /* The native allocator calls the first until 2.9, and then the second. */
+    /* The native allocator calls the first function until PyTorch 2.9, and the second one after
+     * that. */
     (void)(FIND(divisions, "_ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig"
                            "24roundup_power2_divisionsEm") ||
            FIND(divisions, "_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig"

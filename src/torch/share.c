@@ -4,9 +4,11 @@
 
 #include <string.h>
 
-enum { HEAD_MOST = 16 }; /* before the driver's handle: the version and the kind of memory */
+/* Bytes in front of the driver's handle: the version and the kind of memory. */
+enum { HEAD_MOST = 16 };
 
-/* The length of a string: a member in the newer form, before the text in the older one. */
+/* Returns the length of a string. In the newer form it is a member; in the older form it is in
+ * front of the text. */
 static size_t length_of(const struct spw_torch_shareable *handle)
 {
     size_t words[3];

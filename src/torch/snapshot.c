@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory of the pool: a tensor, or a run that is free. */
+/* Memory of the pool: a tensor, or a free run. */
 struct piece {
     uint64_t address, bytes;
-    uint64_t asked; /* 0: it is free */
+    uint64_t asked; /* 0: the run is free */
     int device;
     void *stream;
 };
 
 struct list {
-    struct piece *pieces; /* room for `capacity`; further ones are only counted */
+    struct piece *pieces; /* has room for `capacity` pieces; further ones are only counted */
     size_t count, capacity;
-    int device; /* whose memory is added */
+    int device; /* the device whose memory is added */
     bool has_tensors;
 };
 
@@ -51,8 +51,9 @@ static void add_tensors(struct list *list)
     }
 }
 
-/* Tensors are added under the pool's lock, so that none becomes free memory in between: a tensor is
- * taken out before its block is freed, and entered after its block was allocated. */
+/* Tensors are added under the pool's lock. A tensor is removed before its block is freed, and
+ * entered after its block was allocated. Its block can therefore not become free memory in
+ * between. */
 static void add_free(uint64_t address, uint64_t bytes, void *context)
 {
     struct list *list = context;
@@ -71,8 +72,8 @@ static void add_all(struct list *list)
     }
 }
 
-/* True if the native allocator had a segment at the piece when it was asked, and has given it back
- * since. */
+/* Returns true if the native allocator had a segment at this place when it was asked, and has given
+ * it back since then. */
 static bool was_native(const struct spw_torch_vector *segments, const struct piece *piece)
 {
     const struct spw_torch_segment_info *end = segments->end;
@@ -86,7 +87,7 @@ static bool was_native(const struct spw_torch_vector *segments, const struct pie
     return false;
 }
 
-/* Leaves out pieces beyond the capacity, and free runs that are native segments in the snapshot. */
+/* Removes pieces beyond the capacity, and free runs that are native segments in the snapshot. */
 static void leave_out(struct list *list, const struct spw_torch_vector *segments)
 {
     size_t count = spw_min(list->count, list->capacity);
@@ -121,7 +122,8 @@ static void describe(const struct spw_torch_library *library, const struct piece
     };
 }
 
-/* Makes room for more segments. Existing ones are moved as bytes: no segment points into itself. */
+/* Makes room for more segments. The existing segments are copied as bytes, because no segment
+ * points into itself. */
 static struct spw_torch_segment_info *grow(const struct spw_torch_library *library,
                                            struct spw_torch_vector *segments, size_t more)
 {

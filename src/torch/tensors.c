@@ -10,7 +10,8 @@
 
 #include <stdlib.h>
 
-/* A stream that used a tensor, with the event behind its work once the tensor is freed. */
+/* A stream that used a tensor. After the tensor is freed, it has the event behind the stream's
+ * work. */
 struct use {
     struct use *next;
     struct spw_stream stream;
@@ -22,7 +23,7 @@ struct use {
 struct spw_torch_record {
     struct spw_torch_tensor tensor;
     struct use *uses;
-    bool everywhere;               /* unknown streams used it */
+    bool everywhere;               /* unknown streams used the tensor */
     struct spw_torch_record *next; /* next held record */
 };
 
@@ -122,8 +123,8 @@ static bool is_used_on(const struct spw_torch_record *record, const struct spw_s
     return false;
 }
 
-/* `info` NULL: the stream is not known. The handle of a thread's own stream means another stream on
- * the thread that frees the tensor. Caller holds the lock. */
+/* Adds a use of a tensor. If `info` is NULL, the stream is unknown. The handle of a thread's own
+ * stream means a different stream on the thread that frees the tensor. Caller holds the lock. */
 static void add_use(struct spw_torch_record *record, const struct spw_stream_info *info)
 {
     bool known = info != NULL && !info->stream.thread_bound;
@@ -155,7 +156,7 @@ bool spw_torch_tensors_use(uint64_t address, CUstream stream)
     return record != NULL;
 }
 
-/* Calls the driver with the stream's context current. */
+/* Calls the driver while the stream's context is current. */
 static CUresult in_context(const struct use *use,
                            CUresult (*call)(struct spw_driver *driver, struct use *use),
                            struct use *changed)
@@ -178,7 +179,7 @@ static CUresult record_event(struct spw_driver *driver, struct use *use)
     CUresult result;
 
     if (info == NULL || info->stream.id != use->stream.id) {
-        return CUDA_ERROR_INVALID_HANDLE; /* the stream is gone, or another one has its handle */
+        return CUDA_ERROR_INVALID_HANDLE; /* gone, or another stream has its handle */
     }
     result =
         SPW_DRIVER_CALL(driver, use->device, cuEventCreate, &use->event, CU_EVENT_DISABLE_TIMING);
@@ -197,8 +198,8 @@ static bool captures(void)
     return atomic_load_explicit(&spw_process_driver()->captures_open, memory_order_relaxed) > 0;
 }
 
-/* Asks whether the stream has done all work before the event: CUDA_ERROR_NOT_READY if not, another
- * error if that cannot be known. Records the event at the first call. */
+/* Queries whether the stream has done all work before the event. Returns CUDA_ERROR_NOT_READY if it
+ * has not, or another error if this cannot be found out. The first call records the event. */
 static CUresult ask_event(struct use *use, bool wait)
 {
     struct spw_driver *driver = spw_process_driver();
@@ -215,8 +216,8 @@ static CUresult ask_event(struct use *use, bool wait)
                 : SPW_DRIVER_CALL(driver, use->device, cuEventQuery, use->event);
 }
 
-/* Removes the streams that are done. True when none is left. A stream that is gone may still have
- * work; the pool then waits for all work. */
+/* Removes the streams whose work is done. Returns true if none is left. A stream that no longer
+ * exists may still have work; the pool then waits for all work. */
 static bool settle_one(struct spw_torch_record *record, bool wait)
 {
     struct use **place = &record->uses;
@@ -239,7 +240,7 @@ static bool settle_one(struct spw_torch_record *record, bool wait)
     return record->uses == NULL;
 }
 
-/* Takes all records out of the list of held ones. */
+/* Removes all records from the list of held ones. */
 static struct spw_torch_record *take_held(void)
 {
     struct spw_torch_record *first;
@@ -291,7 +292,7 @@ bool spw_torch_tensors_settle(bool wait)
     }
     atomic_fetch_sub(&tensors->settling, 1);
     while (wait && atomic_load(&tensors->settling) > 0 && spw_backoff_pause(&backoff)) {
-        any = true; /* another thread gives memory back */
+        any = true; /* another thread is giving memory back */
     }
     return any;
 }

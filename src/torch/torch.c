@@ -8,13 +8,13 @@
 
 #include <stdio.h>
 
-/* PyTorch caches nothing if this variable is set. */
+/* Returns true if PYTORCH_NO_CUDA_MEMORY_CACHING is set. PyTorch then caches nothing. */
 static bool is_uncached(void)
 {
     return spw_option_environment("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL;
 }
 
-/* True if the mode lets the pool serve tensors. */
+/* Returns true if the mode lets the pool serve tensors. */
 static bool is_wanted(void)
 {
     int mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
@@ -22,7 +22,7 @@ static bool is_wanted(void)
     return !spw_process_off() && (mode == SPW_MODE_AUTO || mode == SPW_MODE_TENSOR);
 }
 
-/* True if the mode lets the pool serve only the segments of PyTorch's cache. */
+/* Returns true if the mode lets the pool serve only the segments of PyTorch's cache. */
 static bool in_segments(void)
 {
     return !spw_process_off() &&
@@ -36,7 +36,7 @@ static void put_in_place(const struct spw_torch_library *library, bool tensors)
     spw_torch_place_put(&spw_torch.library);
 }
 
-/* The reason why the pool cannot serve tensors; NULL: it can. */
+/* Returns the reason why the pool cannot serve tensors; NULL if it can. */
 static const char *obstacle(const struct spw_torch_library *library, enum spw_torch_found found)
 {
     if (is_uncached()) {
@@ -49,7 +49,7 @@ static const char *obstacle(const struct spw_torch_library *library, enum spw_to
     return found == SPW_TORCH_DIFFERENT ? "its allocator is not as this version's should be" : NULL;
 }
 
-/* The state is set before our functions run. */
+/* The state is set before functions of spillway can run. */
 static void decide(const struct spw_torch_library *library, enum spw_torch_found found)
 {
     struct spw_process_torch *torch = &spw_process.torch;

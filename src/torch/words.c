@@ -9,26 +9,27 @@
 #include "system/safe_read.h"
 
 enum {
-    ERROR_BYTES = 128, /* of c10::Error, at most */
+    ERROR_BYTES = 128, /* most bytes of a c10::Error */
     TEXT_MOST = 1024,
     SIZE_TEXT = 32,
 };
 
-/* A text with figures is too long to be stored inside a string object (15 characters). */
+/* A text with figures is longer than 15 characters, so it is never stored inside the string
+ * object. */
 struct string {
     char *text;
-    size_t length, capacity; /* in the newer form of std::string only */
+    size_t length, capacity; /* only in the newer form of std::string */
 };
 
-/* Stands before the text in the older form of std::string. */
+/* Precedes the text in the older form of std::string. */
 struct head {
     size_t length, capacity;
-    int others; /* further strings that have the text */
+    int others; /* number of further strings that share the text */
 };
 
 _Thread_local struct spw_torch_said spw_torch_said __attribute__((tls_model("initial-exec")));
 
-/* A size as PyTorch writes it. */
+/* Writes a size as PyTorch does. */
 static void size_text(uint64_t bytes, char text[SIZE_TEXT])
 {
     static const struct {
@@ -46,8 +47,8 @@ static void size_text(uint64_t bytes, char text[SIZE_TEXT])
     (void)snprintf(text, SIZE_TEXT, "%" PRIu64 " bytes", bytes);
 }
 
-/* Reads the string object at `place`. The words there may be no string, so nothing is read without
- * a check. */
+/* Reads the string object at `place`. The words there may not be a string, so everything is checked
+ * before it is read. */
 static bool read_string(const void *place, bool is_older, struct string *ret_string)
 {
     struct head head;
@@ -64,7 +65,8 @@ static bool read_string(const void *place, bool is_older, struct string *ret_str
     return true;
 }
 
-/* Reads the text of an out-of-memory error. False if the words at `place` are no such string. */
+/* Reads the text of an out-of-memory error. Returns false if the words at `place` are not such a
+ * string. */
 static bool read_error(const void *place, bool is_older, char text[TEXT_MOST])
 {
     static const char begin[] = "CUDA out of memory.";
@@ -76,7 +78,7 @@ static bool read_error(const void *place, bool is_older, char text[TEXT_MOST])
            memcmp(text, begin, sizeof(begin) - 1) == 0 && strlen(text) == string.length;
 }
 
-/* Writes the text with the figures of both parts. False when the text is not as expected. */
+/* Writes the text with the figures of both parts. Returns false if the text is not as expected. */
 static bool reword(const char *text, char *ret_text, size_t capacity)
 {
     static const char before[] = "Of the allocated memory ",
@@ -117,7 +119,7 @@ static void replace(struct string *string, const char *text)
     *string = (struct string){memory, length, length};
 }
 
-/* The last string that has a text frees it. */
+/* Replaces the text. The last string that shares a text frees it. */
 static void replace_older(char **place, const char *text)
 {
     const struct spw_torch_library *library = spw_torch_said.library;
@@ -147,7 +149,7 @@ static __attribute__((noinline)) void reword_at(void *place, const char *text)
     }
 }
 
-/* Looks for the texts in a thrown object. */
+/* Searches a thrown object for the texts. */
 static __attribute__((noinline)) void correct(char *object)
 {
     bool is_older = spw_torch_said.library->has_older_strings;
@@ -160,8 +162,8 @@ static __attribute__((noinline)) void correct(char *object)
     }
 }
 
-/* The personality of the functions that errors pass through. It is called when an exception unwinds
- * them, corrects the exception, and lets it go on. */
+/* The personality function of the functions that errors pass through. The unwinder calls it for an
+ * exception. It corrects the exception and lets it continue. */
 static _Unwind_Reason_Code look(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
                                 struct _Unwind_Exception *exception,
                                 struct _Unwind_Context *context)
@@ -179,6 +181,6 @@ static _Unwind_Reason_Code look(int version, _Unwind_Action actions, _Unwind_Exc
     return _URC_CONTINUE_UNWIND;
 }
 
-/* Read by the unwinder. */
+/* The unwinder reads this. */
 extern const _Unwind_Personality_Fn spw_torch_words_place;
 __attribute__((used)) const _Unwind_Personality_Fn spw_torch_words_place = look;
