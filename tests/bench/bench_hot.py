@@ -131,7 +131,9 @@ def python(table, interpreter):
     for live in LIVE[:2]:
         results = rounds({
             "torch.empty, its cache": ([*command, "--no-pool", "--", *script, live], env),
-            "torch.empty, tensor mode": ([*command, "--", *script, live], env)})
+            "torch.empty, tensor mode": ([*command, "--", *script, live], env),
+            "torch.empty, call sites on": ([*command, "--", *script, live],
+                                           {**env, "SPILLWAY_SITES": "both"})})
         for who, result in results.items():
             table.row(who=who, threads=1, live=live, pair_median=result["pair median"],
                       pair_p99=result["pair p99"])
