@@ -3,6 +3,7 @@
 import json
 import pathlib
 import subprocess
+import sys
 import unittest
 
 import harness
@@ -15,6 +16,24 @@ UNUSED = 40  # a site
 GRADIENT = 50
 USES = {WEIGHTS: 3, STATE: 2, ACTIVATION: 4}  # in a step
 STEPS = 8
+
+# Holds ten blocks of 8 MiB, and fills each of them eight times.
+FAILS_WITH_A_POLICY = """
+import ctypes, os, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, blocks = ctypes.c_void_p(), [ctypes.c_uint64() for _ in range(10)]
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+for block in blocks:
+    if cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(8 << 20)) != 0:
+        sys.exit(1)
+for _ in range(8):
+    for block in blocks:
+        cuda.cuMemsetD8Async(block, 0, ctypes.c_size_t(8 << 20), None)
+cuda.cuCtxSynchronize()
+sys.exit("SPILLWAY_POLICY" in os.environ)
+"""
 
 
 class Script(recording.Writer):
@@ -278,6 +297,15 @@ class Advise(harness.Case):
                               capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("failed with ample memory", done.stderr)
+
+    def test_policy_that_fails(self):
+        """The command runs in the budget by spilling, and fails with each policy."""
+        done = subprocess.run(
+            [COMMAND, "advise", "--budget", "60MiB", "--", sys.executable, "-c",
+             FAILS_WITH_A_POLICY], capture_output=True, text=True,
+            env=harness.environment(False, False), timeout=120, check=False, cwd=self.folder)
+        self.assertIn("the policy does not make it fit: nothing is written", done.stdout)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     @unittest.skipIf(harness.SANITIZED, "true is not built with the sanitizer")
     def test_command_that_uses_no_device(self):

@@ -373,6 +373,16 @@ static bool is_shipped_best(const struct question *question)
     return true;
 }
 
+/* Judges a run for which there is no policy that helps. */
+static int judge_spilling(const struct question *question)
+{
+    double ratio = ratio_of(question, &question->without);
+
+    return spw_cli_advise_run_is_good(&question->without) && !is_too_slow(question->settings, ratio)
+               ? SPW_CLI_EXIT_OK
+               : SPW_CLI_EXIT_FINDINGS;
+}
+
 static int judge_command(struct question *question)
 {
     double with = ratio_of(question, &question->with);
@@ -386,14 +396,11 @@ static int judge_command(struct question *question)
         return is_too_slow(question->settings, shipped) ? SPW_CLI_EXIT_FINDINGS : SPW_CLI_EXIT_OK;
     }
     if (question->plan.answer == SPW_CLI_ADVISE_IMPOSSIBLE) {
-        return spw_cli_advise_run_is_good(&question->without) &&
-                       !is_too_slow(question->settings, without)
-                   ? SPW_CLI_EXIT_OK
-                   : SPW_CLI_EXIT_FINDINGS;
+        return judge_spilling(question);
     }
     if (!spw_cli_advise_run_is_good(&question->with)) {
         puts("the policy does not make it fit: nothing is written");
-        return SPW_CLI_EXIT_FINDINGS;
+        return judge_spilling(question);
     }
     if (spw_cli_advise_run_is_good(&question->without) && without <= with) {
         puts("spilling without rules is at least as good: nothing is written");
