@@ -7,7 +7,7 @@
 struct sim_abi {
     const char *base;
     int version;    /* the CUDA release that introduced the ABI, 1000 * major + 10 * minor */
-    int per_thread; /* the _ptds or _ptsz variant */
+    int per_thread; /* nonzero for the _ptds or _ptsz variant */
     enum sim_fn fn;
     void (*address)(void);
 };

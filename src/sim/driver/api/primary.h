@@ -7,9 +7,9 @@
 
 #include "sim/driver/core/device.h"
 
-/* cuDevicePrimaryCtxRetain. May release the lock in between. CUDA_ERROR_OUT_OF_MEMORY. */
+/* cuDevicePrimaryCtxRetain. May release the lock temporarily. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx);
 
-/* cuDevicePrimaryCtxRelease: the last release ends the context. May release the lock in between.
- * CUDA_ERROR_INVALID_CONTEXT if the context is not retained. */
+/* cuDevicePrimaryCtxRelease: the last release destroys the context. May release the lock
+ * temporarily. CUDA_ERROR_INVALID_CONTEXT if the context is not retained. */
 CUresult sim_primary_release(struct sim_device *device);

@@ -3,7 +3,7 @@
  *
  *   code      the parameters of an image's kernels
  *   cubin     the ELF file of GPU code
- *   fatbin    containers of code for several architectures
+ *   fatbin    containers with code for several architectures
  *   layouts   the parameters of a cubin's kernels, by name
  *   unpack    decompresses code with zstd or LZ4
  *
@@ -22,18 +22,18 @@
 
 struct sim_code;
 
-/* The code of a fat binary, as chosen for a device (fatbin.h). `kept`: the fat binary stays in
- * memory until the code is freed; if not, the chosen cubin is copied. NULL when there is nothing to
- * read, or host memory is out. */
+/* The code that is chosen from a fat binary for a device (fatbin.h). `kept`: true if the fat binary
+ * stays in memory until the code is freed; otherwise the chosen cubin is copied. NULL if there is
+ * nothing to read or host memory is exhausted. */
 struct sim_code *sim_code_of_fatbin(const struct sim_fatbin_choice *choice, bool kept);
 
-/* The code of a cubin, which is read at once. NULL when host memory is out. */
+/* The code of a cubin. The cubin is read immediately. NULL if host memory is exhausted. */
 struct sim_code *sim_code_of_cubin(const struct sim_cubin *cubin);
 
-/* The parameters of a kernel, in order; valid until the code is freed. NULL: not known. `code` may
- * be NULL. */
+/* The parameters of a kernel, in order, valid until the code is freed. NULL if the parameters are
+ * not known. `code` may be NULL. */
 const struct sim_param_place *sim_code_params(struct sim_code *code, const char *name,
                                               size_t *ret_count);
 
-/* NULL is ignored. */
+/* Frees the code. NULL is ignored. */
 void sim_code_free(struct sim_code *code);

@@ -1,9 +1,9 @@
 /* Fat binaries: nvcc's containers for the code of a program, compiled for several architectures.
  *
- * A container is a head and a sequence of entries. Each entry has a head of 64 bytes or more, and
- * is padded to a multiple of 8 bytes. The layout is taken from public projects that read such
- * containers and was compared with the output of nvcc 13.0. NVIDIA documents only the wrapper
- * around a container (fatbinary_section.h of the toolkit).
+ * A container consists of a header and a sequence of entries. Each entry has a header of at least
+ * 64 bytes and is padded to a multiple of 8 bytes. The layout was taken from public projects that
+ * read such containers, and was checked against the output of nvcc 13.0. NVIDIA documents only the
+ * wrapper around a container (fatbinary_section.h of the toolkit).
  *
  * Offsets and sizes in a container are checked against the size of the container before they are
  * used.
@@ -25,7 +25,7 @@ struct sim_fatbin_wrapper {
     void *file;
 };
 
-/* The head of a fat binary; the entries follow. */
+/* The header of a fat binary. The entries follow the header. */
 #define SIM_FATBIN_MAGIC 0xba55ed50U
 
 struct sim_fatbin_head {
@@ -42,24 +42,25 @@ enum sim_packing { SIM_PACKING_NONE, SIM_PACKING_LZ4, SIM_PACKING_ZSTD };
 struct sim_packed {
     const unsigned char *data; /* in the fat binary */
     size_t bytes;
-    size_t cubin_bytes; /* when it is unpacked */
+    size_t cubin_bytes; /* size after unpacking */
     enum sim_packing packing;
 };
 
-/* The code of a container for a device, chosen by the CUDA programming guide's rules of binary and
- * PTX compatibility. A cubin runs on its own compute capability and on later ones of the same major
- * number; a cubin for a single architecture (sm_90a) runs only on that one. PTX is compiled for its
- * own or any later compute capability. A cubin that runs is preferred to PTX, and a later one to an
- * earlier one. Architectures are numbers such as 90 for compute capability 9.0. */
+/* The code that a device uses from a container, chosen by the CUDA programming guide's rules for
+ * binary and PTX compatibility. A cubin runs on its own compute capability and on later ones of the
+ * same major number; a cubin for a single architecture (sm_90a) runs only on that one. PTX is
+ * compiled for its own or any later compute capability. A cubin that runs is preferred to PTX. Code
+ * for a later architecture is preferred to code of the same format for an earlier one.
+ * Architectures are numbers such as 90 for compute capability 9.0. */
 struct sim_fatbin_choice {
-    struct sim_packed cubin; /* to read parameters from; one that runs, if any does; no data: there
-                              * is no cubin */
-    bool runs;               /* the device can run some code, or the container's code is unknown */
+    struct sim_packed cubin; /* source of the kernels' parameters: a cubin that runs, if there is
+                              * one; without data if the container has no cubin */
+    bool runs;               /* the device can run some of the code, or the code is unknown */
     unsigned int binary;     /* architecture of the code that runs; 0: unknown */
     unsigned int ptx;        /* architecture that this code was compiled from; 0: unknown */
 };
 
-/* Chooses the code of a container for a device of an architecture. `size`: the bytes of the
- * container and of any data behind it; SIZE_MAX: not known, so the size in the container's head is
+/* Chooses the code of a container for a device of the given architecture. `size`: the bytes of the
+ * container and of any data behind it. If `size` is SIZE_MAX, the size in the container's header is
  * used. */
 struct sim_fatbin_choice sim_fatbin_choose(const void *data, size_t size, unsigned int arch);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Chooses how many of `count` elements are selected, at least `least` if there are as many. The run
- * record counts the choice. False if the kernel is to use the unknown content of the memory. */
+/* Chooses how many of `count` elements are selected: at least `least`, unless `count` is smaller.
+ * The run record counts the choice. Returns false if the kernel must use the unknown content of the
+ * memory instead. */
 bool sim_choice_selected(int device, uint64_t count, uint64_t least, uint64_t *ret_selected);

@@ -25,10 +25,10 @@ CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use
 /* Gives back `bytes` that were charged for the same use. */
 void sim_budget_refund(struct sim_device *device, size_t bytes, enum sim_use use);
 
-/* Count the live contexts of this process on the device. With SPILLWAY_SIM_OVERHEAD the first
- * context charges the overhead of one process on a card, and the last one refunds it; SIM_USE_OWN
- * is charged only where it exceeds the overhead. CUDA_ERROR_OUT_OF_MEMORY if the overhead does not
- * fit. */
+/* Count the live contexts of this process on the device. With SPILLWAY_SIM_OVERHEAD, the first
+ * context charges the overhead that one process has on a real card, and the last context refunds
+ * the overhead. Memory of SIM_USE_OWN then counts towards the overhead: only the part beyond the
+ * overhead is charged. CUDA_ERROR_OUT_OF_MEMORY if the overhead does not fit. */
 CUresult sim_budget_open_context(struct sim_device *device);
 void sim_budget_close_context(struct sim_device *device);
 

@@ -1,10 +1,9 @@
 /* Contexts: their state, the stack of each thread, sticky errors. api/lifetime.h creates and ends
  * them.
  *
- * A context's struct is kept after the context is destroyed, because handles and thread stacks may
- * still name it (cuda.h: a call with such a current context returns
- * CUDA_ERROR_CONTEXT_IS_DESTROYED). The primary context of a device is always the same object,
- * alive or not.
+ * The struct of a destroyed context is kept, because handles and thread stacks may still refer to
+ * the context. If the current context is destroyed, calls return CUDA_ERROR_CONTEXT_IS_DESTROYED
+ * (cuda.h). The primary context of a device is always the same object, live or not.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -26,7 +25,7 @@ struct CUctx_st {
     bool live;
     bool ending; /* sim_ctx_end() has begun and may have released the lock */
     bool is_primary;
-    unsigned int refs;  /* cuCtxAttach; not of primary contexts */
+    unsigned int refs;  /* cuCtxAttach; not used for primary contexts */
     unsigned int flags; /* CUctx_flags */
     CUresult sticky;    /* CUDA_SUCCESS, or the error that every further call reports */
     uint64_t peers;     /* bit per device ordinal: cuCtxEnablePeerAccess was called */
@@ -56,8 +55,8 @@ void sim_ctx_fail_devices(uint64_t devices, CUresult code);
 /* True if a live context on `device` has enabled access to memory of `owner`. */
 bool sim_ctx_peers_enabled(const struct sim_device *device, const struct sim_device *owner);
 
-/* Allocates a context of the device. The context is not live yet and is never freed. NULL when host
- * memory is out. For api/lifetime.c, which creates and ends contexts. */
+/* Allocates a context of the device. The context is not live yet and is never freed. NULL if host
+ * memory is exhausted. Only api/lifetime.c calls this function. */
 CUcontext sim_ctx_new(struct sim_device *device);
 
 /* Makes the context live, with a new id and default settings. */
@@ -70,5 +69,6 @@ CUcontext sim_ctx_pop(void);
 CUresult sim_ctx_set(CUcontext ctx);
 
 /* A number that identifies the calling thread, for per-thread streams and thread capture modes. No
- * other thread ever gets it, even after this thread has ended. May be called without the lock. */
+ * other thread ever gets the same number, even after this thread has ended. May be called without
+ * the lock. */
 uint64_t sim_thread_id(void);

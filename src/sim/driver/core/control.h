@@ -1,7 +1,8 @@
-/* Functions that the simulated driver exports beside the cu* functions, for tests and for spillway
- * itself.
+/* Functions that the simulated driver exports in addition to the cu* functions, for tests and for
+ * spillway itself.
  *
- * Thread-safe; callable before cuInit; they take the simulator's lock themselves. */
+ * Locking: thread-safe; the functions take the simulator's lock themselves. They may be called
+ * before cuInit. */
 #pragma once
 
 /* Returns the version of this interface. A driver that exports this function is the simulated
@@ -14,20 +15,20 @@ unsigned long long spillway_sim_time(void);
 /* 1 with SPILLWAY_SIM_TIME, 0 without. */
 int spillway_sim_has_time(void);
 
-/* The simulated runtime reports a block of the program: `bytes` at `address`; 0 bytes if the block
- * was freed. */
+/* The simulated runtime calls this function to report that the program has allocated a block of
+ * `bytes` bytes at `address`. 0 bytes mean that the block was freed. */
 void spillway_sim_block(unsigned long long address, unsigned long long bytes);
 
 /* Number of calls so far of the function with that exported name; 0 for an unknown name. */
 unsigned long long spillway_sim_calls(const char *name);
 
-/* Number of chunks that calls of a virtual memory function have covered so far; *ret_bytes: the
- * bytes of these chunks. */
+/* Returns the number of chunks that calls of a virtual memory function have covered so far.
+ * *ret_bytes is set to the bytes of these chunks. */
 unsigned long long spillway_sim_chunks(const char *name, unsigned long long *ret_bytes);
 
-/* The function of this driver that cuGetProcAddress would find by that name, even if an interposed
- * library replaces the function. NVIDIA's libraries get driver functions this way. NULL: there is
- * none. */
+/* Finds a function of this driver by name, as cuGetProcAddress does, even if an interposed library
+ * replaces the function. NVIDIA's libraries get driver functions this way. NULL if there is no such
+ * function. */
 void *spillway_sim_hidden(const char *name);
 
 /* Sets all counts to 0. */
@@ -38,40 +39,44 @@ void spillway_sim_reset_calls(void);
  * rules are named on stderr and left out. */
 int spillway_sim_fail(const char *rules);
 
-/* Number of kernel launches so far; *ret_checked, if not NULL: the launches whose addresses were
- * checked. */
+/* Returns the number of kernel launches so far. If `ret_checked` is not NULL, *ret_checked is set
+ * to the number of launches whose addresses were checked. */
 unsigned long long spillway_sim_launches(unsigned long long *ret_checked);
 
-/* Numbers of launches, by the source of the layout of their arguments. */
+/* Numbers of launches. Each launch is counted under the source from which the layout of its
+ * arguments is known. */
 struct spillway_sim_layouts {
     unsigned long long unknown;
-    unsigned long long builtin; /* kernels built in, or of the simulated libraries: the extents that
-                                 * they touch are known */
-    unsigned long long ptx;     /* the module was PTX: 64-bit parameters */
+    unsigned long long builtin; /* built-in kernels and kernels of the simulated libraries, whose
+                                 * touched ranges are known */
+    unsigned long long ptx;     /* declarations in the module's PTX: the 64-bit parameters */
     unsigned long long
-        name; /* the C++ types in the kernel's name: the pointers that are not in structs */
-    unsigned long long code;    /* the module's code: the pointers that are not in structs */
-    unsigned long long structs; /* the module's code: all addresses are in structs, not checked */
+        name; /* the C++ types in the kernel's name: the pointers outside of structs */
+    unsigned long long code;    /* the module's code: the pointers outside of structs */
+    unsigned long long structs; /* the module's code, but all addresses are in structs and are not
+                                 * checked */
 };
 
-/* Launches so far, by the source of the layout of their arguments. */
+/* Writes the numbers of the launches so far. */
 void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches);
 
-/* Bytes of host memory that the content of simulated memory takes now; *ret_dropped, if not NULL:
- * bytes of the copies and fills so far that moved no data because of SPILLWAY_SIM_PAYLOAD. */
+/* Returns the bytes of host memory that currently hold the content of simulated memory. If
+ * `ret_dropped` is not NULL, *ret_dropped is set to the bytes of the copies and fills so far that
+ * moved no data because of SPILLWAY_SIM_PAYLOAD. */
 unsigned long long spillway_sim_payload(unsigned long long *ret_dropped);
 
-/* Number of results of at most 4 KiB that the host has read so far, as the record of a run counts
- * them; *ret_known, if not NULL: the results whose content was known. */
+/* Returns the number of results of at most 4 KiB that the host has read so far, as counted in the
+ * record of the run. If `ret_known` is not NULL, *ret_known is set to the number of these results
+ * whose content was known. */
 unsigned long long spillway_sim_reads(unsigned long long *ret_known);
 
 /* 1 if the content of a range is known, that is, equal to the content that the same program would
- * find there on a GPU; otherwise 0. Queued work is not considered, so callers wait for their
+ * find there on a GPU; otherwise 0. Queued work is not considered, so callers must wait for their
  * streams first. */
 int spillway_sim_known(unsigned long long address, unsigned long long bytes);
 
-/* The number of ranks of the job if only this process of the job runs (SPILLWAY_SIM_WORLD);
- * otherwise 0. */
+/* If this process is the only rank of a job that runs (SPILLWAY_SIM_WORLD), the number of ranks of
+ * the job. Otherwise 0. */
 unsigned int spillway_sim_world(void);
 
 /* A device as the machine's monitoring shows it, independent of CUDA_VISIBLE_DEVICES. */
@@ -99,8 +104,8 @@ struct spillway_sim_process {
  * and writes the first `most`. */
 int spillway_sim_processes(int index, struct spillway_sim_process *ret_list, int most);
 
-/* The simulated NCCL reports `count` new connections (enum spw_gpu_connection) on the device of
- * that ordinal, in a communicator of `ranks`; a negative count reports closed connections. Returns
- * the bytes that the caller has to allocate or free for them: always 0 without
- * SPILLWAY_SIM_OVERHEAD. */
+/* The simulated NCCL calls this function to report `count` new connections (enum
+ * spw_gpu_connection) on the device of that ordinal, in a communicator of `ranks` ranks. A negative
+ * count reports closed connections. Returns the number of bytes that the caller must allocate or
+ * free for these connections. Without SPILLWAY_SIM_OVERHEAD, the number is always 0. */
 unsigned long long spillway_sim_connection(int ordinal, int connection, int ranks, int count);

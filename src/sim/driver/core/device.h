@@ -6,20 +6,20 @@
  *   clock           the virtual clock
  *   connection      facts for the simulated NCCL: ranks, memory of communicators
  *   context         contexts, and the stack of contexts of each thread
- *   control         the functions that the driver exports beside CUDA's
+ *   control         the functions that the driver exports in addition to CUDA's
  *   device          the devices and their state
  *   errors          error codes by number and by name
  *   export          marks exported functions
  *   gen_functions   writes the list of the driver's functions from NVIDIA's headers
  *   handle_table    handles of objects, checked and recycled
- *   heap            cuts addresses from segments
- *   lock            one mutex for the whole driver, and waiting under it
+ *   heap            allocates address ranges from segments
+ *   lock            the driver's only mutex, and waits that release it
  *   neighbours      the other processes that share the devices
  *   rangemap        a sorted map of address ranges
- *   run_record      writes the record for the command
- *   say             lines on stderr for the user
+ *   run_record      writes the record that the launcher reads
+ *   say             messages to the user on stderr
  *   sim_options     the options of the simulated driver
- *   spin            finds a program that waits for ever for a result
+ *   spin            detects a program that waits forever for a result
  *   tables          tables that gen_functions writes
  *   visible         CUDA_VISIBLE_DEVICES
  *
@@ -35,29 +35,29 @@
 
 #include "gpu/profile.h"
 
-/* The driver's minimum allocation granularity: 2 MiB, as current GPUs report it (cuda.h leaves it
- * to cuMemGetAllocationGranularity). */
+/* The driver's minimum allocation granularity. cuda.h does not define it:
+ * cuMemGetAllocationGranularity reports it. Current GPUs report 2 MiB. */
 #define SIM_GRANULE ((size_t)2 << 20)
 
 struct sim_device {
-    int ordinal; /* as the process counts devices: CUDA_VISIBLE_DEVICES */
-    int index;   /* as the machine does */
+    int ordinal; /* the device's number in this process (CUDA_VISIBLE_DEVICES) */
+    int index;   /* the device's number on the machine */
     const struct spw_gpu_profile *profile;
     size_t total_bytes;    /* as cuMemGetInfo and cuDeviceTotalMem report it */
     size_t used_bytes;     /* charged so far; free = total - used */
-    size_t own_bytes;      /* charged as SIM_USE_OWN; used_bytes has only the part beyond the
+    size_t own_bytes;      /* charged as SIM_USE_OWN; used_bytes contains only the part beyond the
                             * overhead */
     size_t overhead_bytes; /* SPILLWAY_SIM_OVERHEAD: charged while there is a context */
     unsigned int contexts;
     CUcontext primary; /* NULL before the first retain, then always the same */
     unsigned int primary_refs;
     unsigned int primary_flags; /* cuDevicePrimaryCtxSetFlags; survives the context */
-    CUmemoryPool default_pool;  /* created at first use, lives as long as the process */
+    CUmemoryPool default_pool;  /* created at the first use, never destroyed */
     CUmemoryPool current_pool;  /* cuDeviceSetMemPool; NULL: the default pool */
 };
 
-/* Number of devices that the process sees: SPILLWAY_SIM_DEVICES without the devices that
- * CUDA_VISIBLE_DEVICES hides at the first call. */
+/* The number of devices that the process sees: SPILLWAY_SIM_DEVICES, less the devices that
+ * CUDA_VISIBLE_DEVICES hides. The variable is read at the first call. */
 int sim_device_count(void);
 
 /* The device of an ordinal, or NULL if there is none. */

@@ -7,7 +7,7 @@
 
 #include "sim/driver/core/tables.h"
 
-/* The name and text of a code, or NULL for a number that is no error code. */
+/* The name and text of a code, or NULL if the number is not an error code. */
 const struct sim_error *sim_error_find(CUresult code);
 
 /* Parses the name of a code, with or without CUDA_ERROR_, or a number up to 999. False if the text

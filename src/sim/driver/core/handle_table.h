@@ -24,11 +24,12 @@ enum sim_handle_kind {
     SIM_HANDLE_KIND_COUNT
 };
 
-/* A handle for `object` (not NULL), which stays the caller's. NULL when host memory is out. */
+/* Creates a handle for `object`, which must not be NULL. The caller keeps ownership of the object.
+ * NULL if host memory is exhausted. */
 void *sim_handle_create(enum sim_handle_kind kind, void *object);
 
 /* The object of a live handle of that kind; NULL for any other value. */
 void *sim_handle_object(enum sim_handle_kind kind, const void *handle);
 
-/* Ends a live handle; NULL is ignored. */
+/* Invalidates a live handle. NULL is ignored. */
 void sim_handle_destroy(enum sim_handle_kind kind, void *handle);

@@ -1,10 +1,10 @@
 /* A heap of addresses: cuts pieces from segments and takes them back.
  *
- * Free space is one map of disjoint ranges. Free neighbours merge, but never across the border of a
- * segment, so that an unused segment can be given back. The purpose of the addresses does not
- * matter.
+ * Free space is kept in one map of disjoint ranges. Adjacent free ranges merge, but never across
+ * the border of a segment, so that an unused segment can be removed. The heap gives no meaning to
+ * the addresses.
  *
- * Locking: none of its own; the simulator's lock is held by all users. */
+ * Locking: none of its own. Callers hold the simulator's lock (core/lock.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -22,11 +22,11 @@ struct sim_segment {
 struct sim_heap {
     struct sim_rangemap segments;
     struct sim_rangemap free;
-    bool next_fit; /* search behind the last piece first, so that addresses are reused late */
+    bool next_fit; /* search above the last piece first, so that addresses are reused late */
     uint64_t cursor;
 };
 
-/* Adds free space as a new segment. NULL if host memory is out. */
+/* Adds free space as a new segment. NULL if host memory is exhausted. */
 struct sim_segment *sim_heap_add(struct sim_heap *heap, uint64_t start, uint64_t size, void *owner);
 
 /* Removes an unused segment. */

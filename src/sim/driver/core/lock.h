@@ -10,12 +10,14 @@
 void sim_lock(void);
 void sim_unlock(void);
 
-/* Waits until another thread calls sim_notify_progress(), but may return earlier. The lock is held
- * on entry and on return but not in between, so the caller must look at all state again. */
+/* Waits until another thread calls sim_notify_progress(), but may return earlier. The lock must be
+ * held on entry and is held on return. It is released during the wait, so the caller must check all
+ * state again. */
 void sim_wait_progress(void);
 
 /* Wakes every thread in sim_wait_progress(). The lock is held. */
 void sim_notify_progress(void);
 
-/* Makes the lock usable in the child of a fork, where the lock's holder may not exist. */
+/* Makes the lock usable in a child after fork, where the thread that held the lock may not exist.
+ */
 void sim_lock_reset_in_child(void);

@@ -1,33 +1,36 @@
 /* The other processes of the run, which share the devices with this one (sim/devices.h).
  *
- * Without a launcher, or without a usable file, this process is alone. No function fails.
+ * Without a launcher or without a usable file, this process counts as the only one. No function
+ * fails.
  *
  * Locking: the simulator's lock (core/lock.h) is held. A process waits at most two seconds for the
- * lock of the file, whose holder may be stopped, and then continues without the lock. */
+ * lock of the shared file, because the process that holds the lock may be stopped. After two
+ * seconds, it continues without the lock. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* To be called when CUDA was initialised: takes a slot of the file. */
+/* Takes a slot of the shared file. Must be called when CUDA has been initialised. */
 void sim_neighbours_start(void);
 
-/* To be called in a child after fork: detaches from the parent's slot. */
+/* Detaches from the parent's slot. Must be called in a child after fork. */
 void sim_neighbours_forget(void);
 
 /* Bytes of the device of that index that other live processes hold. */
 uint64_t sim_neighbours_used(int index);
 
-/* This process holds `used` bytes of the device and asks for `more` of its `total` bytes. True if
- * these fit; they then count as held. *ret_free: the bytes that were free before. */
+/* Asks for `more` bytes of the device, which has `total` bytes. This process already holds `used`
+ * of them. If the new bytes fit, returns true, and the bytes count as held. *ret_free is set to the
+ * bytes that were free before. */
 bool sim_neighbours_grow(int index, uint64_t total, uint64_t used, uint64_t more,
                          uint64_t *ret_free);
 
 /* This process now holds `used` bytes of the device, fewer than before. */
 void sim_neighbours_shrink(int index, uint64_t used);
 
-enum { SIM_NEIGHBOURS = 256 }; /* the most processes in a list */
+enum { SIM_NEIGHBOURS = 256 }; /* maximum number of processes in a list */
 
 struct sim_neighbour {
     int pid;

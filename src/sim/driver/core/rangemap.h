@@ -4,7 +4,7 @@
  * a treap. Each node also has the largest size in its subtree, so one descent finds the lowest
  * range of at least a given size.
  *
- * Locking: none of its own; the simulator's lock is held by all users. */
+ * Locking: none of its own. Callers hold the simulator's lock (core/lock.h). */
 #pragma once
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct sim_range {
     uint64_t size; /* never 0 while in a map */
     struct sim_range *left;
     struct sim_range *right;
-    uint64_t largest;  /* size, of this node and all below */
+    uint64_t largest;  /* largest size in this node's subtree */
     uint32_t priority; /* heap order: no child has a higher one */
 };
 

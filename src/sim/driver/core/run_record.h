@@ -1,6 +1,6 @@
 /* Writes the record (sim/record.h). The launcher reads it to decide whether a program fits.
  *
- * No function here fails: before cuInit, and without a launcher, the record is in private memory.
+ * No function fails. Before cuInit, and without a launcher, the record is kept in private memory.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -15,59 +15,63 @@
 #include "sim/driver/core/functions.h"
 #include "sim/record.h"
 
-/* To be called when CUDA was initialised: begins the record that the launcher reads. */
+/* Begins the record that the launcher reads. Must be called when CUDA has been initialised. */
 void sim_run_record_start(void);
 
 /* Marks the record as incomplete, with a reason for the verdict, and writes a line to stderr. */
 void sim_run_record_fail(const char *why);
 
-/* To be called in a child after fork: detaches from the parent's record. */
+/* Detaches from the parent's record. Must be called in a child after fork. */
 void sim_run_record_forget(void);
 
-/* NVIDIA's runtime, linked into the file of that path, was refused. */
+/* Records that the simulator refused NVIDIA's runtime, which is linked into the file at `path`. */
 void sim_run_record_runtime(const char *path);
 
-/* Begin and end of a call. In between, the same thread describes it with the functions below. */
+/* Mark the beginning and the end of a call. Between them, the same thread describes the call with
+ * the functions below. */
 void sim_run_record_begin(void);
 void sim_run_record_end(enum sim_fn fn, CUresult result);
 
-/* The call asks for `bytes` of the device's memory, or of host memory if `device` is NULL. */
+/* Records that the call asks for `bytes` bytes of the device's memory, or of host memory if
+ * `device` is NULL. */
 void sim_run_record_asked(const struct sim_device *device, size_t bytes);
 
-/* The call needs `bytes` more, of which the device, or the host if `device` is NULL, lacks
- * `missing`. */
+/* Records that the call needs `bytes` more bytes, and that `missing` of them are not free on the
+ * device, or on the host if `device` is NULL. */
 void sim_run_record_lacked(const struct sim_device *device, size_t bytes, size_t missing);
 
-/* The device's used bytes have changed, and the driver's own bytes by `own`. */
+/* Records that the device's used bytes have changed. The driver's own bytes have changed by `own`.
+ */
 void sim_run_record_used(const struct sim_device *device, int64_t own);
 
-/* The overhead of the device (SPILLWAY_SIM_OVERHEAD) is `bytes` now. */
+/* Records that the overhead of the device (SPILLWAY_SIM_OVERHEAD) is now `bytes`. */
 void sim_run_record_overhead(const struct sim_device *device, size_t bytes);
 
-/* Changes of the figures about NCCL (sim/record.h). */
+/* Changes of the NCCL values in the record (sim/record.h). */
 struct sim_run_record_nccl {
     int64_t communicators, bytes, most_bytes, taken_bytes;
     int ranks; /* of the communicator */
 };
 
-/* The memory that NCCL would hold on a card has changed. */
+/* Records a change of the memory that NCCL would hold on a real card. */
 void sim_run_record_nccl(const struct sim_device *device, const struct sim_run_record_nccl *change);
 
-/* The program holds `bytes` more of the device's memory, or fewer if negative. */
+/* Records that the program holds `bytes` more bytes of the device's memory, or fewer if `bytes` is
+ * negative. */
 void sim_run_record_held(const struct sim_device *device, int64_t bytes);
 
-/* A kernel was launched. `computes`: the simulator computes its results. */
+/* Records a kernel launch. `computes`: true if the simulator computes the kernel's results. */
 void sim_run_record_launched(const struct sim_device *device, enum spw_layout layout,
                              bool computes);
 
-/* Work of a device has ended at the simulated time `end_ns`. If it was a kernel, it read `in_bytes`
- * of host memory and wrote `out_bytes`. */
+/* Records that work of a device has ended at the simulated time `end_ns`. If the work was a kernel,
+ * the kernel read `in_bytes` bytes of host memory and wrote `out_bytes` bytes of host memory. */
 void sim_run_record_ran(int ordinal, bool kernel, uint64_t end_ns, uint64_t in_bytes,
                         uint64_t out_bytes);
 
-/* SPILLWAY_SIM_UNKNOWN decided a size that is not known. */
+/* Records that SPILLWAY_SIM_UNKNOWN chose a size that the simulator does not know. */
 void sim_run_record_chosen(int ordinal);
 
-/* The host reads `bytes` of the device's memory. `is_known`: their content is known
- * (memory/known.h). */
+/* Records that the host reads `bytes` bytes of the device's memory. `is_known`: true if the content
+ * of these bytes is known (memory/known.h). */
 void sim_run_record_read(int ordinal, size_t bytes, bool is_known);

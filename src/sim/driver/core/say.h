@@ -1,4 +1,4 @@
-/* Lines for the user of the simulator. */
+/* Messages to the user of the simulator. */
 #pragma once
 
 /* The beginning of each line. */

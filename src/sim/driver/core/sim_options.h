@@ -11,20 +11,21 @@
 
 #include "common/options.h"
 
-/* Sizes that are kept as struct spw_option_value may be shares: spw_option_bytes() resolves them.
- */
+/* A size of type struct spw_option_value may be a share of a total. spw_option_bytes() converts it
+ * to bytes. */
 struct sim_options {
     struct spw_option_value memory; /* SPILLWAY_SIM_MEMORY of each device, or a share of the
                                      * profile's memory; 0: all of it */
     const char *profile;            /* SPILLWAY_SIM_PROFILE */
     bool overhead;                  /* SPILLWAY_SIM_OVERHEAD: charge the overhead of a card */
     unsigned int devices;           /* SPILLWAY_SIM_DEVICES */
-    unsigned int world; /* SPILLWAY_SIM_WORLD: ranks of a job if only this one runs; 0: all run */
+    unsigned int world; /* SPILLWAY_SIM_WORLD: ranks of a job in which only this rank runs; 0: all
+                         * ranks run */
     struct spw_option_value host_memory; /* SPILLWAY_SIM_HOST_MEMORY: limit of page-locked and
                                           * host-located memory, or a share of the machine's */
     unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */
     uint64_t spin;                       /* SPILLWAY_SIM_SPIN: limit of reads in a row, see spin.h;
-                                          * 0: none */
+                                          * 0: no limit */
     uint64_t link;                       /* SPILLWAY_SIM_LINK: bytes a nanosecond */
     enum spw_unknown unknown;            /* SPILLWAY_SIM_UNKNOWN: sizes of unknown results */
     uint64_t seed;                       /* SPILLWAY_SIM_SEED */

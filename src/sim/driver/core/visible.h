@@ -1,10 +1,11 @@
 /* CUDA_VISIBLE_DEVICES: the machine's devices that a process sees, and their order.
  *
  * The format follows the CUDA programming guide: indices, or UUIDs (GPU-a0737069-..., or a unique
- * beginning of one), separated by commas; the list ends before the first entry that is no device.
- * Where the guide is silent, this follows what PyTorch expects of the driver: an index is the
- * number that an entry begins with, indices and UUIDs do not mix, and a device that is named twice
- * makes the list empty. No locking, no allocation. */
+ * beginning of one), separated by commas; the list ends before the first entry that names no
+ * device. Where the guide does not define the behaviour, the code does as PyTorch expects of the
+ * driver: an index is the number at the beginning of an entry, indices and UUIDs must not be mixed,
+ * and a list that names a device twice is empty. Locking: none needed. The functions allocate no
+ * memory. */
 #pragma once
 
 #include <stddef.h>
@@ -17,6 +18,6 @@ void sim_uuid_of(int index, unsigned char ret_uuid[16]);
 void sim_uuid_text(int index, char ret_text[SIM_UUID_TEXT]);
 
 /* Writes the indices of the devices that `list` makes visible, in order, and returns their number.
- * `list` NULL: the variable is not set, and all `count` devices are visible. `ret_indices` has room
- * for `count`. */
+ * If `list` is NULL, the variable is not set, and all `count` devices are visible. `ret_indices`
+ * has room for `count`. */
 int sim_visible_devices(const char *list, int count, int *ret_indices);

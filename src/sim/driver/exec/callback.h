@@ -1,5 +1,5 @@
 /* Calls of the program's functions: host functions, stream callbacks, destructors of user objects.
- * A thread (callback_thread.h) makes the calls one after the other, without the simulator's lock.
+ * One thread (callback_thread.h) makes the calls one after the other, without the simulator's lock.
  *
  * Locking: the simulator's lock (core/lock.h) is held, unless stated otherwise. */
 #pragma once
@@ -12,7 +12,7 @@
 struct sim_call;
 
 /* Posts `fn(data)`, or a stream callback, to the thread, which must have been started. Returns a
- * reference, or NULL when host memory is out. */
+ * reference, or NULL if host memory is exhausted. */
 struct sim_call *sim_callback_post(CUhostFn fn, void *data);
 struct sim_call *sim_callback_post_stream(CUstreamCallback fn, CUstream stream, CUresult status,
                                           void *data);
@@ -24,14 +24,14 @@ void sim_call_unref(struct sim_call *call);
 /* True if calls are queued or running. */
 bool sim_callback_is_pending(void);
 
-/* Waits a moment for pending calls to return, so that short calls return at a fixed place in the
+/* Waits briefly for pending calls to return, so that short calls return at a fixed place in the
  * sequence of API calls. May release the lock while it waits. */
 void sim_callback_settle(void);
 
-/* On the thread, without the lock: waits for the next call and makes it. The lock is held when this
- * returns. */
+/* Waits for the next call and makes it. Called on the callback thread without the lock; returns
+ * with the lock held. */
 void sim_callback_make(void);
 
-/* True on the thread that the callbacks run on, where CUDA calls are not permitted
+/* True if the calling thread is the callback thread, on which CUDA calls are not permitted
  * (CUDA_ERROR_NOT_PERMITTED). Needs no lock. */
 bool sim_callback_is_thread(void);

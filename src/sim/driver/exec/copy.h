@@ -16,7 +16,7 @@ struct sim_place {
     CUdeviceptr address;
     size_t pitch;
     size_t slice;
-    bool may_be_pageable; /* ordinary host memory is allowed here */
+    bool may_be_pageable; /* true if this side may be ordinary host memory */
 };
 
 /* `width` bytes, `height` rows, `depth` slices; all at least 1 unless the copy is empty. */
@@ -41,7 +41,8 @@ CUresult sim_copy_op_new(const struct sim_copy *copy, int device, struct sim_op 
 const struct sim_copy *sim_copy_of_op(const struct sim_op *op);
 
 /* Reads the source of a queued copy into a buffer of the operation, which then copies from that
- * buffer. For pageable sources, which the program may change. CUDA_ERROR_OUT_OF_MEMORY. */
+ * buffer. Pageable sources require this, because the program may change them before the copy runs.
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_copy_stage(struct sim_op *op);
 
 /* Translates three-dimensional descriptions (copy_shape.c). CUDA_ERROR_NOT_SUPPORTED for arrays,

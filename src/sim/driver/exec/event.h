@@ -1,6 +1,6 @@
 /* Events: points in streams that can be queried and waited for.
  *
- * Recording makes a new record, so waits for an earlier record are not affected.
+ * Each recording of an event creates a new record, so waits for an earlier record are not affected.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -24,17 +24,18 @@ struct sim_event {
     unsigned int refs;
     unsigned int flags;        /* CUevent_flags */
     struct sim_record *record; /* NULL: never recorded */
-    bool shared;               /* with another process (ipc_event.c): counts as complete once
-                                * recorded */
+    bool shared;               /* shared with another process (ipc_event.c): complete as soon as it
+                                * is recorded */
 
-    /* If last recorded in a capturing stream: the capture, and the nodes of it that a wait for the
-     * event depends on. The nodes are valid only while that capture is open. */
+    /* If the event was last recorded in a capturing stream: the capture's id, and the nodes of the
+     * capture that a wait for the event depends on. The nodes are valid only while the capture is
+     * open. */
     unsigned long long capture_id; /* 0: not captured */
     struct sim_node **captured;
     size_t captured_count;
 };
 
-/* A new event of the context with a handle. NULL when host memory is out. */
+/* Creates an event of the context, with a handle. NULL if host memory is exhausted. */
 struct sim_event *sim_event_new(CUcontext ctx, unsigned int flags);
 
 /* The event of a handle. CUDA_ERROR_INVALID_HANDLE, or the sticky error of the event's context. */
@@ -44,8 +45,8 @@ CUresult sim_event_resolve(CUevent handle, struct sim_event **ret_event);
 struct sim_event *sim_event_ref(struct sim_event *event);
 void sim_event_unref(struct sim_event *event);
 
-/* Record the event behind the work submitted to the stream, and behind `after`. The stream must not
- * be capturing. */
+/* Record the event behind the work submitted to the stream so far and, with `after`, also behind
+ * these fences. The stream must not be capturing. */
 CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream);
 CUresult sim_event_record_after(struct sim_event *event, struct sim_stream *stream,
                                 const struct sim_fences *after);
@@ -72,13 +73,13 @@ CUresult sim_event_add_fence(const struct sim_event *event, struct sim_fences *f
 /* Makes later work of the stream wait for the event. The stream must not be capturing. */
 CUresult sim_event_wait(struct sim_event *event, struct sim_stream *stream);
 
-/* Operations of graphs that record or wait for an event each time the graph is launched. NULL when
- * host memory is out. */
+/* Operations of graphs that record or wait for an event each time the graph is launched. NULL if
+ * host memory is exhausted. */
 struct sim_op *sim_event_record_op_new(struct sim_event *event, int device);
 struct sim_op *sim_event_wait_op_new(struct sim_event *event, int device);
 
 /* The event of an operation of the two functions above. */
 struct sim_event *sim_event_of_op(const struct sim_op *op);
 
-/* Ends the event's handle, because the event or its context is destroyed. */
+/* Invalidates the event's handle, because the event or its context is destroyed. */
 void sim_event_retire(struct sim_event *event);

@@ -7,12 +7,14 @@
 
 #include "sim/driver/exec/op.h"
 
-/* An operation that calls `fn(data)` on the callback thread; later work of its stream waits for the
- * return. CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY. */
+/* Creates an operation that calls `fn(data)` on the callback thread. Later work of the same stream
+ * waits until `fn` has returned. CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OPERATING_SYSTEM,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_host_op_new(CUhostFn fn, void *data, int device, struct sim_op **ret_op);
 
-/* An operation that calls `fn(stream, status, data)`, even if the context has failed; `stream` is
- * the handle that the program used. CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY. */
+/* Creates an operation that calls `fn(stream, status, data)`, even if the context has failed.
+ * `stream` is the handle that the program used. CUDA_ERROR_OPERATING_SYSTEM,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_stream_callback_op_new(CUstreamCallback fn, CUstream stream, void *data, int device,
                                     struct sim_op **ret_op);
 

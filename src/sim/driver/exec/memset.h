@@ -7,7 +7,7 @@
 
 #include "sim/driver/exec/op.h"
 
-/* The operation of a memset: `height` rows of `width` elements of 1, 2 or 4 bytes.
+/* Creates the operation of a memset: `height` rows of `width` elements of 1, 2 or 4 bytes.
  * CUDA_ERROR_INVALID_VALUE for an invalid address, extent or alignment, CUDA_ERROR_OUT_OF_MEMORY.
  */
 CUresult sim_memset_op_new(const CUDA_MEMSET_NODE_PARAMS *params, int device,

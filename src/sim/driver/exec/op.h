@@ -1,26 +1,26 @@
 /* Runs work: streams, events, copies, in virtual time. It does not know kernels and graphs.
  *
- *   callback          calls to the program that wait for their turn
+ *   callback          queued calls of the program's functions
  *   callback_thread   the thread that makes these calls
  *   copy              copies as operations
- *   copy_shape        the shape of a copy, from cuda.h's structs
+ *   copy_shape        converts cuda.h's descriptions of copies
  *   costs             the host time of calls, for the cost model
  *   costs_h100        the host time of calls on virtual memory, as on an H100
  *   crossing          copies and fills that cross from device to host memory
  *   event             events and their records
- *   fence             lists of points that work waits for
- *   host_call         functions of the program as operations
+ *   fence             points in streams that later work waits for
+ *   host_call         host functions as operations
  *   memset            fills as operations
  *   op                operations: the units of work of streams and graphs
- *   poll_loop         finds a thread that only polls
+ *   poll_loop         detects a thread that only polls
  *   schedule          runs pending work in virtual time
  *   stream            queues of operations
  *   timing            the cost model
  *   work              waits for the work of a context
  *   work_context      streams, events, modules and local memory of a context
  *
- * A submitted operation does not change; stream queues, graphs under construction and executable
- * graphs share it by reference. Each kind of operation is a struct that begins with `struct
+ * A submitted operation does not change. Stream queues, graphs under construction and executable
+ * graphs share operations by reference. Each kind of operation is a struct that begins with `struct
  * sim_op`, in a file of its own.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
@@ -39,7 +39,7 @@ struct sim_stream;
 /* Result of running an operation. */
 enum sim_outcome {
     SIM_DONE,
-    SIM_BLOCKED, /* waits for a host function or a change of memory; to be tried again */
+    SIM_BLOCKED, /* waits for a host function or a change of memory; must be run again later */
     SIM_FAULT,   /* an address was bad: the context fails with CUDA_ERROR_ILLEGAL_ADDRESS */
 };
 
@@ -48,12 +48,13 @@ struct sim_op_class {
     CUgraphNodeType node_type;
     /* Runs even if the context has failed or is ending. */
     bool always;
-    /* Executes the operation; the memory that it names has been checked. NULL: nothing to do. */
+    /* Executes the operation. The caller has checked the memory that the operation names. NULL:
+     * nothing to do. */
     enum sim_outcome (*run)(struct sim_op *op, struct sim_item *item);
     /* Submits a graph node of this kind to a stream when the graph is launched. NULL: the operation
-     * is queued. */
+     * itself is queued. */
     CUresult (*launch)(struct sim_op *op, struct sim_stream *stream);
-    /* Frees item->state, complete or not; required if run() sets it. */
+    /* Frees item->state, even if the item is not complete. Required if run() sets item->state. */
     void (*release)(struct sim_item *item);
     /* Frees the members of the operation, not the struct. NULL: nothing to free. */
     void (*fini)(struct sim_op *op);
@@ -64,11 +65,12 @@ struct sim_span {
     CUdeviceptr address;
     size_t size;
     bool write;
-    bool owner_suffices; /* also valid if the device that owns the memory has access */
+    bool owner_suffices; /* access by the device that owns the memory is enough */
 };
 
-/* Memory that an operation is assumed to read, for simulated time, when only an address is known.
- * The word may be no address at all, so the memory is neither checked nor counted as in use. */
+/* Memory that an operation is assumed to read when only a word in its arguments is known. The word
+ * may not be an address at all. The memory therefore counts for simulated time, but is neither
+ * checked nor counted as in use. */
 struct sim_reach {
     CUdeviceptr address;
     size_t size;
@@ -81,19 +83,19 @@ struct sim_op {
     const char *label; /* in the log beside the name of the class; may be NULL. Not owned */
     struct sim_span *spans;
     size_t span_count;
-    struct sim_reach *reaches; /* NULL: the spans are the memory in use */
+    struct sim_reach *reaches; /* NULL: the operation reads no memory outside of its spans */
     size_t reach_count;
     uint64_t nanoseconds; /* time to compute; 0: timing.h derives it from the bytes moved */
 };
 
-/* A new operation of `size` bytes (a struct that begins with struct sim_op), zeroed, with one
- * reference. NULL when host memory is out. */
+/* Creates a zeroed operation of `size` bytes with one reference. The operation is a struct that
+ * begins with struct sim_op. NULL if host memory is exhausted. */
 void *sim_op_new(const struct sim_op_class *class, size_t size, int device);
 
 /* Takes a reference. */
 struct sim_op *sim_op_ref(struct sim_op *op);
 
-/* Drops a reference; frees the operation with the last one. NULL is ignored. */
+/* Drops a reference. The operation is freed when the last reference is dropped. NULL is ignored. */
 void sim_op_unref(struct sim_op *op);
 
 /* Adds a span. Empty spans and pageable host memory are left out. CUDA_ERROR_OUT_OF_MEMORY. */
@@ -105,8 +107,9 @@ CUresult sim_op_add_reach(struct sim_op *op, struct sim_reach reach);
 /* CUDA_ERROR_ILLEGAL_ADDRESS unless all memory that the operation names is valid now. */
 CUresult sim_op_check(const struct sim_op *op);
 
-/* Completes a new operation. `result`: the result of adding its spans. CUDA_ERROR_INVALID_VALUE for
- * a span that is not valid now. On any error, including that of `result`, drops the operation. */
+/* Completes the creation of an operation. `result` is the result of adding its spans. Returns
+ * CUDA_ERROR_INVALID_VALUE if a span is not valid now. On any error, including an error in
+ * `result`, drops the operation. */
 CUresult sim_op_seal(struct sim_op *op, CUresult result, struct sim_op **ret_op);
 
 /* True if the operation names part of [address, address + size). */
@@ -116,6 +119,7 @@ bool sim_op_uses(const struct sim_op *op, CUdeviceptr address, size_t size);
  * the host may write page-locked memory at any time, without a call. */
 uint64_t sim_op_poll(CUdeviceptr address, unsigned int size);
 
-/* An operation without effect, and one that calls `run(arg)` exactly once, with the lock held. */
+/* Create an operation without effect, and an operation that calls `run(arg)` exactly once with the
+ * lock held. */
 struct sim_op *sim_op_new_empty(int device);
 struct sim_op *sim_op_new_call(int device, void (*run)(void *arg), void *arg);

@@ -9,10 +9,10 @@
 
 #include "sim/driver/core/functions.h"
 
-/* To be called when a call begins. Ends the thread's loop, unless the call is a query of an event
- * or stream, or free (sim_timing_is_free()). */
+/* Must be called when an API call begins. Ends the thread's loop, unless the call queries an event
+ * or stream, or costs no time (sim_timing_is_free()). */
 void sim_poll_loop_note(enum sim_fn fn);
 
-/* The calling thread has queried an event or stream that is not complete. True if the thread is in
- * a loop and time is simulated. */
+/* Must be called when the calling thread has queried an event or stream that is not complete.
+ * Returns true if the thread is in a loop and time is simulated. */
 bool sim_poll_loop_waits(const void *object);

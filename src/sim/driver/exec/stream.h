@@ -1,7 +1,8 @@
 /* Streams: queues of operations that run in order.
  *
  * A stream is reference counted: it outlives its handle while work is pending or fences refer to
- * it. Its position is the number of submitted items and the number of completed items.
+ * the stream. The position of a stream is given by the number of submitted items and the number of
+ * completed items.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -60,8 +61,8 @@ struct sim_stream {
     CUaccessPolicyWindow window;
 };
 
-/* A new stream of the context without a handle, with one reference, in the context's list. NULL
- * when host memory is out. */
+/* Creates a stream of the context, without a handle and with one reference, and adds it to the
+ * context's list. NULL if host memory is exhausted. */
 struct sim_stream *sim_stream_new(CUcontext ctx, enum sim_stream_role role, unsigned int flags);
 
 /* cuStreamCreateWithPriority in a context: the priority is clamped. CUDA_ERROR_INVALID_VALUE,
@@ -85,18 +86,20 @@ bool sim_stream_is_capturing(const struct sim_stream *stream);
 struct sim_stream *sim_stream_ref(struct sim_stream *stream);
 void sim_stream_unref(struct sim_stream *stream);
 
-/* Ends the stream: nothing more may be submitted to it. Drops the handle and the context's
- * reference. Callers remove the stream from its capture first (sim_capture_leave()). */
+/* Ends the stream: no more work may be submitted to it. Drops the stream's handle and the context's
+ * reference to the stream. Callers remove the stream from its capture first (sim_capture_leave()).
+ */
 void sim_stream_retire(struct sim_stream *stream);
 
 /* Removes the stream from its context's list if it has ended and nothing is pending. Called when
- * its last item is complete. */
+ * the stream's last item is complete. */
 void sim_stream_settle(struct sim_stream *stream);
 
 /* True if the legacy stream and this one wait for each other. */
 bool sim_stream_is_blocking(const struct sim_stream *stream);
 
-/* True if work is pending; for a legacy stream, also if a blocking stream has pending work. */
+/* True if the stream has pending work. A legacy stream is also busy if a blocking stream has
+ * pending work. */
 bool sim_stream_is_busy(const struct sim_stream *stream);
 
 /* The device that the stream's work runs on. */

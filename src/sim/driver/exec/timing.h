@@ -1,7 +1,7 @@
 /* The cost model of SPILLWAY_SIM_TIME: the duration of calls and work.
  *
- * Without that option, every call takes one microsecond and work takes no time. With it, the host
- * needs the time in costs.def for a call, and the device needs for work:
+ * Without this option, every call takes one microsecond and work takes no time. With it, a call
+ * takes the time in costs.def on the host, and work takes the following time on the device:
  *   copies     the time of the bytes that cross the link, at 50 GB/s in each direction, or of
  *              those read and written in device memory, at 4.3 TB/s, whichever is longer.
  *              SPILLWAY_SIM_LINK sets the rate of the link, and changes the link's other rates in
@@ -12,11 +12,12 @@
  *              bytes in host memory is added: 35 GB/s for reads, 52.8 GB/s for writes
  *   fills      as kernels, without the minimum
  *   the rest   nothing
- * The extents of most kernels' arguments are unknown. Such a kernel is assumed to read, from each
- * address, to the end of the block that contains it (program_block.h), or 16 bytes a thread if no
- * block does. A word in a struct counts if it is an address in a block. Kernels of different
- * streams do not slow each other down, and copies do not slow kernels that use the link. The rates
- * are published measurements of PCIe 5 x16 and of an H200's memory.
+ * For most kernels, the size of the memory behind an argument is unknown. Such a kernel is assumed
+ * to read from each address to the end of the block that contains the address (program_block.h). If
+ * no block contains the address, the kernel is assumed to read 16 bytes for each thread. A word in
+ * a struct counts as an address if it lies in a block. Kernels of different streams do not slow
+ * each other down, and copies do not slow kernels that use the link. The rates are published
+ * measurements of PCIe 5 x16 and of an H200's memory.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -38,7 +39,7 @@ struct sim_traffic {
     uint64_t out_bytes;    /* over the link from the device */
 };
 
-/* The run of an operation, in virtual nanoseconds, and its traffic. */
+/* When an operation begins and ends, in virtual nanoseconds, and the bytes that it moves. */
 struct sim_timing {
     uint64_t begin;
     uint64_t end;
@@ -59,7 +60,7 @@ struct sim_covered {
 /* The time that a call on chunks takes beyond sim_timing_of_call, in nanoseconds. */
 uint64_t sim_timing_of_chunks(enum sim_fn fn, const struct sim_covered *covered);
 
-/* True if a call costs nothing and so does not end a polling loop, see costs.def. */
+/* True if a call costs no time. Such a call does not end a polling loop (costs.def). */
 bool sim_timing_is_free(enum sim_fn fn);
 
 /* The additional time to create a chunk of page-locked host memory, in nanoseconds. */

@@ -14,7 +14,8 @@ struct sim_module;
 struct sim_work_context {
     struct sim_work_context *next; /* list of all */
     CUcontext ctx;
-    struct sim_stream *streams;  /* not ended, or with pending work; holds a reference to each */
+    struct sim_stream *streams;  /* streams that have not ended or have pending work; the list holds
+                                  * a reference to each */
     struct sim_stream **end;     /* the last `next` of that list; NULL: the list is empty */
     struct sim_stream *legacy;   /* created with the context */
     struct sim_stream *internal; /* created at the first cuCtxRecordEvent */

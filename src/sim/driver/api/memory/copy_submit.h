@@ -1,16 +1,16 @@
 /* The exported functions on memory: allocation, mapping, copies and fills. It does not know the
  * other exported functions.
  *
- *   alloc_api     cuMemAlloc and its relatives, exported
- *   copy2d        copies of a rectangle
- *   copy3d        copies of a box
- *   copy_api      copies of a row of bytes
+ *   alloc_api     cuMemAlloc and similar functions
+ *   copy2d        two-dimensional copies
+ *   copy3d        three-dimensional copies
+ *   copy_api      one-dimensional copies
  *   copy_submit   submits copies, and waits as cuda.h requires
- *   ipc           memory that processes share
+ *   ipc           memory shared between processes
  *   mempool_api   memory pools
  *   memset_api    fills
  *   pinned        page-locked host memory
- *   pointer       attributes of addresses
+ *   pointer       pointer attributes
  *   prefetch      hints about managed memory
  *   vmm           virtual memory management
  *
@@ -22,7 +22,7 @@
 #include "sim/driver/exec/copy.h"
 #include "sim/driver/exec/stream.h"
 
-/* The rules for when a copying function returns. */
+/* The rule that decides when a copy function returns. */
 enum sim_copy_mode {
     SIM_COPY_ASYNC,
     SIM_COPY_SYNC, /* as cuMemcpy: see "API synchronization behavior" in NVIDIA's reference of
