@@ -83,7 +83,7 @@ struct sim_op {
     const char *label; /* in the log beside the name of the class; may be NULL. Not owned */
     struct sim_span *spans;
     size_t span_count;
-    struct sim_reach *reaches; /* NULL: the operation reads no memory outside of its spans */
+    struct sim_reach *reaches; /* NULL: the bytes moved are those of the spans */
     size_t reach_count;
     uint64_t nanoseconds; /* time to compute; 0: timing.h derives it from the bytes moved */
 };

@@ -3,8 +3,8 @@
  *   graph            nodes and edges
  *   graph_memory     memory that graphs own
  *   stream_capture   turns work of a stream into nodes
- *   submit           queues work, or captures it
- *   user_object      destructors of objects that graphs own
+ *   submit           queues work or captures it
+ *   user_object      user objects, whose destructors the program supplies
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -24,9 +24,9 @@ struct sim_node {
     struct sim_graph *graph;
     size_t place;              /* index in the graph's array of nodes */
     unsigned long long id;     /* never used twice */
-    unsigned long long origin; /* of a clone: the id of the original node */
+    unsigned long long origin; /* for a node of a clone: the id of the original node */
     struct sim_op *op;         /* a reference */
-    struct sim_node **after;   /* the nodes that this node depends on */
+    struct sim_node **after;   /* nodes that this node depends on */
     size_t after_count;
     bool disabled;     /* cuGraphNodeSetEnabled, in executable graphs */
     unsigned int mark; /* used by searches */
@@ -50,20 +50,21 @@ struct sim_graph {
     bool is_captured_into; /* an open capture adds nodes */
 };
 
-/* A new, empty graph with a handle and one reference. NULL when host memory is out. */
+/* Creates an empty graph with a handle and one reference. NULL if host memory is exhausted. */
 struct sim_graph *sim_graph_new(void);
 struct sim_graph *sim_graph_ref(struct sim_graph *graph);
 void sim_graph_unref(struct sim_graph *graph);
 
-/* A copy of the graph and its child graphs, with a new handle. Each node's origin is the id of its
- * original; the order of the nodes is the same. `with_memory`, for executable graphs: also copies
- * allocation and free nodes, which share the memory of the originals; otherwise such a node gives
- * CUDA_ERROR_NOT_SUPPORTED. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Copies the graph and its child graphs. The copy has a new handle. Its nodes have the same order
+ * as the original nodes, and each node's origin is the id of the original node. `with_memory`: true
+ * for executable graphs; allocation and free nodes are then copied as well, and share the memory of
+ * the original nodes. If it is false, such a node fails with CUDA_ERROR_NOT_SUPPORTED.
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_graph_clone(const struct sim_graph *graph, bool with_memory,
                          struct sim_graph **ret_graph);
 
-/* Adds a node that depends on `after`, nodes of the same graph. The node takes its own reference to
- * the operation. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Adds a node that depends on the nodes `after` of the same graph. The node takes its own reference
+ * to the operation. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_graph_add(struct sim_graph *graph, struct sim_op *op, struct sim_node *const *after,
                        size_t after_count, struct sim_node **ret_node);
 
@@ -75,10 +76,11 @@ void sim_graph_remove(struct sim_node *node);
 CUresult sim_node_depend(struct sim_node *node, struct sim_node *on);
 CUresult sim_node_undepend(struct sim_node *node, struct sim_node *on);
 
-/* Replaces the operation of the node by another of the same kind. */
+/* Replaces the operation of the node with another operation of the same kind. */
 void sim_node_set_op(struct sim_node *node, struct sim_op *op);
 
-/* True if each of `nodes` is in `from`, or a node in `from` depends on it, directly or not. */
+/* True if each node in `nodes` is also in `from`, or is a direct or indirect dependency of a node
+ * in `from`. */
 bool sim_graph_reaches(struct sim_node *const *from, size_t from_count,
                        struct sim_node *const *nodes, size_t count);
 
@@ -92,18 +94,18 @@ CUresult sim_graph_launch_nodes(const struct sim_graph *graph, struct sim_stream
 /* Number of nodes, including the nodes of child graphs. */
 size_t sim_graph_node_count(const struct sim_graph *graph);
 
-/* The objects of handles; NULL if there is none. */
+/* The object of a handle; NULL if the handle is not valid. */
 struct sim_graph *sim_graph_of(CUgraph handle);
 struct sim_node *sim_node_of(CUgraphNode handle);
 
-/* The nodes of handles; the caller frees the array. CUDA_ERROR_INVALID_VALUE unless all are
- * distinct nodes of `graph`. CUDA_ERROR_OUT_OF_MEMORY. */
+/* The nodes of an array of handles. The caller frees the result. CUDA_ERROR_INVALID_VALUE unless
+ * the handles are distinct nodes of `graph`. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_nodes_of(const CUgraphNode *handles, size_t count, const struct sim_graph *graph,
                       struct sim_node ***ret_nodes);
 
-/* sim_child_op_new(): an operation that launches the nodes of a child graph; it takes its own
- * reference to the graph. NULL when host memory is out. sim_child_op_graph(): the graph of such an
- * operation. sim_op_is_child(): true for such an operation. */
+/* sim_child_op_new(): creates an operation that launches the nodes of a child graph, and that takes
+ * its own reference to the graph. NULL if host memory is exhausted. sim_child_op_graph(): the graph
+ * of such an operation. sim_op_is_child(): true for such an operation. */
 struct sim_op *sim_child_op_new(struct sim_graph *graph);
 struct sim_graph *sim_child_op_graph(const struct sim_op *op);
 bool sim_op_is_child(const struct sim_op *op);
@@ -113,9 +115,9 @@ bool sim_op_is_child(const struct sim_op *op);
 CUresult sim_graph_own_object(struct sim_graph *graph, struct sim_user_object *object,
                               unsigned int count);
 
-/* As sim_graph_own_object(), but takes over `count` references of the caller. */
+/* As sim_graph_own_object(), but the graph takes over `count` references of the caller. */
 CUresult sim_graph_adopt_object(struct sim_graph *graph, struct sim_user_object *object,
                                 unsigned int count);
 
-/* True if the operation is that of an allocation or free node (graph_memory.h). */
+/* True if the operation belongs to an allocation node or a free node (graph_memory.h). */
 bool sim_op_is_graph_memory(const struct sim_op *op);

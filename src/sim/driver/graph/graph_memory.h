@@ -1,8 +1,9 @@
 /* Memory owned by graphs: allocation and free nodes.
  *
- * The creation of an allocation node takes the memory from the device. The memory is given back
- * when the graph and all its executable graphs are destroyed and no launch has left the allocation
- * live. The address never changes. A real driver takes the memory at the first launch or upload.
+ * When an allocation node is created, its memory is taken from the device. A real driver takes the
+ * memory only at the first launch or upload. The memory is returned to the device when the graph
+ * and all its executable graphs are destroyed and no launch has left the allocation live. The
+ * address of the memory never changes.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -16,12 +17,12 @@
 #include "sim/driver/exec/op.h"
 #include "sim/driver/graph/graph.h"
 
-/* A new allocation and the operation of its node. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Creates an allocation and the operation of its node. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_graph_alloc_op_new(struct sim_device *device, size_t size, struct sim_op **ret_op,
                                 CUdeviceptr *ret_address);
 
-/* The operation of a free node. CUDA_ERROR_INVALID_VALUE if the address is not that of an
- * allocation node, or if the allocation has a free node already. */
+/* Creates the operation of a free node. CUDA_ERROR_INVALID_VALUE if the address does not belong to
+ * an allocation node, or if the allocation already has a free node. */
 CUresult sim_graph_free_op_new(CUdeviceptr address, struct sim_op **ret_op);
 
 /* Address and size of the memory that the operation allocates or frees. */
@@ -37,13 +38,13 @@ void sim_graph_free_live_memory(const struct sim_graph *graph);
 /* True if the graph has allocation or free nodes. */
 bool sim_graph_has_memory_nodes(const struct sim_graph *graph);
 
-/* Frees a graph's allocation that is live from a launch, for cuMemFree, and for cuMemFreeAsync
- * outside of a capture. CUDA_ERROR_INVALID_VALUE if the address is not that of such an allocation.
- */
+/* Frees a graph's allocation that a launch has left live. Used by cuMemFree, and by cuMemFreeAsync
+ * outside of a capture. CUDA_ERROR_INVALID_VALUE if no such allocation has this address. */
 CUresult sim_graph_memory_release(CUdeviceptr address);
 
-/* An allocation or a free on a capturing stream: adds a node to the graph under construction.
- * Return the errors of sim_graph_alloc_op_new() or sim_graph_free_op_new(), and of sim_submit(). */
+/* Capture an allocation or a free on a capturing stream: add a node to the graph under
+ * construction. Return the errors of sim_graph_alloc_op_new() or sim_graph_free_op_new(), and of
+ * sim_submit(). */
 CUresult sim_capture_mem_alloc(struct sim_stream *stream, size_t size, CUdeviceptr *ret_address);
 CUresult sim_capture_mem_free(struct sim_stream *stream, CUdeviceptr address);
 
@@ -53,5 +54,5 @@ struct sim_graph_usage {
     cuuint64_t reserved, reserved_high;
 };
 
-/* The figures of a device; the caller may reset the highs to the present values. */
+/* The usage of a device. The caller may reset the high-water marks to the current values. */
 struct sim_graph_usage *sim_graph_usage_of(CUdevice device);

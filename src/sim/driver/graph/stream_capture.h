@@ -1,8 +1,8 @@
 /* Stream capture: work given to a capturing stream becomes nodes of a graph instead of running.
  *
- * A capture begins in one stream. Streams that wait for events of the capture join it, and must be
- * joined back before it ends. A call that cuda.h forbids during a capture invalidates the capture,
- * which can then only be ended.
+ * A capture begins in one stream. A stream that waits for an event of the capture joins the
+ * capture, and must be joined back before the capture ends. A call that cuda.h forbids during a
+ * capture invalidates the capture. An invalidated capture can only be ended.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -16,20 +16,21 @@
 #include "sim/driver/exec/stream.h"
 #include "sim/driver/graph/graph.h"
 
-/* Begins a capture in the stream, into a new graph, or into `graph` behind `after`.
- * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for a legacy stream, CUDA_ERROR_ILLEGAL_STATE for a
- * capturing stream or a graph that a capture already adds to, CUDA_ERROR_OUT_OF_MEMORY. */
+/* Begins a capture in the stream. The capture adds nodes to a new graph, or to `graph` behind the
+ * nodes `after`. CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for a legacy stream,
+ * CUDA_ERROR_ILLEGAL_STATE for a stream that is already capturing or a graph that another capture
+ * already adds to, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_capture_begin(struct sim_stream *stream, struct sim_graph *graph,
                            struct sim_node *const *after, size_t after_count,
                            CUstreamCaptureMode mode);
 
-/* Ends the capture that began in the stream. A failure sets *ret_graph to NULL and also ends the
- * capture, unless the stream or the thread is the wrong one. The caller owns the graph, unless the
- * graph was passed to sim_capture_begin(). */
+/* Ends the capture that began in the stream. On a failure, *ret_graph is set to NULL. A failure
+ * also ends the capture, unless the capture began in another stream or must be ended by another
+ * thread. The caller owns the graph, unless the graph was passed to sim_capture_begin(). */
 CUresult sim_capture_end(struct sim_stream *stream, struct sim_graph **ret_graph);
 
-/* The state of the stream. CUDA_ERROR_STREAM_CAPTURE_IMPLICIT as in sim_capture_admit(), but
- * without invalidating a capture. */
+/* The capture state of the stream. Returns CUDA_ERROR_STREAM_CAPTURE_IMPLICIT when
+ * sim_capture_admit() does, but does not invalidate a capture. */
 CUresult sim_capture_status(const struct sim_stream *stream, CUstreamCaptureStatus *ret_status);
 
 /* The capture's id and the graph under construction, for a capturing stream. */
@@ -44,13 +45,14 @@ CUresult sim_capture_extend_tail(struct sim_stream *stream, struct sim_node *con
                                  size_t count);
 
 /* CUDA_SUCCESS if work may be submitted to the stream now. CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for a
- * legacy stream while a stream that it synchronises with is capturing; the capture of that stream
- * is invalidated. CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for an invalidated capture. */
+ * legacy stream while a stream that the legacy stream synchronises with is capturing; the capture
+ * of the other stream is then invalidated. CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for an invalidated
+ * capture. */
 CUresult sim_capture_admit(struct sim_stream *stream);
 
-/* CUDA_SUCCESS if the stream may be queried or waited for now. If it is capturing, invalidates its
- * capture and returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. Otherwise also has the errors of
- * sim_capture_admit() and sim_capture_unsafe(). */
+/* CUDA_SUCCESS if the stream may be queried or waited for now. If the stream is capturing,
+ * invalidates its capture and returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. Otherwise returns the
+ * errors of sim_capture_admit() and sim_capture_unsafe(). */
 CUresult sim_capture_forbids_sync(struct sim_stream *stream);
 
 /* CUDA_SUCCESS if the event may be queried or waited for. If it was recorded in a capture,
@@ -74,16 +76,16 @@ CUresult sim_capture_record(struct sim_stream *stream, struct sim_event *event);
  * that is not capturing joins the event's capture. */
 CUresult sim_capture_wait(struct sim_stream *stream, struct sim_event *event);
 
-/* To be called when a stream ends: invalidates the stream's capture and removes the stream from the
- * capture. The capture ends if it began in this stream. */
+/* Must be called when a stream ends. Invalidates the stream's capture and removes the stream from
+ * the capture. If the capture began in this stream, the capture ends. */
 void sim_capture_leave(struct sim_stream *stream);
 
-/* For functions that wait for a whole context: if streams of the context are capturing, invalidates
- * their captures and returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
+/* Must be called by functions that wait for a whole context. If streams of the context are
+ * capturing, invalidates their captures and returns CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 CUresult sim_capture_forbids_context(CUcontext ctx);
 
-/* For potentially unsafe functions (cuda.h, cuThreadExchangeStreamCaptureMode): if a capture
- * forbids them to the calling thread, invalidates that capture and returns
+/* Must be called by potentially unsafe functions (cuda.h, cuThreadExchangeStreamCaptureMode). If a
+ * capture forbids such functions to the calling thread, invalidates this capture and returns
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 CUresult sim_capture_unsafe(void);
 

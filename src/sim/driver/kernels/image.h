@@ -1,4 +1,4 @@
-/* Module images: their memory when loaded, and the names in them.
+/* Module images: the memory that a loaded image takes, and the names that it declares.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -30,29 +30,28 @@ struct sim_image {
     unsigned int refs;
     size_t code_bytes;           /* device memory that the code takes */
     size_t data_bytes;           /* device memory that its global variables take */
-    unsigned int binary_version; /* architecture of the code, 86 for 8.6; 0: that of the device */
-    unsigned int ptx_version;    /* architecture that the code was compiled from; 0: that of the
-                                  * device */
+    unsigned int binary_version; /* architecture of the code, 86 for 8.6; 0: the device's */
+    unsigned int ptx_version;    /* architecture that the code was compiled from; 0: the device's */
     bool globals_known;          /* `globals` is complete */
     struct sim_global *globals;
     struct sim_image_kernel *kernels; /* declared kernels first, in order */
     size_t declared_count;
-    struct sim_code *code; /* to read parameters of kernels from; NULL: none */
+    struct sim_code *code; /* source of the kernels' parameters; NULL: none */
 };
 
 /* Take and drop a reference; the last one frees the image. */
 struct sim_image *sim_image_ref(struct sim_image *image);
 void sim_image_unref(struct sim_image *image);
 
-/* Facts about the kernel of that name. Every name except the empty one is found. NULL for the empty
- * name, or when host memory is out. */
+/* Facts about the kernel of that name. Every name except the empty name is found. NULL for the
+ * empty name, or when host memory is exhausted. */
 const struct sim_kernel_info *sim_image_kernel(struct sim_image *image, const char *name);
 
 /* The declared global variable of that name, or NULL. */
 const struct sim_global *sim_image_global(const struct sim_image *image, const char *name);
 
-/* For the readers of formats: add a kernel with the default properties, or a global variable
- * aligned to `align` bytes. NULL when host memory is out. */
+/* Add a kernel with the default properties, or a global variable aligned to `align` bytes. Only the
+ * code that reads image formats calls these functions. NULL if host memory is exhausted. */
 struct sim_kernel_info *sim_image_add_kernel(struct sim_image *image, const char *name,
                                              size_t name_length);
 struct sim_global *sim_image_add_global(struct sim_image *image, const char *name,

@@ -1,8 +1,9 @@
 /* Facts about kernels, and the built-in kernels, which have real effects.
  *
- * Instructions are never read: a kernel has no effect, unless it is built in or a known kernel of a
- * library (sim/pytorch/). Only the declarations in PTX (parameters, local and shared memory; see
- * the PTX ISA) and the parameters that a cubin lists (layouts.h) are read.
+ * The simulator never reads the instructions of a kernel. A kernel has no effect, unless it is
+ * built in or is a known kernel of a library (sim/pytorch/). The simulator reads only the
+ * declarations in PTX (parameters, local and shared memory; see the PTX ISA) and the parameters
+ * that a cubin lists (layouts.h).
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -33,19 +34,19 @@ struct sim_builtin {
 /* The built-in kernel of that name, or NULL. */
 const struct sim_builtin *sim_builtin_find(const char *name);
 
-/* True if the built-in kernel computes its results. False for NULL (no built-in) and for
- * spw_touch_NAME, which replaces the kernels of libraries. */
+/* True if the built-in kernel computes its results. False for NULL (no built-in kernel), and for
+ * spw_touch_NAME, which stands in for the kernels of libraries. */
 bool sim_builtin_computes(const struct sim_builtin *builtin);
 
 /* Facts about one kernel. */
 struct sim_kernel_info {
     char *name;
     const struct sim_builtin *builtin;   /* NULL: none */
-    struct sim_computation *computation; /* NULL: none; without `builtin`, a kernel then has no
-                                          * effect */
+    struct sim_computation *computation; /* NULL: none; a kernel without `builtin` and without
+                                          * `computation` has no effect */
     enum spw_layout layout;
-    bool params_known; /* all places are known; false for UNKNOWN, and for NAME if a parameter is a
-                        * struct */
+    bool params_known; /* the places of all parameters are known; false for UNKNOWN, and for NAME if
+                        * a parameter is a struct */
     struct sim_param *params;
     size_t param_count;
     size_t param_bytes;            /* of the parameter buffer */

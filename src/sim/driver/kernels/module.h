@@ -5,9 +5,9 @@
  *   kernel          facts about kernels, and the built-in kernels
  *   kernel_launch   launches as operations
  *   module          modules, libraries, functions, kernels
- *   occupancy       how many blocks of a kernel fit a multiprocessor
+ *   occupancy       how many blocks of a kernel fit on a multiprocessor
  *   ptx             reads the declarations of PTX
- *   tensor_map      descriptors of memory with a hidden address
+ *   tensor_map      opaque descriptors of memory
  *
  * A library is loaded once and becomes a module in each context that uses it.
  *
@@ -25,7 +25,8 @@
 
 struct sim_library;
 
-/* The size of an unknown global variable: that of all constant memory, 64 KiB. */
+/* The size of a global variable that the image does not declare: the size of all constant memory,
+ * 64 KiB. */
 #define SIM_UNKNOWN_GLOBAL_BYTES ((size_t)64 << 10)
 
 /* A CUfunction: a kernel in a context. */
@@ -35,7 +36,8 @@ struct sim_function {
     struct sim_module *module;
     const struct sim_kernel_info *info;
     int attributes[CU_FUNC_ATTRIBUTE_MAX]; /* CUfunction_attribute */
-    unsigned int own;                      /* bit per attribute that cuFuncSetAttribute set */
+    unsigned int own;                      /* a bit for each attribute that cuFuncSetAttribute has
+                                            * set */
 };
 
 struct sim_module {
@@ -71,16 +73,16 @@ struct sim_library {
 CUresult sim_module_load(CUcontext ctx, struct sim_image *image, struct sim_library *library,
                          struct sim_module **ret_module);
 
-/* Frees the module; launches of its functions that are queued still run. */
+/* Frees the module. Queued launches of its functions still run. */
 void sim_module_unload(struct sim_module *module);
 
 /* The function of that name, created at the first lookup. CUDA_ERROR_NOT_FOUND for "". */
 CUresult sim_module_function(struct sim_module *module, const char *name,
                              struct sim_function **ret_function);
 
-/* Address and size of a global variable. CUDA_ERROR_NOT_FOUND if the image declares its variables,
- * but not this one. If the image's variables are not known, creates the variable with 64 KiB at its
- * first lookup. */
+/* Address and size of a global variable. CUDA_ERROR_NOT_FOUND if the image's variables are known
+ * and do not include this one. If the image's variables are not known, the first lookup creates the
+ * variable with 64 KiB. */
 CUresult sim_module_global(struct sim_module *module, const char *name, CUdeviceptr *ret_address,
                            size_t *ret_size);
 
@@ -92,7 +94,7 @@ void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_im
 CUresult sim_library_module(struct sim_library *library, CUcontext ctx,
                             struct sim_module **ret_module);
 
-/* The function of a CUfunction. For a CUkernel, which may be passed in its place, the kernel's
+/* The function of a CUfunction. A CUkernel may be passed instead; the result is then the kernel's
  * function in the context. CUDA_ERROR_INVALID_HANDLE. */
 CUresult sim_function_resolve(CUfunction handle, CUcontext ctx, struct sim_function **ret_function);
 
@@ -101,9 +103,9 @@ enum { SIM_WARP_SIZE = 32 };
 /* Bytes of shared memory that the system reserves for each block (occupancy.c). */
 size_t sim_reserved_shared(const struct spw_gpu_profile *profile);
 
-/* The number of blocks of that size that fit a multiprocessor at once (occupancy.c). */
+/* The number of blocks of that size that fit on a multiprocessor at once (occupancy.c). */
 int sim_occupancy(const struct sim_function *function, int block_size, size_t dynamic_shared);
 
-/* If `handle` is a CUfunction, replaces *ctx by the function's context. Does not change *ctx for a
+/* If `handle` is a CUfunction, sets *ctx to the function's context. Does not change *ctx for a
  * CUkernel or NULL. CUDA_ERROR_INVALID_HANDLE for other handles. */
 CUresult sim_function_ctx(CUfunction handle, CUcontext *ctx);

@@ -10,7 +10,8 @@
 
 struct sim_image;
 
-/* True if the text is PTX: its first directive is .version. Reads no further than necessary. */
+/* True if the text is PTX, which means that its first directive is .version. Reads no further than
+ * necessary. */
 bool sim_ptx_is_ptx(const char *text);
 
 /* Adds the declarations of the text to the image. Unknown directives are skipped.

@@ -1,6 +1,6 @@
-/* Tensor maps: opaque descriptors of memory, which kernels get in place of an address. Their format
- * is not documented. Simulated maps contain only the address, encoded so that no word of the map is
- * a valid address.
+/* Tensor maps: opaque descriptors of memory that are passed to kernels in place of an address. The
+ * format of tensor maps is not documented. Simulated maps contain only the address, encoded so that
+ * no word of the map is a valid address.
  *
  * No locking. */
 #pragma once

@@ -2,7 +2,7 @@
  *
  * A block of 2 MiB or more is a region of its own. Smaller blocks are cut, in multiples of 512
  * bytes, from slabs of one granule, as the real driver packs small allocations into 2 MiB pages. An
- * empty slab is given back.
+ * empty slab is freed.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -34,15 +34,16 @@ CUresult sim_alloc_host(struct sim_device *device, size_t size, enum sim_block_k
 /* Frees a block of kind ALLOC, DRIVER or MANAGED. */
 void sim_alloc_destroy(struct sim_block *block);
 
-/* Frees a block of kind HOST with its memory, or forgets one of kind REGISTERED. */
+/* Frees a block of kind HOST with its memory. Removes a block of kind REGISTERED without freeing
+ * its memory. */
 void sim_alloc_destroy_pinned(struct sim_block *block);
 
-/* Unmaps and forgets a block of kind IPC, regardless of its number of opens. */
+/* Unmaps a block of kind IPC and removes it, even if it was opened more than once. */
 void sim_alloc_destroy_ipc(struct sim_block *block);
 
 /* Device memory that belongs to the driver itself: modules' globals, and the allocations of graphs.
- * Charged, mapped and accessible for the device; it is no block of cuMemAlloc.
- * CUDA_ERROR_OUT_OF_MEMORY if it does not fit. */
+ * The memory is charged to the device, mapped, and accessible to the device. It is not a block of
+ * cuMemAlloc. CUDA_ERROR_OUT_OF_MEMORY if it does not fit. */
 CUresult sim_mem_driver_alloc(struct sim_device *device, size_t size, CUdeviceptr *ret_address);
 void sim_mem_driver_free(CUdeviceptr address);
 

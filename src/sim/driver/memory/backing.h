@@ -1,9 +1,9 @@
 /* The content of simulated memory: one huge sparse memfd per device and host node.
  *
- * Memory is committed at the first write: untouched memory reads as zeros from a hole, and freeing
- * or zeroing punches a hole again. Content is read by pread and written through windows, which are
- * mappings of pieces of the file, or by pwrite if no window can be mapped. So reading and writing
- * also work for chunks that are not mapped in the process.
+ * Host memory is committed at the first write. Untouched memory is a hole in the file and reads as
+ * zeros. Freeing or zeroing memory punches a hole again. Content is read with pread. It is written
+ * through windows, which are mappings of pieces of the file, or with pwrite if no window can be
+ * mapped. Reading and writing therefore also work for chunks that are not mapped in the process.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -21,7 +21,7 @@ struct sim_backing;
 struct sim_extent {
     struct sim_range range; /* offset and size in the file; size 0: not placed yet */
     struct sim_backing *backing;
-    bool touched; /* possibly written since it was placed */
+    bool touched; /* the content may have been written since the extent was placed */
     struct sim_known known;
 };
 
@@ -40,12 +40,12 @@ uint64_t sim_backing_bytes(void);
 void sim_extent_place(struct sim_extent *extent, struct sim_backing *backing, uint64_t wanted,
                       uint64_t size);
 
-/* Moves the extent with its content into a file of its own, so that the file can be handed to
- * another process. False, with nothing changed, if the system refuses. */
+/* Moves the extent with its content into a file of its own, so that the file can be passed to
+ * another process. Returns false and changes nothing if the system refuses. */
 bool sim_extent_isolate(struct sim_extent *extent, const void *label, size_t label_size);
 
 /* Makes the extent cover the whole content of an isolated file of this or another process, and
- * reads the file's label. `fd` stays the caller's. False if `fd` is no isolated file. */
+ * reads the file's label. The caller keeps `fd`. False if `fd` is not an isolated file. */
 bool sim_extent_adopt(struct sim_extent *extent, int fd, void *ret_label, size_t label_size);
 
 /* A new descriptor of an isolated extent's file, or -1. sim_extent_is_fd(): true if `fd` is a
@@ -65,8 +65,8 @@ void sim_extent_read(const struct sim_extent *extent, uint64_t at, void *dst, si
 void sim_extent_write(struct sim_extent *extent, uint64_t at, const void *src, size_t size);
 void sim_extent_zero(struct sim_extent *extent, uint64_t at, size_t size);
 
-/* Finds the first stretch of data in a range: its distance from `at`, and its size. False if the
- * whole range is a hole. */
+/* Finds the first stretch of data in a range, and returns its distance from `at` and its size.
+ * False if the whole range is a hole. */
 bool sim_extent_data(const struct sim_extent *extent, uint64_t at, size_t size, size_t *ret_skip,
                      size_t *ret_size);
 

@@ -1,8 +1,8 @@
 /* Blocks: the allocations that CUDA's functions have returned, by address.
  *
- * Blocks of cuMemAlloc, of pools and of the driver itself lie in regions (region.h); managed and
- * page-locked host memory is ordinary memory of the process. Mappings of the application (cuMemMap)
- * are not blocks.
+ * Blocks of cuMemAlloc, of pools and of the driver itself lie in regions (region.h). Blocks of
+ * managed and page-locked host memory are ordinary memory of the process. Mappings of the
+ * application (cuMemMap) are not blocks.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -40,8 +40,8 @@ struct sim_block {
     struct sim_mapping *region;     /* ALLOC and DRIVER: its own region, NULL if in a slab; IPC: its
                                      * mapping */
     CUmemoryPool pool;              /* POOL */
-    struct sim_queued_free *queued; /* POOL: its queued free, if any; the block is then valid for
-                                     * earlier work only */
+    struct sim_queued_free *queued; /* POOL: the queued free, if any; the block is then valid only
+                                     * for earlier work */
     bool freeing;                   /* ALLOC, MANAGED: a stream-ordered free is queued */
     unsigned int flags; /* host kinds: as given to cuMemHostAlloc or cuMemHostRegister */
     unsigned int opens; /* IPC: number of opens */
@@ -50,8 +50,8 @@ struct sim_block {
     bool sync_memops;   /* cuPointerSetAttribute */
 };
 
-/* Adds a block of `range` valid bytes, for a request of `size`; the range must be free. NULL if
- * host memory is out. */
+/* Adds a block with `range` valid bytes for a request of `size` bytes. The range must be free. NULL
+ * if host memory is exhausted. */
 struct sim_block *sim_block_new(enum sim_block_kind kind, uint64_t start, uint64_t range,
                                 uint64_t size);
 
@@ -61,8 +61,9 @@ void sim_block_delete(struct sim_block *block);
 /* Moves the start of the block up by `bytes`, which is less than the size of its range. */
 void sim_block_shrink(struct sim_block *block, uint64_t bytes);
 
-/* The block that contains the address, or NULL. sim_block_from(): that block or the next one above.
- * Both also find blocks whose free is queued. */
+/* sim_block_find(): the block that contains the address, or NULL. sim_block_from(): the block that
+ * contains the address or, if none does, the next block above. Both functions also find blocks
+ * whose free is queued. */
 struct sim_block *sim_block_find(uint64_t address);
 struct sim_block *sim_block_from(uint64_t address);
 

@@ -5,16 +5,16 @@
  *   block           all allocations, by address
  *   chunk           physical allocations and their handles
  *   content         reads and writes memory by address, and checks ranges
- *   known           the memory whose content is as on a GPU
+ *   known           marks memory whose content is the same as on a GPU
  *   mapping         maps chunks at addresses, for chosen devices
  *   mempool         stream-ordered allocation
  *   payload         the limit on host memory for content
- *   program_block   blocks that the program got, inside of larger chunks
- *   region          device memory of the driver's own, in whole granules
+ *   program_block   blocks of the program inside larger chunks
+ *   region          device memory that the driver allocates for itself, in whole granules
  *   space           reservations of device addresses
  *
- * Every address of the simulator is inside a reservation, page-locked host memory or managed
- * memory; every other address is pageable host memory of the program. The content functions work on
+ * An address of the simulator lies in a reservation, in page-locked host memory or in managed
+ * memory. Every other address is pageable host memory of the program. The content functions work on
  * all mapped memory, even if the process itself may not touch the address (no access set yet, or a
  * mapping that is in the tables only).
  *
@@ -30,7 +30,7 @@
 #include "sim/driver/core/device.h"
 
 enum sim_mem_kind {
-    SIM_MEM_PAGEABLE, /* not of the simulator: ordinary host memory, or unmapped */
+    SIM_MEM_PAGEABLE, /* not an address of the simulator: ordinary host memory, or unmapped */
     SIM_MEM_DEVICE,   /* in device address space: allocations, mapped chunks at any location, and
                        * reserved but unmapped addresses */
     SIM_MEM_PINNED,   /* cuMemHostAlloc, cuMemAllocHost, cuMemHostRegister */
@@ -47,14 +47,15 @@ bool sim_mem_is_device(CUdeviceptr address);
  * without memory. */
 int sim_mem_device(CUdeviceptr address);
 
-/* Checks that `device` may access all of [address, address + size): the range must be mapped, with
- * read (or read-write) access. CUDA_ERROR_ILLEGAL_ADDRESS if not. Pinned and managed memory counts
- * as valid. Pageable memory does not, so callers that allow it ask sim_mem_kind() first. Size 0 is
- * valid. */
+/* Checks that `device` may access all of [address, address + size): the range must be mapped with
+ * read access or, for writes, read-write access. Returns CUDA_ERROR_ILLEGAL_ADDRESS if not. Pinned
+ * and managed memory is always valid. Pageable memory is never valid, so callers that allow
+ * pageable memory must call sim_mem_kind() first. Size 0 is valid. */
 CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write);
 
-/* Counts a range's bytes on the device, and those on the host (chunks there, page-locked memory).
- * Managed memory counts as device memory. Counting stops at the first address without memory. */
+/* Counts the bytes of a range that lie on the device, and the bytes that lie on the host (chunks at
+ * host locations, page-locked memory). Managed memory counts as device memory. Counting stops at
+ * the first address without memory. */
 void sim_mem_locate(CUdeviceptr address, size_t size, uint64_t *ret_device_bytes,
                     uint64_t *ret_host_bytes);
 
@@ -76,8 +77,8 @@ bool sim_mem_is_known(CUdeviceptr address, size_t size);
 /* Marks the content of a range as known or unknown. */
 void sim_mem_set_known(CUdeviceptr address, size_t size, bool is_known);
 
-/* For a write of unknown extent that began at an address: marks as unknown `size` bytes from there
- * on, and the known content that follows without a gap. */
+/* Must be called after a write of unknown size that began at an address. Marks the `size` bytes
+ * from this address as unknown, and also the known content that follows without a gap. */
 void sim_mem_lose(CUdeviceptr address, size_t size);
 
 /* Drops the content of a range of device memory that was freed but stays mapped. */

@@ -1,11 +1,12 @@
 /* Mappings of chunks at addresses, and the devices that may access them.
  *
- * The table is authoritative; the kernel's mappings follow it where they can. A mapping with access
- * for the host or a device is mmap'ed into the process, so that tests, and programs with
- * host-located chunks, can touch it. A mapping without access is as unreachable as unmapped space
- * and is not mmap'ed. Adjacent mappings merge in the kernel because their file offsets are adjacent
- * too. Near the kernel's limit on mappings, the kernel gets neither new mappings nor holes that
- * would split a mapping: they exist in the table only, with one warning.
+ * The table of mappings is authoritative. The kernel's mappings follow the table where possible. If
+ * the host or a device may access a mapping, the mapping is mmap'ed into the process, so that
+ * tests, and programs with host-located chunks, can access it. A mapping without access is as
+ * unreachable as unmapped space, and is not mmap'ed. Adjacent mappings merge in the kernel because
+ * their file offsets are also adjacent. Near the kernel's limit on the number of mappings, new
+ * mappings are not mmap'ed, and a mapping is not unmapped where the hole would split a kernel
+ * mapping. Such changes exist only in the table, and one warning is printed.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -39,8 +40,8 @@ struct sim_mapping {
     int prot;      /* PROT_ bits of the kernel mapping, 0: there is none */
 };
 
-/* Maps the whole chunk at an address; the range lies in the reservation and is free. Nobody has
- * access. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Maps the whole chunk at an address. The range must lie in the reservation and be free. Neither
+ * the host nor a device has access to the new mapping. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_mapping_create(struct sim_reservation *reservation, uint64_t address,
                             struct sim_chunk *chunk, enum sim_mapping_kind kind,
                             struct sim_mapping **ret_mapping);
@@ -49,8 +50,9 @@ CUresult sim_mapping_create(struct sim_reservation *reservation, uint64_t addres
  * have no reference left. */
 void sim_mapping_remove(uint64_t start, uint64_t end);
 
-/* find: the mapping that contains the address, or NULL. from: that mapping or the next one above.
- * next: the following mapping. */
+/* sim_mapping_find(): the mapping that contains the address, or NULL. sim_mapping_from(): the
+ * mapping that contains the address or, if none does, the next mapping above. sim_mapping_next():
+ * the following mapping. */
 struct sim_mapping *sim_mapping_find(uint64_t address);
 struct sim_mapping *sim_mapping_from(uint64_t address);
 struct sim_mapping *sim_mapping_next(const struct sim_mapping *mapping);
@@ -62,7 +64,7 @@ bool sim_mapping_fills(uint64_t start, uint64_t end);
 void sim_mapping_apply(uint64_t start, uint64_t end);
 
 /* A descriptor of the chunk for another process, or -1. The first export moves the content to a
- * file of the chunk's own, and the kernel's mappings of the chunk to that file. */
+ * file of the chunk's own, and remaps the kernel's mappings of the chunk to this file. */
 int sim_mapping_export(struct sim_chunk *chunk);
 
 /* True if kernels on `device` may read the mapping, or with `write` may write it. */

@@ -1,6 +1,6 @@
-/* Blocks that the program got from cudaMalloc() and similar functions, as the simulated runtime
- * reports them. The driver may know only larger chunks, which a pool in front of the driver divides
- * into blocks.
+/* Blocks that the program got from cudaMalloc() and similar functions, as reported by the simulated
+ * runtime. If a pool in front of the driver divides chunks into blocks, the driver itself knows
+ * only the chunks.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -10,10 +10,11 @@
 
 #include <cuda.h>
 
-/* The bytes from an address to the end of the block that contains it; 0 if no block does. */
+/* The number of bytes from an address to the end of the block that contains the address; 0 if no
+ * block contains it. */
 size_t sim_program_block_rest(CUdeviceptr address);
 
-/* The bytes of the block that contains an address; 0 if no block does. */
+/* The size in bytes of the block that contains an address; 0 if no block contains it. */
 size_t sim_program_block_bytes(CUdeviceptr address);
 
 /* True if the runtime has ever reported a block. */

@@ -13,7 +13,7 @@
 #include "sim/driver/core/device.h"
 #include "sim/driver/memory/mapping.h"
 
-/* A new region of `size` bytes, rounded up to granules, that the device may access.
+/* Creates a region of `size` bytes, rounded up to whole granules. The device may access the region.
  * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_region_create(struct sim_device *device, size_t size, enum sim_mapping_kind kind,
                            struct sim_mapping **ret_region);

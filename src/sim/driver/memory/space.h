@@ -1,10 +1,10 @@
 /* The device address space: reservations.
  *
- * A reservation is address space of the process, taken with mmap(PROT_NONE): no other mapping can
- * be there, and every access faults. If the system refuses (valgrind, TSan, RLIMIT_AS and
- * SPILLWAY_SIM_VA_MAX limit address space), the reservation gets invented addresses beyond the
- * address space of a process. Everything then works except access by the process itself, which
- * always faults.
+ * A reservation is address space of the process, reserved with mmap(PROT_NONE). No other mapping
+ * can use this address space, and every access faults. If the system refuses (valgrind, TSan,
+ * RLIMIT_AS and SPILLWAY_SIM_VA_MAX limit address space), the reservation gets invented addresses
+ * beyond the address space of a process. With such addresses, everything works except access by the
+ * process itself, which always faults.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -19,7 +19,7 @@ struct sim_heap;
 
 struct sim_reservation {
     struct sim_range range;
-    uint64_t file_base;     /* backing offset of its first byte: adjacent addresses have adjacent
+    uint64_t file_base;     /* backing offset of the first byte; adjacent addresses have adjacent
                              * offsets, so that kernel mappings merge */
     bool real;              /* mmap'ed */
     bool internal;          /* for cuMemAlloc and pools; cuMemAddressFree refuses it */
@@ -28,7 +28,7 @@ struct sim_reservation {
 };
 
 /* Reserves `size` bytes (a multiple of the page size) at a multiple of `alignment` (a power of
- * two), at `hint` if possible. NULL if host memory is out. */
+ * two), at `hint` if possible. NULL if host memory is exhausted. */
 struct sim_reservation *sim_space_reserve(size_t size, size_t alignment, uint64_t hint,
                                           bool internal);
 
