@@ -1,13 +1,15 @@
-/* How much memory of each simulated device the processes of a run hold: a file that they share,
- * called "devices", in the folder that the launcher names in SPILLWAY_RUN_DIR. Each process that
- * initialises CUDA has a slot and writes into it how many bytes of each device it holds. The used
- * bytes of a device are the sum over the slots of processes that are alive.
+/* The file "devices", which the processes of a run share. It shows how much memory of each
+ * simulated device each process holds. The file is in the folder that the launcher names in
+ * SPILLWAY_RUN_DIR. Each process that initialises CUDA has a slot in the file, and writes into the
+ * slot how many bytes of each device it holds. The used bytes of a device are the sum over the
+ * slots of processes that are alive.
  *
- * This header belongs to the simulated driver and to the launcher, as record.h does. A change of
- * layout raises the version; readers refuse other versions. A device has the index that it has on
- * the machine, whatever CUDA_VISIBLE_DEVICES is.
+ * The simulated driver and the launcher share this header, as they share record.h. Every change of
+ * the layout must increase the version. Readers reject other versions. Devices are numbered as on
+ * the machine, independent of CUDA_VISIBLE_DEVICES.
  *
- * Written under `mutex`, which is robust because a process may be killed at any time. */
+ * Locking: the file is written under `mutex`, which is robust because a process may be killed at
+ * any time. */
 #pragma once
 
 #include <pthread.h>
@@ -19,9 +21,9 @@ enum { SIM_DEVICES_MAGIC = 0x53494d44, SIM_DEVICES_VERSION = 1, SIM_DEVICES_PROC
 
 struct sim_devices_process {
     int32_t pid;                       /* 0: the slot was never used */
-    uint64_t start;                    /* of `pid`, in clock ticks since boot; 0: unknown */
-    uint64_t used[SPW_DEVICES_MAX];    /* bytes that it holds now */
-    uint64_t at_peak[SPW_DEVICES_MAX]; /* bytes that it held at the time of `peak` */
+    uint64_t start;                    /* start of `pid`, in clock ticks since boot; 0: unknown */
+    uint64_t used[SPW_DEVICES_MAX];    /* bytes that the process holds now */
+    uint64_t at_peak[SPW_DEVICES_MAX]; /* bytes that the process held at the time of `peak` */
 };
 
 struct sim_devices {

@@ -5,17 +5,17 @@
  *   libs/find_header            finds the headers of NVIDIA's libraries
  *   libs/gen_stubs              writes stubs for the functions that a library declares
  *   link_outputs                links the files of a library into its folder
- *   record                      the record that a process leaves for the command
+ *   record                      the record that a process leaves for the launcher
  *   single_rank/sitecustomize   Python's start for one rank without the others
  *
  * The record is a file "sim-<pid>" in the folder that the launcher names in SPILLWAY_RUN_DIR. The
- * simulated driver maps the file shared, so that the record outlives a process that is killed. It
- * has only plain integers and short texts, because this header belongs to the driver and to the
- * launcher and includes nothing of either. A change of layout raises the version; readers refuse
- * other versions.
+ * simulated driver maps the file as shared memory, so that the record remains if the process is
+ * killed. The driver and the launcher share this header, so the header includes no header of either
+ * of them, and the record contains only plain integers and short texts. Every change of the layout
+ * must increase the version. Readers reject other versions.
  *
- * The driver writes it under the simulator's lock; the launcher reads it when the process has
- * ended. */
+ * Locking: the driver writes the record under the simulator's lock. The launcher reads the record
+ * after the process has ended. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,8 +24,8 @@
 #include "common/bounds.h"
 #include "common/layout.h"
 
-/* An incomplete record has a symbolic link beside it, with the record's name and this suffix. The
- * link's target is the reason, in words. */
+/* If a record is incomplete, the folder also contains a symbolic link with the record's name and
+ * this suffix. The target of the link is the reason in words. */
 #define SIM_RECORD_PROBLEM ".problem"
 
 enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 8 };
@@ -34,41 +34,41 @@ enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256, SIM_RECORD_PATH = 256 
 
 /* The kind of memory that was missing when a request was refused. */
 enum sim_record_lack {
-    SIM_RECORD_NOTHING, /* neither kind below: an injected failure, or no address space */
+    SIM_RECORD_NOTHING, /* neither kind below: an injected failure, or no free addresses */
     SIM_RECORD_DEVICE,  /* memory of the device */
-    SIM_RECORD_HOST,    /* host memory that the driver may lock */
+    SIM_RECORD_HOST,    /* host memory that may be page-locked */
 };
 
-/* Kinds of calls: a memory pool in front of the driver makes only cuMemCreate. */
+/* Kinds of calls: a memory pool in front of the driver calls only cuMemCreate. */
 enum sim_record_kind {
     SIM_RECORD_CHUNK, /* cuMemCreate */
     SIM_RECORD_OTHER,
     SIM_RECORD_KINDS,
 };
 
-/* The last call of a kind that was answered out of memory. */
+/* The last call of a kind that failed because memory was missing. */
 struct sim_record_refusal {
-    uint64_t number;        /* counts the device's allocations, from 1; 0: no allocation */
-    uint64_t bytes;         /* that the call needed */
-    uint64_t missing_bytes; /* part of `bytes` that the device or the host lacked */
+    uint64_t number;        /* number of the allocation on the device, from 1; 0: no allocation */
+    uint64_t bytes;         /* bytes that the call needed */
+    uint64_t missing_bytes; /* part of `bytes` that was not free on the device or the host */
     uint64_t time_ns;       /* CLOCK_MONOTONIC */
     int32_t lack;           /* enum sim_record_lack */
     int32_t tid;
-    bool overcome;            /* the request was granted later */
+    bool overcome;            /* the same request succeeded later */
     char api[SIM_RECORD_API]; /* the driver's function, as exported */
     char thread[SIM_RECORD_THREAD];
 };
 
 struct sim_record_device {
-    int32_t index; /* as the machine counts devices */
+    int32_t index; /* the device's number on the machine */
     uint64_t total_bytes;
-    uint64_t used_bytes; /* taken from the device, now and at most */
+    uint64_t used_bytes; /* taken from the device: now, and at the peak */
     uint64_t used_peak_bytes;
     uint64_t own_bytes; /* part of used_bytes for code, local memory and graphs */
     uint64_t own_peak_bytes;
     uint64_t overhead_bytes; /* part of used_bytes: a card's overhead; own_bytes count towards it */
     uint64_t program_peak_bytes; /* used_bytes without own, overhead and NCCL bytes */
-    uint64_t communicators, communicators_peak;     /* of NCCL, now and at most */
+    uint64_t communicators, communicators_peak;     /* of NCCL: now, and at the peak */
     uint64_t ranks_peak;                            /* of the largest communicator */
     uint64_t nccl_bytes, nccl_peak_bytes;           /* estimate of NCCL's memory on a card */
     uint64_t nccl_most_bytes, nccl_most_peak_bytes; /* upper bound of NCCL's memory */
@@ -97,7 +97,8 @@ struct sim_record_device {
     uint64_t marks_ns[SIM_RECORD_MARKS]; /* end of kernels mark_every, 2 * mark_every, ... */
 };
 
-/* Most bytes of a small read. The program may branch on its value: a size, a condition. */
+/* Maximum size of a small read, in bytes. The program may branch on the value of a small read, such
+ * as a size or a condition. */
 enum { SIM_RECORD_SMALL = 4096 };
 
 struct sim_record {

@@ -7,18 +7,18 @@
  *   elementwise   kernels on each element of tensors
  *   functor       the functions that kernels apply to elements
  *   indexing      kernels that read or write at given indices
- *   kind          kinds of kernels, and facts from their names
+ *   kind          kinds of kernels, and the facts in their names
  *   operation     operations on elements, by name
  *   reduce        kernels that reduce dimensions
- *   sorting       kernels that sort, or pick the greatest elements
+ *   sorting       kernels that sort or that select the greatest elements
  *   strides       layouts of tensors among the arguments
  *   tensors       kernels on whole tensors, such as running sums
  *   value         element types and values
  *
  * A kernel is identified by its name, which contains its types and functors, and by the layout of
  * its arguments. The kernel's code is not read. Small launches are computed, so that the program
- * takes the decisions of a real run, such as how many elements a mask selects or whether a sequence
- * ends. A launch with unexpected arguments is not computed.
+ * makes the same decisions as in a real run, such as how many elements a mask selects or whether a
+ * sequence ends. A launch with unexpected arguments is not computed.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -31,6 +31,6 @@ struct sim_computation;
  * the kernel is not known. */
 struct sim_computation *sim_computation_read(const char *name);
 
-/* Computes a launch, if it is small enough. */
+/* Computes a launch if the launch is small enough. */
 enum sim_outcome_of_call sim_computation_run(const struct sim_computation *computation,
                                              const struct sim_call *call);

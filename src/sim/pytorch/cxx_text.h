@@ -1,4 +1,4 @@
-/* Parts of demangled C++ names. Pure. */
+/* Parts of demangled C++ names. Locking: none; the functions keep no state. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@ struct sim_cxx_list {
 };
 
 /* A name with its lists. In `void at::native::f<int, X>(long)`, the name is f, the arguments are
- * int and X, and the parameter is long. A lambda has the parameters of the lambda, but the name and
- * the arguments of the function around it. */
+ * int and X, and the parameter is long. For a lambda, the parameters belong to the lambda, and the
+ * name and the arguments belong to the function that contains the lambda. */
 struct sim_cxx_entity {
     struct sim_cxx_text name;
     struct sim_cxx_list arguments;  /* of the template */
@@ -35,5 +35,5 @@ struct sim_cxx_text sim_cxx_text(const char *text);
 bool sim_cxx_is(struct sim_cxx_text text, const char *other);
 bool sim_cxx_begins(struct sim_cxx_text text, const char *prefix);
 
-/* Reads a text. False if it has no name. */
+/* Reads a text. False if the text has no name. */
 bool sim_cxx_read(struct sim_cxx_text text, struct sim_cxx_entity *ret_entity);

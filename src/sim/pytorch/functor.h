@@ -1,9 +1,9 @@
 /* Functions of elements: the functors of PyTorch's kernels.
  *
- * A functor is read from its type in a kernel's name. The known functors are those of
+ * A functor is read from its type in a kernel's name. The known functors are the functors in
  * operation.def, alone or inside BinaryFunctor, AUnaryFunctor or BUnaryFunctor
  * (ATen/native/cuda/Loops.cuh). The numbers that a functor keeps are read from the kernel's
- * arguments. No locking. */
+ * arguments. Locking: none; the functions keep no state. */
 #pragma once
 
 #include <stdbool.h>
@@ -93,16 +93,17 @@ struct sim_functor {
     bool is_lambda;
 };
 
-/* Reads the type of a functor. False if it is not known. */
+/* Reads the type of a functor. False if the type is not known. */
 bool sim_functor_read(struct sim_cxx_text type, struct sim_functor *ret_functor);
 
-/* Bytes of the functor. `has_pointer`: it is a lambda with a pointer that the compiler added. */
+/* Bytes of the functor. `has_pointer`: true if the functor is a lambda with a pointer that the
+ * compiler added. */
 size_t sim_functor_bytes(const struct sim_functor *functor, bool has_pointer);
 
 /* True if an argument of `size` bytes may be the functor. */
 bool sim_functor_fits(const struct sim_functor *functor, size_t size);
 
-/* The result of a functor for inputs of its types. `kept`: the numbers that it keeps. */
+/* The result of a functor for inputs of its types. `kept`: the numbers that the functor keeps. */
 struct sim_value sim_functor_apply(const struct sim_functor *functor, const void *kept,
                                    const struct sim_value *inputs);
 

@@ -1,4 +1,4 @@
-/* Kinds of computed kernels (computation.h), and what a kernel's name shows. */
+/* Kinds of computed kernels (computation.h), and the facts that a kernel's name shows. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +11,8 @@ struct sim_computation;
 
 /* A kind of kernels. */
 struct sim_kernel_kind {
-    const char *name; /* of the function, without its namespace */
-    /* Reads the rest of the kernel's name. False if it is not known. */
+    const char *name; /* name of the function, without its namespace */
+    /* Reads the rest of the kernel's name. False if the kernel is not known. */
     bool (*read)(const struct sim_cxx_entity *kernel, struct sim_computation *computation);
     enum sim_outcome_of_call (*run)(const struct sim_computation *computation,
                                     const struct sim_call *call);
@@ -34,10 +34,11 @@ struct sim_computation {
     struct sim_source_type sources[2];
     enum sim_type input, output; /* used if there is no functor that has these types */
     size_t element_bytes;        /* of elements that are only moved */
-    size_t batch, shapes;        /* most tensors and most shapes that the arguments can hold */
+    size_t batch, shapes;        /* maximum numbers of tensors and of shapes that the arguments can
+                                  * contain */
     size_t unit;                 /* elements that are moved together */
     int way;                     /* variant, defined by the kind */
-    bool casts;                  /* the arguments, not the functor, have the types of elements */
+    bool casts;                  /* the arguments, not the functor, have the element types */
 };
 
 /* The groups of kinds; each group ends with a kind without a name. */

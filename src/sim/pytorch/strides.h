@@ -1,12 +1,12 @@
 /* The layouts of tensors that PyTorch passes to kernels.
  *
- * Locking: none needed. */
+ * Locking: none; the functions keep no state. */
 #pragma once
 
 #include "sim/driver/compute/call.h"
 
-/* PyTorch's OffsetCalculator (ATen/cuda/detail/OffsetCalculator.cuh): from the number of an
- * element, computes its byte offset in each of several tensors. */
+/* PyTorch's OffsetCalculator (ATen/cuda/detail/OffsetCalculator.cuh): computes an element's byte
+ * offset in each of several tensors from the element's number. */
 enum { SIM_OFFSET_DIMENSIONS = 25, SIM_OFFSET_TENSORS = 4 };
 
 struct sim_offsets {
@@ -38,8 +38,8 @@ struct sim_info {
     uint32_t sizes[SIM_OFFSET_DIMENSIONS], strides[SIM_OFFSET_DIMENSIONS];
 };
 
-/* Reads argument `number`. False if it is no TensorInfo, or if the tensor is empty or larger than
- * SIM_WINDOW_BYTES. */
+/* Reads argument `number`. False if the argument is not a TensorInfo, or if the tensor is empty or
+ * larger than SIM_WINDOW_BYTES. */
 bool sim_info_read(const struct sim_call *call, size_t number, struct sim_info *ret_info);
 
 /* The offset of element `number`; the offset of the last element; the number of elements. Offsets

@@ -1,4 +1,4 @@
-/* Element types of tensors and their values. Pure. */
+/* Element types of tensors, and their values. Locking: none; the functions keep no state. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ enum sim_type {
     SIM_TYPE_F64,
 };
 
-/* A value: in `f` if the type is a floating type, otherwise in `i`. */
+/* A value. It is stored in `f` if the type is a floating type, otherwise in `i`. */
 struct sim_value {
     enum sim_type type;
     int64_t i;

@@ -1,7 +1,7 @@
-/* The ABIs under the names in these sources. In CUDA 13 some functions have the ABI that CUDA 12
- * calls <name>_v2 or <name>_v3. The sources here define that ABI under CUDA 13's name. When they
- * are compiled with headers of CUDA 12, the exported symbol has CUDA 12's name. abi12.c has the
- * older ABIs. */
+/* The ABIs under the names in these sources. In CUDA 13, some functions have the ABI that CUDA 12
+ * calls <name>_v2 or <name>_v3. The sources of the runtime define this ABI under CUDA 13's name.
+ * When the sources are compiled with headers of CUDA 12, the exported symbol has CUDA 12's name.
+ * abi12.c has the older ABIs. */
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
 /* Devices and contexts of the simulated runtime: the current device of a thread, and the primary
- * context of each device, which the process retains once, when the context is first used.
+ * context of each device. The process retains a primary context once, when it is first used.
  *
  * Locking: a mutex in context.c guards the table of devices; callers need no lock. The current
  * device belongs to the calling thread. */
@@ -21,8 +21,9 @@ int simrt_device_count(void);
  */
 cudaError_t simrt_device_handle(int ordinal, CUdevice *ret_device);
 
-/* The current device of the calling thread: the device of its current context. Without a current
- * context, it is the device that the thread selected, or else the default. Creates no context. */
+/* The current device of the calling thread: the device of its current context. If there is no
+ * current context, the current device is the device that the thread selected or, if it selected
+ * none, the default device. Creates no context. */
 cudaError_t simrt_device_current(int *ret_ordinal);
 
 /* Selects a device for the calling thread and makes its primary context current. */
@@ -31,8 +32,8 @@ cudaError_t simrt_device_choose(int ordinal);
 /* Sets the device of threads that have selected none. */
 void simrt_device_set_default(int ordinal);
 
-/* Makes the primary context of the thread's device current if no context is. A primary context that
- * another thread has reset counts as none. */
+/* If the thread has no current context, makes the primary context of the thread's device current. A
+ * primary context that another thread has reset does not count as a current context. */
 cudaError_t simrt_context_ensure(void);
 
 /* The primary context of a device. Retains it if necessary, but does not make it current. The

@@ -1,8 +1,9 @@
 /* The driver functions that the runtime calls, in a table of typed pointers. The table is filled
  * once through cuGetProcAddress_v2, as NVIDIA's runtime does. A preloaded library that intercepts
- * this function then sees every call.
+ * cuGetProcAddress_v2 therefore sees every call.
  *
- * Locking: simrt_init() calls simrt_driver_load() once; then the table is read-only. */
+ * Locking: none needed. simrt_init() calls simrt_driver_load() once; afterwards the table is
+ * read-only. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,8 +33,8 @@ struct simrt_driver {
  * cudaErrorCallRequiresNewerDriver. */
 extern struct simrt_driver simrt_driver;
 
-/* Reports an allocation by the program to the simulated driver, if its result `result` is a
- * success; only then is *address read. Returns `result`. */
+/* If `result` is a success, reports an allocation by the program to the simulated driver. *address
+ * is read only in this case. Returns `result`. */
 CUresult simrt_block_allocated(CUresult result, void *const *address, size_t size);
 
 /* Reports that the program frees a block. NULL is ignored. */

@@ -8,7 +8,7 @@
  *   device         number, choice, properties and settings of devices
  *   driver         typed pointers to the driver's functions
  *   entry          the parts that every exported function shares
- *   entrypoint     versions, and look-ups of driver functions
+ *   entrypoint     versions, and lookups of driver functions
  *   error          keeps each thread's last error
  *   errors         names and texts of errors
  *   forward        functions that only call the driver, in a table
@@ -16,7 +16,7 @@
  *   gen_entries    writes the entries of all functions
  *   gen_forwards   writes the functions of forward
  *   graph_copy     nodes that copy or fill
- *   graph_kernel   nodes of kernels, and of any kind
+ *   graph_kernel   kernel nodes, and nodes of any kind
  *   launch         launches of kernels
  *   libcudart      the version of the library's symbols
  *   library        device code that a compiled program registers
@@ -58,15 +58,16 @@
 enum simrt_need {
     SIMRT_NOTHING, /* none; works without a driver */
     SIMRT_DRIVER,  /* the driver is loaded and has devices */
-    SIMRT_CONTEXT, /* also a current context: by default the thread's device's primary context */
+    SIMRT_CONTEXT, /* as SIMRT_DRIVER, and a current context: by default the primary context of the
+                    * thread's device */
 };
 
 /* Prepares the state, or returns the error that prevents it. */
 cudaError_t simrt_prepare(enum simrt_need need);
 
 /* The body of a function that is not simulated: reports the name on stderr the first time and
- * returns cudaErrorNotSupported, which becomes the thread's last error. Each name has one
- * `reported`. */
+ * returns cudaErrorNotSupported, which becomes the thread's last error. The caller passes one
+ * `reported` for each name. */
 cudaError_t simrt_not_simulated(const char *name, bool *reported);
 
 /* A list of parameters without its parentheses. */

@@ -6,7 +6,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-/* Converts a driver's result to the runtime's error, which has the same number. */
+/* Converts a result of the driver to the runtime's error. Both have the same number. */
 static inline cudaError_t simrt_error(CUresult result)
 {
     return (cudaError_t)result;
@@ -16,5 +16,6 @@ static inline cudaError_t simrt_error(CUresult result)
  * sticky. Returns `error`. */
 cudaError_t simrt_error_record(cudaError_t error);
 
-/* Clears the last error of every thread, sticky errors included: the device was reset. */
+/* Clears the last error of every thread, including sticky errors. Called when the device was reset.
+ */
 void simrt_error_clear_all(void);

@@ -1,4 +1,4 @@
-/* The parameters of graph nodes as the driver describes them.
+/* Converts the parameters of graph nodes to the driver's structs.
  *
  * Locking: none; the functions keep no state. */
 #pragma once

@@ -2,8 +2,8 @@
  * is loaded. A kernel is found by the host address of its stub, a variable by the host address of
  * its shadow. The driver loads both when they are first used.
  *
- * Locking: every function takes a mutex in library.c. Code is loaded under this mutex, and so only
- * once. */
+ * Locking: every function takes a mutex in library.c. Code is loaded under this mutex, so it is
+ * loaded only once. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,16 +14,17 @@
 
 struct simrt_fatbin;
 
-/* Registers an image of device code, in the wrapper that the compiler puts around it. The image is
- * not copied, and not read before its first use. NULL without memory. */
+/* Registers an image of device code. `image` is the wrapper that the compiler puts around the
+ * image. The image is not copied, and is not read before its first use. NULL if host memory is
+ * exhausted. */
 struct simrt_fatbin *simrt_fatbin_register(const void *image);
 
-/* Unloads the image and removes everything registered with it. Takes NULL. */
+/* Unloads the image and removes everything registered with it. NULL is ignored. */
 void simrt_fatbin_unregister(struct simrt_fatbin *fatbin);
 
 /* Registers a kernel or a variable of the image. `host`: the address of its stub or shadow; `name`
- * (not copied): its name in the image; `size`: its bytes. Without memory nothing is registered, and
- * later look-ups do not find it. */
+ * (not copied): its name in the image; `size`: its bytes. If host memory is exhausted, nothing is
+ * registered, and later lookups fail. */
 void simrt_kernel_register(struct simrt_fatbin *fatbin, const void *host, const char *name);
 void simrt_variable_register(struct simrt_fatbin *fatbin, const void *host, const char *name,
                              size_t size);
@@ -44,8 +45,8 @@ cudaError_t simrt_kernel_find(const void *kernel, CUkernel *ret_kernel);
 /* Finds a kernel as a function of the current context. Errors as above. */
 cudaError_t simrt_function_find(const void *kernel, CUfunction *ret_function);
 
-/* The address of a kernel's stub, given its CUfunction or CUkernel; the handle itself if it has no
- * stub. */
+/* The address of a kernel's stub, given its CUfunction or CUkernel. Returns the handle itself if
+ * the kernel has no stub. */
 const void *simrt_function_host(const void *handle);
 
 /* Registers the handle of a kernel of a library that the program loaded itself. */

@@ -9,7 +9,7 @@
  *   crossing          copies and fills that cross from device to host memory
  *   event             events and their records
  *   fence             points in streams that later work waits for
- *   host_call         host functions as operations
+ *   host_call         functions of the program as operations
  *   memset            fills as operations
  *   op                operations: the units of work of streams and graphs
  *   poll_loop         detects a thread that only polls

@@ -1,6 +1,6 @@
 /* The driver functions that shims call, in a table of typed pointers. The first call fills the
- * table through cuGetProcAddress_v2, as NVIDIA's libraries do: a preloaded library that intercepts
- * this function then sees every call.
+ * table through cuGetProcAddress_v2, as NVIDIA's libraries do. A preloaded library that intercepts
+ * cuGetProcAddress_v2 therefore sees every call.
  *
  * Locking: thread-safe. */
 #pragma once
@@ -16,10 +16,10 @@ struct sim_shim_driver {
 #undef SIM_SHIM_FUNCTION
 };
 
-/* The table, with the driver initialised. NULL if the driver is missing, lacks one of the functions
- * or has no device. Never freed. */
+/* Initialises the driver and returns the table, which is never freed. NULL if the driver is
+ * missing, lacks one of the functions or has no device. */
 const struct sim_shim_driver *sim_shim_driver(void);
 
 /* Finds the kernel of that name in the shim's own code image; the handle is valid in every context
- * and never freed. Errors are the driver's, and CUDA_ERROR_NOT_INITIALIZED without a driver. */
+ * and never freed. Errors: the driver's errors; CUDA_ERROR_NOT_INITIALIZED without a driver. */
 CUresult sim_shim_kernel(const char *name, CUkernel *ret_kernel);

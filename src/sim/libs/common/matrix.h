@@ -29,9 +29,10 @@ size_t sim_shim_type_bits(cudaDataType_t type);
 /* Returns true if the shape is valid and its size in bytes fits in an int64_t. */
 bool sim_shim_matrix_is_valid(const struct sim_shim_matrix *matrix);
 
-/* Sets the simulated duration of a batch of products of m x k and k x n matrices: the larger of the
- * time for the arithmetic (790 TFLOP/s for elements of 16 bits, in proportion for others) and the
- * time to move the memory added so far (4.3 TB/s). Both rates were measured on an H200. */
+/* Sets the simulated duration of a batch of products of m x k and k x n matrices. The duration is
+ * the larger of two times: the time for the arithmetic, at 790 TFLOP/s for elements of 16 bits and
+ * in proportion for other sizes, and the time to move the memory added so far, at 4.3 TB/s. Both
+ * rates were measured on an H200. */
 void sim_shim_set_product_time(struct sim_shim_work *work, int64_t m, int64_t n, int64_t k,
                                int64_t batch, size_t element_bits);
 

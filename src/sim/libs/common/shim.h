@@ -6,9 +6,9 @@
  *   shim     launches that list the memory of a real kernel
  *
  * Shims stand in for the libraries above the runtime (cuBLAS, cuDNN, ...). A shim launches a kernel
- * that lists the memory that the real kernel would read and write, and changes none of it. The
- * simulated driver checks these ranges, and a preloaded library that intercepts the driver sees a
- * launch.
+ * whose arguments list the memory that the real kernel would read and write. The kernel changes
+ * none of this memory. The simulated driver checks the listed ranges, and a preloaded library that
+ * intercepts the driver sees a launch.
  *
  * Locking: thread-safe; a struct sim_shim_work belongs to one thread. */
 #pragma once
@@ -21,10 +21,10 @@
 
 #define SIM_SHIM_EXPORT __attribute__((visibility("default")))
 
-/* Another name of a function above it in the same source. */
+/* Defines another name for a function that is defined earlier in the same file. */
 #define SIM_SHIM_SAME(name, of) SIM_SHIM_EXPORT __typeof__(of) name __attribute__((alias(#of)))
 
-/* The most ranges in one struct sim_shim_work; further ones are left out. */
+/* Maximum number of ranges in one struct sim_shim_work. Further ranges are left out. */
 #define SIM_SHIM_RANGES 24
 
 struct sim_shim_range {
@@ -44,12 +44,12 @@ void sim_shim_add_read(struct sim_shim_work *work, const void *address, size_t b
 void sim_shim_add_write(struct sim_shim_work *work, const void *address, size_t bytes);
 
 /* Launches the work on the stream as kernel `spw_touch_<kernel>`. A bad address does not fail the
- * launch; it fails the context later, as on a GPU. Errors are those of cuLaunchKernel, and
+ * launch; it fails the context later, as on a GPU. Errors: those of cuLaunchKernel;
  * CUDA_ERROR_NOT_INITIALIZED without a driver. */
 CUresult sim_shim_launch(const char *kernel, const struct sim_shim_work *work, CUstream stream);
 
 /* Launches a kernel that really copies 32-bit words between two device addresses. The simulator
- * does not count it as a read of results by the host. Errors as above. */
+ * does not count the copy as a read of results by the host. Errors: as for sim_shim_launch(). */
 CUresult sim_shim_copy_words(CUdeviceptr to, CUdeviceptr from, size_t words, CUstream stream);
 
 /* Makes the primary context of the first device current if the calling thread has no context.
@@ -64,8 +64,8 @@ int sim_shim_capability(void);
 CUresult sim_shim_alloc(size_t bytes, void **ret_address);
 void sim_shim_free(void *address);
 
-/* Reports on stderr that a function is not simulated, once per `reported`, with a hint that may be
- * empty. */
+/* Reports on stderr that a function is not simulated, with a hint that may be empty. Reports only
+ * once for each `reported`. */
 void sim_shim_not_simulated(const char *name, const char *library, const char *hint,
                             bool *reported);
 
@@ -102,7 +102,7 @@ void sim_shim_not_simulated(const char *name, const char *library, const char *h
         return (status)0;                                                                          \
     }
 
-/* A case of a switch that names the constants of an enumeration. */
+/* Defines a case of a switch that returns the names of an enumeration's constants. */
 #define SIM_SHIM_NAME(value)                                                                       \
     case value:                                                                                    \
         return #value;

@@ -21,17 +21,17 @@ struct cublasContext {
     int multiprocessor_target;
     void *default_workspace; /* owned */
     size_t default_workspace_bytes;
-    void *workspace; /* the one in use: the default or the caller's; NULL: none */
+    void *workspace; /* the workspace in use: the default or the caller's; NULL: none */
     size_t workspace_bytes;
 };
 
-/* Adds a scalar that is read (alpha, beta) to the work, if the pointer mode places scalars in
- * device memory. */
+/* If the pointer mode places scalars in device memory, adds a scalar that is read (alpha, beta) to
+ * the work. */
 void sim_cublas_add_scalar(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
                            size_t bytes);
 
-/* Adds to the work the memory of a result, if the pointer mode places results in device memory. If
- * not, sets the result to 0 at once. */
+/* If the pointer mode places results in device memory, adds the memory of a result to the work.
+ * Otherwise sets the result to 0 immediately. */
 void sim_cublas_add_result(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
                            size_t bytes);
 
@@ -39,7 +39,7 @@ void sim_cublas_add_result(cublasHandle_t handle, struct sim_shim_work *work, vo
 void sim_cublas_add_vector(struct sim_shim_work *work, const void *data, size_t element_bytes,
                            int64_t n, int64_t increment, bool written);
 
-/* Launches the work, which also writes the handle's workspace, on the handle's stream. */
+/* Launches the work on the handle's stream. The work also writes the handle's workspace. */
 cublasStatus_t sim_cublas_launch(cublasHandle_t handle, const char *kernel,
                                  struct sim_shim_work *work);
 

@@ -1,10 +1,10 @@
 /* Descriptors of cuDNN's backend interface. Every kind of descriptor is a list of attributes.
  *
- * Descriptors are reference-counted. An attribute that holds a descriptor has a reference to it, so
- * the caller may destroy a descriptor that other descriptors use.
+ * Descriptors are reference-counted. An attribute that contains a descriptor holds a reference to
+ * it. The caller may therefore destroy a descriptor that other descriptors use.
  *
- * Locking: the reference counts are atomic. While a descriptor changes, only one thread may use it,
- * as the library documents. */
+ * Locking: the reference counts are atomic. As the library documents, only one thread may use a
+ * descriptor while the descriptor changes. */
 #pragma once
 
 #include "sim/libs/cudnn/handle.h"
@@ -43,7 +43,7 @@ cudnnStatus_t sim_cudnn_descriptor_set(struct sim_cudnn_descriptor *descriptor,
                                        cudnnBackendAttributeType_t type, int64_t count,
                                        const void *elements);
 
-/* The n-th descriptor in an attribute, without a reference, or NULL. `attribute` may be NULL. */
+/* The n-th descriptor in an attribute, or NULL. Takes no reference. `attribute` may be NULL. */
 struct sim_cudnn_descriptor *sim_cudnn_descriptor_child(const struct sim_cudnn_attribute *attribute,
                                                         int64_t n);
 

@@ -31,7 +31,8 @@ size_t sim_cudnn_type_bits(cudnnDataType_t type);
 cudnnStatus_t sim_cudnn_launch(cudnnHandle_t handle, const char *kernel,
                                const struct sim_shim_work *work);
 
-/* Creation and destruction of one kind of descriptor. A new descriptor is all zeros. */
+/* Defines the functions that create and destroy one kind of descriptor. A new descriptor is all
+ * zeros. */
 #define SIM_CUDNN_DESCRIPTOR(kind)                                                                 \
     SIM_SHIM_EXPORT cudnnStatus_t cudnnCreate##kind##Descriptor(cudnn##kind##Descriptor_t *desc)   \
     {                                                                                              \

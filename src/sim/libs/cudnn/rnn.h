@@ -31,7 +31,8 @@ struct cudnnRNNDataStruct {
 /* The number of directions: 1, or 2 for bidirectional networks. */
 int32_t sim_cudnn_rnn_directions(const struct cudnnRNNStruct *rnn);
 
-/* The number of matrices that a cell applies to its input. It applies as many to its state. */
+/* The number of matrices that a cell applies to its input. The cell applies the same number of
+ * matrices to its state. */
 int32_t sim_cudnn_rnn_gates(const struct cudnnRNNStruct *rnn);
 
 /* Bytes of the tensor that a data descriptor describes; 0 for NULL. */

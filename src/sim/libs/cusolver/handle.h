@@ -8,8 +8,8 @@
  *   spectral_typed   the older functions of spectral, one for each element type
  *
  * Nothing is solved. The status (info) of every problem is set to 0 on the device, which means
- * success. cuSOLVER documents no workspace sizes, so these are estimates: the sizes that LAPACK's
- * documentation recommends for blocks of SIM_CUSOLVER_BLOCK columns.
+ * success. cuSOLVER does not document workspace sizes. The sizes here are estimates: the sizes that
+ * LAPACK's documentation recommends for blocks of SIM_CUSOLVER_BLOCK columns.
  *
  * Locking: a handle is used by one thread at a time, as the library documents. */
 #pragma once
@@ -53,8 +53,9 @@ cusolverStatus_t sim_cusolver_workspace_bytes(cusolverDnHandle_t handle, int64_t
 /* Bits of an element of a C type. */
 #define SIM_CUSOLVER_BITS(type) (sizeof(type) * 8)
 
-/* Expands `function` for each element type: its letter, the infix for orthogonal or unitary
- * matrices, the infix for symmetric or Hermitian matrices, the type, and its real type. */
+/* Expands `function` for each element type. The arguments are the type's letter, the infix for
+ * orthogonal or unitary matrices, the infix for symmetric or Hermitian matrices, the type, and its
+ * real type. */
 #define SIM_CUSOLVER_ALL_TYPES(function)                                                           \
     function(S, or, sy, float, float) function(D, or, sy, double, double)                          \
         function(C, un, he, cuComplex, float) function(Z, un, he, cuDoubleComplex, double)

@@ -1,4 +1,4 @@
-/* Eigenvalue and singular value problems: the memory they touch and their workspaces.
+/* Eigenvalue and singular value problems: the memory that they touch, and their workspaces.
  *
  * Locking: none; the functions keep no state. */
 #pragma once
@@ -8,7 +8,7 @@
 /* A batch of problems with the same shape. */
 struct sim_cusolver_spectral {
     cusolverDnHandle_t handle;
-    struct sim_shim_matrix a; /* its batch and stride are those of the problem */
+    struct sim_shim_matrix a; /* a.batch is the number of problems */
     void *values;             /* each has value_bits bits */
     size_t value_bits;
     int64_t value_count;

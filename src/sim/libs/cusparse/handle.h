@@ -6,7 +6,7 @@
  *   matrix        descriptors of matrices and vectors
  *   multiply      products with a sparse matrix
  *
- * cuSPARSE documents no workspace sizes, so every size is 0 here, the lower bound.
+ * cuSPARSE does not document workspace sizes. Every size is 0 here, which is the lower bound.
  *
  * Locking: a handle is used by one thread at a time, as the library documents. */
 #pragma once
@@ -20,7 +20,7 @@ struct cusparseContext {
     cusparsePointerMode_t pointer_mode;
 };
 
-/* Adds a scalar (alpha, beta) to the work, if the pointer mode places scalars in device memory. */
+/* If the pointer mode places scalars in device memory, adds a scalar (alpha, beta) to the work. */
 void sim_cusparse_add_scalar(cusparseHandle_t handle, struct sim_shim_work *work,
                              const void *scalar, cudaDataType type);
 

@@ -1,9 +1,9 @@
 /* The board: shared memory through which the ranks of a communicator communicate. The process that
- * made the unique id keeps the memory's file descriptor open. Other processes on the machine open
- * the memory through /proc. No file is left behind, even if processes are killed.
+ * created the unique id keeps the memory's file descriptor open. Other processes on the machine
+ * open the memory through /proc. No file remains, even if processes are killed.
  *
- * A split of a communicator needs the board, because a rank does not know how many ranks chose the
- * same color. Ranks also exchange short data through the board: each rank has a box in each
+ * ncclCommSplit needs the board, because a rank does not know how many ranks chose the same color.
+ * Ranks also exchange short data through the board. For this purpose, each rank has a box in each
  * communicator.
  *
  * Locking: thread-safe; entries are published one by one and never change. The boxes are used by
@@ -20,7 +20,7 @@ struct sim_nccl_board;
 
 /* The arguments of one rank to ncclCommSplit(). */
 struct sim_nccl_board_entry {
-    uint64_t communicator; /* its number, the same on all of its ranks */
+    uint64_t communicator; /* the communicator's number, the same on all of its ranks */
     uint32_t split;        /* the index of the split in the communicator */
     int rank;
     int color;
@@ -53,7 +53,7 @@ struct sim_nccl_board_entry *sim_nccl_board_collect(struct sim_nccl_board *board
 /* Capacity of a box in bytes. */
 #define SIM_NCCL_BOARD_BOX_BYTES ((size_t)64 << 10)
 
-/* The box of a rank in a communicator: the data that it shows to the other ranks. */
+/* The box of a rank in a communicator: the data that the rank shows to the other ranks. */
 struct sim_nccl_board_box {
     uint32_t published; /* last exchange whose data are in the box */
     uint32_t consumed;  /* last exchange whose boxes the rank has read */

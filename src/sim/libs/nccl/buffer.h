@@ -1,6 +1,6 @@
-/* A buffer of a communicator for the other ranks. In the simulator they never open it. As in NCCL,
- * with NCCL_CUMEM_ENABLE=0 the buffer is memory of cuMemAlloc with a handle of cuIpcGetMemHandle.
- * Otherwise it is memory of cuMemCreate with an exportable handle.
+/* A buffer that a communicator shares with the other ranks. In the simulator, the other ranks never
+ * open it. As in NCCL, the buffer is memory of cuMemCreate with an exportable handle. With
+ * NCCL_CUMEM_ENABLE=0, the buffer is memory of cuMemAlloc with a handle of cuIpcGetMemHandle.
  *
  * Locking: a communicator is used by one thread at a time. */
 #pragma once
@@ -16,8 +16,8 @@ struct sim_nccl_buffer {
 /* Sizes, in bytes, are multiples of this. */
 enum { SIM_NCCL_BUFFER_GRANULE = 2 << 20 };
 
-/* Allocates and exports a buffer on the device, which must be current. After an error of the
- * driver, nothing stays allocated. */
+/* Allocates and exports a buffer on the device, which must be current. If the driver returns an
+ * error, nothing stays allocated. */
 CUresult sim_nccl_buffer_open(struct sim_nccl_buffer *ret_buffer, CUdevice device, size_t bytes);
 
 /* Frees a buffer; does nothing for a zeroed one. */

@@ -13,7 +13,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Another name of a function above it in the same source. */
+/* Defines another name for a function that is defined earlier in the same file. */
 #define EXPORT_SAME(name, of) EXPORT __typeof__(of) name __attribute__((alias(#of)))
 
 struct nvmlDevice_st {
