@@ -112,8 +112,8 @@ static bool open_result(const struct sim_call *call, size_t argument, enum sim_t
 
 /* DeviceReduceSingleTileKernel(source, result, count, plus, first value, ...) and
  * DeviceReduceKernel(source, result, count, ...). In CUB, DeviceReduceKernel writes a sum for each
- * of its blocks, and the other kernel adds up these sums. Here the first block's sum is the whole
- * sum, and those of the other blocks are 0. */
+ * of its blocks, and DeviceReduceSingleTileKernel adds up these sums. Here the sum of the first
+ * block is the whole sum, and the sums of the other blocks are 0. */
 static enum sim_outcome_of_call run_sum(const struct sim_computation *computation,
                                         const struct sim_call *call)
 {
@@ -171,8 +171,9 @@ static bool is_selected(const struct source *elements, const struct source *flag
     return number == 0 || sim_value_compare(get(elements, number), get(elements, number - 1)) != 0;
 }
 
-/* The elements that a kernel selects: those with a set flag or, without flags, those that differ
- * from their predecessor. If the user has chosen how many (choice.h), the first elements. */
+/* The elements that a kernel selects. With flags, it selects the elements whose flag is set.
+ * Without flags, it selects the elements that differ from their predecessor. If the user has chosen
+ * the number of elements (choice.h), it selects the first elements. */
 struct selection {
     const struct source *elements, *flags;
     uint64_t count;    /* all elements */
@@ -194,8 +195,8 @@ static void select_elements(const struct selection *selection, const struct sour
     }
 }
 
-/* Counts the selected elements. `computes`: all sources are open; `is_known`: their content is
- * known too. */
+/* Counts the selected elements. `computes`: true if all sources are open. `is_known`: true if the
+ * content of all sources is also known. */
 static void count_selected(struct selection *selection, int device, bool computes, bool is_known)
 {
     uint64_t least = selection->flags == NULL; /* the first element is always selected */

@@ -201,9 +201,9 @@ static size_t round_up(size_t size, size_t align)
     return (size + align - 1) / align * align;
 }
 
-/* The offset of the types in the lambda of gpu_kernel_impl: they follow the functor. The lambda has
- * `size` bytes and ends with a pointer that the compiler adds. The functor may also end with a
- * pointer from the compiler. 0: not found. */
+/* The offset of the types in the lambda of gpu_kernel_impl. The types follow the functor. The
+ * lambda has `size` bytes and ends with a pointer that the compiler adds. The functor may also end
+ * with a pointer that the compiler adds. 0 if the offset is not found. */
 static size_t find_types(const struct sim_functor *functor, size_t kept, size_t size)
 {
     for (int has_pointer = 0; has_pointer <= functor->is_lambda; has_pointer++) {

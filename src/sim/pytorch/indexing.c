@@ -37,8 +37,9 @@ struct index_lambda {
     int64_t sizes[MAX_INDICES], strides[MAX_INDICES]; /* strides in bytes */
 };
 
-/* One launch. The indices are places in the source, which is read there, or with `is_put` places in
- * the result, which is written there. `extent` is the size of the indexed dimensions in bytes. */
+/* One launch. The indices are the places in the source from which elements are read or, with
+ * `is_put`, the places in the result to which elements are written. `extent` is the size of the
+ * indexed dimensions in bytes. */
 struct index_run {
     struct index_lambda lambda;
     struct sim_offsets offsets;
@@ -447,7 +448,8 @@ struct shape {
 /* CatArrInputTensorMetadata<type, unsigned int, most, shapes>: for each input, the address, the
  * offset and the size in the dimension of the concatenation, the number of elements, a flag (set if
  * there are no gaps), and the shape. The vectorized kernel counts in units of several elements. It
- * merges the dimension of the concatenation with the later ones, which have `trailing` elements. */
+ * merges the dimension of the concatenation with the later dimensions, which have `trailing`
+ * elements. */
 struct cat {
     const unsigned char *metadata;
     size_t most;        /* capacity for tensors */

@@ -28,8 +28,8 @@ static const struct simrt_lookup lookups[] = {
 
 struct simrt_driver simrt_driver;
 
-/* Replaces a function that the driver lacks. It is called with arguments, although it declares
- * none. In the supported calling conventions this is safe, because the caller removes the
+/* Replaces a function that the driver lacks. This function is called with arguments, although it
+ * declares none. This is safe in the supported calling conventions, because the caller removes the
  * arguments. */
 static CUresult driver_too_old(void)
 {
@@ -64,8 +64,8 @@ cudaError_t simrt_driver_load(void)
 
     *(void **)&simrt_driver.report_block = dlsym(library, "spillway_sim_block");
 
-    /* NVIDIA's runtime starts with a look-up of "", which must fail without harm. With the same
-     * look-up here, tests can try that on an intercepting library. */
+    /* NVIDIA's runtime starts with a lookup of "", which must fail without side effects. The
+     * simulated runtime does the same, so that tests can check this on an intercepting library. */
     CUdriverProcAddressQueryResult status;
     void *nothing = NULL;
     (void)simrt_driver.resolve("", &nothing, 0, CU_GET_PROC_ADDRESS_DEFAULT, &status);

@@ -25,8 +25,8 @@ SIMRT_API(cudaDriverGetVersion, SIMRT_NOTHING, (int *ret_version))
     return simrt_error(simrt_driver.cuDriverGetVersion(ret_version));
 }
 
-/* Passes version and flags to the driver unchanged, except that without a flag, a program compiled
- * for per-thread default streams gets the per-thread variant. */
+/* Passes the version and the flags to the driver unchanged, with one exception: if no flag is set,
+ * a program that was compiled for per-thread default streams gets the per-thread variant. */
 static cudaError_t entry_point(bool ptsz, const char *name, void **ret_address,
                                unsigned int version, unsigned long long flags,
                                enum cudaDriverEntryPointQueryResult *ret_status)

@@ -166,8 +166,9 @@ static CUresult fill_managed(const struct simrt_fatbin *fatbin)
     return CUDA_SUCCESS;
 }
 
-/* Loads an image if it is not loaded; called with the lock. After a failure the next use tries
- * again. The driver need not copy the image, because the image lives until it is unregistered. */
+/* Loads an image if it is not loaded. The caller holds the lock. After a failure, the next use
+ * tries to load the image again. The driver need not copy the image, because the image lives until
+ * it is unregistered. */
 static CUresult load(struct simrt_fatbin *fatbin)
 {
     CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;

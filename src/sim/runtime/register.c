@@ -76,8 +76,8 @@ char __cudaInitModule(void **fatbin)
     return simrt_error_record(error) == cudaSuccess;
 }
 
-/* The calling thread's launch configurations that no stub has taken yet. There are several if an
- * argument of a launch itself contains a launch. */
+/* The launch configurations of the calling thread that no stub has taken yet. If an argument of a
+ * launch contains another launch, there are several. */
 struct simrt_configuration {
     dim3 grid;
     dim3 block;
@@ -118,9 +118,9 @@ SIMRT_API(__cudaPopCallConfiguration, SIMRT_NOTHING,
     return cudaSuccess;
 }
 
-/* A compiled launch calls this once, ignores the result and keeps the handle for all devices. If
- * the code cannot be loaded, the handle is the host function: each launch then tries again, and
- * reports the reason if that fails. */
+/* A compiled launch calls this function once, ignores the result and keeps the handle for all
+ * devices. If the code cannot be loaded, the handle is the host function. Each launch then tries to
+ * load the code again, and reports the reason if this fails. */
 SIMRT_API(__cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host))
 {
     *ret_kernel = (cudaKernel_t)host;

@@ -19,9 +19,9 @@
 static bool initialized; /* cuInit succeeded */
 static bool forked;      /* this process is a fork of an initialised process */
 
-/* Queries of a thread about its own context take no step of the scheduler. Runtimes make dozens of
- * them between two launches; if each took a step, queued work would always be done by the second
- * launch. */
+/* Queries of a thread about its own context take no step of the scheduler. A runtime makes dozens
+ * of such queries between two launches. If each query took a step, queued work would always be
+ * complete before the second launch. */
 static bool takes_step(enum sim_fn fn)
 {
     switch ((int)fn) {

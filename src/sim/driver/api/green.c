@@ -1,9 +1,9 @@
 /* Green contexts: shares of a device's multiprocessors.
  *
- * A share is only a number: it does not change the time of kernels. By cuda.h, a green context
- * converts into the primary context with other resources. Here it converts into the primary context
- * itself, uses the primary context's default stream, and retains the primary context as long as the
- * green context exists. */
+ * A share is only a number: it does not change the time of kernels. By cuda.h, a green context is
+ * converted to a primary context that has the resources of the green context. Here the result of
+ * the conversion is the primary context itself. A green context uses the default stream of the
+ * primary context, and retains the primary context as long as the green context exists. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Events between processes. Each process has its own virtual time, so a shared event completes in
- * the call that records or shares it. The other process never waits: it finds the event complete.
- */
+ * the call that records or shares it. The other process never waits, because it always finds the
+ * event complete. */
 #include <string.h>
 #include <unistd.h>
 

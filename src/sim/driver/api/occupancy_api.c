@@ -39,7 +39,7 @@ SIM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, SIM_CONTEXT,
 }
 
 /* Finds the block size with the most threads on a multiprocessor, among `limit` and the multiples
- * of the warp size below it; of equally good sizes, the largest. */
+ * of the warp size below `limit`. If several sizes are equally good, the largest is chosen. */
 static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
                            CUoccupancyB2DSize shared_of_size, size_t dynamic_shared, int limit)
 {

@@ -37,8 +37,8 @@ static const struct sim_abi *first_abi(const char *base)
 }
 
 /* Chooses as NVIDIA's driver does (docs/driver.md): the newest ABI that is not newer than
- * `version`, which may be above the driver's own version. With `per_thread`, only per-thread
- * variants count, if the function has any. */
+ * `version`, which may be above the driver's own version. With `per_thread`, if the function has
+ * per-thread variants, only these are considered. */
 static const struct sim_abi *choose_abi(const struct sim_abi *first, unsigned int version,
                                         bool per_thread)
 {

@@ -5,8 +5,8 @@
 
 #define PREFIX ".nv.info."
 
-/* The first byte of a record is the format of its value. The value is in the record's head (up to
- * two bytes) or behind it (with its size in the head). */
+/* The first byte of a record is the format of its value. A value of up to two bytes is in the
+ * record's header. Other values follow the header, which then contains their size. */
 enum format { FORMAT_NONE = 1, FORMAT_BYTE = 2, FORMAT_HALF = 3, FORMAT_SIZED = 4 };
 
 /* The second byte of a record. KPARAM_INFO_V2 is for more than 4 KiB of parameters. */

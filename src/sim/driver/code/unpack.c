@@ -74,8 +74,8 @@ static size_t unpack(const struct sim_packed *packed, unsigned char *cubin)
     return 0;
 }
 
-/* The memory comes from mmap(): a free() of a block of this size would change how much freed memory
- * the program's malloc() keeps. */
+/* The memory comes from mmap(), because a free() of a block of this size would change how much
+ * freed memory the program's malloc() keeps. */
 unsigned char *sim_unpack(const struct sim_packed *packed, size_t *ret_size)
 {
     void *cubin = MAP_FAILED;

@@ -43,8 +43,8 @@ static int log_fd = -1;
 static unsigned long long log_lines;
 static bool started;
 
-/* The details of the call in progress on this thread. Not shared by threads, because the function's
- * body may release the lock. */
+/* The details of the call in progress on this thread. Each thread has its own details, because the
+ * body of a function may release the lock. */
 static _Thread_local char note_text[768];
 
 /* The start of the call in progress on this thread, in virtual time. */

@@ -1,5 +1,5 @@
-/* For the simulated NCCL: records, for the verdict, the memory that NCCL's communicators would take
- * on a card, and returns the number of ranks (SPILLWAY_SIM_WORLD). */
+/* Functions for the simulated NCCL. They record the memory that NCCL's communicators would take on
+ * a real card, which the verdict needs, and return the number of ranks (SPILLWAY_SIM_WORLD). */
 #include "gpu/communicator.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/device.h"

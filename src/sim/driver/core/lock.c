@@ -3,8 +3,8 @@
 #include <pthread.h>
 
 /* A thread that waits for the lock holds the gate, so a thread that has just released the lock
- * cannot overtake it. Without the gate, a thread that calls the driver in a loop starves the
- * others. */
+ * cannot overtake the waiting thread. Without the gate, a thread that calls the driver in a loop
+ * starves the others. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;

@@ -38,9 +38,9 @@ static void begin(struct sim_devices *devices)
     devices->magic = SIM_DEVICES_MAGIC;
 }
 
-/* The first process initialises the file under a file lock, which ends with the process; the other
- * processes wait for that lock. The whole file is allocated at once: a full file system must show
- * here, not as SIGBUS later. */
+/* The first process initialises the file under a file lock, which ends with the process. The other
+ * processes wait for the file lock. The whole file is allocated at once, so that a full file system
+ * is detected here and does not cause SIGBUS later. */
 static struct sim_devices *map(int fd)
 {
     struct sim_devices *devices = MAP_FAILED;

@@ -212,8 +212,8 @@ static int thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
-/* Counts a refusal. The refusal is a repetition if the last refused request was the same one and
- * has not succeeded since. */
+/* Counts a refusal. If the last refused request was the same request and has not succeeded since,
+ * the refusal is a repetition. */
 static void count_refusal(struct sim_record_device *device, enum sim_record_kind kind,
                           const struct sim_record_refusal *refusal)
 {
@@ -252,8 +252,9 @@ static void note_refusal(enum sim_fn fn)
     count_refusal(device, kind_of(fn), &refusal);
 }
 
-/* True if the successful call in progress repeats the refused call: the same function, with at
- * least as many bytes. If the calls have no size, the same function and the same thread. */
+/* True if the successful call in progress repeats the refused call. It must be a call of the same
+ * function with at least as many bytes. If the calls have no size, they must have the same function
+ * and the same thread. */
 static bool overcomes(const struct sim_record_refusal *refusal, enum sim_fn fn)
 {
     if (refusal->overcome || strcmp(refusal->api, sim_fn_names[fn]) != 0) {

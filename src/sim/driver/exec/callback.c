@@ -6,8 +6,8 @@
 
 #include "sim/driver/core/lock.h"
 
-/* The longest wait of an API call for pending functions. After a timeout, API calls do not wait at
- * all until every pending function has returned. */
+/* The maximum time that an API call waits for pending functions. After a timeout, API calls do not
+ * wait again until every pending function has returned. */
 #define SETTLE_NS 100000000L
 
 struct sim_call {

@@ -123,8 +123,8 @@ static bool is_well_formed(const struct sim_copy *copy)
     return true;
 }
 
-/* True if access by the device that owns the side's memory suffices. In a copy between devices, it
- * suffices for memory of cuMemAlloc and, in a peer copy, for all memory. */
+/* True if access by the device that owns the side's memory suffices. In a copy between devices,
+ * this access suffices for memory of cuMemAlloc. In a peer copy, it suffices for all memory. */
 static bool owner_may_do(const struct sim_copy *copy, const struct sim_place *side)
 {
     const struct sim_mapping *mapping = sim_mapping_find(side->address);

@@ -14,8 +14,8 @@
 #include "sim/driver/exec/callback.h"
 #include "sim/driver/exec/work_context.h"
 
-/* With more pending items than this in a stream, a submission lets the clock run ahead. On a real
- * device the host waits after about a thousand launches. */
+/* If a stream has more pending items than this, a submission advances the clock. On a real device,
+ * the host waits after about a thousand launches. */
 #define STREAM_DEPTH 256
 
 /* While the host waits, the interval between reads of memory that queued work waits for. */
@@ -234,7 +234,7 @@ static uint64_t next_due(void)
     return next;
 }
 
-/* Runs items that can run; if no item can, lets the clock jump to the time when the next one
+/* Runs the items that can run. If no item can run, sets the clock to the time when the next item
  * becomes due. False if all pending items wait for a host function, another thread, or a change of
  * memory. */
 static bool advance(void)

@@ -141,8 +141,8 @@ static struct sim_traffic traffic_of_copy(const struct sim_op *op)
     return traffic;
 }
 
-/* The duration of a copy, without the wait for its engines: the time of the link or of the device's
- * memory, whichever is longer. */
+/* The duration of a copy, without the wait for its engines. It is the time of the link or the time
+ * of the device's memory, whichever is longer. */
 static uint64_t copy_ns(const struct sim_traffic *traffic)
 {
     uint64_t link_bytes =

@@ -10,8 +10,8 @@
 #include "sim/driver/memory/alloc.h"
 
 /* One allocation, shared by its allocation and free nodes in all graphs. A live allocation holds a
- * reference to itself: by the programming guide, memory outlives its graph until the memory is
- * freed, regardless of the flags of instantiation. */
+ * reference to itself, because the memory outlives its graph until the memory is freed, regardless
+ * of the instantiation flags (programming guide). */
 struct graph_memory {
     struct graph_memory *next;
     unsigned int refs;

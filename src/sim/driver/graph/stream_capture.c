@@ -249,7 +249,7 @@ void sim_capture_leave(struct sim_stream *stream)
 }
 
 /* Finds the captures that the legacy stream of the context would have to wait for; returns true if
- * there are any. Invalidates them unless `look_only`. */
+ * there are any. Invalidates these captures unless `look_only` is true. */
 static bool conflicts_with_legacy(CUcontext ctx, bool look_only)
 {
     bool any = false;

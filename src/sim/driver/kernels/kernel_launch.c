@@ -58,9 +58,10 @@ static bool may_be_written(const struct sim_kernel_info *info, size_t param)
     return param >= 64 || (info->constant_params >> param & 1) == 0;
 }
 
-/* Marks the content of the tensor at an address as unknown: to the end of its block, if the block
- * is smaller than a segment, otherwise to the first gap in the known content. In reused memory,
- * such a gap may be inside of the tensor. */
+/* Marks the content of the tensor at an address as unknown. If the block that contains the address
+ * is smaller than a segment, marks the memory up to the end of the block. Otherwise marks the
+ * memory up to the first gap in the known content. In reused memory, such a gap may lie inside the
+ * tensor. */
 static void lose_tensor(CUdeviceptr address)
 {
     size_t bytes = sim_program_block_bytes(address);
@@ -279,10 +280,10 @@ static CUresult copy_params(struct launch_op *self, const struct sim_kernel_info
     return CUDA_SUCCESS;
 }
 
-/* For simulated time, adds the memory that the kernel is assumed to use from an address on: the
- * rest of the program's block that contains the address or, outside of all blocks, 16 bytes a
- * thread, as in kernels that pass over an array once. A guessed address outside of all blocks does
- * not count, unless no block is known. */
+/* Adds the memory that the kernel is assumed to use at an address, for simulated time. If a block
+ * of the program contains the address, this is the rest of the block. Otherwise it is 16 bytes for
+ * each thread, as in kernels that pass over an array once. A guessed address outside of all blocks
+ * is ignored, unless no block is known. */
 static CUresult add_reach(struct launch_op *self, CUdeviceptr address, bool guessed)
 {
     size_t size = sim_program_block_rest(address);
@@ -294,8 +295,8 @@ static CUresult add_reach(struct launch_op *self, CUdeviceptr address, bool gues
     return sim_op_add_reach(&self->op, (struct sim_reach){address, size});
 }
 
-/* Names the device memory that words point to. An address right behind mapped memory is left out:
- * it is the end of an array, which no kernel accesses. */
+/* Names the device memory that words point to. An address directly after mapped memory is left out,
+ * because it is the end of an array and no kernel accesses it. */
 static CUresult name_pointers(struct launch_op *self, const void *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -318,8 +318,8 @@ static void zero_own_host(char *address, size_t size)
     memset(last, 0, (size_t)(address + size - last));
 }
 
-/* If the simulator owns the destination, holes of the source become zero pages of it. So untouched
- * memory takes no host memory when it is copied to the host. */
+/* If the simulator owns the destination, holes of the source become zero pages of the destination.
+ * Untouched memory therefore takes no host memory when it is copied to the host. */
 static void read_to_host(char *dst, const struct piece *src, size_t size)
 {
     uint64_t at = src->at;

@@ -13,8 +13,8 @@ static struct sim_rangemap mappings;
 /* Kernel mappings in use: see cost_of(). */
 static size_t kernel_used;
 
-/* A range without mappings in the table, but still mapped in the kernel, because a hole there would
- * exceed the limit. It fills the space between two mappings. */
+/* A range that has no mapping in the table but is still mapped in the kernel, because a hole at
+ * this place would exceed the limit. The range fills the space between two mappings. */
 struct remains {
     struct sim_range range;
     bool merged; /* the kernel has one mapping for this range and the mapping above it */
@@ -172,8 +172,8 @@ static bool kernel_map(uint64_t start, uint64_t end, int prot, const struct sim_
                 (off_t)extent->range.start) != MAP_FAILED;
 }
 
-/* Makes a range inaccessible again, as after the reservation. If the kernel is out of mappings, the
- * old content stays visible to the process. */
+/* Makes a range inaccessible again, as it was after the reservation. If the kernel's limit on
+ * mappings is reached, the old content stays visible to the process. */
 static void kernel_unmap(uint64_t start, uint64_t end)
 {
     (void)mmap((void *)(uintptr_t)start, (size_t)(end - start), PROT_NONE,
@@ -210,10 +210,10 @@ static bool remains_keep(uint64_t start, uint64_t end, size_t before)
     return true;
 }
 
-/* Unmaps from the kernel a range that has no mapping in the table any more, with the remains in it.
- * A hole splits a kernel mapping in two. At the limit this function therefore unmaps nothing and
- * returns false: the old content stays visible until a neighbouring mapping is removed. `before`:
- * the cost of the range when the kernel's mappings were made. */
+/* Removes the kernel mappings of a range that no longer has a mapping in the table. A hole splits a
+ * kernel mapping in two. If this would exceed the limit, the function unmaps nothing and returns
+ * false; the old content then stays visible until an adjacent mapping is removed. `before`: the
+ * cost of the range when its kernel mappings were created. */
 static bool withdraw(uint64_t start, uint64_t end, size_t before)
 {
     size_t after;
@@ -306,8 +306,8 @@ void sim_mapping_apply(uint64_t start, uint64_t end)
     }
 }
 
-/* Subtracts the cost of a chunk's mappings, which depends on the backing, before the content moves
- * to another backing. */
+/* Subtracts the cost of a chunk's mappings. Must be called before the content moves to another
+ * backing, because the cost depends on the backing. */
 static void discount(struct sim_chunk *chunk)
 {
     for (struct sim_mapping *mapping = chunk->mappings; mapping != NULL; mapping = mapping->next) {

@@ -147,8 +147,8 @@ static CUresult add_segment(CUmemoryPool pool, size_t size)
     return CUDA_SUCCESS;
 }
 
-/* Adds a segment to the pool, rounded up to SEGMENT_BYTES or, if that does not fit, to granules. If
- * neither fits, gives unused segments back and tries again. */
+/* Adds a segment to the pool. Its size is rounded up to SEGMENT_BYTES or, if this does not fit, to
+ * granules. If neither size fits, frees unused segments and tries again. */
 static CUresult grow(CUmemoryPool pool, size_t span)
 {
     size_t needed = (span + SIM_GRANULE - 1) & ~(SIM_GRANULE - 1);
@@ -184,8 +184,8 @@ static struct sim_block *new_block(CUmemoryPool pool, uint64_t address, size_t s
     return block;
 }
 
-/* Takes memory whose free is queued on the same stream, which may use it at once. The freed block
- * keeps its other bytes. Returns the address, or 0. */
+/* Takes memory whose free is queued on the same stream, because this stream may reuse the memory
+ * immediately. The freed block keeps its other bytes. Returns the address, or 0. */
 static uint64_t reuse_queued(CUmemoryPool pool, size_t span, unsigned long long stream)
 {
     struct sim_queued_free *queued = pool->queued;

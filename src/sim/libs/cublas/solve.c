@@ -22,8 +22,8 @@ static cublasStatus_t solve(cublasHandle_t handle, cublasSideMode_t side, int64_
     return sim_cublas_launch(handle, "trsm", &work);
 }
 
-/* The known memory of a batched function: arrays of matrix addresses and arrays of int. Both are in
- * device memory and not read here, so the matrices are not known. */
+/* The known memory of a batched function: arrays of matrix addresses and arrays of int. Both arrays
+ * are in device memory and are not read here, so the matrices are not known. */
 struct arrays {
     const void *addresses[2];
     const int *pivots;

@@ -1,6 +1,6 @@
 /* cublasLtMatmul() and the heuristics that choose its algorithm. There is one algorithm, and it
- * needs no workspace. How much workspace the real algorithms need is undocumented. It is at most
- * the caller's preference, and PyTorch always allocates that much. */
+ * needs no workspace. The workspace of the real algorithms is not documented. It is at most the
+ * size that the caller prefers, and PyTorch always allocates this size. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -85,8 +85,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetRNNDataDescriptor(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The shape of a weight matrix. A layer has the matrices for the input first, then those for the
- * state, then the projection. A missing matrix has 0 rows. */
+/* The shape of a weight matrix. A layer has the matrices for the input first, then the matrices for
+ * the state, then the projection. A missing matrix has 0 rows. */
 struct shape {
     int32_t rows;
     int32_t columns;

@@ -1,8 +1,8 @@
 /* Forward and backward passes of recurrent networks, and their temporary memory. */
 #include "sim/libs/cudnn/rnn.h"
 
-/* Both sizes are estimates, because cuDNN documents neither. The workspace holds the gates of one
- * layer, for all steps and directions. The reserve space holds, for each layer, the gates, the
+/* Both sizes are estimates, because cuDNN does not document them. The workspace holds the gates of
+ * one layer, for all steps and directions. The reserve space holds, for each layer, the gates, the
  * cell's state, the output, and a copy of the output after the dropout between layers. */
 static size_t workspace_bytes(const struct cudnnRNNStruct *rnn,
                               const struct cudnnRNNDataStruct *data)

@@ -35,8 +35,8 @@ static bool has_fast_kernel(long long size)
     return size == 1;
 }
 
-/* An estimate within the documented bounds: the least for sizes with fast kernels, the most for
- * other sizes. */
+/* An estimate within the documented bounds: the lower bound for sizes with fast kernels, the upper
+ * bound for other sizes. */
 static size_t area_bytes(const struct sim_cufft_plan *plan, const long long *n)
 {
     const struct sim_cufft_side *side = is_complex(plan->in.type) ? &plan->in : &plan->out;

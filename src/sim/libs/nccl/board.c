@@ -82,7 +82,7 @@ bool sim_nccl_board_create(ncclUniqueId *ret_id)
     return true;
 }
 
-/* Maps the memory of an id. NULL if the process that created it has ended; the nonce detects a
+/* Maps the memory of an id. NULL if the process that created the id has ended. The nonce detects a
  * later process with the same pid. */
 static struct shared *find(const struct id_content *id)
 {

@@ -1,9 +1,9 @@
-/* Collectives and messages: launches on the caller's stream that list the memory they read and
+/* Collectives and messages: launches on the caller's stream that list the memory that they read and
  * write.
  *
- * Ranks really exchange short data that is only moved. A reduction would compute a result from the
- * data of all ranks; here each rank gets its own data instead. A rank also gets its own data if its
- * peers cannot be reached or do not run (absent.h). */
+ * If a collective only moves data and the data is short, the ranks really exchange the data. A real
+ * reduction computes a result from the data of all ranks; here each rank gets its own data instead.
+ * A rank also gets its own data if the other ranks cannot be reached or do not run (absent.h). */
 #include "sim/libs/common/driver.h"
 #include "sim/libs/nccl/absent.h"
 #include "sim/libs/nccl/exchange.h"
@@ -70,8 +70,8 @@ static CUresult copy_own(const struct transfer *t, size_t element_bytes)
     return result;
 }
 
-/* Replaces a message from an absent rank by the last one that this rank sent, if that went to the
- * same rank in the same group. */
+/* Replaces a message from an absent rank with the last message that this rank sent, if this rank
+ * sent it to the absent rank in the same group. */
 static CUresult copy_message(const struct transfer *t, size_t element_bytes)
 {
     struct sim_nccl_message *last = &t->comm->last_message;
@@ -301,8 +301,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, s
                                   count * (size_t)rank_of(comm), all, root, true});
 }
 
-/* Messages between two ranks are not delivered. If the other ranks are absent, this rank's message
- * replaces the one that it would receive. */
+/* Messages between two ranks are not delivered. If the other ranks are absent, a message that this
+ * rank sends replaces the message that it would receive. */
 SIM_SHIM_EXPORT ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype,
                                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
@@ -330,7 +330,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType
 }
 
 /* The operator's scalar is not used, because collectives compute nothing. The handle only has to
- * differ from those of the built-in operators. */
+ * differ from the handles of the built-in operators. */
 SIM_SHIM_EXPORT ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
                                                       ncclDataType_t datatype,
                                                       ncclScalarResidence_t residence,

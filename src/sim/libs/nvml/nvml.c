@@ -1,7 +1,7 @@
 /* The simulated NVML: identity and memory of the simulated devices.
  *
- * The simulated driver describes the devices. Reading them does not initialise CUDA, as programs
- * expect of NVML.
+ * The simulated driver describes the devices. As programs expect of NVML, reading the devices does
+ * not initialise CUDA.
  *
  * Locking: the table of devices is filled once and then read-only. */
 #include <nvml.h>

@@ -1,5 +1,5 @@
-/* The sensors of a device: the clocks of the profile, and constants of an idle device for use,
- * temperature and power. Work takes no time by default, so these figures do not change. */
+/* The sensors of a device. The clocks come from the profile. Utilisation, temperature and power are
+ * constants of an idle device. The sensors do not change, because work takes no time by default. */
 #include <stddef.h>
 
 #include "sim/libs/nvml/device.h"

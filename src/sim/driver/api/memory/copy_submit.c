@@ -22,9 +22,9 @@ static bool is_read_by_host(const struct sim_copy *copy)
     return is_device_side(&copy->src) && !is_device_side(&copy->dst);
 }
 
-/* True if the call waits until the copy is done. Asynchronous copies wait only if the destination
- * is pageable. Synchronous copies do not wait within device memory, nor from pageable to device
- * memory, where the source is staged. */
+/* True if the call waits until the copy is done. An asynchronous copy waits only if its destination
+ * is pageable. A synchronous copy does not wait if it stays within device memory. It also does not
+ * wait if it copies from pageable to device memory, because the source is staged. */
 static bool must_wait(const struct sim_copy *copy, enum sim_copy_mode mode)
 {
     if (mode == SIM_COPY_ASYNC) {
@@ -36,8 +36,8 @@ static bool must_wait(const struct sim_copy *copy, enum sim_copy_mode mode)
     return true;
 }
 
-/* Submits the copy to the stream. If the copy is queued and does not run at once, stages a pageable
- * source. A graph node reads the source at each launch instead. */
+/* Submits the copy to the stream. If the copy does not run immediately, stages a pageable source. A
+ * graph node reads the source at each launch instead. */
 static CUresult submit_staged(struct sim_stream *stream, struct sim_op *op)
 {
     CUresult result = sim_submit(stream, op);

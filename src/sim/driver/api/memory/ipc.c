@@ -1,7 +1,7 @@
-/* A handle of shared memory contains the pid of the exporting process and that process's descriptor
- * of the chunk's own file; the importing process opens the descriptor through /proc. Both processes
- * must run as one user on one machine, and the ptrace scope must allow the access, as it normally
- * does for a parent and its children. */
+/* A handle of shared memory contains the pid of the exporting process, and the number of this
+ * process's descriptor of the chunk's own file. The importing process opens the descriptor through
+ * /proc. Both processes must run as the same user on the same machine, and the ptrace scope must
+ * allow the access. Normally it allows the access between a parent and its children. */
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -59,7 +59,7 @@ static struct sim_block *block_at(const void *p, enum sim_block_kind kind)
 }
 
 /* Frees or unregisters memory. With SPILLWAY_SIM_FREE_SYNC, waits for queued work first, as
- * cuMemFree does. `unknown`: the error if `p` is no such memory. */
+ * cuMemFree does. `unknown`: the error that is returned if `p` is not such memory. */
 static CUresult let_go(void *p, enum sim_block_kind kind, CUresult unknown, const char *function)
 {
     struct sim_block *block = block_at(p, kind);

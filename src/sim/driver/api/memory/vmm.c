@@ -1,5 +1,6 @@
 /* Virtual memory management: reservations, chunks, mappings and access. Rules and error codes
- * follow cuda.h ("Virtual Memory Management"); where cuda.h leaves a choice, options decide. */
+ * follow cuda.h ("Virtual Memory Management"); where cuda.h leaves the behaviour open, options
+ * choose it. */
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/run_record.h"
@@ -18,8 +19,8 @@
 
 #define HOST_PAGE ((size_t)4096)
 
-/* Counts the chunks that a call has covered, and lets the time that they cost pass. May release the
- * lock in between. */
+/* Counts the chunks that a call has covered, and advances the clock by the time that the chunks
+ * cost. May release the lock temporarily. */
 static void charge(enum sim_fn fn, const struct sim_covered *covered)
 {
     uint64_t ns = sim_timing_of_chunks(fn, covered);
@@ -89,7 +90,7 @@ SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size))
     return CUDA_SUCCESS;
 }
 
-/* True if the simulated kind of driver crashes at that node, as some drivers do at a node without
+/* True if the simulated kind of driver crashes at this node. Some drivers crash at a node without
  * memory (nccl#2106). */
 static bool dies_at_node(int node)
 {
@@ -404,8 +405,8 @@ static uint64_t regranted(const struct sim_mapping *mapping, const CUmemAccessDe
     return devices & mapping->readers;
 }
 
-/* It is not documented whether a device's access stays valid while it is granted again. The open
- * kernel module unmaps a range before it maps it anew (uvm_map_external.c). */
+/* It is not documented whether a device's access stays valid while the access is granted again. The
+ * open kernel module unmaps a range before it maps the range again (uvm_map_external.c). */
 static void check_regrant(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
                           size_t count)
 {
