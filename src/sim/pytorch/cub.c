@@ -181,7 +181,7 @@ struct selection {
     bool is_chosen;
 };
 
-/* Writes to the result the items of `beside` that have the places of the selected elements. */
+/* Writes to the result the items of `beside` at the indices of the selected elements. */
 static void select_elements(const struct selection *selection, const struct source *beside,
                             unsigned char *result, enum sim_type type)
 {

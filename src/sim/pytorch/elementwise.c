@@ -6,7 +6,7 @@
 #include "sim/pytorch/kind.h"
 #include "sim/pytorch/strides.h"
 
-/* The most tensors of a kernel: the result and the inputs. */
+/* The maximum number of tensors of a kernel: the result and the inputs. */
 enum { TENSORS = 1 + SIM_FUNCTOR_INPUTS };
 
 struct loop {

@@ -238,7 +238,7 @@ static void clear_output(const struct sim_computation *computation, struct reduc
     }
 }
 
-/* True if the input is small. A higher limit applies if its content is known. */
+/* True if the input is small enough. If its content is known, a larger maximum applies. */
 static bool is_worth_while(const struct sim_computation *computation, const struct reduction *r)
 {
     return sim_call_admits(r->inputs * r->outputs, false) ||

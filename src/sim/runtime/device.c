@@ -134,7 +134,8 @@ SIMRT_API(cudaDeviceGetAttribute, SIMRT_DRIVER,
     return simrt_error(simrt_driver.cuDeviceGetAttribute(ret_value, driver_attribute, device));
 }
 
-/* An attribute. 0 if the driver does not know it: the device is taken to lack the feature. */
+/* The value of an attribute. If the driver does not know the attribute, the value is 0, as for a
+ * device without the feature. */
 static int attribute_or_zero(CUdevice device, CUdevice_attribute attribute)
 {
     int value = 0;

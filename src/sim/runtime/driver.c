@@ -6,8 +6,8 @@
 
 enum simrt_lookup_kind { LOOKUP_DEFAULT, LOOKUP_PTSZ };
 
-/* One look-up: the name and version to ask the driver for, and the offset of the result in the
- * table. */
+/* One lookup: the name and the version that are passed to the driver, and the offset of the result
+ * in the table. */
 struct simrt_lookup {
     const char *name;
     int version;

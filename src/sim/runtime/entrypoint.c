@@ -17,7 +17,7 @@ SIMRT_API(cudaDriverGetVersion, SIMRT_NOTHING, (int *ret_version))
     if (ret_version == NULL) {
         return cudaErrorInvalidValue;
     }
-    /* Without a driver the version is 0, and that is no error. */
+    /* Without a driver, the version is 0. This is not an error. */
     if (simrt_init() == cudaErrorInsufficientDriver) {
         *ret_version = 0;
         return cudaSuccess;

@@ -118,7 +118,7 @@ SIMRT_API(cudaPointerGetAttributes, SIMRT_CONTEXT,
     if (ret_attributes == NULL) {
         return cudaErrorInvalidValue;
     }
-    /* For memory that CUDA does not know, this function succeeds too, and returns zeros. */
+    /* For memory that CUDA does not know, this function also succeeds, and returns zeros. */
     CUresult result = simrt_driver.cuPointerGetAttributes(sizeof(wanted) / sizeof(wanted[0]),
                                                           wanted, answers, (CUdeviceptr)pointer);
     if (result != CUDA_SUCCESS) {

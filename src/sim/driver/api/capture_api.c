@@ -87,7 +87,7 @@ SIM_API_PTSZ(cuStreamIsCapturing, SIM_HEALTHY,
     return sim_capture_status(stream, captureStatus);
 }
 
-/* Makes the array stream->tail_handles, the handles of the nodes in stream->tail. */
+/* Creates the array stream->tail_handles with the handles of the nodes in stream->tail. */
 static CUresult tail_handles(struct sim_stream *stream)
 {
     CUgraphNode *handles = malloc((stream->tail_count + 1) * sizeof(CUgraphNode));

@@ -147,7 +147,7 @@ SIM_API(cuCtxGetCurrent, SIM_INITIALIZED, (CUcontext * pctx))
     return CUDA_SUCCESS;
 }
 
-/* The context of the handle, or the current one for NULL. Ignores the context's sticky error. */
+/* The context of the handle; for NULL, the current context. Ignores the context's sticky error. */
 static CUresult given_or_current(CUcontext handle, CUcontext *ret_ctx)
 {
     CUcontext ctx = handle != NULL ? handle : sim_ctx_current();
@@ -314,7 +314,7 @@ SIM_API(cuCtxGetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig * pConfig))
     return CUDA_SUCCESS;
 }
 
-/* cuda.h: no effect on devices with a fixed bank size, and all profiles are of such devices. */
+/* cuda.h: no effect on devices with a fixed bank size. All profiles describe such devices. */
 SIM_API(cuCtxSetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig config))
 {
     return CUDA_SUCCESS;

@@ -35,7 +35,8 @@ static CUresult check_setting(const struct sim_kernel_info *info, const struct s
     }
 }
 
-/* The function of a CUfunction or, in the current context, of a CUkernel passed as one. */
+/* The function of a CUfunction. For a CUkernel passed as a CUfunction, its function in the current
+ * context. */
 static CUresult resolve(CUfunction handle, struct sim_function **ret_function)
 {
     return sim_function_resolve(handle, sim_ctx_current(), ret_function);

@@ -86,7 +86,7 @@ struct listing {
     size_t count;
 };
 
-/* Ends a listing: cuda.h requires the number of entries, and NULL in the unused places of the
+/* Completes a list. cuda.h requires the number of entries, and NULL in the unused elements of the
  * array. */
 static CUresult end_listing(const struct listing *listing, CUgraphNode *nodes, size_t *ret_count)
 {
@@ -197,7 +197,7 @@ static bool depends_on(const struct sim_node *node, const struct sim_node *on)
     return false;
 }
 
-/* Lists the neighbours of a node on one side. */
+/* Lists the dependencies of a node, or the nodes that depend on it. */
 static CUresult get_neighbours(CUgraphNode hNode, enum neighbours which, CUgraphNode *nodes,
                                CUgraphEdgeData *data, size_t *ret_count)
 {

@@ -453,7 +453,7 @@ SIM_API(cuGraphNodeGetEnabled, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-/* True if the dependencies of both nodes have equal places in their graphs. */
+/* True if the dependencies of both nodes have the same indices in their graphs. */
 static bool has_same_edges(const struct sim_node *a, const struct sim_node *b)
 {
     if (a->after_count != b->after_count) {

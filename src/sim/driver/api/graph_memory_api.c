@@ -37,7 +37,7 @@ SIM_API(cuDeviceGetGraphMemAttribute, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-/* Only the high watermarks may be set, and only to zero, which resets them to the present value. */
+/* Only the high watermarks may be set, and only to zero. This resets them to the current values. */
 SIM_API(cuDeviceSetGraphMemAttribute, SIM_INITIALIZED,
         (CUdevice device, CUgraphMem_attribute attr, void *value))
 {

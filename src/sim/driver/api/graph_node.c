@@ -13,7 +13,7 @@
 #include "sim/driver/graph/graph_memory.h"
 #include "sim/driver/kernels/kernel_launch.h"
 
-/* The context of a node: `given`, or the current one for NULL. */
+/* The context of a node: `given` or, if `given` is NULL, the current context. */
 static CUresult node_context(CUcontext given, CUcontext *ret_ctx)
 {
     if (given == NULL) {

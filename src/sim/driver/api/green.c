@@ -41,8 +41,8 @@ static struct origin origin_of(const CUdevResource *resource)
     return origin;
 }
 
-/* The fewest SMs of a part, and the unit of the number of SMs, from cuda.h for each architecture.
- */
+/* The minimum number of SMs of a part, and the multiple to which the number is rounded. cuda.h
+ * defines both for each architecture. */
 static unsigned int least_part(struct origin origin)
 {
     const struct spw_gpu_profile *profile = sim_device_get(origin.device)->profile;

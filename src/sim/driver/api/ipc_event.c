@@ -49,7 +49,7 @@ SIM_API(cuIpcOpenEventHandle, SIM_CONTEXT, (CUevent * phEvent, CUipcEventHandle 
     struct handle handle;
 
     memcpy(&handle, &given, sizeof(handle));
-    /* cuda.h: a handle is opened in another process only. */
+    /* cuda.h: a handle may be opened only in another process. */
     if (phEvent == NULL || handle.magic != HANDLE_MAGIC || handle.pid == (int32_t)getpid()) {
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -50,7 +50,7 @@ void sim_loaded_libs_check(enum sim_fn fn)
     static _Atomic(bool) looked, said;
     char path[FILENAME_MAX];
 
-    /* A runtime looks up functions before it calls cuInit, and may give up before it does. */
+    /* A runtime looks up functions before it calls cuInit, and may fail before it calls cuInit. */
     if (fn == SIM_FN_cuGetProcAddress || fn == SIM_FN_cuGetProcAddress_v2) {
         if (atomic_exchange(&looked, true)) {
             return;
@@ -113,7 +113,7 @@ __attribute__((constructor)) static void note_process(void)
     own_pid = getpid();
 }
 
-/* A PyTorch without CUDA runs on the host to the end; only this line informs the user. */
+/* A PyTorch without CUDA runs entirely on the host. Only this line informs the user. */
 __attribute__((destructor)) static void look_back(void)
 {
     struct torch torch = {.cpu = ""};

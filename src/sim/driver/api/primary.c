@@ -62,7 +62,7 @@ SIM_API(cuDevicePrimaryCtxRelease, SIM_INITIALIZED, (CUdevice dev))
 
 SIM_API_SAME(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease);
 
-/* cuda.h: a reset is no release; every retain still needs its release. */
+/* cuda.h: a reset does not replace a release. Each retain still needs a release. */
 SIM_API(cuDevicePrimaryCtxReset, SIM_INITIALIZED, (CUdevice dev))
 {
     struct sim_device *device = sim_device_get(dev);

@@ -7,7 +7,7 @@ static bool is_within(size_t offset, size_t size, size_t whole)
     return offset <= whole && size <= whole - offset;
 }
 
-/* Reads the head of a file that is at least as long as a head. False if it is not the head of a
+/* Reads the header of a file that is at least as long as a header. False if the file is not a
  * cubin. */
 static bool read_head(const void *data, Elf64_Ehdr *ret_head)
 {
@@ -25,7 +25,7 @@ static Elf64_Shdr section_at(const unsigned char *table, size_t index)
     return section;
 }
 
-/* Raises the size of a file to the end of one part; false if that end overflows. */
+/* Increases the size of a file to the end of one part. False if this end overflows. */
 static bool cover(size_t *size, size_t offset, size_t part)
 {
     if (part > SIZE_MAX - offset) {

@@ -10,7 +10,7 @@ enum {
     FLAG_EXACT = 0x100000, /* for this architecture only: sm_90a */
 };
 
-/* The known part of an entry's head. The bytes that follow, up to head_bytes, are skipped. */
+/* The known part of an entry's header. The bytes that follow, up to head_bytes, are skipped. */
 struct entry_head {
     uint16_t kind;
     uint16_t version;
@@ -75,7 +75,7 @@ static bool read_packed(const unsigned char *payload, const struct entry_head *h
     return ret_packed->bytes > 0;
 }
 
-/* The entries of a container; false if the data are no container, or only a part of one. */
+/* The entries of a container. False if the data are not a container, or only a part of one. */
 static bool find_entries(const void *data, size_t size, const unsigned char **ret_begin,
                          size_t *ret_bytes)
 {

@@ -52,7 +52,7 @@ static uint64_t hash_of(const char *name)
     return hash == 0 ? 1 : hash;
 }
 
-/* The place in the table that has the hash, or a free one for it. */
+/* The index in the table that holds the hash or, if no index does, a free index for it. */
 static struct layout *place_of(const struct sim_layouts *layouts, uint64_t hash)
 {
     size_t at = hash & (layouts->capacity - 1);
@@ -128,7 +128,8 @@ static bool read_params(struct records records, struct sim_param_place *places, 
     return true;
 }
 
-/* The records of a section, and the name of its kernel; false if it is no section of records. */
+/* The records of a section, and the name of its kernel. False if the section contains no records.
+ */
 static bool find_records(const struct sim_cubin *cubin, size_t index, const char **ret_kernel,
                          struct records *ret_records)
 {

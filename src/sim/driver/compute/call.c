@@ -5,7 +5,8 @@
 
 #include "sim/driver/memory/content.h"
 
-/* The most elements of a launch that is computed: with known inputs, and with unknown ones. */
+/* The maximum number of elements of a launch that is computed: with known inputs, and with unknown
+ * inputs. */
 #define KNOWN_ELEMENTS   ((uint64_t)1 << 20)
 #define UNKNOWN_ELEMENTS ((uint64_t)4096)
 

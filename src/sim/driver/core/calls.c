@@ -91,7 +91,7 @@ static bool parse_rule(const char *text, struct fault_rule *ret_rule)
     return true;
 }
 
-/* Replaces the rules by those of a list; malformed rules are named on stderr and left out. */
+/* Replaces the rules with the rules in a list. Malformed rules are named on stderr and left out. */
 static bool set_rules(const char *list)
 {
     bool well_formed = true;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A program that pops the contexts that it pushed does not need as many. */
+/* A program that pops each context that it pushes needs fewer. */
 #define SIM_STACK_DEPTH 256
 
 static CUcontext contexts;

@@ -79,8 +79,8 @@ static void attach(void)
     fd = spw_create_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
     if (fd >= 0) {
         file = map(fd);
-        (void)flock(fd, LOCK_UN); /* close() would not: the mapping keeps the file open, and so
-                                   * locked */
+        (void)flock(fd, LOCK_UN); /* close() would not release it: the mapping keeps the file open
+                                   * and locked */
         close(fd);
     }
 }
@@ -121,7 +121,8 @@ static bool is_alive(const struct sim_devices_process *process)
            (process->start == 0 || start == process->start);
 }
 
-/* A program after exec gets the slot of its predecessor: pid and start time are the same. */
+/* After exec, a program gets the slot that the process already has, because its pid and start time
+ * stay the same. */
 static struct sim_devices_process *slot_of(int32_t pid, uint64_t start)
 {
     for (uint32_t i = 0; i < file->process_count; i++) {

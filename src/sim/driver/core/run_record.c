@@ -69,7 +69,8 @@ static int open_record(const char *folder)
     return -1;
 }
 
-/* The whole file is allocated at once: a full file system must show here, not as SIGBUS later. */
+/* The whole file is allocated at once, so that a full file system is detected here and does not
+ * cause SIGBUS later. */
 static struct sim_record *map_record(int fd)
 {
     void *address = MAP_FAILED;
@@ -289,7 +290,7 @@ void sim_run_record_end(enum sim_fn fn, CUresult result)
 
 /* ---- figures ---- */
 
-/* The part of the memory in use that the program did not ask for. */
+/* The part of the used memory that the program did not request. */
 static uint64_t not_of_program(const struct sim_record_device *figures)
 {
     uint64_t besides =

@@ -18,7 +18,7 @@
  * the host waits after about a thousand launches. */
 #define STREAM_DEPTH 256
 
-/* While the host waits, the interval between reads of memory that queued work waits for. */
+/* The interval between two reads of memory that queued work waits for, while the host waits. */
 #define POLL_NS 200000L
 
 static struct {
@@ -123,7 +123,7 @@ static void log_item(const struct sim_item *item, const char *remark)
     sim_calls_log(line);
 }
 
-/* Records, for the launcher, the end of work and its use of host memory. */
+/* Records the end of work, and the work's use of host memory, for the launcher. */
 static void note_time(const struct sim_item *item)
 {
     const struct sim_traffic *traffic = &item->timing.traffic;

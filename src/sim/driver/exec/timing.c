@@ -123,7 +123,7 @@ static struct sim_traffic traffic_of(const struct sim_op *op)
     return traffic;
 }
 
-/* The spans of a copy lack pageable memory and include the gaps between rows. */
+/* The spans of a copy do not include pageable memory, but include the gaps between rows. */
 static struct sim_traffic traffic_of_copy(const struct sim_op *op)
 {
     const struct sim_copy *copy = sim_copy_of_op(op);

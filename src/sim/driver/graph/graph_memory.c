@@ -103,8 +103,8 @@ static void alloc_fini(struct sim_op *op)
     memory_unref(memory_of(op));
 }
 
-/* Clears has_free_node: after a failed capture, the free node may end before the allocation node.
- */
+/* Clears has_free_node, because after a failed capture the free node may be freed before the
+ * allocation node. */
 static void free_fini(struct sim_op *op)
 {
     memory_of(op)->has_free_node = false;

@@ -119,7 +119,8 @@ static void release_member(struct sim_stream *stream)
     stream->capture = NULL;
 }
 
-/* Ends the capture. Returns its graph; the capture's reference becomes the caller's. */
+/* Ends the capture and returns its graph. The caller takes over the capture's reference to the
+ * graph. */
 static struct sim_graph *close_capture(struct sim_capture *capture)
 {
     struct sim_capture **place = &captures;

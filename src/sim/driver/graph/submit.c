@@ -56,7 +56,7 @@ CUresult sim_submit_wait(struct sim_stream *stream)
     if (result == CUDA_SUCCESS) {
         sim_schedule_wait_all(&fences);
         sim_mempool_synchronized(ctx->device);
-        /* During the wait, a primary context may have ended and begun anew. */
+        /* During the wait, a primary context may have been destroyed and created again. */
         result = stream->ctx == ctx ? ctx->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     sim_fences_fini(&fences);

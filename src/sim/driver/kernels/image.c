@@ -6,7 +6,7 @@
 
 #include "system/demangle.h"
 
-/* The most threads of a block, unless the kernel declares a limit. */
+/* The maximum number of threads of a block, unless the kernel declares a limit. */
 #define MAX_THREADS 1024
 
 struct sim_image *sim_image_ref(struct sim_image *image)

@@ -180,8 +180,8 @@ static enum sim_outcome add_run(const void *args, struct sim_item *item)
     return SIM_DONE;
 }
 
-/* With simulated time, logs the memory that a kernel writes at an address that it found only when
- * it ran. */
+/* With simulated time, logs the memory that a kernel writes at an address that was unknown until
+ * the kernel ran. */
 static void log_found(CUdeviceptr p, size_t n_words, const struct sim_item *item)
 {
     char line[128];

@@ -10,7 +10,7 @@
 #include "sim/driver/memory/alloc.h"
 #include "sim/driver/memory/content.h"
 
-/* The most shared memory of a block without cuFuncSetAttribute. */
+/* The maximum shared memory of a block without cuFuncSetAttribute. */
 #define SHARED_PER_BLOCK 49152
 
 /* About the number of registers that a compiler chooses for an ordinary kernel. */

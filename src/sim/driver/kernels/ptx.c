@@ -125,8 +125,8 @@ static void skip_parentheses(struct reader *reader)
     next(reader);
 }
 
-/* Reads a variable. The current token is the one behind the state space; at the end, the one behind
- * the variable. */
+/* Reads a variable. On entry, the current token follows the state space. On return, it follows the
+ * variable. */
 static struct variable read_variable(struct reader *reader)
 {
     struct variable variable = {0};

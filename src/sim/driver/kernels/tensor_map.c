@@ -1,6 +1,6 @@
 #include "sim/driver/kernels/tensor_map.h"
 
-/* The encoded form of an address in a map, which is no valid address. */
+/* The encoded form of an address in a map. It is not a valid address. */
 #define SEALED(address) ((cuuint64_t)(address)*0x9e3779b97f4a7c15u ^ 0xa5a5a5a5a5a5a5a5u)
 #define INVERSE         0xf1de83e19937733du /* of the factor, modulo 2^64 */
 

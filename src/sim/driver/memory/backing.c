@@ -14,7 +14,7 @@
 #include "sim/driver/core/run_record.h"
 #include "system/file_limit.h"
 
-/* The size of the file, within the limit of tmpfs. Only offsets are used up, not bytes. */
+/* The size of the file, within the limit of tmpfs. A large file uses offsets, not memory. */
 #define FILE_BYTES (UINT64_C(1) << 62)
 #define FRESH_FIRST                                                                                \
     (UINT64_C(1) << 61) /* offsets from here on: for extents whose wanted place is taken */
@@ -24,7 +24,8 @@
 #define WINDOW_COUNT     512
 #define ISOLATED_WINDOWS 16
 
-/* From this size on, the file's holes are looked up, and zeros are searched for. */
+/* For accesses of at least this size, holes of the file are looked up, and zeros in the data are
+ * searched for. */
 #define SPARSE_BYTES ((size_t)64 << 10)
 
 struct window {

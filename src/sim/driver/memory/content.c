@@ -12,7 +12,7 @@
 #include "sim/driver/memory/payload.h"
 #include "sim/driver/memory/space.h"
 
-/* From this size on, zeroed pages are given back to the system. */
+/* In ranges of at least this size, zeroed pages are returned to the system. */
 #define DISCARD_BYTES ((size_t)64 << 10)
 #define PAGE          ((uintptr_t)4096)
 
@@ -49,7 +49,7 @@ int sim_mem_device(CUdeviceptr address)
     if (mapping->chunk->device != NULL) {
         return mapping->chunk->device->ordinal;
     }
-    /* At a host location: the lowest ordinal of the devices that have access. */
+    /* For memory at a host location, the lowest ordinal of the devices that have access. */
     return mapping->readers != 0 ? __builtin_ctzll(mapping->readers) : 0;
 }
 
@@ -236,7 +236,7 @@ static size_t content_of(CUdeviceptr address, size_t size)
     return bytes;
 }
 
-/* Makes a range zeros, which take no host memory, and its content unknown. */
+/* Sets a range to zeros, which take no host memory, and marks its content as unknown. */
 static void clear(CUdeviceptr address, size_t size)
 {
     while (size > 0) {
@@ -304,7 +304,7 @@ static bool is_own_host(const char *address, size_t size)
            (uintptr_t)address + size <= sim_range_end(&block->range);
 }
 
-/* Zeros host memory that the simulator owns: whole pages are given back to the system. */
+/* Zeros host memory that the simulator owns. Whole pages are returned to the system. */
 static void zero_own_host(char *address, size_t size)
 {
     char *first = address + (-(uintptr_t)address & (PAGE - 1));

@@ -106,7 +106,7 @@ static void remains_forget(uint64_t start, uint64_t end)
     }
 }
 
-/* True if the two neighbours are one mapping in the kernel. */
+/* True if the two adjacent mappings are one mapping in the kernel. */
 static bool merge(const struct sim_mapping *below, const struct sim_mapping *above)
 {
     return below->prot == above->prot && below->reservation == above->reservation &&
@@ -194,8 +194,8 @@ static bool is_too_much(size_t before, size_t after)
     return after > before && kernel_used - before + after > kernel_limit();
 }
 
-/* Records a range that stays mapped in the kernel. `before`: its cost when all of it was in the
- * table. */
+/* Records a range that stays mapped in the kernel. `before`: the range's cost when all of it was in
+ * the table. */
 static bool remains_keep(uint64_t start, uint64_t end, size_t before)
 {
     struct remains *space = calloc(1, sizeof(*space));
@@ -228,8 +228,8 @@ static bool withdraw(uint64_t start, uint64_t end, size_t before)
     return true;
 }
 
-/* Unmaps from the kernel the remains that touch a range or extend beyond it. False if some stay
- * mapped. */
+/* Removes the kernel mappings of the remains that touch a range or extend beyond it. False if some
+ * remains stay mapped. */
 static bool withdraw_remains(uint64_t start, uint64_t end)
 {
     const uint64_t beside[] = {start - 1, end};
@@ -248,8 +248,8 @@ static bool withdraw_remains(uint64_t start, uint64_t end)
     return true;
 }
 
-/* Applies the access of a run of neighbours that the kernel can map in one call; `first` is the
- * lowest. */
+/* Applies the access of a run of adjacent mappings that the kernel can map in one call. `first` is
+ * the lowest mapping. */
 static void apply_run(const struct sim_mapping *first, uint64_t end, int prot, bool was_mapped)
 {
     static bool said;

@@ -16,7 +16,7 @@ static void forget(struct sim_range *block)
     free(block);
 }
 
-/* Adds a block. Drops blocks that the new one overlaps: they must have been freed. */
+/* Adds a block. Drops the blocks that the new block overlaps, because they must have been freed. */
 static void remember(CUdeviceptr address, size_t bytes)
 {
     struct sim_range *old = sim_rangemap_from(&blocks, address);

@@ -39,7 +39,7 @@ static uint64_t reserve_at(uint64_t hint, size_t size, size_t alignment)
     return hint;
 }
 
-/* Reserves a range anywhere: takes more than needed and gives back the bytes around the aligned
+/* Reserves a range anywhere. Reserves more than needed, and releases the bytes around the aligned
  * range. */
 static uint64_t reserve_anywhere(size_t size, size_t alignment)
 {

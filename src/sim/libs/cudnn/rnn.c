@@ -143,7 +143,7 @@ static size_t elements_before(const struct cudnnRNNStruct *rnn, int32_t pseudo_l
     return elements;
 }
 
-/* The bytes of all weights. Whether the real library adds padding is undocumented. */
+/* The bytes of all weights. It is not documented whether the real library adds padding. */
 static size_t weight_bytes(const struct cudnnRNNStruct *rnn)
 {
     int32_t layers = rnn->layers * sim_cudnn_rnn_directions(rnn);

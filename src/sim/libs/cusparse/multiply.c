@@ -1,7 +1,7 @@
 /* Products that involve a sparse matrix. */
 #include "sim/libs/cusparse/matrix.h"
 
-/* Returns a workspace of 0 bytes, for the reason in handle.h. */
+/* Returns a workspace of 0 bytes. handle.h explains this size. */
 static cusparseStatus_t no_workspace(cusparseHandle_t handle, size_t *ret_bytes)
 {
     if (handle == NULL) {

@@ -31,7 +31,7 @@ struct transfer {
     /* the data to exchange if it is short: */
     size_t piece;   /* elements of a piece */
     size_t from;    /* element of the sending rank's data at which this rank's piece begins */
-    size_t longest; /* the most elements that any rank reads; 0: no exchange */
+    size_t longest; /* maximum number of elements that any rank reads; 0: no exchange */
     int source;     /* the rank that sends all pieces, or ALL: each rank sends one */
     bool receives;
 };
@@ -127,7 +127,7 @@ static CUresult carry(const struct transfer *t, size_t element_bytes)
     return t->receives ? copy_own(t, element_bytes) : CUDA_SUCCESS;
 }
 
-/* Takes the memory that NCCL takes at the first operation that needs a connection. */
+/* Takes the memory that NCCL allocates for the first operation that needs a connection. */
 static CUresult connect_ranks(const struct transfer *t)
 {
     CUresult result = CUDA_SUCCESS;

@@ -195,7 +195,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, 
     return defer(finish_split, split);
 }
 
-/* The arguments name the ranks that leave, so no rank waits for another. */
+/* The arguments name the ranks that leave the communicator, so no rank waits for another rank. */
 SIM_SHIM_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList,
                                             int excludeRanksCount, ncclComm_t *newcomm,
                                             ncclConfig_t *config, int shrinkFlags)

@@ -1,4 +1,4 @@
-/* Exported functions that copy a rectangle. */
+/* Exported functions for two-dimensional copies. */
 #include "sim/driver/api/memory/copy_submit.h"
 
 #include "sim/driver/api/entry.h"

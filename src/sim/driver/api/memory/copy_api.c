@@ -1,4 +1,4 @@
-/* Exported functions that copy one row of bytes. */
+/* Exported functions for one-dimensional copies. */
 #include "sim/driver/api/memory/copy_submit.h"
 
 #include "sim/driver/api/entry.h"

@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-/* The most steps of the virtual clock while an allocation without memory waits for queued frees. */
+/* Maximum number of steps of the virtual clock during which an allocation without free memory waits
+ * for queued frees. */
 #define QUEUED_FREE_STEPS 4096
 
 /* Without free memory, real drivers make the stream wait for queued frees; here the clock advances.

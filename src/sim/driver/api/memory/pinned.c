@@ -1,4 +1,4 @@
-/* Page-locked host memory: cuMemHostAlloc, cuMemHostRegister and their relatives. */
+/* Page-locked host memory: cuMemHostAlloc, cuMemHostRegister and similar functions. */
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/budget.h"
 #include "sim/driver/core/context.h"

@@ -1,4 +1,4 @@
-/* cuPointerGetAttribute and its relatives. */
+/* cuPointerGetAttribute and similar functions. */
 #include <string.h>
 
 #include "sim/driver/api/entry.h"
@@ -15,7 +15,7 @@ struct place {
     const struct sim_reservation *reservation; /* made by the application */
 };
 
-/* False if the address is free, or not one of the simulator's. */
+/* False if the address is free or is not an address of the simulator. */
 static bool find_place(uint64_t address, struct place *ret_place)
 {
     struct place place = {.address = address};
@@ -248,7 +248,7 @@ static CUresult put_default(void *data, CUpointer_attribute attribute)
     }
 }
 
-/* cuda.h: an address unknown to CUDA is no error here. */
+/* cuda.h: an address that CUDA does not know is not an error here. */
 SIM_API(cuPointerGetAttributes, SIM_HEALTHY,
         (unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr))
 {

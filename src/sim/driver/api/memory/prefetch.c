@@ -1,4 +1,5 @@
-/* Stream-ordered hints about managed memory: checked, but without effect. */
+/* Stream-ordered hints about managed memory. The arguments are checked, but the hints have no
+ * effect. */
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/device.h"
 #include "sim/driver/graph/submit.h"

@@ -390,7 +390,7 @@ static void grant(struct sim_mapping *mapping, const CUmemAccessDesc *desc)
     mapping->writers = write ? mapping->writers | bit : mapping->writers & ~bit;
 }
 
-/* The devices that have access to a mapping and are given access again. */
+/* The devices that already have access to a mapping and are given access again. */
 static uint64_t regranted(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
                           size_t count)
 {
@@ -544,7 +544,7 @@ SIM_API(cuMemExportToShareableHandle, SIM_HEALTHY,
     return CUDA_SUCCESS;
 }
 
-/* The file descriptor is passed as a number cast to a pointer; it stays the caller's. */
+/* The file descriptor is passed as a number cast to a pointer. The caller keeps the descriptor. */
 SIM_API(cuMemImportFromShareableHandle, SIM_HEALTHY,
         (CUmemGenericAllocationHandle * handle, void *osHandle,
          CUmemAllocationHandleType shHandleType))
