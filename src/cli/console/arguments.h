@@ -1,7 +1,8 @@
-/* Parses command lines: puts values into the places of their options, and reports errors.
+/* Parses command lines. The parser stores the value of each option where the option's row says to
+ * store it, and reports errors.
  *
- * Options are written `--name`, `--name VALUE` or `--name=VALUE`; names are not abbreviated. `--`
- * ends them. Every command has --help and -h. */
+ * An option is written `--name`, `--name VALUE` or `--name=VALUE`. Its name must not be
+ * abbreviated. `--` ends the options. Every command accepts --help and -h. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,29 +11,31 @@
 struct spw_cli_arguments;
 struct spw_cli_option;
 
-/* Takes arguments->value, of arguments->option, into arguments->settings. False, after a line on
- * stderr, if it is not usable. */
+/* Stores arguments->value, the value of arguments->option, in arguments->settings. If the value is
+ * not usable, writes a line to stderr and returns false. */
 typedef bool spw_cli_take(const struct spw_cli_arguments *arguments);
 
-/* An option or an operand, with one place for its value. */
+/* An option or an operand. One of the members `given`, `text`, `number` and `take` is set and
+ * receives the value. */
 struct spw_cli_option {
-    const char *name;   /* "": the next operand; NULL ends a list */
-    bool *given;        /* becomes true: the option has no value */
+    const char *name;   /* "": the next operand; NULL: the end of the list */
+    bool *given;        /* set to true if the option is given; the option has no value */
     const char **text;  /* receives the value */
     size_t *number;     /* receives the value, a whole number of at most a million */
-    spw_cli_take *take; /* gets the value; that of the last operand also gets all later ones */
+    spw_cli_take *take; /* called with the value; for the last operand, called again for each
+                           further operand */
     int key;            /* for `take` */
 };
 
-/* A command line. The caller sets the first group. */
+/* A command line. The caller sets the members above the empty line. */
 struct spw_cli_arguments {
     const char *command; /* for messages */
     int argc;
     char **argv; /* parsed from argv[1] */
     const struct spw_cli_option *options;
-    const char *other_command;                  /* the command that has other_options; NULL: none */
-    const struct spw_cli_option *other_options; /* of other_command, for messages */
-    bool stops_at_operand;                      /* the first operand ends the parsed arguments */
+    const char *other_command; /* another command, which accepts other_options; NULL: none */
+    const struct spw_cli_option *other_options; /* options of other_command; only for messages */
+    bool stops_at_operand;                      /* parsing stops at the first operand */
     void *settings;                             /* for `take` */
 
     const struct spw_cli_option *option; /* for `take` */
@@ -42,15 +45,16 @@ struct spw_cli_arguments {
     bool ended, helps;                   /* `--` was read; --help was read */
 };
 
-/* Parses the arguments. False, after a line on stderr, for bad usage. */
+/* Parses the arguments. If the usage is wrong, writes a line to stderr and returns false. */
 bool spw_cli_arguments_parse(struct spw_cli_arguments *arguments);
 
-/* Parses all arguments of a command, argv[0], and prints `help` if it is asked for. Returns the
- * exit code for bad usage and for help; -1 if the command goes on. */
+/* Parses all arguments of the command argv[0]. Prints `help` if the user asks for it. Returns the
+ * exit code if the usage is wrong or if help was printed, and -1 if the command can proceed. */
 int spw_cli_arguments_read(int argc, char **argv, const struct spw_cli_option *options,
                            const char *help, void *settings);
 
-/* Write a line on stderr that names the command's help. The first function returns
- * SPW_CLI_EXIT_USAGE. The second is for an unexpected operand, and returns false. */
+/* Both functions report wrong usage: they write a line to stderr that mentions the command's
+ * --help. spw_cli_bad_usage returns SPW_CLI_EXIT_USAGE. spw_cli_arguments_unexpected reports an
+ * unexpected operand and returns false. */
 int spw_cli_bad_usage(const char *command, const char *text);
 bool spw_cli_arguments_unexpected(const struct spw_cli_arguments *arguments);

@@ -5,15 +5,15 @@
  *   json        JSON files and JSON output
  *   messages    exit codes, error messages, lines of output and tables
  *
- * Results go to stdout; error messages go to stderr. `run` and `sim` write everything to stderr,
- * because stdout belongs to the program that they start. One thread. */
+ * Results go to stdout. Error messages go to stderr. `run` and `sim` write everything to stderr,
+ * because the program that they start owns stdout. One thread. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* Exit codes of the command. `run` and `sim` pass on those of the program. */
+/* Exit codes of the command. `run` and `sim` return the exit code of the program. */
 enum spw_cli_exit {
     SPW_CLI_EXIT_OK = 0,
     SPW_CLI_EXIT_FINDINGS = 1,
@@ -27,24 +27,27 @@ enum spw_cli_exit {
 void spw_cli_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints text with names of unknown origin. Control characters are replaced, except newlines at the
- * beginning and the end of the format, so that no name can forge a line. */
+/* Prints text that may contain names of unknown origin. Replaces control characters, so that no
+ * name can forge a line of output. Newlines at the beginning and the end of the format are kept. */
 void spw_cli_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A size as "1.50 GiB", and a share as " 12.5 %"; valid until 16 more of these texts are made. */
+/* Format a size as "1.50 GiB" and a share as " 12.5 %". The result stays valid for the next 15
+ * calls of these functions. */
 const char *spw_cli_size(uint64_t bytes);
 const char *spw_cli_share(uint64_t bytes, uint64_t total);
 
-/* A line of output, built from pieces. Begins as {""}. */
+/* A line of output that is built piece by piece. Initialize it with {""}. */
 struct spw_cli_line {
     char text[1600];
 };
 
-/* Adds text, made plain (common/utf8.h) and cut off at the end of the buffer. */
+/* Appends text after replacing unprintable characters (common/utf8.h). Text that does not fit in
+ * the buffer is cut off. */
 void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Print one row of a Markdown table on stdout, or its head: the row of column names and the line
- * below. Cells are padded to `widths`, unless that is NULL. A vertical bar in a cell is escaped. */
+/* Print parts of a Markdown table to stdout. _row prints one row. _head prints the row of column
+ * names and the separator line. Cells are padded to `widths`; if `widths` is NULL, they are not
+ * padded. A vertical bar in a cell is escaped. */
 void spw_cli_markdown_row(const char *const *cells, size_t count, const size_t *widths);
 void spw_cli_markdown_head(const char *const *columns, size_t count, const size_t *widths);
