@@ -1,5 +1,5 @@
-/* Reads the blocks of a recording, one after the other, in bounded memory. The file is not trusted.
- * One thread. */
+/* Reads the blocks of a recording one by one, in bounded memory. The file is not trusted. One
+ * thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,27 +16,28 @@ struct spw_cli_blocks {
     struct spw_record_header header; /* as in the file; its counts are not checked */
     uint64_t offset;                 /* of the next block in the file */
     uint32_t sequence;               /* of the next plain block */
-    uint8_t *stored, *group;         /* buffers: a block as stored, a decompressed group */
-    size_t group_at, group_bytes;    /* in `group`: the next plain block, and the end */
-    const uint8_t *content;          /* of the latest plain block */
+    uint8_t *stored, *group; /* buffers: `stored` for a block as it is in the file, `group` for a
+                                decompressed group */
+    size_t group_at, group_bytes; /* offsets in `group`: of the next plain block, and of the end */
+    const uint8_t *content;       /* of the latest plain block */
     size_t content_bytes;
-    uint64_t time;                     /* when the latest plain block begins, in units */
-    char problem[SPW_CLI_BLOCKS_TEXT]; /* why reading ended early; "": it did not */
+    uint64_t time;                     /* start time of the latest plain block, in units */
+    char problem[SPW_CLI_BLOCKS_TEXT]; /* why reading stopped early; "": it did not */
 };
 
-/* True if the file begins as a recording does. */
+/* Returns true if the file starts with the header of a recording. */
 bool spw_cli_blocks_recognise(const char *path);
 
-/* Opens a recording, and takes over its descriptor, even on failure. False, with a sentence in
- * blocks->problem, when the file is no recording. */
+/* Opens a recording. Takes ownership of the descriptor, even on failure. If the file is not a
+ * recording, writes a sentence to blocks->problem and returns false. */
 bool spw_cli_blocks_open(struct spw_cli_blocks *blocks, int fd);
 void spw_cli_blocks_close(struct spw_cli_blocks *blocks);
 
-/* _next reads the next plain block. It is false at the end, and at the first block that is not
- * valid. _rewind returns to the first block. */
+/* _next reads the next plain block. It returns false at the end of the file and at the first
+ * invalid block. _rewind goes back to the first block. */
 bool spw_cli_blocks_next(struct spw_cli_blocks *blocks);
 void spw_cli_blocks_rewind(struct spw_cli_blocks *blocks);
 
-/* Compresses the recording of a finished process. On failure, or if the file is no uncompressed
- * recording, the file stays as it is and the result is false. */
+/* Compresses the recording of a finished process. On failure, or if the file is not an uncompressed
+ * recording, leaves the file unchanged and returns false. */
 bool spw_cli_recording_compress(const char *path);

@@ -20,25 +20,26 @@
 #include "callsite/table.h"
 #include "cli/recording/blocks.h"
 
-/* A text in the file: any bytes, without a zero at the end. Valid until the next event. */
+/* A text in the file. It may contain any bytes and is not zero-terminated. It is valid until the
+ * next event is read. */
 struct spw_cli_text {
     const char *bytes;
     size_t length;
 };
 
-/* An event. Its kind determines which members are set (record/format.h). */
+/* An event. The event's kind determines which members are set (record/format.h). */
 struct spw_cli_event {
     enum spw_record_kind kind;
     uint64_t time; /* in units since the recording began */
     int device;    /* less than SPW_DEVICES_MAX */
     uint64_t stream;
     uint32_t thread;
-    bool more; /* MOVE: predicted; RANGE: to the host; USE: of a kernel; SITE: has modules */
+    bool more; /* MOVE: predicted; RANGE: to the host; USE: by a kernel; SITE: has modules */
     uint64_t address, bytes;
     uint64_t number; /* of the site, text, module, step, name or call */
     enum spw_record_source source;
     bool charged;
-    uint64_t host_bytes; /* ALLOC: bytes on the host; in version 1 all or 0 */
+    uint64_t host_bytes; /* ALLOC: bytes on the host; in version 1 either all bytes or 0 */
     unsigned rule;
     uint64_t ns;
     uint64_t to_host, to_device;
@@ -47,7 +48,8 @@ struct spw_cli_event {
     struct spw_cli_text text, /* TEXT_, NAME; MODULE: path; SITE: the function called */
         id;                   /* MODULE: build ID */
     uint64_t base, begin, end, dynamic;
-    uint64_t role, modules; /* SITE: texts with the thread's name, the modules' classes */
+    uint64_t role,
+        modules; /* SITE: numbers of the texts with the thread's name and the modules' classes */
     bool cut;
     unsigned native_count, python_count;
     uint64_t native[SPW_CALLSITE_NATIVE];
@@ -67,12 +69,13 @@ struct spw_cli_events {
     uint64_t gauges[SPW_DEVICES_MAX][SPW_RECORD_GAUGE_COUNT];
 };
 
-/* Opens a recording and takes over its descriptor. False, with a sentence in
- * events->blocks.problem, when the file is no recording. */
+/* Opens a recording. Takes ownership of the descriptor, even on failure. If the file is not a
+ * recording, writes a sentence to events->blocks.problem and returns false. */
 bool spw_cli_events_open(struct spw_cli_events *events, int fd);
 void spw_cli_events_close(struct spw_cli_events *events);
 
-/* _next reads the next event. It is false at the end, and at damage: events->blocks.problem
- * describes the damage, or is "" at the end. _rewind returns to the first event. */
+/* _next reads the next event. It returns false at the end of the recording and where the recording
+ * is damaged. At the end, events->blocks.problem is "". Otherwise it describes the damage. _rewind
+ * goes back to the first event. */
 bool spw_cli_events_next(struct spw_cli_events *events, struct spw_cli_event *ret_event);
 void spw_cli_events_rewind(struct spw_cli_events *events);

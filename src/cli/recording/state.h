@@ -1,8 +1,8 @@
-/* The state of a program's memory, from the events of its recording: live blocks, sums by device
- * and call site, and the peak of each device. One thread.
+/* The state of a program's memory, computed from the events of its recording: the live blocks, the
+ * sums by device and call site, and the peak of each device. One thread.
  *
- * The size of the file bounds the memory of this state: a live block takes about 100 bytes here,
- * and its allocation takes at least 5 bytes in the file. */
+ * The size of the recording limits the memory that this state uses. A live block takes about 100
+ * bytes of it, and the block's allocation takes at least 5 bytes in the recording. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,11 +20,11 @@ struct spw_cli_block {
     uint64_t counted;        /* live bytes: `bytes` rounded up to 512, or 0 */
     uint64_t time, stream;
     uint64_t event; /* number of the allocation's event, from 1 */
-    uint32_t site;  /* as spw_cli_recorded_sites_number has it */
+    uint32_t site;  /* as returned by spw_cli_recorded_sites_number */
     uint32_t thread;
     int device;
     enum spw_record_source source;
-    uint64_t host_bytes; /* placed on the host when it was allocated */
+    uint64_t host_bytes; /* bytes placed on the host at the allocation */
     unsigned rule;
 };
 
@@ -33,14 +33,14 @@ struct spw_cli_held {
     uint64_t live, total, allocs, frees;
     uint64_t peak;    /* the site's own peak */
     uint64_t at_peak; /* bytes at the device's peak; read by spw_cli_state_at_peak */
-    uint64_t epoch;   /* of the device when `at_peak` was saved */
+    uint64_t epoch;   /* the device's epoch when `at_peak` was saved */
 };
 
 /* The figures of a device. */
 struct spw_cli_device {
     uint64_t live, live_peak, peak_time;
     uint64_t allocs, frees;           /* all */
-    uint64_t pool_allocs, pool_frees; /* allocations from the pool, as in the statistics */
+    uint64_t pool_allocs, pool_frees; /* only allocations from the pool, as in the statistics */
     uint64_t peak_event;              /* number of the event of the peak */
     uint64_t epoch;                   /* number of new peaks so far */
     uint64_t moves, to_host, to_device, held_back_ns;
@@ -60,28 +60,30 @@ struct spw_cli_state {
     uint64_t events, steps;
     uint64_t time;          /* of the last event */
     uint64_t unknown_frees; /* of blocks that are not in the recording */
-    bool out_of_memory;     /* of this command, not of the program */
-    bool again;             /* the call sites are known from an earlier reading */
+    bool out_of_memory;     /* this command, not the program, ran out of memory */
+    bool again;             /* the call sites are known, because the recording was read before */
     char about[5][SPW_RECORD_TEXT + 1];
 };
 
-/* False without memory. */
+/* Returns false if memory runs out. */
 bool spw_cli_state_init(struct spw_cli_state *state);
 void spw_cli_state_fini(struct spw_cli_state *state);
 
-/* Removes everything except the call sites. Then the events can be taken again. */
+/* Resets everything except the call sites. Afterwards the events can be taken again from the
+ * first. */
 void spw_cli_state_restart(struct spw_cli_state *state);
 
-/* Takes the next event. If it frees a block, *ret_is_freed is true and *ret_freed is the block. */
+/* Takes the next event. If the event frees a block, sets *ret_is_freed to true and copies the block
+ * to *ret_freed. */
 void spw_cli_state_take(struct spw_cli_state *state, const struct spw_cli_event *event,
                         struct spw_cli_block *ret_freed, bool *ret_is_freed);
 
-/* The bytes that a site held at its device's peak. */
+/* Returns the bytes that a site held at the peak of its device. */
 uint64_t spw_cli_state_at_peak(const struct spw_cli_device *device, uint32_t site);
 
-/* The block at an address; NULL when none is live. */
+/* Returns the live block that starts at the address, or NULL if there is none. */
 struct spw_cli_block *spw_cli_state_block(const struct spw_cli_state *state, int device,
                                           uint64_t address);
 
-/* The number of devices, up to the last one with an allocation. */
+/* Returns the number of devices up to the last one that has an allocation. */
 int spw_cli_state_devices(const struct spw_cli_state *state);
