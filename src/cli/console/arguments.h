@@ -23,7 +23,7 @@ struct spw_cli_option {
     const char **text;  /* receives the value */
     size_t *number;     /* receives the value, a whole number of at most a million */
     spw_cli_take *take; /* called with the value; for the last operand, called again for each
-                           further operand */
+                         * further operand */
     int key;            /* for `take` */
 };
 

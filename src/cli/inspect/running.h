@@ -1,4 +1,5 @@
-/* All processes of this machine under spillway that this user may read. One thread. */
+/* Finds all processes of this machine that run under spillway and that this user may read. One
+ * thread. */
 #pragma once
 
 #include "cli/inspect/watched.h"
@@ -12,11 +13,13 @@ struct spw_cli_running {
     uint64_t next_scan_ms; /* time of the next scan for new processes */
 };
 
-/* Reads the processes of the list again, removes ended ones, and adds new ones. Scans for new
- * processes and for executions of another program every two seconds, or less often if a scan takes
- * long. The caller sets *running to zero before the first call, and closes it. */
+/* Updates the list: reads each process again, removes processes that have ended, and adds new
+ * processes. Every two seconds, scans the machine for new processes and for processes that have
+ * executed another program. If a scan takes long, scans less often. The caller zeroes *running
+ * before the first call, and closes it after the last. */
 void spw_cli_running_read(struct spw_cli_running *running);
 void spw_cli_running_close(struct spw_cli_running *running);
 
-/* The process that is being read now; 0: none. For signal handlers. */
+/* Returns the pid of the process that is being read at this moment; 0: none. May be called in a
+ * signal handler. */
 int spw_cli_running_now(void);

@@ -1,4 +1,4 @@
-/* Starts a program under spillway: its environment, its libraries, its run directory. It does not
+/* Starts a program under spillway with its environment, libraries and run directory. It does not
  * know results of runs.
  *
  *   child           runs the program, and waits for it
@@ -14,52 +14,55 @@
  *   sim_libraries   the libraries of a program on the simulated GPU
  *   world           runs single ranks of a PyTorch job
  *
- * The program of `run` and `sim` is a child process with this process's environment. One thread;
- * one child at a time. */
+ * `run` and `sim` start the program as a child process that inherits this process's environment.
+ * One thread; one child at a time. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Runs the program in `arguments` (NULL-terminated), which is searched in PATH. Forwards signals to
- * the program and waits for it. Returns the program's exit code, or a code of enum spw_cli_exit
- * with one line of `command` on stderr if it cannot be started. *ret_started, unless NULL, is true
- * if it was started. */
+/* Runs the program in `arguments` (NULL-terminated). The program is searched in PATH. Forwards
+ * signals to the program and waits until it ends. Returns the exit code of the program. If the
+ * program cannot be started, writes one line for `command` to stderr and returns a code of enum
+ * spw_cli_exit. If `ret_started` is not NULL, sets *ret_started to true if the program was started
+ * and to false otherwise. */
 int spw_cli_launch(const char *command, char **arguments, bool *ret_started);
 
-/* Why spillway was not preloaded into the latest program, after the path of its file: "/bin/true is
- * static, ..."; "" if the file shows no reason. Valid until the next launch. */
+/* Returns the reason why spillway was not preloaded into the latest program, such as "/bin/true is
+ * static, ...". Returns "" if the program's file shows no reason. The text is valid until the next
+ * launch. */
 const char *spw_cli_launch_lack(void);
 
-/* From now on calls `tick` about every `seconds` while a program runs: on this thread, outside
- * signal handlers. */
+/* From now on, calls `tick` about every `seconds` while a program runs. The call is made on this
+ * thread, outside signal handlers. */
 void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));
 
-/* From now on kills a program that still runs `seconds` after Ctrl-C (SIGINT), and all processes of
- * the run (members.h), as soon as all of them are idle. A second Ctrl-C kills them at once. */
+/* From now on, Ctrl-C (SIGINT) ends a run within a limited time. If the program still runs
+ * `seconds` after Ctrl-C, the program and all processes of the run (members.h) are killed as soon
+ * as all of them are idle. A second Ctrl-C kills them at once. */
 void spw_cli_launch_end_within(unsigned seconds);
 
-/* Sets the descriptor for messages about such an end, instead of stderr: for a program with hidden
- * output. */
+/* Sets the descriptor to which messages about such a kill are written, instead of stderr. It is
+ * used when the output of the program is hidden. */
 void spw_cli_launch_speak_on(int fd);
 
-/* The `seconds` of spw_cli_launch_end_within for runs on the simulated GPU. */
+/* The argument `seconds` of spw_cli_launch_end_within for runs on the simulated GPU. */
 enum { SPW_CLI_LAUNCH_GRACE = 10 };
 
-/* The exit code to report for a program that ended with `code`: 130 for any failure after Ctrl-C,
- * since some programs end with another code (torchrun with 1). */
+/* Returns the exit code to report for a program that ended with `code`. After Ctrl-C, every failure
+ * is reported as 130, because some programs end with another code (torchrun ends with 1). */
 int spw_cli_launch_code(int code);
 
-/* True if SIGHUP, SIGINT, SIGQUIT or SIGTERM asked this process to end while a program ran;
- * *ret_number is the last such signal. */
+/* Returns true if this process received SIGHUP, SIGINT, SIGQUIT or SIGTERM while a program ran.
+ * *ret_number is the last of these signals. */
 bool spw_cli_launch_was_interrupted(int *ret_number);
 
-/* Tests for a working CUDA driver: loads libcuda.so.1 and calls cuInit in a child process, because
- * a broken driver may crash. On failure returns false and writes the reason. */
+/* Tests if the machine has a working CUDA driver. Loads libcuda.so.1 and calls cuInit in a child
+ * process, because a broken driver may crash. On failure, writes the reason and returns false. */
 bool spw_cli_driver_check(char *reason, size_t capacity);
 
-/* Map and unmap zeroed memory that this process shares with its forked children; NULL with errno
- * set without memory. Unlike a pipe it needs no descriptor, and its content is complete once the
- * child has ended. */
+/* Map and unmap zeroed memory that this process shares with its forked children. If memory runs
+ * out, spw_cli_shared_map sets errno and returns NULL. Unlike a pipe, shared memory needs no
+ * descriptor, and its content is complete as soon as the child has ended. */
 void *spw_cli_shared_map(size_t bytes);
 void spw_cli_shared_unmap(void *memory, size_t bytes);

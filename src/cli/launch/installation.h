@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Finds `name` ("libspillway.so", "sim/libcuda.so.1") beside the command or in the library folder
- * of the installation. False, with one line of `command` on stderr, when it is missing, or when its
- * path cannot be part of LD_PRELOAD. */
+/* Finds the file `name` ("libspillway.so", "sim/libcuda.so.1") next to the command or in the
+ * library folder of the installation. If the file is missing, or if its path cannot be part of
+ * LD_PRELOAD, writes one line for `command` to stderr and returns false. */
 bool spw_cli_installation_find(const char *command, const char *name, char ret_path[PATH_MAX]);
 
-/* The path of the running command. False, with errno set, when it is not known: /proc is not
- * mounted and the command has been moved. */
+/* Finds the path of the running command. If the path is not known, sets errno and returns false.
+ * This happens if /proc is not mounted and the command has been moved. */
 bool spw_cli_installation_self(char ret_path[PATH_MAX]);

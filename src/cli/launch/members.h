@@ -1,16 +1,19 @@
-/* The processes of a run: their environment names its run directory (run_directory.h), even if they
- * have left the program's session, as torchrun's workers do. One thread. */
+/* Finds the processes of a run. A process belongs to the run if its environment names the run
+ * directory (run_directory.h). This also finds processes that have left the session of the program,
+ * such as torchrun's workers. One thread. */
 #pragma once
 
 #include <stdbool.h>
 
-/* True if a process of the run has worked since the last call, or waits for a disk. `program`
- * counts as a process of the run even without a run directory. The first call returns true. To be
- * called about once a second. */
+/* Returns true if the processes of the run together have used more than 20 ms of CPU time since the
+ * last call, or if one of them waits for a disk. `program` counts as a process of the run, even if
+ * there is no run directory. The first call returns true. Call this function about once per
+ * second. */
 bool spw_cli_members_work(int program);
 
-/* Kills all processes of the run (SIGKILL), if there is a run directory. */
+/* Kills all processes of the run with SIGKILL. Does nothing if there is no run directory. */
 void spw_cli_members_kill(void);
 
-/* True if another process of the run with this directory lives, or processes cannot be listed. */
+/* Returns true if another process of the run with this directory is alive, or if the processes
+ * cannot be listed. */
 bool spw_cli_members_live(const char *folder);

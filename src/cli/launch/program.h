@@ -1,4 +1,5 @@
-/* Finds out from the file of a program if spillway can be preloaded into it. One thread. */
+/* Examines the file of a program to find out if spillway can be preloaded into the program. One
+ * thread. */
 #pragma once
 
 #include <limits.h>
@@ -7,22 +8,23 @@
 
 enum spw_cli_program_kind {
     SPW_CLI_PROGRAM_USUAL,   /* spillway can be preloaded, or the kind is not known */
-    SPW_CLI_PROGRAM_STATIC,  /* has no dynamic linker that could preload */
-    SPW_CLI_PROGRAM_SET_ID,  /* runs as another user: the dynamic linker preloads nothing */
-    SPW_CLI_PROGRAM_MUSL,    /* does not start with a library for glibc preloaded */
-    SPW_CLI_PROGRAM_FOREIGN, /* for another processor, or of 32 bits */
+    SPW_CLI_PROGRAM_STATIC,  /* the program is static: no dynamic linker preloads libraries */
+    SPW_CLI_PROGRAM_SET_ID,  /* the program runs as another user: nothing is preloaded */
+    SPW_CLI_PROGRAM_MUSL,    /* built for musl: fails if a glibc library is preloaded */
+    SPW_CLI_PROGRAM_FOREIGN, /* the program is built for another processor or for 32 bits */
 };
 
 struct spw_cli_program {
     enum spw_cli_program_kind kind;
-    char file[PATH_MAX]; /* that execvp executes; "": there is none */
-    char path[PATH_MAX]; /* the same, or the interpreter if `file` is a script */
-    char what[64];       /* FOREIGN: its processor, in words */
+    char file[PATH_MAX]; /* the file that execvp executes; "": there is none */
+    char path[PATH_MAX]; /* the interpreter if `file` is a script, otherwise `file` */
+    char what[64];       /* FOREIGN: the processor, in words */
 };
 
-/* Looks at the file that execvp would execute for `name`, and at the interpreter of a script. */
+/* Examines the file that execvp would execute for `name`. If the file is a script, examines its
+ * interpreter. */
 void spw_cli_program_look(const char *name, struct spw_cli_program *ret_program);
 
-/* Writes why spillway cannot be preloaded, as words that follow the path: "is static, ...". False
- * if there is no such reason. */
+/* Writes the reason why spillway cannot be preloaded, in words that complete a sentence after the
+ * path: "is static, ...". Returns false if there is no such reason. */
 bool spw_cli_program_reason(const struct spw_cli_program *program, char *text, size_t capacity);

@@ -1,26 +1,28 @@
-/* The run directory: a private directory of `run` and `sim`. Every process of the run that
- * initialises CUDA keeps its statistics in a file there (stats/stats.h); the simulated driver adds
- * a record of its devices (sim/record.h). The files outlive a killed process. The next launcher
- * removes the folder of a killed launcher (leftovers.h). One thread; one directory at a time. */
+/* The run directory is a private directory that `run` and `sim` create. Every process of the run
+ * that initializes CUDA keeps its statistics in a file in this directory (stats/stats.h). The
+ * simulated driver adds a file with a record of its devices (sim/record.h). The files remain when a
+ * process is killed. If a launcher is killed, the next launcher removes its directory
+ * (leftovers.h). One thread; one directory at a time. */
 #pragma once
 
 #include <stdbool.h>
 
-/* The first function removes the folders of killed launchers, creates the directory, and sets
- * SPILLWAY_RUN_DIR. False, with one line of `command` on stderr, on failure: the program can run
- * without the directory, but statistics of killed processes are lost. The second function removes
- * the directory and its files. */
+/* _create removes the directories of killed launchers, creates the run directory, and sets
+ * SPILLWAY_RUN_DIR. On failure, writes one line for `command` to stderr and returns false. The
+ * program can then still run, but the statistics of killed processes are lost. _remove removes the
+ * directory and its files. */
 bool spw_cli_run_directory_create(const char *command);
 void spw_cli_run_directory_remove(void);
 
-/* Uses the directory of the command that started this one, and leaves its removal to that command.
- * False when there is none. */
+/* Uses the run directory of the command that started this command. The directory is not removed by
+ * this command. Returns false if there is no such directory. */
 bool spw_cli_run_directory_join(void);
 
-/* For every process that has ended, compresses the recording, and writes the summary and the
- * statistics file if the process did not. Running processes write their own when they end. */
+/* Completes the output of every process of the run that has ended. Compresses the recording of the
+ * process. Writes the summary and the statistics file if the process has not written them. A
+ * process that still runs writes its own when it ends. */
 void spw_cli_run_directory_finish(void);
 
-/* Calls `visit` for each file of the directory, in order of names. */
+/* Calls `visit` for each file in the directory, sorted by name. */
 void spw_cli_run_directory_each(void (*visit)(const char *folder, const char *name, void *context),
                                 void *context);

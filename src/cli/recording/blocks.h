@@ -17,7 +17,7 @@ struct spw_cli_blocks {
     uint64_t offset;                 /* of the next block in the file */
     uint32_t sequence;               /* of the next plain block */
     uint8_t *stored, *group; /* buffers: `stored` for a block as it is in the file, `group` for a
-                                decompressed group */
+                              * decompressed group */
     size_t group_at, group_bytes; /* offsets in `group`: of the next plain block, and of the end */
     const uint8_t *content;       /* of the latest plain block */
     size_t content_bytes;

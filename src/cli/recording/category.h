@@ -55,7 +55,7 @@ struct spw_cli_lives {
     uint64_t *pending;        /* blocks freed after the latest allocation of a backward pass */
     size_t pending_count, pending_capacity;
     bool autograd_threads[SPW_CLI_LIVES_THREADS]; /* indexed by thread; set when the thread
-                                                     allocates */
+                                                   * allocates */
     struct spw_cli_ends marks, after_runs, after_backwards;
     bool out_of_memory;
 };

@@ -48,8 +48,7 @@ struct spw_cli_event {
     struct spw_cli_text text, /* TEXT_, NAME; MODULE: path; SITE: the function called */
         id;                   /* MODULE: build ID */
     uint64_t base, begin, end, dynamic;
-    uint64_t role,
-        modules; /* SITE: numbers of the texts with the thread's name and the modules' classes */
+    uint64_t role, modules; /* SITE: texts with the thread name and the module classes */
     bool cut;
     unsigned native_count, python_count;
     uint64_t native[SPW_CALLSITE_NATIVE];
