@@ -1,7 +1,7 @@
-/* The commands, each in a file of its name, and the main function. It does not know the calls of
- * the program that runs.
+/* The commands, each in a file of the same name, and the main function. It does not know the calls
+ * of the program that runs.
  *
- *   advise    chooses memory that goes to the host, for a budget
+ *   advise    chooses the memory that goes to the host to stay within a budget
  *   check     tests a program's memory against limits
  *   diff      compares two runs of a program
  *   doctor    examines the machine and its driver
@@ -18,8 +18,8 @@
  *   sites     prints call sites, of a process or a file
  *   top       shows running processes, live or once
  *
- * main.c calls the commands by a table. argv[0] is the command's name; the result is the exit code
- * (console/messages.h). Each command runs on one thread. */
+ * main.c looks a command up in a table and calls its function. argv[0] is the name of the command.
+ * The function returns the exit code (console/messages.h). Each command runs on one thread. */
 #pragma once
 
 #define SPW_COMMAND(name, help) int spw_cli_command_##name(int argc, char **argv);

@@ -1,5 +1,5 @@
-/* The entry points of the driver and the runtime, and the child process of `spillway doctor` that
- * tests one of them. No locking. */
+/* The entry points of the driver and the runtime, and the child process in which `spillway doctor`
+ * tests one entry point. No locking. */
 #pragma once
 
 enum spw_cli_entry_point {
@@ -13,21 +13,23 @@ enum spw_cli_entry_point {
     SPW_CLI_ENTRY_POINT_COUNT
 };
 
-/* An entry point's word on the child's command line, and its description. */
+/* The word that stands for an entry point on the child's command line, and the description of the
+ * entry point. */
 struct spw_cli_entry_point_row {
     const char *word, *text;
 };
 extern const struct spw_cli_entry_point_row spw_cli_entry_points[SPW_CLI_ENTRY_POINT_COUNT];
 
-/* The child prints this for an entry point that this machine does not have. */
+/* The output of the child if this machine does not have the entry point. */
 #define SPW_CLI_ENTRY_POINT_ABSENT "not there"
 
-/* Without a device the child calls nothing. It prints REACHED if a program would call spillway's
- * function, MISSED if it would call another. */
+/* The output of the child on a machine without a device, where the child only looks up the
+ * function. It prints REACHED if the found function is spillway's, and MISSED if it is another
+ * function. */
 #define SPW_CLI_ENTRY_POINT_REACHED "reached"
 #define SPW_CLI_ENTRY_POINT_MISSED  "missed"
 
-/* The child process: `spillway _entry-point WORD`. Allocates and frees once through that entry
- * point, and prints "done" or one line with the error. Without a device, only looks up the
- * function. Returns the exit code. */
+/* Runs the child process, `spillway _entry-point WORD`. Allocates and frees once through the entry
+ * point, and prints "done" or one line with the error. On a machine without a device, only looks up
+ * the function. Returns the exit code. */
 int spw_cli_entry_point_child(int argc, char **argv);

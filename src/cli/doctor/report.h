@@ -17,8 +17,8 @@
  *   vmm_cost            measures virtual memory management
  *   without_device      the tables for a machine without a usable device
  *
- * Tables are printed row by row as Markdown, or collected and printed at the end as one JSON
- * object, on stdout. No locking. */
+ * Tables are printed to stdout. As Markdown, they are printed row by row. As JSON, they are
+ * collected and printed at the end as one object. No locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,23 +29,24 @@ enum { SPW_CLI_REPORT_COLUMNS = 8, SPW_CLI_REPORT_CELL = 256 };
 
 struct spw_cli_report {
     bool json;
-    struct cJSON *root;  /* with json only: owned */
+    struct cJSON *root;  /* owned; only used if `json` is true */
     struct cJSON *table; /* the table that is being filled */
     const char *columns[SPW_CLI_REPORT_COLUMNS];
     int column_count;
 };
 
-/* Begin and end a report on stdout; the end prints the JSON object. */
+/* _init begins a report on stdout. _fini ends the report and prints the JSON object, if there is
+ * one. */
 void spw_cli_report_init(struct spw_cli_report *report, bool json);
 void spw_cli_report_fini(struct spw_cli_report *report);
 
-/* Begins a table. `key` is its name in JSON, `title` its heading in Markdown. `columns` are static
- * strings, ended by NULL, at most SPW_CLI_REPORT_COLUMNS; in JSON they name the members of a row.
- */
+/* Begins a table. `key` is the name of the table in JSON, and `title` is its heading in Markdown.
+ * `columns` is a list of static strings that ends with NULL. It has at most SPW_CLI_REPORT_COLUMNS
+ * strings. In JSON, the strings are the names of a row's members. */
 void spw_cli_report_table(struct spw_cli_report *report, const char *key, const char *title,
                           const char *const *columns);
 
-/* Adds a row. `format` makes one cell per column, separated by tabs. A cell that is a number
- * becomes a number in JSON. */
+/* Adds a row. The formatted text has one cell per column, separated by tabs. If a cell is a number,
+ * it becomes a number in JSON. */
 void spw_cli_report_row(struct spw_cli_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
