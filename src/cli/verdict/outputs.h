@@ -13,7 +13,7 @@
  *   verdict        the verdict of a simulated run, as lines
  *   verdict_json   the verdict of a simulated run, as JSON
  *
- * The verdict is printed on stderr. One thread. */
+ * The verdict is printed to stderr. One thread. */
 #pragma once
 
 #include <cjson/cJSON.h>
@@ -22,16 +22,16 @@
 #include "cli/verdict/sim_result.h"
 #include "cli/verdict/trial.h"
 
-/* For a run whose command ended with exit code `code`: spw_cli_outcome_print prints one line,
- * "spillway: LABEL: fits in 8 GiB, ...". spw_cli_verdict_print prints whether the command fits, and
- * the memory that it needs. */
+/* Print the result of a run whose command ended with exit code `code`. spw_cli_outcome_print prints
+ * one line, "spillway: LABEL: fits in 8 GiB, ...". spw_cli_verdict_print prints whether the command
+ * fits, and how much memory the command needs. */
 void spw_cli_outcome_print(const struct spw_cli_sim_result *result, int code, const char *label);
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose);
 
-/* Prints a line for each device whose memory several processes held at the same time. */
+/* Prints a line for each device on which several processes held memory at the same time. */
 void spw_cli_verdict_shared(const struct spw_cli_sim_result *result);
 
-/* The verdict as JSON, which the caller deletes:
+/* Returns the verdict as JSON. The caller deletes it:
  *
  * {"verdict": "fits" | "fits too tightly" | "spills" | "continued" | "does not fit" | "failed" |
  *             "unused" | "not recorded",
@@ -41,32 +41,32 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result);
  *               "last_oom": {...} or null}]} */
 cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code);
 
-/* The "verdict" of this JSON; static. */
+/* Returns the value of "verdict" in this JSON, a static string. */
 const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code);
 
-/* If SPILLWAY_SIM_PROGRESS allows it, starts to write the progress of every launched program: every
- * ten seconds a line for each device in use. The run directory must exist. */
+/* If SPILLWAY_SIM_PROGRESS allows it, starts to report the progress of every launched program.
+ * Every ten seconds, one line for each device in use is written. The run directory must exist. */
 void spw_cli_progress_start(void);
 
-/* The run of one rank. The figures, in bytes, are those of the device on which the rank needs most.
- */
+/* The run of one rank. The figures are in bytes. They belong to the device on which the rank needs
+ * most. */
 struct spw_cli_rank_row {
     unsigned rank;
     const char *verdict; /* static */
     uint64_t live_peak_bytes;
-    uint64_t need, need_most; /* of a card: estimate, upper bound */
+    uint64_t need, need_most; /* memory needed of a card: estimate, upper bound */
     struct spw_cli_cards cards;
 };
 
-/* The row of a run whose command ended with exit code `code`. */
+/* Returns the row of a run whose command ended with exit code `code`. */
 struct spw_cli_rank_row spw_cli_rank_row_of(unsigned rank, const struct spw_cli_sim_result *result,
                                             int code);
 
-/* Prints the rows, and the ranks that need most and least. */
+/* Prints the rows, and names the ranks that need the most and the least memory. */
 void spw_cli_ranks_print(const struct spw_cli_rank_row *rows, size_t count, unsigned world);
 
-/* `spillway sim --compare`: runs `arguments` without the pool, then with it. Repeats a run that did
- * not fit with ample memory. Then runs both variants on smaller devices, without output. Prints the
- * outcome of each run, the peaks, and the smallest size that worked. Returns the exit code of the
- * first run with the pool. */
+/* Implements `spillway sim --compare`. Runs `arguments` first without the pool and then with the
+ * pool. If a run does not fit, repeats it with ample memory. Then runs both variants on smaller
+ * devices, without output. Prints the outcome of each run, the peaks, and the smallest size that
+ * worked. Returns the exit code of the first run with the pool. */
 int spw_cli_compare(const char *command, char **arguments, spw_cli_prepare *prepare);

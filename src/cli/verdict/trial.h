@@ -1,5 +1,6 @@
-/* Runs a command on simulated devices, one run after the other, each with its own settings. One
- * series at a time, since the runs change this process's environment. One thread. */
+/* Runs a command several times on simulated devices, with different settings for each run. Only one
+ * series of runs can be open at a time, because the runs change the environment of this process.
+ * One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,11 +8,11 @@
 
 #include "cli/verdict/sim_result.h"
 
-/* Prepares the environment for a run on the simulated GPU, with the pool or without it. False,
- * after a line on stderr that names `command`, when a library is missing. */
+/* Prepares the environment for a run on the simulated GPU, with or without the pool. If a library
+ * is missing, writes a line for `command` to stderr and returns false. */
 typedef bool spw_cli_prepare(const char *command, bool with_pool);
 
-/* Variables that may differ between runs. */
+/* The most variables that may differ between runs. */
 enum { SPW_CLI_TRIAL_VARIABLES = 16 };
 
 enum { SPW_CLI_TRIAL_LINE = 240 };
@@ -21,17 +22,18 @@ struct spw_cli_trials {
     const char *command; /* for messages */
     spw_cli_prepare *prepare;
     char *values[SPW_CLI_TRIAL_VARIABLES]; /* the user's values; NULL: not set */
-    int interrupt;                         /* the user's signal, which ends the series; 0: none */
-    char last_line[SPW_CLI_TRIAL_LINE]; /* of stderr in the last silent run; safe for a terminal */
+    int interrupt;                      /* the signal by which the user ended the series; 0: none */
+    char last_line[SPW_CLI_TRIAL_LINE]; /* last line that the last silent run wrote to stderr; safe
+                                         * for a terminal */
 };
 
-/* A variable of a run, from the list in trial.c. */
+/* A variable for a run. trial.c lists the possible variables. */
 struct spw_cli_setting {
     const char *name;
     const char *value; /* NULL: not set */
 };
 
-/* One run. Variables of the list that are not in `settings` have the user's values. */
+/* One run. Variables that trial.c lists and `settings` omits keep the user's values. */
 struct spw_cli_trial {
     char **arguments;
     bool with_pool;
@@ -40,12 +42,13 @@ struct spw_cli_trial {
     size_t setting_count;
 };
 
-/* Begins a series, and keeps the user's values until spw_cli_trials_end. */
+/* _begin begins a series and saves the user's values of the variables. _end frees the saved
+ * values. */
 void spw_cli_trials_begin(struct spw_cli_trials *trials, const char *command,
                           spw_cli_prepare *prepare);
 void spw_cli_trials_end(struct spw_cli_trials *trials);
 
-/* Runs the command. False when it could not be started. *ret_code is its exit code. The caller
- * frees *ret_result with spw_cli_sim_result_fini, even on failure. */
+/* Runs the command. Returns false if the command could not be started. *ret_code is the exit code
+ * of the command. The caller frees *ret_result with spw_cli_sim_result_fini, even on failure. */
 bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_trial *trial,
                         struct spw_cli_sim_result *ret_result, int *ret_code);
