@@ -8,9 +8,10 @@
  *   terminal       size, settings and keys of the terminal
  *   views          declares the views
  *
- * The lines of a live view are built from pieces with a style. They are printed as a whole, or
- * drawn on the terminal: fixed lines at the top, a window that scrolls, and a line of keys at the
- * bottom. Texts of unknown origin are made safe for a terminal. One thread. */
+ * The lines of a live view are built from pieces, and each piece has a style. The lines are either
+ * all printed or drawn on the terminal. The drawing has fixed lines at the top, a window that
+ * scrolls, and a line of keys at the bottom. Text of unknown origin is made safe for a terminal.
+ * One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +20,7 @@
 enum spw_cli_style {
     SPW_CLI_STYLE_PLAIN,
     SPW_CLI_STYLE_TITLE,   /* bold */
-    SPW_CLI_STYLE_HEADING, /* of columns; reverse */
+    SPW_CLI_STYLE_HEADING, /* heading of columns; reverse */
     SPW_CLI_STYLE_DIM,
     SPW_CLI_STYLE_GOOD,    /* green */
     SPW_CLI_STYLE_WARNING, /* yellow */
@@ -31,10 +32,10 @@ enum { SPW_CLI_SCREEN_LINES = 2048 };
 
 struct spw_cli_screen {
     int columns; /* lines are cut off at this width; 0: never */
-    int rows;    /* of the terminal; 0: all lines are shown */
+    int rows;    /* rows of the terminal; 0: all lines are shown */
     bool colour;
-    int fixed;  /* lines at the top that do not scroll */
-    int scroll; /* lines that are scrolled out above the window */
+    int fixed;  /* number of lines at the top that do not scroll */
+    int scroll; /* number of lines that are scrolled out above the window */
 
     char *text; /* all lines, each terminated */
     size_t used, capacity;
@@ -45,13 +46,14 @@ struct spw_cli_screen {
     bool chosen;
 };
 
-/* The first function removes all lines, and reads the size and the colours of the terminal. The
- * second frees the lines. */
+/* _clear removes all lines, and reads the size and the colours of the terminal. _free frees the
+ * lines. */
 void spw_cli_screen_clear(struct spw_cli_screen *screen);
 void spw_cli_screen_free(struct spw_cli_screen *screen);
 
-/* Add, in this order: a piece to the line; a text, whose middle is left out if the line has no
- * room for it; the end of the line; a line of one piece. */
+/* Add to the lines. _add appends a piece to the current line. _add_ends appends a text; if the line
+ * has no room for the text, the middle of the text is omitted. _end ends the current line. _line
+ * adds a line that has one piece. */
 void spw_cli_screen_add(struct spw_cli_screen *screen, enum spw_cli_style style, const char *format,
                         ...) __attribute__((format(printf, 3, 4)));
 void spw_cli_screen_add_ends(struct spw_cli_screen *screen, const char *text);
@@ -59,19 +61,19 @@ void spw_cli_screen_end(struct spw_cli_screen *screen);
 void spw_cli_screen_line(struct spw_cli_screen *screen, enum spw_cli_style style,
                          const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Adds a bar of `width` columns with a frame. It shows `full` (`#`) and `half` (`=`) as parts of
- * `all`, in a colour by their sum. */
+/* Adds a framed bar of `width` columns. The bar shows `full` (`#`) and `half` (`=`) as parts of
+ * `all`. Its colour depends on their sum. */
 void spw_cli_screen_bar(struct spw_cli_screen *screen, int width, double full, double half,
                         double all);
 
-/* Writes all lines to stdout, one below the other. */
+/* Writes all lines to stdout. */
 void spw_cli_screen_print(const struct spw_cli_screen *screen);
 
-/* Draws the window over the previous one. `keys` is the line at the bottom. */
+/* Draws the window over the previously drawn window. `keys` is the line at the bottom. */
 void spw_cli_screen_draw(struct spw_cli_screen *screen, const char *keys);
 
-/* Scrolls so that a line is in the window. */
+/* Scrolls until a line is in the window. */
 void spw_cli_screen_reveal(struct spw_cli_screen *screen, int line);
 
-/* The number of lines that the window holds, at least 1. */
+/* Returns the number of lines that the window can show, at least 1. */
 int spw_cli_screen_window(const struct spw_cli_screen *screen);

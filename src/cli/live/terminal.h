@@ -1,13 +1,13 @@
-/* The terminal of a live view: settings, size and keys. Uses plain escape codes that all current
- * terminals know, so that the wheel need not include a library and a terminfo database. One thread;
- * one terminal, that of stdin and stdout. */
+/* The terminal of a live view: its settings, size and keys. The code uses plain escape codes that
+ * all current terminals know. Therefore the Python wheel does not need a terminal library and a
+ * terminfo database. One thread; one terminal, which is the terminal of stdin and stdout. */
 #pragma once
 
 #include <stdbool.h>
 
 /* Keys; all others are ASCII characters. */
 enum spw_cli_key {
-    SPW_CLI_KEY_NONE = 0, /* the time is over */
+    SPW_CLI_KEY_NONE = 0, /* no key within the time limit */
     SPW_CLI_KEY_UP = 256,
     SPW_CLI_KEY_DOWN,
     SPW_CLI_KEY_PAGE_UP,
@@ -20,23 +20,23 @@ enum spw_cli_key {
     SPW_CLI_KEY_QUIT,   /* SIGINT, SIGTERM, SIGHUP, or the end of the input */
 };
 
-/* Begins to catch signals. If stdin is a terminal and this command is in its foreground, makes the
- * terminal give keys one by one. With `draws`, if stdout is a terminal, switches to its second
- * screen, without line wrapping. spw_cli_terminal_leave restores the terminal. */
+/* Starts to catch signals. If stdin is a terminal and this command is in the foreground, sets the
+ * terminal to deliver keys one by one. If `draws` is true and stdout is a terminal, switches to the
+ * alternate screen and disables line wrapping. spw_cli_terminal_leave restores the terminal. */
 void spw_cli_terminal_enter(bool draws);
 
-/* Restores the terminal. May be called twice, and by a signal handler. */
+/* Restores the terminal. May be called twice, and may be called in a signal handler. */
 void spw_cli_terminal_leave(void);
 
-/* Waits for a key or a signal, at most `timeout_ms`. */
+/* Waits at most `timeout_ms` for a key or a signal. Returns the key. */
 int spw_cli_terminal_key(int timeout_ms);
 
-/* The size of the terminal at stdout; 0 and 0: there is none. */
+/* Writes the size of the terminal at stdout. Writes 0 and 0 if stdout is not a terminal. */
 void spw_cli_terminal_size(int *ret_columns, int *ret_rows);
 
-/* True if output may have colours: stdout is a terminal that is not dumb, and NO_COLOR is not set
- * (no-color.org). */
+/* Returns true if output may have colours. This is the case if stdout is a terminal, the terminal
+ * is not dumb, and NO_COLOR is not set (no-color.org). */
 bool spw_cli_terminal_has_colour(void);
 
-/* True if stdout is a terminal that can be drawn on. */
+/* Returns true if stdout is a terminal on which the views can be drawn. */
 bool spw_cli_terminal_can_draw(void);

@@ -13,27 +13,28 @@
 #include "cli/usage/sites_file.h"
 #include "policy/policy.h"
 
-/* Prints the rules up to the first that matches: for each rule before it, the key that does not
- * match; for the matching rule, its action. `name` is the name of the policy file. */
+/* Prints the rules up to the first rule that matches. For each rule that does not match, prints the
+ * key that does not match. For the matching rule, prints its action. `name` is the name of the
+ * policy file. */
 void spw_cli_policy_explain(const char *name, const struct spw_policy *policy,
                             const struct spw_callsite_facts *site,
                             const struct spw_request_facts *request);
 
-/* For each device, prints the share of each rule in the memory that call sites held at the peak.
- * The file does not have the sizes and numbers of single allocations, so a rule with conditions on
- * these gets an upper bound. `name` is the name of the policy. */
+/* For each device, prints how much of the memory that call sites held at the peak each rule
+ * decides. The file does not contain the sizes and numbers of single allocations. If a rule has
+ * conditions on them, an upper bound is printed. `name` is the name of the policy. */
 void spw_cli_policy_print_usage(const char *name, const struct spw_policy *policy,
                                 const struct spw_cli_sites_file *file);
 
 /* Makes a policy whose rules place `bytes` of a device's peak memory on the host. If a single rule
- * can suffice, it is the only one: the smallest of the cheapest sufficient rules (callsite/rule.h).
- * *ret_freed is the number of bytes that the rules free at least. It is less than `bytes` if all
- * rules together do not suffice. NULL when no rule can name a site, or without memory. The caller
- * deletes the policy. */
+ * suffices, the policy has only this rule: the smallest one among the cheapest sufficient rules
+ * (callsite/rule.h). *ret_freed is the number of bytes that the rules free at least. If all rules
+ * together do not suffice, *ret_freed is less than `bytes`. Returns NULL if no rule can name a
+ * site, or if memory runs out. The caller deletes the policy. */
 cJSON *spw_cli_policy_suggest(const struct spw_cli_sites_file *file, int device, uint64_t bytes,
                               uint64_t *ret_freed);
 
-/* Print the JSON Schema (policies/policy.schema.json), and Markdown tables of the keys
- * (policies/README.md). Both come from the table that the parser uses. */
+/* _schema prints the JSON Schema (policies/policy.schema.json). _keys prints Markdown tables of the
+ * keys (policies/README.md). Both are generated from the table that the parser uses. */
 void spw_cli_policy_print_schema(void);
 void spw_cli_policy_print_keys(void);

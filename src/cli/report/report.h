@@ -1,5 +1,5 @@
-/* The forms of `spillway report`, which are made from a recording. It does not know statistics
- * files.
+/* The output forms of `spillway report`, which are made from a recording. It does not know
+ * statistics files.
  *
  *   categories     memory by purpose, at the peak and at the end of each step
  *   growth         finds memory that grows from step to step
@@ -19,8 +19,8 @@
  *   table          the call sites as a table
  *   viz            a snapshot for PyTorch's memory_viz
  *
- * A recording is read once for the sums and the call sites; forms that show every event read it
- * again. One thread, one recording at a time. */
+ * A recording is read once for the sums and the call sites. Forms that show every event read the
+ * recording again. One thread, one recording at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,50 +38,50 @@ struct spw_cli_report {
     const char *path;
     struct spw_cli_events events;
     struct spw_cli_state state;
-    char problem[SPW_CLI_BLOCKS_TEXT]; /* why reading ended early; "": it did not */
+    char problem[SPW_CLI_BLOCKS_TEXT]; /* why reading stopped early; "": it did not */
     struct spw_writer out;
     size_t top;                            /* rows of a table */
     bool without_streams;                  /* RMM: every stream is 0 */
-    uint64_t most_events;                  /* memory_viz: most events of a device */
+    uint64_t most_events;                  /* memory_viz: limit on the events of a device */
     struct spw_cli_categories *categories; /* NULL: spw_cli_report_categorise was not called */
 };
 
-/* Opens and reads a recording. False after a line on stderr. */
+/* Opens and reads a recording. On failure, writes a line to stderr and returns false. */
 bool spw_cli_report_open(struct spw_cli_report *report, const char *command, const char *path);
 void spw_cli_report_close(struct spw_cli_report *report);
 
-/* Reads all events again, and calls `take` with each event after the state has taken it. `freed` is
- * the block that the event freed, or NULL. */
+/* Reads all events again, and calls `take` with each event after the state has taken the event.
+ * `freed` is the block that the event freed, or NULL if it freed none. */
 void spw_cli_report_each(struct spw_cli_report *report,
                          void (*take)(struct spw_cli_report *report,
                                       const struct spw_cli_event *event,
                                       const struct spw_cli_block *freed, void *context),
                          void *context);
 
-/* A site, and one of its figures. */
+/* A call site, and one of the site's figures. */
 struct spw_cli_ranked {
     uint32_t site;
     uint64_t bytes;
 };
 typedef uint64_t spw_cli_weight(const struct spw_cli_device *device, uint32_t site);
-/* The sites of a device in the order of a figure, the largest first; sites with 0 are left out. The
- * caller frees the list. NULL without memory. */
+/* Returns the sites of a device, sorted by a figure from the largest to the smallest. Sites whose
+ * figure is 0 are omitted. The caller frees the list. Returns NULL if memory runs out. */
 struct spw_cli_ranked *spw_cli_report_rank(const struct spw_cli_device *device,
                                            spw_cli_weight *weight, size_t *ret_count);
 
-/* The live bytes of a site, and the sum of its allocations. spw_cli_state_at_peak returns its bytes
- * at the peak. */
+/* _live returns the live bytes of a site. _total returns the total bytes of the site's allocations.
+ * Both can be used as a spw_cli_weight, like spw_cli_state_at_peak. */
 uint64_t spw_cli_report_live(const struct spw_cli_device *device, uint32_t site);
 uint64_t spw_cli_report_total(const struct spw_cli_device *device, uint32_t site);
 
-/* Writes at most 2 KiB of text. */
+/* Writes formatted text of at most 2 KiB. */
 void spw_cli_report_put(struct spw_cli_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A time in the recording as microseconds since 1970. */
+/* Converts a time in the recording to microseconds since 1970. */
 uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
 
-/* The forms. All write to report->out. */
+/* The output forms. All of them write to report->out. */
 void spw_cli_report_summary(struct spw_cli_report *report); /* for people */
 void spw_cli_report_json(struct spw_cli_report *report);
 void spw_cli_report_tree(struct spw_cli_report *report);       /* stacks, for people */
