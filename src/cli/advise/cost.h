@@ -1,37 +1,43 @@
-/* The cost of memory on the host, in the terms of the simulated GPU's cost model. Pure. */
+/* The cost of memory on the host, according to the cost model of the simulated GPU. Pure. */
 #pragma once
 
 #include <stdint.h>
 
-/* Copies over the simulated GPU's link, in bytes a nanosecond (src/sim/driver/exec/timing.c). */
+/* The speed of a copy over the simulated GPU's link, in bytes per nanosecond
+ * (src/sim/driver/exec/timing.c). */
 #define SPW_CLI_ADVISE_LINK 50.0
 
-/* A kernel reads host memory more slowly than a copy does: at 35 instead of 50 bytes a nanosecond.
- * The reads do not overlap with anything. */
+/* The speed at which a kernel reads host memory, as a share of the speed of a copy. A kernel reads
+ * 35 bytes per nanosecond, and a copy reads 50. The reads do not overlap with other work. */
 #define SPW_CLI_ADVISE_KERNEL_SHARE 0.7
 
-/* The granule of NVIDIA's GPUs: a part of a block on the host is a whole number of them. */
+/* The granule of NVIDIA's GPUs, in bytes. If a part of a block is on the host, the part is a whole
+ * number of granules. */
 #define SPW_CLI_ADVISE_GRANULE (UINT64_C(2) << 20)
 
-/* Smaller blocks are not split: with a few granules, there is hardly a share to choose. */
+/* Blocks smaller than this are not split. A block with few granules leaves almost no choice of the
+ * share. */
 #define SPW_CLI_ADVISE_SPLIT (4 * SPW_CLI_ADVISE_GRANULE)
 
-/* The part of the budget, in permille, that can be live: the rest is lost between blocks. On the
- * smallest devices that training ran on, 98.0 to 99.6 % was live (benchmark frag-torch, capacity
- * E). The first steps are not packed yet; a little more room keeps them from spilling. */
+/* The part of the budget that can be live memory, in permille. The rest is lost to gaps between
+ * blocks. On the smallest devices on which training ran, 98.0 to 99.6 % of the memory was live
+ * (benchmark frag-torch, capacity E). This value is a little lower, because the blocks of the first
+ * steps are not packed yet and would otherwise spill. */
 #define SPW_CLI_ADVISE_LIVE_PERMILLE 970
 
-/* The cost of spilling without rules: at a link of 50 GB/s, each byte that does not fit makes a
- * step 0.09 ns (resnet50 at 20 %) to 0.17 ns (S_1 at 10 %) longer, for moves, calls and waits
- * together (benchmark `spill`, rows `safe`). The lower figure is used. */
+/* The cost of spilling without rules. On a link of 50 GB/s, each byte that does not fit makes a
+ * step longer by 0.09 ns (resnet50 at 20 %) to 0.17 ns (S_1 at 10 %). This includes moves, calls
+ * and waits (benchmark `spill`, rows `safe`). The lower figure is used. */
 #define SPW_CLI_ADVISE_DEFAULT_NS_PER_BYTE 0.09
 
-/* An allocation of a block that is partly on the host costs this for each granule on the host: 2 us
- * to map it, 56 us to make it accessible and 30 us to unmap it when the block is freed. Others
- * measured this on an RTX 4050 (tests/bench/README.md, table A). */
+/* If a block is partly on the host, each of its granules on the host adds this cost to an
+ * allocation and free of the block: 2 us to map the granule, 56 us to make it accessible and 30 us
+ * to unmap it. The figures were measured by others on an RTX 4050 (tests/bench/README.md, table
+ * A). */
 #define SPW_CLI_ADVISE_REMAP_NS 88000.0
 
-/* `bytes`: what a step allocates on the host in blocks that are partly on the device. */
+/* `bytes` is the number of bytes that a step allocates on the host, in blocks that are partly on
+ * the device. */
 static inline uint64_t spw_cli_advise_remap_ns(double bytes)
 {
     return (uint64_t)(bytes / (double)SPW_CLI_ADVISE_GRANULE * SPW_CLI_ADVISE_REMAP_NS);

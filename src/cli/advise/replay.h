@@ -1,5 +1,5 @@
-/* Runs the command on the simulated GPU with simulated time: once with ample memory, then within
- * the budget. All runs are recorded. One thread; one series at a time. */
+/* Runs the command on the simulated GPU with simulated time, first with ample memory and then
+ * within the budget. All runs are recorded. One thread; one series of runs at a time. */
 #pragma once
 
 #include <limits.h>
@@ -11,9 +11,9 @@
 struct spw_cli_advise_replays {
     struct spw_cli_trials trials;
     char **arguments;
-    char folder[32];       /* for the files below */
+    char folder[32];       /* folder of the files below */
     char record[PATH_MAX]; /* the recording of the last run */
-    char policy[PATH_MAX]; /* a file for the policy */
+    char policy[PATH_MAX]; /* path of the file for the policy */
     char link[32];         /* SPILLWAY_SIM_LINK */
     unsigned count;
 };
@@ -22,29 +22,31 @@ struct spw_cli_advise_replays {
 struct spw_cli_advise_run {
     int code;
     enum spw_cli_sim_outcome outcome;
-    uint64_t half_ns;        /* simulated time of the second half of its kernels */
-    uint64_t own_bytes;      /* most device memory of the driver itself: code, local memory */
-    uint64_t host_bytes;     /* most bytes on the host at once */
-    uint64_t spilled_bytes;  /* went to the host, in all: evicted, or new there */
-    uint64_t promoted_bytes; /* moved back, in all */
+    uint64_t half_ns;        /* simulated time of the second half of the run's kernels */
+    uint64_t own_bytes;      /* highest device memory of the driver itself: code, local memory */
+    uint64_t host_bytes;     /* highest bytes on the host */
+    uint64_t spilled_bytes;  /* total that went to the host: evicted, or allocated there */
+    uint64_t promoted_bytes; /* total moved back */
 };
 
-/* `link`: bytes a nanosecond. False, after a line on stderr, when there is no folder for files. */
+/* Begins a series of runs. `link` is in bytes per nanosecond. If no folder for the files can be
+ * created, writes a line to stderr and returns false. */
 bool spw_cli_advise_replays_begin(struct spw_cli_advise_replays *replays, const char *command,
                                   char **arguments, uint64_t link);
 void spw_cli_advise_replays_end(struct spw_cli_advise_replays *replays);
 
-/* Runs the command with ample memory, and records which memory its calls use. False when the
- * command could not be started, or was interrupted. */
+/* Runs the command with ample memory, and records which memory the command's calls use. Returns
+ * false if the command could not be started or was interrupted. */
 bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
                                    struct spw_cli_advise_run *ret_run);
 
-/* Runs the command on a device of `device_bytes`, and records the run. `policy`: a path, or the
- * name of an installed policy; NULL: none. `host_bytes`: the limit of host memory; UINT64_MAX:
- * none. */
+/* Runs the command on a device with `device_bytes` of memory, and records the run. `policy` is a
+ * path or the name of an installed policy; NULL: no policy. `host_bytes` is the limit of host
+ * memory; UINT64_MAX: no limit. Returns false if the command could not be started or was
+ * interrupted. */
 bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
                                 uint64_t host_bytes, const char *policy,
                                 struct spw_cli_advise_run *ret_run);
 
-/* True if a run ended well and no request was refused. */
+/* Returns true if a run succeeded and no request for memory failed. */
 bool spw_cli_advise_run_is_good(const struct spw_cli_advise_run *run);

@@ -1,13 +1,15 @@
 /* Chooses the groups of allocations that go to the host, so that a program stays within a budget of
  * device memory at the least cost.
  *
- * A group goes to the host as a whole, since a rule of a policy matches all of it. One group may be
- * split: only a part of each of its blocks goes to the host. A moment is a point of the run. At
- * each moment the memory on the host must cover the excess over the budget, and must fit in the
- * host memory. This is a covering problem with knapsack constraints. A depth-first search finds the
- * best choice, or the best so far after a number of steps. Its lower bound is the cost at the
- * dearest moment if every group may be split (the relaxed problem). If a single moment decides, one
- * split group suffices: the relaxed problem of that moment splits at most one.
+ * A group goes to the host as a whole, because a rule of a policy matches the whole group. At most
+ * one group may be split. Of a split group, only a part of each block goes to the host. A moment is
+ * a point in the run. At each moment, the memory on the host must cover the excess over the budget,
+ * and must fit in the host memory. This is a covering problem with knapsack constraints. A
+ * depth-first search finds the best choice. After a limited number of steps, the search stops with
+ * the best choice found so far. In the relaxed problem, every group may be split. For one moment,
+ * the relaxed problem has a solution that splits at most one group. The lower bound of the search
+ * is the highest cost of the relaxed problem at any single moment. If a single moment decides, one
+ * split group therefore suffices.
  *
  * Pure; no locking. */
 #pragma once
@@ -18,32 +20,32 @@
 
 enum { SPW_CLI_ADVISE_GROUPS = 48, SPW_CLI_ADVISE_MOMENTS = 64 };
 
-/* A point of the run. In bytes. */
+/* A point in the run. All figures are in bytes. */
 struct spw_cli_advise_moment {
-    uint64_t excess;                      /* must leave the device */
+    uint64_t excess;                      /* bytes that must leave the device */
     uint64_t held[SPW_CLI_ADVISE_GROUPS]; /* by each group */
 };
 
 struct spw_cli_advise_problem {
     size_t group_count, moment_count;
     uint64_t costs[SPW_CLI_ADVISE_GROUPS]; /* of each group on the host, in nanoseconds a step */
-    bool can_split[SPW_CLI_ADVISE_GROUPS]; /* a part of each of the group's blocks can go */
-    uint64_t split_costs[SPW_CLI_ADVISE_GROUPS]; /* if split, added to costs[]; the sum is charged
-                                                  * by the share */
+    bool can_split[SPW_CLI_ADVISE_GROUPS]; /* the group can be split */
+    uint64_t split_costs[SPW_CLI_ADVISE_GROUPS]; /* added to costs[] if the group is split; the
+                                                  * share of the sum is charged */
     struct spw_cli_advise_moment moments[SPW_CLI_ADVISE_MOMENTS];
-    uint64_t host_bytes; /* room on the host */
+    uint64_t host_bytes; /* size of the host memory */
 };
 
 struct spw_cli_advise_choice {
     bool on_host[SPW_CLI_ADVISE_GROUPS]; /* as a whole */
     int split;                           /* the group that is split; -1: none */
-    double share;                        /* of the split group's bytes and cost */
+    double share;                        /* part of the split group's bytes and cost */
     uint64_t cost;
-    uint64_t bound; /* the least cost of any choice, if all groups could be split */
-    bool proven;    /* no other choice costs less */
+    uint64_t bound; /* a lower bound on the cost of any choice, if all groups could be split */
+    bool proven;    /* it is proven that no other choice costs less */
 };
 
-/* Finds a choice. False if none is found: ret_choice->proven is then true if no choice meets the
- * constraints, and false if the search ended early. */
+/* Finds a choice. Returns false if none is found. In this case, ret_choice->proven is true if no
+ * choice satisfies the constraints, and false if the search stopped early. */
 bool spw_cli_advise_search(const struct spw_cli_advise_problem *problem,
                            struct spw_cli_advise_choice *ret_choice);
