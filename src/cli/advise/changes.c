@@ -32,7 +32,7 @@ static uint64_t of_optimizer(const struct spw_cli_advise_kind *kind)
     return kind->kept > 0 && is_of_optimizer(kind->site) ? kind->kept : 0;
 }
 
-/* True for scratch memory of a library, such as cuBLAS on a thread of the backward pass. */
+/* Returns true for scratch memory of a library, such as cuBLAS on a thread of the backward pass. */
 static bool is_workspace(uint32_t number)
 {
     static struct spw_callsite_words words;

@@ -7,8 +7,8 @@
  * (src/sim/driver/exec/timing.c). */
 #define SPW_CLI_ADVISE_LINK 50.0
 
-/* The speed at which a kernel reads host memory, as a share of the speed of a copy. A kernel reads
- * 35 bytes per nanosecond, and a copy reads 50. The reads do not overlap with other work. */
+/* A kernel reads host memory more slowly than a copy does. This is the ratio of the two speeds: 35
+ * to 50 bytes per nanosecond. The reads do not overlap with other work. */
 #define SPW_CLI_ADVISE_KERNEL_SHARE 0.7
 
 /* The granule of NVIDIA's GPUs, in bytes. If a part of a block is on the host, the part is a whole
@@ -20,9 +20,9 @@
 #define SPW_CLI_ADVISE_SPLIT (4 * SPW_CLI_ADVISE_GRANULE)
 
 /* The part of the budget that can be live memory, in permille. The rest is lost to gaps between
- * blocks. On the smallest devices on which training ran, 98.0 to 99.6 % of the memory was live
- * (benchmark frag-torch, capacity E). This value is a little lower, because the blocks of the first
- * steps are not packed yet and would otherwise spill. */
+ * blocks. On the smallest devices that still ran the training, 98.0 to 99.6 % of the memory was
+ * live (benchmark frag-torch, capacity E). This value is a little lower, because the blocks of the
+ * first steps are not packed yet and would otherwise spill. */
 #define SPW_CLI_ADVISE_LIVE_PERMILLE 970
 
 /* The cost of spilling without rules. On a link of 50 GB/s, each byte that does not fit makes a

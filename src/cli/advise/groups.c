@@ -113,8 +113,8 @@ static void add_kinds(struct spw_cli_advise_groups *groups, const struct places 
 
 /* ---- figures ---- */
 
-/* For each group, writes the most bytes that were held at any time, by all of its kinds or only by
- * those seen in use. `held`: scratch. */
+/* For each group, writes the highest bytes that its kinds held at any time. Either all kinds are
+ * counted, or only kinds that were seen in use. `held` is scratch memory. */
 static void find_highest(const struct spw_cli_advise_groups *groups, bool seen_only, uint64_t *held,
                          uint64_t *ret_highest)
 {
@@ -150,7 +150,8 @@ static void find_rates(struct spw_cli_advise_groups *groups, const uint64_t *hig
     }
 }
 
-/* Sums the figures of each group. Charges kinds that were not seen in use at their group's rate. */
+/* Sums the figures of each group. If a kind was not seen in use, charges it at the rate of its
+ * group. */
 static void charge(struct spw_cli_advise_groups *groups)
 {
     for (size_t i = 0; i < groups->history->kind_count; i++) {

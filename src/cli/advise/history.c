@@ -209,7 +209,7 @@ static void take_alloc(struct reading *reading, const struct spw_cli_event *even
     reading->large += large;
 }
 
-/* Ends the life of a large block. Returns its kind; 0 if the block is not known. */
+/* Ends the life of a large block. Returns the kind of the block, or 0 if the block is not known. */
 static uint32_t end_life(struct reading *reading, const struct spw_cli_event *event,
                          const struct spw_cli_block *freed)
 {
@@ -324,8 +324,9 @@ static bool repeats(const uint32_t *sequence, size_t count, size_t period)
     return true;
 }
 
-/* The shortest period with which nearly all of a sequence's second half repeats, at most half the
- * sequence long; 0: none. */
+/* Returns the shortest period of a sequence. Nearly all of the sequence's second half must repeat
+ * with this period. The period is at most half as long as the sequence. Returns 0 if there is
+ * none. */
 static size_t find_period(const uint32_t *sequence, size_t count)
 {
     for (size_t period = 1; period <= count / 2; period++) {
@@ -358,8 +359,8 @@ static bool outlives_a_step(const struct reading *reading, const struct spw_cli_
     return reading->period > 0 && died - life->born > reading->period;
 }
 
-/* Without recorded uses, each block is assumed to be written once and read once: in its life, or in
- * each step if it outlives a step. */
+/* If the recording has no uses, each block is assumed to be written once and read once in its life.
+ * A block that outlives a step is assumed to be written and read once in each step. */
 static void assume_uses(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -392,8 +393,9 @@ static void count_steps(struct reading *reading)
     }
 }
 
-/* Judges kinds by the blocks that begin in the second half. Blocks that begin in the first step may
- * seem to outlive a step: that step is longer, as it also makes the memory that stays. */
+/* Judges a kind by its blocks that are allocated in the second half. A block that is allocated in
+ * the first step may seem to outlive a step, because the first step also allocates the memory that
+ * stays and is therefore longer. */
 static void judge_kinds(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -408,7 +410,7 @@ static void judge_kinds(struct reading *reading)
     }
 }
 
-/* For each kind, sums the bytes at the peak: all of them, the kept and the saved ones. */
+/* For each kind, sums the bytes at the peak: all bytes, the kept bytes and the saved bytes. */
 static void sort_peak(struct reading *reading)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -491,7 +493,8 @@ void spw_cli_advise_history_close(struct spw_cli_advise_history *history)
     history->lives = NULL;
 }
 
-/* The bytes of a change that are on the host, if each block of its kind has `host_bytes` there. */
+/* Returns the bytes of a change that are on the host, if each block of its kind has `host_bytes` on
+ * the host. */
 static int64_t host_part(const struct spw_cli_advise_history *history,
                          const struct spw_cli_advise_change *change, uint64_t host_bytes)
 {

@@ -78,8 +78,7 @@ bool spw_cli_advise_history_open(struct spw_cli_advise_history *history, const c
                                  const char *path);
 void spw_cli_advise_history_close(struct spw_cli_advise_history *history);
 
-/* The peaks of device and host memory, and the indexes of the changes at which the peaks were
- * reached. */
+/* The peaks of device and host memory, and the indexes of the changes that reached the peaks. */
 struct spw_cli_advise_extent {
     uint64_t device_bytes, host_bytes;
     size_t device_change, host_change;

@@ -79,8 +79,8 @@ static void place(struct placing *placing, const unsigned *percents)
     }
 }
 
-/* The least percentage that places at least this share of each block of a group on the host, in
- * whole granules; 100 if that places each block as a whole. */
+/* Returns the least percentage that places at least this share of each block of a group on the
+ * host, in whole granules. Returns 100 if each block is then placed as a whole. */
 static unsigned percent_of(const struct placing *placing, int group, double share)
 {
     unsigned percent = (unsigned)(share * 100);
@@ -102,7 +102,8 @@ static unsigned percent_of(const struct placing *placing, int group, double shar
     return all ? 100 : percent;
 }
 
-/* The share of a group's blocks that is placed on the host: a mean, weighted by size. */
+/* Returns the share of a group's blocks that is placed on the host. The share is an average,
+ * weighted by size. */
 static double placed_share(const struct placing *placing, int group)
 {
     double bytes = 0, host_bytes = 0;
@@ -127,8 +128,8 @@ static void read_choice(const struct placing *placing, const struct spw_cli_advi
     }
 }
 
-/* Makes choices until one holds in the whole run. Adds each moment where a choice failed to the
- * problem. */
+/* Makes choices until one choice holds in the whole run. If a choice fails at a moment, adds this
+ * moment to the problem. */
 static bool choose(struct placing *placing, const struct spw_cli_advise_goal *goal,
                    struct spw_cli_advise_plan *plan)
 {

@@ -11,7 +11,8 @@ enum { STEPS = 400000 }; /* the most nodes of the search tree that are visited *
 struct search {
     const struct spw_cli_advise_problem *problem;
     size_t order[SPW_CLI_ADVISE_GROUPS]; /* of decisions about groups: cheapest bytes first */
-    /* For each moment, the groups from the cheapest byte to the dearest, as places in `order`. */
+    /* For each moment, the groups sorted by cost per byte, the cheapest first. A group is given by
+     * its place, which is an index in `order`. */
     size_t cheapest[SPW_CLI_ADVISE_MOMENTS][SPW_CLI_ADVISE_GROUPS];
     bool on_host[SPW_CLI_ADVISE_GROUPS];   /* by place in `order` */
     size_t split;                          /* the split group's place in `order`, or NONE */
@@ -87,8 +88,8 @@ static void sort_of_moment(struct search *search, size_t moment)
 
 /* ---- the bound ---- */
 
-/* The least cost to cover the remaining excess at a moment, if every group could be split.
- * UINT64_MAX if the split group and the groups from `place` on do not suffice. */
+/* Returns the least cost to cover the remaining excess at a moment, if every group could be split.
+ * Returns UINT64_MAX if the split group and the groups from `place` on do not suffice. */
 static uint64_t bound_of(const struct search *search, size_t moment, size_t place)
 {
     const struct spw_cli_advise_problem *problem = search->problem;
@@ -127,7 +128,8 @@ static uint64_t bound_of_all(const struct search *search)
     return most;
 }
 
-/* True if no choice for the groups from `place` on can improve on the best choice so far. */
+/* Returns true if no choice for the groups from `place` on can improve on the best choice so
+ * far. */
 static bool is_hopeless(const struct search *search, size_t place)
 {
     for (size_t i = 0; i < search->problem->moment_count; i++) {
@@ -142,8 +144,8 @@ static bool is_hopeless(const struct search *search, size_t place)
 
 /* ---- the search ---- */
 
-/* The share of the split group that covers the remaining excess at all moments; above 1 or infinite
- * when the group does not suffice. */
+/* Returns the share of the split group that covers the remaining excess at all moments. If the
+ * group does not suffice, the result is greater than 1 or infinite. */
 static double share_needed(const struct search *search)
 {
     double share = 0;
@@ -160,7 +162,7 @@ static double share_needed(const struct search *search)
     return share;
 }
 
-/* True if this share of the split group has room on the host at all moments. */
+/* Returns true if this share of the split group has room on the host at all moments. */
 static bool part_has_room(const struct search *search, double share)
 {
     for (size_t i = 0; share > 0 && i < search->problem->moment_count; i++) {

@@ -23,7 +23,8 @@ static const char *end_of(const char *path)
     return spw_path_name(path);
 }
 
-/* Copies a name as a pattern that matches only that name. False if the pattern does not fit. */
+/* Copies a name as a pattern that matches only this name. Returns false if the pattern does not fit
+ * in the buffer. */
 static bool copy_pattern(const char *name, char ret_pattern[SPW_CLI_ADVISE_NAME])
 {
     size_t used = 0;

@@ -139,7 +139,7 @@ static int write_policy(const struct settings *settings, struct spw_cli_advise_p
     return SPW_CLI_EXIT_OK;
 }
 
-/* Warns if even the best way found is slow. `ratio`: the time of a step, as a multiple of its time
+/* Warns if even the best way found is slow. `ratio` is the time of a step as a multiple of its time
  * with ample memory; 0: not known. */
 static void warn_if_slow(double ratio)
 {
@@ -341,7 +341,7 @@ static void print_table(const struct question *question)
     printf("  %-26s  does not fit\n", "--spill off");
 }
 
-/* The fastest installed policy, and its *ret_ratio. NULL if none fits. */
+/* Returns the fastest installed policy that fits, and its *ret_ratio. Returns NULL if none fits. */
 static const char *best_shipped(const struct question *question, double *ret_ratio)
 {
     const char *best = NULL;
@@ -357,7 +357,8 @@ static const char *best_shipped(const struct question *question, double *ret_rat
     return best;
 }
 
-/* True if an installed policy is faster than both the new one and spilling without rules. */
+/* Returns true if an installed policy is faster than both the new one and spilling without
+ * rules. */
 static bool is_shipped_best(const struct question *question)
 {
     double with = ratio_of(question, &question->with), best = 0;
@@ -425,7 +426,7 @@ static bool run_within(struct question *question, const char *policy,
                                       policy, ret_run);
 }
 
-/* Runs the command with the installed policies. False when a run was interrupted. */
+/* Runs the command with the installed policies. Returns false if a run was interrupted. */
 static bool replay_shipped(struct question *question)
 {
     size_t count = spw_cli_policy_installed(question->names);
@@ -441,7 +442,7 @@ static bool replay_shipped(struct question *question)
     return true;
 }
 
-/* Runs the command within the budget. False when a run was interrupted. */
+/* Runs the command within the budget. Returns false if a run was interrupted. */
 static bool replay(struct question *question)
 {
     bool placed = question->plan.answer == SPW_CLI_ADVISE_PLACED;

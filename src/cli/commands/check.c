@@ -159,7 +159,7 @@ static bool is_usable(const char *command, const struct settings *settings)
     return false;
 }
 
-/* True if files of this kind have the figures for all limits. */
+/* Returns true if files of this kind have the figures for all limits. */
 static bool suits(const char *command, const struct settings *settings,
                   const struct spw_cli_usage *usage)
 {

@@ -94,7 +94,8 @@ static struct spw_cli_fit_row search(struct spw_cli_fit_session *session,
     return row;
 }
 
-/* Finds the answer for each card, the largest first: its run most likely answers for others. */
+/* Finds the answer for each card. Begins with the largest card, because its run most likely also
+ * answers for other cards. */
 static int answer(struct spw_cli_fit_session *session)
 {
     static struct spw_cli_fit_row rows[SPW_CLI_FIT_CARDS];

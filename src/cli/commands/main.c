@@ -89,9 +89,10 @@ static void note(int number)
 {
 }
 
-/* Handles the signal of a write beyond the limit of a file's size (ulimit -f), which would end the
- * command: the write then fails with an error, which is reported. A launched program inherits no
- * handler, but would inherit SIG_IGN. */
+/* Handles SIGXFSZ. A write beyond the file size limit (ulimit -f) raises this signal, which would
+ * otherwise end the command. With a handler, the write fails with an error, and the command reports
+ * the error. SIG_IGN is not used, because a launched program would inherit it. A program does not
+ * inherit a handler. */
 static void expect_limits(void)
 {
     if (signal(SIGXFSZ, note) == SIG_IGN) {

@@ -100,7 +100,7 @@ static const char *reason(const struct settings *settings, enum spw_control_outc
     }
 }
 
-/* Reports the answer of one process. False if the process did nothing. */
+/* Reports the answer of one process. Returns false if the process did nothing. */
 static bool report(const struct settings *settings, const struct spw_cli_asked *asked)
 {
     if (!asked->answered) {
@@ -164,7 +164,8 @@ static void close_process(struct spw_cli_asked *asked)
 
 /* ---- the command ---- */
 
-/* Opens all processes, asks them and reports their answers. False if one of them did nothing. */
+/* Opens all processes, sends the request to them and reports their answers. Returns false if one of
+ * the processes did nothing. */
 static bool serve_all(const struct settings *settings, struct spw_cli_group *group)
 {
     bool all = true;
@@ -263,8 +264,8 @@ static bool take_destination(const struct spw_cli_arguments *from)
     return true;
 }
 
-/* Takes the name of a part of the memory. False, with one line on stderr, if the name is bad or is
- * the second one. */
+/* Takes the name of a part of the memory. If the name is not valid, or if a name was already given,
+ * writes one line to stderr and returns false. */
 static bool take_part(const struct spw_cli_arguments *from)
 {
     struct settings *settings = from->settings;

@@ -36,8 +36,8 @@ static const char help[] =
     "FILE is a path, or the name of a policy that is installed with spillway. The file\n"
     "policies/README.md describes the language.\n";
 
-/* Reports a pattern that names a class, as the names of CPython's code objects have none. False for
- * any other pattern. */
+/* Reports a pattern that contains the name of a class, because the names of CPython's code objects
+ * do not contain classes. Returns false for any other pattern. */
 static bool tell_class(const char *file, const struct spw_policy_rule *rule, const char *pattern)
 {
     const char *dot = strrchr(pattern, '.');
@@ -122,7 +122,8 @@ static int explain(int argc, char **argv, const char *text)
     return code;
 }
 
-/* An upper bound for the peak of spilled memory on the device where it is highest, *ret_device. */
+/* Returns an upper bound on the peak of spilled memory. *ret_device is the device with the highest
+ * such peak. */
 static uint64_t find_spilled(const cJSON *stats, int *ret_device)
 {
     const cJSON *devices = spw_cli_json_list(stats, "devices"), *device;
@@ -143,8 +144,9 @@ static uint64_t find_spilled(const cJSON *stats, int *ret_device)
     return most;
 }
 
-/* Finds the bytes to free and the device from --free, the file's last out-of-memory report or the
- * spilled bytes. False, with a line on stderr, if all three are missing or --free is bad. */
+/* Finds the device and the number of bytes to free, from --free, from the file's last out-of-memory
+ * report, or from the spilled bytes. If all three are missing, or if --free is not valid, writes a
+ * line to stderr and returns false. */
 static bool find_need(const struct spw_cli_sites_file *file, const char *path, const char *size,
                       int *ret_device, uint64_t *ret_bytes)
 {
@@ -239,7 +241,8 @@ static int keys(int argc, char **argv, const char *site)
     return SPW_CLI_EXIT_OK;
 }
 
-/* `run` gets the arguments after the name, and the value of --site (suggest: of --free) or NULL. */
+/* `run` gets the arguments that follow the name, and the value of --site (for suggest, the value of
+ * --free) or NULL. */
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv, const char *site);

@@ -69,8 +69,9 @@ static bool uses_memory(const struct spw_cli_usage *file)
     return false;
 }
 
-/* Frees the files without device memory and, if any file has a rank, those without one. Prints a
- * line on stderr for each, and returns the number of files left. */
+/* Frees the files that have no device memory. If any file has a rank, also frees the files that
+ * have no rank. Writes a line to stderr for each freed file, and returns the number of remaining
+ * files. */
 static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t count)
 {
     bool ranked = false;
@@ -94,7 +95,8 @@ static size_t leave_out(const char *command, struct spw_cli_usage *files, size_t
     return left;
 }
 
-/* Warns if two files (such as a recording and statistics) are of one rank. Both are counted. */
+/* Warns if two files belong to one rank, for instance a recording and a statistics file. Both files
+ * are counted. */
 static void tell_repeated(const char *command, const struct spw_cli_usage *files, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

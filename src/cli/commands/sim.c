@@ -40,7 +40,7 @@ static void announce(void)
             profile->id, spw_cli_size(memory.set ? spw_option_bytes(&memory, own) : own));
 }
 
-/* The exit code of the command, or 1 when the verdict does not meet --require. */
+/* Returns the exit code of the command, or 1 if the verdict does not meet --require. */
 static int judge(const char *command, const struct spw_cli_sim_result *result, int code)
 {
     int required = spw_option_get(SPW_OPT_SPILLWAY_SIM_REQUIRE, NULL, 0).word;
@@ -68,7 +68,7 @@ struct simulation {
     cJSON *json; /* to be written at the end; NULL: none */
 };
 
-/* Keeps the verdict for the file of --json: as it is, or in the list of ranks. */
+/* Keeps the verdict for the file of --json, either alone or in the list of ranks. */
 static void keep_json(struct simulation *simulation, cJSON *verdict, size_t index)
 {
     const struct spw_cli_world *world = &simulation->world;

@@ -73,7 +73,8 @@ static uint64_t total_of(const struct spw_cli_sites_file *file, int device,
     return total;
 }
 
-/* The entries of a device that hold memory: the largest first, the sum of the others last. */
+/* Lists the entries of a device that hold memory. The largest entry comes first, and the sum of the
+ * remaining sites comes last. */
 static size_t rank(const struct spw_cli_sites_file *file, int device, const struct moment *moment,
                    const struct spw_cli_sites_entry **ret_entries)
 {

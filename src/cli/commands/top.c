@@ -23,7 +23,7 @@
 enum { MILLISECONDS = 1000, SHORT_WAIT_MS = 250, INTERVAL_LEAST_MS = 100 };
 enum { INTERVAL_MOST_S = 86400 };
 
-/* The exit code of a child that shows one process of the list, if the list is to be shown again. */
+/* A child that shows one process of the list returns this exit code to ask for the list again. */
 enum { BACK_TO_LIST = 64 };
 
 struct settings {
@@ -83,8 +83,9 @@ static void give_up(int number)
     _exit(SPW_CLI_EXIT_FINDINGS);
 }
 
-/* Limits the memory of this process and prepares for the alarm that limits the time of each frame:
- * demangling a crafted name can take very long and any amount of memory. */
+/* Limits the memory of this process, and prepares the alarm that limits the time of each frame. The
+ * limits are needed because demangling a crafted name can take very long and can use any amount of
+ * memory. */
 static void guard(void)
 {
     const struct sigaction action = {.sa_handler = give_up};
@@ -137,7 +138,8 @@ static const char *read_process(struct view *view)
     return spw_cli_watched_read(&view->process) ? NULL : "its statistics are damaged";
 }
 
-/* Reads the shown statistics again. False, with one line on stderr, when the process has none. */
+/* Reads the shown statistics again. If the process has none, writes one line to stderr and returns
+ * false. */
 static bool read_all(struct view *view)
 {
     const char *problem = NULL;
@@ -271,7 +273,8 @@ static void move(struct view *view, int by)
 
 static int show_process(const struct view *list);
 
-/* Shows the marked process until the user returns to the list. False when the command is to end. */
+/* Shows the marked process until the user returns to the list. Returns false if the command should
+ * end. */
 static bool enter(struct view *view)
 {
     int code;
@@ -288,7 +291,7 @@ static bool enter(struct view *view)
     return true;
 }
 
-/* Acts on a key. False when the command is to end. */
+/* Acts on a key. Returns false if the command is to end. */
 static bool obey(struct view *view, int key)
 {
     switch (key) {
@@ -344,8 +347,8 @@ static int64_t milliseconds(void)
     return (int64_t)(spw_clock_ns() / 1000000);
 }
 
-/* Acts on keys until the next frame is due. False when this view is to end; *ret_back is then true
- * if the list follows. */
+/* Handles keys until the next frame is due. Returns false if this view should end. In this case,
+ * *ret_back is true if the list should be shown next. */
 static bool wait_until(struct view *view, int64_t due, bool *ret_back)
 {
     for (int64_t left = due - milliseconds(); left > 0; left = due - milliseconds()) {
@@ -426,7 +429,8 @@ static int export(struct view *view)
 
 /* ---- the command ---- */
 
-/* Opens the shown process, or lists all processes. False, with a line on stderr, if that fails. */
+/* Opens the shown process, or lists all processes. On failure, writes a line to stderr and returns
+ * false. */
 static bool open_view(struct view *view)
 {
     enum spw_cli_watch result = SPW_CLI_WATCH_OPENED;
@@ -445,8 +449,9 @@ static bool open_view(struct view *view)
     return true;
 }
 
-/* Starts a child that shows the marked process of a list, and returns an exit code. The child's end
- * frees the memory that reading call sites takes, and lifts the limit on it. */
+/* Starts a child that shows the marked process of a list, and returns an exit code. When the child
+ * ends, the memory that was used to read call sites is freed, and the limit on this memory no
+ * longer applies. */
 static int show_process(const struct view *list)
 {
     static struct view view;

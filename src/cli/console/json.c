@@ -78,7 +78,7 @@ const cJSON *spw_cli_json_list(const cJSON *object, const char *key)
     return cJSON_IsArray(value) ? value : NULL;
 }
 
-/* The caller frees the text. NULL without memory. */
+/* The caller frees the text. Returns NULL if memory runs out. */
 static char *print(cJSON *json, bool one_line)
 {
     char *text = one_line ? cJSON_PrintUnformatted(json) : cJSON_Print(json);

@@ -25,7 +25,7 @@ struct work {
     CUdeviceptr block;
 };
 
-/* The measured calls, in this order: later calls use the results of earlier ones. */
+/* The measured calls. The order matters, because later calls use the results of earlier calls. */
 enum call { CREATE, UNMAP, MAP, SET_ACCESS, RELEASE, ALLOC, FREE, CALLS };
 
 static const char *const names[CALLS] = {
@@ -153,7 +153,7 @@ static void work_fini(struct work *work)
     spw_cli_cuda_unmap(work->cuda, &work->range);
 }
 
-/* False when the call failed: later calls depend on it. */
+/* Returns false if the call failed. Later calls depend on its success. */
 static bool measure_call(struct spinner *spinner, struct work *work, enum call call,
                          struct spw_cli_report *report)
 {

@@ -37,8 +37,8 @@ const char *spw_cli_cuda_error(const struct spw_cli_cuda *cuda, CUresult result)
 int spw_cli_cuda_attribute(const struct spw_cli_cuda *cuda, CUdevice device,
                            CUdevice_attribute attribute);
 
-/* _device returns the place of a device's own memory. _properties returns the properties with which
- * cuMemCreate creates a chunk at a place. */
+/* _device returns the place of a device's own memory. _properties returns the properties that
+ * cuMemCreate needs to create a chunk at a place. */
 struct spw_cli_place spw_cli_place_device(CUdevice device);
 CUmemAllocationProp spw_cli_place_properties(struct spw_cli_place place);
 

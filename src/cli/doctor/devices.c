@@ -43,8 +43,8 @@ bool spw_cli_doctor_module_version(char ret_text[SPW_CLI_VERSION_TEXT])
         (void)!fgets(line, sizeof(line), file);
         fclose(file);
     }
-    /* The version is the first word that begins with a digit; the architecture (x86_64) is an
-     * earlier word of the line. */
+    /* The version is the first word that begins with a digit. The name of the architecture (x86_64)
+     * also has digits and comes earlier in the line. */
     begin = strpbrk(line, " ");
     while (begin != NULL && (begin[1] < '0' || begin[1] > '9')) {
         begin = strpbrk(begin + 1, " ");
@@ -126,7 +126,8 @@ bool spw_cli_doctor_devices(const struct spw_cli_cuda *cuda, struct spw_cli_repo
     return all_work;
 }
 
-/* Names the part whose lack prevents moves although host chunks work, or "nothing". */
+/* Returns the name of the missing part that prevents moves although host chunks work, or
+ * "nothing". */
 static const char *missing_for_moves(char *object, size_t capacity)
 {
     char command[PATH_MAX];
@@ -141,7 +142,8 @@ static const char *missing_for_moves(char *object, size_t capacity)
     return "nothing";
 }
 
-/* True if the driver records events of a context, as moves need. `context` must be current. */
+/* Returns true if the driver records events of a context, as moves need. `context` must be
+ * current. */
 static bool records_contexts(const struct spw_cli_cuda *cuda, CUcontext context)
 {
     __typeof__(cuCtxRecordEvent) *record;

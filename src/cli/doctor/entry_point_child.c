@@ -9,9 +9,9 @@
 
 enum { BYTES = 1 << 20 };
 
-/* A program linked with -lcuda gets these symbols from the first library that has them. This
- * command is not linked with -lcuda, so the symbols are libspillway.so's if it is preloaded, or
- * NULL. */
+/* A program that is linked with -lcuda gets these symbols from the first library that defines them.
+ * This command is not linked with -lcuda. Therefore the symbols are defined by libspillway.so if it
+ * is preloaded, and are NULL otherwise. */
 __attribute__((weak)) CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
 __attribute__((weak)) CUresult cuMemFree_v2(CUdeviceptr dptr);
 
@@ -87,7 +87,8 @@ static any_fn *find_in_runtime(const char *name)
     return function;
 }
 
-/* Finds the function that allocates or frees, in the way of a program that uses the entry point. */
+/* Finds the function that allocates or frees, in the same way as a program that uses the entry
+ * point. */
 static any_fn *look_up(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point,
                        bool frees)
 {

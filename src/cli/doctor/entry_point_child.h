@@ -1,4 +1,4 @@
-/* The entry points of the driver and the runtime, and the child process in which `spillway doctor`
+/* The entry points of the driver and the runtime, and the child process of `spillway doctor` that
  * tests one entry point. No locking. */
 #pragma once
 

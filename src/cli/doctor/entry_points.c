@@ -114,8 +114,8 @@ static bool run_child(const char *self, const char *library, const char *stats,
     return pid > 0;
 }
 
-/* False when the entry point exists and the pool did not serve it. Writes the result in words to
- * `verdict`. */
+/* Returns false if the entry point exists and the pool did not serve it. Writes the result in words
+ * to `verdict`. */
 static bool judge(const struct trial *trial, char *verdict, size_t capacity)
 {
     bool served = trial->allocs == 1 && trial->frees == 1 && trial->passed == 0;

@@ -51,7 +51,8 @@ static const char *finish_names(struct names *names)
     return names->text;
 }
 
-/* The lowest version above `after` that introduced a function which the driver lacks; 0: none. */
+/* Returns the lowest CUDA version above `after` that introduced a function which the driver lacks;
+ * 0: none. */
 static int next_lacking(const bool *has, int after)
 {
     int version = 0;

@@ -89,8 +89,8 @@ static int report(enum spw_host_answer answer, const char *text)
     _exit((int)answer);
 }
 
-/* Makes a chunk without a context, since a full device has no room for a context. *ret_result is
- * the driver's result. False when the driver needs a context. */
+/* Creates a chunk without a context, because a full device has no room for a context. *ret_result
+ * is the driver's result. Returns false if the driver requires a context. */
 static bool make_without_context(const struct spw_cli_cuda *cuda, struct spw_cli_place place,
                                  CUresult *ret_result)
 {

@@ -78,7 +78,7 @@ void spw_cli_doctor_measure_vmm(const struct spw_cli_cuda *cuda, CUdevice device
  * in one direction and in both directions at once. */
 void spw_cli_doctor_measure_copies(const struct spw_cli_cuda *cuda, struct spw_cli_report *report);
 
-/* Adds the table "kernel_reads": the bandwidth at which the kernel spw_read in `module` reads
+/* Adds the table "kernel_reads": the bandwidth of the kernel spw_read in `module` when it reads
  * device memory and host memory. */
 void spw_cli_doctor_measure_reads(const struct spw_cli_cuda *cuda, CUdevice device, CUmodule module,
                                   struct spw_cli_report *report);

@@ -180,7 +180,7 @@ static CUresult each(const struct row_of_chunks *row, enum call call, int count)
     return result;
 }
 
-/* Results of the calls that cover the whole range: not every driver allows such calls. */
+/* Results of the calls that cover the whole range. Not every driver allows such calls. */
 struct at_once {
     CUresult access;
     CUresult unmap;

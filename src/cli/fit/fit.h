@@ -20,7 +20,7 @@
 
 enum { SPW_CLI_FIT_CARDS = 128, SPW_CLI_FIT_VALUES = 64 };
 
-/* The GPUs for which answers are requested. */
+/* The GPUs that the user asks about. */
 struct spw_cli_fit_cards {
     const struct spw_gpu_profile *cards[SPW_CLI_FIT_CARDS]; /* the smallest memory first */
     size_t count;
@@ -49,8 +49,8 @@ bool spw_cli_fit_variation_read(const char *command, const char *text, char **ar
                                 struct spw_cli_fit_variation *ret_variation);
 void spw_cli_fit_variation_fini(struct spw_cli_fit_variation *variation);
 
-/* Returns a copy of the arguments in which {NAME} is replaced with a value. Returns NULL if memory
- * runs out. The caller frees the copy with spw_cli_fit_variation_free. */
+/* Returns a copy of the arguments, with {NAME} replaced by a value. Returns NULL if memory runs
+ * out. The caller frees the copy with spw_cli_fit_variation_free. */
 char **spw_cli_fit_variation_arguments(const struct spw_cli_fit_variation *variation, size_t value,
                                        char **arguments);
 void spw_cli_fit_variation_free(char **arguments);
@@ -110,7 +110,7 @@ struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
  * such line. */
 const char *spw_cli_fit_failure(const struct spw_cli_fit_session *session, size_t value);
 
-/* Returns the answer of a run for the GPU on which it ran. The verdict is FITS or FAILED. */
+/* Returns the answer of a run for its own GPU. The verdict is FITS or FAILED. */
 struct spw_cli_fit_answer spw_cli_fit_measured(const struct spw_cli_fit_run *run);
 
 /* Returns true if the command fits according to the estimate, or if it uses no device. */
@@ -119,7 +119,7 @@ bool spw_cli_fit_is_good(const struct spw_cli_fit_answer *answer);
 /* One row: a card and its answer. */
 struct spw_cli_fit_row {
     const struct spw_gpu_profile *card;
-    size_t value;     /* index of the varied value to which the answer applies */
+    size_t value;     /* index of the varied value that has this answer */
     bool has_value;   /* false: a value is varied, and no value fits */
     size_t too_large; /* if has_too_large: index of the smallest value that is known not to fit */
     bool has_too_large;

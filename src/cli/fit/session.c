@@ -14,11 +14,12 @@
 /* More memory than any device has. */
 #define PLENTY_TEXT "1099511627776"
 
-/* A program may have no code for GPUs up to this major capability, so each of them needs a run. */
+/* A program may have no code for GPUs up to this major compute capability. Therefore the program is
+ * run on each of these GPUs. */
 enum { NEWEST_MAJOR_WITHOUT_CODE = 7 };
 
-/* A run on a GPU of another capability, whose kernels and workspaces differ, is used if its need is
- * at least this far from the card's memory, in percent. */
+/* On a GPU of another compute capability, kernels and workspaces differ. A run on such a GPU is
+ * used only if its need differs from the card's memory by at least this many percent. */
 enum { MARGIN_PERCENT = 10 };
 
 /* ---- runs ---- */
@@ -45,8 +46,8 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
         .with_pool = session->with_pool,
         .silent = true,
         .settings = settings,
-        /* A policy may place memory on the host, so SPILLWAY_SPILL stays as it is. With ample
-         * memory nothing spills anyway. */
+        /* SPILLWAY_SPILL keeps its value, because a policy may place memory on the host. With ample
+         * memory, nothing spills anyway. */
         .setting_count = !ample       ? count - 2
                          : has_policy ? count - 1
                                       : count,
@@ -92,7 +93,8 @@ static struct spw_cli_fit_run *find_run(const struct spw_cli_fit_session *sessio
     return NULL;
 }
 
-/* Runs the command with ample memory. NULL if it could not be started, or was interrupted. */
+/* Runs the command with ample memory. Returns NULL if it could not be started, or was
+ * interrupted. */
 static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
                                         const struct spw_gpu_profile *card, size_t value)
 {
@@ -151,7 +153,7 @@ static bool has_ended_well(const struct spw_cli_fit_run *run)
     return run->outcome == SPW_CLI_SIM_FITS || run->outcome == SPW_CLI_SIM_CONTINUED;
 }
 
-/* True if a run on a GPU of another kind decides the answer for this card. */
+/* Returns true if a run on a GPU of another kind decides the answer for this card. */
 static bool is_clear(const struct spw_cli_fit_run *run, const struct spw_gpu_profile *card)
 {
     struct total total = total_of(&run->result, card);
@@ -162,7 +164,8 @@ static bool is_clear(const struct spw_cli_fit_run *run, const struct spw_gpu_pro
             total.live / 100 * (100 - MARGIN_PERCENT) > bytes);
 }
 
-/* Finds or makes a run with ample memory that answers for a card. NULL: it could not be made. */
+/* Finds a run with ample memory that answers for a card, or makes such a run. Returns NULL if the
+ * run could not be made. */
 static const struct spw_cli_fit_run *measure(struct spw_cli_fit_session *session,
                                              const struct spw_gpu_profile *card, size_t value)
 {

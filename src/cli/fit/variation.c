@@ -29,7 +29,7 @@ static bool is_used(const char *name, char **arguments)
     return false;
 }
 
-/* Reads a range, as "1..16". False for any other value. */
+/* Reads a range, as "1..16". Returns false for any other value. */
 static bool is_range(const char *text, unsigned long *ret_first, unsigned long *ret_last)
 {
     enum { DIGITS = 9 };
@@ -132,7 +132,7 @@ void spw_cli_fit_variation_fini(struct spw_cli_fit_variation *variation)
     free(variation->name);
 }
 
-/* Copies an argument with the value in place of each {NAME}; the caller frees the copy. */
+/* Copies an argument, and replaces each {NAME} with the value. The caller frees the copy. */
 static char *put_value(char *argument, const char *name, const char *value)
 {
     size_t braces = strlen(name) + 2, size = strlen(argument) + 1;

@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* The addresses of a library in the other process, and the distance to those in this process. */
+/* The addresses of a library in the other process, and their distance to the library's addresses in
+ * this process. */
 struct range {
     uintptr_t begin, end; /* in the other process */
     uintptr_t distance;   /* to add for the address in this process */
@@ -54,8 +55,8 @@ static bool read_part(int fd, struct spw_callsite_shm *share, size_t offset, siz
     return spw_fd_read_at(fd, (char *)share + offset, bytes, (off_t)offset);
 }
 
-/* Reads the header. The process writes items before it counts them, so the counts are read first:
- * all counted items are then complete. */
+/* Reads the header. The process writes an item before it counts the item. Therefore the counts are
+ * read first, and all counted items are complete. */
 static bool read_head(int fd, struct spw_callsite_shm *share)
 {
     uint32_t count, modules;

@@ -41,7 +41,7 @@ struct spw_cli_request {
     enum spw_control_action action;
     enum spw_control_part part; /* the memory that moves */
     const char *name;   /* name of the part, shorter than SPW_STATS_PART; NULL: all memory */
-    const char *folder; /* folder of the file to which memory is moved, shorter than SPW_STATS_PATH;
+    const char *folder; /* memory is moved to a file in this folder, shorter than SPW_STATS_PATH;
                          * NULL: memory is moved to the host */
     uint32_t wait_ms;
 };

@@ -65,7 +65,8 @@ static bool is_inside(const ElfW(Phdr) * segment)
            segment->p_filesz <= current.bytes - segment->p_offset;
 }
 
-/* True if the file has the build id of the library in the process, or that library has no id. */
+/* Returns true if the file has the same build ID as the library in the process, or if this library
+ * has no build ID. */
 static bool is_same(const struct spw_module *module)
 {
     char notes[4096];
@@ -100,7 +101,7 @@ static bool read_segments(void)
                           (off_t)head.e_phoff);
 }
 
-/* Opens a library's file as the current one. False when it cannot be used. */
+/* Opens a library's file as the current one. Returns false if it cannot be used. */
 static bool use(const struct library *library)
 {
     if (current.library == library) {
@@ -130,8 +131,8 @@ static const struct library *library_of(uintptr_t address)
     return NULL;
 }
 
-/* Reads from a segment as if it were mapped: up to the end of its last page, with zeros after its
- * content. */
+/* Reads from a segment as if the segment were mapped. A read may extend to the end of the last
+ * page. Bytes after the content are zero. */
 static bool read_segment(const ElfW(Phdr) * segment, uint64_t at, char *to, size_t bytes)
 {
     uint64_t end = segment->p_filesz + (-(segment->p_vaddr + segment->p_filesz) & (PAGE - 1));

@@ -15,8 +15,9 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Finds the shared memory of a process that this command did not start: a descriptor of a memfd.
- * Takes the last one, because a child inherits the descriptors of its parent. */
+/* Finds the shared memory of a process that this command did not start. The memory is a memfd among
+ * the process's descriptors. If there are several, takes the last one, because a child inherits the
+ * descriptors of its parent. */
 static bool find_descriptor(int pid, const char *name, char ret_path[SPW_CLI_PROCESS_PATH])
 {
     char folder[64], link[SPW_CLI_PROCESS_PATH], target[256];
@@ -43,8 +44,9 @@ static bool find_descriptor(int pid, const char *name, char ret_path[SPW_CLI_PRO
     return found;
 }
 
-/* True if a mapped file is the process's statistics in a run directory: a file called PID or
- * PID.NUMBER in a directory called spillway-XXXXXX. PID is that of the process's own namespace. */
+/* Returns true if a mapped file holds the process's statistics in a run directory. Such a file is
+ * named PID or PID.NUMBER, and is in a directory named spillway-XXXXXX. PID is the pid in the
+ * process's own pid namespace. */
 static bool is_statistics(const char *path, int pid)
 {
     const char *name = strrchr(path, '/');
@@ -61,7 +63,8 @@ static bool is_statistics(const char *path, int pid)
     return number > 0 && number == spw_cli_process_own_pid(pid);
 }
 
-/* Writes a path that this process can open: a process in a container has another root. */
+/* Writes a path that this process can open. The path differs if the other process runs in a
+ * container and has another root. */
 static void add_root(int pid, const char *path, char ret_path[SPW_CLI_PROCESS_PATH])
 {
     snprintf(ret_path, SPW_CLI_PROCESS_PATH, "%s", path);
@@ -124,7 +127,8 @@ bool spw_cli_process_maps(int pid, int file)
     while (maps != NULL && !found && fgets(line, sizeof(line), maps) != NULL) {
         unsigned long inode = 0;
 
-        /* Compares no device numbers: the one in this list is not always that of fstat. */
+        /* Device numbers are not compared, because the device number in this list can differ from
+         * the one that fstat returns. */
         any = true;
         found = sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == status.st_ino &&
                 strstr(line, "spillway-") != NULL;
@@ -178,7 +182,7 @@ int spw_cli_process_own_pid(int pid)
     return last != NULL ? (int)strtol(last, NULL, 10) : pid;
 }
 
-/* True when `user` is the real, effective, saved or file system user of the process. */
+/* Returns true if `user` is the real, effective, saved or file system user of the process. */
 static bool is_user(int pid, uid_t user)
 {
     char line[256];

@@ -21,8 +21,8 @@ static bool is_listed(const struct spw_cli_running *running, int pid)
     return false;
 }
 
-/* Adds a process if it runs under spillway and may be read. `spare` is memory for one process, or
- * NULL, and is set to NULL when it is used. */
+/* Adds a process if it runs under spillway and may be read. *spare is memory for one process, or
+ * NULL. It is set to NULL if it is used. */
 static void consider(struct spw_cli_running *running, int pid, struct spw_cli_watched **spare)
 {
     if (*spare == NULL) {

@@ -29,8 +29,8 @@ struct spw_cli_symbols_file {
 
 /* ---- the file, whose content is not trusted ---- */
 
-/* Reads a part of the file into new memory; NULL if the file does not have all of the part. A
- * mapping would fault if the file became shorter. */
+/* Reads a part of the file into new memory. Returns NULL if the file does not contain the whole
+ * part. The file is not mapped, because a mapping would fault if the file became shorter. */
 static void *part(const struct spw_cli_symbols_file *file, uint64_t offset, uint64_t bytes)
 {
     void *copy;

@@ -43,7 +43,8 @@ static volatile sig_atomic_t ending; /* seconds since Ctrl-C, plus 1; 0: no Ctrl
 static volatile sig_atomic_t again;  /* a second Ctrl-C */
 static int speaks_on = STDERR_FILENO;
 
-/* Repeats the alarm, because an alarm just before waitpid does not interrupt the call. */
+/* The alarm repeats, because an alarm that fires just before waitpid does not interrupt the
+ * call. */
 static void note_tick(int number)
 {
     ticks++;
@@ -69,7 +70,8 @@ void spw_cli_launch_watch(unsigned seconds, void (*tick_function)(void))
     tick = tick_function;
 }
 
-/* Sets no SA_RESTART, so that the signal interrupts waitpid. Children do not inherit the timer. */
+/* SA_RESTART is not set, so that the signal interrupts waitpid. Children do not inherit the
+ * timer. */
 static void set_timer(unsigned seconds)
 {
     const struct itimerval timer = {.it_interval.tv_sec = seconds, .it_value.tv_sec = seconds};
@@ -84,8 +86,8 @@ static void set_timer(unsigned seconds)
     }
 }
 
-/* Forwards a signal, unless the child already got it: a signal from the terminal reaches the whole
- * process group. */
+/* Forwards a signal, unless the child already received it. A signal from the terminal reaches the
+ * whole process group. */
 static void forward(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -135,8 +137,9 @@ static void block_signals(sigset_t *ret_previous)
 static struct spw_cli_program program; /* the launched program */
 static char lack[PATH_MAX + 256];      /* spw_cli_launch_lack */
 
-/* True if SIGCHLD was ignored at the start. The launcher then restores the default, to be able to
- * read the program's exit status. The program gets the signal ignored. */
+/* Returns true if SIGCHLD was ignored at the start. In this case, the launcher restores the default
+ * action, so that it can read the exit status of the program. In the program, the signal is ignored
+ * again. */
 static bool ignores_children;
 
 static void mind_children(void)
@@ -146,8 +149,8 @@ static void mind_children(void)
     }
 }
 
-/* Runs in the child and never returns. Writes errno to `report`, which the launcher shares, when
- * the program cannot be executed. */
+/* Runs in the child and never returns. If the program cannot be executed, writes errno to `report`,
+ * which the launcher shares. */
 static void execute(char **arguments, volatile int *report, const sigset_t *signals)
 {
     if (ignores_children) {
@@ -181,8 +184,9 @@ static void end(pid_t pid)
     kill(pid, SIGKILL);
 }
 
-/* Called every second after Ctrl-C: kills a program that is late and idle. A busy program will most
- * likely end soon, as interpreters take a while on a loaded machine. */
+/* Called every second after Ctrl-C. Kills the program if its time is over and it is idle. A busy
+ * program is not killed, because it will most likely end soon: interpreters take a while to exit on
+ * a loaded machine. */
 static void mind_end(pid_t pid)
 {
     enum { IDLE_SECONDS = 3 };
@@ -269,8 +273,8 @@ const char *spw_cli_launch_lack(void)
     return lack;
 }
 
-/* Starts the program and waits for it. *ret_error is 0, or errno if the program could not be
- * executed. Returns the exit code of the program; -1 with errno set if the fork fails. */
+/* Starts the program and waits until it ends. *ret_error is 0, or errno if the program could not be
+ * executed. Returns the exit code of the program. If the fork fails, sets errno and returns -1. */
 static int run(char **arguments, volatile int *report, int *ret_error)
 {
     sigset_t signals;

@@ -42,8 +42,8 @@ void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));
  * as all of them are idle. A second Ctrl-C kills them at once. */
 void spw_cli_launch_end_within(unsigned seconds);
 
-/* Sets the descriptor to which messages about such a kill are written, instead of stderr. It is
- * used when the output of the program is hidden. */
+/* Sets the descriptor that receives messages about such a kill, instead of stderr. It is used when
+ * the output of the program is hidden. */
 void spw_cli_launch_speak_on(int fd);
 
 /* The argument `seconds` of spw_cli_launch_end_within for runs on the simulated GPU. */

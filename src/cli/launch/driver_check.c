@@ -35,7 +35,7 @@ static void try_driver(FILE *report)
     }
 }
 
-/* Writes the reason to `report`, REPORT_BYTES of memory that the launcher shares. */
+/* Writes the reason to `report`, which has REPORT_BYTES and is shared with the launcher. */
 static void run_child(char *report)
 {
     FILE *stream = fmemopen(report, REPORT_BYTES, "w");

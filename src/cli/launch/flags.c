@@ -56,7 +56,7 @@ struct flag_list {
     struct spw_cli_option rows[ROW_COUNT];
 };
 
-/* True when an option of the pool has the same flag as this option of the simulated GPU. */
+/* Returns true if an option of the pool has the same flag as this option of the simulated GPU. */
 static bool collides(const char *sim_name)
 {
     char pool_name[SPW_CLI_FLAG_NAME];
@@ -83,7 +83,8 @@ const char *spw_cli_flag_name(enum spw_option option, char name[SPW_CLI_FLAG_NAM
     return name;
 }
 
-/* True if an option has a flag. `fit` sets some options itself, such as the GPU and its memory. */
+/* Returns true if an option has a flag. `fit` sets some options itself, such as the GPU and its
+ * memory. */
 static bool has_flag(enum spw_option option, enum spw_cli_starter starter)
 {
     char name[SPW_CLI_FLAG_NAME];
@@ -98,7 +99,7 @@ static bool has_flag(enum spw_option option, enum spw_cli_starter starter)
            (starter != SPW_CLI_RUN || spw_option_row(option)->scope != SPW_SCOPE_SIM);
 }
 
-/* True for NAME:N[+][:CODE], separated by commas. */
+/* Returns true for NAME:N[+][:CODE], separated by commas. */
 static bool is_fail_list(const char *text)
 {
     const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -126,13 +127,13 @@ static bool is_fail_list(const char *text)
     }
 }
 
-/* True for a number below 1024 without a unit: the user hardly means bytes. */
+/* Returns true for a number below 1024 without a unit: the user hardly means bytes. */
 static bool lacks_unit(const char *text, const struct spw_option_value *value)
 {
     return text[strspn(text, "0123456789")] == '\0' && value->bytes > 0 && value->bytes < 1024;
 }
 
-/* True if the memory's size is the name of a GPU, such as 4090. */
+/* Returns true if the memory's size is the name of a GPU, such as 4090. */
 static bool is_card(enum spw_option option, const char *text, char *complaint, size_t capacity)
 {
     const struct spw_gpu_profile *card =
@@ -159,7 +160,8 @@ static const char *path_in(enum spw_option option, const char *text)
     }
 }
 
-/* True if the folder of an output file is missing. A folder with a pattern is not checked. */
+/* Returns true if the folder of an output file is missing. A folder with a pattern is not
+ * checked. */
 static bool lacks_folder(const char *path, char folder[PATH_MAX])
 {
     const char *end = strrchr(path, '/');
@@ -214,8 +216,9 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
     return true;
 }
 
-/* The value for the variable. A relative path becomes absolute, because the program may change its
- * working directory. A size becomes a number of bytes, which every reader can parse. */
+/* Returns the value for the variable. A relative path is made absolute, because the program may
+ * change its working directory. A size is converted to a number of bytes, which every reader can
+ * parse. */
 static const char *variable_text(enum spw_option option, const char *text, char *buffer,
                                  size_t capacity)
 {

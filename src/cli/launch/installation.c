@@ -10,8 +10,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Folders with libraries, relative to the command's folder: those of a build or a bundle first,
- * then those of an installation. */
+/* Folders with libraries, relative to the command's folder. The folders of a build or a bundle come
+ * first, then the folders of an installation. */
 static const char *const folders[] = {".", "../lib", "../lib/spillway", "../" SPW_LIBDIR,
                                       "../" SPW_LIBDIR "/spillway"};
 
@@ -29,7 +29,8 @@ bool spw_cli_installation_self(char ret_path[PATH_MAX])
     return executed != NULL && realpath(executed, ret_path) != NULL;
 }
 
-/* Resolves links in the folder, but not in the file, so that the files beside a link are used. */
+/* Resolves links in the folder, but not in the file name, so that the files next to a link are
+ * used. */
 static bool join(const char *base, const char *folder, const char *name, char ret_path[PATH_MAX])
 {
     static char relative[2 * PATH_MAX], resolved[PATH_MAX];

@@ -18,7 +18,8 @@
 
 enum { PATH = PATH_MAX + 64 };
 
-/* Locks the file before it gets its name, so that no launcher takes a new folder for an old one. */
+/* Locks the file before the file gets its final name. Otherwise a launcher could mistake a new
+ * folder for an old one. */
 int spw_cli_leftovers_claim(const char *folder)
 {
     char note[PATH], unlocked[PATH + 8];
@@ -57,8 +58,8 @@ static bool is_own_folder(int fd)
            (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* Removes the files of the folder `fd`, the locked file last: if this process is killed before, the
- * next launcher removes the rest. */
+/* Removes the files of the folder `fd`. The locked file is removed last. If this process is killed
+ * earlier, the next launcher removes the rest. */
 static void empty(int fd)
 {
     DIR *folder = fdopendir(dup(fd));
@@ -75,7 +76,8 @@ static void empty(int fd)
     (void)unlinkat(fd, NOTE, 0);
 }
 
-/* Removes the folder if it is left over. Of two launchers at once, only one gets the lock. */
+/* Removes the folder if it is a leftover. If two launchers try this at once, only one gets the
+ * lock. */
 static void remove_if_left(int in, const char *parent, const char *name)
 {
     int fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

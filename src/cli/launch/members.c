@@ -14,7 +14,7 @@
 
 enum { MOST_BYTES = 1 << 20 }; /* the most that is read of an environment */
 
-/* True if `text`, whose strings end with NUL, has the string `wanted`. */
+/* Returns true if `text`, whose strings end with NUL, has the string `wanted`. */
 static bool contains(const char *text, size_t bytes, const char *wanted)
 {
     size_t length = strlen(wanted) + 1;
@@ -27,8 +27,8 @@ static bool contains(const char *text, size_t bytes, const char *wanted)
     return false;
 }
 
-/* True if the environment of a process has the string `wanted`. False for processes of other users.
- * `text` has room for MOST_BYTES and a terminator. */
+/* Returns true if the environment of a process has the string `wanted`. Returns false for processes
+ * of other users. `text` has room for MOST_BYTES and a terminator. */
 static bool is_member(const char *pid, const char *wanted, char *text)
 {
     char path[64];
@@ -51,7 +51,7 @@ static bool is_member(const char *pid, const char *wanted, char *text)
 }
 
 /* Calls `visit` for each other process of the run, until a call returns true. Returns 1 if a call
- * did, 0 if none did, -1 if the processes cannot be listed. */
+ * returned true, 0 if no call did, and -1 if the processes cannot be listed. */
 static int each_member(const char *folder, bool (*visit)(pid_t pid, void *context), void *context)
 {
     char wanted[PATH_MAX + 128];

@@ -16,13 +16,14 @@
 static const struct spw_json linked_json = {.parse = cJSON_ParseWithLengthOpts,
                                             .destroy = cJSON_Delete};
 
-/* The command's folder, to find installed policies; NULL when it is not known. */
+/* The command's folder, to find installed policies; Returns NULL if it is not known. */
 static const char *own_folder(char buffer[PATH_MAX])
 {
     return spw_cli_installation_self(buffer) ? dirname(buffer) : NULL;
 }
 
-/* The path of the installed policy with this name; without one, the name itself. */
+/* Returns the path of the installed policy with this name. If there is no such policy, returns the
+ * name itself. */
 static const char *policy_path(const char *name, char buffer[PATH_MAX])
 {
     char self[PATH_MAX];
@@ -30,7 +31,8 @@ static const char *policy_path(const char *name, char buffer[PATH_MAX])
     return spw_policy_find(name, own_folder(self), buffer);
 }
 
-/* True for the file name of a policy, except observe.json, which moves nothing. */
+/* Returns true for the file name of a policy. observe.json is excluded, because this policy moves
+ * no memory. */
 static bool moves_memory(const char *file)
 {
     size_t length = strlen(file), ending = strlen(".json");
@@ -76,7 +78,7 @@ static struct spw_policy *load(const char *name, struct spw_policy_complaints *r
     return spw_policy_load(policy_path(name, buffer), &linked_json, ret_complaints);
 }
 
-/* Loads a policy. Complains about a pipe or a device, as every process will read the file again. */
+/* Loads a policy. Rejects a pipe or a device, because every process will read the file again. */
 static struct spw_policy *load_for_processes(const char *name,
                                              struct spw_policy_complaints *ret_complaints)
 {

@@ -31,7 +31,8 @@ static void append(FILE *list, const char *path)
     fprintf(list, "%s%s", ftell(list) > 0 ? ":" : "", path);
 }
 
-/* Appends libraries of the present list that `paths` do not name: the sanitizers, or all others. */
+/* Appends the libraries of the current list that are not in `paths`: either the sanitizers, or all
+ * other libraries. */
 static void append_present(FILE *list, const char *present, bool sanitizers,
                            const char *const *paths, size_t count)
 {
@@ -47,7 +48,8 @@ static void append_present(FILE *list, const char *present, bool sanitizers,
     free(copy);
 }
 
-/* Removes `paths` from LD_PRELOAD. With `add`, then puts them in front, after the sanitizers. */
+/* Removes `paths` from LD_PRELOAD. If `add` is true, then inserts them at the front, after the
+ * sanitizers. */
 static void rewrite(const char *const *paths, size_t count, bool add)
 {
     const char *present = getenv("LD_PRELOAD");

@@ -14,7 +14,7 @@ enum { HEAD = 4096, SCRIPTS = 4 };
 
 /* ---- finding the file ---- */
 
-/* Finds the file that execvp would execute. False when there is none. */
+/* Finds the file that execvp would execute. Returns false if there is none. */
 static bool find(const char *name, char path[PATH_MAX])
 {
     const char *list = getenv("PATH");
@@ -35,8 +35,9 @@ static bool find(const char *name, char path[PATH_MAX])
     return false;
 }
 
-/* Replaces the path of a script by the path of its interpreter or, if that is env, of the program
- * that env starts. False if `head` does not begin a script, or the new path does not exist. */
+/* Replaces the path of a script with the path of its interpreter. If the interpreter is env, uses
+ * the path of the program that env starts. Returns false if `head` is not the beginning of a
+ * script, or if the new path does not exist. */
 static bool follow_script(char head[HEAD], char path[PATH_MAX])
 {
     char *rest = head + 2, *interpreter, *argument;
@@ -74,7 +75,8 @@ static const char *name_machine(unsigned machine)
     return "another processor";
 }
 
-/* True if the dynamic section marks the file as a program. The dynamic linker has no such mark. */
+/* Returns true if the dynamic section marks the file as a program. The dynamic linker has no such
+ * mark. */
 static bool is_static_pie(int fd, const Elf64_Phdr *dynamic)
 {
     Elf64_Dyn entries[128];

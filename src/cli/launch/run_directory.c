@@ -72,8 +72,8 @@ bool spw_cli_run_directory_join(void)
     return joined;
 }
 
-/* True if `pid` is the process of the statistics. False for a zombie, and for a later process with
- * the same pid. */
+/* Returns true if `pid` is the process of the statistics. Returns false for a zombie, and for a
+ * later process with the same pid. */
 static bool is_process(int pid, const struct spw_stats *stats)
 {
     uint64_t start;
@@ -83,8 +83,8 @@ static bool is_process(int pid, const struct spw_stats *stats)
            start == stats->start && spw_cli_process_own_pid(pid) == stats->pid;
 }
 
-/* Searches all processes, since the statistics may have the pid inside a container, which differs
- * from the pid here. */
+/* Searches all processes, because the statistics may contain the pid inside a container, which
+ * differs from the pid outside. */
 static bool is_running(const struct spw_stats *stats)
 {
     bool found = is_process(stats->pid, stats);
@@ -146,7 +146,8 @@ static void finish(const char *folder, struct spw_stats *stats)
     }
 }
 
-/* Finishes the outputs of one process. Links hold their paths (stats/output.h). */
+/* Finishes the output files of one process. Symbolic links contain the paths of these files
+ * (stats/output.h). */
 static void finish_one(const char *folder, const char *name, void *context)
 {
     char path[PATH_MAX + 256];

@@ -192,7 +192,7 @@ bool spw_cli_world_select(const char *command, const struct spw_cli_world *world
     set_number("GROUP_RANK", rank / local);
     set_default("MASTER_ADDR", "127.0.0.1");
     set_default("MASTER_PORT", "29500");
-    /* Otherwise a thread of PyTorch would read the store while the interpreter ends. */
+    /* Without this, a thread of PyTorch would read the store while the interpreter ends. */
     set_default("TORCH_NCCL_ENABLE_MONITORING", "0");
     return true;
 }

@@ -29,7 +29,7 @@ void spw_cli_screen_clear(struct spw_cli_screen *screen)
     screen->open = screen->chosen = false;
 }
 
-/* Appends bytes and a terminator, which is not counted. Without memory, the bytes are lost. */
+/* Appends bytes and a terminator, which is not counted. If memory runs out, the bytes are lost. */
 static void append(struct spw_cli_screen *screen, const char *bytes, size_t length)
 {
     if (!SPW_GROW(&screen->text, &screen->capacity, screen->used + length + 1)) {

@@ -86,7 +86,7 @@ void spw_cli_terminal_leave(void)
     }
 }
 
-/* Acts on Ctrl-Z: restores the terminal, stops this process, and sets the terminal up again when
+/* Handles Ctrl-Z. Restores the terminal, stops this process, and sets up the terminal again when
  * the process continues. */
 static void stop(void)
 {

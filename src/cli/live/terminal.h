@@ -38,5 +38,5 @@ void spw_cli_terminal_size(int *ret_columns, int *ret_rows);
  * is not dumb, and NO_COLOR is not set (no-color.org). */
 bool spw_cli_terminal_has_colour(void);
 
-/* Returns true if stdout is a terminal on which the views can be drawn. */
+/* Returns true if stdout is a terminal that can show drawn views. */
 bool spw_cli_terminal_can_draw(void);

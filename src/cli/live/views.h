@@ -6,8 +6,8 @@
 #include "cli/inspect/running.h"
 #include "cli/live/screen.h"
 
-/* The key by which the list is sorted. Figures are sorted in descending order, ranks and pids in
- * ascending order. */
+/* The sort key of the list. Figures are sorted in descending order, ranks and pids in ascending
+ * order. */
 enum spw_cli_sort {
     SPW_CLI_SORT_LIVE,
     SPW_CLI_SORT_HOST,

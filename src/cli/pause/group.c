@@ -27,7 +27,7 @@ static void send(const struct spw_cli_group *group, struct spw_cli_asked *asked,
     spw_cli_control_send(&asked->control, &request);
 }
 
-/* Waits for the answer without a limit: moves may take longer than `wait_ms`. */
+/* Waits for the answer without a limit, because moves may take longer than `wait_ms`. */
 static void await(struct spw_cli_asked *asked)
 {
     asked->answered =
@@ -65,7 +65,8 @@ static void ask_each(struct spw_cli_group *group, enum spw_control_action action
     }
 }
 
-/* Asks one process after the other. While memory of one process moves, the others continue. */
+/* Sends the request to one process after the other. While memory of one process moves, the other
+ * processes continue. */
 static void ask_in_turn(struct spw_cli_group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
@@ -96,8 +97,9 @@ static void undo(struct spw_cli_group *group)
 
 /* ---- all processes at one moment ---- */
 
-/* Lets the idle processes step, or all if none is idle. Waits for the answers of all. True when a
- * process that stepped is not idle again within `wait_ms`. */
+/* Lets the idle processes step. If no process is idle, lets all processes step. Waits for the
+ * answers of all processes. Returns true if a process that stepped is not idle again within
+ * `wait_ms`. */
 static bool step(struct spw_cli_group *group, uint64_t wait_ms)
 {
     bool none_idle = count_outcome(group, SPW_CONTROL_DONE) == 0;
@@ -126,10 +128,11 @@ static bool are_held(const struct spw_cli_group *group)
            group->count;
 }
 
-/* Holds all processes, and waits until all are idle. A busy process may wait for work that another
- * process has not submitted yet (collectives), so idle processes step while any process is busy.
- * Kernels may be long: the wait doubles if a process that stepped stays busy. False when a process
- * cannot be held, or is busy at `end`. */
+/* Holds all processes, and waits until all of them are idle. A busy process may wait for work that
+ * another process has not submitted yet, for instance for a collective. Therefore idle processes
+ * step while any process is busy. If a process that stepped stays busy, the wait is doubled,
+ * because kernels may run long. Returns false if a process cannot be held, or if a process is still
+ * busy at `end`. */
 static bool hold_all(struct spw_cli_group *group, uint64_t end, uint64_t *wait_ms)
 {
     ask_each(group, SPW_CONTROL_HOLD, *wait_ms);
@@ -146,8 +149,8 @@ static bool hold_all(struct spw_cli_group *group, uint64_t end, uint64_t *wait_m
     return are_held(group);
 }
 
-/* Releases all held processes and marks them undone. If all could be held, the busy processes are
- * the reason for the release, and are not marked. */
+/* Releases all held processes and marks them undone. If all processes could be held, the busy
+ * processes caused the release and are not marked. */
 static void let_go(struct spw_cli_group *group)
 {
     bool busy_is_reason = are_held(group);
@@ -165,8 +168,9 @@ static void let_go(struct spw_cli_group *group)
     }
 }
 
-/* Pauses all processes at one moment. Steps alone may not free a busy process, which may need
- * memory that has to move first. So all processes are released for a moment and held again. */
+/* Pauses all processes at one moment. A busy process may need memory that must be moved first, so
+ * steps of the other processes may not be enough to make it idle. In this case, all processes are
+ * released for a moment and held again. */
 static void pause_all(struct spw_cli_group *group)
 {
     static const struct timespec moment = {.tv_nsec = (long)MOMENT_MS * NS_PER_MS};

@@ -133,7 +133,8 @@ static const char *number(int64_t value, bool known, char text[32])
     return known ? text : NULL;
 }
 
-/* The fact that a condition tests, as text; NULL: the site lacks it. `text`: room for a number. */
+/* Returns the fact that a condition tests, as text. Returns NULL if the site lacks the fact. `text`
+ * is a buffer for a number. */
 static const char *fact_of(const struct spw_policy_row *row, const struct spw_callsite_facts *site,
                            const struct spw_request_facts *request, char text[32])
 {

@@ -87,8 +87,8 @@ static void add_comment(cJSON *rule, const struct spw_callsite_group *chosen, ui
     cJSON_AddItemToArray(list, cJSON_CreateString(costs[spw_callsite_group_cost(chosen)]));
 }
 
-/* Adds the next rule, which should free `missing` bytes. Returns the bytes that it frees; 0: no
- * rule. */
+/* Adds the next rule, which should free `missing` bytes. Returns the bytes that the rule frees, or
+ * 0 if there is no rule. */
 static uint64_t add_rule(struct plan *plan, uint64_t missing, cJSON *rules)
 {
     struct spw_callsite_condition condition;

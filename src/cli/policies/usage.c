@@ -22,8 +22,8 @@ static const char *process_of(const cJSON *json)
     return blank != NULL ? blank + 1 : name;
 }
 
-/* True if a rule matches when its conditions on an allocation's size and number are ignored.
- * *ret_depends: the rule has such conditions. */
+/* Returns true if a rule matches when its conditions on an allocation's size and number are
+ * ignored. *ret_depends is true if the rule has such conditions. */
 static bool matches(const struct spw_policy_rule *rule, const struct spw_callsite_facts *site,
                     const struct spw_request_facts *request, bool *ret_depends)
 {
@@ -37,7 +37,8 @@ static bool matches(const struct spw_policy_rule *rule, const struct spw_callsit
     return spw_policy_mismatch(&without, site, request) == NULL;
 }
 
-/* Adds a site to the share of the rule that matches it, or to the last share if no rule does. */
+/* Adds a site to the share of the rule that matches the site. If no rule matches, adds the site to
+ * the last share. */
 static void decide(const struct spw_policy *policy, const struct spw_cli_sites_file *file,
                    const struct spw_cli_sites_entry *entry, struct share *shares)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* EARLY: a block of the forward pass, freed before the first backward pass. spw_cli_lives_end
- * decides its category. */
+/* EARLY: a block of the forward pass that was freed before the first backward pass.
+ * spw_cli_lives_end decides its category. */
 enum { FIRST = 1024, EARLY = SPW_CLI_CATEGORIES, UNBORN = 0xff, ALIVE = 0x80 };
 
 /* The counts at a block's allocation. */
@@ -86,8 +86,9 @@ static void end_step(struct spw_cli_lives *lives, struct spw_cli_ends *ends, uin
 
 /* ---- passes ---- */
 
-/* Sets the category of the pending blocks, which threads other than the autograd engine's freed
- * after the latest allocation of a backward pass. They are gradients if that pass was over. */
+/* Sets the category of the pending blocks. These blocks were freed after the latest allocation of a
+ * backward pass, by threads that do not belong to the autograd engine. If the backward pass was
+ * over at their free, they are gradients. */
 static void resolve(struct spw_cli_lives *lives, enum spw_cli_category category)
 {
     for (size_t i = 0; i < lives->pending_count; i++) {
@@ -121,8 +122,9 @@ static bool is_autograd(const struct spw_cli_lives *lives, uint32_t thread)
     return thread < SPW_CLI_LIVES_THREADS && lives->autograd_threads[thread];
 }
 
-/* Updates the current pass from an allocation. Scratch memory shows no pass, nor do
- * threads other than those of the loop and the autograd engine. */
+/* Updates the current pass from an allocation. An allocation of scratch memory does not show the
+ * pass. An allocation on a thread that belongs neither to the training loop nor to the autograd
+ * engine does not show it either. */
 static void follow(struct spw_cli_lives *lives, uint64_t event, uint32_t thread,
                    const struct spw_cli_maker *maker)
 {

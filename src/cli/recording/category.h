@@ -1,5 +1,5 @@
-/* Finds the purpose of each memory block of a PyTorch program, and the events at which the
- * program's steps end. The purpose of a block follows from the role of its call site, and from the
+/* Finds the purpose of each memory block of a PyTorch program, and the events that end the
+ * program's steps. The purpose of a block follows from the role of its call site, and from the
  * passes (backward passes and optimizer steps) that begin between its allocation and its free. The
  * input is the events of one recording, in order. Pure; one thread. */
 #pragma once
@@ -66,8 +66,8 @@ void spw_cli_lives_fini(struct spw_cli_lives *lives);
 
 /* These functions take the events of the recording, which are numbered from 1. _born takes an
  * allocation; `event` is its number. _died takes a free on `thread`; `event` is the number of the
- * block's allocation. _marked takes an event by which the program marks a step. _end takes the end
- * of the recording. Blocks that are live at the end of the recording stay live. */
+ * block's allocation. _marked takes an event that marks a step. _end takes the end of the
+ * recording. Blocks that are live at the end of the recording stay live. */
 void spw_cli_lives_born(struct spw_cli_lives *lives, uint64_t event, uint32_t thread,
                         const struct spw_cli_maker *maker);
 void spw_cli_lives_died(struct spw_cli_lives *lives, uint64_t event, uint32_t thread);

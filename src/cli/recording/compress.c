@@ -99,7 +99,7 @@ static bool write_all(int fd, struct spw_cli_blocks *blocks)
     return done;
 }
 
-/* True for a recording whose first block is plain. */
+/* Returns true for a recording whose first block is plain. */
 static bool is_plain(const struct spw_cli_blocks *blocks)
 {
     struct spw_record_block block;

@@ -11,7 +11,8 @@ void spw_cli_mark_name(const struct spw_cli_event *event, char ret_name[SPW_CLI_
     spw_utf8_plain(ret_name, /* keep */ "");
 }
 
-/* Finds a part by its name; `add` adds a missing one. NULL: not found, or no room. */
+/* Finds a part by its name. If `add` is true, adds a missing part. Returns NULL if the part is not
+ * found or if there is no room. */
 static struct spw_cli_mark *find(struct spw_cli_marks *marks, const char *name, bool add)
 {
     struct spw_cli_mark *mark;

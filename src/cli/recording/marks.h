@@ -19,12 +19,12 @@ struct spw_cli_mark {
     uint64_t peak[SPW_DEVICES_MAX]; /* highest live bytes of each device while the part was open */
 };
 
-/* The parts, in the order in which they first began. */
+/* The parts, ordered by their first beginning. */
 struct spw_cli_marks {
     struct spw_cli_mark list[SPW_CLI_MARKS];
     unsigned count;
     unsigned open; /* number of parts in the list that are open */
-    uint64_t lost; /* number of begin events for which the list had no room */
+    uint64_t lost; /* number of begin events that found no room in the list */
 };
 
 /* _take takes an event that begins or ends a part. Its `live` is the live bytes of each device.

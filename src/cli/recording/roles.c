@@ -1,6 +1,6 @@
-/* The names are those of PyTorch 2.x: torch/nn/modules/module.py, torch/optim/,
- * torch/csrc/autograd, aten/src/ATen/cuda. With another version's names, roles are less exact, and
- * the unknown share grows. */
+/* The names are taken from PyTorch 2.x: torch/nn/modules/module.py, torch/optim/,
+ * torch/csrc/autograd, aten/src/ATen/cuda. If another version of PyTorch uses other names, roles
+ * are less exact, and more memory is of unknown purpose. */
 #include "cli/recording/roles.h"
 
 #include "common/path.h"
@@ -27,7 +27,7 @@ static bool has(const char *text, const char *part)
     return strstr(text, part) != NULL;
 }
 
-/* True if the text passes the test with any word of the list. */
+/* Returns true if the text passes the test with any word of the list. */
 static bool any(bool (*test)(const char *text, const char *word), const char *text,
                 const char *const *list)
 {
@@ -59,8 +59,8 @@ static const char *innermost(const struct spw_callsite_facts *site)
     return "";
 }
 
-/* True if a library, or PyTorch for a library, takes scratch memory without a tensor: for a handle
- * during its whole life, for a convolution during one call. */
+/* Returns true if a library, or PyTorch for a library, allocates scratch memory without a tensor. A
+ * handle keeps such memory during its whole life. A convolution keeps it during one call. */
 static bool is_workspace(const struct spw_callsite_facts *site)
 {
     static const char *const makers[] = {"at::cuda::getCurrentCUDABlas",
@@ -86,7 +86,7 @@ static bool has_native(const struct spw_callsite_facts *site, const char *prefix
     return false;
 }
 
-/* True if the operator that Python called creates a tensor, or copies one to a device. */
+/* Returns true if the operator that Python called creates a tensor, or copies one to a device. */
 static bool makes_input(const struct spw_callsite_facts *site)
 {
     static const char *const makers[] = {"to_device::",
@@ -161,8 +161,8 @@ static enum spw_cli_role role_in_module(const char *function)
                                       : SPW_CLI_ROLE_NONE;
 }
 
-/* `depth` counts frames from the innermost one. Only a near constructor counts, because one far
- * outside may run the whole program. */
+/* `depth` counts frames from the innermost frame. Only a constructor near the innermost frame
+ * counts, because a constructor far outside may run the whole program. */
 static bool is_setup(const char *file, const char *function, size_t depth)
 {
     static const char *const files[] = {"/torch/nn/parameter.py",
@@ -210,9 +210,9 @@ static enum spw_cli_role role_of_frame(const char *file, const char *function, s
     return is_setup(file, function, depth) ? SPW_CLI_ROLE_SETUP : SPW_CLI_ROLE_NONE;
 }
 
-/* True if the frame inside an optimizer's step is the program's closure, which is no part of the
- * optimizer. The steps of the program's own optimizers, which optimizer.py calls, are part of it.
- */
+/* Returns true if the frame inside an optimizer's step is the program's closure. A closure is not
+ * part of the optimizer. If the program defines its own optimizer, optimizer.py calls the step of
+ * this optimizer, and the step is part of the optimizer. */
 static bool is_closure(const struct spw_callsite_facts *site, size_t optimizer)
 {
     static const char *const wrappers[] = {"/torch/optim/optimizer.py",

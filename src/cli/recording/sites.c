@@ -54,8 +54,9 @@ void spw_cli_recorded_sites_free(struct spw_cli_recorded_sites *sites)
 
 /* ---- taking ---- */
 
-/* Writes a text in the form of a statistics file (U+FFFD for bytes that are not UTF-8), so that a
- * call site of a recording equals the same call site of a statistics file. Returns the length. */
+/* Writes a text in the form that statistics files use: bytes that are not UTF-8 become U+FFFD. A
+ * call site in a recording then equals the same call site in a statistics file. Returns the
+ * length. */
 static size_t write_text(const struct spw_cli_text *text, char ret_text[TEXT_BYTES])
 {
     static const char unknown[] = "\xef\xbf\xbd";

@@ -31,7 +31,8 @@ void spw_cli_state_fini(struct spw_cli_state *state)
 
 /* ---- blocks ---- */
 
-/* The key of an address on a device. Unique, since all addresses are below 2 to the power of 57. */
+/* Returns the key of an address on a device. The key is unique, because all addresses are below 2
+ * to the power of 57. */
 static uint64_t key_of(int device, uint64_t address)
 {
     return address ^ (uint64_t)device << DEVICE_SHIFT;

@@ -96,7 +96,7 @@ void spw_cli_growth_change(struct spw_cli_growth *growth, const struct spw_cli_s
     }
 }
 
-/* The smaller of the two rises between the three parts, in bytes a step. */
+/* The smaller of the two rises between the three parts, in bytes per step. */
 static uint64_t rise(const struct spw_cli_growth *growth, const uint64_t *least)
 {
     uint64_t smaller = UINT64_MAX;

@@ -1,5 +1,6 @@
-/* Writes one self-contained HTML page: memory over time by category and call site, the holders of
- * memory at any moment, events, and decisions of the policy. The page needs no network. */
+/* Writes one self-contained HTML page. The page shows memory over time by category and call site,
+ * the call sites that hold memory at any moment, events, and decisions of the policy. It needs no
+ * network. */
 #include "cli/report/report.h"
 
 #include "cli/console/messages.h"

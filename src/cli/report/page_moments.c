@@ -226,7 +226,8 @@ void spw_cli_page_moments_take(struct spw_cli_page_moments *moments,
 
 /* ---- JSON ---- */
 
-/* Writes the figures that changed since the previous moment, each after its site's index. */
+/* Writes the figures that changed since the previous moment. Each figure follows the index of its
+ * site. */
 static void write_held(struct spw_writer *out, const struct moment *moment,
                        const struct moment *before, size_t count)
 {
@@ -275,7 +276,8 @@ static void write_moments(const struct spw_cli_page_moments *moments, struct spw
         if (top->used) {
             write_moment(moments, out, top, &before);
         }
-        /* If the next window has no event, live memory stays as it was at the end of this one. */
+        /* If the next window has no event, live memory stays as it was at the end of this
+         * window. */
         if (top->used && end->live != top->live &&
             (i + 1 == moments->windows || !moments->tops[i + 1].used)) {
             write_moment(moments, out, end, &before);

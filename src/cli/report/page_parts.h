@@ -56,8 +56,8 @@ struct spw_cli_page_moments *spw_cli_page_moments_create(const struct spw_cli_re
                                                          int ordinal, unsigned devices);
 void spw_cli_page_moments_free(struct spw_cli_page_moments *moments);
 
-/* Takes an event of the device for which the moments were created. Call it after the state has
- * taken the event. */
+/* Takes an event of the device that the moments describe. Call it after the state has taken the
+ * event. */
 void spw_cli_page_moments_take(struct spw_cli_page_moments *moments,
                                const struct spw_cli_report *report,
                                const struct spw_cli_event *event,

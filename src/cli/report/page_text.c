@@ -40,7 +40,8 @@ void spw_cli_page_text(struct spw_writer *out, const char *key, const char *text
 
 /* ---- frames ---- */
 
-/* New texts beyond this many bytes share one number, so that the page of any recording is small. */
+/* If all texts together exceed this many bytes, new texts share one number. This keeps the page
+ * small for any recording. */
 enum { TEXTS_MOST = 192 << 10 };
 
 struct frame {
@@ -90,7 +91,8 @@ static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *t
     return true;
 }
 
-/* The number of a known text; SIZE_MAX for a new text. *ret_hash is the text's key in the map. */
+/* Returns the number of a known text, or SIZE_MAX for a new text. *ret_hash is the key of the text
+ * in the map. */
 static size_t find(const struct spw_cli_page_frames *frames, const char *text, uint64_t *ret_hash)
 {
     uint64_t hash = spw_hash_bytes(text, strlen(text));

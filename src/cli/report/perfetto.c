@@ -1,7 +1,8 @@
-/* Writes Chrome's trace events, which Perfetto opens: counters of each device, slices of moves and
- * driver calls, marks of steps and failed allocations.
+/* Writes trace events in Chrome's format, which Perfetto opens. They are counters of each device,
+ * slices for moves and driver calls, and marks for steps and failed allocations.
  *
- * From each window of time, a counter has only the highest and the last value. No peak is lost. */
+ * For each window of time, a counter has only the highest and the last value. This way, no peak is
+ * lost. */
 #include "cli/report/report.h"
 
 #include "callsite/label.h"

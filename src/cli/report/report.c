@@ -17,8 +17,8 @@ static bool fail(struct spw_cli_report *report, const char *command, const char 
     return false;
 }
 
-/* Notes missing events. A file that is cut off between two blocks, or in a block's header, would
- * look complete without this check. */
+/* Reports missing events. Without this check, a file that is cut off between two blocks or in a
+ * block's header would look complete. */
 static void note_missing(struct spw_cli_report *report)
 {
     const struct spw_record_header *header = &report->events.blocks.header;

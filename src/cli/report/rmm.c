@@ -1,6 +1,6 @@
-/* The log of RAPIDS' RMM (logging_resource_adaptor): Thread,Time,Action,Pointer,Size,Stream. RMM's
- * parser knows only three actions, reads streams as decimal numbers, and expects rows in the order
- * of events. */
+/* Writes the log format of RAPIDS' RMM (logging_resource_adaptor):
+ * Thread,Time,Action,Pointer,Size,Stream. RMM's parser knows only three actions, reads streams as
+ * decimal numbers, and expects rows in the order of events. */
 #include "cli/report/report.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Stacks with bytes: collapsed stacks as flamegraph.pl reads them, speedscope's files, and a tree
+/* Writes stacks with bytes: collapsed stacks for flamegraph.pl, files for speedscope, and a tree
  * for people. */
 #include "cli/report/report.h"
 #include "common/path.h"
@@ -13,8 +13,9 @@
 
 static struct spw_cli_frame frames[SPW_CLI_FRAMES];
 
-/* Writes a frame as one word of a stack: "train.py:42 forward", or a native function. Replaces
- * semicolons and line breaks, which separate words and stacks for readers of collapsed stacks. */
+/* Writes a frame as one element of a stack: "train.py:42 forward", or the name of a native
+ * function. Replaces semicolons and line breaks, because they separate elements and stacks in the
+ * format of collapsed stacks. */
 static void frame_text(const struct spw_cli_frame *frame, char *text, size_t capacity)
 {
     if (frame->native || frame->file[0] == '\0') {
@@ -34,7 +35,7 @@ static int compare_lines(const void *left, const void *right)
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* The line of a site, outermost frame first; NULL without memory. */
+/* The line of a site, outermost frame first; Returns NULL if memory runs out. */
 static char *line_of(int device, int devices, uint32_t site, uint64_t bytes)
 {
     unsigned count = spw_cli_recorded_sites_frames(site, frames);
@@ -138,8 +139,8 @@ static int compare_branches(const void *left, const void *right)
     return (one->bytes < other->bytes) - (one->bytes > other->bytes);
 }
 
-/* Splits stacks from `begin` to `end` by their frame at `depth`. Omits shorter stacks. Returns
- * the number of branches. */
+/* Splits the stacks from `begin` to `end` by their frame at `depth`. Omits stacks that are not
+ * deeper than this. Returns the number of branches. */
 static size_t split(const struct stack *stacks, size_t begin, size_t end, unsigned depth,
                     struct branch *ret_branches)
 {

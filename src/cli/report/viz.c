@@ -1,9 +1,10 @@
-/* Writes a snapshot for PyTorch's memory_viz (pytorch.org/memory_viz): the blocks at the end in
- * segments, and the trace of each device.
+/* Writes a snapshot for PyTorch's memory_viz (pytorch.org/memory_viz). The snapshot has the
+ * segments with the blocks that are live at the end of the recording, and the trace of each device.
  *
- * The viewer needs blocks that fill their segment without gaps, and frames whose texts are never
- * null. It accepts the free of an address only if the trace has the allocation, so frees of
- * earlier allocations are left out. A pickle has each list of frames once; JSON repeats it. */
+ * The viewer requires that blocks fill their segment without gaps, and that the texts of frames are
+ * not null. It accepts the free of an address only if the trace contains the allocation. Therefore
+ * frees of earlier allocations are omitted. A pickle contains each list of frames once. JSON
+ * repeats the list. */
 #include "cli/report/report.h"
 
 #include "cli/report/snapshot.h"
@@ -89,7 +90,8 @@ static uint64_t size_of(const struct spw_cli_block *block)
     return block->counted > 0 ? block->counted : block->bytes;
 }
 
-/* The shown live blocks in order of address. The caller frees the list. NULL without memory. */
+/* Returns the shown live blocks, sorted by address. The caller frees the list. Returns NULL if
+ * memory runs out. */
 static struct spw_cli_block **blocks_of(const struct spw_cli_state *state, size_t *ret_count)
 {
     struct spw_cli_block **blocks = calloc(state->live.count + 1, sizeof(*blocks));

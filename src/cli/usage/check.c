@@ -152,8 +152,8 @@ static bool matches(const struct spw_cli_usage_line *line, const char *pattern)
            fnmatch(part, line->text, FNM_NOESCAPE) == 0;
 }
 
-/* Tests the bytes of all matching call sites at the device's peak, or the largest peak of a single
- * one if that is more. */
+/* Tests the sum of all matching call sites at the device's peak. If the highest peak of a single
+ * call site is greater, tests this peak instead. */
 static void test_site(const struct spw_cli_device_usage *device, const char *pattern,
                       struct spw_cli_finding *finding)
 {

@@ -68,7 +68,7 @@ static void put(FILE *out, const char *text)
     }
 }
 
-/* Writes text of unknown origin: XML allows only UTF-8 without control characters. */
+/* Writes text of unknown origin as XML, which allows only UTF-8 without control characters. */
 static void put_plain(FILE *out, const char *text)
 {
     char plain[4096];

@@ -39,7 +39,8 @@ static int compare_text(const void *left, const void *right)
     return strcmp(a->identity, b->identity);
 }
 
-/* Orders lines by family, then by place in the program, the outermost frame first. */
+/* Sorts lines by family and then by their place in the program, beginning with the outermost
+ * frame. */
 static int compare_place(const void *left, const void *right)
 {
     const struct spw_cli_usage_line *a = *(const struct spw_cli_usage_line *const *)left;
@@ -116,9 +117,9 @@ static uint64_t distance(const struct spw_cli_usage_line *a, const struct spw_cl
     return x < y ? y - x : x - y;
 }
 
-/* Pairs the remaining lines of a family, in the order of the program, at the least cost: a pair
- * costs the difference of its bytes, a single line all its bytes. cost[i][j] is the least cost of
- * the lines from i and j on. */
+/* Pairs the remaining lines of a family in program order at the least cost. A pair costs the
+ * difference of its bytes. A line without a partner costs all its bytes. cost[i][j] is the least
+ * cost of pairing the lines from i and j on. */
 static void align(struct matching *matching, const struct spw_cli_usage_line **before, size_t n,
                   const struct spw_cli_usage_line **after, size_t m, uint64_t *cost)
 {
@@ -156,7 +157,8 @@ static void align(struct matching *matching, const struct spw_cli_usage_line **b
     }
 }
 
-/* Pairs the lines of a family in their order. For families with too many lines to align. */
+/* Pairs the lines of a family in their order. Used for families that have too many lines to
+ * align. */
 static void pair_in_order(struct matching *matching, const struct spw_cli_usage_line **before,
                           size_t n, const struct spw_cli_usage_line **after, size_t m)
 {

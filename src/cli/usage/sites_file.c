@@ -172,7 +172,8 @@ static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symb
     load_native(file, entry, names);
 }
 
-/* The entries of a list in the file. NULL if the file lacks the list, or without memory. */
+/* Returns the entries of a list in the file. Returns NULL if the file lacks the list, or if memory
+ * runs out. */
 static struct spw_cli_sites_entry *load_list(const cJSON *file, const char *key,
                                              struct spw_cli_symbols *names, size_t *ret_count)
 {

@@ -1,4 +1,4 @@
-/* Reads the call sites of a statistics file. One thread. */
+/* Reads call sites and their symbols from a statistics file. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct spw_cli_sites_entry {
     const char *api;
     struct spw_python_frame *python;
     struct spw_native_frame *native;
-    char **symbols; /* names to which `native` points; owned */
+    char **symbols; /* names that `native` points to; owned */
 };
 
 struct spw_cli_sites_file {

@@ -11,8 +11,8 @@
 
 enum { TEXT = 64 * 1024, OPERATOR = 128 };
 
-/* The part of a path that is the same on every machine: the path below the installed packages, or
- * the file's name. */
+/* Returns the part of a path that is the same on every machine. This is the path below the
+ * installed packages, or otherwise the file name. */
 static const char *place_of(const char *file)
 {
     static const char packages[] = "-packages/";
@@ -21,8 +21,8 @@ static const char *place_of(const char *file)
     return file == NULL ? "?" : found != NULL ? found + sizeof(packages) - 1 : spw_path_name(file);
 }
 
-/* Appends the operator that Python or the autograd engine called. For a site without an operator
- * and without Python frames, appends the innermost function with a name. */
+/* Appends the operator that Python or the autograd engine called. If a site has neither an operator
+ * nor Python frames, appends the innermost function that has a name. */
 static void append_native(FILE *text, const struct spw_callsite_facts *facts)
 {
     char operator[OPERATOR];
@@ -39,7 +39,7 @@ static void append_native(FILE *text, const struct spw_callsite_facts *facts)
     }
 }
 
-/* The caller frees the text. NULL without memory. */
+/* The caller frees the text. Returns NULL if memory runs out. */
 static char *identity_of(const struct spw_callsite_facts *facts, const char *label, bool with_lines)
 {
     char *identity = NULL;

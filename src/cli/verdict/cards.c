@@ -6,11 +6,12 @@
 
 #include <stdio.h>
 
-/* Bounds on a card's memory, as a share of the card's nominal size in GiB. A card below the lower
- * bound belongs to the next smaller size. */
+/* Bounds on the memory of a card, as shares of the card's nominal size in GiB. If a card has less
+ * than the lower bound, it belongs to the next smaller size. */
 enum { SOLD_PERMILLE_LEAST = 909, SOLD_PERMILLE_MOST = 1005 };
 
-/* A device stands for a named card only if it has this many times the card's overhead. */
+/* A device stands for a named card only if it has at least this many times the overhead of the
+ * card. */
 enum { LEAST_TIMES_BESIDES = 4 };
 
 const struct spw_gpu_profile *spw_cli_cards_profile(void)

@@ -11,7 +11,8 @@
 static const uint64_t plenty_bytes = UINT64_C(1) << 40;
 static const uint64_t granule_bytes = UINT64_C(2) << 20;
 
-/* The search ends when the smallest size is known to 1/PRECISION, or after MOST_TRIES runs. */
+/* The search ends when the smallest size is known with a relative precision of 1/PRECISION, or
+ * after MOST_TRIES runs. */
 enum { PRECISION = 50, MOST_TRIES = 6 };
 
 struct comparison {
@@ -107,8 +108,8 @@ static void show_ample(struct comparison *comparison, struct side *side)
     spw_cli_sim_result_fini(&result);
 }
 
-/* Runs the command on the requested devices. If they were too small, which changes the peaks, runs
- * it again with ample memory. */
+/* Runs the command on the requested devices. If they were too small, runs the command again with
+ * ample memory, because a lack of memory changes the peaks. */
 static void show(struct comparison *comparison, struct side *side)
 {
     struct spw_cli_sim_result result;
@@ -144,8 +145,8 @@ static uint64_t round_up(uint64_t bytes)
 
 enum trial { ENOUGH, TOO_SMALL, FAILED };
 
-/* A device on which the program continued after a refusal is too small, unless the program
- * continues after a refusal even with ample memory. */
+/* If the program continued after a refusal, the device is too small, unless the program continues
+ * after a refusal even with ample memory. */
 static enum trial judge(const struct side *side, enum spw_cli_sim_outcome outcome)
 {
     if (outcome == SPW_CLI_SIM_FITS || (outcome == SPW_CLI_SIM_CONTINUED && side->continues)) {
@@ -155,8 +156,8 @@ static enum trial judge(const struct side *side, enum spw_cli_sim_outcome outcom
                                                                                    : FAILED;
 }
 
-/* Tries one size, and prints the answer. False, which ends the search, when the run failed for
- * another reason or was interrupted. */
+/* Tries one size, and prints the answer. Returns false if the run failed for another reason or was
+ * interrupted. This ends the search. */
 static bool try_size(struct comparison *comparison, struct side *side, uint64_t bytes)
 {
     static const char *const answers[] = {"enough", "too small", "failed for another reason"};
@@ -181,9 +182,9 @@ static bool try_size(struct comparison *comparison, struct side *side, uint64_t 
     return trial != FAILED;
 }
 
-/* Searches for the smallest sufficient size. The live memory, `least_bytes`, is the lower bound.
- * The first size tried is the peak of a run with ample memory. A smaller size may suffice, because
- * caches shrink if there is less memory. */
+/* Searches for the smallest device size that suffices. `least_bytes`, the live memory, is the lower
+ * bound. The first size that is tried is the peak of a run with ample memory. A smaller size may
+ * suffice, because caches shrink if there is less memory. */
 static void search(struct comparison *comparison, struct side *side, uint64_t least_bytes)
 {
     uint64_t low = least_bytes > granule_bytes ? round_up(least_bytes) - granule_bytes : 0;

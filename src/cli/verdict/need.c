@@ -25,8 +25,8 @@ const char *spw_cli_need_basis_name(enum spw_cli_basis basis)
     return names[basis];
 }
 
-/* With less memory the pool keeps less free memory. On the smallest devices on which training ran,
- * at most 2 % of the pool was not live (benchmark `frag-torch`, capacity E). */
+/* If a device has less memory, the pool keeps less free memory. On the smallest devices that still
+ * ran the training, at most 2 % of the pool was not live (benchmark `frag-torch`, capacity E). */
 static uint64_t packed(const struct spw_cli_sim_device *device, uint64_t live)
 {
     uint64_t others = device->program_peak_bytes > device->pool_peak_bytes
@@ -49,7 +49,7 @@ static struct spw_cli_need_term program_term(const struct spw_cli_sim_device *de
     return (struct spw_cli_need_term){bytes, most, SPW_CLI_EXACT};
 }
 
-/* The published overhead, or the driver's own memory in the simulation if that is more. */
+/* Returns the greater of the published overhead and the driver's own memory in the simulation. */
 static struct spw_cli_need_term context_term(const struct spw_cli_sim_device *device,
                                              const struct spw_gpu_profile *profile)
 {
@@ -197,7 +197,7 @@ bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device)
     return bytes <= device->total_bytes;
 }
 
-/* True if the device fits on the card. A shared device must fit with all its processes. */
+/* Returns true if the device fits on the card. A shared device must fit with all its processes. */
 static bool fits_on(const struct spw_cli_sim_result *result,
                     const struct spw_cli_sim_device *device, const struct spw_gpu_profile *card,
                     uint64_t room)

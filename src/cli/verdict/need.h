@@ -9,7 +9,7 @@
 #include "cli/verdict/sim_result.h"
 #include "gpu/profile.h"
 
-/* The purposes for which a card's memory is needed. */
+/* The uses of a card's memory. */
 enum spw_cli_term {
     SPW_CLI_TERM_PROGRAM, /* peak of the program's memory, including library workspaces */
     SPW_CLI_TERM_CONTEXT, /* CUDA context, code, and memory that libraries keep */
@@ -66,7 +66,7 @@ void spw_cli_need_cards(const struct spw_cli_sim_result *result, struct spw_cli_
  * spw_cli_need_here. */
 struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index);
 
-/* _fitting returns the number of `cards` on which every used device fits, even according to the
+/* _fitting counts the `cards` that are large enough for every used device, even according to the
  * upper bound. _fits returns true if every used device fits on all cards of the result. */
 size_t spw_cli_need_fitting(const struct spw_cli_sim_result *result,
                             const struct spw_cli_cards *cards);

@@ -89,7 +89,7 @@ static void add_placed(struct spw_cli_line *line, const struct spw_cli_sim_resul
     }
 }
 
-/* True if no device needed the policy's placements on the host. */
+/* Returns true if no device needed the policy's placements on the host. */
 static bool fits_unplaced(const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_device *device = NULL;

@@ -28,7 +28,7 @@
 void spw_cli_outcome_print(const struct spw_cli_sim_result *result, int code, const char *label);
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose);
 
-/* Prints a line for each device on which several processes held memory at the same time. */
+/* Prints a line for each device whose memory was held by several processes at the same time. */
 void spw_cli_verdict_shared(const struct spw_cli_sim_result *result);
 
 /* Returns the verdict as JSON. The caller deletes it:
@@ -48,8 +48,8 @@ const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, i
  * Every ten seconds, one line for each device in use is written. The run directory must exist. */
 void spw_cli_progress_start(void);
 
-/* The run of one rank. The figures are in bytes. They belong to the device on which the rank needs
- * most. */
+/* The run of one rank. The figures are in bytes. They belong to the device whose memory the rank
+ * needs most. */
 struct spw_cli_rank_row {
     unsigned rank;
     const char *verdict; /* static */

@@ -166,9 +166,10 @@ static void add_pool_refusal(struct spw_cli_sim_device *device, const struct spw
     take_pools(device, &refusal->lost, false);
 }
 
-/* Completes a failure of the pool with the driver call that failed just before on the same thread.
- * If the program itself made that call, the missing bytes are the driver's figure. If the pool had
- * enough free memory, but in fragments, the driver's figure is a lower bound. */
+/* Completes a failure of the pool with the driver call that failed just before it on the same
+ * thread. If the program itself made the driver call, the missing bytes are taken from the driver's
+ * record. If the pool had enough free memory, but the memory was fragmented, the driver's figure is
+ * a lower bound. */
 static void complete_refusal(struct spw_cli_sim_device *device,
                              const struct sim_record_device *from)
 {
@@ -310,7 +311,7 @@ static void add_process(struct spw_cli_sim_result *result, const struct sim_reco
     result->count++;
 }
 
-/* Counts a record as lost if it is empty, or if its process left a note that the record is
+/* Counts a record as lost if the record is empty, or if its process left a note that the record is
  * incomplete. */
 static void find_problem(struct spw_cli_sim_result *result, const char *path)
 {

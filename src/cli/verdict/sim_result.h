@@ -116,7 +116,7 @@ void spw_cli_sim_result_fini(struct spw_cli_sim_result *result);
 const struct spw_cli_sim_device *spw_cli_sim_next(const struct spw_cli_sim_result *result,
                                                   const struct spw_cli_sim_device *device);
 
-/* Returns the process to which a device belongs. *ret_ordinal is the ordinal of the device in this
+/* Returns the process that used a device. *ret_ordinal is the ordinal of the device in this
  * process. */
 const struct spw_cli_sim_process *spw_cli_sim_process_of(const struct spw_cli_sim_result *result,
                                                          const struct spw_cli_sim_device *device,

@@ -53,8 +53,9 @@ void spw_cli_trials_end(struct spw_cli_trials *trials)
     }
 }
 
-/* Redirects stdin and stdout to /dev/null, and stderr to a file, which it returns. -1: without a
- * file, stderr goes to /dev/null. restore_output undoes the redirection. */
+/* Redirects stdin and stdout to /dev/null, and stderr to a file. Returns the descriptor of the
+ * file. If the file cannot be created, redirects stderr to /dev/null and returns -1. restore_output
+ * undoes the redirection. */
 static int silence_output(int saved[3])
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -22,7 +22,7 @@ struct spw_cli_trials {
     const char *command; /* for messages */
     spw_cli_prepare *prepare;
     char *values[SPW_CLI_TRIAL_VARIABLES]; /* the user's values; NULL: not set */
-    int interrupt;                      /* the signal by which the user ended the series; 0: none */
+    int interrupt;                         /* the user's signal that ended the series; 0: none */
     char last_line[SPW_CLI_TRIAL_LINE]; /* last line that the last silent run wrote to stderr; safe
                                          * for a terminal */
 };

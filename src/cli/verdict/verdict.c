@@ -77,8 +77,8 @@ static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_devi
     }
 }
 
-/* Prints the need on a card of the simulated kind. `ended`: the program ended well, so its need is
- * known; if requests were lost, the need is a lower bound. */
+/* Prints the need on a card of the simulated kind. `ended` is true if the program succeeded, so
+ * that its need is known. If requests were lost, the need is a lower bound. */
 static void say_need(const struct spw_cli_sim_device *device, bool ended)
 {
     struct spw_cli_need need = spw_cli_need_here(device);
@@ -139,7 +139,8 @@ static void say_placed(const struct spw_cli_sim_device *device)
         (double)device->placed_peak_bytes / (profile->link_mbps * 1e6), profile->link_mbps / 1e3);
 }
 
-/* Prints the bytes that went over the link, and the least time that they take. */
+/* Prints the bytes that were transferred over the link, and the least time that the transfer
+ * takes. */
 static void say_traffic(const struct spw_cli_sim_device *device)
 {
     const struct spw_gpu_profile *profile = spw_cli_cards_profile();
@@ -258,8 +259,8 @@ static void say_overcome(uint64_t count)
     }
 }
 
-/* Prints the memory of a device that several processes held together, and the part of each process.
- */
+/* Prints the memory that several processes held together on a device, and the part of each
+ * process. */
 static void say_sharers(const struct spw_cli_sim_result *result, int index)
 {
     struct spw_cli_need need = spw_cli_need_of_sharers(result, index);
@@ -343,7 +344,7 @@ static void say_process(const struct spw_cli_sim_result *result,
     say_need(device, code == 0);
 }
 
-/* Prints the lines of the process that needs most, and the ranges of all processes. */
+/* Prints the lines of the process that needs the most memory, and the ranges over all processes. */
 static void say_crowd(const struct spw_cli_sim_result *result, const struct crowd *crowd, int code)
 {
     struct spw_cli_line line = {""};
