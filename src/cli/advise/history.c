@@ -34,7 +34,7 @@ struct reading {
     size_t thread_capacity;
 };
 
-/* Makes room for the element at `index` of the list that `list` points to. */
+/* Grows the list *list, so that it has an element at `index`. */
 static bool reserve(struct spw_cli_advise_history *history, void *list, size_t index,
                     size_t *capacity, size_t bytes)
 {
@@ -95,7 +95,7 @@ static bool is_large(const struct spw_cli_block *block)
 
 /* ---- live blocks ---- */
 
-/* The number of live blocks that begin at or before an address. */
+/* Returns the number of live blocks that begin at or before an address. */
 static size_t place_of(const struct reading *reading, uint64_t address)
 {
     size_t low = 0, high = reading->live_count;
@@ -125,7 +125,7 @@ static void add_live(struct reading *reading, const struct live *block)
     }
 }
 
-/* The live block that an address is in, or NULL. */
+/* Returns the live block that contains an address, or NULL. */
 static struct live *find_live(const struct reading *reading, uint64_t address)
 {
     size_t at = place_of(reading, address);
@@ -158,7 +158,7 @@ static void add_change(struct reading *reading, uint32_t kind, int64_t bytes)
     }
 }
 
-/* Adds the life of a new large block. Returns its kind; 0 without memory. */
+/* Adds the life of a new large block. Returns the kind of the block, or 0 if memory runs out. */
 static uint32_t begin_life(struct reading *reading, const struct spw_cli_block *block)
 {
     struct spw_cli_advise_history *history = reading->history;
@@ -182,7 +182,7 @@ static uint32_t begin_life(struct reading *reading, const struct spw_cli_block *
     return kind;
 }
 
-/* The bytes of a block that count as live on the device. */
+/* Returns the bytes of a block that count as live on the device. */
 static int64_t device_bytes_of(const struct spw_cli_block *block)
 {
     return block->host_bytes >= block->bytes || block->host_bytes > block->counted

@@ -68,7 +68,7 @@ static uint64_t host_bytes_of(uint64_t bytes, unsigned percent)
                           : spw_host_share_bytes(bytes, percent * 10, SPW_CLI_ADVISE_GRANULE);
 }
 
-/* `percents`: for each group, the part of a block that goes to the host. */
+/* `percents` gives, for each group, the part of a block that goes to the host. */
 static void place(struct placing *placing, const unsigned *percents)
 {
     for (size_t i = 0; i < placing->history->kind_count; i++) {
@@ -188,7 +188,7 @@ static void find_nearest(struct placing *placing, struct spw_cli_advise_plan *pl
     plan->host_is_short = plan->nearest_bytes <= plan->live_bytes;
 }
 
-/* Computes the figures from the policy as the library's code reads it. */
+/* Computes the figures from the policy, which is parsed by the library's code. */
 static bool predict(struct placing *placing, const struct spw_cli_advise_goal *goal,
                     struct spw_cli_advise_plan *plan)
 {

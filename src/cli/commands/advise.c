@@ -247,9 +247,9 @@ struct question {
     struct spw_cli_advise_replays replays;
     struct spw_cli_advise_plan plan;
     uint64_t step_ns;      /* a step with ample memory */
-    uint64_t peak_bytes;   /* most live on the device at once, with ample memory */
+    uint64_t peak_bytes;   /* highest live bytes on the device, with ample memory */
     bool written;          /* the policy has been written */
-    uint64_t policy_bytes; /* most live on the device at once, with the policy */
+    uint64_t policy_bytes; /* highest live bytes on the device, with the policy */
     struct spw_cli_advise_run ample, without, with;
     char names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME]; /* of the installed policies */
     struct spw_cli_advise_run shipped[SPW_CLI_POLICIES];
@@ -374,7 +374,7 @@ static bool is_shipped_best(const struct question *question)
     return true;
 }
 
-/* Judges a run for which there is no policy that helps. */
+/* Judges a run that no policy can help. */
 static int judge_spilling(const struct question *question)
 {
     double ratio = ratio_of(question, &question->without);

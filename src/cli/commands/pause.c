@@ -128,7 +128,7 @@ static bool report(const struct settings *settings, const struct spw_cli_asked *
 
 /* ---- asking ---- */
 
-/* Opens a process. False, with one line on stderr, when it cannot be opened. */
+/* Opens a process. If it cannot be opened, writes one line to stderr and returns false. */
 static bool open_process(const struct settings *settings, int pid, struct spw_cli_asked *ret_asked)
 {
     enum spw_cli_watch result = spw_cli_watched_open(pid, &ret_asked->watched);

@@ -122,7 +122,7 @@ static int run_once(struct simulation *simulation, size_t index)
     return code;
 }
 
-/* Runs each rank; the exit code is the first that is not 0. */
+/* Runs each rank. Returns the first exit code that is not 0, or 0. */
 static int run_ranks(struct simulation *simulation)
 {
     const struct spw_cli_world *world = &simulation->world;
@@ -212,7 +212,7 @@ int spw_cli_command_sim(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     announce();
-    /* The summary need not show the peaks: the verdict does. */
+    /* The summary need not show the peaks, because the verdict shows them. */
     setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, "rules", /* replace */ 0);
     simulation.verbose = flags.verbose;
     simulation.command = argv[0];

@@ -49,7 +49,7 @@ struct view {
 
 enum { FRAME_LIMIT_S = 30, MEMORY_MIB = 1024, FRAME_BYTES = 1 << 20 };
 
-/* Appends the digits of a positive number. A signal handler may call it. */
+/* Appends the digits of a positive number. May be called in a signal handler. */
 static size_t append_number(char *text, size_t used, int number)
 {
     char digits[16];
@@ -159,7 +159,7 @@ static bool read_all(struct view *view)
     return problem == NULL;
 }
 
-/* The place of the marked process in the list; -1: it has ended. */
+/* Returns the index of the marked process in the list, or -1 if the process has ended. */
 static int place_of_chosen(const struct view *view)
 {
     int i = view->running.count - 1;
@@ -291,7 +291,7 @@ static bool enter(struct view *view)
     return true;
 }
 
-/* Acts on a key. Returns false if the command is to end. */
+/* Handles a key. Returns false if the command should end. */
 static bool obey(struct view *view, int key)
 {
     switch (key) {
@@ -368,7 +368,7 @@ static bool wait_until(struct view *view, int64_t due, bool *ret_back)
     return spw_cli_terminal_key(0) != SPW_CLI_KEY_QUIT;
 }
 
-/* Shows a frame each interval. Returns an exit code. */
+/* Shows a frame in each interval. Returns an exit code. */
 static int watch(struct view *view)
 {
     int64_t due = milliseconds() + view->settings.interval_ms;
@@ -405,7 +405,7 @@ static int watch(struct view *view)
 
 /* ---- the text file ---- */
 
-/* Writes the file each interval, or once. Returns an exit code. */
+/* Writes the file in each interval, or once. Returns an exit code. */
 static int export(struct view *view)
 {
     struct spw_cli_watched *one[] = {&view->process};

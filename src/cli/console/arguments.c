@@ -121,7 +121,7 @@ static bool take_operand(struct spw_cli_arguments *arguments)
     return option->name != NULL ? take(arguments, option) : spw_cli_arguments_unexpected(arguments);
 }
 
-/* Takes "--NAME", and the next argument if that is its value. */
+/* Takes "--NAME". If the option has a value in the next argument, takes this argument as well. */
 static bool take_option(struct spw_cli_arguments *arguments, const char *argument)
 {
     const struct spw_cli_option help = {"help", .given = &arguments->helps};

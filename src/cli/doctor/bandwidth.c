@@ -112,7 +112,7 @@ void spw_cli_doctor_measure_copies(const struct spw_cli_cuda *cuda, struct spw_c
 static CUresult read_once(const struct spw_cli_cuda *cuda, CUfunction kernel, CUdeviceptr from)
 {
     uint64_t count = BYTES / READ_WORD;
-    CUdeviceptr sink = from; /* written only if the sum has one certain value */
+    CUdeviceptr sink = from; /* written only if the sum has one particular value */
     void *arguments[] = {&from, &count, &sink};
     CUresult result = cuda->cuLaunchKernel(kernel, READ_BLOCKS, 1, 1, READ_THREADS, 1, 1, 0, NULL,
                                            arguments, NULL);

@@ -8,7 +8,7 @@
 
 enum { SPIN_MS = 200, WORK_BYTES = 32 << 20 };
 
-/* A kernel that runs until its flag, in page-locked host memory, is 1. */
+/* A kernel that runs until its flag is 1. The flag is in page-locked host memory. */
 struct spinner {
     const struct spw_cli_cuda *cuda;
     CUfunction kernel;

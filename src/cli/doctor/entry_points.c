@@ -25,7 +25,7 @@ struct trial {
     uint64_t missed;
 };
 
-/* Removes the user's settings: the child tests spillway with its defaults. */
+/* Removes the user's settings, so that the child tests spillway with its defaults. */
 static void forget_settings(void)
 {
     for (int i = 0; i < SPW_OPT_COUNT; i++) {

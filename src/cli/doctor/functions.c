@@ -21,7 +21,7 @@ static const char *const called[] = {
 enum { INTERCEPTED = sizeof(intercepted) / sizeof(*intercepted) };
 enum { CALLED = sizeof(called) / sizeof(*called) };
 
-/* Names with commas between them; names without room are only counted. */
+/* Names, separated by commas. If there is no room for a name, the name is only counted. */
 struct names {
     char text[SPW_CLI_REPORT_CELL];
     int count;

@@ -29,7 +29,7 @@ static bool is_used(const char *name, char **arguments)
     return false;
 }
 
-/* Reads a range, as "1..16". Returns false for any other value. */
+/* Reads a range such as "1..16". Returns false for any other value. */
 static bool is_range(const char *text, unsigned long *ret_first, unsigned long *ret_last)
 {
     enum { DIGITS = 9 };

@@ -77,7 +77,7 @@ static bool read_head(int fd, struct spw_callsite_shm *share)
     return true;
 }
 
-/* An upper bound of the end of the last counted site, in bytes. */
+/* Returns an upper bound on the end of the last counted site, in bytes. */
 static size_t sites_end(const struct spw_callsite_shm *share, uint32_t count)
 {
     const size_t largest = sizeof(struct spw_callsite) + SPW_CALLSITE_NATIVE * sizeof(uint64_t) +

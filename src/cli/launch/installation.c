@@ -24,7 +24,7 @@ bool spw_cli_installation_self(char ret_path[PATH_MAX])
         ret_path[length] = '\0';
         return true;
     }
-    /* Without /proc: the path in the execve call. */
+    /* Used if /proc is not mounted: the path in the execve call. */
     executed = (const char *)getauxval(AT_EXECFN);
     return executed != NULL && realpath(executed, ret_path) != NULL;
 }

@@ -102,7 +102,7 @@ static bool add_other_work(pid_t pid, void *context)
 
 bool spw_cli_members_work(int program)
 {
-    enum { PART = 50 }; /* 1/50 s of processor time: less is polling */
+    enum { PART = 50 }; /* 1/50 s of processor time; a process that polls uses less */
     const char *folder = getenv("SPILLWAY_RUN_DIR");
     static struct work last;
     struct work now = {.program = program};

@@ -49,7 +49,7 @@ static void set_up(void)
         put_codes(enter_codes, sizeof(enter_codes) - 1);
         terminal.drawn = 1;
     }
-    /* A change of the settings would stop a process in the background. */
+    /* A process in the background would be stopped if it changed the settings. */
     if (terminal.reads && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
         tcgetattr(STDIN_FILENO, &terminal.before) == 0) {
         struct termios plain = terminal.before;
@@ -103,7 +103,7 @@ static bool is_readable(int timeout_ms)
     return poll(&input, terminal.reads ? 1 : 0, timeout_ms) > 0;
 }
 
-/* Reads available bytes. False at the end of the input. */
+/* Reads the available bytes. Returns false at the end of the input. */
 static bool fill(void)
 {
     ssize_t got;
@@ -114,7 +114,7 @@ static bool fill(void)
     return got > 0;
 }
 
-/* The next byte of an escape sequence; -1: the sequence has ended. */
+/* Returns the next byte of an escape sequence, or -1 if the sequence has ended. */
 static int next_byte(void)
 {
     if (terminal.begin == terminal.end && (!is_readable(ESCAPE_MS) || !fill())) {

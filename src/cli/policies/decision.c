@@ -117,7 +117,7 @@ static void print_no_native(const struct spw_policy_list *list,
     }
 }
 
-/* Prints "device is 1, not ". Without the fact, no condition on it matches. */
+/* Prints "device is 1, not ". If a fact is missing, no condition on the fact matches. */
 static void print_fact(const char *key, const char *text)
 {
     if (text != NULL) {

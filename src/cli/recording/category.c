@@ -157,7 +157,8 @@ void spw_cli_lives_born(struct spw_cli_lives *lives, uint64_t event, uint32_t th
 
 /* ---- lives ---- */
 
-/* The category of a block of the forward pass, or of the code around it. */
+/* Returns the category of a block that was allocated by the forward pass, or by the code around the
+ * pass. */
 static unsigned of_forward(const struct spw_cli_lives *lives, enum spw_cli_role role,
                            const struct spw_cli_birth *birth, bool freed, bool by_autograd)
 {

@@ -5,7 +5,7 @@
 
 /* ---- numbers ---- */
 
-/* Reads a number; false when the block ends before the number does. */
+/* Reads a number. Returns false if the block ends before the number ends. */
 static bool take(struct spw_cli_events *events, uint64_t *ret_number)
 {
     uint64_t number = 0;
@@ -46,7 +46,7 @@ static bool take_text(struct spw_cli_events *events, struct spw_cli_text *ret_te
     return true;
 }
 
-/* Reads an address without its lowest byte, which take_low adds. */
+/* Reads an address without its lowest byte. take_low adds this byte. */
 static bool take_address(struct spw_cli_events *events, uint64_t *ret_address)
 {
     if (!take_signed(events, &events->address)) {

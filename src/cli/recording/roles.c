@@ -48,7 +48,7 @@ static bool is_library_of_scratch(const char *library)
     return any(begins, spw_path_name(library), libraries);
 }
 
-/* The name of the innermost function that has one; "" if none has. */
+/* Returns the name of the innermost function that has a name, or "" if no function has one. */
 static const char *innermost(const struct spw_callsite_facts *site)
 {
     for (size_t i = 0; i < site->native_count; i++) {
@@ -192,7 +192,7 @@ static bool makes_state(const char *function)
     return any(is, function, functions);
 }
 
-/* The role that a frame shows; NONE: none. */
+/* Returns the role that a frame shows; NONE: no role. */
 static enum spw_cli_role role_of_frame(const char *file, const char *function, size_t depth)
 {
     if (has(file, "/torch/nn/modules/module.py")) {
@@ -222,7 +222,7 @@ static bool is_closure(const struct spw_callsite_facts *site, size_t optimizer)
            !has(file_of(site, optimizer - 1), "/torch/");
 }
 
-/* The role of the innermost frame that shows one. */
+/* Returns the role of the innermost frame that shows a role. */
 static enum spw_cli_role role_of_python(const struct spw_callsite_facts *site)
 {
     for (size_t i = 0; i < site->python_count; i++) {

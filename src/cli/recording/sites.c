@@ -76,7 +76,8 @@ static size_t write_text(const struct spw_cli_text *text, char ret_text[TEXT_BYT
     return used;
 }
 
-/* Adds a text. Returns its place; 0 for an empty text or without room. */
+/* Adds a text. Returns the place of the text. Returns 0 if the text is empty or if there is no
+ * room. */
 static uint32_t add_text(struct spw_callsite_shm *share, const struct spw_cli_text *text)
 {
     char written[TEXT_BYTES];

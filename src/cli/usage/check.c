@@ -52,7 +52,7 @@ static void add_most(struct spw_cli_finding *finding, const char *label, const c
 
 /* ---- limits ---- */
 
-/* The line with the largest figure; NULL: all are 0. */
+/* Returns the line with the largest figure, or NULL if all figures are 0. */
 static const struct spw_cli_usage_line *
 largest(const struct spw_cli_device_usage *device,
         uint64_t (*figure)(const struct spw_cli_usage_line *line))
@@ -193,7 +193,7 @@ static void test_category(const struct spw_cli_device_usage *device, enum spw_cl
 
 /* ---- all ---- */
 
-/* The reason why the file has no figure for a limit; NULL: it has a figure. */
+/* Returns the reason why the file has no figure for a limit, or NULL if it has a figure. */
 static const char *lack(const struct spw_cli_usage *usage, const struct spw_cli_limit *limit)
 {
     if (limit->kind == SPW_CLI_LIMIT_SITE && !usage->has_sites) {

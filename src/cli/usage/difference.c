@@ -85,7 +85,7 @@ static void add_pair(struct matching *matching, const struct spw_cli_usage_line 
     }
 }
 
-/* Pairs equal lines. Lines without an equal one stay in `matching`. */
+/* Pairs equal lines. Lines that have no equal line stay in `matching`. */
 static void match_same(struct matching *matching)
 {
     struct lines *before = &matching->before, *after = &matching->after;

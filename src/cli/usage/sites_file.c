@@ -12,7 +12,7 @@
 
 /* ---- the file ---- */
 
-/* The reason why a file is no statistics file; NULL: it is one. */
+/* Returns the reason why a file is not a statistics file, or NULL if it is one. */
 static const char *error_of(const cJSON *json)
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
@@ -30,7 +30,7 @@ static const char *error_of(const cJSON *json)
                                                       : NULL;
 }
 
-/* `alone`: the command takes only statistics files, and no recordings. */
+/* `alone` is true if the command accepts only statistics files, and no recordings. */
 static cJSON *read_json(const char *command, const char *path, bool alone)
 {
     const char *wrong;

@@ -94,7 +94,7 @@ static bool take_report(const struct spw_cli_report *report, struct spw_cli_usag
     return usage->devices != NULL;
 }
 
-/* Fills *ret_usage, whose path and kind of file are set. */
+/* Fills *ret_usage. The path and the kind of file are already set. */
 static bool load_recording(const char *command, const char *path, struct spw_cli_usage *ret_usage)
 {
     static struct spw_cli_report report;

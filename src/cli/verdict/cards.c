@@ -109,7 +109,7 @@ void spw_cli_cards_describe(struct spw_cli_line *line, const struct spw_cli_card
 
 /* ---- all ---- */
 
-/* Bytes a second, from both edges of the memory's clock. */
+/* Returns bytes per second, counting both edges of the memory clock. */
 static double memory_rate(const struct spw_gpu_profile *profile)
 {
     return 2e3 * profile->memory_clock_khz * profile->memory_bus_bits / 8;

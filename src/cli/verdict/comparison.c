@@ -31,7 +31,7 @@ struct side {
     uint64_t used_peak_bytes;
     struct spw_cli_need need; /* need of a card, for the device that needs most */
     uint64_t enough_bytes;    /* the smallest size that worked; 0: none */
-    uint64_t too_small_bytes; /* the largest size that did not work; 0: none */
+    uint64_t too_small_bytes; /* largest size that did not suffice; 0: none */
     bool continues;           /* the program ignores a refusal even with ample memory */
     unsigned tries;
 };

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* The used device with the least spare memory; NULL: none was used. */
+/* Returns the used device with the least spare memory, or NULL if no device was used. */
 static const struct spw_cli_sim_device *tightest(const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_device *device = NULL;

@@ -94,7 +94,7 @@ static void add_simulated_refusal(struct spw_cli_sim_device *device,
     take_simulated(device, &from->lost[kind]);
 }
 
-/* The time from the middle kernel to the last one. */
+/* Returns the time from the middle kernel to the last kernel. */
 static uint64_t second_half_ns(const struct sim_record_device *from)
 {
     uint64_t count = from->mark_count < SIM_RECORD_MARKS ? from->mark_count : SIM_RECORD_MARKS;
@@ -372,7 +372,7 @@ static void add_parts(struct spw_cli_sim_result *result, const struct sim_device
                 process->devices[k].shared_peak_bytes = from->at_peak[index];
             }
         }
-        return; /* other records of this pid are of programs before an exec */
+        return; /* other records of this pid belong to programs that ran before an exec */
     }
 }
 

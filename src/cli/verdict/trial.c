@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The program's stderr is kept only if a file may have this size. */
+/* The program's stderr is kept in a file only if files may have this size. */
 enum { MOST_ERRORS = 1 << 30 };
 
 static const char *const variables[SPW_CLI_TRIAL_VARIABLES] = {

@@ -299,7 +299,7 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
 
 /* ---- many processes ---- */
 
-/* The used devices of all processes, and the one that needs most. */
+/* The used devices of all processes, and the device that needs the most memory. */
 struct crowd {
     size_t count;
     const struct spw_cli_sim_device *largest; /* the device that needs most; NULL: none */
