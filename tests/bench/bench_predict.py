@@ -25,8 +25,11 @@ SOURCE = bench.HERE.parents[1]
 SHARES = (90, 80)  # percent
 REPLAY = bench.PROGRAMS / "replay"
 ANSWERS = ("lru", "last period", "spillway")
+STATUS_ONLY = ("SAME_PERIOD_SHARE", "MAX_PERIOD_GROWTH", "MAX_PERIOD_SHRINK")  # for validation
 FACTORS = (0, 1 / 4, 1 / 2, 2, 4)
-LEAST = {"MATCH_EVENTS": 0}  # of all others 1: they divide
+MOST = {"NGRAM_BITS": 24, "NGRAM_EVENTS": 64}
+LEAST = {"NGRAM_BITS": 8, "NGRAM_EVENTS": 1, "MAX_CANDIDATES": 1, "OTHER_BLOCKS_SHARE": 1,
+         "STEP_MISSING_SHARE": 1, "STEP_MEASURE_SHARE": 1, "FORECAST_PERIODS": 1, "MAX_MATCH": 1}
 
 
 def replay(program, trace, *arguments):
@@ -87,14 +90,15 @@ def constants():
         if line.startswith("/* ----"):
             section = line
         match = ROW.match(line)
-        if match and "predictor.c" in section:
+        if match and "predictor.c" in section and match.group(1) not in STATUS_ONLY:
             found[match.group(1)] = eval(match.group(2))  # pylint: disable=eval-used
     return found
 
 
 def others(name, value):
     """Other values, in order."""
-    found = {max(int(value * factor), LEAST.get(name, 1)) for factor in FACTORS}
+    found = {min(max(int(value * factor), LEAST.get(name, 0)), MOST.get(name, 1 << 30))
+             for factor in FACTORS}
     return sorted(found - {value})
 
 

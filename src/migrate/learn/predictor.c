@@ -6,21 +6,14 @@
 #include "common/hash.h"
 #include "migrate/tuning.h"
 
-/* The hash of an n-gram is a polynomial of its tokens in this odd number. */
-#define NGRAM_FACTOR UINT64_C(0x9e3779b97f4a7c15)
-
 bool spw_migrate_predictor_init(struct spw_predictor *predictor)
 {
     memset(predictor, 0, sizeof(*predictor));
     predictor->events = calloc(SPW_PREDICTOR_EVENTS, sizeof(*predictor->events));
-    predictor->ngrams = calloc(SPW_PREDICTOR_NGRAMS, sizeof(*predictor->ngrams));
+    predictor->ngrams = calloc((size_t)1 << SPW_TUNE_NGRAM_BITS, sizeof(*predictor->ngrams));
     predictor->blocks = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*predictor->blocks));
     predictor->unused = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*predictor->unused));
     predictor->block_count = 1;
-    predictor->ngram_oldest = 1;
-    for (int i = 0; i < SPW_TUNE_MATCH_EVENTS; i++) {
-        predictor->ngram_oldest *= NGRAM_FACTOR;
-    }
     if (predictor->events == NULL || predictor->ngrams == NULL || predictor->blocks == NULL ||
         predictor->unused == NULL) {
         spw_migrate_predictor_fini(predictor);
@@ -86,36 +79,92 @@ static uint64_t match_length(const struct spw_predictor *predictor, uint64_t num
     return matched;
 }
 
-/* The newest earlier place, before `number`, at which the n-gram before `number` has ended; 0:
- * none. It is the number of the event that followed then. */
-static uint64_t previous_place(const struct spw_predictor *predictor, uint64_t number)
+/* True when two events of one token use different blocks although the older block is still live.
+ * Two training steps would use the same block (a weight), two layers do not. */
+static bool uses_other_block(const struct spw_predictor *predictor,
+                             const struct spw_predictor_event *then,
+                             const struct spw_predictor_event *now)
 {
-    uint32_t back = event_at(predictor, number - 1)->back;
-
-    return back != 0 && back < number && is_kept(predictor, number - 1 - back) ? number - back : 0;
+    return then->block != now->block && predictor->blocks[then->block].live;
 }
 
-/* The newest earlier place at which the newest events have come in the same order; 0: none. */
-static uint64_t find_newest_place(const struct spw_predictor *predictor)
+/* Number of the newest events that match the events one step earlier and use the same blocks, with
+ * a few exceptions. */
+static uint64_t count_repeated(const struct spw_predictor *predictor, uint64_t step)
 {
-    uint64_t place = previous_place(predictor, predictor->count);
+    uint64_t others = 0;
 
-    return place != 0 &&
-                   match_length(predictor, place, SPW_TUNE_MATCH_EVENTS) == SPW_TUNE_MATCH_EVENTS
-               ? place
-               : 0;
+    for (uint64_t i = 1; i <= step; i++) {
+        uint64_t number = predictor->count - i;
+        const struct spw_predictor_event *now = event_at(predictor, number), *then;
+
+        if (number < step || !is_kept(predictor, number - step)) {
+            return i - 1;
+        }
+        then = event_at(predictor, number - step);
+        others += uses_other_block(predictor, then, now);
+        if (then->token != now->token || others > step / SPW_TUNE_OTHER_BLOCKS_SHARE) {
+            return i - 1;
+        }
+    }
+    return step;
 }
 
-/* Sets the cursor to a place, and links the blocks of the equal events before it. */
-static void follow_from(struct spw_predictor *predictor, uint64_t place)
+/* Bytes of the live blocks that the newest events name, each block counted once. */
+static uint64_t sum_bytes(struct spw_predictor *predictor, uint64_t events)
 {
-    uint64_t matched = match_length(predictor, place, predictor->count - place);
+    uint64_t bytes = 0;
 
-    predictor->cursor = place;
+    predictor->sum++;
+    for (uint64_t i = 1; i <= events; i++) {
+        struct spw_predictor_block *b =
+            &predictor->blocks[event_at(predictor, predictor->count - i)->block];
+
+        bytes += b->live && b->sum_pass != predictor->sum ? b->bytes : 0;
+        b->sum_pass = predictor->sum;
+    }
+    return bytes;
+}
+
+/* An earlier point of the history that resembles the present. */
+struct candidate {
+    uint64_t number;  /* of the event that followed then */
+    uint64_t matched; /* length of the match with the present */
+};
+
+/* Goes to the next older candidate of the same n-gram. False when there is none. */
+static bool previous_candidate(const struct spw_predictor *predictor, struct candidate *candidate)
+{
+    uint32_t before = event_at(predictor, candidate->number - 1)->back;
+
+    if (before == 0 || before >= candidate->number ||
+        !is_kept(predictor, candidate->number - 1 - before)) {
+        return false;
+    }
+    candidate->number -= before;
+    return true;
+}
+
+/* The newest candidate. matched 0: none. */
+static struct candidate find_newest_match(const struct spw_predictor *predictor)
+{
+    struct candidate candidate = {.number = predictor->count};
+
+    if (previous_candidate(predictor, &candidate)) {
+        candidate.matched = match_length(predictor, candidate.number, SPW_TUNE_MAX_MATCH);
+    }
+    return candidate;
+}
+
+/* Sets the cursor to `number`. The `matched` events before it correspond to the newest events, so
+ * their blocks are linked. */
+static void follow_from(struct spw_predictor *predictor, uint64_t number, uint64_t matched)
+{
+    predictor->cursor = number;
     predictor->following = true;
     predictor->mispredict_score = 0;
     for (uint64_t i = 1; i <= matched; i++) {
-        const struct spw_predictor_event *then = event_at(predictor, place - i);
+        const struct spw_predictor_event *then = event_at(predictor, predictor->cursor - i);
 
         if (then->kind == SPW_PREDICTOR_ALLOC) {
             link_blocks(predictor, then->block, event_at(predictor, predictor->count - i)->block);
@@ -131,17 +180,19 @@ static uint64_t mark_at(const struct spw_predictor *predictor, uint64_t back)
     return predictor->marks[(predictor->mark_count - 1 - back) % SPW_PREDICTOR_MARKS];
 }
 
-/* Number of earlier marked steps that can be followed. It is 0 when the present step is longer than
- * all of them together: the program has stopped marking, and steps are detected again. */
+/* Number of earlier marked steps that can be followed. It is 0 when the present step is far longer
+ * than the last: the program has stopped marking, and steps are detected again. */
 static uint64_t marked_steps(const struct spw_predictor *predictor)
 {
     uint64_t most =
         predictor->mark_count < SPW_PREDICTOR_MARKS ? predictor->mark_count : SPW_PREDICTOR_MARKS;
 
-    return most > 1 && predictor->count - mark_at(predictor, 0) <=
-                           mark_at(predictor, 0) - mark_at(predictor, most - 1)
-               ? most - 1
-               : 0;
+    if (most < 2 ||
+        predictor->count - mark_at(predictor, 0) >
+            SPW_TUNE_MARK_STALE_STEPS * (mark_at(predictor, 0) - mark_at(predictor, 1))) {
+        return 0;
+    }
+    return most - 1;
 }
 
 /* The length of the marked step that contains the cursor; 0: none does. If the cursor is already in
@@ -156,60 +207,76 @@ static uint64_t marked_period(const struct spw_predictor *predictor)
     return 0;
 }
 
-/* The place in an earlier marked step that was equal up to the same place; 0: none. Of several, it
- * is the newest; just behind a mark, it is the one with the longest match of the history before it.
- */
-static uint64_t find_in_marked_step(const struct spw_predictor *predictor)
+/* The earlier marked step that was equal up to the same place. Of several, it is the step with the
+ * longest match of the history before it. matched 0: none. */
+static struct candidate find_marked_step(const struct spw_predictor *predictor)
 {
-    uint64_t offset = predictor->count - mark_at(predictor, 0), best = 0, place = 0;
-    uint64_t most = offset > SPW_TUNE_MATCH_EVENTS ? offset : SPW_TUNE_MATCH_EVENTS;
+    uint64_t offset = predictor->count - mark_at(predictor, 0), compared = 0;
+    struct candidate best = {0};
 
-    for (uint64_t back = 1; back <= marked_steps(predictor) && best < most; back++) {
-        uint64_t number = mark_at(predictor, back) + offset, matched;
+    for (uint64_t back = 1; back <= marked_steps(predictor) && compared < SPW_TUNE_MAX_COMPARED;
+         back++) {
+        struct candidate candidate = {.number = mark_at(predictor, back) + offset};
 
-        if (number >= mark_at(predictor, back - 1) || !is_kept(predictor, number)) {
+        if (candidate.number >= mark_at(predictor, back - 1) ||
+            !is_kept(predictor, candidate.number)) {
             continue;
         }
-        matched = match_length(predictor, number, most);
-        if (matched >= offset && matched > best) {
-            best = matched;
-            place = number;
+        candidate.matched = match_length(predictor, candidate.number, SPW_TUNE_MAX_MATCH);
+        compared += candidate.matched;
+        if (candidate.matched >= offset && candidate.matched > best.matched) {
+            best = candidate;
         }
     }
-    return place;
+    return best;
 }
 
 /* Goes to the step with the longest match of the history before its mark, or to the last step. */
 void spw_migrate_predictor_mark_step(struct spw_predictor *predictor)
 {
-    uint64_t place;
+    struct candidate candidate;
 
     if (predictor->mark_count > 0 && mark_at(predictor, 0) == predictor->count) {
         return;
     }
     predictor->marks[predictor->mark_count++ % SPW_PREDICTOR_MARKS] = predictor->count;
-    if (marked_steps(predictor) > 0 && is_kept(predictor, mark_at(predictor, 1))) {
-        place = find_in_marked_step(predictor);
-        follow_from(predictor, place != 0 ? place : mark_at(predictor, 1));
+    candidate = find_marked_step(predictor);
+    if (candidate.matched == 0 && marked_steps(predictor) > 0 &&
+        is_kept(predictor, mark_at(predictor, 1))) {
+        candidate.number = mark_at(predictor, 1);
+    }
+    if (candidate.number > 0 || candidate.matched > 0) {
+        follow_from(predictor, candidate.number, candidate.matched);
         predictor->confirmed = true;
     }
 }
 
 /* ---- steps that are detected ---- */
 
-/* Number of newest events that name half of the live memory, or `most` if fewer do not. */
-static uint64_t count_covering(const struct spw_predictor *predictor, uint64_t most)
+/* Finds the length of the last step; 0: none. A step is a repetition within the period. Its two
+ * newest instances match, and use the same blocks and most of the live memory. The work is bounded
+ * by a few periods, because every period repeats it. */
+static uint64_t find_step(struct spw_predictor *predictor)
 {
-    uint64_t bytes = 0, events = 0;
+    struct candidate candidate = {.number = predictor->count};
+    uint64_t most = SPW_TUNE_STEP_SEARCH_PERIODS * spw_migrate_predictor_period(predictor),
+             compared = 0;
 
-    while (bytes < predictor->live_bytes / 2 && events < most) {
-        uint64_t number = predictor->count - ++events;
-        const struct spw_predictor_block *b =
-            &predictor->blocks[event_at(predictor, number)->block];
+    most = most < SPW_TUNE_MAX_COMPARED ? most : SPW_TUNE_MAX_COMPARED;
+    while (compared < most && previous_candidate(predictor, &candidate)) {
+        uint64_t step = predictor->count - candidate.number, repeated;
 
-        bytes += b->live && b->last == (int64_t)number ? b->bytes : 0;
+        if (step > repeat_distance(predictor)) {
+            return 0;
+        }
+        repeated = step >= SPW_TUNE_MIN_MATCH ? count_repeated(predictor, step) : 0;
+        compared += SPW_TUNE_NGRAM_EVENTS + repeated;
+        if (repeated > 0 && repeated >= step - step / SPW_TUNE_STEP_MISSING_SHARE &&
+            sum_bytes(predictor, step) >= predictor->live_bytes / 2) {
+            return step;
+        }
     }
-    return events;
+    return 0;
 }
 
 /* True when the events of the whole period have occurred twice in a row. The result stays true
@@ -223,84 +290,44 @@ static bool is_confirmed(struct spw_predictor *predictor)
     return predictor->confirmed;
 }
 
-/* True when most of the newest `step` events match the events one step earlier and use the same
- * blocks. An older block that is still live means another layer: two steps would use the same. */
-static bool is_repeated(const struct spw_predictor *predictor, uint64_t step)
-{
-    uint64_t number = predictor->count, last = number - (step - step / SPW_TUNE_STEP_SLACK_SHARE);
-    const struct spw_predictor_event *now, *then;
-
-    do {
-        now = event_at(predictor, --number);
-        then = event_at(predictor, number - step);
-    } while (number > last && then->token == now->token &&
-             (then->block == now->block || !predictor->blocks[then->block].live));
-    return number == last;
-}
-
-/* The length of the last step. It is the distance of the cursor unless a shorter repetition uses
- * the same blocks and half of the live memory. */
-static uint64_t find_step(const struct spw_predictor *predictor, uint64_t covering)
-{
-    uint32_t block = event_at(predictor, predictor->count - 1)->block;
-    uint64_t distance = repeat_distance(predictor), place = predictor->count, step;
-
-    do {
-        place = previous_place(predictor, place);
-        step = predictor->count - place;
-    } while (place != 0 && step < distance &&
-             (step < covering || event_at(predictor, place - 1)->block != block));
-    return step < distance && 2 * step <= predictor->count &&
-                   is_kept(predictor, predictor->count - 2 * step) && is_repeated(predictor, step)
-               ? step
-               : distance;
-}
-
-/* Measures the step, and follows the last step while the period has not occurred twice. An example
- * is the first step after an evaluation: its newest place lies before the evaluation. Only the use
- * of a block that is older than the period tells layers from steps. */
+/* Measures the step, and predicts from the last step while the period has not occurred twice. An
+ * example is the first step after an evaluation: its longest match lies before the evaluation. */
 static void measure_step(struct spw_predictor *predictor)
 {
-    const struct spw_predictor_event *now = event_at(predictor, predictor->count - 1);
-    uint64_t distance = repeat_distance(predictor), covering, step;
+    uint64_t step = marked_steps(predictor) > 0 ? 0 : find_step(predictor), period;
 
-    if (now->kind != SPW_PREDICTOR_USE ||
-        event_at(predictor, predictor->cursor - 1)->block != now->block) {
-        return;
-    }
-    covering = count_covering(predictor, distance);
-    step = find_step(predictor, covering);
-    if (step <= predictor->step || predictor->count - predictor->step_seen >= distance) {
-        if (covering > predictor->step) {
-            predictor->stable_since = predictor->count; /* a layer was followed so far */
-        }
+    if (step > 0 && step <= spw_migrate_predictor_period(predictor)) {
         predictor->step = step;
-        predictor->step_seen = step < distance ? predictor->count : predictor->step_seen;
+        predictor->step_seen = predictor->count;
     }
-    predictor->measure_at = predictor->count + predictor->step / SPW_TUNE_STEP_SLACK_SHARE;
-    if (!is_confirmed(predictor)) {
-        predictor->measure_at = predictor->count + SPW_TUNE_MATCH_EVENTS;
-        if (step < distance) {
-            follow_from(predictor, predictor->count - step);
-        }
+    if (step > 0 && step < repeat_distance(predictor) && !is_confirmed(predictor)) {
+        follow_from(predictor, predictor->count - step,
+                    match_length(predictor, predictor->count - step, step));
     }
+    period = spw_migrate_predictor_period(predictor) / SPW_TUNE_STEP_MEASURE_SHARE;
+    predictor->measure_at =
+        predictor->count + (period > SPW_TUNE_RESYNC_INTERVAL ? period : SPW_TUNE_RESYNC_INTERVAL);
 }
 
 /* Looks for a new place for the cursor after a misprediction. Without one the cursor stays. */
 static void resync(struct spw_predictor *predictor)
 {
-    uint64_t place = marked_steps(predictor) > 0 ? find_in_marked_step(predictor) : 0;
+    struct candidate candidate = {0};
 
+    predictor->search_wait = SPW_TUNE_RESYNC_INTERVAL;
     predictor->confirmed = false;
-    predictor->measure_at = predictor->count;
-    if (place == 0) {
-        place = find_newest_place(predictor);
-        if (marked_steps(predictor) > 0 && place > mark_at(predictor, 0)) {
-            place = 0;
+    if (marked_steps(predictor) > 0) {
+        candidate = find_marked_step(predictor);
+        if (candidate.matched > 0) {
+            follow_from(predictor, candidate.number, candidate.matched);
+            return;
         }
     }
-    if (place != 0) {
-        follow_from(predictor, place);
+    candidate = find_newest_match(predictor);
+    if (candidate.matched >= SPW_TUNE_MIN_MATCH &&
+        (marked_steps(predictor) == 0 || candidate.number <= mark_at(predictor, 0))) {
+        follow_from(predictor, candidate.number, candidate.matched);
+        measure_step(predictor);
     }
 }
 
@@ -327,7 +354,7 @@ static bool is_same_role(const struct spw_predictor *predictor,
 static bool follow(struct spw_predictor *predictor, const struct spw_predictor_event *event)
 {
     for (uint64_t skipped = 0;
-         skipped <= SPW_TUNE_MATCH_EVENTS / 2 && predictor->cursor + skipped < predictor->count;
+         skipped <= SPW_TUNE_MAX_SKIPPED_EVENTS && predictor->cursor + skipped < predictor->count;
          skipped++) {
         const struct spw_predictor_event *then = event_at(predictor, predictor->cursor + skipped);
 
@@ -356,37 +383,50 @@ static void recycle(struct spw_predictor *predictor, uint32_t block)
     predictor->unused[predictor->unused_count++] = block;
 }
 
-/* The entry of the n-gram that ends with the newest event, whose hash takes the newest event in and
- * leaves the oldest one out. */
+/* The entry of the n-gram that ends with the newest event. */
 static uint64_t *ngram_slot(struct spw_predictor *predictor)
 {
-    uint64_t newest = predictor->count - 1;
+    uint64_t hash = 0;
 
-    predictor->ngram = predictor->ngram * NGRAM_FACTOR + event_at(predictor, newest)->token;
-    if (newest >= SPW_TUNE_MATCH_EVENTS) {
-        predictor->ngram -=
-            predictor->ngram_oldest * event_at(predictor, newest - SPW_TUNE_MATCH_EVENTS)->token;
+    for (uint64_t i = 1; i <= SPW_TUNE_NGRAM_EVENTS && i <= predictor->count; i++) {
+        hash = spw_hash_word(hash ^ event_at(predictor, predictor->count - i)->token);
+        hash ^= hash >> 31;
     }
-    return &predictor->ngrams[(spw_hash_word(predictor->ngram) >> 32) % SPW_PREDICTOR_NGRAMS];
+    return &predictor->ngrams[spw_hash_word(hash) >> (64 - SPW_TUNE_NGRAM_BITS)];
 }
 
-/* Updates stable_since and last_mispredict. Following a place that is nearer than a step, such as a
- * layer, is a misprediction. When it lasts, or nothing is followed, the repetition has changed. */
+/* True when both periods belong to one repetition: they are about equal, or one is a small multiple
+ * of the other, as with several equal steps. For a shorter new period the bound is lower, because
+ * it may be a layer. */
+static bool is_same_period(uint64_t period, uint64_t before)
+{
+    uint64_t most = period > before ? period : before, least = period > before ? before : period;
+    uint64_t times = least > 0 ? (most + least / 2) / least : 0;
+    uint64_t exact = times * least;
+
+    return times > 0 &&
+           times <= (period > before ? SPW_TUNE_MAX_PERIOD_GROWTH : SPW_TUNE_MAX_PERIOD_SHRINK) &&
+           (most > exact ? most - exact : exact - most) <= least / SPW_TUNE_SAME_PERIOD_SHARE;
+}
+
+/* Updates stable_since and last_mispredict. A short time on another period does not end stability:
+ * after a new event the predictor may follow a wrong repetition (one layer for another) until the
+ * next resync. */
 static void update_stability(struct spw_predictor *predictor)
 {
-    uint64_t distance = repeat_distance(predictor);
-    uint64_t margin = predictor->step / SPW_TUNE_STEP_SLACK_SHARE;
+    uint64_t period = repeat_distance(predictor), before = predictor->stable_period;
+    bool is_gone =
+        predictor->count - predictor->last_followed > before / SPW_TUNE_SAME_PERIOD_SHARE + 1;
 
-    if (distance > 0 && distance >= predictor->step - margin) {
-        predictor->last_followed = predictor->count;
+    if (period == 0 || (!is_gone && !is_same_period(period, before))) {
+        predictor->last_mispredict = predictor->count;
         return;
     }
-    predictor->last_mispredict = predictor->count;
-    if (predictor->count - predictor->last_followed > margin) {
-        predictor->step = distance;
-        predictor->step_seen = 0;
+    if (is_gone) {
         predictor->stable_since = predictor->count;
+        predictor->stable_period = period;
     }
+    predictor->last_followed = predictor->count;
 }
 
 /* An event of the expected role but another size is followed, and counts as mispredicted for write
@@ -409,7 +449,7 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
         exact = predicted && event_at(predictor, predictor->cursor - 1)->token == event.token;
         /* The program vouches for a marked step, so it is followed despite many differences: with
          * dynamic shapes, for example, only the weights keep their sizes. */
-        predictor->following = (predictor->mispredict_score <= SPW_TUNE_MATCH_EVENTS ||
+        predictor->following = (predictor->mispredict_score <= SPW_TUNE_MAX_MISPREDICT_SCORE ||
                                 marked_period(predictor) > 0) &&
                                is_kept(predictor, predictor->cursor);
     }
@@ -421,14 +461,13 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
         slot->back = (uint32_t)(predictor->count - *newest);
     }
     *newest = predictor->count;
+    predictor->search_wait -= predictor->search_wait > 0 ? 1 : 0;
     if (!exact) {
         predictor->last_mispredict = predictor->count;
     }
-    if (!predicted || !predictor->following) {
+    if (!predicted || (!predictor->following && predictor->search_wait == 0)) {
         resync(predictor);
-    }
-    if (predictor->following && predictor->count >= predictor->measure_at &&
-        marked_steps(predictor) == 0) {
+    } else if (predictor->following && predictor->count >= predictor->measure_at) {
         measure_step(predictor);
     }
     update_stability(predictor);
@@ -512,12 +551,19 @@ void spw_migrate_predictor_restart_stability(struct spw_predictor *predictor)
 
 /* ---- forecasts ---- */
 
+/* A step that was last seen before the beginning of the period does not count. */
 uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor)
 {
     uint64_t distance = repeat_distance(predictor);
     uint64_t marked = distance > 0 ? marked_period(predictor) : 0;
 
-    return marked > 0 ? marked : distance > 0 && predictor->step > 0 ? predictor->step : distance;
+    if (marked > 0) {
+        return marked;
+    }
+    return predictor->step > 0 && predictor->step < distance &&
+                   predictor->count - predictor->step_seen < distance
+               ? predictor->step
+               : distance;
 }
 
 struct spw_predictor_status spw_migrate_predictor_status(const struct spw_predictor *predictor)

@@ -17,9 +17,9 @@
  * new block is linked as the successor of the old one, so a predicted use of the old block is
  * reported as a use of its successor.
  *
- * The distance from the cursor to the present may hold several training steps, for example all
- * steps between two evaluations. The period is the length of one step. Unlike a layer, a step uses
- * the same blocks as the step before, and half of the live memory.
+ * The distance from the cursor to the present is the period. It may hold several training steps,
+ * for example all steps between two evaluations; then the length of one step is the period. Unlike
+ * a layer, a step uses the same blocks as the step before, and most of the live memory.
  *
  * A program can also mark the beginnings of its steps. Then no step is detected: the period is the
  * length of the marked step that the cursor follows. At a mark the cursor goes to the beginning of
@@ -43,13 +43,8 @@ enum spw_predictor_kind { SPW_PREDICTOR_ALLOC, SPW_PREDICTOR_USE, SPW_PREDICTOR_
 /* A distance in events: no such event is predicted. */
 #define SPW_NEVER UINT32_MAX
 
-/* Capacities: block numbers, events of history, n-grams looked up, and marked steps. */
-enum {
-    SPW_PREDICTOR_BLOCKS = 1 << 17,
-    SPW_PREDICTOR_EVENTS = 1 << 19,
-    SPW_PREDICTOR_NGRAMS = 1 << 16,
-    SPW_PREDICTOR_MARKS = 64
-};
+/* Capacities: block numbers, events of history, and marked steps. */
+enum { SPW_PREDICTOR_BLOCKS = 1 << 17, SPW_PREDICTOR_EVENTS = 1 << 19, SPW_PREDICTOR_MARKS = 64 };
 
 struct spw_predictor_block {
     uint64_t bytes;
@@ -63,6 +58,7 @@ struct spw_predictor_block {
     uint32_t next_free;      /* events until its free ... */
     uint32_t next_free_pass; /* ... according to this forecast */
     uint32_t realloc_pass;   /* the forecast that predicted a successor to be allocated */
+    uint32_t sum_pass;       /* the last sum of live bytes that counted it */
     bool live;
     bool untracked; /* no event names it */
 };
@@ -80,23 +76,22 @@ struct spw_predictor {
     struct spw_predictor_block *blocks; /* by number; number 0 is never used */
     uint32_t *unused;                   /* stack of free block numbers */
     uint32_t block_count, unused_count;
-    uint64_t ngram;                         /* hash of the newest tokens ... */
-    uint64_t ngram_oldest;                  /* ... and the factor of the token that leaves it */
     uint64_t count;                         /* events so far, and the number of the next event */
     uint64_t cursor;                        /* the past event that predicts the next one */
     bool following;                         /* the cursor is valid */
     bool confirmed;                         /* the events from the cursor to now have come twice */
     uint32_t mispredict_score;              /* plus 2 for a misprediction, minus 1 for a hit */
-    uint32_t forecast;                      /* number of the last forecast */
+    uint32_t search_wait;                   /* events until the next search without a cursor */
+    uint32_t forecast, sum;                 /* number of the last forecast, and of the last sum */
     uint64_t live_bytes;                    /* of all live blocks */
-    uint64_t step;                          /* length of a step; 0: not known */
-    uint64_t step_seen;                     /* when the cursor was last several steps away */
+    uint64_t step, step_seen;               /* length of the newest step found, and its end */
     uint64_t measure_at;                    /* event number of the next measurement of the step */
     uint64_t hits, misses;                  /* events that matched the cursor, and that did not */
+    uint64_t stable_period;                 /* the period of stable_since */
     uint64_t stable_since, last_mispredict; /* as in struct spw_predictor_status */
     uint64_t marks[SPW_PREDICTOR_MARKS];    /* ring: event numbers of the marks */
     uint64_t mark_count;                    /* marks so far */
-    uint64_t last_followed;                 /* events so far when `step` was last followed */
+    uint64_t last_followed;                 /* 1 + the newest event with stable_period followed */
 };
 
 /* Allocates about 24 MiB, touched only as it fills. False when the process has no memory. */
@@ -137,8 +132,8 @@ uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor);
 struct spw_predictor_status {
     uint64_t events;          /* number of events so far */
     uint64_t period;          /* events from the cursor to now; 0: nothing is predicted */
-    uint64_t stable_since;    /* since this event the same steps are followed; short deviations do
-                               * not count */
+    uint64_t stable_since;    /* since this event about this period, or a small multiple or part, is
+                               * followed; short deviations do not count */
     uint64_t last_mispredict; /* 1 + number of the newest event mispredicted or in such a deviation;
                                * 0: none */
 };
