@@ -227,8 +227,8 @@ static void *find_variable(void *handle, const char *name)
     ((library->member =                                                                            \
           (__typeof__(library->member))(uintptr_t)spw_driver_dl_symbol(handle, name)) != NULL)
 
-/* Until PyTorch 2.7, the thread's private pool limits a snapshot. 2.5 has private pools, but no
- * limit. */
+/* In PyTorch 2.6 and 2.7, a snapshot on a thread that uses a private pool is limited to that pool.
+ * PyTorch 2.5 has private pools, but does not limit snapshots. */
 static void find_active_pool(struct spw_torch_library *library, void *handle)
 {
     if (library->row->minor >= 6 && !library->row->by_pool) {

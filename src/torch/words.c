@@ -9,7 +9,8 @@
 #include "system/safe_read.h"
 
 enum {
-    ERROR_BYTES = 128, /* most bytes of a c10::Error */
+    ERROR_BYTES = 128,      /* of a c10::Error with the newer form of std::string */
+    OLDER_ERROR_BYTES = 80, /* of a c10::Error with the older form */
     TEXT_MOST = 1024,
     SIZE_TEXT = 32,
 };
@@ -47,17 +48,18 @@ static void size_text(uint64_t bytes, char text[SIZE_TEXT])
     (void)snprintf(text, SIZE_TEXT, "%" PRIu64 " bytes", bytes);
 }
 
-/* Reads the string object at `place`. The words there may not be a string, so everything is checked
- * before it is read. */
+/* Reads the string object at `place`. The words there may not be a string, so the memory that they
+ * point to is read safely. */
 static bool read_string(const void *place, bool is_older, struct string *ret_string)
 {
     struct head head;
 
     if (!is_older) {
-        return spw_safe_read((uintptr_t)place, ret_string, sizeof(*ret_string));
+        memcpy(ret_string, place, sizeof(*ret_string));
+        return true;
     }
-    if (!spw_safe_read((uintptr_t)place, &ret_string->text, sizeof(ret_string->text)) ||
-        !spw_safe_read((uintptr_t)ret_string->text - sizeof(head), &head, sizeof(head))) {
+    memcpy(&ret_string->text, place, sizeof(ret_string->text));
+    if (!spw_safe_read((uintptr_t)ret_string->text - sizeof(head), &head, sizeof(head))) {
         return false;
     }
     ret_string->length = head.length;
@@ -153,9 +155,11 @@ static __attribute__((noinline)) void reword_at(void *place, const char *text)
 static __attribute__((noinline)) void correct(char *object)
 {
     bool is_older = spw_torch_said.library->has_older_strings;
+    size_t string_bytes = is_older ? sizeof(char *) : sizeof(struct string);
+    size_t bytes = is_older ? OLDER_ERROR_BYTES : ERROR_BYTES;
     char text[TEXT_MOST];
 
-    for (size_t i = 0; i < ERROR_BYTES; i += sizeof(void *)) {
+    for (size_t i = 0; i + string_bytes <= bytes; i += sizeof(void *)) {
         if (read_error(object + i, is_older, text)) {
             reword_at(object + i, text);
         }

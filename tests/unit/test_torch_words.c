@@ -222,6 +222,23 @@ static void test_no_wrong_address_is_read(void **state)
     }
 }
 
+/* The bytes behind the error belong to another object. */
+static void test_other_objects_stay(void **state)
+{
+    static const char text[] = BEGIN FIGURES("0 bytes", "", "2.00 MiB") REST;
+    struct string other = string_of(text);
+    struct thrown thrown;
+
+    say(512, 512);
+    throw(&thrown, "", "");
+    memcpy(&thrown.error.more[3], &other, sizeof(other)); /* reaches beyond 128 bytes */
+    pass(&thrown, _UA_CLEANUP_PHASE, cxx);
+    assert_memory_equal(&thrown.error.more[3], &other, sizeof(other));
+    assert_string_equal(other.text, text);
+    end_string(&other);
+    check(&thrown, "", "");
+}
+
 /* Another string with the same text keeps it, unchanged. */
 static void test_a_shared_text_stays(void **state)
 {
@@ -249,6 +266,7 @@ int main(void)
         IN_BOTH_FORMS(test_other_texts_stay),
         IN_BOTH_FORMS(test_other_exceptions_stay),
         IN_BOTH_FORMS(test_no_wrong_address_is_read),
+        IN_BOTH_FORMS(test_other_objects_stay),
         cmocka_unit_test_setup(test_a_shared_text_stays, older),
     };
 
