@@ -1,4 +1,5 @@
-/* Suggests the name that a misspelt name may mean, by edit distance. No locking, no allocation. */
+/* Finds the valid name that is closest to a misspelt name, by edit distance. No locking, no
+ * allocation. */
 #pragma once
 
 #include <stddef.h>

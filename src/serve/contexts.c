@@ -264,7 +264,7 @@ CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
     return reset_primary(dev, spw_process_driver()->cuDevicePrimaryCtxReset);
 }
 
-/* The driver shows only after a release whether it was the last one. */
+/* Whether a release was the last one is known only after the release. */
 static CUresult release_primary(CUdevice dev, CUresult (*release)(CUdevice))
 {
     struct spw_device *device = spw_device_of(dev);
