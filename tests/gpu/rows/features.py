@@ -8,7 +8,7 @@ from rows import row
 from setting import SOURCE
 
 FOLDER = SOURCE / "tests/torch"
-MODE = "tensor"   # what PyTorch gets by default
+MODE = "auto"     # the default
 AT_ONCE = 6       # processes that run their shares of the features bare, and as many under spillway
 SECONDS = 60      # of each, PyTorch's import included
 AGAIN = 20        # features that differ are run again alone, so many at most
@@ -90,7 +90,8 @@ def features(session):
         session.unmeasurable("features")  # the suite torch runs them
         names = names[:2]
     bare, pool = run_all(session, names)
-    differ = [name for name, text in verdicts(runs, bare, pool).items() if runs.is_loss(text)]
+    differ = [name for name, text in verdicts(runs, bare, pool).items()
+              if runs.is_loss(text, strict=False)]
     if differ and session.left() > 2 * SECONDS:
         # Beside others the device has less memory; alone the two must agree.
         for preload, side in ((False, bare), (True, pool)):
