@@ -6,6 +6,7 @@
 #include "process/caller.h"
 #include "process/native.h"
 #include "process/unseen.h"
+#include "system/log.h"
 #include "system/uncancelled.h"
 
 /* The request of the thread that was refused last. */
@@ -187,6 +188,23 @@ void spw_device_idle(struct spw_device *device)
         if (SPW_UNLIKELY(spw_process_settings()->check) && pool != NULL) {
             spw_device_check(device, pool);
         }
+    }
+}
+
+void spw_device_explain_fault(void)
+{
+    uint64_t detached = 0;
+
+    for (int i = 0; i < spw_device_count(); i++) {
+        detached += spw_counter_get(&spw_device_at(i)->counters->detached_bytes);
+    }
+    if (detached > 0 && !atomic_flag_test_and_set(&spw_devices.explained_fault)) {
+        spw_log_always(
+            "the device reports an illegal address. With SPILLWAY_OVERLAP=guarded, memory that has "
+            "moved is unmapped until a call names it among its arguments. If a kernel of the "
+            "program takes addresses from memory and used such memory, this error is the "
+            "consequence, and nothing was lost before it. The program then needs "
+            "SPILLWAY_OVERLAP=safe");
     }
 }
 

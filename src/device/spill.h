@@ -74,6 +74,10 @@ void spw_device_prepare(struct spw_device *device);
  * or one of its streams. */
 void spw_device_idle(struct spw_device *device);
 
+/* Called when the driver has reported an illegal address. If memory was unmapped for a move,
+ * logs once that a kernel may have used this memory without naming it. */
+void spw_device_explain_fault(void);
+
 /* Allocates a block that the pool refused with error `refused`. The block is on the device if room
  * can be made there, otherwise on the host. Returns `refused` if there is no tier or no room on the
  * host. Returns SPW_E_AGAIN if the caller should refuse the request once

@@ -419,7 +419,6 @@ void spw_graph_note(struct spw_graph_uses *uses)
 {
     const struct spw_use use = {.known = uses->direct && !is_indirect(uses),
                                 .kernel = true,
-                                .first = !atomic_exchange(&uses->launched, true),
                                 .count = uses->named.count,
                                 .addresses = uses->named.addresses};
 

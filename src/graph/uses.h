@@ -36,7 +36,6 @@ struct spw_graph_uses {
     struct spw_graph_blocks kept; /* the blocks of `named` that stay fixed */
     size_t references; /* launches that read `named` now, plus 1 while the graph is in the table */
     /* Used without a lock: */
-    _Atomic bool launched;
     _Atomic uint64_t whole_since; /* spilled bytes of all devices at a time when no block of the
                                      graph was on the host */
 };

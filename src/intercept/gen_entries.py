@@ -66,7 +66,7 @@ HANDLER = """\
     spw_device_lease_enter();
     result = spw_serve_{call};
     spw_device_lease_leave();
-    return result;
+    return spw_intercept_end(result);
 """
 
 # A handler that consists of the real function and the steps around it.
@@ -80,7 +80,7 @@ AROUND = """\
     spw_device_lease_enter();
     {steps}
     spw_device_lease_leave();
-    return result;
+    return spw_intercept_end(result);
 """
 
 # The steps before and after the call, by the last attribute of the row.
@@ -123,7 +123,7 @@ HANDLER_OF_CALL = """\
     {where}
     result = spw_serve_{symbol}(&call, {arguments});
     spw_call_end();
-    return result;
+    return spw_intercept_end(result);
 """
 
 FORWARD = """\
@@ -131,7 +131,7 @@ FORWARD = """\
     CUresult result;
 
     {forward}
-    return result;
+    return spw_intercept_end(result);
 """
 
 SUBMIT = """\
@@ -142,9 +142,10 @@ SUBMIT = """\
         return CUDA_ERROR_OUT_OF_MEMORY;
     }}
     spw_migrate_barrier_acquire();
+    spw_submit_use_anything();
     {forward}
     spw_migrate_barrier_release();
-    return result;
+    return spw_intercept_end(result);
 """
 
 # Parts of the copies may be enqueued when the call fails, so their use is not reported.
@@ -161,9 +162,10 @@ SUBMIT_BATCH = """\
         spw_device_lease_leave();
     }}
     spw_migrate_barrier_acquire();
+    spw_submit_use_anything();
     {forward}
     spw_migrate_barrier_release();
-    return result;
+    return spw_intercept_end(result);
 """
 
 # `uses` is NULL unless the uses of memory are recorded.
@@ -188,10 +190,12 @@ SUBMIT_GRAPH = """\
         spw_device_lease_enter();
         spw_graph_note(uses);
         spw_device_lease_leave();
+    }} else {{
+        spw_submit_use_anything();
     }}
     {forward}
     spw_migrate_barrier_release();
-    return result;
+    return spw_intercept_end(result);
 """
 
 SUBMIT_REPORT = """\
@@ -217,7 +221,7 @@ SUBMIT_REPORT = """\
     }}
     {forward}
     spw_migrate_barrier_release();
-    return result;
+    return spw_intercept_end(result);
 """
 
 # The call for each part of a copy or fill: a function of its own, beside the entry.

@@ -58,12 +58,10 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
     tier->migrator.granule_bytes = granule_of(config->pool);
     tier->migrator.wait_ns = config->move_wait_ns;
     tier->migrator.overlap = config->overlap;
-    tier->migrator.trust = config->trust;
-    tier->migrator.audit = config->audit;
+    tier->migrator.guarded = config->guarded;
     tier->migrator.verify = config->verify;
-    tier->migrator.label = config->label;
     tier->migrator.moved = config->moved;
-    spw_migrate_throttle_init(&tier->throttle, config->pool, config->move_wait_ns, config->trust);
+    spw_migrate_throttle_init(&tier->throttle, config->pool, config->move_wait_ns, config->guarded);
     tier->prefetch.migrator = &tier->migrator;
     tier->prefetch.log = &tier->log;
     tier->prefetch.throttle = &tier->throttle;
@@ -437,6 +435,7 @@ void spw_migrate_give_up(struct spw_migrate *tier)
 {
     spw_lock(&tier->lock);
     spw_migrate_migration_give_up(&tier->migrator);
+    spw_pool_attach_all(tier->config.pool);
     spw_unlock(&tier->lock);
 }
 
@@ -493,10 +492,19 @@ enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, const struct spw_bl
 
 void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t *ret_bytes)
 {
+    enum spw_err err;
+    uint64_t more;
+
     *ret_bytes = 0;
     spw_lock(&tier->lock);
     if (atomic_exchange(&tier->parked, false)) {
-        (void)move_all(tier, SPW_TIER_DEVICE, /* only */ NULL, wait_ns, ret_bytes);
+        err = move_all(tier, SPW_TIER_DEVICE, /* only */ NULL, wait_ns, ret_bytes);
+        /* A second try after a driver call that failed: copies in graphs may depend on the place of
+         * their memory, and no later step brings it back while memory is not short. */
+        if (err != SPW_OK && err != SPW_E_NOTHING) {
+            (void)move_all(tier, SPW_TIER_DEVICE, /* only */ NULL, wait_ns, &more);
+            *ret_bytes += more;
+        }
         spw_pool_let_graphs_move(tier->config.pool, false);
     }
     spw_unlock(&tier->lock);
@@ -532,6 +540,7 @@ struct spw_swap_result spw_migrate_swap_out_all(struct spw_migrate *tier,
     spw_lock(&tier->lock);
     atomic_store(&tier->parked, true);
     spw_pool_let_graphs_move(tier->config.pool, true);
+    spw_pool_attach_all(tier->config.pool);
     result = spw_migrate_swap_out(&tier->swap, tier->config.pool, file);
     spw_unlock(&tier->lock);
     return result;
@@ -671,13 +680,6 @@ void spw_migrate_use_among(struct spw_migrate *tier, const uint64_t *addresses, 
 {
     if (spw_migrate_is_recording(tier)) {
         spw_migrate_access_log_record_partial(&tier->log, addresses, count);
-    }
-}
-
-void spw_migrate_new_kernel(struct spw_migrate *tier)
-{
-    if (spw_migrate_is_recording(tier)) {
-        spw_migrate_access_log_record_new_kernel(&tier->log);
     }
 }
 

@@ -32,13 +32,10 @@ struct spw_migrate_config {
     uint64_t limit_bytes;  /* most host memory to use */
     uint64_t move_wait_ns; /* longest time that submissions are held back for a migration */
     bool overlap;          /* pre-copy while the program submits */
-    bool trust;            /* kernels touch only memory in their arguments */
-    bool audit;            /* without trust: learn by write validation whether they do */
+    bool guarded;          /* granules are unmapped before they are copied (migration.h) */
     bool verify;           /* compare content hashes before and after each switch */
     /* True when blocks may move now. Called without a lock. */
     bool (*may_move)(void);
-    /* Writes a short description of a call site, for messages. */
-    void (*label)(uint32_t site, char *text, size_t capacity);
     /* Writes a short description of the call under way, for messages. */
     void (*describe)(uint32_t site, char *text, size_t capacity);
     /* Called after a migration that switched granules, with the tier's lock held; may be NULL. */
@@ -82,7 +79,7 @@ bool spw_migrate_evict(struct spw_migrate *tier);
  * work, which uses memory until it is complete. */
 void spw_migrate_settle(struct spw_migrate *tier);
 
-/* Gives up the migrations in flight. Their blocks stay in place. */
+/* Gives up the migrations in flight. Their blocks stay in place, and all memory is mapped. */
 void spw_migrate_give_up(struct spw_migrate *tier);
 
 /* Finishes the migrations in flight. No migration begins until spw_migrate_release_moves. Takes
@@ -165,11 +162,8 @@ void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, siz
 void spw_migrate_use(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
                      bool kernel);
 
-/* Records a submission that may touch memory at these addresses and any other memory. */
+/* Records a submission that may touch memory at these addresses, if any, and any other memory. */
 void spw_migrate_use_among(struct spw_migrate *tier, const uint64_t *addresses, size_t count);
-
-/* Records that a kernel is launched for the first time. Called before spw_migrate_use. */
-void spw_migrate_new_kernel(struct spw_migrate *tier);
 
 /* Records that a step begins. The predictor then takes the distance between these marks as the
  * period, and does not detect it. */

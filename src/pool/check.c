@@ -153,7 +153,7 @@ static bool is_part_of_chunk(const struct spw_backing *backing, size_t index)
 
     return granule->part < spw_pool_stock_size(granule->order) && first->part == 0 &&
            first->chunk == granule->chunk && first->order == granule->order &&
-           first->tier == granule->tier;
+           first->tier == granule->tier && first->away == granule->away;
 }
 
 static size_t count_spare(const struct spw_stock_tier *store)
@@ -166,8 +166,9 @@ static size_t count_spare(const struct spw_stock_tier *store)
     return granules;
 }
 
-/* Counts the mapped granules of each tier. Returns false if a chunk is only partly mapped. */
-static bool count_mapped(const struct spw_space *space, size_t *ret_mapped)
+/* Counts the granules of each tier, and those that are away. Returns false if a chunk backs only a
+ * part of its granules. */
+static bool count_backed(const struct spw_space *space, size_t *ret_mapped, size_t *ret_away)
 {
     const struct spw_backing *backing = space->backing;
     bool whole = true;
@@ -179,6 +180,7 @@ static bool count_mapped(const struct spw_space *space, size_t *ret_mapped)
              g < spw_pool_backing_index(backing, heap->frontier); g++) {
             ret_mapped[backing->granules[g].tier] +=
                 backing->granules[g].chunk != 0 && !backing->granules[g].swapped;
+            *ret_away += backing->granules[g].away;
             whole = whole && is_part_of_chunk(backing, g);
         }
     }
@@ -192,10 +194,13 @@ static const char *check_chunks(const struct spw_pool *pool)
     const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
     uint64_t granule = pool->backing.granule_bytes;
     uint64_t charged = spw_counter_get(&counters->vmm_host_bytes);
-    size_t mapped[SPW_TIER_COUNT] = {0};
+    size_t mapped[SPW_TIER_COUNT] = {0}, away = 0;
 
-    if (!count_mapped(&pool->space, mapped)) {
+    if (!count_backed(&pool->space, mapped, &away)) {
         return "a chunk is mapped in part";
+    }
+    if (away != pool->backing.away) {
+        return "chunks that are away are miscounted";
     }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         const struct spw_stock_tier *store = &pool->backing.stock.tiers[tier];

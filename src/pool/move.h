@@ -10,10 +10,13 @@
  *   end      gives uncommitted chunks back
  *
  * The caller guarantees that no work writes to the granules between the start of the copies and
- * commit, and that no device work uses them during commit. All granules of a chunk move together.
- * The new chunk has the same size, or replaces several neighbouring chunks. A pinned granule is not
- * stolen for other allocations. The block on it may be freed and other blocks allocated there,
- * because the move copies the granule, not the block.
+ * commit, and that no device work uses them during commit. It can also let the hardware guard them:
+ *   detach   after begin: unmaps the old chunks, which are copied at second addresses
+ * Any use is then a fault. After commit, chunks of the host stay unmapped. Before work that uses
+ * granules is submitted, `attach` maps them again, and removes them from the move. All granules of
+ * a chunk move together. The new chunk has the same size, or replaces several neighbouring chunks.
+ * A pinned granule is not stolen for other allocations. The block on it may be freed and other
+ * blocks allocated there, because the move copies the granule, not the block.
  *
  * Two moves of different granules may be in progress at once, so that one can be committed while
  * the other is copied.
@@ -151,6 +154,16 @@ enum spw_err spw_pool_move_poll_part(struct spw_pool *pool, struct spw_move *mov
  * SPW_E_AGAIN if not. After SPW_OK, the next call counts as the first again. */
 enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move);
 
+/* Unmaps the granules of a move that are not left out, so that any use of them is a fault. No work
+ * may use them. Granules that cannot be unmapped are left out. Called between begin and copy.
+ * Returns the number of granules unmapped. */
+size_t spw_pool_move_detach(struct spw_pool *pool, struct spw_move *move);
+
+/* Map the granules of [address, end), or all granules, that are unmapped since a detach. Remove
+ * them from the moves in progress. */
+void spw_pool_attach(struct spw_pool *pool, uint64_t address, uint64_t end);
+void spw_pool_attach_all(struct spw_pool *pool);
+
 /* Removes the granule at an address from the move, together with all granules that share its new
  * chunk. */
 void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint64_t granule);
@@ -190,12 +203,3 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move);
 
 /* Returns the first address whose content differs from its hash; 0 if all are equal. */
 uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move);
-
-/* Stores hashes of the copies of some new chunks: one chunk of each block in each run of
- * neighbours. `turn` varies the choice. The copies must be done. */
-enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, uint64_t turn);
-
-/* Compares the copies of the sample after a second copy. *ret_granule is the first granule whose
- * copy differs; 0 if all are equal. */
-enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move *move,
-                                   uint64_t *ret_granule);

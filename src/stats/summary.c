@@ -176,12 +176,6 @@ static void put_hindrances(int fd, int ordinal, const struct spw_counters *count
                  "not see (OptiX, NVENC, NVDEC, NVOFA)",
                  ordinal, get(&counters->unseen_refusals), s(get(&counters->unseen_refusals)));
     }
-    if (get(&counters->failed_audits) > 0) {
-        put_line(fd,
-                 "spillway: device %d: a kernel wrote through a pointer that is not among its "
-                 "arguments; since then, GPU work was held back during every move",
-                 ordinal);
-    }
 }
 
 static void put_trouble(int fd, enum spw_summary extent, int ordinal,

@@ -239,7 +239,6 @@ bool spw_submit_arguments_read(struct spw_arguments *ret_use, CUfunction functio
 
     ret_use->known = names_all(layout);
     ret_use->kernel = true;
-    ret_use->first = false;
     return read_parameters(ret_use, layout, params, extra) && ret_use->count < SPW_USE_ADDRESSES;
 }
 
@@ -250,9 +249,6 @@ void spw_submit_arguments_launch(struct spw_arguments *ret_use, CUfunction funct
 
     ret_use->known = names_all(layout);
     ret_use->kernel = true;
-    ret_use->first = layout != NULL &&
-                     !atomic_load_explicit(&layout->launched, memory_order_relaxed) &&
-                     !atomic_exchange(&layout->launched, true);
     if (!read_parameters(ret_use, layout, params, extra)) {
         ret_use->known = false;
     }
@@ -262,7 +258,6 @@ void spw_submit_arguments_note(const struct spw_arguments *use)
 {
     const struct spw_use noted = {.known = use->known,
                                   .kernel = use->kernel,
-                                  .first = use->first,
                                   .count = use->count,
                                   .addresses = use->addresses};
 

@@ -16,7 +16,6 @@ enum { SPW_USE_ADDRESSES = 192 };
 struct spw_arguments {
     bool known;  /* the call shows no sign of using memory that is not at `addresses` */
     bool kernel; /* the call launches a kernel, which may read more addresses from memory */
-    bool first;  /* this is the first launch of the kernel */
     size_t count;
     uint64_t addresses[SPW_USE_ADDRESSES]; /* addresses in spillway's pools */
 };
@@ -47,7 +46,7 @@ bool spw_submit_arguments_read(struct spw_arguments *ret_use, CUfunction functio
 static inline void spw_submit_arguments_touch(struct spw_arguments *ret_use)
 {
     ret_use->known = true;
-    ret_use->kernel = ret_use->first = false;
+    ret_use->kernel = false;
     ret_use->count = 0;
 }
 
@@ -55,7 +54,7 @@ static inline void spw_submit_arguments_touch(struct spw_arguments *ret_use)
 static inline void spw_submit_arguments_anything(struct spw_arguments *ret_use)
 {
     ret_use->known = false;
-    ret_use->kernel = ret_use->first = false;
+    ret_use->kernel = false;
     ret_use->count = 0;
 }
 

@@ -38,7 +38,6 @@ struct spw_layout {
     uint32_t count;
     bool known;  /* the driver gave the layout */
     bool direct; /* its name shows no sign of reading addresses from memory */
-    _Atomic bool launched;
 };
 
 /* The parameter layouts of kernels. Guarded by spw_locks.layouts. Both arrays only grow, so a

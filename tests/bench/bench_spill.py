@@ -4,9 +4,8 @@
 Devices hold 95, 90, 80 and 50 % of the live peak; time is simulated; measured from the fourth step
 on. Rows:
 
-tier       spillway with its defaults, SPILLWAY_OVERLAP=safe
-validated  SPILLWAY_OVERLAP=validated
-trust      SPILLWAY_OVERLAP=trust
+tier     spillway with its defaults, SPILLWAY_OVERLAP=safe
+guarded  SPILLWAY_OVERLAP=guarded
 marked   the program calls spillway_mark_step; only for `shapes`, whose steps differ in their sizes.
          There `tier` is the same program without marks, and neither is judged. Nor is
          `evaluation`: training with an evaluation after every five steps.
@@ -40,7 +39,7 @@ MOST = {"pangu_2.6B": 1.10, "S_1": 1.10, "resnet50": 1.25}  # times the bound
 MUST = 10  # percent: beyond, and for other programs, the target is LRU
 MOVE_WAIT = 5000  # ms, of the clock on the wall: it says nothing of simulated time
 # SPILLWAY_OVERLAP, and further arguments of the program
-WAYS = {"tier": ("safe",), "validated": ("validated",), "trust": ("trust",)}
+WAYS = {"tier": ("safe",), "guarded": ("guarded",)}
 SHAPES_WAYS = {"tier": ("safe",), "marked": ("safe", "marked")}
 SHAPES_STEPS = 12
 EVALUATION_ROUNDS = 6

@@ -48,8 +48,7 @@ def cells(folder):
             Cell("pangu_10", pangu, 10, 3), Cell("pangu_50", pangu, 50, 1),
             Cell("S_1_50", s_1, 50, 1), Cell("shapes_10", shapes, 10, 5),
             Cell("evaluation_20", evaluation, 20, 5),
-            Cell("resnet50_10_validated", resnet, 10, 9, "validated"),
-            Cell("resnet50_10_trust", resnet, 10, 9, "trust")]
+            Cell("resnet50_10_guarded", resnet, 10, 9, "guarded")]
 
 
 # ---- other values of constants ----

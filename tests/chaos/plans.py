@@ -153,7 +153,7 @@ def settings(draw):
     """Options of spillway that change how it works, not what it is for."""
     every = (("CHECK", "on"), ("VERIFY", "on"), ("SITES", draw.choice(("off", "native"))),
              ("MODE", draw.choice(("tensor", "segment", "observe"))), ("GROWTH", "0%"),
-             ("OVERLAP", draw.choice(("off", "trust", "validated"))), ("CHUNK", "2MiB"),
+             ("OVERLAP", draw.choice(("off", "guarded"))), ("CHUNK", "2MiB"),
              ("MOVE_WAIT", draw.choice((0, 1, 100))), ("FREE_WAITS", "on"))
     return Part("settings", [], dict(draw.sample(every, draw.randint(1, 4))))
 

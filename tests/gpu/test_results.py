@@ -252,7 +252,7 @@ class Told(unittest.TestCase):
             "cuEventRecord": 16}}), 3)
 
     def test_every_overlap_has_its_run(self):
-        self.assertLessEqual({"safe", "validated", "trust", "off"}, set(steps.overlaps()))
+        self.assertLessEqual({"safe", "guarded", "off"}, set(steps.overlaps()))
 
     def test_features_that_are_lost(self):
         """Those that did not run both ways are left out."""

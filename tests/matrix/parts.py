@@ -59,7 +59,7 @@ PARTS = (
          long=True),
     Part("long: replay", "release", ("preload",), long=True),
     Part("long: spill", "release", ("spill",), long=True,
-         words=("spill long", "validation", "adversaries", "pause long", "share")),
+         words=("spill long", "guarded long", "adversaries", "pause long", "share")),
     Part("long: spill, traces", "release", ("spill",), long=True, words=("matrix",)),
     *(Part(f"long: chaos, {half}", "release", ("chaos",), long=True, words=words)
       for half, words in (("first half", ("long 1", "long 2")),
@@ -67,7 +67,7 @@ PARTS = (
     Part("long: faults while spilling", "release", ("spill",), long=True,
          words=("faults long", "faults closed")),
     Part("long: faults while spilling, other modes", "release", ("spill",), long=True,
-         words=("faults validated", "faults trusted", "faults foreseen")),
+         words=("faults guarded", "faults foreseen")),
     Part("long: faults while paused", "release", ("spill",), long=True,
          words=("faults asked", "faults swapped", "faults replayed", "faults paused")),
     Part("long: call sites of Python", "release", ("python",), long=True),

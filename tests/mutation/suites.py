@@ -23,7 +23,7 @@ PROGRAMS = ("preload/programs", "preload/policies", "preload/oom", "fault/faults
             "spill/spill host", "spill/spill faults", "spill/spill copies")
 # Of the folders that follow the program's calls.
 TRACK = ("preload/doors", "preload/sharing", "preload/registers", "preload/hostile", *PROGRAMS,
-         "spill/spill adversaries", "spill/spill validation", "stress/stress")
+         "spill/spill adversaries", "spill/spill guarded", "stress/stress")
 
 SUITES = {
     "backend": ("unit/backend*", "unit/copier", "unit/fence", *PROGRAMS, "stress/stress"),
@@ -43,8 +43,8 @@ SUITES = {
     "migrate": ("unit/access_log", "unit/barrier", "unit/barrier_steps", "unit/exporter",
                 "unit/host_memory",
                 "unit/hidden_writes", "unit/migrat*", "unit/planner", "unit/predictor",
-                "unit/prefetch", "unit/swap", "unit/throttle", "unit/validation", "unit/pool_*",
-                "spill/spill", "spill/spill host", "spill/spill validation", "spill/spill faults",
+                "unit/prefetch", "unit/swap", "unit/throttle", "unit/pool_*",
+                "spill/spill", "spill/spill host", "spill/spill guarded", "spill/spill faults",
                 "spill/spill copies", "spill/spill adversaries", "spill/spill pause",
                 "preload/programs", "preload/ipc"),
     "policy": ("unit/policy*", "cli/policy command", "preload/policies", "fuzz/*policy*"),

@@ -121,7 +121,7 @@ class Replays(harness.Case):
                 self.assertGreater(returned, 0)
 
     def test_in_every_mode(self):
-        for overlap in ("validated", "trust", "off"):
+        for overlap in ("guarded", "off"):
             with self.subTest(overlap):
                 evicted, returned = self.replay(OVERLAP=overlap)
                 self.assertGreater(evicted, 0)

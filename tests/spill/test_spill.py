@@ -35,8 +35,8 @@ class Moves(harness.Case):
         return device
 
     def test_writes_during_moves(self):
-        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"OVERLAP": "validated"},
-                        {"SIM_UNMAP": "chunk"}, {"OVERLAP": "trust"}):
+        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"},
+                        {"SIM_UNMAP": "chunk"}, {"OVERLAP": "guarded"}):
             for mode in ("writes", "threads"):
                 for seed in SEEDS:
                     with self.subTest(mode, seed=seed, **options):
@@ -47,7 +47,7 @@ class Moves(harness.Case):
 
     def test_what_a_move_must_not_wait_for(self):
         for mode in ("spin", "wait", "callback", "copy"):
-            for overlap in ("safe", "validated", "off"):
+            for overlap in ("safe", "guarded", "off"):
                 with self.subTest(mode, overlap=overlap):
                     device = self.moves(mode, OVERLAP=overlap, MOVE_WAIT=5)
                     self.assertEqual(device["moves"], 0)
@@ -75,7 +75,7 @@ class Moves(harness.Case):
 
     def test_a_peer_uses_the_memory(self):
         """A migration waits for the peer's work, and maps the new memory for the peer too."""
-        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"OVERLAP": "trust"}):
+        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"OVERLAP": "guarded"}):
             for seed in SEEDS:
                 with self.subTest(seed=seed, **options):
                     device = self.moves("peer", seed, SIM_DEVICES=2, **options)
@@ -266,7 +266,7 @@ class Unseen(harness.Case):
 
     def test_nothing_moves_any_more(self):
         """Also the moves that have begun end."""
-        for overlap in ("safe", "validated", "trust", "off"):
+        for overlap in ("safe", "guarded", "off"):
             for seed in SEEDS:
                 with self.subTest(overlap, seed=seed):
                     device = self.unseen(LIBRARY, "late", SIM_SEED=seed, OVERLAP=overlap).device()
@@ -274,10 +274,10 @@ class Unseen(harness.Case):
 
 
 class Through(harness.Case):
-    """Kernels that write through hidden pointers, with OVERLAP=trust."""
+    """Kernels that write through hidden pointers, with OVERLAP=guarded."""
     def through(self, way, seed, allow=(), **options):
         result = self.run_program(THROUGH, way, allow=[SPILL_LINE, *allow], SIM_MEMORY="64MiB",
-                                  SIM_SEED=seed, OVERLAP="trust", **PATIENT, **options)
+                                  SIM_SEED=seed, OVERLAP="guarded", **PATIENT, **options)
         self.assertEqual(result.stdout, "0 words wrong\n")
         return result
 
@@ -311,7 +311,7 @@ class Through(harness.Case):
                 "slices": True}
         for way, carries in ways.items():
             with self.subTest(way):
-                result = self.run_program(CARRIES, way, OVERLAP="trust", SIM_MEMORY="64MiB",
+                result = self.run_program(CARRIES, way, OVERLAP="guarded", SIM_MEMORY="64MiB",
                                           LOG="info", **PATIENT,
                                           allow=[SPILL_LINE, "mode auto", "chunks at", line])
                 self.assertEqual(result.stdout, "ok\n")
@@ -320,8 +320,8 @@ class Through(harness.Case):
 
 
 class Beside(harness.Case):
-    """A kernel runs until something is submitted later. Where arguments are trusted, what they do
-    not name is moved nevertheless."""
+    """A kernel runs until something is submitted later. With `guarded`, what it does not name is
+    moved nevertheless."""
     def beside(self, mode, **options):
         result = self.run_program(BESIDE, mode, allow=[SPILL_LINE], SIM_MEMORY="64MiB",
                                   CHECK="on", **options)
@@ -332,7 +332,7 @@ class Beside(harness.Case):
         for mode in ("nothing", "half", "maps"):
             for seed in SEEDS:
                 with self.subTest(mode, seed=seed):
-                    device = self.beside(mode, SIM_SEED=seed, OVERLAP="trust", **PATIENT)
+                    device = self.beside(mode, SIM_SEED=seed, OVERLAP="guarded", **PATIENT)
                     self.assertGreater(device["moves_at_work"], 0)
                     self.assertEqual(device["placed_bytes"], 0)
 
@@ -340,12 +340,12 @@ class Beside(harness.Case):
         """Unused granules move while their neighbours are in use."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
-                device = self.beside("third", SIM_SEED=seed, OVERLAP="trust", **PATIENT)
+                device = self.beside("third", SIM_SEED=seed, OVERLAP="guarded", **PATIENT)
                 self.assertGreater(device["moves_at_work"], 0)
 
     def test_what_may_be_in_use(self):
-        for mode, overlap in (("all", "trust"), ("all-maps", "trust"), ("unknown", "trust"),
-                              ("nothing", "safe"), ("nothing", "validated")):
+        for mode, overlap in (("all", "guarded"), ("all-maps", "guarded"),
+                              ("unknown", "guarded"), ("nothing", "safe")):
             with self.subTest(mode, overlap=overlap):
                 device = self.beside(mode, SIM_SEED=1, OVERLAP=overlap, MOVE_WAIT=100)
                 self.assertGreater(device["placed_bytes"], 0)

@@ -49,7 +49,7 @@ class Spill(test_replay.Replay):
 class Traces(Spill):
     def test_one_stream(self):
         self.check_spill("resnet50", 75, seed=1, OVERLAP="off")
-        self.check_spill("pangu_2.6B", 75, seed=1, steps=1, OVERLAP="validated")
+        self.check_spill("pangu_2.6B", 75, seed=1, steps=1, OVERLAP="guarded")
         self.check_spill("S_1", 75, seed=1, steps=1)
 
     def test_four_streams(self):
@@ -57,10 +57,10 @@ class Traces(Spill):
             self.check_spill("resnet50", percent, streams=4, seed=2)
         self.check_spill("pangu_2.6B", 90, streams=4, seed=1, steps=1)
 
-    def test_trusted(self):
+    def test_guarded(self):
         for streams, percent in ((1, 75), (4, 50)):
-            device = self.check_spill("resnet50", percent, streams=streams, seed=4, OVERLAP="trust",
-                                      **PATIENT)
+            device = self.check_spill("resnet50", percent, streams=streams, seed=4,
+                                      OVERLAP="guarded", **PATIENT)
             self.assertGreater(device["moves"], 0)
 
     def test_without_streams(self):
@@ -74,7 +74,7 @@ class Traces(Spill):
 
     def test_moved(self):
         """Cold blocks make room for new ones; content is verified at each migration."""
-        for overlap in ("safe", "validated", "trust", "off"):
+        for overlap in ("safe", "guarded", "off"):
             device = self.check_spill("resnet50", 75, streams=4, seed=3, VERIFY="on",
                                       OVERLAP=overlap, **PATIENT)
             self.assertGreater(device["moves"], 0)
@@ -176,7 +176,7 @@ class Long(Spill):
         self.matrix(MATRIX_SEEDS)
 
     def test_each_mode(self):
-        for overlap in ("validated", "trust", "off"):
+        for overlap in ("guarded", "off"):
             self.matrix(MATRIX_SEEDS[1:3], OVERLAP=overlap)
         self.matrix(MATRIX_SEEDS[1:2], VERIFY="on")
 

@@ -116,7 +116,7 @@ static void test_no_memory(void **state)
         assert_int_equal(atomic_load(&spw_migrate_access_log_count), 0);
     }
     calls_until_failure = 0;
-    assert_int_equal(failed, 12); /* the log's own, the predictor's and the index's */
+    assert_int_equal(failed, 13); /* the log's own, the predictor's and the index's */
     close_both();
 }
 
@@ -127,7 +127,7 @@ static void test_nothing_is_leaked(void **state)
     open_pool();
     before = live_allocations;
     open_log();
-    assert_int_equal(live_allocations, before + 12);
+    assert_int_equal(live_allocations, before + 13);
     spw_migrate_access_log_close(&f.log);
     assert_int_equal(live_allocations, before);
     pool_close(&f.pool);
@@ -229,7 +229,7 @@ static void test_too_many_blocks(void **state)
 
 static bool is_accessed(uint64_t granule, const struct spw_access_log_snapshot *since)
 {
-    return spw_migrate_access_log_is_accessed_since(&f.log, since, f.base + granule * GRANULE);
+    return f.log.last_access[granule] > since->clock;
 }
 
 /* A use is one of all granules of the block, and of no others. */
@@ -427,22 +427,15 @@ static void test_counts(void **state)
     assert_int_equal(now.complete_non_kernel, 2);
     assert_int_equal(now.clock, 4);
     assert_int_equal(now.events, 2 + 2 + 2 + 1);
-    assert_true(spw_migrate_access_log_is_complete_since(
-        &f.log, &(struct spw_access_log_snapshot){.submissions = 10, .complete = 1}, 12));
-    assert_false(spw_migrate_access_log_is_complete_since(
-        &f.log, &(struct spw_access_log_snapshot){.submissions = 10, .complete = 1}, 13));
     close_both();
 }
 
-/* New kernels and marks reach the predictor. */
-static void test_kernels_and_steps(void **state)
+/* Marks reach the predictor. */
+static void test_steps(void **state)
 {
     open_both();
     spw_migrate_access_log_alloc(&f.log, f.base, GRANULE, 3);
     record(f.base);
-    spw_migrate_access_log_record_new_kernel(&f.log);
-    assert_int_equal(spw_migrate_access_log_predictor_status(&f.log).stable_since, 2);
-    assert_int_equal(spw_migrate_access_log_predictor_status(&f.log).events, 2);
     spw_migrate_access_log_mark_step(&f.log);
     assert_int_equal(f.log.predictor.mark_count, 1);
     close_both();
@@ -479,9 +472,9 @@ static void test_incoming(void **state)
     close_both();
 }
 
-/* Dirty once an argument names a watched granule or an unknown call was submitted; clean while
- * nothing but known copies were. */
-static void test_dirty_state(void **state)
+/* Dirty once an argument names a watched granule, or a kernel or an unknown call was submitted;
+ * clean while nothing but known copies were. */
+static void test_dirty(void **state)
 {
     struct spw_access_log_watch watch = {.count = 2};
     uint64_t other;
@@ -494,17 +487,61 @@ static void test_dirty_state(void **state)
     spw_migrate_access_log_alloc(&f.log, watch.places[1].granule, GRANULE, 3);
     record(watch.places[1].granule);
     watch.since = spw_migrate_access_log_snapshot(&f.log, 1);
-    assert_int_equal(spw_migrate_access_log_dirty_state(&f.log, &watch, 1), SPW_CLEAN);
+    assert_false(spw_migrate_access_log_is_dirty(&f.log, &watch, 1));
+    assert_true(spw_migrate_access_log_is_dirty(&f.log, &watch, 2)); /* one is not known */
     spw_migrate_access_log_record(&f.log, &other, 1, /* kernel */ false);
-    assert_int_equal(spw_migrate_access_log_dirty_state(&f.log, &watch, 2), SPW_CLEAN);
-    record(other);
-    assert_int_equal(spw_migrate_access_log_dirty_state(&f.log, &watch, 3), SPW_PRESUMED_CLEAN);
-    assert_int_equal(spw_migrate_access_log_dirty_state(&f.log, &watch, 4), SPW_DIRTY);
-    record(watch.places[1].granule);
-    assert_int_equal(spw_migrate_access_log_dirty_state(&f.log, &watch, 4), SPW_DIRTY);
+    assert_false(spw_migrate_access_log_is_dirty(&f.log, &watch, 2));
+    spw_migrate_access_log_record(&f.log, &watch.places[1].granule, 1, /* kernel */ false);
+    assert_true(spw_migrate_access_log_is_dirty(&f.log, &watch, 3));
     watch.count = 1;
-    assert_int_equal(spw_migrate_access_log_dirty_state(&f.log, &watch, 4), SPW_PRESUMED_CLEAN);
+    assert_false(spw_migrate_access_log_is_dirty(&f.log, &watch, 3));
+    record(other); /* a kernel */
+    assert_true(spw_migrate_access_log_is_dirty(&f.log, &watch, 4));
     close_both();
+}
+
+/* Unmapped granules are mapped again by a record that names their block, and by one that may mean
+ * any memory: a call without all its addresses, or with an address of no known block. */
+static void test_detached(void **state)
+{
+    enum { NAMES_IT, NAMES_ANOTHER, PARTIAL, UNKNOWN_BLOCK };
+
+    for (int kind = NAMES_IT; kind <= UNKNOWN_BLOCK; kind++) {
+        struct spw_access_log_watch watch = {.count = 2};
+        struct spw_move_request request = {.places = watch.places, .count = 2};
+        struct spw_move *move;
+        uint64_t block, other;
+        bool moves;
+
+        open_pool();
+        f.pool.vm.immediate = true;
+        assert_int_equal(spw_pool_open_host(f.pool.pool, 8 * GRANULE, &moves), SPW_OK);
+        block = pool_alloc(&f.pool, 2 * GRANULE, &stream_a);
+        other = pool_alloc(&f.pool, 2 * GRANULE, &stream_a);
+        open_log();
+        for (size_t i = 0; i < 2; i++) {
+            watch.places[i] = (struct spw_move_place){block, block + i * GRANULE, SPW_TIER_HOST};
+        }
+        record(block);
+        watch.since = spw_migrate_access_log_snapshot(&f.log, 1);
+        assert_int_equal(spw_pool_move_begin(f.pool.pool, &request, &move), SPW_OK);
+        assert_int_equal(spw_migrate_access_log_detach(&f.log, &watch, 2, move),
+                         0); /* one is not known */
+        assert_true(fake_vm_usable(&f.pool.vm, block, 2 * GRANULE));
+        assert_int_equal(spw_migrate_access_log_detach(&f.log, &watch, 1, move), 2);
+        assert_false(fake_vm_usable(&f.pool.vm, block, GRANULE));
+        if (kind == PARTIAL) {
+            spw_migrate_access_log_record_partial(&f.log, NULL, 0);
+        } else {
+            record(kind == NAMES_IT        ? block + GRANULE
+                   : kind == NAMES_ANOTHER ? other
+                                           : other + 16 * GRANULE);
+        }
+        assert_int_equal(fake_vm_usable(&f.pool.vm, block, 2 * GRANULE), kind != NAMES_ANOTHER);
+        assert_int_equal(spw_pool_move_end(f.pool.pool, move), SPW_OK);
+        spw_pool_attach_all(f.pool.pool);
+        close_both();
+    }
 }
 
 /* ---- plans ---- */
@@ -720,9 +757,10 @@ int main(void)
         cmocka_unit_test(test_entered_in_the_place_of_others),
         cmocka_unit_test(test_unknown_block_is_incomplete),
         cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_kernels_and_steps),
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(test_incoming),
-        cmocka_unit_test(test_dirty_state),
+        cmocka_unit_test(test_dirty),
+        cmocka_unit_test(test_detached),
         cmocka_unit_test(test_plan_without_predictions),
         cmocka_unit_test(test_plan_beside_a_young_block),
         cmocka_unit_test(test_plan_with_shared_granules),

@@ -1,5 +1,6 @@
-/* Kernels that write where nothing tells of it, at any moment of a migration: with what is on by
- * default no write is lost.
+/* Kernels that write where nothing tells of it, at any moment of a migration. With what is on by
+ * default no write is lost. With `guarded` one may end with a fault; until then no write is lost.
+ * Without hidden writes there is no fault.
  *
  * The device completes work at random times, and a kernel writes when it is completed. */
 #include "migrate/move/migration.h"
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 
 #include "pool_fixture.h"
+#include "migrate/learn/progress.h"
 #include "migrate/move/barrier.h"
 
 enum { DEVICE = 24, HOST = 64, BLOCKS = 8, GRANULES = 2, STEPS = 60, SEEDS = 1000 };
@@ -25,7 +27,10 @@ struct program {
     uint64_t expected[BLOCKS][GRANULES];
     struct kernel kernels[KERNELS];
     size_t submitted, completed;
-    size_t moved; /* granules */
+    size_t moved;         /* granules */
+    bool guarded, honest; /* honest: kernels name what they write */
+    bool faulted;         /* the device ended with an error */
+    struct spw_progress marks;
 };
 
 static struct program p;
@@ -43,16 +48,22 @@ static void run_kernels(struct fake_vm *vm)
          p.completed++) {
         const struct kernel *kernel = &p.kernels[p.completed];
 
+        if (p.guarded && !p.honest && !fake_vm_usable(vm, kernel->address, GRANULE)) {
+            p.faulted = true;
+        }
+        if (p.faulted) {
+            continue;
+        }
         vm->violations += !fake_vm_usable(vm, kernel->address, GRANULE);
         fake_vm_write(vm, kernel->address, GRANULE, kernel->value);
     }
 }
 
-static void open_program(uint64_t seed)
+static void open_program(uint64_t seed, bool guarded, bool honest)
 {
     bool moves;
 
-    p = (struct program){.seed = seed, .first_seed = seed};
+    p = (struct program){.seed = seed, .first_seed = seed, .guarded = guarded, .honest = honest};
     spw_migrate_barrier_reset();
     spw_migrate_barrier_arm();
     pool_open_small(&p.pool, 256, DEVICE, 0);
@@ -70,7 +81,9 @@ static void open_program(uint64_t seed)
                                        .granule_bytes = GRANULE,
                                        .wait_ns = 100000,
                                        .overlap = true,
+                                       .guarded = guarded,
                                        .log = &p.log};
+    p.marks = (struct spw_progress){.pool = p.pool.pool};
     p.pool.vm.seed = seed * 2 + 1;
     p.pool.vm.on_finished = run_kernels;
 }
@@ -81,7 +94,7 @@ static void submit(void)
 {
     size_t block = draw(BLOCKS), granule = draw(GRANULES), kind = draw(10);
     uint64_t address = p.blocks[block] + granule * GRANULE;
-    uint64_t named = kind < 7 ? p.blocks[draw(BLOCKS)] : address;
+    uint64_t other = p.blocks[draw(BLOCKS)], named = kind < 7 && !p.honest ? other : address;
 
     if (p.submitted == KERNELS) {
         return;
@@ -89,6 +102,8 @@ static void submit(void)
     spw_migrate_barrier_acquire();
     if (kind < 9) {
         spw_migrate_access_log_record(&p.log, &named, 1, /* kernel */ kind < 7);
+    } else {
+        spw_migrate_access_log_record_partial(&p.log, NULL, 0);
     }
     p.expected[block][granule] = 100000 + p.submitted;
     p.kernels[p.submitted] = (struct kernel){.time = fake_vm_submit(&p.pool.vm),
@@ -98,10 +113,19 @@ static void submit(void)
     spw_migrate_barrier_release();
 }
 
+static void mark(void)
+{
+    const struct spw_access_log_snapshot now =
+        spw_migrate_access_log_snapshot(&p.log, spw_migrate_barrier_submissions());
+
+    spw_migrate_progress_set(&p.marks, NULL, &now);
+}
+
 static void begin(void)
 {
     struct spw_move_place places[2 * GRANULES * 2];
     struct spw_move_request wish = {.places = places};
+    bool since = p.guarded && draw(4) > 0;
 
     for (size_t i = 0; i < 2; i++) {
         size_t block = draw(BLOCKS);
@@ -113,7 +137,7 @@ static void begin(void)
         }
     }
     (void)spw_migrate_migration_begin(&p.migrator, &wish, /* predicted */ draw(2) == 0,
-                                      /* since */ NULL);
+                                      since ? spw_migrate_progress_completed(&p.marks) : NULL);
 }
 
 static void finish(void)
@@ -134,9 +158,12 @@ static void close_program(void)
     }
     fake_vm_complete(&p.pool.vm);
     (void)spw_migrate_migration_release(&p.migrator);
+    (void)spw_migrate_progress_completed(&p.marks);
+    spw_pool_attach_all(p.pool.pool);
+    pool_check(&p.pool);
     spw_migrate_access_log_close(&p.log);
     assert_int_equal(p.completed, p.submitted);
-    for (size_t i = 0; i < BLOCKS; i++) {
+    for (size_t i = 0; i < BLOCKS && !p.faulted; i++) {
         for (size_t k = 0; k < GRANULES; k++) {
             if (fake_vm_differs(&p.pool.vm, p.blocks[i] + k * GRANULE, GRANULE, p.expected[i][k])) {
                 fail_msg("a write was lost: SEED=%llu", (unsigned long long)p.first_seed);
@@ -146,9 +173,9 @@ static void close_program(void)
     pool_close(&p.pool);
 }
 
-static void run(uint64_t seed)
+static void run(uint64_t seed, bool guarded, bool honest)
 {
-    open_program(seed);
+    open_program(seed, guarded, honest);
     for (size_t step = 0; step < STEPS; step++) {
         uint64_t what = draw(10);
 
@@ -157,6 +184,7 @@ static void run(uint64_t seed)
         } else if (what < 8) {
             submit();
         } else {
+            mark();
             finish();
         }
     }
@@ -165,29 +193,68 @@ static void run(uint64_t seed)
 
 static uint64_t seeds = SEEDS;
 
+/* What happened in the runs of all seeds. */
+struct totals {
+    uint64_t moved, again, at_work, faulted;
+};
+
 /* With SEED in the environment, that one only. */
-static void test_no_write_is_lost(void **state)
+static struct totals run_all(bool guarded, bool honest)
 {
     const char *only = getenv("SEED");
-    uint64_t moved = 0, again = 0;
+    struct totals totals = {0};
 
     if (only != NULL) {
-        run(strtoull(only, NULL, 10));
-        return;
+        run(strtoull(only, NULL, 10), guarded, honest);
     }
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        run(seed);
-        moved += p.moved;
-        again += spw_counter_get(&p.pool.counters.second_copies);
+    for (uint64_t seed = 1; only == NULL && seed <= seeds; seed++) {
+        run(seed, guarded, honest);
+        totals.moved += p.moved;
+        totals.again += spw_counter_get(&p.pool.counters.second_copies);
+        totals.at_work += spw_counter_get(&p.pool.counters.moves_at_work);
+        totals.faulted += p.faulted;
     }
-    assert_true(moved > seeds);
-    assert_true(again > seeds / 4);
+    return totals;
+}
+
+static void test_no_write_is_lost(void **state)
+{
+    struct totals totals = run_all(/* guarded */ false, /* honest */ false);
+
+    if (getenv("SEED") == NULL) {
+        assert_true(totals.moved > seeds);
+        assert_true(totals.again > seeds / 4);
+    }
+}
+
+static void test_guarded(void **state)
+{
+    struct totals totals = run_all(/* guarded */ true, /* honest */ true);
+
+    if (getenv("SEED") == NULL) {
+        assert_true(totals.moved > seeds);
+        assert_true(totals.at_work > seeds / 4);
+    }
+}
+
+static void test_guarded_with_hidden_writes(void **state)
+{
+    struct totals totals = run_all(/* guarded */ true, /* honest */ false);
+
+    if (getenv("SEED") == NULL) {
+        assert_true(totals.faulted > seeds / 8);
+        assert_true(totals.faulted < seeds);
+    }
 }
 
 /* test_hidden_writes [SEEDS] */
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_write_is_lost)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_write_is_lost),
+        cmocka_unit_test(test_guarded),
+        cmocka_unit_test(test_guarded_with_hidden_writes),
+    };
 
     if (argc > 1) {
         seeds = strtoull(argv[1], NULL, 10);

@@ -147,7 +147,6 @@ static void record_everything(void)
     spw_migrate_use(tier.tier, addresses, 2, /* kernel */ true);
     spw_migrate_use(tier.tier, addresses, 1, /* kernel */ false);
     spw_migrate_use_among(tier.tier, addresses + 1, 1);
-    spw_migrate_new_kernel(tier.tier);
     spw_migrate_mark_step(tier.tier);
 }
 

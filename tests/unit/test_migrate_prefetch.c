@@ -24,12 +24,12 @@ static void cycle(void)
     }
 }
 
-static struct spw_migrate_config overlapping(bool trust)
+static struct spw_migrate_config overlapping(bool guarded)
 {
     struct spw_migrate_config config = tier_usual();
 
     config.overlap = true;
-    config.trust = trust;
+    config.guarded = guarded;
     return config;
 }
 

@@ -21,7 +21,7 @@ static uint64_t value_of(int block)
     return 100 + 10 * (uint64_t)block;
 }
 
-static void open_fixture(bool trust, bool overlap)
+static void open_fixture(bool guarded, bool overlap)
 {
     memset(&f, 0, sizeof(f));
     migrator_open_pool(&f.pool, DEVICE, HOST);
@@ -36,7 +36,7 @@ static void open_fixture(bool trust, bool overlap)
                                        .granule_bytes = GRANULE,
                                        .wait_ns = MS,
                                        .overlap = overlap,
-                                       .trust = trust,
+                                       .guarded = guarded,
                                        .log = &f.log};
 }
 
@@ -74,10 +74,10 @@ static void expect(int block, bool on_host)
     pool_expect(&f.pool, f.blocks[block], 2, value_of(block), on_host ? 2 : 0);
 }
 
-/* With trust, but without a pre-copy, nothing can be switched at once: it is copied first. */
-static void test_trust_without_a_precopy(void **state)
+/* With `guarded`, but without a snapshot, nothing can be switched at once: it is copied first. */
+static void test_guarded_without_a_snapshot(void **state)
 {
-    open_fixture(/* trust */ true, /* overlap */ false);
+    open_fixture(/* guarded */ true, /* overlap */ false);
     begin(0, 1);
     spw_migrate_barrier_acquire();
     spw_migrate_access_log_record(&f.log, &f.blocks[1], 1, /* kernel */ true);
@@ -99,7 +99,7 @@ static void test_wait_for_copies(void **state)
     for (int i = 0; i < 2; i++) {
         uint64_t begin_ns;
 
-        open_fixture(/* trust */ false, /* overlap */ false);
+        open_fixture(/* guarded */ false, /* overlap */ false);
         f.migrator.wait_ns = waits_ns[i];
         begin(0, BLOCKS);
         /* The device is idle, before and after submissions are held back. */
@@ -122,7 +122,7 @@ static void test_no_switch_while_memory_is_lost(void **state)
 {
     size_t unmapped;
 
-    open_fixture(/* trust */ true, /* overlap */ true);
+    open_fixture(/* guarded */ true, /* overlap */ true);
     begin(0, 1);
     begin(1, 2);
     f.pool.vm.fail_call = FAKE_MAP;
@@ -143,7 +143,7 @@ static void test_no_switch_while_memory_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trust_without_a_precopy),
+        cmocka_unit_test(test_guarded_without_a_snapshot),
         cmocka_unit_test(test_wait_for_copies),
         cmocka_unit_test(test_no_switch_while_memory_is_lost),
     };

@@ -115,13 +115,6 @@ static void lost(struct world *w)
     (void)spw_pool_move_lost(w->pool, &bytes);
 }
 
-static void compare(struct world *w)
-{
-    uint64_t granule;
-
-    (void)spw_pool_move_compare(w->pool, w->move, &granule);
-}
-
 static void export_begin(struct world *w)
 {
     bool done;
@@ -208,8 +201,9 @@ static void visit_free(uint64_t address, uint64_t bytes, void *context)
     X(move_leave, spw_pool_move_leave(w->pool, w->move))                                           \
     X(move_hash, spw_pool_move_hash(w->pool, w->move))                                             \
     X(move_verify, spw_pool_move_verify(w->pool, w->move))                                         \
-    X(move_sample, spw_pool_move_sample(w->pool, w->move, 0))                                      \
-    X(move_compare, compare(w))                                                                    \
+    X(move_detach, spw_pool_move_detach(w->pool, w->move))                                         \
+    X(attach, spw_pool_attach(w->pool, w->moved, w->moved + GRANULE))                              \
+    X(attach_all, spw_pool_attach_all(w->pool))                                                    \
     X(export_begin, export_begin(w))                                                               \
     X(export_drain, spw_pool_export_drain(w->pool))                                                \
     X(export_copy, spw_pool_export_copy(w->pool))                                                  \
@@ -254,7 +248,6 @@ static void open_world(struct world *w)
     w->block = pool_alloc(&w->f, GRANULE, &stream_a);
     assert_int_equal(spw_pool_move_begin(w->pool, &to_host, &w->move), SPW_OK);
     assert_int_equal(spw_pool_move_copy_parts(w->pool, w->move, &parts), SPW_OK);
-    assert_int_equal(spw_pool_move_sample(w->pool, w->move, 0), SPW_OK);
     assert_true(spw_pool_find(w->pool, w->exported, &block));
     w->exported_id = block.id;
     assert_int_equal(spw_pool_export_begin(w->pool, w->exported, block.id, &done), SPW_OK);

@@ -566,53 +566,6 @@ static void sweep(enum fake_call call, size_t more)
     pool_sweep(run_with_faults, call, more);
 }
 
-static void copy(struct pool_fixture *f)
-{
-    assert_int_equal(spw_pool_move_copy(f->pool, f->move, true), SPW_OK);
-    assert_int_equal(spw_pool_move_poll(f->pool, f->move), SPW_OK);
-}
-
-/* One granule of each block in each run is hashed, a different one in another turn. */
-static void test_samples(void **state)
-{
-    struct pool_fixture f;
-    uint64_t blocks[2], wrong, bytes;
-
-    open_tiers(&f);
-    for (uint64_t i = 0; i < 2; i++) {
-        blocks[i] = pool_alloc(&f, 3 * GRANULE, &stream_a);
-        fake_vm_write(&f.vm, blocks[i], 3 * GRANULE, 10 + 10 * i);
-    }
-    for (uint64_t turn = 0; turn < 6; turn++) {
-        const uint64_t written = blocks[turn / 3] + turn % 3 * GRANULE;
-        size_t hashes = f.vm.calls[FAKE_HASH];
-
-        assert_int_equal(begin(&f, SPW_TIER_HOST, 6), SPW_OK);
-        copy(&f);
-        assert_int_equal(spw_pool_move_sample(f.pool, f.move, turn), SPW_OK);
-        assert_int_equal(f.vm.calls[FAKE_HASH] - hashes, 2);
-        copy(&f);
-        assert_int_equal(spw_pool_move_compare(f.pool, f.move, &wrong), SPW_OK);
-        assert_int_equal(wrong, 0);
-        /* A write before the copy is repeated. */
-        fake_vm_write(&f.vm, written, GRANULE, 100 + turn);
-        copy(&f);
-        assert_int_equal(spw_pool_move_compare(f.pool, f.move, &wrong), SPW_OK);
-        assert_int_equal(wrong, written);
-        assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
-    }
-    f.vm.fail_call = FAKE_HASH;
-    f.vm.fail_after = 0;
-    f.vm.fail_more = SIZE_MAX;
-    assert_int_equal(begin(&f, SPW_TIER_HOST, 6), SPW_OK);
-    copy(&f);
-    assert_int_not_equal(spw_pool_move_sample(f.pool, f.move, 0), SPW_OK);
-    assert_int_equal(spw_pool_move_commit(f.pool, f.move, &bytes), SPW_OK);
-    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
-    f.vm.fail_call = -1;
-    pool_close(&f);
-}
-
 static void test_faults(void **state)
 {
     static const enum fake_call calls[] = {FAKE_CREATE, FAKE_MAP,   FAKE_ACCESS, FAKE_UNMAP,
@@ -776,7 +729,6 @@ int main(void)
         cmocka_unit_test(test_pool_goes_during_a_move),
         cmocka_unit_test(test_capture),
         cmocka_unit_test(test_verify),
-        cmocka_unit_test(test_samples),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_stubborn_faults),
         cmocka_unit_test(test_lost),

@@ -42,7 +42,7 @@ static void spill(int first, int end)
 
 /* `count` blocks, of which [first, end) are on the host and the others fill the device but for
  * `room` granules. */
-static void open_fixture(int count, int first, int end, int room, bool trust)
+static void open_fixture(int count, int first, int end, int room, bool guarded)
 {
     bool moves;
 
@@ -73,8 +73,8 @@ static void open_fixture(int count, int first, int end, int room, bool trust)
     spw_counter_set(&f.pool.counters.stall_ns, 0);
     assert_true(spw_migrate_access_log_open(&f.log, f.pool.pool, &f.pool.counters));
     f.migrator.log = &f.log;
-    f.migrator.trust = trust;
-    spw_migrate_throttle_init(&f.throttle, f.pool.pool, 100000, trust);
+    f.migrator.guarded = guarded;
+    spw_migrate_throttle_init(&f.throttle, f.pool.pool, 100000, guarded);
     f.prefetch = (struct spw_prefetch){.migrator = &f.migrator,
                                        .log = &f.log,
                                        .throttle = &f.throttle,
@@ -105,6 +105,16 @@ static void run_to(int next)
         submit(&f.blocks[f.next], 1);
         f.next = (f.next + 1) % f.count;
     } while (f.next != next);
+}
+
+/* The device has completed all work that was submitted so far. */
+static void complete_all(void)
+{
+    const struct spw_access_log_snapshot now =
+        spw_migrate_access_log_snapshot(&f.log, spw_migrate_barrier_submissions());
+
+    f.pool.vm.immediate = true;
+    spw_migrate_progress_set(&f.throttle.device_marks, NULL, &now);
 }
 
 /* The program is predicted, and `next` comes next. */
@@ -391,9 +401,10 @@ static void test_next_begins_before_the_switch(void **state)
 static void test_map_ahead(void **state)
 {
     for (int busy = 0; busy < 2; busy++) {
-        open_fixture(1000, 500, 600, 100, /* trust */ busy);
+        open_fixture(1000, 500, 600, 100, /* guarded */ busy);
         f.migrator.device_busy = busy;
         learn(480);
+        complete_all();
         advance();
         assert_int_equal(f.migrator.in_flight, 1);
         spw_pool_map_ahead(f.pool.pool, 3);
@@ -470,6 +481,7 @@ static void test_next_begins_after_a_switch_beside_work(void **state)
 {
     open_fixture(1000, 500, 600, 100, true);
     learn(480);
+    complete_all();
     advance();
     assert_int_equal(prefetches(), 1);
     f.prefetch.plan_at = UINT64_MAX;
@@ -488,14 +500,14 @@ static void test_finish(void **state)
     assert_false(spw_migrate_prefetch_finish_one(&f.prefetch));
     learn(480);
     advance();
-    f.migrator.trust = true; /* begins the second beside the first */
+    f.migrator.guarded = true; /* begins the second beside the first */
     f.migrator.device_busy = true;
     f.pool.vm.immediate = false;
     f.pool.vm.fail_call = FAKE_QUERY;
     f.prefetch.plan_at = 0;
     f.prefetch.quiet_until = 0;
     advance();
-    f.migrator.trust = false;
+    f.migrator.guarded = false;
     f.pool.vm.immediate = true;
     fake_vm_complete(&f.pool.vm);
     assert_int_equal(f.migrator.in_flight, 2);
@@ -512,8 +524,8 @@ static void test_finish(void **state)
 
 /* ---- what is used all the time ---- */
 
-/* With trust a block that submitted work may still use stays where it is, unless it is used so soon
- * that the device must idle for it. */
+/* With `guarded` a block that submitted work may still use stays where it is, unless it is used so
+ * soon that the device must idle for it. */
 static void test_hot_blocks(void **state)
 {
     for (int soon = 0; soon < 2; soon++) {
@@ -526,7 +538,7 @@ static void test_hot_blocks(void **state)
         assert_int_equal(f.migrator.in_flight, soon);
         assert_int_equal(prefetches(), soon);
         if (soon) {
-            assert_true(f.migrator.migrations[f.migrator.first].require_idle);
+            assert_false(f.migrator.migrations[f.migrator.first].detached);
             assert_int_equal(going_to(SPW_TIER_DEVICE), 1);
             assert_int_equal(f.prefetch.quiet_until, 0);
         }
@@ -543,7 +555,7 @@ static void test_cold_blocks_beside_work(void **state)
     spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false);
     advance();
     assert_int_equal(f.migrator.in_flight, 1);
-    assert_false(f.migrator.migrations[f.migrator.first].require_idle);
+    assert_true(f.migrator.migrations[f.migrator.first].detached);
     close_fixture();
 }
 

@@ -16,7 +16,7 @@ static struct {
     uint64_t a, b;
 } f;
 
-static void open_fixture(bool trust)
+static void open_fixture(bool guarded)
 {
     memset(&f, 0, sizeof(f));
     spw_migrate_barrier_reset();
@@ -25,7 +25,7 @@ static void open_fixture(bool trust)
     f.a = pool_alloc(&f.pool, GRANULE, &stream_a);
     f.b = pool_alloc(&f.pool, GRANULE, &stream_a);
     assert_true(spw_migrate_access_log_open(&f.log, f.pool.pool, &f.pool.counters));
-    spw_migrate_throttle_init(&f.throttle, f.pool.pool, WAIT_NS, trust);
+    spw_migrate_throttle_init(&f.throttle, f.pool.pool, WAIT_NS, guarded);
 }
 
 static void close_fixture(void)
@@ -113,7 +113,7 @@ static void test_distance_of_marks(void **state)
     }
 }
 
-/* Marks of the device are needed with trust only, those of a stream where it is known. */
+/* Marks of the device are needed with `guarded` only, those of a stream where it is known. */
 static void test_kinds_of_marks(void **state)
 {
     open_fixture(false);
@@ -157,7 +157,7 @@ static void test_completed(void **state)
     close_fixture();
 }
 
-static void test_nothing_is_known_without_trust(void **state)
+static void test_nothing_is_known_without_guarding(void **state)
 {
     open_fixture(false);
     submit(3);
@@ -173,11 +173,11 @@ static void test_nothing_is_known_without_trust(void **state)
 
 static void test_lead(void **state)
 {
-    struct spw_throttle throttle = {.trust = false};
+    struct spw_throttle throttle = {.guarded = false};
 
     assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, false), PERIOD / 8);
     assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, true), PERIOD / 64);
-    throttle.trust = true;
+    throttle.guarded = true;
     assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, false), PERIOD / 32);
     assert_int_equal(spw_migrate_throttle_lead(&throttle, PERIOD, true), PERIOD / 32);
     assert_int_equal(spw_migrate_throttle_lead(&throttle, 32 * 32 - 1, true), LEAST_LEAD);
@@ -245,8 +245,8 @@ static void test_not_held_back(void **state)
     close_fixture();
 }
 
-/* With trust only a switch beside running work needs it. */
-static void test_held_back_with_trust(void **state)
+/* With `guarded` only a switch beside running work needs it. */
+static void test_held_back_with_guarding(void **state)
 {
     open_fixture(true);
     submit(16);
@@ -267,12 +267,12 @@ int main(void)
         cmocka_unit_test(test_distance_of_marks),
         cmocka_unit_test(test_kinds_of_marks),
         cmocka_unit_test(test_completed),
-        cmocka_unit_test(test_nothing_is_known_without_trust),
+        cmocka_unit_test(test_nothing_is_known_without_guarding),
         cmocka_unit_test(test_lead),
         cmocka_unit_test(test_held_back),
         cmocka_unit_test(test_caught_up),
         cmocka_unit_test(test_not_held_back),
-        cmocka_unit_test(test_held_back_with_trust),
+        cmocka_unit_test(test_held_back_with_guarding),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,6 @@ struct spw_migrate_config tier_usual(void)
                                        .limit_bytes = (uint64_t)HOST * GRANULE,
                                        .move_wait_ns = WAIT_NS,
                                        .may_move = may_move,
-                                       .label = label,
                                        .describe = label,
                                        .moved = moved};
 }

@@ -46,11 +46,13 @@ bool spw_migrate_access_log_open(struct spw_access_log *log, struct spw_pool *po
     log->need_capacity = SPW_PREDICTOR_EVENTS / SPW_TUNE_PLAN_NEEDS_SHARE;
     log->target_tier = calloc(log->spot_capacity, sizeof(*log->target_tier));
     log->last_access = calloc(log->spot_capacity, sizeof(*log->last_access));
+    log->detached = calloc(log->spot_capacity, sizeof(*log->detached));
     log->spots = calloc(log->spot_capacity, sizeof(*log->spots));
     log->chunks = calloc(log->spot_capacity, sizeof(*log->chunks));
     log->needs = calloc(log->need_capacity, sizeof(*log->needs));
-    if (log->target_tier == NULL || log->last_access == NULL || log->spots == NULL ||
-        log->chunks == NULL || log->needs == NULL || !spw_migrate_predictor_init(&log->predictor) ||
+    if (log->target_tier == NULL || log->last_access == NULL || log->detached == NULL ||
+        log->spots == NULL || log->chunks == NULL || log->needs == NULL ||
+        !spw_migrate_predictor_init(&log->predictor) ||
         !spw_migrate_block_index_init(&log->index, base, bytes, log->granule_bytes,
                                       SPW_PREDICTOR_BLOCKS)) {
         spw_migrate_access_log_close(log);
@@ -75,11 +77,13 @@ void spw_migrate_access_log_close(struct spw_access_log *log)
     spw_migrate_block_index_fini(&log->index);
     free(log->target_tier);
     free(log->last_access);
+    free(log->detached);
     free(log->spots);
     free(log->chunks);
     free(log->needs);
     log->target_tier = NULL;
     log->last_access = NULL;
+    log->detached = NULL;
     log->spots = NULL;
     log->chunks = NULL;
     log->needs = NULL;
@@ -171,11 +175,41 @@ static bool is_block_incoming(const struct spw_access_log *log, uint32_t block)
     return false;
 }
 
+/* Maps the granules [first, last] again that are detached. */
+static void attach(struct spw_access_log *log, size_t first, size_t last)
+{
+    uint64_t base = log->index.base;
+
+    for (size_t end; log->any_detached && first <= last; first = end) {
+        end = first + 1;
+        if (!log->detached[first]) {
+            continue;
+        }
+        while (end <= last && log->detached[end]) {
+            end++;
+        }
+        memset(&log->detached[first], 0, (end - first) * sizeof(log->detached[0]));
+        spw_pool_attach(log->pool, base + first * log->granule_bytes,
+                        base + end * log->granule_bytes);
+    }
+}
+
+/* Before a call that may use any memory: maps all granules again that are detached. */
+static void attach_all(struct spw_access_log *log)
+{
+    if (log->any_detached) {
+        log->any_detached = false;
+        memset(log->detached, 0, log->spot_capacity * sizeof(log->detached[0]));
+        spw_pool_attach_all(log->pool);
+    }
+}
+
 /* Marks the granules of an address range as accessed now. */
 static void mark_access(struct spw_access_log *log, uint64_t address, uint64_t last_address)
 {
     size_t last = spw_migrate_block_index_granule(&log->index, last_address);
 
+    attach(log, spw_migrate_block_index_granule(&log->index, address), last);
     for (size_t g = spw_migrate_block_index_granule(&log->index, address); g <= last; g++) {
         log->last_access[g] = log->clock;
     }
@@ -186,6 +220,7 @@ static void mark_migrating(struct spw_access_log *log, uint64_t address, uint64_
 {
     size_t last = spw_migrate_block_index_granule(&log->index, last_address);
 
+    attach(log, spw_migrate_block_index_granule(&log->index, address), last);
     for (size_t g = spw_migrate_block_index_granule(&log->index, address); g <= last; g++) {
         if (log->target_tier[g] != 0) {
             log->last_access[g] = log->clock;
@@ -253,6 +288,9 @@ void spw_migrate_access_log_record(struct spw_access_log *log, const uint64_t *a
     spw_lock(&log->lock);
     known =
         record_addresses(log, kernel ? "kernel" : "other", addresses, count) && !log->incomplete;
+    if (!known) {
+        attach_all(log);
+    }
     log->complete += known;
     log->complete_non_kernel += known && !kernel;
     spw_unlock(&log->lock);
@@ -262,14 +300,10 @@ void spw_migrate_access_log_record_partial(struct spw_access_log *log, const uin
                                            size_t count)
 {
     spw_lock(&log->lock);
-    (void)record_addresses(log, "partial", addresses, count);
-    spw_unlock(&log->lock);
-}
-
-void spw_migrate_access_log_record_new_kernel(struct spw_access_log *log)
-{
-    spw_lock(&log->lock);
-    spw_migrate_predictor_restart_stability(&log->predictor);
+    attach_all(log);
+    if (count > 0) {
+        (void)record_addresses(log, "partial", addresses, count);
+    }
     spw_unlock(&log->lock);
 }
 
@@ -352,47 +386,42 @@ static bool any_accessed(const struct spw_access_log *log, const struct spw_acce
     return i < move->count;
 }
 
-enum spw_dirty_state spw_migrate_access_log_dirty_state(struct spw_access_log *log,
-                                                        const struct spw_access_log_watch *move,
-                                                        uint64_t submitted)
+bool spw_migrate_access_log_is_dirty(struct spw_access_log *log,
+                                     const struct spw_access_log_watch *watch, uint64_t submitted)
 {
-    enum spw_dirty_state verdict = SPW_DIRTY;
-    uint64_t since = submitted - move->since.submissions;
+    const struct spw_access_log_snapshot *since = &watch->since;
+    bool dirty;
 
     spw_lock(&log->lock);
-    if (any_accessed(log, move)) {
-        verdict = SPW_DIRTY;
-    } else if (since == log->complete_non_kernel - move->since.complete_non_kernel) {
-        verdict = SPW_CLEAN;
-    } else if (since == log->complete - move->since.complete) {
-        verdict = SPW_PRESUMED_CLEAN;
+    dirty =
+        submitted - since->submissions != log->complete_non_kernel - since->complete_non_kernel ||
+        any_accessed(log, watch);
+    spw_unlock(&log->lock);
+    return dirty;
+}
+
+size_t spw_migrate_access_log_detach(struct spw_access_log *log,
+                                     const struct spw_access_log_watch *watch, uint64_t submitted,
+                                     struct spw_move *move)
+{
+    const struct spw_access_log_snapshot *since = &watch->since;
+    size_t granules = 0;
+
+    spw_lock(&log->lock);
+    if (submitted - since->submissions == log->complete - since->complete && !log->incomplete) {
+        for (size_t i = 0; i < watch->count; i++) {
+            size_t g = spw_migrate_block_index_granule(&log->index, watch->places[i].granule);
+
+            log->detached[g] = !is_accessed(log, since, watch->places[i].granule);
+            if (!log->detached[g]) {
+                spw_pool_move_leave_out(log->pool, move, watch->places[i].granule);
+            }
+        }
+        log->any_detached = true;
+        granules = spw_pool_move_detach(log->pool, move);
     }
     spw_unlock(&log->lock);
-    return verdict;
-}
-
-bool spw_migrate_access_log_is_complete_since(struct spw_access_log *log,
-                                              const struct spw_access_log_snapshot *since,
-                                              uint64_t submitted)
-{
-    bool tells;
-
-    spw_lock(&log->lock);
-    tells = submitted - since->submissions == log->complete - since->complete;
-    spw_unlock(&log->lock);
-    return tells;
-}
-
-bool spw_migrate_access_log_is_accessed_since(struct spw_access_log *log,
-                                              const struct spw_access_log_snapshot *since,
-                                              uint64_t granule)
-{
-    bool named;
-
-    spw_lock(&log->lock);
-    named = is_accessed(log, since, granule);
-    spw_unlock(&log->lock);
-    return named;
+    return granules;
 }
 
 /* ---- planning ---- */
@@ -417,16 +446,6 @@ bool spw_migrate_access_log_find_period(struct spw_access_log *log, uint64_t *re
     spw_counter_set(&log->counters->uses_unforeseen, log->predictor.misses);
     spw_unlock(&log->lock);
     return *ret_period > 0;
-}
-
-struct spw_predictor_status spw_migrate_access_log_predictor_status(struct spw_access_log *log)
-{
-    struct spw_predictor_status status;
-
-    spw_lock(&log->lock);
-    status = spw_migrate_predictor_status(&log->predictor);
-    spw_unlock(&log->lock);
-    return status;
 }
 
 /* Bytes of a block on the host. */

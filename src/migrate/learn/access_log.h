@@ -20,8 +20,11 @@
  * span:
  *
  *     submitted 5, complete 5, no kernels 5   clean if no argument named the granule
- *     submitted 5, complete 5, no kernels 2   presumed clean: kernels may use hidden pointers
+ *     submitted 5, complete 5, no kernels 2   dirty: kernels may use hidden pointers
  *     submitted 5, complete 4                 dirty: one call may have touched any memory
+ *
+ * With SPILLWAY_OVERLAP=guarded, granules that no complete record since a moment names, and no
+ * incomplete one was there, may be unmapped (detach). Later records map them again.
  *
  * The debug log gets a line for each event; the benchmarks `arguments` and `predict` read these
  * lines:
@@ -82,6 +85,9 @@ struct spw_access_log {
     bool incomplete;       /* some live blocks are not in the index */
     uint8_t *target_tier;  /* by granule: 1 + the target of its migration; 0: none */
     uint64_t *last_access; /* by granule: `clock` at its last access */
+    bool
+        *detached; /* by granule: it was detached, and not attached since. It may be mapped again */
+    bool any_detached;                             /* a member of `detached` may be set */
     uint64_t complete, complete_non_kernel, clock; /* as in the snapshot */
     /* Scratch memory for planning. */
     struct spw_granule_info *spots;
@@ -114,12 +120,9 @@ void spw_migrate_access_log_enter(struct spw_access_log *log, uint64_t address, 
 void spw_migrate_access_log_record(struct spw_access_log *log, const uint64_t *addresses,
                                    size_t count, bool kernel);
 
-/* Records a call with only some of its addresses: it may touch any other memory. */
+/* Records a call with only some of its addresses, or none: it may touch any other memory. */
 void spw_migrate_access_log_record_partial(struct spw_access_log *log, const uint64_t *addresses,
                                            size_t count);
-
-/* Records that the next call is the first launch of a kernel: write validation starts again. */
-void spw_migrate_access_log_record_new_kernel(struct spw_access_log *log);
 
 /* Records that the program marks the beginning of a step. */
 void spw_migrate_access_log_mark_step(struct spw_access_log *log);
@@ -140,27 +143,19 @@ void spw_migrate_access_log_watch(struct spw_access_log *log,
 void spw_migrate_access_log_unwatch(struct spw_access_log *log,
                                     const struct spw_access_log_watch *watch);
 
-/* Dirty tracking: may the watched granules have been written since the watch began? */
-enum spw_dirty_state {
-    SPW_DIRTY,          /* an argument names a granule, or an unknown call was submitted */
-    SPW_PRESUMED_CLEAN, /* no argument names a granule, but kernels may use hidden pointers */
-    SPW_CLEAN,          /* no work can have written the granules */
-};
+/* Dirty tracking: true if the watched granules may have been written since the watch began: an
+ * argument names one, or a kernel or an unknown call was submitted. `submitted` is the number of
+ * submissions now. Exact while the submit barrier is quiesced. */
+bool spw_migrate_access_log_is_dirty(struct spw_access_log *log,
+                                     const struct spw_access_log_watch *watch, uint64_t submitted);
 
-/* `submitted` is the number of submissions now. Exact while the submit barrier is quiesced. */
-enum spw_dirty_state spw_migrate_access_log_dirty_state(struct spw_access_log *log,
-                                                        const struct spw_access_log_watch *watch,
-                                                        uint64_t submitted);
-
-/* True when all records since the snapshot are complete. */
-bool spw_migrate_access_log_is_complete_since(struct spw_access_log *log,
-                                              const struct spw_access_log_snapshot *since,
-                                              uint64_t submitted);
-
-/* True when an argument has named the granule at this address since the snapshot. */
-bool spw_migrate_access_log_is_accessed_since(struct spw_access_log *log,
-                                              const struct spw_access_log_snapshot *since,
-                                              uint64_t granule);
+/* Detaches a move (pool/move.h): its granules are unmapped, except those that were accessed since
+ * the watch began. The next record of a call that may use them maps them again. `submitted` is the
+ * number of submissions now; the submit barrier is quiesced. Returns the number of granules
+ * unmapped; 0, without any effect, if a call since then may have used any memory. */
+size_t spw_migrate_access_log_detach(struct spw_access_log *log,
+                                     const struct spw_access_log_watch *watch, uint64_t submitted,
+                                     struct spw_move *move);
 
 /* Number of events so far. */
 uint64_t spw_migrate_access_log_events(struct spw_access_log *log);
@@ -169,9 +164,6 @@ uint64_t spw_migrate_access_log_events(struct spw_access_log *log);
  * the predictor's hits and misses in the counters. */
 bool spw_migrate_access_log_find_period(struct spw_access_log *log, uint64_t *ret_events,
                                         uint64_t *ret_period);
-
-/* The predictor's status. */
-struct spw_predictor_status spw_migrate_access_log_predictor_status(struct spw_access_log *log);
 
 /* The purpose and the limits of a plan. */
 struct spw_access_log_goal {

@@ -395,42 +395,7 @@ static uint64_t *ngram_slot(struct spw_predictor *predictor)
     return &predictor->ngrams[spw_hash_word(hash) >> (64 - SPW_TUNE_NGRAM_BITS)];
 }
 
-/* True when both periods belong to one repetition: they are about equal, or one is a small multiple
- * of the other, as with several equal steps. For a shorter new period the bound is lower, because
- * it may be a layer. */
-static bool is_same_period(uint64_t period, uint64_t before)
-{
-    uint64_t most = period > before ? period : before, least = period > before ? before : period;
-    uint64_t times = least > 0 ? (most + least / 2) / least : 0;
-    uint64_t exact = times * least;
-
-    return times > 0 &&
-           times <= (period > before ? SPW_TUNE_MAX_PERIOD_GROWTH : SPW_TUNE_MAX_PERIOD_SHRINK) &&
-           (most > exact ? most - exact : exact - most) <= least / SPW_TUNE_SAME_PERIOD_SHARE;
-}
-
-/* Updates stable_since and last_mispredict. A short time on another period does not end stability:
- * after a new event the predictor may follow a wrong repetition (one layer for another) until the
- * next resync. */
-static void update_stability(struct spw_predictor *predictor)
-{
-    uint64_t period = repeat_distance(predictor), before = predictor->stable_period;
-    bool is_gone =
-        predictor->count - predictor->last_followed > before / SPW_TUNE_SAME_PERIOD_SHARE + 1;
-
-    if (period == 0 || (!is_gone && !is_same_period(period, before))) {
-        predictor->last_mispredict = predictor->count;
-        return;
-    }
-    if (is_gone) {
-        predictor->stable_since = predictor->count;
-        predictor->stable_period = period;
-    }
-    predictor->last_followed = predictor->count;
-}
-
-/* An event of the expected role but another size is followed, and counts as mispredicted for write
- * validation: a kernel may behave differently for another shape. */
+/* An event of the expected role but another size is followed. */
 static void append_event(struct spw_predictor *predictor, enum spw_predictor_kind kind,
                          uint32_t block)
 {
@@ -438,7 +403,7 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
     struct spw_predictor_event event = {
         .token = b->token * 4 + (uint32_t)kind, .block = block, .kind = (uint8_t)kind};
     struct spw_predictor_event *slot = event_at(predictor, predictor->count);
-    bool predicted = true, exact = true;
+    bool predicted = true;
     uint64_t *newest;
 
     if (predictor->count >= SPW_PREDICTOR_EVENTS && slot->kind == SPW_PREDICTOR_FREE) {
@@ -446,7 +411,6 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
     }
     if (predictor->following) {
         predicted = follow(predictor, &event);
-        exact = predicted && event_at(predictor, predictor->cursor - 1)->token == event.token;
         /* The program vouches for a marked step, so it is followed despite many differences: with
          * dynamic shapes, for example, only the weights keep their sizes. */
         predictor->following = (predictor->mispredict_score <= SPW_TUNE_MAX_MISPREDICT_SCORE ||
@@ -462,15 +426,11 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
     }
     *newest = predictor->count;
     predictor->search_wait -= predictor->search_wait > 0 ? 1 : 0;
-    if (!exact) {
-        predictor->last_mispredict = predictor->count;
-    }
     if (!predicted || (!predictor->following && predictor->search_wait == 0)) {
         resync(predictor);
     } else if (predictor->following && predictor->count >= predictor->measure_at) {
         measure_step(predictor);
     }
-    update_stability(predictor);
 }
 
 uint32_t spw_migrate_predictor_add_block(struct spw_predictor *predictor, uint64_t bytes,
@@ -544,11 +504,6 @@ void spw_migrate_predictor_free(struct spw_predictor *predictor, uint32_t block)
     append_event(predictor, SPW_PREDICTOR_FREE, block);
 }
 
-void spw_migrate_predictor_restart_stability(struct spw_predictor *predictor)
-{
-    predictor->stable_since = predictor->count;
-}
-
 /* ---- forecasts ---- */
 
 /* A step that was last seen before the beginning of the period does not count. */
@@ -564,14 +519,6 @@ uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor)
                    predictor->count - predictor->step_seen < distance
                ? predictor->step
                : distance;
-}
-
-struct spw_predictor_status spw_migrate_predictor_status(const struct spw_predictor *predictor)
-{
-    return (struct spw_predictor_status){.events = predictor->count,
-                                         .period = repeat_distance(predictor),
-                                         .stable_since = predictor->stable_since,
-                                         .last_mispredict = predictor->last_mispredict};
 }
 
 /* The live block that has the role of `block` in the next repetition; 0 before its allocation. */

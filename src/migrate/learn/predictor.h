@@ -76,22 +76,19 @@ struct spw_predictor {
     struct spw_predictor_block *blocks; /* by number; number 0 is never used */
     uint32_t *unused;                   /* stack of free block numbers */
     uint32_t block_count, unused_count;
-    uint64_t count;                         /* events so far, and the number of the next event */
-    uint64_t cursor;                        /* the past event that predicts the next one */
-    bool following;                         /* the cursor is valid */
-    bool confirmed;                         /* the events from the cursor to now have come twice */
-    uint32_t mispredict_score;              /* plus 2 for a misprediction, minus 1 for a hit */
-    uint32_t search_wait;                   /* events until the next search without a cursor */
-    uint32_t forecast, sum;                 /* number of the last forecast, and of the last sum */
-    uint64_t live_bytes;                    /* of all live blocks */
-    uint64_t step, step_seen;               /* length of the newest step found, and its end */
-    uint64_t measure_at;                    /* event number of the next measurement of the step */
-    uint64_t hits, misses;                  /* events that matched the cursor, and that did not */
-    uint64_t stable_period;                 /* the period of stable_since */
-    uint64_t stable_since, last_mispredict; /* as in struct spw_predictor_status */
-    uint64_t marks[SPW_PREDICTOR_MARKS];    /* ring: event numbers of the marks */
-    uint64_t mark_count;                    /* marks so far */
-    uint64_t last_followed;                 /* 1 + the newest event with stable_period followed */
+    uint64_t count;                      /* events so far, and the number of the next event */
+    uint64_t cursor;                     /* the past event that predicts the next one */
+    bool following;                      /* the cursor is valid */
+    bool confirmed;                      /* the events from the cursor to now have come twice */
+    uint32_t mispredict_score;           /* plus 2 for a misprediction, minus 1 for a hit */
+    uint32_t search_wait;                /* events until the next search without a cursor */
+    uint32_t forecast, sum;              /* number of the last forecast, and of the last sum */
+    uint64_t live_bytes;                 /* of all live blocks */
+    uint64_t step, step_seen;            /* length of the newest step found, and its end */
+    uint64_t measure_at;                 /* event number of the next measurement of the step */
+    uint64_t hits, misses;               /* events that matched the cursor, and that did not */
+    uint64_t marks[SPW_PREDICTOR_MARKS]; /* ring: event numbers of the marks */
+    uint64_t mark_count;                 /* marks so far */
 };
 
 /* Allocates about 24 MiB, touched only as it fills. False when the process has no memory. */
@@ -122,24 +119,8 @@ void spw_migrate_predictor_mark_step(struct spw_predictor *predictor);
 uint32_t spw_migrate_predictor_add_block(struct spw_predictor *predictor, uint64_t bytes,
                                          uint32_t site, uint64_t age);
 
-/* Sets stable_since to now: the program did new work that its events do not show. */
-void spw_migrate_predictor_restart_stability(struct spw_predictor *predictor);
-
 /* The length of a step in events; 0 while nothing is predicted. */
 uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor);
-
-/* How reliable the predictions are at present. */
-struct spw_predictor_status {
-    uint64_t events;          /* number of events so far */
-    uint64_t period;          /* events from the cursor to now; 0: nothing is predicted */
-    uint64_t stable_since;    /* since this event about this period, or a small multiple or part, is
-                               * followed; short deviations do not count */
-    uint64_t last_mispredict; /* 1 + number of the newest event mispredicted or in such a deviation;
-                               * 0: none */
-};
-
-/* The status now. */
-struct spw_predictor_status spw_migrate_predictor_status(const struct spw_predictor *predictor);
 
 /* An event that is predicted. */
 struct spw_prediction {

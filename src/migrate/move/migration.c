@@ -67,131 +67,40 @@ static void remap_or_report(struct spw_migrator *migrator)
         migrator->ordinal, spw_size_text(bytes, size), address);
 }
 
-/* ---- dirty tracking and validation ---- */
+/* ---- dirty tracking ---- */
 
 /* Whether a migration's granules may have been written since its pre-copy began. */
-static enum spw_dirty_state dirty_state(const struct spw_migrator *migrator,
-                                        const struct spw_migration *migration)
+static bool is_dirty(const struct spw_migrator *migrator, const struct spw_migration *migration)
 {
     uint64_t submissions = spw_migrate_barrier_submissions();
 
     if (submissions == migration->watched.since.submissions) {
-        return SPW_CLEAN;
+        return false;
     }
     /* Inside a submission, that submission may be recorded but not yet counted as completed, so the
      * counts cannot be compared. */
-    return migrator->log == NULL || migrator->in_submission
-               ? SPW_DIRTY
-               : spw_migrate_access_log_dirty_state(migrator->log, &migration->watched,
-                                                    submissions);
+    return migrator->log == NULL || migrator->in_submission ||
+           spw_migrate_access_log_is_dirty(migrator->log, &migration->watched, submissions);
 }
 
-static enum spw_recopy_policy recopy_policy(const struct spw_migrator *migrator,
-                                            const struct spw_migration *migration)
+/* Counts the pre-copies in a row that had to be repeated, apart for planned migrations. */
+static uint32_t *wasted_precopies(struct spw_migrator *migrator,
+                                  const struct spw_migration *migration)
 {
-    struct spw_predictor_status status;
-
-    if (migrator->trust) {
-        return SPW_RECOPY_SKIP;
-    }
-    if (!migrator->audit || !migration->predicted) {
-        return SPW_RECOPY_ALWAYS;
-    }
-    status = spw_migrate_access_log_predictor_status(migrator->log);
-    return spw_migrate_validation_recopy_policy(&migrator->validation, &status);
+    return &migrator->wasted_precopies[migration->predicted];
 }
 
-static void record_outcome(struct spw_migrator *migrator, const struct spw_migration *migration,
-                           enum spw_precopy_outcome outcome)
+/* After the stop: true when the content must be copied again. */
+static bool needs_recopy(struct spw_migrator *migrator, const struct spw_migration *migration)
 {
-    struct spw_predictor_status status;
+    bool dirty;
 
-    if (migration->predicted) {
-        status = spw_migrate_access_log_predictor_status(migrator->log);
-    }
-    spw_migrate_validation_record(&migrator->validation, migration->predicted ? &status : NULL,
-                                  outcome);
-}
-
-/* Before the stop: if an audit is due, hashes a part of the pre-copy, because the audit compares
- * hashes. */
-static void sample_precopy(struct spw_migrator *migrator, struct spw_migration *migration)
-{
-    migration->sampled =
-        migration->precopied && dirty_state(migrator, migration) == SPW_PRESUMED_CLEAN &&
-        recopy_policy(migrator, migration) == SPW_RECOPY_AND_COMPARE &&
-        spw_pool_move_sample(migrator->pool, migration->move, migrator->validation.audits) ==
-            SPW_OK;
-}
-
-/* After the stop: true when the content must be copied again. *ret_audit: the copies must also be
- * compared. */
-static bool needs_recopy(struct spw_migrator *migrator, const struct spw_migration *migration,
-                         bool *ret_audit)
-{
-    enum spw_dirty_state verdict = dirty_state(migrator, migration);
-
-    *ret_audit = false;
     if (!migration->precopied) {
         return true;
     }
-    if (verdict == SPW_CLEAN) {
-        record_outcome(migrator, migration, SPW_PRECOPY_USEFUL);
-        return false;
-    }
-    if (verdict == SPW_PRESUMED_CLEAN && migration->sampled) {
-        *ret_audit = true;
-        return true;
-    }
-    if (verdict == SPW_PRESUMED_CLEAN && recopy_policy(migrator, migration) == SPW_RECOPY_SKIP) {
-        record_outcome(migrator, migration, SPW_PRECOPY_RECOPY_SKIPPED);
-        spw_counter_add(&migrator->counters->believed_moves, 1);
-        return false;
-    }
-    record_outcome(migrator, migration, SPW_PRECOPY_WASTED);
-    return true;
-}
-
-/* Compares the second copy with the pre-copy. */
-static void audit(struct spw_migrator *migrator, struct spw_migration *migration)
-{
-    uint64_t granule;
-
-    if (spw_pool_move_compare(migrator->pool, migration->move, &granule) != SPW_OK) {
-        return;
-    }
-    spw_counter_add(&migrator->counters->audits, 1);
-    spw_counter_add(&migrator->counters->failed_audits, granule != 0);
-    record_outcome(migrator, migration,
-                   granule != 0 ? SPW_PRECOPY_AUDIT_FAILED : SPW_PRECOPY_AUDIT_PASSED);
-    migration->undeclared_write = granule;
-}
-
-/* Reports the block of a failed audit. */
-static void report_undeclared_write(const struct spw_migrator *migrator,
-                                    const struct spw_migration *migration)
-{
-    char size[SPW_SIZE_TEXT], site[256], before[192] = "";
-    struct spw_block block = {.address = migration->undeclared_write};
-
-    if (migration->undeclared_write == 0) {
-        return;
-    }
-    (void)spw_pool_find(migrator->pool, migration->undeclared_write, &block);
-    migrator->label(block.site, site, sizeof(site));
-    if (migrator->validation.skipped > 0) {
-        (void)snprintf(before, sizeof(before),
-                       "; but %" PRIu64 " earlier migrations were not copied a second time, and "
-                       "such writes during one of them are lost (SPILLWAY_OVERLAP=safe always "
-                       "copies again)",
-                       migrator->validation.skipped);
-    }
-    spw_log_always(
-        "device %d: a kernel wrote through a pointer that is not among its arguments, to the "
-        "block of %s at 0x%" PRIx64 " (%s), while the block was migrating. Nothing was lost in "
-        "this migration, and from now on memory is copied only while submissions are held "
-        "back%s",
-        migrator->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
+    dirty = is_dirty(migrator, migration);
+    *wasted_precopies(migrator, migration) = dirty ? *wasted_precopies(migrator, migration) + 1 : 0;
+    return dirty;
 }
 
 /* ---- beginning and ending ---- */
@@ -235,19 +144,16 @@ static void end_migration(struct spw_migrator *migrator, const struct spw_migrat
     }
 }
 
-/* True when pre-copy is enabled and worth while. */
+/* True when pre-copy is enabled and worth while. After several in a row that had to be repeated, it
+ * is tried only now and then. */
 static bool should_precopy(struct spw_migrator *migrator, const struct spw_migration *migration)
 {
-    struct spw_predictor_status status;
+    uint32_t *wasted = wasted_precopies(migrator, migration);
 
-    if (!migrator->overlap || migrator->trust) {
+    if (!migrator->overlap || migration->detached || *wasted < SPW_TUNE_MAX_WASTED_PRECOPIES) {
         return migrator->overlap;
     }
-    if (migration->predicted) {
-        status = spw_migrate_access_log_predictor_status(migrator->log);
-    }
-    return spw_migrate_validation_begin(&migrator->validation,
-                                        migration->predicted ? &status : NULL);
+    return ++*wasted % SPW_TUNE_PRECOPY_RETRY_INTERVAL == 0;
 }
 
 /* Reads which granules the pool has chosen, and watches them. */
@@ -277,9 +183,8 @@ static void set_start(struct spw_migrator *migrator, struct spw_migration *migra
 
 /* Starts the pre-copy, if it is worth while. */
 static enum spw_err start_precopy(struct spw_migrator *migrator, struct spw_migration *migration,
-                                  const struct spw_access_log_snapshot *since, bool after_all)
+                                  bool after_all)
 {
-    set_start(migrator, migration, since);
     migration->waits_for_first = false;
     migration->precopied = should_precopy(migrator, migration);
     return migration->precopied ? spw_pool_move_copy(migrator->pool, migration->move, after_all)
@@ -295,11 +200,31 @@ static void start_waiting(struct spw_migrator *migrator, bool device_idle)
     if (migrator->in_flight < 2 || !next->waits_for_first) {
         return;
     }
-    err = start_precopy(migrator, next, /* since */ NULL, /* after_all */ !device_idle);
+    set_start(migrator, next, /* since */ NULL);
+    err = start_precopy(migrator, next, /* after_all */ !device_idle);
     if (err != SPW_OK) {
         migrator->in_flight--;
         end_migration(migrator, next, err);
     }
+}
+
+/* Unmaps the granules, if the hardware may guard them. False if none was unmapped. */
+static bool detach(struct spw_migrator *migrator, const struct spw_migration *migration)
+{
+    uint64_t begin = spw_clock_measured_ns();
+    size_t granules;
+
+    /* Inside a submission, that submission may be recorded but not yet counted as completed, so the
+     * counts cannot be compared. */
+    if (!migrator->guarded || migrator->verify || migrator->log == NULL ||
+        spw_migrate_barrier_inside() || !spw_migrate_barrier_quiesce(migrator->wait_ns)) {
+        return false;
+    }
+    granules = spw_migrate_access_log_detach(migrator->log, &migration->watched,
+                                             spw_migrate_barrier_submissions(), migration->move);
+    spw_migrate_barrier_resume();
+    spw_counter_add(&migrator->counters->closed_ns, spw_clock_measured_ns() - begin);
+    return granules > 0;
 }
 
 /* Sets up a migration that the pool has begun. */
@@ -309,11 +234,13 @@ static enum spw_err prepare(struct spw_migrator *migrator, struct spw_migration 
     enum spw_err err = SPW_OK;
 
     watch_granules(migrator, migration);
-    migration->sampled = migration->require_idle = migration->precopied = false;
-    migration->undeclared_write = 0;
-    migration->waits_for_first = migrator->overlap && !migrator->trust && migrator->in_flight > 0;
+    migration->precopied = false;
+    set_start(migrator, migration, since);
+    migration->detached = since != NULL && detach(migrator, migration);
+    migration->waits_for_first =
+        migrator->overlap && !migration->detached && migrator->in_flight > 0;
     if (!migration->waits_for_first) {
-        err = start_precopy(migrator, migration, since, /* after_all */ since == NULL);
+        err = start_precopy(migrator, migration, /* after_all */ since == NULL);
     }
     if (err != SPW_OK) {
         end_migration(migrator, migration, err);
@@ -409,50 +336,26 @@ static enum spw_err switch_copied(struct spw_migrator *migrator, struct spw_migr
 static enum spw_err stop_and_copy(struct spw_migrator *migrator, struct spw_migration *migration,
                                   uint64_t *ret_bytes)
 {
-    bool is_audit, again = needs_recopy(migrator, migration, &is_audit);
+    bool again = needs_recopy(migrator, migration);
     enum spw_err err;
 
     spw_counter_add(&migrator->counters->second_copies, again && migration->precopied);
-    if (again && !is_audit && !migrator->verify) {
+    if (again && !migrator->verify) {
         return recopy_and_switch(migrator, migration, ret_bytes);
     }
     err = again ? recopy(migrator, migration) : SPW_OK;
     if (err != SPW_OK) {
         return err;
     }
-    if (is_audit) {
-        audit(migrator, migration);
-    }
     return switch_copied(migrator, migration, again, ret_bytes);
 }
 
-/* True when the switch need not wait for an idle device: with `trust`, if the addresses of all
- * submissions since the start of pre-copy are known. The answer is final only while submissions are
- * held back. */
-static bool can_skip_idle(const struct spw_migrator *migrator,
-                          const struct spw_migration *migration)
+/* Switches the granules of a detached migration that are still unmapped. */
+static enum spw_err switch_detached(struct spw_migrator *migrator,
+                                    const struct spw_migration *migration, uint64_t *ret_bytes)
 {
-    return migrator->trust && !migration->require_idle && migration->precopied &&
-           !migrator->verify && migrator->log != NULL && !migrator->in_submission &&
-           spw_migrate_access_log_is_complete_since(migrator->log, &migration->watched.since,
-                                                    spw_migrate_barrier_submissions());
-}
+    enum spw_err err = spw_pool_move_commit(migrator->pool, migration->move, ret_bytes);
 
-/* While submissions are held back and the device is busy: switches the granules that were not
- * accessed since pre-copy began, and leaves the other granules in place. */
-static enum spw_err remap_while_busy(struct spw_migrator *migrator,
-                                     const struct spw_migration *migration, uint64_t *ret_bytes)
-{
-    const struct spw_access_log_watch *watched = &migration->watched;
-    enum spw_err err;
-
-    for (size_t i = 0; i < watched->count; i++) {
-        if (spw_migrate_access_log_is_accessed_since(migrator->log, &watched->since,
-                                                     watched->places[i].granule)) {
-            spw_pool_move_leave_out(migrator->pool, migration->move, watched->places[i].granule);
-        }
-    }
-    err = spw_pool_move_commit(migrator->pool, migration->move, ret_bytes);
     if (err != SPW_OK) {
         remap_or_report(migrator);
         return err;
@@ -468,18 +371,11 @@ static enum spw_err stop_and_switch(struct spw_migrator *migrator, struct spw_mi
     enum spw_err err = SPW_E_AGAIN;
 
     if (spw_migrate_barrier_quiesce(migrator->wait_ns)) {
-        migrator->device_busy = can_skip_idle(migrator, migration);
-        if (migrator->device_busy) {
-            err = remap_while_busy(migrator, migration, ret_bytes);
-        } else {
-            err =
-                poll_until(spw_pool_move_drain, migrator->pool, migration->move, migrator->wait_ns);
-            err = err == SPW_OK ? stop_and_copy(migrator, migration, ret_bytes) : err;
-        }
+        err = poll_until(spw_pool_move_drain, migrator->pool, migration->move, migrator->wait_ns);
+        err = err == SPW_OK ? stop_and_copy(migrator, migration, ret_bytes) : err;
         spw_migrate_barrier_resume();
     }
     spw_counter_add(&migrator->counters->closed_ns, spw_clock_measured_ns() - begin);
-    report_undeclared_write(migrator, migration);
     return err;
 }
 
@@ -508,12 +404,6 @@ enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
     return err;
 }
 
-void spw_migrate_migration_require_idle(struct spw_migrator *migrator)
-{
-    migrator->migrations[(migrator->first + migrator->in_flight - 1) % SPW_MOVES].require_idle =
-        true;
-}
-
 bool spw_migrate_migration_is_copied(struct spw_migrator *migrator)
 {
     return spw_pool_move_poll(migrator->pool, migrator->migrations[migrator->first].move) !=
@@ -526,7 +416,6 @@ static enum spw_err wait_until_idle(struct spw_migrator *migrator, struct spw_mi
 {
     enum spw_err err = spw_pool_move_drain(migrator->pool, migration->move);
 
-    sample_precopy(migrator, migration);
     return err == SPW_E_AGAIN
                ? poll_until(spw_pool_move_drain, migrator->pool, migration->move, patience_ns)
                : err;
@@ -563,11 +452,12 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
     if (err == SPW_OK && migration->precopied) {
         err = poll_until(spw_pool_move_poll, migrator->pool, migration->move, patience_ns);
     }
-    if (err == SPW_OK && !can_skip_idle(migrator, migration)) {
+    migrator->device_busy = migration->detached;
+    if (err == SPW_OK && migration->detached) {
+        err = switch_detached(migrator, migration, ret_bytes);
+    } else if (err == SPW_OK) {
         err = wait_until_idle(migrator, migration, patience_ns);
-    }
-    if (err == SPW_OK) {
-        err = stop_and_switch(migrator, migration, ret_bytes);
+        err = err == SPW_OK ? stop_and_switch(migrator, migration, ret_bytes) : err;
     }
     start_waiting(migrator, /* device_idle */ false);
     migrator->first = (migrator->first + 1) % SPW_MOVES;

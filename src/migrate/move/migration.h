@@ -2,7 +2,6 @@
  *
  *   barrier      holds submissions back during stop-and-copy
  *   migration    runs a migration: pre-copy, stop-and-copy, switch
- *   validation   tests by samples if second copies can be skipped
  *   throttle     keeps the program near the device, so that a stop is short
  *   prefetch     decides when to migrate ahead of use
  *
@@ -24,12 +23,19 @@
  * migration delays its pre-copy until then. Otherwise the fences that report an idle device would
  * wait for the second migration's copies.
  *
- * The access log finds granules that may have been written since pre-copy (dirty tracking). Write
- * validation (validation.h) decides if a second copy can be skipped. With `trust`, the user vouches
- * that kernels touch only memory in their arguments. Then the device need not be idle: granules
- * that were accessed since pre-copy began stay in place, and the other granules are switched while
- * the device is busy. Validation alone does not allow this, because audits detect writes but not
- * reads.
+ * The access log finds granules that may have been written since pre-copy (dirty tracking). Only a
+ * pre-copy of such granules is repeated.
+ *
+ * With `guarded`, a planned migration has no stop. Its granules are those that no submitted work
+ * uses any more, as far as the arguments of all calls show:
+ *
+ *     detach         the granules are unmapped: the hardware reports any later use as a fault
+ *     copy           between the second addresses of the old and the new memory
+ *     switch         granules for the device are mapped there; granules for the host stay unmapped
+ *
+ * A call that names such a granule, and a call that may use any memory, first map it again
+ * (access_log.h); a granule that is being copied then stays where it was. So nothing can be lost. A
+ * kernel that uses an unmapped granule without naming it ends with an error of the device.
  *
  * Locking: none. The caller holds the lock of struct spw_migrate, but not a pool's lock. */
 #pragma once
@@ -39,7 +45,6 @@
 
 #include "common/counters.h"
 #include "migrate/learn/access_log.h"
-#include "migrate/move/validation.h"
 #include "pool/pool.h"
 
 /* A migration in flight. */
@@ -47,12 +52,10 @@ struct spw_migration {
     struct spw_move *move;               /* the pool's record of the migration */
     struct spw_access_log_watch watched; /* its granules, and since when accesses count */
     uint64_t bytes;
-    bool predicted;            /* planned from predictions, ahead of use */
-    bool require_idle;         /* in every mode, the device must be idle for the switch */
-    bool waits_for_first;      /* pre-copy is delayed until the earlier migration has switched */
-    bool precopied;            /* pre-copy was made */
-    bool sampled;              /* pre-copy was hashed, for comparison with the second copy */
-    uint64_t undeclared_write; /* granule that differed in an audit; 0: none */
+    bool predicted;       /* planned from predictions, ahead of use */
+    bool waits_for_first; /* pre-copy is delayed until the earlier migration has switched */
+    bool precopied;       /* pre-copy was made */
+    bool detached;        /* the granules are unmapped: no stop is needed */
 };
 
 /* The granules that a migration has switched, and how long submissions were held back. */
@@ -75,12 +78,9 @@ struct spw_migrator {
     uint64_t wait_ns; /* longest time that submissions are held back for the device to idle */
     bool overlap;     /* pre-copy is allowed */
     bool verify;      /* compare content hashes before and after each switch */
-    bool trust;       /* the user vouches that kernels touch only their arguments */
-    bool audit;       /* without trust: learn by write validation whether they do */
-    struct spw_validation validation;
-    /* Writes a short description of a call site, for messages. */
-    void (*label)(uint32_t site, char *text, size_t capacity);
-    spw_migrate_moved *moved;                          /* may be NULL */
+    bool guarded;     /* unmap granules before they are copied, instead of stopping */
+    uint32_t wasted_precopies[2]; /* repeated in a row: [0] unplanned, [1] planned migrations */
+    spw_migrate_moved *moved;     /* may be NULL */
     struct spw_move_place switched[SPW_MOVE_GRANULES]; /* scratch */
     uint32_t skip;                              /* attempts to refuse, after abandoned migrations */
     uint32_t last_skip;                         /* last start value of `skip`; 0 after a success */
@@ -105,14 +105,12 @@ enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
 /* Begins a migration and its pre-copy. SPW_E_AGAIN when SPW_MOVES migrations are in flight, or when
  * this one is refused because earlier ones were abandoned. `predicted`: it was planned ahead of
  * use. `since`: a snapshot; the device has completed all work up to it, and the granules were not
- * accessed later, so pre-copy need not wait. If `since` is NULL, pre-copy waits for all work
- * submitted so far, or, without trust, for an earlier migration in flight. */
+ * accessed later, so pre-copy need not wait, and with `guarded` the granules are detached. If
+ * `since` is NULL, pre-copy waits for all work submitted so far, or for an earlier migration in
+ * flight. */
 enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
                                          const struct spw_move_request *move, bool predicted,
                                          const struct spw_access_log_snapshot *since);
-
-/* Makes the newest migration wait for an idle device. A migration must be in flight. */
-void spw_migrate_migration_require_idle(struct spw_migrator *migrator);
 
 /* True when the pre-copy of the oldest migration is complete. A migration must be in flight. */
 bool spw_migrate_migration_is_copied(struct spw_migrator *migrator);

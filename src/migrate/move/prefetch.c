@@ -71,12 +71,8 @@ static bool start_hot_migration(struct spw_prefetch *prefetch, struct spw_access
 
     goal.hot = true;
     spw_migrate_access_log_plan(prefetch->log, &goal, plan);
-    if (plan->count == 0 || plan->at >= lead(prefetch) ||
-        !begin_migration(prefetch, plan, /* since */ NULL)) {
-        return false;
-    }
-    spw_migrate_migration_require_idle(prefetch->migrator);
-    return true;
+    return plan->count > 0 && plan->at < lead(prefetch) &&
+           begin_migration(prefetch, plan, /* since */ NULL);
 }
 
 /* Begins a swap if the plan is large enough or urgent. */
@@ -128,7 +124,7 @@ static bool is_plan_due(const struct spw_prefetch *prefetch)
 }
 
 /* To keep the link busy, the next migration begins before the switch of the first, when the first
- * is copied. With `trust` and a busy device it begins while the first is being copied. */
+ * is copied. With `guarded` and a busy device it begins while the first is being copied. */
 void spw_migrate_prefetch_advance(struct spw_prefetch *prefetch, bool needed,
                                   const uint64_t *addresses, size_t count)
 {
@@ -138,7 +134,7 @@ void spw_migrate_prefetch_advance(struct spw_prefetch *prefetch, bool needed,
     if (migrator->in_flight == 0) {
         plan_next(prefetch);
     } else if (needed || spw_migrate_migration_is_copied(migrator)) {
-        if (!migrator->trust) {
+        if (!migrator->guarded) {
             plan_next(prefetch);
         }
         do {

@@ -4,18 +4,18 @@
 #include "migrate/tuning.h"
 
 void spw_migrate_throttle_init(struct spw_throttle *throttle, struct spw_pool *pool,
-                               uint64_t wait_ns, bool trust)
+                               uint64_t wait_ns, bool guarded)
 {
     throttle->device_marks.pool = throttle->stream_marks.pool = pool;
     throttle->wait_ns = wait_ns;
-    throttle->trust = trust;
+    throttle->guarded = guarded;
 }
 
 const struct spw_access_log_snapshot *spw_migrate_throttle_completed(struct spw_throttle *throttle,
                                                                      struct spw_access_log *log)
 {
     const struct spw_access_log_snapshot *then =
-        throttle->trust ? spw_migrate_progress_completed(&throttle->device_marks) : NULL;
+        throttle->guarded ? spw_migrate_progress_completed(&throttle->device_marks) : NULL;
     struct spw_access_log_snapshot now;
 
     if (then == NULL) {
@@ -36,8 +36,8 @@ static uint64_t share_of_period(uint64_t period, uint64_t share)
 uint64_t spw_migrate_throttle_lead(const struct spw_throttle *throttle, uint64_t period,
                                    bool migrating)
 {
-    if (throttle->trust) {
-        return share_of_period(period, SPW_TUNE_LEAD_TRUSTED_SHARE);
+    if (throttle->guarded) {
+        return share_of_period(period, SPW_TUNE_LEAD_GUARDED_SHARE);
     }
     return share_of_period(period, migrating ? SPW_TUNE_LEAD_MOVING_SHARE : SPW_TUNE_LEAD_SHARE);
 }
@@ -54,14 +54,14 @@ void spw_migrate_throttle_submitter(struct spw_throttle *throttle, struct spw_ac
     if (now.events - throttle->marked < interval) {
         return;
     }
-    if (throttle->trust) {
+    if (throttle->guarded) {
         spw_migrate_progress_set(&throttle->device_marks, NULL, &now);
     }
     if (stream != NULL) {
         spw_migrate_progress_set(&throttle->stream_marks, stream, &now);
     }
     throttle->marked = now.events;
-    if ((throttle->trust && !device_busy) || period == 0 || now.events < lead) {
+    if ((throttle->guarded && !device_busy) || period == 0 || now.events < lead) {
         return;
     }
     if (throttle->pause > 0) {

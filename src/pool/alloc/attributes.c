@@ -2,6 +2,7 @@
 
 #include "pool/alloc/query.h"
 #include "pool/alloc/state.h"
+#include "pool/space/lost.h"
 
 static void set_block(struct spw_extent *block, const struct spw_block_attributes *attributes)
 {
@@ -17,6 +18,7 @@ static void set_and_keep(struct spw_backing *backing, struct spw_extent *block,
     set_block(block, attributes);
     if (spw_pool_is_fixed(block)) {
         spw_pool_keep_in_place(backing, block);
+        spw_pool_lost_announce(backing);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "pool/alloc/state.h"
 #include "pool/attributes.h"
+#include "pool/space/lost.h"
 
 static struct spw_account *account_of(const struct spw_figures *figures, uint8_t number)
 {
@@ -37,6 +38,7 @@ void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
     block->fixed = placement->fixed ? SPW_FIXED_BY_PLACEMENT : 0;
     if (placement->fixed) {
         spw_pool_keep_in_place(&pool->backing, block);
+        spw_pool_lost_announce(&pool->backing);
     }
     if (account != NULL) {
         block->account = placement->account;

@@ -94,12 +94,13 @@ static void make_spare(struct spw_backing *backing, size_t index)
         spw_pool_stock_put(&backing->stock, granule.tier, granule.order, granule.chunk);
         count_use(backing, granule.tier, -(int64_t)size);
     }
+    backing->away -= granule.away ? size : 0;
     memset(&backing->granules[index], 0, size * sizeof(backing->granules[0]));
 }
 
 /* Unmaps granules [first, last), and makes their chunks spare. The range consists of whole chunks,
- * all of which are mapped. Returns false if the backend refused. Chunks that it did unmap are then
- * spare; the others are unchanged. */
+ * all of which are mapped or away. Returns false if the backend refused. Chunks that it did unmap
+ * are then spare; the others are unchanged. */
 static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 {
     enum spw_err err = SPW_OK;
@@ -109,8 +110,10 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 
         end = spw_pool_backing_end_of_size(backing, i, last);
         done = bytes = (uint64_t)(end - i) << backing->granule_shift;
-        err = backing->vm->ops->unmap(backing->vm, spw_pool_backing_address(backing, i), bytes,
-                                      chunk_bytes(backing, i), &done);
+        if (!backing->granules[i].away) {
+            err = backing->vm->ops->unmap(backing->vm, spw_pool_backing_address(backing, i), bytes,
+                                          chunk_bytes(backing, i), &done);
+        }
         if (err == SPW_OK) {
             done = bytes;
         }
@@ -123,10 +126,10 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
     return err == SPW_OK;
 }
 
-/* Returns true if a granule has a chunk whose mapping was lost by a move. */
+/* Returns true if a granule has a chunk that is away, or whose mapping was lost by a move. */
 static bool is_unmapped(const struct spw_backing *backing, size_t granule)
 {
-    return backing->granules[granule].lost == SPW_LOST_MAPPING;
+    return backing->granules[granule].lost == SPW_LOST_MAPPING || backing->granules[granule].away;
 }
 
 /* Returns true if the chunk of a granule is mapped there. */
@@ -241,7 +244,8 @@ size_t spw_pool_backing_end_of_size(const struct spw_backing *backing, size_t fi
 {
     size_t end = first;
 
-    while (end < last && backing->granules[end].order == backing->granules[first].order) {
+    while (end < last && backing->granules[end].order == backing->granules[first].order &&
+           backing->granules[end].away == backing->granules[first].away) {
         end = spw_pool_backing_chunk_end(backing, end);
     }
     return end;

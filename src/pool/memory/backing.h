@@ -1,6 +1,7 @@
 /* Physical memory, and where it is mapped. It does not know which addresses are free.
  *
  *   alias       second mappings of chunks
+ *   away        chunks that are mapped only at their second addresses
  *   stock       creates and releases chunks, and keeps the spare ones
  *   backing     the granules of the arena, and the chunks behind them
  *   old_chunks  unmaps chunks that new ones replace, or puts them back
@@ -46,6 +47,7 @@ struct spw_granule {
     bool exported : 1; /* other processes may map the chunk (export.h): it stays here until the last
                           block on it ends, and is then released */
     bool swapped : 1;  /* the chunk was released (swap.h); the members above still describe it */
+    bool away : 1;     /* the chunk is not mapped here (away.h) */
     struct spw_extent *start; /* record of the last block that began here; the record may now be in
                                  use for another extent */
 };
@@ -62,6 +64,7 @@ struct spw_backing {
     size_t lost;         /* number of lost granules */
     bool lost_announced; /* to_commit includes the lost granules */
     size_t swapped;      /* number of granules that are swapped out */
+    size_t away;         /* number of granules whose chunks are away */
     struct spw_vm *vm;
     struct spw_stream_queues *queues;
     struct spw_moves *moves; /* the moves in progress */
@@ -127,7 +130,8 @@ static inline size_t spw_pool_backing_chunk_end(const struct spw_backing *backin
 }
 
 /* Returns the end of the run of chunks of one size that begins at granule `first`; at most `last`.
- * The backend handles such a run in one call. Both granules begin a chunk. */
+ * Either all of these chunks are away, or none. The backend handles such a run in one call. Both
+ * granules begin a chunk. */
 size_t spw_pool_backing_end_of_size(const struct spw_backing *backing, size_t first, size_t last);
 
 /* Returns true if a chunk of the host is mapped, or may be mapped again after swapping. */

@@ -1,6 +1,30 @@
 #include "pool/memory/moves.h"
 
+#include "pool/memory/away.h"
 #include "pool/memory/stock.h"
+
+/* Leaves out the items that share a granule with [first, last), or only those that are detached. */
+static void leave_out(struct spw_moves *moves, size_t first, size_t last, bool detached_only)
+{
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        struct spw_move *move = &moves->each[i];
+
+        for (size_t k = 0; k < move->count; k++) {
+            struct spw_move_item *item = &move->items[k];
+
+            if (item->granule + item->count > first && item->granule < last &&
+                (item->detached || !detached_only)) {
+                item->left_out = true;
+            }
+        }
+    }
+}
+
+void spw_pool_moves_attach(struct spw_backing *backing, size_t first, size_t last)
+{
+    leave_out(backing->moves, first, last, /* detached only */ true);
+    spw_pool_away_put_back(backing, first, last);
+}
 
 void spw_pool_keep_in_place(struct spw_backing *backing, const struct spw_extent *block)
 {
@@ -11,16 +35,9 @@ void spw_pool_keep_in_place(struct spw_backing *backing, const struct spw_extent
     }
     first = spw_pool_backing_index(backing, block->address);
     last = spw_pool_backing_index(backing, spw_pool_extent_end(block) - 1);
-    for (size_t i = 0; i < SPW_MOVES; i++) {
-        struct spw_move *move = &backing->moves->each[i];
-
-        for (size_t k = 0; k < move->count; k++) {
-            if (move->items[k].granule + move->items[k].count > first &&
-                move->items[k].granule <= last) {
-                move->items[k].left_out = true;
-            }
-        }
-    }
+    leave_out(backing->moves, first, last + 1, /* detached only */ false);
+    spw_pool_away_put_back(backing, spw_pool_backing_chunk_begin(backing, first),
+                           spw_pool_backing_chunk_end(backing, last));
 }
 
 static void drop_fence(struct spw_vm *vm, void **fence)

@@ -16,16 +16,15 @@
 
 /* One new chunk of a move. It may replace several neighbouring chunks. */
 struct spw_move_item {
-    size_t granule;       /* index of the first granule */
-    size_t count;         /* number of granules in the chunk */
-    size_t urgency;       /* 0 is the most urgent */
-    uint64_t chunk;       /* the new chunk */
-    uint64_t alias;       /* the second address of the new chunk */
-    uint64_t hash;        /* hash of the content, if the content is verified */
-    uint64_t copied_hash; /* hash of the copy, if the copy is in the sample */
+    size_t granule; /* index of the first granule */
+    size_t count;   /* number of granules in the chunk */
+    size_t urgency; /* 0 is the most urgent */
+    uint64_t chunk; /* the new chunk */
+    uint64_t alias; /* the second address of the new chunk */
+    uint64_t hash;  /* hash of the content, if the content is verified */
     enum spw_tier to;
-    bool sampled;  /* in the sample */
     bool left_out; /* will not be committed, for example because its block was fixed */
+    bool detached; /* its old chunks were away when the copies began */
     bool mapped;   /* the new chunk is in place, but has no access yet */
     bool committed;
 };
@@ -94,7 +93,7 @@ static inline bool spw_pool_move_adjoins(const struct spw_move_item *first,
 }
 
 /* Returns the number of items in the run that begins at `first`. The items of a run are neighbours,
- * and have the same size, the same new tier and the same `left_out`. */
+ * and have the same size, the same new tier, and the same `left_out` and `committed`. */
 static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first)
 {
     size_t next = first + 1;
@@ -103,14 +102,20 @@ static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first
            spw_pool_move_adjoins(&move->items[next - 1], &move->items[next]) &&
            move->items[next].count == move->items[first].count &&
            move->items[next].to == move->items[first].to &&
-           move->items[next].left_out == move->items[first].left_out) {
+           move->items[next].left_out == move->items[first].left_out &&
+           move->items[next].committed == move->items[first].committed) {
         next++;
     }
     return next - first;
 }
 
-/* Removes the granules of a block that is now fixed from the moves in progress. */
+/* For a block that is now fixed: removes its granules from the moves in progress, and puts those of
+ * its chunks back that are away. */
 void spw_pool_keep_in_place(struct spw_backing *backing, const struct spw_extent *block);
+
+/* Puts the chunks of granules [first, last) back that are away, and removes them from the moves
+ * that are copying them. The range consists of whole chunks. */
+void spw_pool_moves_attach(struct spw_backing *backing, size_t first, size_t last);
 
 /* ---- the end of a move ---- */
 

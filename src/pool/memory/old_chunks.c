@@ -10,6 +10,9 @@ size_t spw_pool_old_chunks_unmap(struct spw_backing *backing, size_t first, size
         uint64_t chunk_bytes = granule << backing->granules[first].order, bytes, done;
 
         end = spw_pool_backing_end_of_size(backing, first, last);
+        if (backing->granules[first].away) {
+            continue;
+        }
         done = bytes = (end - first) * granule;
         if (backing->vm->ops->unmap(backing->vm, spw_pool_backing_address(backing, first), bytes,
                                     chunk_bytes, &done) != SPW_OK) {
@@ -38,7 +41,9 @@ static void put_back_chunk(struct spw_backing *backing, size_t granule)
 void spw_pool_old_chunks_put_back(struct spw_backing *backing, size_t first, size_t last)
 {
     while (first < last) {
-        put_back_chunk(backing, first);
+        if (!backing->granules[first].away) {
+            put_back_chunk(backing, first);
+        }
         first = spw_pool_backing_chunk_end(backing, first);
     }
 }

@@ -9,6 +9,7 @@
 
 #include "pool/alloc/placement.h"
 #include "pool/alloc/state.h"
+#include "pool/memory/away.h"
 #include "pool/memory/old_chunks.h"
 #include "pool/space/heaps.h"
 #include "pool/space/lost.h"
@@ -37,11 +38,14 @@ static bool give_access(struct spw_backing *backing, const struct spw_move_item 
                                         bytes) == SPW_OK;
 }
 
-/* Records that the new chunk is in place of the old ones. */
-static void exchange(struct spw_pool *pool, struct spw_move_item *item)
+/* Records that the new chunk is in place of the old ones, mapped or away. */
+static void exchange(struct spw_pool *pool, struct spw_move_item *item, bool away)
 {
     spw_pool_backing_exchange(&pool->backing, item->granule, item->to,
                               spw_pool_stock_order(item->count), item->chunk);
+    if (!away) {
+        spw_pool_away_forget(&pool->backing, item->granule, item->granule + item->count);
+    }
     item->committed = true;
     spw_pool_placement_moved(pool, spw_pool_move_address(&pool->backing, item),
                              spw_pool_move_bytes(&pool->backing, item), item->to);
@@ -52,11 +56,11 @@ static void exchange(struct spw_pool *pool, struct spw_move_item *item)
 static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 {
     if (give_access(&pool->backing, item)) {
-        exchange(pool, item);
+        exchange(pool, item, /* away */ false);
         return true;
     }
     if (!unmap(&pool->backing, item)) {
-        exchange(pool, item);
+        exchange(pool, item, /* away */ false);
         spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
         return true;
     }
@@ -124,7 +128,7 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
         for (size_t k = i; k < end; k++) {
             move->items[k].mapped = false;
             if (given) {
-                exchange(pool, &move->items[k]);
+                exchange(pool, &move->items[k], /* away */ false);
                 moved[move->items[k].to] += move->items[k].count;
             } else if (rescue(pool, &move->items[k])) {
                 moved[move->items[k].to] += move->items[k].count;
@@ -182,6 +186,22 @@ static void update_free_extents(struct spw_space *space, const struct spw_move *
     }
 }
 
+/* Commits those of items [first, last) whose old chunks are away, and whose new chunk is on the
+ * host. The new chunk takes over without a driver call, and is away as well. */
+static void commit_away(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last,
+                        size_t *moved)
+{
+    for (size_t i = first; i < last; i++) {
+        struct spw_move_item *item = &move->items[i];
+
+        if (item->to == SPW_TIER_HOST && !item->left_out &&
+            spw_pool_away_has_all(&pool->backing, item->granule, item->granule + item->count)) {
+            exchange(pool, item, /* away */ true);
+            moved[SPW_TIER_HOST] += item->count;
+        }
+    }
+}
+
 /* Commits items [first, last). Caller holds the lock. */
 static enum spw_err commit(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last,
                            uint64_t *ret_bytes)
@@ -189,10 +209,11 @@ static enum spw_err commit(struct spw_pool *pool, struct spw_move *move, size_t 
     enum spw_err err = SPW_OK, access_err;
     size_t moved[SPW_TIER_COUNT] = {0};
 
+    commit_away(pool, move, first, last, moved);
     for (size_t i = first, run; i < last && err == SPW_OK; i += run) {
         run = spw_pool_move_run(move, i);
         run = run < last - i ? run : last - i;
-        if (!move->items[i].left_out) {
+        if (!move->items[i].left_out && !move->items[i].committed) {
             err = map_run(&pool->backing, move, i, i + run);
         }
     }

@@ -3,6 +3,7 @@
 #include "pool/alloc/placement.h"
 #include "pool/alloc/state.h"
 #include "pool/attributes.h"
+#include "pool/memory/away.h"
 #include "pool/memory/moves.h"
 #include "pool/memory/old_chunks.h"
 #include "pool/space/exported.h"
@@ -221,6 +222,11 @@ static enum spw_err prepare(struct spw_exported *exported, const struct spw_exte
 
     if (err != SPW_OK || exported->step.first == exported->step.last) {
         return err;
+    }
+    spw_pool_away_put_back(exported->space->backing, exported->step.first, exported->step.last);
+    spw_pool_lost_announce(exported->space->backing);
+    if (exported->space->backing->lost > 0) {
+        return SPW_E_AGAIN;
     }
     if (!spw_pool_exported_reserve(exported, exported->step.last - exported->step.first)) {
         return SPW_E_METADATA_NOMEM;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "pool/alloc/state.h"
+#include "pool/memory/away.h"
 #include "pool/memory/moves.h"
 #include "pool/memory/stock.h"
 #include "pool/move/movable.h"
@@ -358,6 +359,23 @@ size_t spw_pool_move_committed(struct spw_pool *pool, const struct spw_move *mov
 
 /* ---- copying and waiting ---- */
 
+/* Lists the copies of an item: one for each old chunk, or a single one if none of them is away.
+ * Returns their number. */
+static size_t list_copies(struct spw_backing *backing, const struct spw_move_item *item,
+                          struct spw_vm_copy *ret_copies)
+{
+    size_t end = item->granule + item->count, count = 0;
+
+    for (size_t i = item->granule, next; i < end; i = next) {
+        next = backing->away > 0 ? spw_pool_backing_chunk_end(backing, i) : end;
+        ret_copies[count++] =
+            (struct spw_vm_copy){.to = item->alias + (i - item->granule) * backing->granule_bytes,
+                                 .from = spw_pool_away_source(backing, i),
+                                 .bytes = (next - i) * backing->granule_bytes};
+    }
+    return count;
+}
+
 /* Enqueues the copies of a part to one tier. Caller holds the lock. */
 static enum spw_err copy_to(struct spw_backing *backing, struct spw_move *move, size_t part,
                             enum spw_tier to, bool after_all)
@@ -368,10 +386,8 @@ static enum spw_err copy_to(struct spw_backing *backing, struct spw_move *move, 
     for (size_t i = spw_pool_move_part_begin(move, part); i < move->ends[part]; i++) {
         const struct spw_move_item *item = &move->items[i];
 
-        if (item->to == to) {
-            copies[count++] = (struct spw_vm_copy){.to = item->alias,
-                                                   .from = spw_pool_move_address(backing, item),
-                                                   .bytes = spw_pool_move_bytes(backing, item)};
+        if (item->to == to && !item->left_out) {
+            count += list_copies(backing, item, &copies[count]);
         }
     }
     return count == 0 ? SPW_OK
@@ -467,6 +483,64 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
     return err;
 }
 
+/* ---- away ---- */
+
+size_t spw_pool_move_detach(struct spw_pool *pool, struct spw_move *move)
+{
+    size_t granules = 0;
+
+    spw_lock(&pool->lock);
+    for (size_t i = 0, end; i < move->count; i = end) {
+        const struct spw_move_item *last;
+        bool taken = false;
+
+        end = i + spw_pool_move_run(move, i);
+        last = &move->items[end - 1];
+        if (!move->items[i].left_out) {
+            taken = spw_pool_away_take(&pool->backing, move->items[i].granule,
+                                       last->granule + last->count);
+        }
+        for (size_t k = i; k < end; k++) {
+            move->items[k].detached = taken;
+            move->items[k].left_out = !taken;
+            granules += taken ? move->items[k].count : 0;
+        }
+    }
+    spw_pool_lost_announce(&pool->backing);
+    spw_counter_add(&pool->figures.counters->detached_bytes,
+                    granules * pool->backing.granule_bytes);
+    spw_unlock(&pool->lock);
+    return granules;
+}
+
+void spw_pool_attach(struct spw_pool *pool, uint64_t address, uint64_t end)
+{
+    struct spw_backing *backing = &pool->backing;
+
+    spw_lock(&pool->lock);
+    if (backing->away > 0) {
+        size_t first = spw_pool_backing_index(backing, address);
+        size_t last = spw_pool_backing_index(backing, end - 1);
+
+        spw_pool_moves_attach(backing, spw_pool_backing_chunk_begin(backing, first),
+                              spw_pool_backing_chunk_end(backing, last));
+        spw_pool_lost_announce(backing);
+    }
+    spw_unlock(&pool->lock);
+}
+
+void spw_pool_attach_all(struct spw_pool *pool)
+{
+    struct spw_backing *backing = &pool->backing;
+
+    spw_lock(&pool->lock);
+    if (backing->away > 0) {
+        spw_pool_moves_attach(backing, 0, (size_t)(backing->bytes >> backing->granule_shift));
+        spw_pool_lost_announce(backing);
+    }
+    spw_unlock(&pool->lock);
+}
+
 void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint64_t granule)
 {
     spw_lock(&pool->lock);
@@ -477,88 +551,6 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
         }
     }
     spw_unlock(&pool->lock);
-}
-
-/* ---- samples ---- */
-
-/* Returns the number of items from `first` on that are in the same block or free extent, at most
- * `count`. */
-static size_t stretch_of(const struct spw_space *space, const struct spw_move *move, size_t first,
-                         size_t count)
-{
-    const struct spw_extent *extent =
-        spw_pool_space_find(space, spw_pool_move_address(space->backing, &move->items[first]));
-    size_t next = first + 1;
-
-    while (next < first + count && extent != NULL &&
-           spw_pool_move_address(space->backing, &move->items[next]) <
-               spw_pool_extent_end(extent)) {
-        next++;
-    }
-    return next - first;
-}
-
-static void choose_sample(const struct spw_space *space, struct spw_move *move, uint64_t turn)
-{
-    for (size_t i = 0, run; i < move->count; i += run) {
-        run = spw_pool_move_run(move, i);
-        for (size_t k = i, stretch; k < i + run; k += stretch) {
-            stretch = stretch_of(space, move, k, i + run - k);
-            for (size_t m = k; m < k + stretch; m++) {
-                move->items[m].sampled = m == k + turn % stretch;
-            }
-        }
-    }
-}
-
-/* Hashes the copy of an item. The lock is taken for each item separately, so that the program can
- * allocate in between. */
-static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move, size_t item,
-                              uint64_t *ret_hash)
-{
-    enum spw_err err;
-
-    spw_lock(&pool->lock);
-    err = pool->backing.vm->ops->hash(pool->backing.vm, move->items[item].alias,
-                                      spw_pool_move_bytes(&pool->backing, &move->items[item]),
-                                      ret_hash);
-    spw_unlock(&pool->lock);
-    return err;
-}
-
-enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, uint64_t turn)
-{
-    enum spw_err err = SPW_OK;
-
-    spw_lock(&pool->lock);
-    choose_sample(&pool->space, move, turn);
-    spw_unlock(&pool->lock);
-    for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
-        if (move->items[i].sampled) {
-            err = hash_copy(pool, move, i, &move->items[i].copied_hash);
-        }
-    }
-    return err;
-}
-
-enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move *move,
-                                   uint64_t *ret_granule)
-{
-    enum spw_err err = SPW_OK;
-
-    *ret_granule = 0;
-    for (size_t i = 0; i < move->count && err == SPW_OK && *ret_granule == 0; i++) {
-        uint64_t hash;
-
-        if (!move->items[i].sampled) {
-            continue;
-        }
-        err = hash_copy(pool, move, i, &hash);
-        if (err == SPW_OK && hash != 0 && hash != move->items[i].copied_hash) {
-            *ret_granule = spw_pool_move_address(&pool->backing, &move->items[i]);
-        }
-    }
-    return err;
 }
 
 /* ---- validation ---- */
@@ -605,6 +597,8 @@ void spw_pool_fix_all(struct spw_pool *pool)
             pool->moves.each[i].items[k].left_out = true;
         }
     }
+    spw_pool_away_put_back_all(&pool->backing);
+    spw_pool_lost_announce(&pool->backing);
     spw_unlock(&pool->lock);
 }
 
