@@ -123,8 +123,9 @@ void spw_pool_let_graphs_move(struct spw_pool *pool, bool may);
 /* ---- a move ---- */
 
 /* Begins a move. Returns SPW_E_NOTHING if no granule can move, and SPW_E_NO_MEMORY if the new tier
- * has no memory. Returns SPW_E_AGAIN if SPW_MOVES moves are in progress, or if granules that an
- * earlier move lost cannot be mapped yet. After a failure, no chunk is held. */
+ * has no memory. Returns SPW_E_AGAIN if SPW_MOVES moves are in progress, if granules that an
+ * earlier move lost cannot be mapped yet, or if the backend gives no access any more. After a
+ * failure, no chunk is held. */
 enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_request *request,
                                  struct spw_move **ret_move);
 

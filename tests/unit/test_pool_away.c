@@ -211,6 +211,30 @@ static void test_access_of_another_device(void **state)
     pool_close(&f.pool);
 }
 
+/* Once the backend gives no access any more, evictions would help nothing: an eviction needs none,
+ * but the block that asked for room does. */
+static void test_access_is_refused(void **state)
+{
+    struct fixture f;
+    uint64_t address;
+
+    open_fixture(&f);
+    f.pool.vm.fail_call = FAKE_ACCESS;
+    f.pool.vm.fail_after = f.pool.vm.calls[FAKE_ACCESS];
+    f.pool.vm.fail_more = SIZE_MAX;
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(f.pool.pool->backing.refusals, i);
+        assert_int_not_equal(pool_try(f.pool.pool, GRANULE, &stream_a, NULL, &address), SPW_OK);
+    }
+    assert_int_equal(begin(&f, 0, SPW_TIER_HOST), SPW_E_AGAIN);
+    f.pool.vm.fail_call = -1;
+    pool_free(&f.pool, pool_alloc(&f.pool, GRANULE, &stream_a), &stream_a);
+    assert_int_equal(move(&f, 0, SPW_TIER_HOST), GRANULES * GRANULE);
+    attach(&f, 0);
+    expect(&f, 0, GRANULES);
+    pool_close(&f.pool);
+}
+
 /* Blocks go to and fro by turns, some of them in use meanwhile. */
 static bool run_with_faults(int fail_call, size_t fail_after, size_t fail_more)
 {
@@ -258,9 +282,13 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_attached_during_a_move),
-        cmocka_unit_test(test_with_a_stop),    cmocka_unit_test(test_freed),
-        cmocka_unit_test(test_fixed),          cmocka_unit_test(test_access_of_another_device),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_attached_during_a_move),
+        cmocka_unit_test(test_with_a_stop),
+        cmocka_unit_test(test_freed),
+        cmocka_unit_test(test_fixed),
+        cmocka_unit_test(test_access_of_another_device),
+        cmocka_unit_test(test_access_is_refused),
         cmocka_unit_test(test_faults),
     };
 

@@ -525,10 +525,25 @@ static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, s
     return SPW_OK;
 }
 
-/* Gives access to granules [*first, last), which are whole chunks, by set_access or share. After a
+enum spw_err spw_pool_backing_set_access(struct spw_backing *backing, uint64_t address,
+                                         uint64_t bytes, uint64_t chunk_bytes)
+{
+    enum spw_err err = backing->vm->ops->set_access(backing->vm, address, bytes, chunk_bytes);
+
+    backing->refusals = err == SPW_OK ? 0 : backing->refusals + 1;
+    return err;
+}
+
+static enum spw_err share(struct spw_backing *backing, uint64_t address, uint64_t bytes,
+                          uint64_t chunk_bytes)
+{
+    return backing->vm->ops->share(backing->vm, address, bytes, chunk_bytes);
+}
+
+/* Gives access to granules [*first, last), which are whole chunks, in one of two ways. After a
  * failure, *first is the first granule without access. */
 static enum spw_err give_access(struct spw_backing *backing, size_t *first, size_t last,
-                                enum spw_err (*give)(struct spw_vm *vm, uint64_t address,
+                                enum spw_err (*give)(struct spw_backing *backing, uint64_t address,
                                                      uint64_t bytes, uint64_t chunk_bytes))
 {
     enum spw_err err = SPW_OK;
@@ -536,7 +551,7 @@ static enum spw_err give_access(struct spw_backing *backing, size_t *first, size
     for (size_t end; *first < last; *first = end) {
         end = spw_pool_backing_end_of_size(backing, *first, last);
         err =
-            give(backing->vm, spw_pool_backing_address(backing, *first),
+            give(backing, spw_pool_backing_address(backing, *first),
                  (uint64_t)(end - *first) << backing->granule_shift, chunk_bytes(backing, *first));
         if (err != SPW_OK) {
             break;
@@ -559,7 +574,7 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
         i = err == SPW_OK ? spw_pool_backing_chunk_end(backing, i) : i;
     }
     err =
-        err == SPW_OK ? give_access(backing, &accessible, last, backing->vm->ops->set_access) : err;
+        err == SPW_OK ? give_access(backing, &accessible, last, spw_pool_backing_set_access) : err;
     if (err != SPW_OK && i > first && !unmap_run(backing, first, i)) {
         /* The backend gives no access and refuses to unmap, so the granules are taken out of
          * use. */
@@ -577,7 +592,7 @@ static enum spw_err repair(struct spw_backing *backing, size_t granule)
 {
     size_t first = spw_pool_backing_chunk_begin(backing, granule), begin = first;
     size_t end = spw_pool_backing_chunk_end(backing, granule);
-    enum spw_err err = give_access(backing, &begin, end, backing->vm->ops->set_access);
+    enum spw_err err = give_access(backing, &begin, end, spw_pool_backing_set_access);
 
     for (; err == SPW_OK && first < end; first++) {
         backing->granules[first].broken = false;
@@ -684,7 +699,7 @@ enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64
             i++;
             continue;
         }
-        err = give_access(backing, &first, i, backing->vm->ops->share);
+        err = give_access(backing, &first, i, share);
         if (err != SPW_OK) {
             return err;
         }

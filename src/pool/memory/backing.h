@@ -65,6 +65,7 @@ struct spw_backing {
     bool lost_announced; /* to_commit includes the lost granules */
     size_t swapped;      /* number of granules that are swapped out */
     size_t away;         /* number of granules whose chunks are away */
+    size_t refusals;     /* how often in a row the backend has refused access */
     struct spw_vm *vm;
     struct spw_stream_queues *queues;
     struct spw_moves *moves; /* the moves in progress */
@@ -236,6 +237,17 @@ void spw_pool_backing_mark_exported(struct spw_backing *backing, size_t granule)
 /* Unmaps and releases the exported chunk that begins at a granule. Its work must be complete. If
  * the backend refuses to unmap it, returns false and changes nothing. */
 bool spw_pool_backing_release_exported(struct spw_backing *backing, size_t granule);
+
+/* Gives access to a range of mapped chunks of `chunk_bytes` each, and counts refusals. */
+enum spw_err spw_pool_backing_set_access(struct spw_backing *backing, uint64_t address,
+                                         uint64_t bytes, uint64_t chunk_bytes);
+
+/* Returns true if the backend has refused access several times in a row. Moves would not help, and
+ * could take more memory from the program. */
+static inline bool spw_pool_backing_is_refused(const struct spw_backing *backing)
+{
+    return backing->refusals >= 8;
+}
 
 /* Applies the backend's access list to all mappings in [address, end), except lost granules. */
 enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64_t address,

@@ -32,8 +32,8 @@ static void put_back_chunk(struct spw_backing *backing, size_t granule)
     if (backing->vm->ops->map(backing->vm, address, bytes, old->chunk - 1) != SPW_OK &&
         backing->vm->ops->map(backing->vm, address, bytes, old->chunk - 1) != SPW_OK) {
         spw_pool_backing_mark_lost(backing, granule, SPW_LOST_MAPPING);
-    } else if (backing->vm->ops->set_access(backing->vm, address, bytes, bytes) != SPW_OK &&
-               backing->vm->ops->set_access(backing->vm, address, bytes, bytes) != SPW_OK) {
+    } else if (spw_pool_backing_set_access(backing, address, bytes, bytes) != SPW_OK &&
+               spw_pool_backing_set_access(backing, address, bytes, bytes) != SPW_OK) {
         spw_pool_backing_mark_lost(backing, granule, SPW_LOST_ACCESS);
     }
 }

@@ -34,8 +34,8 @@ static bool give_access(struct spw_backing *backing, const struct spw_move_item 
 {
     uint64_t bytes = spw_pool_move_bytes(backing, item);
 
-    return backing->vm->ops->set_access(backing->vm, spw_pool_move_address(backing, item), bytes,
-                                        bytes) == SPW_OK;
+    return spw_pool_backing_set_access(backing, spw_pool_move_address(backing, item), bytes,
+                                       bytes) == SPW_OK;
 }
 
 /* Records that the new chunk is in place of the old ones, mapped or away. */
@@ -123,8 +123,8 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
             continue;
         }
         end = span_of(move, i);
-        given = pool->backing.vm->ops->set_access(pool->backing.vm, address, (end - i) * size,
-                                                  size) == SPW_OK;
+        given =
+            spw_pool_backing_set_access(&pool->backing, address, (end - i) * size, size) == SPW_OK;
         for (size_t k = i; k < end; k++) {
             move->items[k].mapped = false;
             if (given) {

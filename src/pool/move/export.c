@@ -368,8 +368,8 @@ static enum spw_err map_pieces(struct spw_exported *exported)
         struct spw_export_piece *piece = &export->pieces[i];
         uint64_t bytes = bytes_of(backing, piece);
 
-        err = backing->vm->ops->set_access(
-            backing->vm, spw_pool_backing_address(backing, piece->granule), bytes, bytes);
+        err = spw_pool_backing_set_access(
+            backing, spw_pool_backing_address(backing, piece->granule), bytes, bytes);
         piece->lost = err == SPW_OK ? SPW_LOST_NOTHING : piece->lost;
     }
     return err;

@@ -297,7 +297,8 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
     spw_pool_move_end_finished(&pool->backing);
     move = find_move(&pool->moves);
     /* If lost granules cannot be mapped now, the move would lose more granules. */
-    if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(&pool->space))) {
+    if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(&pool->space)) &&
+        !spw_pool_backing_is_refused(&pool->backing)) {
         err = prepare(pool, move, request);
     }
     if (err == SPW_OK) {

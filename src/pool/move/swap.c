@@ -149,7 +149,7 @@ static enum spw_err map(struct spw_backing *backing, struct spw_swap_chunk *chun
 static enum spw_err give_access(struct spw_backing *backing, struct spw_swap_chunk *chunk)
 {
     enum spw_err err =
-        backing->vm->ops->set_access(backing->vm, chunk->address, chunk->bytes, chunk->bytes);
+        spw_pool_backing_set_access(backing, chunk->address, chunk->bytes, chunk->bytes);
     uint64_t done;
 
     if (err != SPW_OK && backing->vm->ops->unmap(backing->vm, chunk->address, chunk->bytes,

@@ -35,7 +35,7 @@ static void remap_chunk(struct spw_backing *backing, size_t index)
         }
         spw_pool_backing_mark_lost(backing, index, SPW_LOST_ACCESS);
     }
-    if (backing->vm->ops->set_access(backing->vm, address, bytes, bytes) == SPW_OK) {
+    if (spw_pool_backing_set_access(backing, address, bytes, bytes) == SPW_OK) {
         spw_pool_backing_mark_lost(backing, index, SPW_LOST_NOTHING);
     }
 }
