@@ -247,10 +247,10 @@ static bool make_room(struct spw_migrate *tier, const struct spw_request *reques
     uint64_t share =
         spw_counter_get(&tier->config.counters->limit_bytes) /
         (tier->migrator.device_busy ? SPW_TUNE_EVICT_BUSY_SHARE : SPW_TUNE_EVICT_SHARE);
-    uint64_t wanted = bytes_to_evict(tier, request->bytes, share), moved = 0, bytes;
+    uint64_t wanted = bytes_to_evict(tier, request->bytes, share), moved = 0, bytes = 1;
     enum spw_err err = SPW_OK;
 
-    while (moved < wanted && err == SPW_OK) {
+    while (moved < wanted && err == SPW_OK && bytes > 0) {
         err = evict(tier, wanted - moved, must, &bytes);
         moved += bytes;
     }
@@ -340,11 +340,12 @@ static void make_room_beside(struct spw_migrate *tier, uint64_t wanted, const ui
                              size_t count)
 {
     enum spw_err err = SPW_OK;
-    uint64_t bytes;
+    uint64_t bytes = 1;
     int64_t room;
 
     hold_blocks(tier, addresses, count, /* hold */ true);
-    while (err == SPW_OK && (room = spw_pool_room(tier->config.pool)) < (int64_t)wanted) {
+    while (err == SPW_OK && bytes > 0 &&
+           (room = spw_pool_room(tier->config.pool)) < (int64_t)wanted) {
         err = evict(tier, (uint64_t)((int64_t)wanted - room), /* must */ true, &bytes);
     }
     hold_blocks(tier, addresses, count, /* hold */ false);

@@ -156,8 +156,8 @@ enum spw_err spw_pool_move_poll_part(struct spw_pool *pool, struct spw_move *mov
 enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move);
 
 /* Unmaps the granules of a move that are not left out, so that any use of them is a fault. No work
- * may use them. Granules that cannot be unmapped are left out. Called between begin and copy.
- * Returns the number of granules unmapped. */
+ * may use them. Granules that cannot be unmapped are left out, unless none can. Called between
+ * begin and copy. Returns the number of granules unmapped. */
 size_t spw_pool_move_detach(struct spw_pool *pool, struct spw_move *move);
 
 /* Map the granules of [address, end), or all granules, that are unmapped since a detach. Remove

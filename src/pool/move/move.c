@@ -486,26 +486,34 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
 
 /* ---- away ---- */
 
+/* Unmaps the granules of items [first, last), which are neighbours. Returns the number of granules
+ * unmapped: all or none. */
+static size_t detach_run(struct spw_backing *backing, struct spw_move *move, size_t first,
+                         size_t last)
+{
+    size_t begin = move->items[first].granule;
+    size_t end = move->items[last - 1].granule + move->items[last - 1].count;
+
+    if (move->items[first].left_out || !spw_pool_away_take(backing, begin, end)) {
+        return 0;
+    }
+    for (size_t i = first; i < last; i++) {
+        move->items[i].detached = true;
+    }
+    return end - begin;
+}
+
 size_t spw_pool_move_detach(struct spw_pool *pool, struct spw_move *move)
 {
     size_t granules = 0;
 
     spw_lock(&pool->lock);
     for (size_t i = 0, end; i < move->count; i = end) {
-        const struct spw_move_item *last;
-        bool taken = false;
-
         end = i + spw_pool_move_run(move, i);
-        last = &move->items[end - 1];
-        if (!move->items[i].left_out) {
-            taken = spw_pool_away_take(&pool->backing, move->items[i].granule,
-                                       last->granule + last->count);
-        }
-        for (size_t k = i; k < end; k++) {
-            move->items[k].detached = taken;
-            move->items[k].left_out = !taken;
-            granules += taken ? move->items[k].count : 0;
-        }
+        granules += detach_run(&pool->backing, move, i, end);
+    }
+    for (size_t i = 0; i < move->count && granules > 0; i++) {
+        move->items[i].left_out = !move->items[i].detached;
     }
     spw_pool_lost_announce(&pool->backing);
     spw_counter_add(&pool->figures.counters->detached_bytes,
