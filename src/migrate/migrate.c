@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "common/likely.h"
 #include "common/minmax.h"
 #include "migrate/host/host_tier.h"
 #include "migrate/move/migration.h"
@@ -436,7 +437,7 @@ void spw_migrate_give_up(struct spw_migrate *tier)
 {
     spw_lock(&tier->lock);
     spw_migrate_migration_give_up(&tier->migrator);
-    spw_pool_attach_all(tier->config.pool);
+    (void)spw_pool_attach_all(tier->config.pool);
     spw_unlock(&tier->lock);
 }
 
@@ -541,7 +542,7 @@ struct spw_swap_result spw_migrate_swap_out_all(struct spw_migrate *tier,
     spw_lock(&tier->lock);
     atomic_store(&tier->parked, true);
     spw_pool_let_graphs_move(tier->config.pool, true);
-    spw_pool_attach_all(tier->config.pool);
+    (void)spw_pool_attach_all(tier->config.pool);
     result = spw_migrate_swap_out(&tier->swap, tier->config.pool, file);
     spw_unlock(&tier->lock);
     return result;
@@ -670,10 +671,20 @@ void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, siz
     spw_unlock(&tier->lock);
 }
 
+/* After a record: the call needs the memory that the record should have mapped again. */
+static void remap_if_needed(struct spw_migrate *tier)
+{
+    if (SPW_UNLIKELY(atomic_load_explicit(&tier->log.attach_failed, memory_order_relaxed)) &&
+        atomic_exchange(&tier->log.attach_failed, false)) {
+        spw_migrate_migration_remap(&tier->migrator);
+    }
+}
+
 void spw_migrate_use(struct spw_migrate *tier, const uint64_t *addresses, size_t count, bool kernel)
 {
     if (spw_migrate_is_recording(tier)) {
         spw_migrate_access_log_record(&tier->log, addresses, count, kernel);
+        remap_if_needed(tier);
     }
 }
 
@@ -681,6 +692,7 @@ void spw_migrate_use_among(struct spw_migrate *tier, const uint64_t *addresses, 
 {
     if (spw_migrate_is_recording(tier)) {
         spw_migrate_access_log_record_partial(&tier->log, addresses, count);
+        remap_if_needed(tier);
     }
 }
 

@@ -161,9 +161,10 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move);
 size_t spw_pool_move_detach(struct spw_pool *pool, struct spw_move *move);
 
 /* Map the granules of [address, end), or all granules, that are unmapped since a detach. Remove
- * them from the moves in progress. */
-void spw_pool_attach(struct spw_pool *pool, uint64_t address, uint64_t end);
-void spw_pool_attach_all(struct spw_pool *pool);
+ * them from the moves in progress. Return false if granules are lost (see
+ * spw_pool_move_remap_lost). */
+bool spw_pool_attach(struct spw_pool *pool, uint64_t address, uint64_t end);
+bool spw_pool_attach_all(struct spw_pool *pool);
 
 /* Removes the granule at an address from the move, together with all granules that share its new
  * chunk. */

@@ -539,7 +539,7 @@ static void test_detached(void **state)
         }
         assert_int_equal(fake_vm_usable(&f.pool.vm, block, 2 * GRANULE), kind != NAMES_ANOTHER);
         assert_int_equal(spw_pool_move_end(f.pool.pool, move), SPW_OK);
-        spw_pool_attach_all(f.pool.pool);
+        (void)spw_pool_attach_all(f.pool.pool);
         close_both();
     }
 }

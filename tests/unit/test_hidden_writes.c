@@ -159,7 +159,7 @@ static void close_program(void)
     fake_vm_complete(&p.pool.vm);
     (void)spw_migrate_migration_release(&p.migrator);
     (void)spw_migrate_progress_completed(&p.marks);
-    spw_pool_attach_all(p.pool.pool);
+    (void)spw_pool_attach_all(p.pool.pool);
     pool_check(&p.pool);
     spw_migrate_access_log_close(&p.log);
     assert_int_equal(p.completed, p.submitted);

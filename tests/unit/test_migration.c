@@ -96,7 +96,7 @@ static enum spw_err finish(struct fixture *f)
 /* Maps a block again, as its next use does. */
 static bool is_on_host(struct fixture *f, uint64_t block)
 {
-    spw_pool_attach(f->pool.pool, block, block + 2 * GRANULE);
+    (void)spw_pool_attach(f->pool.pool, block, block + 2 * GRANULE);
     assert_true(fake_vm_usable(&f->pool.vm, block, 2 * GRANULE));
     return fake_vm_on_host(&f->pool.vm, block, 2 * GRANULE) == 2;
 }
@@ -172,7 +172,7 @@ static void test_neighbour_is_accessed(void **state)
     begin(&f, &f.half, 1, NULL);
     submit(&f, f.other_half + 512);
     assert_int_equal(finish(&f), SPW_OK);
-    spw_pool_attach_all(f.pool.pool);
+    (void)spw_pool_attach_all(f.pool.pool);
     assert_int_equal(fake_vm_on_host(&f.pool.vm, f.half, GRANULE), 1);
     assert_int_equal(fake_vm_on_host(&f.pool.vm, f.half + GRANULE, GRANULE), 0);
     assert_int_equal(told_granules, 1);
@@ -330,7 +330,7 @@ static void test_mapping_is_refused(void **state)
         f.pool.vm.fail_call = FAKE_MAP;
         f.pool.vm.fail_more = 1; /* neither the new chunk nor the old one */
         assert_int_not_equal(finish(&f), SPW_OK);
-        spw_pool_attach_all(f.pool.pool);
+        (void)spw_pool_attach_all(f.pool.pool);
         assert_true(fake_vm_usable(&f.pool.vm, f.a, 2 * GRANULE));
         assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
         assert_int_equal(spw_counter_get(&f.pool.counters.abandoned_moves), 1);

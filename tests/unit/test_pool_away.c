@@ -66,7 +66,7 @@ static bool is_usable(struct fixture *f, size_t block)
 
 static void attach(struct fixture *f, size_t block)
 {
-    spw_pool_attach(f->pool.pool, f->blocks[block], f->blocks[block] + GRANULES * GRANULE);
+    (void)spw_pool_attach(f->pool.pool, f->blocks[block], f->blocks[block] + GRANULES * GRANULE);
     pool_check(&f->pool);
 }
 
@@ -160,8 +160,8 @@ static void test_freed(void **state)
     pool_free(&f.pool, f.blocks[1], &stream_a);
     pool_check(&f.pool);
     again = pool_alloc(&f.pool, (DEVICE - 2 * GRANULES) * GRANULE, &stream_a);
-    spw_pool_attach(f.pool.pool, again, again + GRANULE);
-    spw_pool_attach_all(f.pool.pool);
+    (void)spw_pool_attach(f.pool.pool, again, again + GRANULE);
+    (void)spw_pool_attach_all(f.pool.pool);
     assert_true(fake_vm_usable(&f.pool.vm, again, (DEVICE - 2 * GRANULES) * GRANULE));
     assert_int_equal(f.pool.pool->backing.away, 0);
     expect(&f, 0, 0);
@@ -273,7 +273,7 @@ static bool run_with_faults(int fail_call, size_t fail_after, size_t fail_more)
     }
     reached = fail_call >= 0 && f.pool.vm.calls[fail_call] > fail_after;
     f.pool.vm.fail_call = -1;
-    spw_pool_attach_all(f.pool.pool);
+    (void)spw_pool_attach_all(f.pool.pool);
     pool_check(&f.pool);
     assert_int_equal(spw_pool_move_remap_lost(f.pool.pool), SPW_OK);
     for (size_t i = 0; i < BLOCKS; i++) {

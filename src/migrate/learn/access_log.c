@@ -189,8 +189,10 @@ static void attach(struct spw_access_log *log, size_t first, size_t last)
             end++;
         }
         memset(&log->detached[first], 0, (end - first) * sizeof(log->detached[0]));
-        spw_pool_attach(log->pool, base + first * log->granule_bytes,
-                        base + end * log->granule_bytes);
+        if (!spw_pool_attach(log->pool, base + first * log->granule_bytes,
+                             base + end * log->granule_bytes)) {
+            atomic_store(&log->attach_failed, true);
+        }
     }
 }
 
@@ -200,7 +202,9 @@ static void attach_all(struct spw_access_log *log)
     if (log->any_detached) {
         log->any_detached = false;
         memset(log->detached, 0, log->spot_capacity * sizeof(log->detached[0]));
-        spw_pool_attach_all(log->pool);
+        if (!spw_pool_attach_all(log->pool)) {
+            atomic_store(&log->attach_failed, true);
+        }
     }
 }
 

@@ -87,7 +87,8 @@ struct spw_access_log {
     uint64_t *last_access; /* by granule: `clock` at its last access */
     bool
         *detached; /* by granule: it was detached, and not attached since. It may be mapped again */
-    bool any_detached;                             /* a member of `detached` may be set */
+    bool any_detached;          /* a member of `detached` may be set */
+    _Atomic bool attach_failed; /* granules were lost when they should have been mapped again */
     uint64_t complete, complete_non_kernel, clock; /* as in the snapshot */
     /* Scratch memory for planning. */
     struct spw_granule_info *spots;

@@ -44,15 +44,13 @@ static void report_mismatch(const struct spw_migrator *migrator,
         spw_migrate_barrier_submissions());
 }
 
-/* After a commit that failed halfway, some memory is not accessible, and the program would fail
- * when it next uses that memory. The driver is asked again, for about a second. */
 static enum spw_err retry_remap(struct spw_pool *pool, struct spw_move *move)
 {
     (void)move;
     return spw_pool_move_remap_lost(pool);
 }
 
-static void remap_or_report(struct spw_migrator *migrator)
+void spw_migrate_migration_remap(const struct spw_migrator *migrator)
 {
     char size[SPW_SIZE_TEXT];
     uint64_t address, bytes;
@@ -301,7 +299,7 @@ static enum spw_err recopy_and_switch(struct spw_migrator *migrator,
         err = spw_pool_move_commit_part(migrator->pool, migration->move, part, &bytes);
         *ret_bytes += bytes;
         if (err != SPW_OK) {
-            remap_or_report(migrator);
+            spw_migrate_migration_remap(migrator);
         }
     }
     return err;
@@ -321,7 +319,7 @@ static enum spw_err switch_copied(struct spw_migrator *migrator, struct spw_migr
     start_waiting(migrator, /* device_idle */ true);
     err = spw_pool_move_commit(migrator->pool, migration->move, ret_bytes);
     if (err != SPW_OK) {
-        remap_or_report(migrator);
+        spw_migrate_migration_remap(migrator);
     }
     if (migrator->verify) {
         wrong = spw_pool_move_verify(migrator->pool, migration->move);
@@ -357,7 +355,7 @@ static enum spw_err switch_detached(struct spw_migrator *migrator,
     enum spw_err err = spw_pool_move_commit(migrator->pool, migration->move, ret_bytes);
 
     if (err != SPW_OK) {
-        remap_or_report(migrator);
+        spw_migrate_migration_remap(migrator);
         return err;
     }
     spw_counter_add(&migrator->counters->moves_at_work, *ret_bytes > 0);

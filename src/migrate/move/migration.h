@@ -122,6 +122,11 @@ bool spw_migrate_migration_is_copied(struct spw_migrator *migrator);
 enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_t patience_ns,
                                           uint64_t *ret_bytes);
 
+/* Called when memory is not accessible, because the driver refused to map it: the program would
+ * fail when it next uses that memory. Asks the driver again for about a second, and then reports
+ * this. */
+void spw_migrate_migration_remap(const struct spw_migrator *migrator);
+
 /* Gives up all migrations in flight, and releases their new memory. */
 void spw_migrate_migration_give_up(struct spw_migrator *migrator);
 

@@ -522,32 +522,38 @@ size_t spw_pool_move_detach(struct spw_pool *pool, struct spw_move *move)
     return granules;
 }
 
-void spw_pool_attach(struct spw_pool *pool, uint64_t address, uint64_t end)
+/* Attaches granules [first, last), which are whole chunks. Caller holds the lock. */
+static bool attach(struct spw_backing *backing, size_t first, size_t last)
 {
-    struct spw_backing *backing = &pool->backing;
-
-    spw_lock(&pool->lock);
     if (backing->away > 0) {
-        size_t first = spw_pool_backing_index(backing, address);
-        size_t last = spw_pool_backing_index(backing, end - 1);
-
-        spw_pool_moves_attach(backing, spw_pool_backing_chunk_begin(backing, first),
-                              spw_pool_backing_chunk_end(backing, last));
+        spw_pool_moves_attach(backing, first, last);
         spw_pool_lost_announce(backing);
     }
-    spw_unlock(&pool->lock);
+    return backing->lost == 0;
 }
 
-void spw_pool_attach_all(struct spw_pool *pool)
+bool spw_pool_attach(struct spw_pool *pool, uint64_t address, uint64_t end)
 {
     struct spw_backing *backing = &pool->backing;
+    bool mapped;
 
     spw_lock(&pool->lock);
-    if (backing->away > 0) {
-        spw_pool_moves_attach(backing, 0, (size_t)(backing->bytes >> backing->granule_shift));
-        spw_pool_lost_announce(backing);
-    }
+    mapped = attach(backing,
+                    spw_pool_backing_chunk_begin(backing, spw_pool_backing_index(backing, address)),
+                    spw_pool_backing_chunk_end(backing, spw_pool_backing_index(backing, end - 1)));
     spw_unlock(&pool->lock);
+    return mapped;
+}
+
+bool spw_pool_attach_all(struct spw_pool *pool)
+{
+    struct spw_backing *backing = &pool->backing;
+    bool mapped;
+
+    spw_lock(&pool->lock);
+    mapped = attach(backing, 0, (size_t)(backing->bytes >> backing->granule_shift));
+    spw_unlock(&pool->lock);
+    return mapped;
 }
 
 void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint64_t granule)
