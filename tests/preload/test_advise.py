@@ -298,6 +298,7 @@ class Advise(harness.Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn("failed with ample memory", done.stderr)
 
+    @unittest.skipIf(harness.SANITIZED, "Python is not built with the sanitizer")
     def test_policy_that_fails(self):
         """The command runs in the budget by spilling, and fails with each policy."""
         done = subprocess.run(
