@@ -63,11 +63,11 @@ class Guarded(harness.Case):
     def test_steps_are_prefetched_after_an_interruption(self):
         """Checks between steps do not stop prefetching, however many steps lie between them: all
         these steps together must not be taken for one."""
-        whole = self.periodic(24, "named", SIM_SEED=1)
+        whole = self.periodic(24, "named", SIM_SEED=1, SIM_TIME="on")
         for steps in (12, 3):
             with self.subTest(steps=steps):
                 modes = ["named", "check"] * (24 // steps - 1) + ["named"]
-                device = self.periodic(steps, *modes, SIM_SEED=1)
+                device = self.periodic(steps, *modes, SIM_SEED=1, SIM_TIME="on")
                 self.assertGreater(device["prefetches"], whole["prefetches"] * 3 // 4)
 
     def test_dropped_content(self):

@@ -82,11 +82,10 @@ struct spw_access_log {
     uint64_t granule_bytes;
     struct spw_predictor predictor;
     struct spw_block_index index;
-    bool incomplete;       /* some live blocks are not in the index */
-    uint8_t *target_tier;  /* by granule: 1 + the target of its migration; 0: none */
-    uint64_t *last_access; /* by granule: `clock` at its last access */
-    bool
-        *detached; /* by granule: it was detached, and not attached since. It may be mapped again */
+    bool incomplete;            /* some live blocks are not in the index */
+    uint8_t *target_tier;       /* by granule: 1 + the target of its migration; 0: none */
+    uint64_t *last_access;      /* by granule: `clock` at its last access */
+    bool *detached;             /* by granule: detached, and not attached since */
     bool any_detached;          /* a member of `detached` may be set */
     _Atomic bool attach_failed; /* granules were lost when they should have been mapped again */
     uint64_t complete, complete_non_kernel, clock; /* as in the snapshot */
