@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""A step with a part of its memory on the host, at the scale of a card.
+
+A step of GPT-2 small is recorded with the real PyTorch (steps.py) and repeated at the costs that
+were measured on an H100. The simulated kernels are those of an ideal GPU; here they take 1.75 times
+as long, as they did on the card. "with gap" adds 25 ms to each step in which the device waits for
+the program, as it did for the script's text generator. Devices hold 90, 75 and 50 % of the live
+peak; `plain` is the same plan where all fits. A figure is the mean of five steps, from the third
+one on.
+"""
+import pathlib
+import sys
+import tempfile
+
+import bench
+import plans
+import spill_log
+import steps
+
+SHARES = (90, 75, 50)  # percent of the live peak that the device holds
+STEPS, MEASURED = 8, 5
+GAP_NS = 25_000_000
+MOVE_WAIT = 5000  # ms, of the clock on the wall: it says nothing of simulated time
+WAYS = ("safe", "guarded", "off")
+SCRIPT = ["torch_spill.py", "--bf16", "--batch", "8", "--steps", "4"]
+KERNELS = 1.75
+TARGETS = {("gpt2 with gap", 90, "guarded"): 1.15, ("gpt2 with gap", 75, "guarded"): 2.1,
+           ("gpt2 with gap", 50, "guarded"): 4.0, ("gpt2 with gap", 90, "safe"): 1.7}
+
+
+def step_of(path, memory, overlap):
+    """The mean step under spillway, or None when the program failed."""
+    log = path.with_suffix(".log")
+    run = bench.simulate([bench.PROGRAMS / "play", 1, path], memory, SPILL="auto", OVERLAP=overlap,
+                         SIM_TIME="on", SIM_COSTS="h100", SIM_LOG=log, MOVE_WAIT=MOVE_WAIT)
+    if not run.ran:
+        print(run.stderr, file=sys.stderr)
+        return None
+    return spill_log.mean(spill_log.read(log)[-1 - MEASURED:-1])  # the last mark ends the plan
+
+
+def measure(table, name, plan, path):
+    plans.write(plan, path)
+    peak = plans.live_peak(plan)
+    plain = step_of(path, 2 * peak, "safe")
+    table.row(program=name, device="all", overlap="plain", step_ms=plain.ns / 1e6, plain=1.0)
+    for share in SHARES:
+        for overlap in WAYS:
+            step = step_of(path, peak * share // 100, overlap)
+            if step is None:
+                table.row(program=name, device=f"{share} %", overlap=overlap,
+                          verdict="MISSED: failed")
+                continue
+            times = step.ns / plain.ns
+            most = TARGETS.get((name, share, overlap))
+            table.row(program=name, device=f"{share} %", overlap=overlap, step_ms=step.ns / 1e6,
+                      plain=times,
+                      verdict="" if most is None else "ok" if times <= most else "MISSED")
+
+
+def main():
+    interpreter = bench.find_torch()
+    if not interpreter:
+        sys.exit("PyTorch is needed: scripts/setup --torch")
+    table = bench.Table(program=-13, device=-7, overlap=-8, step_ms=9, plain=6, verdict=-7)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "plan"
+        recorded = steps.record([interpreter, bench.HERE / SCRIPT[0], *SCRIPT[1:]],
+                                path.with_suffix(".record"))
+        measure(table, "gpt2", steps.repeated(recorded, STEPS, KERNELS), path)
+        measure(table, "gpt2 with gap", steps.repeated(recorded, STEPS, KERNELS, GAP_NS), path)
+
+
+if __name__ == "__main__":
+    main()
