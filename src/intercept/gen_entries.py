@@ -142,7 +142,7 @@ SUBMIT = """\
         return CUDA_ERROR_OUT_OF_MEMORY;
     }}
     spw_migrate_barrier_acquire();
-    spw_submit_use_anything();
+    spw_submit_arguments_note_anything();
     {forward}
     spw_migrate_barrier_release();
     return spw_intercept_end(result);
@@ -162,7 +162,7 @@ SUBMIT_BATCH = """\
         spw_device_lease_leave();
     }}
     spw_migrate_barrier_acquire();
-    spw_submit_use_anything();
+    spw_submit_arguments_note_anything();
     {forward}
     spw_migrate_barrier_release();
     return spw_intercept_end(result);
@@ -191,7 +191,7 @@ SUBMIT_GRAPH = """\
         spw_graph_note(uses);
         spw_device_lease_leave();
     }} else {{
-        spw_submit_use_anything();
+        spw_submit_arguments_note_anything();
     }}
     {forward}
     spw_migrate_barrier_release();

@@ -3,7 +3,7 @@
  * The caller holds no lock; spw_serve_placement_commit takes the locks of the pools. */
 #pragma once
 
-#include "call/arrival.h"
+#include "common/likely.h"
 #include "device/spill.h"
 #include "process/process.h"
 #include "serve/placement.h"

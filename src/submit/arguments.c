@@ -1,6 +1,7 @@
 #include "submit/arguments.h"
 
 #include "common/hash.h"
+#include "device/lease.h"
 #include "device/lookup.h"
 #include "device/spill.h"
 #include "migrate/move/barrier.h"
@@ -262,4 +263,13 @@ void spw_submit_arguments_note(const struct spw_arguments *use)
                                   .addresses = use->addresses};
 
     spw_submit_use_note(&noted);
+}
+
+void spw_submit_arguments_note_unknown(void)
+{
+    const struct spw_use anything = {.known = false};
+
+    spw_device_lease_enter();
+    spw_submit_use_note(&anything);
+    spw_device_lease_leave();
 }

@@ -68,8 +68,20 @@ static inline void spw_submit_arguments_expect(const struct spw_arguments *use, 
     spw_submit_use_expect(use->addresses, use->count, stream, per_thread);
 }
 
+/* The slow part of spw_submit_arguments_note_anything. */
+void spw_submit_arguments_note_unknown(void);
+
 /* Calls spw_submit_use_note (use.h) for a described call. */
 void spw_submit_arguments_note(const struct spw_arguments *use);
 
 /* Forgets all layouts. Called when code is unloaded, because handles may then be reused. */
 void spw_submit_arguments_forget_layouts(void);
+
+/* Reports a call that may use any memory and is not described, if anybody needs to know. Called at
+ * the place of spw_submit_arguments_note. Takes the lease of the devices. */
+static inline void spw_submit_arguments_note_anything(void)
+{
+    if (SPW_UNLIKELY(spw_submit_arguments_wanted())) {
+        spw_submit_arguments_note_unknown();
+    }
+}

@@ -1,6 +1,5 @@
 #include "submit/use.h"
 
-#include "device/lease.h"
 #include "device/lookup.h"
 #include "device/tier.h"
 #include "migrate/migrate.h"
@@ -64,20 +63,4 @@ void spw_submit_use_note(const struct spw_use *use)
             spw_migrate_use_among(tier, use->addresses, use->count);
         }
     }
-}
-
-void spw_submit_use_note_anything(void)
-{
-    if (spw_migrate_barrier_depth != 1) {
-        return; /* a part of the outer call, which was noted */
-    }
-    spw_device_lease_enter();
-    for (int i = 0; i < spw_device_count(); i++) {
-        struct spw_migrate *tier = spw_device_tier(spw_device_at(i));
-
-        if (tier != NULL) {
-            spw_migrate_use_among(tier, NULL, 0);
-        }
-    }
-    spw_device_lease_leave();
 }

@@ -3,14 +3,11 @@
  * Locking: takes the locks of migrate/migrate.h and record/record.h. */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/likely.h"
 #include "driver/cuda_api.h"
-#include "migrate/learn/access_log.h"
 
 struct spw_use {
     bool known;  /* the call shows no sign of using memory that is not at `addresses` */
@@ -27,16 +24,3 @@ void spw_submit_use_expect(const uint64_t *addresses, size_t count, CUstream str
 /* Records the use in the access logs and in the recording. Must be called after the submit barrier
  * is acquired and before the call, and after spw_submit_use_expect. */
 void spw_submit_use_note(const struct spw_use *use);
-
-/* Called before a call that may use any memory, and that is not described in another way. Must be
- * called after the submit barrier is acquired. Takes the lease of the devices. */
-void spw_submit_use_note_anything(void);
-
-/* Does that if accesses are recorded. */
-static inline void spw_submit_use_anything(void)
-{
-    if (SPW_UNLIKELY(atomic_load_explicit(&spw_migrate_access_log_count, memory_order_relaxed) >
-                     0)) {
-        spw_submit_use_note_anything();
-    }
-}

@@ -242,7 +242,7 @@ static void test_access_is_refused(void **state)
     open_fixture(&f);
     f.pool.vm.fail_call = FAKE_ACCESS;
     f.pool.vm.fail_more = SIZE_MAX;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < SPW_BACKING_REFUSALS; i++) {
         assert_int_equal(f.pool.pool->backing.refusals, i);
         assert_int_not_equal(pool_try(f.pool.pool, GRANULE, &stream_a, NULL, &address), SPW_OK);
     }

@@ -23,8 +23,8 @@
  *     submitted 5, complete 5, no kernels 2   dirty: kernels may use hidden pointers
  *     submitted 5, complete 4                 dirty: one call may have touched any memory
  *
- * With SPILLWAY_OVERLAP=guarded, granules that no complete record since a moment names, and no
- * incomplete one was there, may be unmapped (detach). Later records map them again.
+ * With SPILLWAY_OVERLAP=guarded, granules are unmapped (detach) if all records since a moment are
+ * complete and none of them names the granule. Later records map the granules again.
  *
  * The debug log gets a line for each event; the benchmarks `arguments` and `predict` read these
  * lines:

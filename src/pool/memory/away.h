@@ -4,8 +4,8 @@
  *     mapped --take--> away --put_back--> mapped
  *
  * While a chunk is away, the hardware reports every use of its granules as a fault. So no use can
- * be missed while the chunk is copied at its second address. Whoever knows that the granules will
- * be used puts the chunk back first.
+ * be missed while the chunk is copied at its second address. Before a use that is known, the chunk
+ * is put back.
  *
  * All ranges consist of whole chunks. The caller holds the pool's lock. */
 #pragma once

@@ -30,6 +30,9 @@
 #include "pool/order/stream_queue.h"
 #include "pool/vm_ops.h"
 
+/* After so many refusals of access in a row, no move begins. A refusal or two may pass. */
+enum { SPW_BACKING_REFUSALS = 8 };
+
 /* The part of a mapping that the backend refused to restore after a move. */
 enum spw_lost { SPW_LOST_NOTHING, SPW_LOST_ACCESS, SPW_LOST_MAPPING };
 
@@ -242,11 +245,11 @@ bool spw_pool_backing_release_exported(struct spw_backing *backing, size_t granu
 enum spw_err spw_pool_backing_set_access(struct spw_backing *backing, uint64_t address,
                                          uint64_t bytes, uint64_t chunk_bytes);
 
-/* Returns true if the backend has refused access several times in a row. Moves would not help, and
- * could take more memory from the program. */
+/* Returns true if the backend has refused access several times in a row. An eviction would then
+ * help no allocation. */
 static inline bool spw_pool_backing_is_refused(const struct spw_backing *backing)
 {
-    return backing->refusals >= 8;
+    return backing->refusals >= SPW_BACKING_REFUSALS;
 }
 
 /* Applies the backend's access list to all mappings in [address, end), except lost granules. */
