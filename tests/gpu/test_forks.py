@@ -143,23 +143,24 @@ class Hangs(Case):
         time.sleep(3601)
     """
 
-    def gone(self):
+    def wait_for_sleepers(self, number):
+        """A process has the words of its program only a moment after its parent knows of it."""
         end = time.monotonic() + 10
-        while sleepers(self.LONG) and time.monotonic() < end:
+        while len(sleepers(self.LONG)) != number and time.monotonic() < end:
             time.sleep(0.05)
-        return not sleepers(self.LONG)
+        self.assertEqual(len(sleepers(self.LONG)), number)
 
     def test_a_program_that_hangs(self):
         """It counts as the command's, is looked at, aborted with its frames printed, and killed
         with what it started; the next one runs."""
-        ending = bounded.run([self.keeper.python, self.script(self.HANG)], self.folder, 3,
+        ending = bounded.run([self.keeper.python, self.script(self.HANG)], self.folder, 6,
                              env=self.env, name="run-")
         self.assertEqual(ending.stopped, "time")
         self.assertEqual((self.folder / "run-stdout").read_text(), "hangs\n")
         self.assertIn("most recent call first", (self.folder / "run-stderr").read_text())
         self.assertIn('script.py", line', (self.folder / "run-stderr").read_text())
         self.assertGreaterEqual(len(list(self.folder.glob("proc-*"))), 3)
-        self.assertTrue(self.gone())
+        self.wait_for_sleepers(0)
         self.assertEqual(self.run_script("print(1)").stdout, "1\n")
         self.assertEqual(self.imports(), 1)
 
@@ -167,22 +168,22 @@ class Hangs(Case):
         child = subprocess.Popen([self.keeper.python, self.script(self.HANG)], env=self.env,
                                  stdout=subprocess.PIPE, text=True)
         self.assertEqual(child.stdout.readline(), "hangs\n")
-        self.assertEqual(len(sleepers(self.LONG)), 1)
+        self.wait_for_sleepers(1)
         child.kill()
         child.communicate(timeout=30)
-        self.assertTrue(self.gone())
+        self.wait_for_sleepers(0)
 
     def test_what_it_leaves_behind(self):
         done = self.run_script(f'import subprocess; subprocess.Popen(["sleep", "{self.LONG}"])')
         self.assertEqual(done.returncode, 0)
-        self.assertTrue(self.gone())
+        self.wait_for_sleepers(0)
 
     def test_the_keeper_ends(self):
         child = subprocess.Popen([self.keeper.python, self.script(self.HANG)], env=self.env,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(child.stdout.readline(), "hangs\n")
         self.keeper.close()
-        self.assertTrue(self.gone())
+        self.wait_for_sleepers(0)
         self.assertIn("has died", child.communicate(timeout=30)[1])
         self.assertEqual(child.returncode, 1)
         # Without it, Python itself.
