@@ -427,7 +427,7 @@ void spw_migrate_settle(struct spw_migrate *tier)
         return; /* another thread migrates */
     }
     while (tier->migrator.in_flight > 0 && await_copies(tier, &backoff) &&
-           await_idle(tier->config.pool, SPW_BACKOFF_MOST_NS) == SPW_OK) {
+           await_idle(tier->config.pool, SPW_BACKOFF_SLEEP_NS) == SPW_OK) {
         (void)spw_migrate_prefetch_finish_one(&tier->prefetch);
     }
     spw_unlock(&tier->lock);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 
 #include <cmocka.h>
@@ -26,7 +27,7 @@ static void test_pauses_double_up_to_a_bound(void **state)
     for (int i = 0; i < 12; i++) {
         assert_true(spw_backoff_pause(&backoff));
         assert_int_equal(backoff.pause_ns, expected);
-        expected = expected < SPW_BACKOFF_MOST_NS ? expected * 2 : expected;
+        expected = expected < SPW_BACKOFF_SLEEP_NS ? expected * 2 : expected;
     }
     (void)state;
 }
@@ -39,6 +40,42 @@ static void test_the_limit_ends_the_wait(void **state)
     while (spw_backoff_pause(&backoff)) {
     }
     assert_true(spw_clock_ns() - begin >= 1000000);
+    (void)state;
+}
+
+/* Pauses until the wait is `most_ns` long. Returns how often the thread gave up the processor;
+ * *ret_pauses is the number of pauses. */
+static long pause_for(uint64_t most_ns, int *ret_pauses)
+{
+    struct spw_backoff backoff = {.limit_ns = UINT64_MAX};
+    uint64_t waited = 0;
+    struct rusage before, after;
+
+    assert_int_equal(getrusage(RUSAGE_THREAD, &before), 0);
+    for (*ret_pauses = 0; waited < most_ns; waited += backoff.pause_ns) {
+        assert_true(spw_backoff_pause(&backoff));
+        ++*ret_pauses;
+    }
+    assert_int_equal(getrusage(RUSAGE_THREAD, &after), 0);
+    return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+static void test_a_short_wait_does_not_sleep(void **state)
+{
+    int pauses;
+
+    assert_int_equal(pause_for(150000, &pauses), 0);
+    assert_true(pauses > 4);
+    (void)state;
+}
+
+static void test_a_long_wait_sleeps(void **state)
+{
+    int spinning, pauses;
+
+    (void)pause_for(150000, &spinning);
+    assert_true(pause_for(20000000, &pauses) >= pauses - spinning);
+    assert_true(pauses - spinning > 50);
     (void)state;
 }
 
@@ -72,7 +109,7 @@ static void test_time_without_the_processor_does_not_count(void **state)
  * AddressSanitizer.) */
 static void *pause_cancelled(void *passed)
 {
-    struct spw_backoff backoff = {.limit_ns = 10000000};
+    struct spw_backoff backoff = {.limit_ns = 10000000, .pause_ns = SPW_BACKOFF_SLEEP_NS};
 
     (void)pthread_cancel(pthread_self());
     (void)spw_backoff_pause(&backoff);
@@ -98,6 +135,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_time_means_no_pause),
         cmocka_unit_test(test_pauses_double_up_to_a_bound),
+        cmocka_unit_test(test_a_short_wait_does_not_sleep),
+        cmocka_unit_test(test_a_long_wait_sleeps),
         cmocka_unit_test(test_the_limit_ends_the_wait),
         cmocka_unit_test(test_time_without_the_processor_does_not_count),
         cmocka_unit_test(test_cancelled),
