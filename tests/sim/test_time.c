@@ -222,6 +222,33 @@ static void test_questions_in_passing(void **state)
     assert_int_equal(now(), LAUNCH + RECORD + 100 * (2 * ASK + 200));
 }
 
+/* A loop over several events goes on when any work is complete, and misses none of them. */
+static void test_waiting_for_several(void **state)
+{
+    CUstream streams[] = {stream(), stream(), stream()};
+    CUevent events[3];
+    uint64_t begun;
+    int rounds = 0;
+
+    begin(*state);
+    for (int i = 0; i < 3; i++) {
+        events[i] = new_event(CU_EVENT_DISABLE_TIMING);
+        busy(streams[i], (i + 1) * MS);
+        OK(cuEventRecord(events[i], streams[i]));
+    }
+    begun = now();
+    for (int i = 0; i < 3; i++) {
+        for (; cuEventQuery(events[i]) == CUDA_ERROR_NOT_READY; rounds++) {
+            for (int later = i + 1; later < 3; later++) {
+                FAILS(cuEventQuery(events[later]), CUDA_ERROR_NOT_READY);
+            }
+        }
+        assert_true(now() - begun > (uint64_t)(i + 1) * MS - MS / 2);
+        assert_true(now() - begun < (uint64_t)(i + 1) * MS + MS / 10);
+    }
+    assert_true(rounds < 20); /* the clock has jumped */
+}
+
 /* Polling does not wait for work that only a later call can release. */
 static void test_asking_in_vain(void **state)
 {
@@ -598,6 +625,7 @@ int main(int argc, char **argv)
         WORK_TEST(test_event_wait),
         WORK_TEST(test_busy_wait),
         WORK_TEST(test_questions_in_passing),
+        WORK_TEST(test_waiting_for_several),
         WORK_TEST(test_asking_in_vain),
         WORK_TEST(test_kernels_on_the_host_tier),
         WORK_TEST(test_copies_of_the_host_tier),

@@ -3,14 +3,18 @@
 #include <stddef.h>
 
 #include "sim/driver/core/clock.h"
+#include "sim/driver/exec/schedule.h"
 #include "sim/driver/exec/timing.h"
 
-/* More queries in a row than this are a loop. */
-#define PATIENCE 3
+enum {
+    OBJECTS = 4,  /* the most objects that a loop queries */
+    PATIENCE = 3, /* more queries in a row for each object are a loop */
+};
 
 static _Thread_local struct {
-    const void *object; /* the last one queried */
-    unsigned int times; /* queries of that object in a row */
+    const void *objects[OBJECTS]; /* those queried in a row */
+    unsigned int count;
+    unsigned int times; /* queries in a row since the last new object */
 } asked;
 
 void sim_poll_loop_note(enum sim_fn fn)
@@ -22,16 +26,32 @@ void sim_poll_loop_note(enum sim_fn fn)
         return;
     default:
         if (!sim_timing_is_free(fn)) {
-            asked.object = NULL;
+            asked.count = 0;
         }
     }
 }
 
+static void note_object(const void *object)
+{
+    for (unsigned int i = 0; i < asked.count; i++) {
+        if (asked.objects[i] == object) {
+            asked.times++;
+            return;
+        }
+    }
+    asked.count %= OBJECTS;
+    asked.objects[asked.count++] = object;
+    asked.times = 1;
+}
+
 bool sim_poll_loop_waits(const void *object)
 {
-    if (asked.object != object) {
-        asked.object = object;
-        asked.times = 0;
+    note_object(object);
+    if (!sim_clock_is_on() || asked.times <= PATIENCE * asked.count) {
+        return false;
     }
-    return ++asked.times > PATIENCE && sim_clock_is_on();
+    if (asked.count > 1) {
+        sim_schedule_expect_next();
+    }
+    return asked.count == 1;
 }

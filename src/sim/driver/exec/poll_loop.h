@@ -1,6 +1,7 @@
-/* Polling loops: a thread only queries one event or stream repeatedly. With SPILLWAY_SIM_TIME the
- * clock then jumps to the completion of that event or stream, so the loop ends at the right time. A
- * few queries in a row are no loop.
+/* Polling loops: a thread only queries events and streams repeatedly. With SPILLWAY_SIM_TIME the
+ * clock then jumps: to the completion of the event or stream if the thread queries only one, and
+ * otherwise to the next completion of any work. So the loop ends at the right time. A few queries
+ * in a row are no loop.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -14,5 +15,6 @@
 void sim_poll_loop_note(enum sim_fn fn);
 
 /* Must be called when the calling thread has queried an event or stream that is not complete.
- * Returns true if the thread is in a loop and time is simulated. */
+ * Returns true if time is simulated and the thread waits for this object alone; the caller then
+ * moves the clock. If the thread waits for several objects, moves the clock itself. */
 bool sim_poll_loop_waits(const void *object);

@@ -56,6 +56,10 @@ void sim_schedule_wait_all(const struct sim_fences *fences);
 /* Lets the clock run until the fence is complete, or until all pending items wait for the host. */
 void sim_schedule_expect(const struct sim_fence *fence);
 
+/* Lets the clock run until the next item is complete, unless all pending items wait for the host.
+ */
+void sim_schedule_expect_next(void);
+
 /* Runs items that can run now, without advancing the clock. */
 void sim_schedule_run(void);
 
