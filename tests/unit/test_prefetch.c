@@ -493,6 +493,53 @@ static void test_next_begins_after_a_switch_beside_work(void **state)
     close_fixture();
 }
 
+static void before_submission(void)
+{
+    spw_migrate_prefetch_before_submit(&f.prefetch, NULL, 0, &stream_b, /* needed */ false);
+}
+
+/* The program is 180 events ahead of the device, which has done what came before. No plan is due.
+ */
+static void run_ahead(void)
+{
+    learn(280);
+    f.prefetch.period = (uint64_t)f.count;
+    f.prefetch.plan_at = UINT64_MAX;
+    f.migrator.device_busy = true;
+    complete_all();
+    before_submission();
+    run_to(300);
+    f.pool.vm.immediate = false;
+    before_submission(); /* sets a mark */
+    run_to(480);
+}
+
+/* While the program is held back, it submits nothing. With `guarded` migrations go on. */
+static void test_migrates_while_it_waits(void **state)
+{
+    for (int guarded = 0; guarded < 2; guarded++) {
+        open_fixture(1000, 500, 600, 100, guarded);
+        run_ahead();
+        assert_int_equal(f.migrator.in_flight, 0);
+        before_submission();
+        assert_int_equal(f.throttle.pause, SPW_TUNE_THROTTLE_PAUSE);
+        assert_int_equal(f.migrator.in_flight, guarded ? 2 : 0);
+        assert_int_equal(prefetches(), guarded ? 2 : 0);
+        close_fixture();
+    }
+}
+
+/* Without a change no second plan is made during a wait. */
+static void test_one_plan_while_it_waits(void **state)
+{
+    open_fixture(1000, 500, 600, 100, true);
+    run_ahead();
+    f.migrator.skip = 1000; /* no migration begins */
+    before_submission();
+    assert_int_equal(f.migrator.skip, 999);
+    close_fixture();
+}
+
 /* Finishing one, and all; they tell whether that can have given room. */
 static void test_finish(void **state)
 {
@@ -531,7 +578,7 @@ static void test_hot_blocks(void **state)
     for (int soon = 0; soon < 2; soon++) {
         open_fixture(64, 40, 41, 20, true);
         learn(soon ? 9 : 8); /* the lead is 32 events */
-        spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false);
+        spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false, NULL, NULL);
         run_to(f.next);
         assert_non_null(spw_migrate_throttle_completed(&f.throttle, &f.log));
         advance();
@@ -552,7 +599,7 @@ static void test_cold_blocks_beside_work(void **state)
     open_fixture(64, 40, 44, 20, true);
     learn(30);
     run_to(f.next);
-    spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false);
+    spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false, NULL, NULL);
     advance();
     assert_int_equal(f.migrator.in_flight, 1);
     assert_true(f.migrator.migrations[f.migrator.first].detached);
@@ -580,6 +627,8 @@ int main(void)
         cmocka_unit_test(test_both_are_needed),
         cmocka_unit_test(test_beside_work),
         cmocka_unit_test(test_next_begins_after_a_switch_beside_work),
+        cmocka_unit_test(test_migrates_while_it_waits),
+        cmocka_unit_test(test_one_plan_while_it_waits),
         cmocka_unit_test(test_finish),
         cmocka_unit_test(test_hot_blocks),
         cmocka_unit_test(test_cold_blocks_beside_work),

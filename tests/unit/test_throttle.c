@@ -57,7 +57,8 @@ static void submit_unknown(void)
 
 static void pass(uint64_t period, uint64_t lead, bool device_busy)
 {
-    spw_migrate_throttle_submitter(&f.throttle, &f.log, &stream_b, period, lead, device_busy);
+    spw_migrate_throttle_submitter(&f.throttle, &f.log, &stream_b, period, lead, device_busy, NULL,
+                                   NULL);
 }
 
 static size_t marks_of_streams(void)
@@ -120,11 +121,11 @@ static void test_kinds_of_marks(void **state)
     pass(0, 0, false);
     assert_int_equal(marks_of_the_device(), 0);
     assert_int_equal(f.pool.vm.fenced_stream, stream_b.id);
-    spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false);
+    spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false, NULL, NULL);
     assert_int_equal(marks_of_streams(), 1);
     close_fixture();
     open_fixture(true);
-    spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false);
+    spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false, NULL, NULL);
     assert_int_equal(marks_of_the_device(), 1);
     assert_int_equal(marks_of_streams(), 0);
     assert_int_equal(f.pool.vm.fenced_stream, SPW_STREAM_ALL);
@@ -260,6 +261,36 @@ static void test_held_back_with_guarding(void **state)
     close_fixture();
 }
 
+static void complete_the_third_time(void *cookie)
+{
+    int *calls = cookie;
+
+    if (++*calls == 3) {
+        fake_vm_complete(&f.pool.vm);
+    }
+}
+
+/* What the caller does during the wait can end it. */
+static void test_work_during_the_wait(void **state)
+{
+    int calls = 0;
+
+    open_fixture(false);
+    f.throttle.wait_ns = UINT64_MAX;
+    submit(16);
+    pass(PERIOD, 64, false);
+    submit(100);
+    spw_migrate_throttle_submitter(&f.throttle, &f.log, &stream_b, PERIOD, 64, false,
+                                   complete_the_third_time, &calls);
+    assert_int_equal(calls, 3);
+    assert_int_equal(f.throttle.pause, 0);
+    submit(16);
+    spw_migrate_throttle_submitter(&f.throttle, &f.log, &stream_b, PERIOD, 64, false,
+                                   complete_the_third_time, &calls);
+    assert_int_equal(calls, 3); /* there was nothing to wait for */
+    close_fixture();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_caught_up),
         cmocka_unit_test(test_not_held_back),
         cmocka_unit_test(test_held_back_with_guarding),
+        cmocka_unit_test(test_work_during_the_wait),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

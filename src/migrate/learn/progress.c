@@ -1,7 +1,5 @@
 #include "migrate/learn/progress.h"
 
-#include "system/backoff.h"
-
 void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_stream *stream,
                               const struct spw_access_log_snapshot *snapshot)
 {
@@ -30,17 +28,8 @@ const struct spw_access_log_snapshot *spw_migrate_progress_completed(struct spw_
     return marks->any ? &marks->completed : NULL;
 }
 
-bool spw_migrate_progress_await(struct spw_progress *marks, uint64_t event, uint64_t most_ns)
+bool spw_migrate_progress_has_passed(struct spw_progress *marks, uint64_t event)
 {
-    struct spw_backoff backoff = {.limit_ns = most_ns};
-
-    for (;;) {
-        (void)spw_migrate_progress_completed(marks);
-        if (marks->count == 0 || marks->ring[marks->first].snapshot.events >= event) {
-            return true;
-        }
-        if (!spw_backoff_pause(&backoff)) {
-            return false;
-        }
-    }
+    (void)spw_migrate_progress_completed(marks);
+    return marks->count == 0 || marks->ring[marks->first].snapshot.events >= event;
 }

@@ -38,6 +38,5 @@ void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_strea
 /* The newest snapshot whose work is complete; NULL: none. Valid until the next call. */
 const struct spw_access_log_snapshot *spw_migrate_progress_completed(struct spw_progress *marks);
 
-/* Waits, at most `most_ns`, until all marks that were set before event number `event` are complete.
- * False if some are not. */
-bool spw_migrate_progress_await(struct spw_progress *marks, uint64_t event, uint64_t most_ns);
+/* True when all marks that were set before event number `event` are complete. */
+bool spw_migrate_progress_has_passed(struct spw_progress *marks, uint64_t event);

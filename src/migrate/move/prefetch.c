@@ -76,15 +76,14 @@ static bool start_hot_migration(struct spw_prefetch *prefetch, struct spw_access
 }
 
 /* Begins a swap if the plan is large enough or urgent. */
-static bool start_predicted_migration(struct spw_prefetch *prefetch)
+static bool start_predicted_migration(struct spw_prefetch *prefetch,
+                                      const struct spw_access_log_snapshot *completed)
 {
     const struct spw_migrator *migrator = prefetch->migrator;
     uint64_t batch = batch_granules(migrator);
     uint64_t least = migrator->device_busy ? batch / SPW_TUNE_BUSY_BATCH_SHARE : batch;
     struct spw_access_log_plan *plan = &prefetch->plan;
-    struct spw_access_log_goal goal = {
-        .most = (size_t)batch,
-        .completed = spw_migrate_throttle_completed(prefetch->throttle, prefetch->log)};
+    struct spw_access_log_goal goal = {.most = (size_t)batch, .completed = completed};
 
     /* Room for fetches while victims leave. The program would lack any more. */
     goal.kept = batch / 2 * migrator->granule_bytes;
@@ -101,14 +100,16 @@ static bool start_predicted_migration(struct spw_prefetch *prefetch)
  * with more memory, so a useless plan is followed by a pause. */
 static void plan_next(struct spw_prefetch *prefetch)
 {
+    const struct spw_access_log_snapshot *completed;
     uint64_t events, pause, worked;
 
     if (spw_clock_measured_ns() < prefetch->quiet_until) {
         return;
     }
+    completed = spw_migrate_throttle_completed(prefetch->throttle, prefetch->log);
     worked = spw_clock_worked_ns();
     if (spw_migrate_access_log_find_period(prefetch->log, &events, &prefetch->period) &&
-        !start_predicted_migration(prefetch)) {
+        !start_predicted_migration(prefetch, completed)) {
         prefetch->quiet_until = spw_clock_measured_ns() +
                                 (SPW_TUNE_PLAN_TIME_SHARE - 1) * (spw_clock_worked_ns() - worked);
     }
@@ -159,11 +160,31 @@ bool spw_migrate_prefetch_count(struct spw_prefetch *prefetch)
     return atomic_fetch_add(&prefetch->calls, 1) >= SPW_TUNE_CHECK_INTERVAL;
 }
 
+/* Called while the throttle waits. A plan can only differ from the last one when the device has
+ * completed more work, or a migration has begun or ended. */
+static void advance_meanwhile(void *cookie)
+{
+    struct spw_prefetch *prefetch = cookie;
+    uint64_t completed = prefetch->throttle->stream_marks.completed.events;
+    size_t in_flight = prefetch->migrator->in_flight;
+
+    if (completed != prefetch->seen_completed || in_flight != prefetch->seen_in_flight) {
+        prefetch->seen_completed = completed;
+        prefetch->seen_in_flight = in_flight;
+        atomic_store(&prefetch->plan_at, 0);
+    }
+    if (in_flight > 0 || is_plan_due(prefetch)) {
+        spw_migrate_prefetch_advance(prefetch, /* needed */ false, NULL, 0);
+    }
+}
+
 void spw_migrate_prefetch_before_submit(struct spw_prefetch *prefetch, const uint64_t *addresses,
                                         size_t count, const struct spw_stream *stream, bool needed)
 {
     spw_migrate_throttle_submitter(prefetch->throttle, prefetch->log, stream, prefetch->period,
-                                   lead(prefetch), prefetch->migrator->device_busy);
+                                   lead(prefetch), prefetch->migrator->device_busy,
+                                   prefetch->migrator->guarded ? advance_meanwhile : NULL,
+                                   prefetch);
     if (prefetch->migrator->in_flight > 0 || is_plan_due(prefetch)) {
         spw_migrate_prefetch_advance(prefetch, needed, addresses, count);
     }

@@ -27,6 +27,8 @@ struct spw_prefetch {
     uint64_t quiet_until;     /* no plan is made before this clock time */
     _Atomic uint32_t calls;   /* submissions since the last look at migrations in flight */
     _Atomic uint64_t plan_at; /* event number of the next plan */
+    uint64_t seen_completed; /* event number that the device had passed, and migrations that were */
+    size_t seen_in_flight;   /* in flight, when the throttle last waited */
     struct spw_access_log_plan plan, hot_plan; /* scratch, larger than a stack allows */
 };
 

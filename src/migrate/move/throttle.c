@@ -2,6 +2,7 @@
 
 #include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
+#include "system/backoff.h"
 
 void spw_migrate_throttle_init(struct spw_throttle *throttle, struct spw_pool *pool,
                                uint64_t wait_ns, bool guarded)
@@ -42,9 +43,27 @@ uint64_t spw_migrate_throttle_lead(const struct spw_throttle *throttle, uint64_t
     return share_of_period(period, migrating ? SPW_TUNE_LEAD_MOVING_SHARE : SPW_TUNE_LEAD_SHARE);
 }
 
+/* Waits until the device has completed all work before an event. */
+static bool await_event(struct spw_throttle *throttle, uint64_t event,
+                        spw_migrate_throttle_meanwhile *meanwhile, void *cookie)
+{
+    struct spw_backoff backoff = {.limit_ns = throttle->wait_ns};
+
+    while (!spw_migrate_progress_has_passed(&throttle->stream_marks, event)) {
+        if (meanwhile != NULL) {
+            meanwhile(cookie);
+        }
+        if (!spw_backoff_pause(&backoff)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void spw_migrate_throttle_submitter(struct spw_throttle *throttle, struct spw_access_log *log,
                                     const struct spw_stream *stream, uint64_t period, uint64_t lead,
-                                    bool device_busy)
+                                    bool device_busy, spw_migrate_throttle_meanwhile *meanwhile,
+                                    void *cookie)
 {
     const struct spw_access_log_snapshot now =
         spw_migrate_access_log_snapshot(log, spw_migrate_barrier_submissions());
@@ -66,8 +85,7 @@ void spw_migrate_throttle_submitter(struct spw_throttle *throttle, struct spw_ac
     }
     if (throttle->pause > 0) {
         throttle->pause--;
-    } else if (!spw_migrate_progress_await(&throttle->stream_marks, now.events - lead,
-                                           throttle->wait_ns)) {
+    } else if (!await_event(throttle, now.events - lead, meanwhile, cookie)) {
         throttle->pause = SPW_TUNE_THROTTLE_PAUSE;
     }
 }
