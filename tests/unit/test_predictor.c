@@ -590,6 +590,38 @@ static void test_numbers_come_again(void **state)
 }
 
 /* The number of an untracked block is free again at once, and its bytes count nowhere. */
+/* A block that the first step allocates and all steps use, like the workspace of a library. It has
+ * the size and the call site of others, so an allocation of the second step takes its place at
+ * first. */
+static void test_a_block_that_stays(void **state)
+{
+    for (int first = 0; first < LAYERS; first++) {
+        struct model model;
+        uint32_t workspace = 0;
+
+        begin(&model);
+        for (int i = 0; i < 4; i++) {
+            for (int layer = 0; layer < LAYERS; layer++) {
+                if (i == 0 && layer == first) {
+                    workspace = spw_migrate_predictor_alloc(&model.predictor, 1 << 20, 2);
+                }
+                forward(&model, layer);
+                if (workspace != 0) {
+                    spw_migrate_predictor_use(&model.predictor, workspace);
+                }
+            }
+            for (int layer = LAYERS - 1; layer >= 0; layer--) {
+                backward(&model, layer);
+            }
+        }
+        assert_true(spw_migrate_predictor_period(&model.predictor) > 0);
+        spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+        assert_in_range(spw_migrate_predictor_next_use(&model.predictor, workspace), 1, 8);
+        spw_migrate_predictor_fini(&model.predictor);
+    }
+    (void)state;
+}
+
 static void test_untracked_blocks(void **state)
 {
     uint64_t live = 0;
@@ -643,6 +675,7 @@ int main(void)
         cmocka_unit_test(test_for_long),
         cmocka_unit_test(test_too_many_blocks),
         cmocka_unit_test(test_numbers_come_again),
+        cmocka_unit_test(test_a_block_that_stays),
         cmocka_unit_test(test_untracked_blocks),
     };
 

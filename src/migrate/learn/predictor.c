@@ -361,6 +361,8 @@ static bool follow(struct spw_predictor *predictor, const struct spw_predictor_e
         if (is_same_role(predictor, then, event, /* is_next */ skipped == 0)) {
             if (event->kind == SPW_PREDICTOR_ALLOC) {
                 link_blocks(predictor, then->block, event->block);
+            } else if (then->block == event->block) {
+                predictor->blocks[event->block].successor = 0; /* it has kept its role */
             }
             predictor->cursor += skipped + 1;
             predictor->mispredict_score += skipped > 0 ? 2 : 0;

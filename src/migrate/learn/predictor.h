@@ -15,7 +15,8 @@
  *
  * Blocks get new numbers in each repetition. When an allocation matches the one at the cursor, the
  * new block is linked as the successor of the old one, so a predicted use of the old block is
- * reported as a use of its successor.
+ * reported as a use of its successor. If the old block is still used where it was used before, it
+ * has no successor.
  *
  * The distance from the cursor to the present is the period. It may hold several training steps,
  * for example all steps between two evaluations; then the length of one step is the period. Unlike
