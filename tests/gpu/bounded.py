@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT_BYTES = 64 << 20   # more than this in the command's folder is a flood
 CORE_BYTES = 128 << 20    # of a core dump: its own memory and stacks, no files
 EVIDENCE_SECONDS = 25
-ABORT_SECONDS = 2
+ABORT_SECONDS = 5
 TICK = 0.05
 
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MIB = 1 << 20, PAGE = 4096, UNTOUCHED = 0xA5, MOST_BLOCKS = 64, LEFT = 6500 };
+enum { MIB = 1 << 20, PAGE = 4096, UNTOUCHED = 0xA5, MOST_BLOCKS = 64, LEFT = 8000 };
 
 static struct {
     unsigned char *stack; /* its lowest byte */
