@@ -571,19 +571,24 @@ static void test_finish(void **state)
 
 /* ---- what is used all the time ---- */
 
-/* With `guarded` a block that submitted work may still use stays where it is, unless it is used so
- * soon that the device must idle for it. */
+/* With `guarded` a block that submitted work may still use stays where it is. If it is so at every
+ * plan of more than a period, and the block is used soon, the device must idle for it. */
 static void test_hot_blocks(void **state)
 {
     for (int soon = 0; soon < 2; soon++) {
         open_fixture(64, 40, 41, 20, true);
         learn(soon ? 9 : 8); /* the lead is 32 events */
-        spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false, NULL, NULL);
-        run_to(f.next);
-        assert_non_null(spw_migrate_throttle_completed(&f.throttle, &f.log));
-        advance();
-        assert_int_equal(f.migrator.in_flight, soon);
-        assert_int_equal(prefetches(), soon);
+        for (int periods = 0; periods < 3; periods++) {
+            bool moves = soon && periods == 2;
+
+            spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false, NULL, NULL);
+            run_to(f.next);
+            assert_non_null(spw_migrate_throttle_completed(&f.throttle, &f.log));
+            f.prefetch.quiet_until = 0;
+            advance();
+            assert_int_equal(f.migrator.in_flight, moves);
+            assert_int_equal(prefetches(), moves);
+        }
         if (soon) {
             assert_false(f.migrator.migrations[f.migrator.first].detached);
             assert_int_equal(going_to(SPW_TIER_DEVICE), 1);
@@ -591,6 +596,25 @@ static void test_hot_blocks(void **state)
         }
         close_fixture();
     }
+}
+
+/* Once it was found unused, or on the device, the period begins again. */
+static void test_a_block_cools(void **state)
+{
+    open_fixture(64, 40, 41, 20, true);
+    learn(9);
+    for (int periods = 0; periods < 3; periods++) {
+        spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false, NULL, NULL);
+        run_to(f.next);
+        if (periods == 1) {
+            complete_all();
+        }
+        f.migrator.skip = 1; /* nothing moves */
+        f.prefetch.quiet_until = 0;
+        advance();
+        assert_int_equal(f.prefetch.hot_plan.count, 0);
+    }
+    close_fixture();
 }
 
 /* One that was not used since the device passed a mark needs no idle device. */
@@ -631,6 +655,7 @@ int main(void)
         cmocka_unit_test(test_one_plan_while_it_waits),
         cmocka_unit_test(test_finish),
         cmocka_unit_test(test_hot_blocks),
+        cmocka_unit_test(test_a_block_cools),
         cmocka_unit_test(test_cold_blocks_beside_work),
     };
 

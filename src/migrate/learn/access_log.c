@@ -46,12 +46,13 @@ bool spw_migrate_access_log_open(struct spw_access_log *log, struct spw_pool *po
     log->need_capacity = SPW_PREDICTOR_EVENTS / SPW_TUNE_PLAN_NEEDS_SHARE;
     log->target_tier = calloc(log->spot_capacity, sizeof(*log->target_tier));
     log->last_access = calloc(log->spot_capacity, sizeof(*log->last_access));
+    log->seen_cold = calloc(log->spot_capacity, sizeof(*log->seen_cold));
     log->detached = calloc(log->spot_capacity, sizeof(*log->detached));
     log->spots = calloc(log->spot_capacity, sizeof(*log->spots));
     log->chunks = calloc(log->spot_capacity, sizeof(*log->chunks));
     log->needs = calloc(log->need_capacity, sizeof(*log->needs));
-    if (log->target_tier == NULL || log->last_access == NULL || log->detached == NULL ||
-        log->spots == NULL || log->chunks == NULL || log->needs == NULL ||
+    if (log->target_tier == NULL || log->last_access == NULL || log->seen_cold == NULL ||
+        log->detached == NULL || log->spots == NULL || log->chunks == NULL || log->needs == NULL ||
         !spw_migrate_predictor_init(&log->predictor) ||
         !spw_migrate_block_index_init(&log->index, base, bytes, log->granule_bytes,
                                       SPW_PREDICTOR_BLOCKS)) {
@@ -77,12 +78,14 @@ void spw_migrate_access_log_close(struct spw_access_log *log)
     spw_migrate_block_index_fini(&log->index);
     free(log->target_tier);
     free(log->last_access);
+    free(log->seen_cold);
     free(log->detached);
     free(log->spots);
     free(log->chunks);
     free(log->needs);
     log->target_tier = NULL;
     log->last_access = NULL;
+    log->seen_cold = NULL;
     log->detached = NULL;
     log->spots = NULL;
     log->chunks = NULL;
@@ -533,6 +536,21 @@ static bool is_chunk_accessed(const struct spw_access_log *log, size_t g, uint64
     return false;
 }
 
+/* True if submitted work may still use the chunk that begins with granule `g`. *ret_always: the
+ * chunk is on the host, and this was so at every plan for more than a period. */
+static bool is_in_use(struct spw_access_log *log, const struct spw_access_log_goal *goal, size_t g,
+                      bool *ret_always)
+{
+    bool used = goal->completed != NULL && is_chunk_accessed(log, g, goal->completed->clock);
+    uint64_t *cold = &log->seen_cold[g];
+
+    if (!used || log->spots[g].tier != SPW_TIER_HOST || *cold == 0) {
+        *cold = log->predictor.count;
+    }
+    *ret_always = log->predictor.count - *cold > spw_migrate_predictor_period(&log->predictor);
+    return used;
+}
+
 /* Lists the chunks that may migrate. *ret_hot as in struct spw_access_log_plan. */
 static size_t collect_chunks(struct spw_access_log *log, const struct spw_access_log_goal *goal,
                              size_t *ret_hot)
@@ -544,14 +562,15 @@ static size_t collect_chunks(struct spw_access_log *log, const struct spw_access
     for (size_t g = 0; g < log->spot_count; g++) {
         const struct spw_granule_info *spot = &log->spots[g];
         struct spw_planner_chunk *chunk = &log->chunks[count];
-        bool host = spot->tier == SPW_TIER_HOST, hot;
+        bool host = spot->tier == SPW_TIER_HOST, hot, used;
 
         if (spot->part != 0 || spot->block == 0 || !spot->movable) {
+            log->seen_cold[g] = 0;
             continue;
         }
-        hot = goal->completed != NULL && is_chunk_accessed(log, g, goal->completed->clock);
-        *ret_hot += hot && host;
-        if (hot != (goal->hot && host)) {
+        used = is_in_use(log, goal, g, &hot);
+        *ret_hot += hot;
+        if (goal->hot && host ? !hot : used) {
             continue;
         }
         *chunk = (struct spw_planner_chunk){.index = (uint32_t)g,

@@ -85,6 +85,9 @@ struct spw_access_log {
     bool incomplete;            /* some live blocks are not in the index */
     uint8_t *target_tier;       /* by granule: 1 + the target of its migration; 0: none */
     uint64_t *last_access;      /* by granule: `clock` at its last access */
+    uint64_t *seen_cold;        /* by first granule of a chunk: number of events when a plan last
+                                   found that no submitted work used it, or found it on the
+                                   device; 0: no plan yet */
     bool *detached;             /* by granule: detached, and not attached since */
     bool any_detached;          /* a member of `detached` may be set */
     _Atomic bool attach_failed; /* granules were lost when they should have been mapped again */
@@ -173,7 +176,7 @@ struct spw_access_log_goal {
     uint32_t least_age; /* without predictions: evict only memory unused for so many events */
     /* Leave out granules that were accessed since this snapshot; NULL: consider all. */
     const struct spw_access_log_snapshot *completed;
-    bool hot; /* fetch only granules accessed since `completed`: the device must idle for them */
+    bool hot; /* fetch only hot chunks: the device must idle for them */
 };
 
 struct spw_access_log_plan {
@@ -181,7 +184,8 @@ struct spw_access_log_plan {
     size_t count;
     size_t granules; /* in these chunks */
     uint32_t at;     /* events until the first is needed */
-    size_t hot;      /* chunks on the host left out because of goal->completed */
+    size_t hot;      /* chunks on the host that submitted work has used at every plan for more than
+                        a period: they would be used over the link for ever */
 };
 
 /* Chooses the granules to migrate. ret_plan->count is 0 when there is nothing worth moving. */

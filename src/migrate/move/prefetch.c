@@ -64,7 +64,7 @@ static uint64_t lead(const struct spw_prefetch *prefetch)
 }
 
 /* Migrates granules on the host that submitted work uses all the time. They are never unused while
- * the device is busy, and would be used over the link for ever. The device must idle for this. */
+ * the device is busy. The device must idle for this. */
 static bool start_hot_migration(struct spw_prefetch *prefetch, struct spw_access_log_goal goal)
 {
     struct spw_access_log_plan *plan = &prefetch->hot_plan;
