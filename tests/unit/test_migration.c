@@ -617,84 +617,6 @@ static void test_snapshot_within_a_call(void **state)
     close_fixture(&f);
 }
 
-/* ---- marks ---- */
-
-static void mark(struct fixture *f, struct spw_progress *marks)
-{
-    const struct spw_access_log_snapshot snapshot = now(f);
-
-    spw_migrate_progress_set(marks, NULL, &snapshot);
-}
-
-static void test_marks(void **state)
-{
-    struct fixture f;
-    struct spw_progress marks;
-
-    open_fixture(&f);
-    marks = (struct spw_progress){.pool = f.pool.pool};
-    assert_null(spw_migrate_progress_completed(&marks));
-    submit(&f, f.a);
-    mark(&f, &marks);
-    submit(&f, f.b);
-    assert_null(spw_migrate_progress_completed(&marks));
-    fake_vm_complete(&f.pool.vm);
-    mark(&f, &marks);
-    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, 1);
-    assert_false(spw_migrate_progress_has_passed(&marks, UINT64_MAX));
-    assert_true(spw_migrate_progress_has_passed(&marks, 0));
-    fake_vm_complete(&f.pool.vm);
-    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, 2);
-    assert_true(spw_migrate_progress_has_passed(&marks, UINT64_MAX));
-    close_fixture(&f);
-}
-
-/* Marks of a stream do not wait for other streams, above all not for spillway's copies. */
-static void test_marks_of_a_stream(void **state)
-{
-    struct fixture f;
-    struct spw_progress all, pace;
-    struct spw_access_log_snapshot snapshot;
-
-    open_fixture(&f);
-    all = pace = (struct spw_progress){.pool = f.pool.pool};
-    submit(&f, f.a);
-    snapshot = now(&f);
-    spw_migrate_progress_set(&all, NULL, &snapshot);
-    spw_migrate_progress_set(&pace, &stream_b, &snapshot);
-    fake_vm_complete_stream(&f.pool.vm, stream_b.id);
-    assert_null(spw_migrate_progress_completed(&all));
-    assert_false(spw_migrate_progress_has_passed(&all, UINT64_MAX));
-    assert_non_null(spw_migrate_progress_completed(&pace));
-    assert_true(spw_migrate_progress_has_passed(&pace, UINT64_MAX));
-    fake_vm_complete(&f.pool.vm);
-    assert_non_null(spw_migrate_progress_completed(&all));
-    close_fixture(&f);
-}
-
-/* No mark is set during a capture or when there are too many; the others stay valid. */
-static void test_marks_that_cannot_be_set(void **state)
-{
-    struct fixture f;
-    struct spw_progress marks;
-
-    open_fixture(&f);
-    marks = (struct spw_progress){.pool = f.pool.pool};
-    f.pool.vm.capturing = true;
-    mark(&f, &marks);
-    assert_int_equal(marks.count, 0);
-    f.pool.vm.capturing = false;
-    for (int i = 0; i < SPW_MARKS + 10; i++) {
-        submit(&f, f.a);
-        mark(&f, &marks);
-    }
-    assert_int_equal(marks.count, SPW_MARKS);
-    fake_vm_complete(&f.pool.vm);
-    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, SPW_MARKS);
-    assert_int_equal(marks.count, 0);
-    close_fixture(&f);
-}
-
 /* ---- what is in use all the time ---- */
 
 /* Migrations that are given up leave the blocks where they were, and all memory is released. */
@@ -793,9 +715,6 @@ int main(void)
         cmocka_unit_test(test_since_a_snapshot),
         cmocka_unit_test(test_unknown_since_a_snapshot),
         cmocka_unit_test(test_snapshot_within_a_call),
-        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_marks_of_a_stream),
-        cmocka_unit_test(test_marks_that_cannot_be_set),
         cmocka_unit_test(test_hot_on_the_host),
     };
 

@@ -1,4 +1,5 @@
-/* The throttle: when marks are set, and when a program that submits too far ahead is held back. */
+/* The throttle: when marks are set, what they tell, and when a program that submits too far ahead
+ * is held back. */
 #include "migrate/move/throttle.h"
 
 #include <string.h>
@@ -69,6 +70,86 @@ static size_t marks_of_streams(void)
 static size_t marks_of_the_device(void)
 {
     return f.throttle.device_marks.count;
+}
+
+/* ---- progress ---- */
+
+static struct spw_access_log_snapshot now(void)
+{
+    return spw_migrate_access_log_snapshot(&f.log, spw_migrate_barrier_submissions());
+}
+
+static void mark(struct spw_progress *marks)
+{
+    const struct spw_access_log_snapshot snapshot = now();
+
+    spw_migrate_progress_set(marks, NULL, &snapshot);
+}
+
+static void test_marks(void **state)
+{
+    struct spw_progress marks;
+
+    open_fixture(true);
+    marks = (struct spw_progress){.pool = f.pool.pool};
+    assert_null(spw_migrate_progress_completed(&marks));
+    submit(1);
+    mark(&marks);
+    submit(1);
+    assert_null(spw_migrate_progress_completed(&marks));
+    fake_vm_complete(&f.pool.vm);
+    mark(&marks);
+    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, 1);
+    assert_false(spw_migrate_progress_has_passed(&marks, UINT64_MAX));
+    assert_true(spw_migrate_progress_has_passed(&marks, 0));
+    fake_vm_complete(&f.pool.vm);
+    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, 2);
+    assert_true(spw_migrate_progress_has_passed(&marks, UINT64_MAX));
+    close_fixture();
+}
+
+/* Marks of a stream do not wait for other streams, above all not for spillway's copies. */
+static void test_marks_of_a_stream(void **state)
+{
+    struct spw_progress all, pace;
+    struct spw_access_log_snapshot snapshot;
+
+    open_fixture(true);
+    all = pace = (struct spw_progress){.pool = f.pool.pool};
+    submit(1);
+    snapshot = now();
+    spw_migrate_progress_set(&all, NULL, &snapshot);
+    spw_migrate_progress_set(&pace, &stream_b, &snapshot);
+    fake_vm_complete_stream(&f.pool.vm, stream_b.id);
+    assert_null(spw_migrate_progress_completed(&all));
+    assert_false(spw_migrate_progress_has_passed(&all, UINT64_MAX));
+    assert_non_null(spw_migrate_progress_completed(&pace));
+    assert_true(spw_migrate_progress_has_passed(&pace, UINT64_MAX));
+    fake_vm_complete(&f.pool.vm);
+    assert_non_null(spw_migrate_progress_completed(&all));
+    close_fixture();
+}
+
+/* No mark is set during a capture or when there are too many; the others stay valid. */
+static void test_marks_that_cannot_be_set(void **state)
+{
+    struct spw_progress marks;
+
+    open_fixture(true);
+    marks = (struct spw_progress){.pool = f.pool.pool};
+    f.pool.vm.capturing = true;
+    mark(&marks);
+    assert_int_equal(marks.count, 0);
+    f.pool.vm.capturing = false;
+    for (int i = 0; i < SPW_MARKS + 10; i++) {
+        submit(1);
+        mark(&marks);
+    }
+    assert_int_equal(marks.count, SPW_MARKS);
+    fake_vm_complete(&f.pool.vm);
+    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, SPW_MARKS);
+    assert_int_equal(marks.count, 0);
+    close_fixture();
 }
 
 /* ---- marks ---- */
@@ -294,6 +375,9 @@ static void test_work_during_the_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_marks_of_a_stream),
+        cmocka_unit_test(test_marks_that_cannot_be_set),
         cmocka_unit_test(test_marks_without_a_period),
         cmocka_unit_test(test_distance_of_marks),
         cmocka_unit_test(test_kinds_of_marks),
