@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import bounded  # noqa: E402
 import forks  # noqa: E402
-from sleepers import sleepers  # noqa: E402
+from sleepers import await_sleepers  # noqa: E402
 
 TORCH = '''
 import os
@@ -143,12 +143,8 @@ class Hangs(Case):
         time.sleep(3601)
     """
 
-    def wait_for_sleepers(self, number):
-        """A process has the words of its program only a moment after its parent knows of it."""
-        end = time.monotonic() + 10
-        while len(sleepers(self.LONG)) != number and time.monotonic() < end:
-            time.sleep(0.05)
-        self.assertEqual(len(sleepers(self.LONG)), number)
+    def check_sleepers(self, number):
+        self.assertEqual(len(await_sleepers(self.LONG, number)), number)
 
     def test_a_program_that_hangs(self):
         """It counts as the command's, is looked at, aborted with its frames printed, and killed
@@ -160,7 +156,7 @@ class Hangs(Case):
         self.assertIn("most recent call first", (self.folder / "run-stderr").read_text())
         self.assertIn('script.py", line', (self.folder / "run-stderr").read_text())
         self.assertGreaterEqual(len(list(self.folder.glob("proc-*"))), 3)
-        self.wait_for_sleepers(0)
+        self.check_sleepers(0)
         self.assertEqual(self.run_script("print(1)").stdout, "1\n")
         self.assertEqual(self.imports(), 1)
 
@@ -168,22 +164,22 @@ class Hangs(Case):
         child = subprocess.Popen([self.keeper.python, self.script(self.HANG)], env=self.env,
                                  stdout=subprocess.PIPE, text=True)
         self.assertEqual(child.stdout.readline(), "hangs\n")
-        self.wait_for_sleepers(1)
+        self.check_sleepers(1)
         child.kill()
         child.communicate(timeout=30)
-        self.wait_for_sleepers(0)
+        self.check_sleepers(0)
 
     def test_what_it_leaves_behind(self):
         done = self.run_script(f'import subprocess; subprocess.Popen(["sleep", "{self.LONG}"])')
         self.assertEqual(done.returncode, 0)
-        self.wait_for_sleepers(0)
+        self.check_sleepers(0)
 
     def test_the_keeper_ends(self):
         child = subprocess.Popen([self.keeper.python, self.script(self.HANG)], env=self.env,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(child.stdout.readline(), "hangs\n")
         self.keeper.close()
-        self.wait_for_sleepers(0)
+        self.check_sleepers(0)
         self.assertIn("has died", child.communicate(timeout=30)[1])
         self.assertEqual(child.returncode, 1)
         # Without it, Python itself.

@@ -28,7 +28,7 @@ import processes  # noqa: E402
 import session  # noqa: E402
 from faults import FOREVER, KINDS, VARIABLE  # noqa: E402
 from rows import TABLE, spilling  # noqa: E402
-from sleepers import sleepers  # noqa: E402
+from sleepers import await_sleepers  # noqa: E402
 
 ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
 SANITIZED = os.environ.get("BUILD_SANITIZED", "none") != "none"
@@ -179,7 +179,7 @@ class Faults(Case):
             with self.subTest(kind):
                 self.output = everything / kind
                 self.check_fault(kind, status, err, seconds)
-        self.assertEqual(sleepers(FOREVER), [])
+        self.assertEqual(await_sleepers(FOREVER, 0), [])
 
     def extract(self, name):
         with tarfile.open(self.output / "evidence.tar.gz") as file:
