@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+enum { HELD_SHARE = 8 }; /* 1/HELD_SHARE of a step held back is much */
+
 /* No floating point: the program's locale must not change the output. */
 
 static uint64_t get(const _Atomic uint64_t *counter)
@@ -151,6 +153,30 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              spw_size_text(get(&counters->host_limit_bytes), limit));
 }
 
+/* What moves cost a step. */
+static void put_step(int fd, int ordinal, const struct spw_counters *counters)
+{
+    char out[SPW_SIZE_TEXT], in[SPW_SIZE_TEXT];
+    uint64_t step = get(&counters->step_ns), held = get(&counters->step_held_ns);
+
+    if (step == 0) {
+        return;
+    }
+    put_line(fd,
+             "spillway: device %d: the last step took %" PRIu64
+             " ms; in it %s went to the host, %s came back, and GPU work was held back %" PRIu64
+             " ms",
+             ordinal, step / 1000000, spw_size_text(get(&counters->step_out_bytes), out),
+             spw_size_text(get(&counters->step_in_bytes), in), held / 1000000);
+    if (held > step / HELD_SHARE && get(&counters->moves_at_work) == 0) {
+        put_line(fd,
+                 "spillway: device %d: with SPILLWAY_OVERLAP=guarded memory moves beside the work; "
+                 "the program then ends if a kernel uses memory in a way that cannot be seen from "
+                 "outside (docs/spilling.md)",
+                 ordinal);
+    }
+}
+
 /* The time that moves took. */
 static void put_moves(int fd, int ordinal, const struct spw_counters *counters)
 {
@@ -270,6 +296,7 @@ static void put_device(const struct spw_stats *stats, enum spw_summary extent, i
     }
     if (peaks) {
         put_spill(fd, ordinal, counters);
+        put_step(fd, ordinal, counters);
     }
     if (extent == SPW_SUMMARY_ON) {
         put_moves(fd, ordinal, counters);

@@ -436,6 +436,45 @@ static void summarise_trouble(void)
     spw_stats_summary(stats, extent, STDERR_FILENO);
 }
 
+/* What moves cost a step, and by which way. */
+static void summarise_steps(void)
+{
+    struct spw_stats *stats = start(NULL);
+    struct spw_counters *counters = &stats->devices[0].counters;
+
+    redirect_errors(in_folder("errors"));
+    strcpy(stats->process, "app");
+    stats->pid = 14;
+    spw_counter_set(&counters->live_peak_bytes, GIB);
+    spw_counter_set(&counters->step_ns, 80999999);
+    spw_counter_set(&counters->step_out_bytes, 2 * GIB);
+    spw_counter_set(&counters->step_in_bytes, GIB);
+    for (uint64_t held = 10000000; held <= 11000000; held += 1000000) {
+        for (uint64_t at_work = 0; at_work < 2; at_work++) {
+            spw_counter_set(&counters->step_held_ns, held);
+            spw_counter_set(&counters->moves_at_work, at_work);
+            spw_stats_summary(stats, SPW_SUMMARY_SHORT, STDERR_FILENO);
+        }
+    }
+}
+
+static void test_steps_in_the_summary(void **state)
+{
+    const char *text;
+    int told = 0;
+
+    in_child(summarise_steps);
+    text = content(in_folder("errors"));
+    assert_non_null(strstr(text, "spillway: device 0: the last step took 80 ms; in it 2 GiB went "
+                                 "to the host, 1 GiB came back, and GPU work was held back 10 "
+                                 "ms\n"));
+    for (const char *at = text; (at = strstr(at, "with SPILLWAY_OVERLAP=guarded")) != NULL; at++) {
+        told++;
+    }
+    assert_int_equal(told, 1); /* held back for long, and nothing moved beside the work */
+    unlink(in_folder("errors"));
+}
+
 static void summarise_nothing(void)
 {
     redirect_errors(in_folder("errors"));
@@ -722,6 +761,7 @@ int main(void)
         cmocka_unit_test(test_special_file_is_written_in_place),
         cmocka_unit_test(test_summary),
         cmocka_unit_test(test_summary_in_short),
+        cmocka_unit_test(test_steps_in_the_summary),
         cmocka_unit_test(test_exit_handler),
         cmocka_unit_test(test_launcher_finishes),
         cmocka_unit_test(test_open_refuses_other_versions),

@@ -90,11 +90,15 @@ static const char *verdict(int code)
 static void on_the_host(void)
 {
     struct sim_record record = some_record();
+    struct spw_counters *counters;
     const char *text;
 
     CHECK(spw_cli_run_directory_create("sim"));
     write_own_record(&record);
-    spw_counter_set(&some_stats()->devices[0].counters.paused_bytes, 1 << 28);
+    counters = &some_stats()->devices[0].counters;
+    spw_counter_set(&counters->paused_bytes, 1 << 28);
+    spw_counter_set(&counters->step_out_bytes, 1 << 27);
+    spw_counter_set(&counters->step_in_bytes, 1 << 26);
     text = verdict(0);
     HAS(text,
         "spillway: verdict: does not fit in 1 GiB, but runs by spilling: up to 512 MiB on the "
@@ -105,6 +109,7 @@ static void on_the_host(void)
         "memory 1 GiB\n");
     HAS(text, "in the whole run 512 MiB went to the host (256 MiB of it as the program was paused) "
               "and 0 B came back: at least ");
+    HAS(text, " in each direction; in the last step 128 MiB and 64 MiB: at least 0.0");
     HAS(text,
         "44.4 % of kernel launches (4 of 9) were checked for use of freed memory; not checked: "
         "1 whose arguments are not known, 4 whose addresses are in structs\n");
@@ -132,6 +137,7 @@ static void paused(void)
     HAS(text, "spillway: verdict: fits ");
     HAS(text, "in the whole run 512 MiB went to the host, as the program was paused, and 512 MiB "
               "came back: at least ");
+    HAS(text, " in each direction\n"); /* there was no step */
     spw_cli_run_directory_remove();
 }
 

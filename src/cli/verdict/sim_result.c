@@ -247,6 +247,8 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
                                          spw_counter_get(&counters->async_live_top_bytes));
     device->spilled_bytes = spw_counter_get(&counters->spilled_bytes);
     device->promoted_bytes = spw_counter_get(&counters->promoted_bytes);
+    device->step_out_bytes = spw_counter_get(&counters->step_out_bytes);
+    device->step_in_bytes = spw_counter_get(&counters->step_in_bytes);
     device->paused_bytes = spw_counter_get(&counters->paused_bytes);
     add_pool_refusal(device, from);
 }

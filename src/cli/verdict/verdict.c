@@ -139,12 +139,16 @@ static void say_placed(const struct spw_cli_sim_device *device)
         (double)device->placed_peak_bytes / (profile->link_mbps * 1e6), profile->link_mbps / 1e3);
 }
 
+/* The least time in seconds that bytes in both directions take on the card's link. */
+static double link_seconds(uint64_t out, uint64_t in)
+{
+    return (double)spw_max(out, in) / (spw_cli_cards_profile()->link_mbps * 1e6);
+}
+
 /* Prints the bytes that were transferred over the link, and the least time that the transfer
  * takes. */
 static void say_traffic(const struct spw_cli_sim_device *device)
 {
-    const struct spw_gpu_profile *profile = spw_cli_cards_profile();
-    uint64_t longer = spw_max(device->spilled_bytes, device->promoted_bytes);
     struct spw_cli_line line = {""};
 
     if (!device->spilled && device->paused_bytes == 0) {
@@ -161,7 +165,13 @@ static void say_traffic(const struct spw_cli_sim_device *device)
     spw_cli_line_add(&line,
                      " and %s came back: at least %.2g s on a link of %.0f GB/s in each direction",
                      spw_cli_size(device->promoted_bytes),
-                     (double)longer / (profile->link_mbps * 1e6), profile->link_mbps / 1e3);
+                     link_seconds(device->spilled_bytes, device->promoted_bytes),
+                     spw_cli_cards_profile()->link_mbps / 1e3);
+    if (device->step_out_bytes + device->step_in_bytes > 0) {
+        spw_cli_line_add(&line, "; in the last step %s and %s: at least %.2g s",
+                         spw_cli_size(device->step_out_bytes), spw_cli_size(device->step_in_bytes),
+                         link_seconds(device->step_out_bytes, device->step_in_bytes));
+    }
     say(&line);
 }
 

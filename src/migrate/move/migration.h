@@ -2,6 +2,7 @@
  *
  *   barrier      holds submissions back during stop-and-copy
  *   migration    runs a migration: pre-copy, stop-and-copy, switch
+ *   step_meter   measures what moves cost a step
  *   throttle     keeps the program near the device, so that a stop is short
  *   prefetch     decides when to migrate ahead of use
  *

@@ -102,14 +102,17 @@ static void plan_next(struct spw_prefetch *prefetch)
 {
     const struct spw_access_log_snapshot *completed;
     uint64_t events, pause, worked;
+    bool predicted;
 
     if (spw_clock_measured_ns() < prefetch->quiet_until) {
         return;
     }
     completed = spw_migrate_throttle_completed(prefetch->throttle, prefetch->log);
     worked = spw_clock_worked_ns();
-    if (spw_migrate_access_log_find_period(prefetch->log, &events, &prefetch->period) &&
-        !start_predicted_migration(prefetch, completed)) {
+    predicted = spw_migrate_access_log_find_period(prefetch->log, &events, &prefetch->period);
+    spw_migrate_step_meter_look(&prefetch->meter, prefetch->migrator->counters, events,
+                                prefetch->period);
+    if (predicted && !start_predicted_migration(prefetch, completed)) {
         prefetch->quiet_until = spw_clock_measured_ns() +
                                 (SPW_TUNE_PLAN_TIME_SHARE - 1) * (spw_clock_worked_ns() - worked);
     }

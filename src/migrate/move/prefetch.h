@@ -16,6 +16,7 @@
 
 #include "migrate/learn/access_log.h"
 #include "migrate/move/migration.h"
+#include "migrate/move/step_meter.h"
 #include "migrate/move/throttle.h"
 
 struct spw_prefetch {
@@ -29,6 +30,7 @@ struct spw_prefetch {
     _Atomic uint64_t plan_at; /* event number of the next plan */
     uint64_t seen_completed; /* event number that the device had passed, and migrations that were */
     size_t seen_in_flight;   /* in flight, when the throttle last waited */
+    struct spw_step_meter meter;
     struct spw_access_log_plan plan, hot_plan; /* scratch, larger than a stack allows */
 };
 
