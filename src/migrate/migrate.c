@@ -667,7 +667,7 @@ void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, siz
         return;
     }
     spw_migrate_host_tier_refresh(&tier->host);
-    spw_migrate_prefetch_before_submit(&tier->prefetch, addresses, count, stream, needed);
+    spw_migrate_prefetch_before_submit(&tier->prefetch, addresses, count, stream);
     spw_unlock(&tier->lock);
 }
 

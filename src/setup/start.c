@@ -82,6 +82,7 @@ void spw_setup_statistics(struct spw_process *process)
 
     stats = process->stats = spw_stats_create();
     stats->simulated = driver->simulated != NULL;
+    stats->safe = spw_option_get(SPW_OPT_SPILLWAY_OVERLAP, NULL, 0).word == SPW_OVERLAP_SAFE;
     spw_setup_sites(spw_device_count());
     for (int i = 0; i < SPW_CALL_COUNT; i++) {
         (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",

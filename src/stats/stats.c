@@ -206,6 +206,7 @@ static void distrust(struct spw_stats *stats)
     stats->summary = stats->summary <= SPW_SUMMARY_ON ? stats->summary : SPW_SUMMARY_OFF;
     make_bool(&stats->of_rank);
     make_bool(&stats->simulated);
+    make_bool(&stats->safe);
     atomic_flag_clear(&stats->oom.busy);
     TERMINATE(stats->mode);
     TERMINATE(stats->why);

@@ -192,6 +192,7 @@ struct spw_stats {
     int64_t rank;                                     /* rank in a distributed job; -1: none */
     bool of_rank;   /* the name of the statistics file contains a rank: %r */
     bool simulated; /* the GPU is simulated */
+    bool safe;      /* memory moves while the device rests: SPILLWAY_OVERLAP=safe */
     struct spw_stats_control control;
     struct spw_stats_oom oom;
     struct spw_stats_device devices[SPW_DEVICES_MAX];

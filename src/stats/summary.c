@@ -154,8 +154,9 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
 }
 
 /* What moves cost a step. */
-static void put_step(int fd, int ordinal, const struct spw_counters *counters)
+static void put_step(int fd, int ordinal, const struct spw_stats *stats)
 {
+    const struct spw_counters *counters = &stats->devices[ordinal].counters;
     char out[SPW_SIZE_TEXT], in[SPW_SIZE_TEXT];
     uint64_t step = get(&counters->step_ns), held = get(&counters->step_held_ns);
 
@@ -163,16 +164,17 @@ static void put_step(int fd, int ordinal, const struct spw_counters *counters)
         return;
     }
     put_line(fd,
-             "spillway: device %d: the last step took %" PRIu64
-             " ms; in it %s went to the host, %s came back, and GPU work was held back %" PRIu64
-             " ms",
-             ordinal, step / 1000000, spw_size_text(get(&counters->step_out_bytes), out),
+             "spillway: device %d: a step took %" PRIu64 ".%" PRIu64
+             " ms when last measured; in it %s moved to the host, %s moved back, and GPU work was "
+             "held back %" PRIu64 " ms",
+             ordinal, step / 1000000, step / 100000 % 10,
+             spw_size_text(get(&counters->step_out_bytes), out),
              spw_size_text(get(&counters->step_in_bytes), in), held / 1000000);
-    if (held > step / HELD_SHARE && get(&counters->moves_at_work) == 0) {
+    if (held > step / HELD_SHARE && stats->safe) {
         put_line(fd,
                  "spillway: device %d: with SPILLWAY_OVERLAP=guarded memory moves beside the work; "
-                 "the program then ends if a kernel uses memory in a way that cannot be seen from "
-                 "outside (docs/spilling.md)",
+                 "the program may then end if a kernel uses memory in a way that cannot be seen "
+                 "from outside (docs/spilling.md)",
                  ordinal);
     }
 }
@@ -296,7 +298,7 @@ static void put_device(const struct spw_stats *stats, enum spw_summary extent, i
     }
     if (peaks) {
         put_spill(fd, ordinal, counters);
-        put_step(fd, ordinal, counters);
+        put_step(fd, ordinal, stats);
     }
     if (extent == SPW_SUMMARY_ON) {
         put_moves(fd, ordinal, counters);

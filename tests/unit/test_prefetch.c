@@ -369,13 +369,13 @@ static void test_before_a_submission(void **state)
     open_fixture(1000, 500, 600, 20, false);
     learn(480);
     f.prefetch.plan_at = f.log.predictor.count + 1;
-    spw_migrate_prefetch_before_submit(&f.prefetch, NULL, 0, NULL, /* needed */ false);
+    spw_migrate_prefetch_before_submit(&f.prefetch, NULL, 0, NULL);
     assert_int_equal(f.migrator.in_flight, 0);
     run_to(481);
-    spw_migrate_prefetch_before_submit(&f.prefetch, NULL, 0, NULL, /* needed */ false);
+    spw_migrate_prefetch_before_submit(&f.prefetch, NULL, 0, NULL);
     assert_int_equal(f.migrator.in_flight, 1);
     f.prefetch.plan_at = UINT64_MAX;
-    spw_migrate_prefetch_before_submit(&f.prefetch, NULL, 0, NULL, /* needed */ false);
+    spw_migrate_prefetch_before_submit(&f.prefetch, NULL, 0, NULL);
     assert_int_equal(moves(), 1);
     close_fixture();
 }
@@ -495,7 +495,7 @@ static void test_next_begins_after_a_switch_beside_work(void **state)
 
 static void before_submission(void)
 {
-    spw_migrate_prefetch_before_submit(&f.prefetch, NULL, 0, &stream_b, /* needed */ false);
+    spw_migrate_prefetch_before_submit(&f.prefetch, NULL, 0, &stream_b);
 }
 
 /* The program is 180 events ahead of the device, which has done what came before. No plan is due.
@@ -598,6 +598,40 @@ static void test_hot_blocks(void **state)
     }
 }
 
+/* A plan that makes room fetches nothing, and so tells nothing of what is in use. */
+static void test_plans_that_make_room(void **state)
+{
+    open_fixture(64, 40, 41, 20, true);
+    learn(9);
+    for (int periods = 0; periods < 3; periods++) {
+        const struct spw_access_log_goal room = {.bytes = GRANULE, .most = 4};
+
+        spw_migrate_throttle_submitter(&f.throttle, &f.log, NULL, 0, 0, false, NULL, NULL);
+        run_to(f.next);
+        f.prefetch.quiet_until = 0;
+        advance();
+        spw_migrate_access_log_plan(&f.log, &room, &f.prefetch.plan);
+    }
+    assert_int_equal(f.migrator.in_flight, 1);
+    close_fixture();
+}
+
+/* What a call needs is looked at after the wait: a migration that began during the wait, and that
+ * the call does not need, is not waited for. */
+static void test_needs_after_the_wait(void **state)
+{
+    open_fixture(1000, 500, 600, 100, true);
+    run_ahead();
+    before_submission();
+    assert_int_equal(f.migrator.in_flight, 2);
+    f.prefetch.plan_at = UINT64_MAX;
+    spw_migrate_prefetch_before_submit(&f.prefetch, &f.blocks[400], 1, &stream_b);
+    assert_int_equal(f.migrator.in_flight, 2);
+    spw_migrate_prefetch_before_submit(&f.prefetch, &f.blocks[500], 1, &stream_b);
+    assert_true(f.migrator.in_flight < 2);
+    close_fixture();
+}
+
 /* Once it was found unused, or on the device, the period begins again. */
 static void test_a_block_cools(void **state)
 {
@@ -656,6 +690,8 @@ int main(void)
         cmocka_unit_test(test_finish),
         cmocka_unit_test(test_hot_blocks),
         cmocka_unit_test(test_a_block_cools),
+        cmocka_unit_test(test_plans_that_make_room),
+        cmocka_unit_test(test_needs_after_the_wait),
         cmocka_unit_test(test_cold_blocks_beside_work),
     };
 

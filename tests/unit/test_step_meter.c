@@ -41,7 +41,8 @@ static int tear_down(void **state)
 static void look(uint64_t events, uint64_t period)
 {
     now = 1000000 + 1000 * events;
-    spw_counter_set(&counters.spilled_bytes, 70 + 7 * events);
+    spw_counter_set(&counters.placed_bytes, 2 * events); /* did not move */
+    spw_counter_set(&counters.spilled_bytes, 70 + 9 * events);
     spw_counter_set(&counters.promoted_bytes, 50 + 5 * events);
     spw_counter_set(&counters.closed_ns, 30 + 3 * events);
     spw_migrate_step_meter_look(&meter, &counters, events, period);

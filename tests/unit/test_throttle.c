@@ -372,6 +372,31 @@ static void test_work_during_the_wait(void **state)
     close_fixture();
 }
 
+static void work_for_long(void *cookie)
+{
+    uint64_t begin = spw_clock_ns();
+
+    while (spw_clock_ns() - begin < WAIT_NS / 2) {
+    }
+    ++*(int *)cookie;
+}
+
+/* The time of that work counts. */
+static void test_long_work_during_the_wait(void **state)
+{
+    int calls = 0;
+
+    open_fixture(false);
+    submit(16);
+    pass(PERIOD, 64, false);
+    submit(100);
+    spw_migrate_throttle_submitter(&f.throttle, &f.log, &stream_b, PERIOD, 64, false, work_for_long,
+                                   &calls);
+    assert_in_range(calls, 1, 2);
+    assert_int_equal(f.throttle.pause, PAUSE);
+    close_fixture();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_not_held_back),
         cmocka_unit_test(test_held_back_with_guarding),
         cmocka_unit_test(test_work_during_the_wait),
+        cmocka_unit_test(test_long_work_during_the_wait),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void on_the_host(void)
         "memory 1 GiB\n");
     HAS(text, "in the whole run 512 MiB went to the host (256 MiB of it as the program was paused) "
               "and 0 B came back: at least ");
-    HAS(text, " in each direction; in the last step 128 MiB and 64 MiB: at least 0.0");
+    HAS(text, " in each direction; in one step 128 MiB and 64 MiB: at least 0.0");
     HAS(text,
         "44.4 % of kernel launches (4 of 9) were checked for use of freed memory; not checked: "
         "1 whose arguments are not known, 4 whose addresses are in structs\n");

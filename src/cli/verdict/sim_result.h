@@ -60,7 +60,7 @@ struct spw_cli_sim_device {
     bool spilled;                /* a part of host_peak_bytes was not placed by rules */
     uint64_t spilled_bytes;      /* total moved to the host */
     uint64_t promoted_bytes;     /* total moved back */
-    uint64_t step_out_bytes;     /* moved to the host in the last step; 0: no step was predicted */
+    uint64_t step_out_bytes;     /* moved to the host in one step; 0: no step was predicted */
     uint64_t step_in_bytes;      /* moved back in it */
     uint64_t paused_bytes;       /* the part of spilled_bytes that pauses moved */
     uint64_t refusals;           /* calls that failed with out of memory */

@@ -168,7 +168,7 @@ static void say_traffic(const struct spw_cli_sim_device *device)
                      link_seconds(device->spilled_bytes, device->promoted_bytes),
                      spw_cli_cards_profile()->link_mbps / 1e3);
     if (device->step_out_bytes + device->step_in_bytes > 0) {
-        spw_cli_line_add(&line, "; in the last step %s and %s: at least %.2g s",
+        spw_cli_line_add(&line, "; in one step %s and %s: at least %.2g s",
                          spw_cli_size(device->step_out_bytes), spw_cli_size(device->step_in_bytes),
                          link_seconds(device->step_out_bytes, device->step_in_bytes));
     }

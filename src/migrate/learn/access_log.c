@@ -536,18 +536,21 @@ static bool is_chunk_accessed(const struct spw_access_log *log, size_t g, uint64
     return false;
 }
 
-/* True if submitted work may still use the chunk that begins with granule `g`. *ret_always: the
- * chunk is on the host, and this was so at every plan for more than a period. */
+/* True if submitted work may still use the chunk that begins with granule `g`. *ret_always: at
+ * every plan for more than a period the chunk was on the host, and in use. */
 static bool is_in_use(struct spw_access_log *log, const struct spw_access_log_goal *goal, size_t g,
                       bool *ret_always)
 {
     bool used = goal->completed != NULL && is_chunk_accessed(log, g, goal->completed->clock);
     uint64_t *cold = &log->seen_cold[g];
 
-    if (!used || log->spots[g].tier != SPW_TIER_HOST || *cold == 0) {
+    /* A plan to make room fetches nothing, so it does not count. */
+    if (goal->bytes == 0 && goal->completed != NULL &&
+        (!used || log->spots[g].tier != SPW_TIER_HOST || *cold == 0)) {
         *cold = log->predictor.count;
     }
-    *ret_always = log->predictor.count - *cold > spw_migrate_predictor_period(&log->predictor);
+    *ret_always =
+        *cold != 0 && log->predictor.count - *cold > spw_migrate_predictor_period(&log->predictor);
     return used;
 }
 

@@ -163,8 +163,8 @@ bool spw_migrate_prefetch_count(struct spw_prefetch *prefetch)
     return atomic_fetch_add(&prefetch->calls, 1) >= SPW_TUNE_CHECK_INTERVAL;
 }
 
-/* Called while the throttle waits. A plan can only differ from the last one when the device has
- * completed more work, or a migration has begun or ended. */
+/* Called while the throttle waits. A new plan is worth its time when the stream has completed more
+ * work, or a migration has begun or ended. */
 static void advance_meanwhile(void *cookie)
 {
     struct spw_prefetch *prefetch = cookie;
@@ -182,13 +182,15 @@ static void advance_meanwhile(void *cookie)
 }
 
 void spw_migrate_prefetch_before_submit(struct spw_prefetch *prefetch, const uint64_t *addresses,
-                                        size_t count, const struct spw_stream *stream, bool needed)
+                                        size_t count, const struct spw_stream *stream)
 {
     spw_migrate_throttle_submitter(prefetch->throttle, prefetch->log, stream, prefetch->period,
                                    lead(prefetch), prefetch->migrator->device_busy,
                                    prefetch->migrator->guarded ? advance_meanwhile : NULL,
                                    prefetch);
     if (prefetch->migrator->in_flight > 0 || is_plan_due(prefetch)) {
+        bool needed = spw_migrate_access_log_is_incoming(prefetch->log, addresses, count);
+
         spw_migrate_prefetch_advance(prefetch, needed, addresses, count);
     }
 }

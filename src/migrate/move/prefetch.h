@@ -28,8 +28,10 @@ struct spw_prefetch {
     uint64_t quiet_until;     /* no plan is made before this clock time */
     _Atomic uint32_t calls;   /* submissions since the last look at migrations in flight */
     _Atomic uint64_t plan_at; /* event number of the next plan */
-    uint64_t seen_completed; /* event number that the device had passed, and migrations that were */
-    size_t seen_in_flight;   /* in flight, when the throttle last waited */
+    /* When the throttle last waited: the event number that the stream had passed, and the number of
+     * migrations in flight. */
+    uint64_t seen_completed;
+    size_t seen_in_flight;
     struct spw_step_meter meter;
     struct spw_access_log_plan plan, hot_plan; /* scratch, larger than a stack allows */
 };
@@ -41,9 +43,9 @@ bool spw_migrate_prefetch_is_due(const struct spw_prefetch *prefetch);
 bool spw_migrate_prefetch_count(struct spw_prefetch *prefetch);
 
 /* Throttles the submitter to `stream` (NULL: unknown), then advances if a migration is in flight or
- * a plan is due. `needed`: a block at one of the addresses is migrating to the device. */
+ * a plan is due. Waits for blocks at the addresses that are migrating to the device. */
 void spw_migrate_prefetch_before_submit(struct spw_prefetch *prefetch, const uint64_t *addresses,
-                                        size_t count, const struct spw_stream *stream, bool needed);
+                                        size_t count, const struct spw_stream *stream);
 
 /* Finishes a copied migration, and begins the next one if a plan has moves. With `needed`, finishes
  * migrations until no block at the addresses is migrating to the device. */

@@ -6,7 +6,8 @@ static struct spw_step_meter read_counters(struct spw_counters *counters, uint64
 {
     return (struct spw_step_meter){.events = events,
                                    .ns = spw_clock_measured_ns(),
-                                   .out_bytes = spw_counter_get(&counters->spilled_bytes),
+                                   .out_bytes = spw_counter_get(&counters->spilled_bytes) -
+                                                spw_counter_get(&counters->placed_bytes),
                                    .in_bytes = spw_counter_get(&counters->promoted_bytes),
                                    .held_ns = spw_counter_get(&counters->closed_ns)};
 }

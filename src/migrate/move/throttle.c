@@ -3,6 +3,7 @@
 #include "migrate/move/barrier.h"
 #include "migrate/tuning.h"
 #include "system/backoff.h"
+#include "system/clock.h"
 
 void spw_migrate_throttle_init(struct spw_throttle *throttle, struct spw_pool *pool,
                                uint64_t wait_ns, bool guarded)
@@ -48,12 +49,16 @@ static bool await_event(struct spw_throttle *throttle, uint64_t event,
                         spw_migrate_throttle_meanwhile *meanwhile, void *cookie)
 {
     struct spw_backoff backoff = {.limit_ns = throttle->wait_ns};
+    uint64_t worked_ns = 0;
 
     while (!spw_migrate_progress_has_passed(&throttle->stream_marks, event)) {
         if (meanwhile != NULL) {
+            uint64_t begin = spw_clock_ns();
+
             meanwhile(cookie);
+            worked_ns += spw_clock_ns() - begin;
         }
-        if (!spw_backoff_pause(&backoff)) {
+        if (worked_ns >= throttle->wait_ns || !spw_backoff_pause(&backoff)) {
             return false;
         }
     }

@@ -1,7 +1,7 @@
 /* Polling loops: a thread only queries events and streams repeatedly. With SPILLWAY_SIM_TIME the
  * clock then jumps: to the completion of the event or stream if the thread queries only one, and
  * otherwise to the next completion of any work. So the loop ends at the right time. A few queries
- * in a row are no loop.
+ * in a row are no loop, nor are queries of more than four objects in turn.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
