@@ -8,7 +8,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { HELD_SHARE = 8 }; /* 1/HELD_SHARE of a step held back is much */
+/* When moves hold submissions back for a larger part of a step, another way is named. */
+enum { HELD_SHARE = 8 };
 
 /* No floating point: the program's locale must not change the output. */
 

@@ -3,10 +3,10 @@
 
 One step of each program is recorded with the real PyTorch (steps.py) and repeated at the costs that
 were measured on an H100. The simulated kernels are those of an ideal GPU; here they take 1.75 times
-as long (GPT-2, as on the card) or 1.5 times (the others). "with gap" adds 25 ms to each step in
-which the device waits for the program, as it did for the script's text generator. Devices hold 90,
-75 and 50 % of the live peak; `plain` is the same plan where all fits. A figure is the mean of five
-steps, from the third one on.
+as long (GPT-2, as on the card) or 1.5 times (the others). "with gap" adds a kernel of 25 ms that
+uses no memory to each step. It stands for the time in which the card waited for the script's text
+generator. Devices hold 90, 75 and 50 % of the live peak; `plain` is the same plan where all fits. A
+figure is the mean of five steps, from the third one on. ONLY chooses programs, separated by commas.
 
 `bound` is what no method can beat that moves data to the kernels (floor_ns of spill_model.py),
 times plain. It knows the link in each direction and the time of the kernels, and supposes that what
@@ -72,13 +72,16 @@ def main():
     interpreter = bench.find_torch()
     if not interpreter:
         sys.exit("PyTorch is needed: scripts/setup --torch")
-    only = os.environ.get("ONLY", "").split()
+    names = [name for name, _, _ in PROGRAMS]
+    only = os.environ["ONLY"].split(",") if "ONLY" in os.environ else names
+    if unknown := set(only) - set(names):
+        sys.exit(f"ONLY={min(unknown)}: expected {', '.join(names)}")
     table = bench.Table(program=-13, device=-7, overlap=-8, step_ms=9, plain=6, bound=6, ratio=6,
                         verdict=-7)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "plan"
         for name, (script, *words), factor in PROGRAMS:
-            if only and name not in only:
+            if name not in only:
                 continue
             recorded = steps.record([interpreter, bench.HERE / script, *words],
                                     path.with_name(name))

@@ -62,7 +62,7 @@ def sizes_after(acts):
 
 def repeated(plan, count, factor=1, gap_ns=0):
     """What came before the plan's last step, and that step so many times. Kernels take `factor`
-    times as long, and a step begins with `gap_ns` in which the device waits for the program."""
+    times as long, and a step begins with a kernel of `gap_ns` that uses no memory."""
     marks = [place for place, act in enumerate(plan) if act[0] == "s"]
     head = list(scaled(plan[:marks[-2]], factor))
     step = list(scaled(plan[marks[-2] + 1:marks[-1]], factor))

@@ -94,8 +94,10 @@ def inference():
 PROGRAMS = {run.__name__: run for run in (llama, lora, resnet, unet, inference)}
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2 and sys.argv[1] in PROGRAMS:
+    if len(sys.argv) < 2:
+        print("\n".join(PROGRAMS))
+    elif sys.argv[1] not in PROGRAMS:
+        sys.exit(f"torch_card.py: {sys.argv[1]}: expected {', '.join(PROGRAMS)}")
+    else:
         torch.manual_seed(0)
         PROGRAMS[sys.argv[1]]()
-    else:
-        print("\n".join(PROGRAMS))

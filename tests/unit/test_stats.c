@@ -407,25 +407,30 @@ static void use_devices(struct spw_stats *stats)
 static enum spw_summary extent = SPW_SUMMARY_ON;
 static uint64_t failed_open = 1;
 
-static void summarise(void)
+/* The statistics of a process whose summary is read from a file. */
+static struct spw_stats *start_process(const char *name, int pid)
 {
     struct spw_stats *stats = start(NULL);
 
     redirect_errors(in_folder("errors"));
+    strcpy(stats->process, name);
+    stats->pid = pid;
+    return stats;
+}
+
+static void summarise(void)
+{
+    struct spw_stats *stats = start_process("python3 train.py", 12);
+
     use_devices(stats);
-    strcpy(stats->process, "python3 train.py");
-    stats->pid = 12;
     spw_stats_summary(stats, extent, STDERR_FILENO);
 }
 
 static void summarise_trouble(void)
 {
-    struct spw_stats *stats = start(NULL);
+    struct spw_stats *stats = start_process("app", 13);
     struct spw_counters *counters = &stats->devices[0].counters;
 
-    redirect_errors(in_folder("errors"));
-    strcpy(stats->process, "app");
-    stats->pid = 13;
     spw_counter_set(&counters->passed_allocs, 10);
     spw_counter_set(&counters->captured_allocs, 4);
     spw_counter_set(&counters->foreign_pool_allocs, 2);
@@ -436,15 +441,12 @@ static void summarise_trouble(void)
     spw_stats_summary(stats, extent, STDERR_FILENO);
 }
 
-/* What moves cost a step, and by which way. */
+/* The figures of a step, and when the summary names another way to move memory. */
 static void summarise_steps(void)
 {
-    struct spw_stats *stats = start(NULL);
+    struct spw_stats *stats = start_process("app", 14);
     struct spw_counters *counters = &stats->devices[0].counters;
 
-    redirect_errors(in_folder("errors"));
-    strcpy(stats->process, "app");
-    stats->pid = 14;
     spw_counter_set(&counters->live_peak_bytes, GIB);
     spw_counter_set(&counters->step_ns, 80999999);
     spw_counter_set(&counters->step_out_bytes, 2 * GIB);

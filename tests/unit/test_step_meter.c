@@ -71,6 +71,17 @@ static void test_scaled(void **state)
     (void)state;
 }
 
+/* A counter that seems to fall, as another thread adds to it at the same time, counts as 0. */
+static void test_counters_that_fall(void **state)
+{
+    look(0, PERIOD);
+    meter.out_bytes = 1 << 20;
+    look(PERIOD, PERIOD);
+    assert_int_equal(spw_counter_get(&counters.step_out_bytes), 0);
+    assert_int_equal(spw_counter_get(&counters.step_in_bytes), 5 * PERIOD);
+    (void)state;
+}
+
 /* Without a period the last figures stay, and the next step begins when there is one again. */
 static void test_no_period(void **state)
 {
@@ -93,6 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_step, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_scaled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_counters_that_fall, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_period, set_up, tear_down),
     };
 

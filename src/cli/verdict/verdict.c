@@ -123,11 +123,21 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
     say(&line);
 }
 
+/* The speed of the card's link in each direction, in GB/s. */
+static double link_speed(void)
+{
+    return spw_cli_cards_profile()->link_mbps / 1e3;
+}
+
+/* The least time in seconds that so many bytes in one direction take on the card's link. */
+static double link_seconds(uint64_t bytes)
+{
+    return (double)bytes / (link_speed() * 1e9);
+}
+
 /* Prints the cost of memory that rules of the policy placed on the host. */
 static void say_placed(const struct spw_cli_sim_device *device)
 {
-    const struct spw_gpu_profile *profile = spw_cli_cards_profile();
-
     if (device->placed_peak_bytes == 0) {
         return;
     }
@@ -135,14 +145,8 @@ static void say_placed(const struct spw_cli_sim_device *device)
         stderr,
         "spillway:   %s are on the host because the policy says so, and kernels use them there: a "
         "step that reads all of them once takes at least %.2g s for that, on a link of %.0f GB/s\n",
-        spw_cli_size(device->placed_peak_bytes),
-        (double)device->placed_peak_bytes / (profile->link_mbps * 1e6), profile->link_mbps / 1e3);
-}
-
-/* The least time in seconds that bytes in both directions take on the card's link. */
-static double link_seconds(uint64_t out, uint64_t in)
-{
-    return (double)spw_max(out, in) / (spw_cli_cards_profile()->link_mbps * 1e6);
+        spw_cli_size(device->placed_peak_bytes), link_seconds(device->placed_peak_bytes),
+        link_speed());
 }
 
 /* Prints the bytes that were transferred over the link, and the least time that the transfer
@@ -162,15 +166,14 @@ static void say_traffic(const struct spw_cli_sim_device *device)
         spw_cli_line_add(&line, " (%s of it as the program was paused)",
                          spw_cli_size(device->paused_bytes));
     }
-    spw_cli_line_add(&line,
-                     " and %s came back: at least %.2g s on a link of %.0f GB/s in each direction",
-                     spw_cli_size(device->promoted_bytes),
-                     link_seconds(device->spilled_bytes, device->promoted_bytes),
-                     spw_cli_cards_profile()->link_mbps / 1e3);
+    spw_cli_line_add(
+        &line, " and %s came back: at least %.2g s on a link of %.0f GB/s in each direction",
+        spw_cli_size(device->promoted_bytes),
+        link_seconds(spw_max(device->spilled_bytes, device->promoted_bytes)), link_speed());
     if (device->step_out_bytes + device->step_in_bytes > 0) {
         spw_cli_line_add(&line, "; in one step %s and %s: at least %.2g s",
                          spw_cli_size(device->step_out_bytes), spw_cli_size(device->step_in_bytes),
-                         link_seconds(device->step_out_bytes, device->step_in_bytes));
+                         link_seconds(spw_max(device->step_out_bytes, device->step_in_bytes)));
     }
     say(&line);
 }

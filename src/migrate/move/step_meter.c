@@ -4,18 +4,21 @@
 
 static struct spw_step_meter read_counters(struct spw_counters *counters, uint64_t events)
 {
+    uint64_t out = spw_counter_get(&counters->spilled_bytes),
+             placed = spw_counter_get(&counters->placed_bytes);
+
     return (struct spw_step_meter){.events = events,
                                    .ns = spw_clock_measured_ns(),
-                                   .out_bytes = spw_counter_get(&counters->spilled_bytes) -
-                                                spw_counter_get(&counters->placed_bytes),
+                                   .out_bytes = out > placed ? out - placed : 0,
                                    .in_bytes = spw_counter_get(&counters->promoted_bytes),
                                    .held_ns = spw_counter_get(&counters->closed_ns)};
 }
 
-/* The part of an amount that falls to one step, if `events` passed. */
-static uint64_t for_a_step(uint64_t amount, uint64_t events, uint64_t period)
+/* Sets a counter to the part of an amount that falls to one step. Another thread may add to the
+ * counters while they are read, so the amount may seem to fall. */
+static void set_for_a_step(_Atomic uint64_t *counter, uint64_t before, uint64_t now, double share)
 {
-    return (uint64_t)((double)amount * (double)period / (double)events);
+    spw_counter_set(counter, now > before ? (uint64_t)((double)(now - before) * share) : 0);
 }
 
 void spw_migrate_step_meter_look(struct spw_step_meter *meter, struct spw_counters *counters,
@@ -29,13 +32,12 @@ void spw_migrate_step_meter_look(struct spw_step_meter *meter, struct spw_counte
     }
     now = read_counters(counters, events);
     if (meter->ns != 0 && period != 0) {
-        spw_counter_set(&counters->step_ns, for_a_step(now.ns - meter->ns, passed, period));
-        spw_counter_set(&counters->step_out_bytes,
-                        for_a_step(now.out_bytes - meter->out_bytes, passed, period));
-        spw_counter_set(&counters->step_in_bytes,
-                        for_a_step(now.in_bytes - meter->in_bytes, passed, period));
-        spw_counter_set(&counters->step_held_ns,
-                        for_a_step(now.held_ns - meter->held_ns, passed, period));
+        double share = (double)period / (double)passed;
+
+        set_for_a_step(&counters->step_ns, meter->ns, now.ns, share);
+        set_for_a_step(&counters->step_out_bytes, meter->out_bytes, now.out_bytes, share);
+        set_for_a_step(&counters->step_in_bytes, meter->in_bytes, now.in_bytes, share);
+        set_for_a_step(&counters->step_held_ns, meter->held_ns, now.held_ns, share);
     }
     *meter = period != 0 ? now : (struct spw_step_meter){0};
 }

@@ -8,7 +8,8 @@
 
 #include "common/counters.h"
 
-/* What it was when the present step began; zero before the first. */
+/* The clock and the counters at the beginning of the present step. All are 0 before the first
+ * step. */
 struct spw_step_meter {
     uint64_t events, ns, out_bytes, in_bytes, held_ns;
 };

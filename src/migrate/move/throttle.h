@@ -45,10 +45,10 @@ uint64_t spw_migrate_throttle_lead(const struct spw_throttle *throttle, uint64_t
 typedef void spw_migrate_throttle_meanwhile(void *cookie);
 
 /* Called before a submission to `stream` (NULL: unknown). Sets marks, and waits while the program
- * leads by more than `lead` events; calls `meanwhile`, if not NULL, during the wait. With `guarded`
- * it waits only if `device_busy`: the last switch was made while the device was busy. After a wait
- * that timed out it does not wait for a while, because the device may wait for the next
- * submission. */
+ * leads by more than `lead` events; calls `meanwhile`, if not NULL, during the wait, whose limit
+ * includes the time of these calls. With `guarded` it waits only if `device_busy`: the last switch
+ * was made while the device was busy. After a wait that timed out it does not wait for a while,
+ * because the device may wait for the next submission. */
 void spw_migrate_throttle_submitter(struct spw_throttle *throttle, struct spw_access_log *log,
                                     const struct spw_stream *stream, uint64_t period, uint64_t lead,
                                     bool device_busy, spw_migrate_throttle_meanwhile *meanwhile,
