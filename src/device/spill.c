@@ -1,5 +1,7 @@
 #include "device/spill.h"
 
+#include <pthread.h>
+
 #include "device/device.h"
 #include "device/lease.h"
 #include "migrate/migrate.h"
@@ -191,20 +193,30 @@ void spw_device_idle(struct spw_device *device)
     }
 }
 
+static void explain_fault(void)
+{
+    SPW_UNCANCELLED;
+
+    spw_log_always(
+        "the device reports an illegal address. With SPILLWAY_OVERLAP=guarded, memory that has "
+        "moved is unmapped until a call names it among its arguments. If a kernel of the "
+        "program takes addresses from memory and used such memory, this error is the "
+        "consequence, and nothing was lost before it. The program then needs "
+        "SPILLWAY_OVERLAP=safe");
+}
+
+/* Several threads may get the error at once, and the first that goes on may end the program. So
+ * each waits until the explanation is written. */
 void spw_device_explain_fault(void)
 {
+    static pthread_once_t explained = PTHREAD_ONCE_INIT;
     uint64_t detached = 0;
 
     for (int i = 0; i < spw_device_count(); i++) {
         detached += spw_counter_get(&spw_device_at(i)->counters->detached_bytes);
     }
-    if (detached > 0 && !atomic_flag_test_and_set(&spw_devices.explained_fault)) {
-        spw_log_always(
-            "the device reports an illegal address. With SPILLWAY_OVERLAP=guarded, memory that has "
-            "moved is unmapped until a call names it among its arguments. If a kernel of the "
-            "program takes addresses from memory and used such memory, this error is the "
-            "consequence, and nothing was lost before it. The program then needs "
-            "SPILLWAY_OVERLAP=safe");
+    if (detached > 0) {
+        (void)pthread_once(&explained, explain_fault);
     }
 }
 

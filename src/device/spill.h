@@ -75,7 +75,8 @@ void spw_device_prepare(struct spw_device *device);
 void spw_device_idle(struct spw_device *device);
 
 /* Called when the driver has reported an illegal address. If memory was unmapped for a move,
- * logs once that a kernel may have used this memory without naming it. */
+ * logs once that a kernel may have used this memory without naming it. The line is written when the
+ * call returns, also if another thread writes it. */
 void spw_device_explain_fault(void);
 
 /* Allocates a block that the pool refused with error `refused`. The block is on the device if room

@@ -88,7 +88,6 @@ struct spw_devices {
                                 lower than the user asked for; spw_locks.process */
     atomic_flag host_limit_reported; /* the report was written that the limit is lower than the user
                                         asked for */
-    atomic_flag explained_fault;     /* the report was written of spw_device_explain_fault */
     atomic_flag gave_up_moves;       /* the report was written that an unseen library is loaded
                                         (process/unseen.h) */
 };

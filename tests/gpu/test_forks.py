@@ -169,6 +169,18 @@ class Hangs(Case):
         child.communicate(timeout=30)
         self.check_sleepers(0)
 
+    def test_an_abort_is_for_the_program(self):
+        child = subprocess.Popen([self.keeper.python, self.script(self.HANG)], env=self.env,
+                                 stdout=subprocess.PIPE, text=True)
+        self.assertEqual(child.stdout.readline(), "hangs\n")
+        child.send_signal(signal.SIGABRT)
+        time.sleep(0.5)
+        self.check_sleepers(1)
+        self.assertIsNone(child.poll())
+        child.kill()
+        child.communicate(timeout=30)
+        self.check_sleepers(0)
+
     def test_what_it_leaves_behind(self):
         done = self.run_script(f'import subprocess; subprocess.Popen(["sleep", "{self.LONG}"])')
         self.assertEqual(done.returncode, 0)

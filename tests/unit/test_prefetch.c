@@ -503,6 +503,7 @@ static void before_submission(void)
 static void run_ahead(void)
 {
     learn(280);
+    f.throttle.wait_ns = 50000000; /* enough for two migrations on a loaded machine */
     f.prefetch.period = (uint64_t)f.count;
     f.prefetch.plan_at = UINT64_MAX;
     f.migrator.device_busy = true;
