@@ -36,7 +36,7 @@ static const struct {
 };
 
 /* Variables that spillway sets for its own children; not for users. */
-static const char *const internal_names[] = {"SPILLWAY_RUN_DIR"};
+static const char *const internal_names[] = {"SPILLWAY_CUDNN_SOCKET", "SPILLWAY_RUN_DIR"};
 
 static const char *const words[SPW_TYPE_COUNT_OF_TYPES][MOST_WORDS + 1] = {
     [SPW_TYPE_LOG] = {"error", "info", "debug"},

@@ -105,8 +105,8 @@ enum spw_option spw_option_find(const char *name);
 const char *spw_option_nearest(const char *name);
 
 /* Calls `visit` for every environment variable that begins with SPILLWAY_ and is not an option.
- * Omits variables that spillway sets for itself (SPILLWAY_RUN_DIR). `name` is valid only during the
- * call. */
+ * Omits variables that spillway sets for itself, such as SPILLWAY_RUN_DIR. `name` is valid only
+ * during the call. */
 void spw_option_each_unknown(void (*visit)(const char *name, void *context), void *context);
 
 /* Writes one sentence about an unknown variable to `complaint`, with the most similar known

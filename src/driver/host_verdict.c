@@ -1,6 +1,5 @@
 #include "driver/host_verdict.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/options.h"
+#include "system/cache.h"
 #include "system/create.h"
 #include "system/fd.h"
 #include "system/room.h"
@@ -82,23 +82,11 @@ static uint64_t hash_of(const char *text)
 static bool folder_of(bool simulated, bool make, char ret_folder[PATH_MAX])
 {
     const char *run = spw_option_environment("SPILLWAY_RUN_DIR");
-    const char *cache = spw_option_environment("XDG_CACHE_HOME");
-    const char *home = spw_option_environment("HOME");
-    int length;
 
-    if (simulated || ((cache == NULL || *cache != '/') && (home == NULL || *home != '/'))) {
-        return run != NULL && spw_start_path(run, ret_folder, PATH_MAX);
+    if (!simulated && spw_cache_folder(make, ret_folder, PATH_MAX)) {
+        return true;
     }
-    length = cache != NULL && *cache == '/' ? snprintf(ret_folder, PATH_MAX, "%s", cache)
-                                            : snprintf(ret_folder, PATH_MAX, "%s/.cache", home);
-    if (length < 0 || length + (int)sizeof("/spillway") > PATH_MAX) {
-        return false;
-    }
-    if (make) {
-        (void)mkdir(ret_folder, 0700);
-    }
-    memcpy(ret_folder + length, "/spillway", sizeof("/spillway"));
-    return !make || mkdir(ret_folder, 0700) == 0 || errno == EEXIST;
+    return run != NULL && spw_start_path(run, ret_folder, PATH_MAX);
 }
 
 /* Two paths, which are too large for a stack. */

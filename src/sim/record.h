@@ -1,6 +1,7 @@
 /* The simulated GPU: driver, CUDA runtime and libraries. It does not know any folder other than
  * common and gpu.
  *
+ *   cudnn_question              the form of questions to NVIDIA's cuDNN
  *   devices                     a shared file: the device memory of all processes of a run
  *   libs/find_header            finds the headers of NVIDIA's libraries
  *   libs/gen_stubs              writes stubs for the functions that a library declares
@@ -28,7 +29,7 @@
  * this suffix. The target of the link is the reason in words. */
 #define SIM_RECORD_PROBLEM ".problem"
 
-enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 8 };
+enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 9 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256, SIM_RECORD_PATH = 256 };
 
@@ -86,6 +87,9 @@ struct sim_record_device {
     uint64_t chosen;                     /* sizes that SPILLWAY_SIM_UNKNOWN decided */
     uint64_t bulk_reads;                 /* larger reads of results that were not computed */
     uint64_t bulk_read_bytes;
+    uint64_t engines_asked;   /* graphs whose engines NVIDIA's cuDNN named */
+    uint64_t engines_guessed; /* graphs whose engine the simulated cuDNN guessed */
+    uint64_t searches;        /* graphs of a program that asked for all engines */
     struct sim_record_refusal last[SIM_RECORD_KINDS]; /* the last refusal */
     struct sim_record_refusal lost[SIM_RECORD_KINDS]; /* an earlier refusal, not overcome */
     /* With SPILLWAY_SIM_TIME: */

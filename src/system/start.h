@@ -2,6 +2,7 @@
  * It does not know the driver.
  *
  *   backoff        polling with pauses that grow, up to a limit of time
+ *   cache          the folder that a user's caches belong in
  *   child          helper processes, which the program does not see
  *   clock          clocks, and the clock of the simulated GPU in their place
  *   create         opens files for writing, and follows no link of another user

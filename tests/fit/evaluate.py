@@ -116,13 +116,13 @@ COLUMNS = ["source", "half", "models", "predictor", "runs", "median %", "P95 %",
 def why(row):
     """What is known of the reason of an error of more than 5 %."""
     if row["source"] == "gpumemnet":
-        return "not explained: the versions and the optimizer of the source are not known"
+        return "not explained: the versions, cuDNN's too, and the optimizer are not known"
     if row["source"] != "xmem":
         return "not explained"
     if row["model"].startswith("ConvNeXt"):
         return "not explained: cuDNN's workspaces here are smaller than the error"
     if row["kind"] == "CNN":
-        return "cuDNN's workspaces: the card's library chose others than the model of them"
+        return "cuDNN 9.1 of the source chose other engines than cuDNN 9.19, which was asked"
     if row["batch"] <= FEW:
         return "the lengths of the batches are not known; 128 was assumed"
     return "not explained: once more or less the size of the logits"

@@ -48,8 +48,8 @@ GROUPS = {
                  "capture.c capture.h facts.c facts.h modules.c modules.h names.c names.h native.c "
                  "native.h python.c python.h report.c report.h rule.c rule.h shm.c shm.h state.c "
                  "state.h symbols.c symbols.h top_sites.c top_sites.h"],
-    "cli": ["console", "inspect", "pause", "live", "recording", "launch", "report", "usage",
-            "policies", "verdict", "fit", "advise", "doctor", "commands"],
+    "cli": ["console", "inspect", "pause", "live", "recording", "cudnn", "launch", "report",
+            "usage", "policies", "verdict", "fit", "advise", "doctor", "commands"],
     "pool": ["accounts.c accounts.h attributes.h export.h fences.h move.h pool.h request.h swap.h "
              "vm_ops.h",
              "extents", "order", "memory", "space", "plan", "alloc", "move",
@@ -59,7 +59,10 @@ GROUPS = {
 }
 # The launcher reads what the simulated driver has written down in mapped files: the layout of each,
 # a header that needs common alone, is shared.
-EXCEPTIONS = {("src/cli/verdict/sim_result.c", "sim/record.h"),
+EXCEPTIONS = {("src/cli/cudnn/answers.h", "sim/cudnn_question.h"),
+              ("src/cli/cudnn/library.h", "sim/cudnn_question.h"),
+              ("src/cli/cudnn/server.c", "sim/cudnn_question.h"),
+              ("src/cli/verdict/sim_result.c", "sim/record.h"),
               ("src/cli/verdict/sim_result.c", "sim/devices.h")}
 # The folders inside a layer, and those that each of them may use.
 FOLDERS = {
@@ -82,7 +85,8 @@ FOLDERS = {
          "cublas cublasLt cudnn cufft cusolver cusparse nccl nvml".split()},
 }
 # Any folder of the simulator may use these: the driver's libraries read them too.
-SIM_SHARED = {"sim/driver/core/control.h", "sim/devices.h", "sim/record.h"}
+SIM_SHARED = {"sim/cudnn_question.h", "sim/driver/core/control.h", "sim/devices.h",
+              "sim/record.h"}
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"gpu", "cli", "sim"}
 # The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and

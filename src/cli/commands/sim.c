@@ -2,6 +2,7 @@
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
 
+#include "cli/cudnn/server.h"
 #include "cli/launch/child.h"
 #include "cli/launch/flags.h"
 #include "cli/launch/policy_file.h"
@@ -111,6 +112,7 @@ static int run_once(struct simulation *simulation, size_t index)
         spw_cli_complain(simulation->command, "without that folder there is no verdict");
         return spw_cli_launch(simulation->command, simulation->arguments, NULL);
     }
+    spw_cli_cudnn_server_start();
     spw_cli_progress_start();
     code =
         spw_cli_launch_code(spw_cli_launch(simulation->command, simulation->arguments, &started));

@@ -126,6 +126,9 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
     }
     device->small_reads = from->small_reads;
     device->known_reads = from->known_reads;
+    device->engines_asked = from->engines_asked;
+    device->engines_guessed = from->engines_guessed;
+    device->searches = from->searches;
     device->chosen = from->chosen;
     device->bulk_reads = from->bulk_reads;
     device->bulk_read_bytes = from->bulk_read_bytes;

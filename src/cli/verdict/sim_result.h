@@ -68,6 +68,9 @@ struct spw_cli_sim_device {
     uint64_t lost;               /* failed requests that never succeeded */
     uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, bulk_reads, bulk_read_bytes; /* reads of results by the host */
+    uint64_t engines_asked;          /* graphs whose engines NVIDIA's cuDNN named */
+    uint64_t engines_guessed;        /* graphs whose engine the simulated cuDNN guessed */
+    uint64_t searches;               /* graphs of which the program tried all engines */
     uint64_t chosen;                 /* number of sizes that SPILLWAY_SIM_UNKNOWN determined */
     uint64_t known_reads;            /* small reads of results that were computed */
     uint64_t second_half_ns;         /* simulated time of the second half of the kernels; 0: too few

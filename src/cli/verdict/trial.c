@@ -1,6 +1,7 @@
 #include "cli/verdict/trial.h"
 
 #include "cli/console/messages.h"
+#include "cli/cudnn/server.h"
 #include "cli/launch/child.h"
 #include "cli/launch/run_directory.h"
 #include "common/utf8.h"
@@ -140,6 +141,7 @@ bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_tria
         !spw_cli_run_directory_create(trials->command)) {
         return false;
     }
+    spw_cli_cudnn_server_start();
     if (trial->silent) {
         errors = silence_output(saved);
         spw_cli_launch_speak_on(saved[STDERR_FILENO]);

@@ -54,6 +54,15 @@ static void add_terms(cJSON *object, const struct spw_cli_need *need)
     }
 }
 
+static void add_engines(cJSON *object, const struct spw_cli_sim_device *device)
+{
+    cJSON *engines = cJSON_AddObjectToObject(object, "cudnn_graphs");
+
+    spw_cli_json_add(engines, "asked", device->engines_asked);
+    spw_cli_json_add(engines, "guessed", device->engines_guessed);
+    spw_cli_json_add(engines, "searched", device->searches);
+}
+
 static cJSON *device_json(const struct spw_cli_sim_result *result,
                           const struct spw_cli_sim_device *device)
 {
@@ -82,6 +91,7 @@ static cJSON *device_json(const struct spw_cli_sim_result *result,
         cJSON_AddNullToObject(object, "card_need_most_bytes");
     }
     add_terms(object, &need);
+    add_engines(object, device);
     spw_cli_json_add(object, "communicators", device->communicators);
     spw_cli_json_add(object, "communicator_ranks", device->ranks);
     spw_cli_json_add(object, "host_peak_bytes", device->host_peak_bytes);

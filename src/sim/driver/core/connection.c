@@ -1,5 +1,6 @@
-/* Functions for the simulated NCCL. They record the memory that NCCL's communicators would take on
- * a real card, which the verdict needs, and return the number of ranks (SPILLWAY_SIM_WORLD). */
+/* Functions for the simulated libraries. They record facts for the verdict: the memory that NCCL's
+ * communicators would take on a real card, and the source of cuDNN's engines. They return the
+ * number of ranks (SPILLWAY_SIM_WORLD). */
 #include "gpu/communicator.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/device.h"
@@ -44,6 +45,18 @@ SIM_EXPORT unsigned long long spillway_sim_connection(int ordinal, int connectio
     }
     sim_unlock();
     return (unsigned long long)bytes;
+}
+
+SIM_EXPORT void spillway_sim_engines(int ordinal, int guessed, int search)
+{
+    const struct sim_device *device;
+
+    sim_lock();
+    device = sim_device_get(ordinal);
+    if (device != NULL) {
+        sim_run_record_engines(device, guessed != 0, search != 0);
+    }
+    sim_unlock();
 }
 
 SIM_EXPORT unsigned int spillway_sim_world(void)

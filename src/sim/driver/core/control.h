@@ -104,6 +104,11 @@ struct spillway_sim_process {
  * and writes the first `most`. */
 int spillway_sim_processes(int index, struct spillway_sim_process *ret_list, int most);
 
+/* The simulated cuDNN calls this function when it has named engines for a graph, for the device of
+ * that ordinal. `guessed`: NVIDIA's cuDNN could not be asked. `search`: the program asks for the
+ * engines that it needs only if it tries all of them. */
+void spillway_sim_engines(int ordinal, int guessed, int search);
+
 /* The simulated NCCL calls this function to report `count` new connections (enum
  * spw_gpu_connection) on the device of that ordinal, in a communicator of `ranks` ranks. A negative
  * count reports closed connections. Returns the number of bytes that the caller must allocate or

@@ -4,7 +4,7 @@
  *   budget          the used memory of each device
  *   calls           counts and logs calls, and injects failures
  *   clock           the virtual clock
- *   connection      facts for the simulated NCCL: ranks, memory of communicators
+ *   connection      facts for the simulated libraries: ranks, communicators, engines
  *   context         contexts, and the stack of contexts of each thread
  *   control         the functions that the driver exports in addition to CUDA's
  *   device          the devices and their state

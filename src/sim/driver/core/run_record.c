@@ -383,6 +383,15 @@ void sim_run_record_ran(int ordinal, bool kernel, uint64_t end_ns, uint64_t in_b
     }
 }
 
+void sim_run_record_engines(const struct sim_device *device, bool guessed, bool search)
+{
+    struct sim_record_device *figures = of(device);
+
+    figures->engines_asked += !guessed;
+    figures->engines_guessed += guessed;
+    figures->searches += search;
+}
+
 void sim_run_record_chosen(int ordinal)
 {
     record->devices[ordinal].chosen++;

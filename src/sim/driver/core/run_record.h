@@ -69,6 +69,10 @@ void sim_run_record_launched(const struct sim_device *device, enum spw_layout la
 void sim_run_record_ran(int ordinal, bool kernel, uint64_t end_ns, uint64_t in_bytes,
                         uint64_t out_bytes);
 
+/* Records that the simulated cuDNN named engines for a graph, or guessed one. `search`: the program
+ * asked for the engines that are otherwise left out. */
+void sim_run_record_engines(const struct sim_device *device, bool guessed, bool search);
+
 /* Records that SPILLWAY_SIM_UNKNOWN chose a size that the simulator does not know. */
 void sim_run_record_chosen(int ordinal);
 

@@ -1,8 +1,11 @@
 /* cuDNN's backend interface: the program creates descriptors, sets their attributes, finalizes,
- * queries and executes them. The heuristics find one engine for each graph, without knobs. */
+ * queries and executes them. The heuristics find the engines that NVIDIA's cuDNN names; if it
+ * cannot be asked, one engine for each graph. Engines have no knobs. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/libs/cudnn/graph.h"
+#include "sim/libs/cudnn/question.h"
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendCreateDescriptor(
     cudnnBackendDescriptorType_t descriptorType, cudnnBackendDescriptor_t *descriptor)
@@ -57,16 +60,11 @@ static cudnnStatus_t compute(struct sim_cudnn_descriptor *descriptor,
 }
 
 /* Computes the attributes of a complete engine configuration. */
-static cudnnStatus_t finish_config(struct sim_cudnn_descriptor *config)
+static cudnnStatus_t finish_config(struct sim_cudnn_descriptor *config, int64_t workspace_bytes)
 {
-    const struct sim_cudnn_descriptor *graph = graph_of(config);
     int32_t shared_bytes = 0;
-    cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM;
+    cudnnStatus_t status = compute(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, workspace_bytes);
 
-    if (graph != NULL) {
-        status = compute(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE,
-                         sim_cudnn_graph_workspace_bytes(graph));
-    }
     if (status == CUDNN_STATUS_SUCCESS) {
         status = sim_cudnn_descriptor_set(config, CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED,
                                           CUDNN_TYPE_INT32, 1, &shared_bytes);
@@ -75,55 +73,133 @@ static cudnnStatus_t finish_config(struct sim_cudnn_descriptor *config)
     return status;
 }
 
-static cudnnStatus_t finish_plan(struct sim_cudnn_descriptor *plan)
+/* A configuration that the program makes itself, of an engine that it names. */
+static cudnnStatus_t finish_own_config(struct sim_cudnn_descriptor *config)
 {
-    const struct sim_cudnn_descriptor *graph = graph_of(plan);
+    const struct sim_cudnn_descriptor *graph = graph_of(config);
 
     return graph == NULL ? CUDNN_STATUS_BAD_PARAM
-                         : compute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                   sim_cudnn_graph_workspace_bytes(graph));
+                         : finish_config(config, sim_cudnn_graph_workspace_bytes(graph));
 }
 
-/* Sets the result of the heuristics: one configuration of one engine for the graph. */
-static cudnnStatus_t find_engine(struct sim_cudnn_descriptor *heuristics)
+static cudnnStatus_t finish_plan(struct sim_cudnn_descriptor *plan)
 {
-    const struct sim_cudnn_attribute *asked =
-        sim_cudnn_descriptor_find(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-    struct sim_cudnn_descriptor *graph = sim_cudnn_descriptor_child(asked, 0);
-    struct sim_cudnn_descriptor *engine =
+    const struct sim_cudnn_descriptor *config = sim_cudnn_descriptor_child(
+        sim_cudnn_descriptor_find(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG), 0);
+
+    return graph_of(plan) == NULL ? CUDNN_STATUS_BAD_PARAM
+                                  : compute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                            sim_cudnn_descriptor_integer(
+                                                config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, 0));
+}
+
+/* ---- heuristics ---- */
+
+/* Sets an attribute to the members of a set of notes. */
+static cudnnStatus_t set_notes(struct sim_cudnn_descriptor *engine,
+                               cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                               uint32_t set)
+{
+    int32_t notes[32];
+    int64_t count = 0;
+
+    for (int32_t note = 0; note < 32; note++) {
+        if (set >> note & 1) {
+            notes[count++] = note;
+        }
+    }
+    return sim_cudnn_descriptor_set(engine, name, type, count, notes);
+}
+
+static cudnnStatus_t fill_engine(struct sim_cudnn_descriptor *self,
+                                 struct sim_cudnn_descriptor *graph,
+                                 const struct sim_cudnn_engine *engine)
+{
+    cudnnStatus_t status = sim_cudnn_descriptor_set(self, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
+                                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = compute(self, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, engine->index);
+    }
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = set_notes(self, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                           engine->numerical_notes);
+    }
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = set_notes(self, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                           engine->behavior_notes);
+    }
+    self->finalized = status == CUDNN_STATUS_SUCCESS;
+    return status;
+}
+
+/* Returns a finalized configuration of the engine. NULL without host memory. */
+static struct sim_cudnn_descriptor *make_config(struct sim_cudnn_descriptor *graph,
+                                                const struct sim_cudnn_engine *engine)
+{
+    struct sim_cudnn_descriptor *self =
         sim_cudnn_descriptor_create(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     struct sim_cudnn_descriptor *config =
         sim_cudnn_descriptor_create(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    cudnnStatus_t status = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-    int64_t index = 0;
+    bool good =
+        self != NULL && config != NULL &&
+        fill_engine(self, graph, engine) == CUDNN_STATUS_SUCCESS &&
+        sim_cudnn_descriptor_set(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                 1, &self) == CUDNN_STATUS_SUCCESS &&
+        finish_config(config, engine->workspace_bytes) == CUDNN_STATUS_SUCCESS;
 
-    if (engine != NULL && config != NULL) {
-        status = graph == NULL ? CUDNN_STATUS_BAD_PARAM
-                               : sim_cudnn_descriptor_set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
-                                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+    if (self != NULL) {
+        sim_cudnn_descriptor_unref(self);
     }
-    if (status == CUDNN_STATUS_SUCCESS) {
-        status = sim_cudnn_descriptor_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64,
-                                          1, &index);
-    }
-    if (status == CUDNN_STATUS_SUCCESS) {
-        engine->finalized = true;
-        status = sim_cudnn_descriptor_set(config, CUDNN_ATTR_ENGINECFG_ENGINE,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
-    }
-    if (status == CUDNN_STATUS_SUCCESS) {
-        status = finish_config(config);
-    }
-    if (status == CUDNN_STATUS_SUCCESS) {
-        status = sim_cudnn_descriptor_set(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
-    }
-    if (engine != NULL) {
-        sim_cudnn_descriptor_unref(engine);
-    }
-    if (config != NULL) {
+    if (config != NULL && !good) {
         sim_cudnn_descriptor_unref(config);
     }
+    return good ? config : NULL;
+}
+
+/* Sets the results of the heuristics: a configuration of each engine. */
+static cudnnStatus_t set_results(struct sim_cudnn_descriptor *heuristics,
+                                 struct sim_cudnn_descriptor *graph,
+                                 const struct sim_cudnn_engine *engines, size_t count)
+{
+    struct sim_cudnn_descriptor **configs = calloc(count, sizeof(*configs));
+    cudnnStatus_t status = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+    size_t made = 0;
+
+    while (configs != NULL && made < count &&
+           (configs[made] = make_config(graph, &engines[made])) != NULL) {
+        made++;
+    }
+    if (made == count) {
+        status = sim_cudnn_descriptor_set(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, (int64_t)made, configs);
+    }
+    while (made > 0) {
+        sim_cudnn_descriptor_unref(configs[--made]);
+    }
+    free(configs);
+    return status;
+}
+
+static cudnnStatus_t find_engines(struct sim_cudnn_descriptor *heuristics, const void *caller)
+{
+    struct sim_cudnn_descriptor *graph = sim_cudnn_descriptor_child(
+        sim_cudnn_descriptor_find(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH), 0);
+    struct sim_cudnn_engine guess = {.index = 0}, *engines;
+    cudnnStatus_t status;
+    size_t count;
+
+    if (graph == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    count = sim_cudnn_question_ask(heuristics, caller, &engines);
+    if (count == 0) {
+        guess.workspace_bytes = sim_cudnn_graph_workspace_bytes(graph);
+        status = set_results(heuristics, graph, &guess, 1);
+    } else {
+        status = set_results(heuristics, graph, engines, count);
+    }
+    free(engines);
     return status;
 }
 
@@ -140,10 +216,10 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc
         status = compute(self, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, 1);
         break;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-        status = find_engine(self);
+        status = find_engines(self, __builtin_return_address(0));
         break;
     case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
-        status = finish_config(self);
+        status = finish_own_config(self);
         break;
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
         status = finish_plan(self);

@@ -8,6 +8,7 @@
  *   handle       handles, and sizes of element types
  *   libcudnn     the version of the library's symbols
  *   norm         batch normalisation
+ *   question     asks NVIDIA's cuDNN for engines and workspaces
  *   rnn          the shape and the weights of recurrent networks
  *   rnn_run      passes of recurrent networks
  *   spatial      spatial transformers

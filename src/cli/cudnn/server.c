@@ -1,0 +1,187 @@
+#include "cli/cudnn/server.h"
+
+#include "cli/cudnn/answers.h"
+#include "cli/cudnn/library.h"
+#include "system/create.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* PATIENCE_SECONDS: the longest time in which a program may send the rest of its question. */
+enum { CLIENTS = 256, WAITING = 64, PATIENCE_SECONDS = 5 };
+
+/* The listening socket is the first. */
+static struct pollfd sockets[1 + CLIENTS];
+static nfds_t count = 1;
+
+static bool receive(int client, void *to, size_t bytes)
+{
+    return recv(client, to, bytes, MSG_WAITALL) == (ssize_t)bytes;
+}
+
+static bool send_all(int client, const void *from, size_t bytes)
+{
+    return bytes == 0 || send(client, from, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
+}
+
+/* Writes the engines of an answer, which is empty if the library cannot be asked. Returns their
+ * number. */
+static size_t answer(const unsigned char *content, size_t bytes, struct sim_cudnn_engine *engines)
+{
+    size_t found = 0;
+
+    if (!spw_cli_cudnn_answers_find(content, bytes, engines, &found) &&
+        spw_cli_cudnn_answer(content, bytes, engines, &found)) {
+        spw_cli_cudnn_answers_add(content, bytes, engines, found);
+    }
+    return found;
+}
+
+/* Answers a question. False if the connection must be closed. */
+static bool serve(int client)
+{
+    static unsigned char content[SIM_CUDNN_MOST];
+    static struct sim_cudnn_engine engines[SIM_CUDNN_ENGINES];
+    struct sim_cudnn_header header;
+
+    if (!receive(client, &header, sizeof(header)) || header.magic != SIM_CUDNN_MAGIC ||
+        header.bytes > sizeof(content) || !receive(client, content, header.bytes)) {
+        return false;
+    }
+    header.bytes = (uint32_t)(answer(content, header.bytes, engines) * sizeof(engines[0]));
+    return send_all(client, &header, sizeof(header)) && send_all(client, engines, header.bytes);
+}
+
+/* The socket has no file, so that any process could connect to it. Only processes of this user may
+ * name a library that is loaded here. */
+static bool is_own(int client)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof(peer);
+
+    return getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
+}
+
+static void admit(int client)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
+
+    if (client < 0) {
+        return;
+    }
+    if (count == sizeof(sockets) / sizeof(sockets[0]) || !is_own(client)) {
+        close(client);
+        return;
+    }
+    (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    (void)setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    sockets[count++] = (struct pollfd){.fd = client, .events = POLLIN};
+}
+
+static void dismiss(nfds_t at)
+{
+    close(sockets[at].fd);
+    sockets[at] = sockets[--count];
+}
+
+static void serve_all(int listener)
+{
+    sockets[0] = (struct pollfd){.fd = listener, .events = POLLIN};
+    for (;;) {
+        if (poll(sockets, count, -1) < 0) {
+            if (errno != EINTR) {
+                return;
+            }
+            continue;
+        }
+        for (nfds_t at = count; at-- > 1;) {
+            if (sockets[at].revents != 0 && !serve(sockets[at].fd)) {
+                dismiss(at);
+            }
+        }
+        if (sockets[0].revents != 0) {
+            admit(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+        }
+    }
+}
+
+/* The process keeps nothing of the launcher open: pipes end when the launcher ends. Ctrl-C reaches
+ * the whole group, and the program may ask until it has ended. */
+static void be_server(int listener, pid_t launcher)
+{
+    enum { KEPT = STDERR_FILENO + 1 };
+    int null = spw_create_open("/dev/null", O_RDWR, 0);
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_NAME, "spillway-cudnn");
+    if (getppid() != launcher || null < 0 || setpgid(0, 0) != 0) {
+        return;
+    }
+    listener = dup2(listener, KEPT);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        (void)dup2(null, fd);
+    }
+    (void)close_range(KEPT + 1, ~0U, 0);
+    spw_cli_cudnn_answers_open();
+    serve_all(listener);
+}
+
+/* Opens a socket with a name that the kernel chooses, and writes the name. Returns -1 on failure.
+ */
+static int open_socket(char *ret_name, size_t capacity)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t bytes = offsetof(struct sockaddr_un, sun_path);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (listener >= 0 && bind(listener, (const struct sockaddr *)&address, bytes) == 0 &&
+        listen(listener, WAITING) == 0) {
+        bytes = sizeof(address);
+        if (getsockname(listener, (struct sockaddr *)&address, &bytes) == 0) {
+            /* The path begins with a 0 byte, and does not end with one. */
+            (void)snprintf(ret_name, capacity, "%.*s",
+                           (int)(bytes - offsetof(struct sockaddr_un, sun_path) - 1),
+                           address.sun_path + 1);
+            return listener;
+        }
+    }
+    if (listener >= 0) {
+        close(listener);
+    }
+    return -1;
+}
+
+void spw_cli_cudnn_server_start(void)
+{
+    static bool started;
+    struct sockaddr_un address;
+    char name[sizeof(address.sun_path)];
+    pid_t launcher = getpid(), pid;
+    int listener = started ? -1 : open_socket(name, sizeof(name));
+
+    if (listener < 0) {
+        return;
+    }
+    pid = fork();
+    if (pid == 0) {
+        be_server(listener, launcher);
+        _exit(0);
+    }
+    close(listener);
+    if (pid > 0) {
+        started = true;
+        setenv(SIM_CUDNN_SOCKET, name, 1);
+    }
+}

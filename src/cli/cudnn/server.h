@@ -1,0 +1,16 @@
+/* Answers the questions of the simulated cuDNN with the program's own cuDNN. It does not know the
+ * verdict.
+ *
+ *   answers   answers of earlier runs, in a file
+ *   library   NVIDIA's library
+ *   server    the process that asks it
+ *
+ * cuDNN 9.8 and later choose engines for a device that is described in JSON, without a driver and a
+ * device (NVIDIA's documentation: "Deviceless Ahead-of-time Compilation"). One process asks the
+ * library for all processes of a run, because loading the library takes 0.5 s and 300 MiB. It is a
+ * process of its own, because a defect of the library must not end the launcher. One thread. */
+#pragma once
+
+/* Starts the process, once, and names its socket in the environment. It loads the library at the
+ * first question, and ends with this process. Without it, the simulated cuDNN guesses. */
+void spw_cli_cudnn_server_start(void);

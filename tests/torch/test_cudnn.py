@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""The engines and the workspaces of convolutions are those that PyTorch's own cuDNN names."""
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import wheel
+from running import HERE, Run
+
+CARD = HERE.parent / "gpu/results/h100-80gb-peaks.json"
+PEAKS = ("import torch; "
+         "print('peaks', torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())")
+# Prints the workspace of a large convolution in float32, in MiB.
+LARGE = """
+import sys
+import torch
+from torch.nn import functional
+
+x, weight = (torch.zeros(shape, device="cuda") for shape in ((8, 256, 512, 512), (256, 256, 3, 3)))
+if "last" in sys.argv:
+    x, weight = (each.to(memory_format=torch.channels_last) for each in (x, weight))
+torch.cuda.reset_peak_memory_stats()
+before = torch.cuda.memory_allocated()
+out = functional.conv2d(x, weight, padding=1)
+print("workspace", torch.cuda.max_memory_allocated() - before - 2 ** 31 >> 20)
+"""
+# Each process asks for itself; the child of a fork must not use its parent's connection.
+CHILDREN = """
+import os
+import torch
+from torch.nn import functional
+
+def work():
+    x = torch.zeros(8, 64, 56, 56, device="cuda")
+    functional.conv2d(x, torch.zeros(64, 64, 3, 3, device="cuda"))
+    torch.cuda.synchronize()
+
+pid = os.fork()
+work()
+if pid == 0:
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+DROPPED = "import os, torch\nos.setuid(65534)\n"
+
+
+class CuDNN(unittest.TestCase):
+    interpreter = None
+
+    def run_code(self, code, flags=(), settings=None, words=()):
+        """(stdout, the verdict's JSON)"""
+        with tempfile.TemporaryDirectory() as name:
+            os.chmod(name, 0o755)
+            verdict = pathlib.Path(name) / "verdict"
+            program = pathlib.Path(name) / "program.py"
+            program.write_text(code)
+            run = Run([self.interpreter, str(program), *words],
+                      ["--no-pool", "--json", str(verdict), *flags],
+                      {"XDG_CACHE_HOME": name, **(settings or {})})
+            self.assertEqual(run.status, 0, run.stderr)
+            return run.stdout, json.loads(verdict.read_text())
+
+    def peaks(self, script, *words):
+        """Allocated and reserved bytes, and the sums of the verdict's `cudnn_graphs`."""
+        code = (f"import runpy, sys; sys.path.insert(0, {str(HERE)!r}); "
+                f"runpy.run_path({str(HERE / script)!r}, run_name='__main__'); {PEAKS}")
+        stdout, verdict = self.run_code(code, ["--profile", "h100-80g"], words=words)
+        line = next(line for line in stdout.splitlines() if line.startswith("peaks"))
+        return *map(int, line.split()[1:]), verdict["devices"][0]["cudnn_graphs"]
+
+    def card(self, program):
+        return next(row for row in json.loads(CARD.read_text())["rows"]
+                    if row["program"] == program and row["under"] == "nothing")
+
+    def test_as_on_the_card(self):
+        for program, script, *words in (("convolution", "convolution.py"),
+                                        ("hf_resnet", "hf_models.py", "resnet")):
+            with self.subTest(program):
+                allocated, reserved, graphs = self.peaks(script, *words)
+                self.assertEqual(reserved, self.card(program)["reserved"])
+                self.assertAlmostEqual(allocated / self.card(program)["allocated"], 1, delta=0.005)
+                self.assertEqual((graphs["guessed"], graphs["searched"]), (0, 0))
+                self.assertGreater(graphs["asked"], 0)
+
+    def test_search_is_counted(self):
+        """With cudnn.benchmark PyTorch allocates the largest workspace of all engines."""
+        allocated, _, graphs = self.peaks("convolution.py", "--benchmark")
+        self.assertGreater(allocated, self.peaks("convolution.py")[0])
+        self.assertEqual(graphs["searched"] * 2, graphs["asked"])
+
+    def test_depends_on_the_card(self):
+        for profile, words, workspace in (("t4-16g", [], 6), ("t4-16g", ["last"], 4104),
+                                          ("h100-80g", ["last"], 2)):
+            with self.subTest(profile=profile, words=words):
+                stdout, _ = self.run_code(LARGE, ["--profile", profile, "--memory", "64GiB"],
+                                          words=words)
+                self.assertEqual(stdout.split(), ["workspace", str(workspace)])
+
+    def test_each_process_asks(self):
+        _, verdict = self.run_code(CHILDREN)
+        self.assertEqual([device["cudnn_graphs"] for device in verdict["devices"]],
+                         2 * [{"asked": 1, "guessed": 0, "searched": 0}])
+
+    def test_without_an_answer(self):
+        """The simulated cuDNN then guesses: it copies what is not in channels-last form."""
+        unset = f"import os; del os.environ['SPILLWAY_CUDNN_SOCKET']\n{LARGE}"
+        stdout, verdict = self.run_code(unset, ["--memory", "64GiB"])
+        self.assertEqual(stdout.split(), ["workspace", "4098"])
+        self.assertEqual(verdict["devices"][0]["cudnn_graphs"],
+                         {"asked": 0, "guessed": 1, "searched": 0})
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
+    def test_another_user_has_no_library_loaded(self):
+        stdout, _ = self.run_code(DROPPED + LARGE, ["--memory", "64GiB"])
+        self.assertEqual(stdout.split(), ["workspace", "4098"])
+
+    def test_the_second_run_loads_no_library(self):
+        with tempfile.TemporaryDirectory() as name:
+            settings = {"XDG_CACHE_HOME": name}
+            answers = pathlib.Path(name) / "spillway/cudnn-answers-1"
+            first, _ = self.run_code(LARGE, ["--memory", "64GiB"], settings)
+            before = answers.read_bytes()
+            second, verdict = self.run_code(LARGE, ["--memory", "64GiB"], settings)
+            self.assertEqual(first, second)
+            self.assertEqual(answers.read_bytes(), before)
+            self.assertEqual(verdict["devices"][0]["cudnn_graphs"]["asked"], 1)
+
+
+if __name__ == "__main__":
+    sys.exit(wheel.run_tests(CuDNN))

@@ -1,0 +1,410 @@
+/* The process that asks NVIDIA's cuDNN: its library, a stub here, its answers and its socket. */
+#include "cli/cudnn/answers.h"
+#include "cli/cudnn/library.h"
+#include "cli/cudnn/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cudnn_stub.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROPERTIES "{\"deviceVer\":900}"
+
+enum { GRAPH = 15, HEURISTICS = 4, OF_GRAPH = 201, NUMBERS = 7, NOBODY = 65534 };
+
+static char *library, *old_library;
+static struct sim_cudnn_engine engines[SIM_CUDNN_ENGINES];
+
+/* ---- questions ---- */
+
+struct content {
+    unsigned char bytes[1024];
+    size_t count;
+};
+
+static void put(struct content *content, const void *from, size_t bytes)
+{
+    assert_true(content->count + bytes <= sizeof(content->bytes));
+    memcpy(content->bytes + content->count, from, bytes);
+    content->count += bytes;
+}
+
+static void put_node(struct content *content, int kind, int count)
+{
+    const struct sim_cudnn_node node = {kind, count};
+
+    put(content, &node, sizeof(node));
+}
+
+static void put_leaf(struct content *content, int name, int type, int count, size_t bytes)
+{
+    const struct sim_cudnn_leaf leaf = {name, type, count, (int)bytes};
+
+    put(content, &leaf, sizeof(leaf));
+}
+
+/* Heuristics for a graph that has two numbers. */
+static struct content question(const char *path, int64_t first, int name)
+{
+    const int64_t numbers[] = {first, 1};
+    struct content content = {.count = 0};
+
+    put(&content, path, strlen(path) + 1);
+    put(&content, PROPERTIES, sizeof(PROPERTIES));
+    put_node(&content, HEURISTICS, 1);
+    put_leaf(&content, OF_GRAPH, STUB_DESCRIPTOR, 1, 0);
+    put_node(&content, GRAPH, 1);
+    put_leaf(&content, name, STUB_INT64, 2, sizeof(numbers));
+    put(&content, numbers, sizeof(numbers));
+    return content;
+}
+
+/* The workspace of the first engine that the stub names: the numbers, and the device's bytes. */
+static int64_t expected(int64_t first)
+{
+    int64_t sum = first + 1;
+
+    for (size_t i = 0; i < strlen(PROPERTIES); i++) {
+        sum += PROPERTIES[i];
+    }
+    return sum;
+}
+
+static bool ask(const struct content *content, size_t *ret_count)
+{
+    return spw_cli_cudnn_answer(content->bytes, content->count, engines, ret_count);
+}
+
+/* ---- the library ---- */
+
+static void test_engines(void **state)
+{
+    const struct content content = question(library, 1000, NUMBERS);
+    size_t count;
+
+    assert_true(ask(&content, &count));
+    assert_int_equal(count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(engines[i].index, 10 + i);
+        assert_int_equal(engines[i].workspace_bytes, expected(1000) * (i + 1));
+        assert_int_equal(engines[i].numerical_notes, i == 2 ? 1 << 4 | 1 << 9 : 1 << 4);
+        assert_int_equal(engines[i].behavior_notes, i == 2 ? 1 << 0 | 1 << 9 : 1 << 0);
+    }
+}
+
+static int count_descriptors(void)
+{
+    void *stub = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+    int (*live)(void);
+
+    assert_non_null(stub);
+    *(void **)&live = dlsym(stub, "stub_live");
+    return live();
+}
+
+/* Only the descriptor of the device stays. */
+static void test_descriptors_are_freed(void **state)
+{
+    const struct content good = question(library, 1, NUMBERS);
+    const struct content refused = question(library, 1, STUB_REFUSED);
+    size_t count = 1;
+
+    assert_true(ask(&good, &count));
+    assert_int_equal(count_descriptors(), 1);
+    assert_true(ask(&refused, &count));
+    assert_int_equal(count, 0);
+    assert_int_equal(count_descriptors(), 1);
+}
+
+/* Every beginning of a question, and questions with wrong bytes, some of which are well formed. */
+static void test_malformed(void **state)
+{
+    const struct content good = question(library, 1, NUMBERS);
+    size_t prefix = strlen(library) + 1 + sizeof(PROPERTIES), count;
+    unsigned seed = 1;
+
+    for (size_t bytes = 0; bytes < good.count; bytes++) {
+        struct content cut = good;
+
+        cut.count = bytes;
+        count = 0;
+        assert_true(!ask(&cut, &count) || count == 0);
+    }
+    for (int i = 0; i < 20000; i++) {
+        struct content wrong = good;
+
+        seed = seed * 1103515245 + 12345;
+        wrong.bytes[prefix + (seed >> 16) % (good.count - prefix)] ^= (unsigned char)(1 << i % 8);
+        (void)ask(&wrong, &count);
+        assert_int_equal(count_descriptors(), 1);
+    }
+}
+
+/* In a child, which has loaded no library yet. */
+static bool child_asks(const char *path)
+{
+    const struct content content = question(path, 1, NUMBERS);
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        size_t count = 0;
+
+        _exit(ask(&content, &count) && count == 3);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status) == 1;
+}
+
+static void test_other_libraries(void **state)
+{
+    const struct content other = question("/other/libcudnn.so.9", 1, NUMBERS);
+    const struct content own = question(library, 1, NUMBERS);
+    size_t count;
+
+    assert_false(child_asks(old_library)); /* it cannot be asked without a device */
+    assert_false(child_asks("/no/such/libcudnn.so.9"));
+    assert_false(child_asks(strrchr(library, '/') + 1)); /* relative: another folder's file */
+    assert_true(child_asks(library));
+    assert_true(ask(&own, &count));
+    assert_false(ask(&other, &count)); /* one library in a process */
+}
+
+/* ---- answers ---- */
+
+static char cache[] = "/tmp/spillway-XXXXXX", answers[64];
+
+static int make_cache(void **state)
+{
+    if (mkdtemp(cache) == NULL || setenv("XDG_CACHE_HOME", cache, 1) != 0) {
+        return -1;
+    }
+    (void)snprintf(answers, sizeof(answers), "%s/spillway/cudnn-answers-1", cache);
+    return 0;
+}
+
+static int remove_cache(void **state)
+{
+    char folder[64];
+
+    (void)snprintf(folder, sizeof(folder), "%s/spillway", cache);
+    (void)unlink(answers);
+    (void)rmdir(folder);
+    return rmdir(cache);
+}
+
+/* In a child, since the file is opened once. 1: found with the engines of `value`; 0: not found. */
+static int look(int64_t first, int64_t value, bool add)
+{
+    const struct content content = question(library, first, NUMBERS);
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        const struct sim_cudnn_engine engine = {.index = 3, .workspace_bytes = value};
+        size_t count;
+
+        spw_cli_cudnn_answers_open();
+        if (add) {
+            spw_cli_cudnn_answers_add(content.bytes, content.count, &engine, value >= 0);
+        }
+        if (!spw_cli_cudnn_answers_find(content.bytes, content.count, engines, &count)) {
+            _exit(0);
+        }
+        _exit(count == (value >= 0) && (count == 0 || engines[0].workspace_bytes == value) ? 1 : 2);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static off_t size_of(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? status.st_size : -1;
+}
+
+static void test_answers_last(void **state)
+{
+    assert_int_equal(look(1, 77, false), 0);
+    assert_int_equal(look(1, 77, true), 1);
+    assert_int_equal(look(2, -1, true), 1); /* the library has no engine */
+    assert_int_equal(look(1, 77, false), 1);
+    assert_int_equal(look(2, -1, false), 1);
+    assert_int_equal(look(3, 77, false), 0);
+}
+
+/* A record that was cut off is dropped, and those before it stay. */
+static void test_cut_file(void **state)
+{
+    off_t whole = size_of(answers);
+
+    assert_int_equal(look(4, 5, true), 1);
+    assert_int_equal(truncate(answers, size_of(answers) - 3), 0);
+    assert_int_equal(look(4, 5, false), 0);
+    assert_int_equal(size_of(answers), whole);
+    assert_int_equal(look(1, 77, false), 1);
+    assert_int_equal(look(4, 6, true), 1);
+    assert_int_equal(look(4, 6, false), 1);
+}
+
+static void test_file_of_others(void **state)
+{
+    assert_int_equal(chmod(answers, 0666), 0);
+    assert_int_equal(look(1, 77, false), 0);
+    assert_int_equal(chmod(answers, 0600), 0);
+    assert_int_equal(look(1, 77, false), 1);
+}
+
+static void test_link(void **state)
+{
+    char target[80];
+
+    (void)snprintf(target, sizeof(target), "%s.target", answers);
+    assert_int_equal(rename(answers, target), 0);
+    assert_int_equal(symlink(target, answers), 0);
+    assert_int_equal(look(1, 77, false), 0);
+    assert_int_equal(look(5, 1, true), 1); /* in memory */
+    assert_int_equal(unlink(answers), 0);
+    assert_int_equal(rename(target, answers), 0);
+    assert_int_equal(look(1, 77, false), 1);
+}
+
+/* ---- the process ---- */
+
+static int connect_to_server(void)
+{
+    const char *name = getenv(SIM_CUDNN_SOCKET);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    memcpy(address.sun_path + 1, name, strlen(name));
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address,
+                             (socklen_t)(sizeof(sa_family_t) + 1 + strlen(name))),
+                     0);
+    return fd;
+}
+
+/* The number of engines; -1: the process has closed the connection. */
+static int exchange(int fd, const struct content *content)
+{
+    struct sim_cudnn_header header = {SIM_CUDNN_MAGIC, (uint32_t)content->count};
+
+    if (send(fd, &header, sizeof(header), MSG_NOSIGNAL) != sizeof(header) ||
+        send(fd, content->bytes, content->count, MSG_NOSIGNAL) != (ssize_t)content->count ||
+        recv(fd, &header, sizeof(header), MSG_WAITALL) != sizeof(header)) {
+        return -1;
+    }
+    assert_int_equal(header.magic, SIM_CUDNN_MAGIC);
+    if (header.bytes > 0) {
+        assert_int_equal(recv(fd, engines, header.bytes, MSG_WAITALL), header.bytes);
+    }
+    return (int)(header.bytes / sizeof(engines[0]));
+}
+
+static void test_server(void **state)
+{
+    const struct content content = question(library, 9, NUMBERS);
+    int first, second;
+
+    spw_cli_cudnn_server_start();
+    spw_cli_cudnn_server_start(); /* it runs already */
+    first = connect_to_server();
+    second = connect_to_server();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(exchange(first, &content), 3);
+        assert_int_equal(engines[1].workspace_bytes, 2 * expected(9));
+        assert_int_equal(exchange(second, &content), 3);
+    }
+    close(first);
+    assert_int_equal(exchange(second, &content), 3);
+    close(second);
+}
+
+static void test_garbage(void **state)
+{
+    const struct content content = question(library, 9, NUMBERS);
+    const struct sim_cudnn_header wrong = {1, 8}, large = {SIM_CUDNN_MAGIC, SIM_CUDNN_MOST + 1};
+    char byte;
+    int fd = connect_to_server();
+
+    assert_int_equal(send(fd, &wrong, sizeof(wrong), MSG_NOSIGNAL), sizeof(wrong));
+    assert_int_equal(recv(fd, &byte, 1, 0), 0);
+    close(fd);
+    fd = connect_to_server();
+    assert_int_equal(send(fd, &large, sizeof(large), MSG_NOSIGNAL), sizeof(large));
+    assert_int_equal(recv(fd, &byte, 1, 0), 0);
+    close(fd);
+    fd = connect_to_server();
+    assert_int_equal(exchange(fd, &content), 3);
+    close(fd);
+}
+
+/* A process of another user cannot have a library loaded. */
+static void test_other_user(void **state)
+{
+    const struct content content = question(library, 9, NUMBERS);
+    int status;
+    pid_t pid;
+
+    if (geteuid() != 0) {
+        skip(); /* only root can become another user */
+    }
+    pid = fork();
+    if (pid == 0) {
+        _exit(setuid(NOBODY) == 0 && exchange(connect_to_server(), &content) == -1 ? 1 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 1);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest of_library[] = {
+        cmocka_unit_test(test_other_libraries),
+        cmocka_unit_test(test_engines),
+        cmocka_unit_test(test_descriptors_are_freed),
+        cmocka_unit_test(test_malformed),
+    };
+    const struct CMUnitTest of_answers[] = {
+        cmocka_unit_test(test_answers_last),
+        cmocka_unit_test(test_cut_file),
+        cmocka_unit_test(test_file_of_others),
+        cmocka_unit_test(test_link),
+    };
+    const struct CMUnitTest of_server[] = {
+        cmocka_unit_test(test_server),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_other_user),
+    };
+    int failed;
+
+    if (argc != 3) {
+        return 2;
+    }
+    library = realpath(argv[1], NULL);
+    old_library = realpath(argv[2], NULL);
+    failed = cmocka_run_group_tests_name("library", of_library, NULL, NULL);
+    failed += cmocka_run_group_tests_name("answers", of_answers, make_cache, remove_cache);
+    failed += cmocka_run_group_tests_name("server", of_server, NULL, NULL);
+    free(library);
+    free(old_library);
+    return failed;
+}
