@@ -211,9 +211,10 @@ class Peak:
         self.plan, self.live, self.at = plan, live, at
         self.excess = sum(live.values()) - capacity
 
-    def stalls(self, acts):
+    def stalls(self, acts, beside):
         """(act, ns) for each act on the way: for how long the kernels between it and the peak must
-        wait, if the link takes away, or brings, all the time what they used."""
+        wait, if the link takes away, or brings, all the time what they used. `beside`: also while
+        kernels run."""
         idle, compute, found = dict(self.live), 0, []
         idle_bytes = sum(idle.values())
         for at in acts:
@@ -221,13 +222,13 @@ class Peak:
             if kind == "u":
                 idle_bytes -= sum(idle.pop(buffer, 0) for buffer, _ in rest[1])
             found.append((at, max(0, (self.excess - idle_bytes) / LINK - compute)))
-            compute += rest[0] if kind == "u" and at != self.at else 0
+            compute += rest[0] if beside and kind == "u" and at != self.at else 0
         return found
 
-    def stall_ns(self, length):
+    def stall_ns(self, length, beside):
         """Of both ways together, within so many acts."""
-        before = self.stalls(range(self.at, max(-1, self.at - length - 1), -1))
-        after = self.stalls(range(self.at, min(len(self.plan), self.at + length + 1)))
+        before = self.stalls(range(self.at, max(-1, self.at - length - 1), -1), beside)
+        after = self.stalls(range(self.at, min(len(self.plan), self.at + length + 1)), beside)
         most = list(itertools.accumulate((ns for _, ns in after), max))
         return max(ns + most[min(length - (self.at - at), len(most) - 1)] for at, ns in before)
 
@@ -245,14 +246,15 @@ def live_at_uses(plan):
             yield at, live
 
 
-def floor_ns(plan, capacity):
+def floor_ns(plan, capacity, beside=True):
     """What a step takes at least if what kernels use is moved to them: also the best choice can
-    leave only after it was used, and has to be back before it is used again."""
+    leave only after it was used, and has to be back before it is used again. `beside`: memory moves
+    while kernels run; otherwise only while the device rests."""
     marks = [at for at, act in enumerate(plan) if act[0] == "s"]
     begin, end = marks[-3:-1] if len(marks) > 2 else marks
     over = [(sum(live.values()), at) for at, live in live_at_uses(plan)
             if begin <= at < end and sum(live.values()) > capacity]
     chosen = {at for _, at in heapq.nlargest(PEAKS, over)}
-    stalls = [Peak(plan, dict(live), capacity, at).stall_ns(end - begin)
+    stalls = [Peak(plan, dict(live), capacity, at).stall_ns(end - begin, beside)
               for at, live in live_at_uses(plan) if at in chosen]
     return plans.compute_ns(plan[begin:end]) + max(stalls, default=0)

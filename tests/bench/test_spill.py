@@ -116,6 +116,7 @@ class Models(unittest.TestCase):
         plan = plan_of(THREE) + [("s",)]
         self.assertAlmostEqual(spill_model.floor_ns(plan, 3 * UNIT), 60)
         self.assertAlmostEqual(spill_model.floor_ns(plan, 2 * UNIT), 60.48)
+        self.assertAlmostEqual(spill_model.floor_ns(plan, 2 * UNIT, beside=False), 60 + 2 * 10.24)
 
     def test_floor_both_ways(self):
         """For y, x leaves as soon as it was used, but for a unit, that of z; after y there are 10
