@@ -345,7 +345,6 @@ static void test_copy_is_refused(void **state)
     const struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = 2 * GRANULE};
 
     for (int overlap = 0; overlap < 2; overlap++) {
-        uint64_t bytes = 4711;
         struct fixture f;
 
         open_fixture(&f);
@@ -353,9 +352,13 @@ static void test_copy_is_refused(void **state)
         f.migrator.overlap = overlap;
         f.pool.vm.immediate = true;
         f.pool.vm.fail_call = FAKE_COPY;
-        assert_int_equal(spw_migrate_migration_run(&f.migrator, &wish, NULL, 0, &bytes),
-                         SPW_E_AGAIN);
-        assert_int_equal(bytes, 0);
+        assert_int_equal(
+            spw_migrate_migration_begin(&f.migrator, &wish, /* predicted */ true, NULL),
+            overlap ? SPW_E_AGAIN : SPW_OK);
+        if (!overlap) {
+            assert_int_equal(finish(&f), SPW_E_AGAIN);
+            (void)spw_migrate_migration_release(&f.migrator);
+        }
         assert_int_equal(f.migrator.in_flight, 0);
         assert_null(f.migrator.to_release);
         assert_int_equal(spw_counter_get(&f.pool.counters.abandoned_moves), 1);
@@ -363,6 +366,24 @@ static void test_copy_is_refused(void **state)
         assert_false(is_on_host(&f, f.a));
         close_fixture(&f);
     }
+}
+
+/* Nothing is copied for a caller that waits before submissions are held back. */
+static void test_unplanned_has_no_precopy(void **state)
+{
+    const struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = 2 * GRANULE};
+    struct fixture f;
+
+    open_fixture(&f);
+    f.migrator.guarded = false;
+    f.pool.vm.immediate = true;
+    assert_int_equal(spw_migrate_migration_begin(&f.migrator, &wish, /* predicted */ false, NULL),
+                     SPW_OK);
+    assert_false(f.migrator.migrations[0].precopied);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 0);
+    assert_true(is_on_host(&f, f.a));
+    close_fixture(&f);
 }
 
 /* ---- refusals ---- */
@@ -704,6 +725,7 @@ int main(void)
         cmocka_unit_test(test_verified),
         cmocka_unit_test(test_mapping_is_refused),
         cmocka_unit_test(test_copy_is_refused),
+        cmocka_unit_test(test_unplanned_has_no_precopy),
         cmocka_unit_test(test_refusals_after_abandoned_ones),
         cmocka_unit_test(test_two_in_flight),
         cmocka_unit_test(test_each_counts_its_own_accesses),

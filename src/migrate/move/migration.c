@@ -81,13 +81,6 @@ static bool is_dirty(const struct spw_migrator *migrator, const struct spw_migra
            spw_migrate_access_log_is_dirty(migrator->log, &migration->watched, submissions);
 }
 
-/* Counts the pre-copies in a row that had to be repeated, apart for planned migrations. */
-static uint32_t *wasted_precopies(struct spw_migrator *migrator,
-                                  const struct spw_migration *migration)
-{
-    return &migrator->wasted_precopies[migration->predicted];
-}
-
 /* After the stop: true when the content must be copied again. */
 static bool needs_recopy(struct spw_migrator *migrator, const struct spw_migration *migration)
 {
@@ -97,7 +90,7 @@ static bool needs_recopy(struct spw_migrator *migrator, const struct spw_migrati
         return true;
     }
     dirty = is_dirty(migrator, migration);
-    *wasted_precopies(migrator, migration) = dirty ? *wasted_precopies(migrator, migration) + 1 : 0;
+    migrator->wasted_precopies = dirty ? migrator->wasted_precopies + 1 : 0;
     return dirty;
 }
 
@@ -142,16 +135,19 @@ static void end_migration(struct spw_migrator *migrator, const struct spw_migrat
     }
 }
 
-/* True when pre-copy is enabled and worth while. After several in a row that had to be repeated, it
- * is tried only now and then. */
+/* True when pre-copy is enabled and worth while. Not worth while is one for a caller that waits: it
+ * would end before the switch begins, and without it parts are switched while others are copied.
+ * After several in a row that had to be repeated, it is tried only now and then. */
 static bool should_precopy(struct spw_migrator *migrator, const struct spw_migration *migration)
 {
-    uint32_t *wasted = wasted_precopies(migrator, migration);
-
-    if (!migrator->overlap || migration->detached || *wasted < SPW_TUNE_MAX_WASTED_PRECOPIES) {
-        return migrator->overlap;
+    if (migration->detached) {
+        return true;
     }
-    return ++*wasted % SPW_TUNE_PRECOPY_RETRY_INTERVAL == 0;
+    if (!migrator->overlap || !migration->predicted) {
+        return false;
+    }
+    return migrator->wasted_precopies < SPW_TUNE_MAX_WASTED_PRECOPIES ||
+           ++migrator->wasted_precopies % SPW_TUNE_PRECOPY_RETRY_INTERVAL == 0;
 }
 
 /* Reads which granules the pool has chosen, and watches them. */

@@ -10,7 +10,8 @@
  *
  * A migration has the phases of a virtual machine's live migration:
  *
- *     pre-copy       the content is copied on a stream of spillway; the program continues
+ *     pre-copy       the content is copied on a stream of spillway; the program continues. Only
+ *                    planned migrations have this phase
  *     stop           the submit barrier is quiesced (barrier.h) and the device becomes idle
  *     and copy       content that may have been written since the pre-copy is copied again
  *     switch         the new memory is mapped in place of the old; submissions resume
@@ -80,8 +81,8 @@ struct spw_migrator {
     bool overlap;     /* pre-copy is allowed */
     bool verify;      /* compare content hashes before and after each switch */
     bool guarded;     /* unmap granules before they are copied, instead of stopping */
-    uint32_t wasted_precopies[2]; /* repeated in a row: [0] unplanned, [1] planned migrations */
-    spw_migrate_moved *moved;     /* may be NULL */
+    uint32_t wasted_precopies;                         /* number repeated in a row */
+    spw_migrate_moved *moved;                          /* may be NULL */
     struct spw_move_place switched[SPW_MOVE_GRANULES]; /* scratch */
     uint32_t skip;                              /* attempts to refuse, after abandoned migrations */
     uint32_t last_skip;                         /* last start value of `skip`; 0 after a success */
