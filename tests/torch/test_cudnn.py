@@ -44,6 +44,28 @@ if pid == 0:
     os._exit(0)
 assert os.waitpid(pid, 0)[1] == 0
 """
+# Puts a file in the place of every socket, as a daemon may that closes what it did not open.
+CLOSES = """
+import contextlib
+import os
+import sys
+import torch
+from torch.nn import functional
+
+def work(channels):
+    x = torch.zeros(8, channels, 56, 56, device="cuda")
+    functional.conv2d(x, torch.zeros(64, channels, 3, 3, device="cuda"))
+
+work(64)
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+for name in os.listdir("/proc/self/fd"):
+    with contextlib.suppress(OSError):
+        if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+            print("socket", name)
+            os.dup2(file, int(name))
+work(32)
+print("bytes", os.fstat(file).st_size)
+"""
 DROPPED = "import os, torch\nos.setuid(65534)\n"
 
 
@@ -103,6 +125,13 @@ class CuDNN(unittest.TestCase):
         _, verdict = self.run_code(CHILDREN)
         self.assertEqual([device["cudnn_graphs"] for device in verdict["devices"]],
                          2 * [{"asked": 1, "guessed": 0, "searched": 0}])
+
+    def test_its_descriptor_may_be_closed(self):
+        with tempfile.TemporaryDirectory() as name:
+            stdout, verdict = self.run_code(CLOSES, words=[name + "/file"])
+        self.assertRegex(stdout, r"^socket \d{3,}\nbytes 0\n$")
+        self.assertEqual(verdict["devices"][0]["cudnn_graphs"],
+                         {"asked": 2, "guessed": 0, "searched": 0})
 
     def test_without_an_answer(self):
         """The simulated cuDNN then guesses: it copies what is not in channels-last form."""

@@ -1,6 +1,7 @@
 #include "sim/libs/cudnn/question.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,11 +18,12 @@
 #include "sim/libs/common/driver.h"
 
 /* PATIENCE_SECONDS: the longest wait for an answer. Loading the library takes 0.5 s, or some
- * seconds from a cold disk. */
-enum { PATIENCE_SECONDS = 60 };
+ * seconds from a cold disk. HIGH: the lowest number of the connection's descriptor. */
+enum { PATIENCE_SECONDS = 60, HIGH = 512 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int connection = -1;
+static struct stat opened;                       /* the connection's socket */
 static pid_t connected;                          /* the process that opened the connection */
 static __typeof__(&spillway_sim_engines) report; /* NULL: another driver */
 static bool given_up;                            /* nobody answers */
@@ -223,29 +226,58 @@ static void put_properties(struct content *content)
 
 /* ---- the connection ---- */
 
-static bool is_connected(void)
+/* True unless the program has closed the descriptor. Its number may be another file's then. */
+static bool is_open(void)
+{
+    struct stat status;
+
+    return connection >= 0 && fstat(connection, &status) == 0 && status.st_dev == opened.st_dev &&
+           status.st_ino == opened.st_ino;
+}
+
+/* Opens a socket with a high number, because programs may rely on getting low numbers. */
+static bool open_socket(void)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
+    int low = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    connection = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, HIGH) : -1;
+    if (connection < 0) {
+        connection = low;
+    } else {
+        close(low);
+    }
+    return connection >= 0 && fstat(connection, &opened) == 0 &&
+           setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
+           setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0;
+}
+
+static void disconnect(void)
+{
+    if (is_open()) {
+        close(connection);
+    }
+    connection = -1;
+}
+
+/* Connects this process, unless it is connected. A process that was forked has its parent's
+ * connection, and opens one of its own. */
+static bool is_connected(void)
+{
     const char *name = getenv(SIM_CUDNN_SOCKET);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = name != NULL ? strlen(name) : 0;
 
-    if (connection >= 0 && connected == getpid()) {
+    if (is_open() && connected == getpid()) {
         return true;
     }
-    if (connection >= 0) { /* inherited from the parent */
-        close(connection);
-        connection = -1;
-    }
+    disconnect();
     if (length == 0 || length >= sizeof(address.sun_path)) {
         return false;
     }
     memcpy(address.sun_path + 1, name, length); /* a first 0 byte makes the name abstract */
-    connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     connected = getpid();
-    return connection >= 0 &&
-           setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
-           setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0 &&
+    return open_socket() &&
            connect(connection, (const struct sockaddr *)&address,
                    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0;
 }
@@ -327,6 +359,9 @@ size_t sim_cudnn_question_ask(const struct sim_cudnn_descriptor *heuristics, con
     }
     if (content.bytes != NULL && content.complete) {
         given_up = !is_connected() || !exchange(&content, ret_engines, &count);
+        if (given_up) {
+            disconnect();
+        }
     }
     (void)pthread_mutex_unlock(&lock);
     free(content.bytes);
