@@ -197,7 +197,7 @@ static enum spw_err evict(struct spw_migrate *tier, uint64_t bytes, bool must, u
         move.places = plan->places;
         move.count = plan->count;
     }
-    return spw_migrate_migration_run(&tier->migrator, &move, goal.completed,
+    return spw_migrate_migration_run(&tier->migrator, &move, SPW_MIGRATION_AWAITED, goal.completed,
                                      tier->prefetch.patience_ns, ret_bytes);
 }
 
@@ -315,8 +315,8 @@ bool spw_migrate_evict(struct spw_migrate *tier)
     spw_lock(&tier->lock);
     if (open_host_when_short(tier) && tier->host.can_migrate) {
         spw_migrate_prefetch_finish_all(&tier->prefetch);
-        (void)spw_migrate_migration_run(&tier->migrator, &move, /* since */ NULL,
-                                        tier->prefetch.patience_ns, &bytes);
+        (void)spw_migrate_migration_run(&tier->migrator, &move, SPW_MIGRATION_AWAITED,
+                                        /* since */ NULL, tier->prefetch.patience_ns, &bytes);
     }
     spw_unlock(&tier->lock);
     return bytes > 0;
@@ -365,8 +365,8 @@ static bool fetch_all(struct spw_migrate *tier, const uint64_t *addresses, size_
                 spw_pool_find_on_host(tier->config.pool, addresses, count, places, &wanted)) > 0 &&
            err == SPW_OK && bytes > 0) {
         make_room_beside(tier, wanted, addresses, count);
-        err = spw_migrate_migration_run(&tier->migrator, &move, /* since */ NULL,
-                                        tier->prefetch.patience_ns, &bytes);
+        err = spw_migrate_migration_run(&tier->migrator, &move, SPW_MIGRATION_AWAITED,
+                                        /* since */ NULL, tier->prefetch.patience_ns, &bytes);
     }
     return move.count == 0;
 }
@@ -465,7 +465,8 @@ static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to,
         spw_migrate_host_tier_refresh(&tier->host);
         migrator->skip = 0;
         move.bytes = spw_min(SPW_MOVE_GRANULES * migrator->granule_bytes, most - *ret_bytes);
-        err = spw_migrate_migration_run(migrator, &move, /* since */ NULL, wait_ns, &bytes);
+        err = spw_migrate_migration_run(migrator, &move, SPW_MIGRATION_OTHER, /* since */ NULL,
+                                        wait_ns, &bytes);
         *ret_bytes += bytes;
     } while (err == SPW_OK && bytes > 0 && *ret_bytes < most);
     migrator->wait_ns = usual_ns;
@@ -601,8 +602,8 @@ static void bring_back(struct spw_migrate *tier)
     kept = usage.limit / SPW_TUNE_KEEP_FREE_SHARE;
     if (tier->host.can_migrate && used + kept < usage.limit) {
         move.bytes = usage.limit - used - kept;
-        (void)spw_migrate_migration_run(&tier->migrator, &move, /* since */ NULL,
-                                        tier->config.move_wait_ns, &bytes);
+        (void)spw_migrate_migration_run(&tier->migrator, &move, SPW_MIGRATION_OTHER,
+                                        /* since */ NULL, tier->config.move_wait_ns, &bytes);
     }
 }
 

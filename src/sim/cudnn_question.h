@@ -2,18 +2,30 @@
  * engines that NVIDIA's cuDNN would choose for a graph on a card, and for the workspace of each.
  *
  * The launcher listens on an abstract socket, whose name is in SPILLWAY_CUDNN_SOCKET. A question is
- * a header and its content: the path of NVIDIA's library and the properties of the device as JSON,
- * each ending with a 0 byte, and the descriptor of the heuristics. An answer is a header and an
- * array of engines, in cuDNN's order. It is empty if cuDNN gives no answer.
+ * a header and its content:
+ *
+ *     the path of NVIDIA's library, and a 0 byte
+ *     the value of SIM_CUDNN_TF32 in the program's environment (empty: not set), and a 0 byte
+ *     the properties of the device as JSON, and a 0 byte
+ *     the descriptor of the heuristics
+ *
+ * An answer is a header and an array of engines, in cuDNN's order. It is empty if cuDNN gives no
+ * answer.
  *
  * A descriptor is a struct sim_cudnn_node, followed by its attributes. An attribute is a struct
  * sim_cudnn_leaf, followed by its descriptors or, for other types, by its elements. Nothing is
  * aligned. Both sides run on the same machine, and come from the same build. */
 #pragma once
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define SIM_CUDNN_SOCKET "SPILLWAY_CUDNN_SOCKET"
+/* cuDNN reads it, and chooses other engines. */
+#define SIM_CUDNN_TF32 "NVIDIA_TF32_OVERRIDE"
 
 enum {
     SIM_CUDNN_MAGIC = 0x4e4e4455,
@@ -44,3 +56,37 @@ struct sim_cudnn_engine {
     int64_t workspace_bytes;
     uint32_t numerical_notes, behavior_notes;
 };
+
+/* Send and receive exactly `bytes`. Signals interrupt calls that have a time limit, and are no
+ * reason to give up. False on an error, at the end of the connection, and after the time limit. */
+static inline bool sim_cudnn_send(int connection, const void *from, size_t bytes)
+{
+    const char *at = from;
+
+    while (bytes > 0) {
+        ssize_t sent = send(connection, at, bytes, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno != EINTR) {
+            return false;
+        }
+        at += sent > 0 ? sent : 0;
+        bytes -= sent > 0 ? (size_t)sent : 0;
+    }
+    return true;
+}
+
+static inline bool sim_cudnn_receive(int connection, void *to, size_t bytes)
+{
+    char *at = to;
+
+    while (bytes > 0) {
+        ssize_t received = recv(connection, at, bytes, 0);
+
+        if (received == 0 || (received < 0 && errno != EINTR)) {
+            return false;
+        }
+        at += received > 0 ? received : 0;
+        bytes -= received > 0 ? (size_t)received : 0;
+    }
+    return true;
+}

@@ -14,9 +14,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -58,13 +60,14 @@ static void put_leaf(struct content *content, int name, int type, int count, siz
     put(content, &leaf, sizeof(leaf));
 }
 
-/* Heuristics for a graph that has two numbers. */
-static struct content question(const char *path, int64_t first, int name)
+/* Heuristics for a graph that has two numbers, asked with a value of SIM_CUDNN_TF32. */
+static struct content question_with(const char *tf32, const char *path, int64_t first, int name)
 {
     const int64_t numbers[] = {first, 1};
     struct content content = {.count = 0};
 
     put(&content, path, strlen(path) + 1);
+    put(&content, tf32, strlen(tf32) + 1);
     put(&content, PROPERTIES, sizeof(PROPERTIES));
     put_node(&content, HEURISTICS, 1);
     put_leaf(&content, OF_GRAPH, STUB_DESCRIPTOR, 1, 0);
@@ -72,6 +75,11 @@ static struct content question(const char *path, int64_t first, int name)
     put_leaf(&content, name, STUB_INT64, 2, sizeof(numbers));
     put(&content, numbers, sizeof(numbers));
     return content;
+}
+
+static struct content question(const char *path, int64_t first, int name)
+{
+    return question_with("", path, first, name);
 }
 
 /* The workspace of the first engine that the stub names: the numbers, and the device's bytes. */
@@ -135,7 +143,7 @@ static void test_descriptors_are_freed(void **state)
 static void test_malformed(void **state)
 {
     const struct content good = question(library, 1, NUMBERS);
-    size_t prefix = strlen(library) + 1 + sizeof(PROPERTIES), count;
+    size_t prefix = strlen(library) + 2 + sizeof(PROPERTIES), count;
     unsigned seed = 1;
 
     for (size_t bytes = 0; bytes < good.count; bytes++) {
@@ -172,18 +180,37 @@ static bool child_asks(const char *path)
     return WEXITSTATUS(status) == 1;
 }
 
+/* A copy of the library that another user can have written. */
+static void make_copy(const char *path, mode_t mode)
+{
+    char command[2 * PATH_MAX + 16];
+
+    (void)snprintf(command, sizeof(command), "cp '%s' '%s'", library, path);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
 static void test_other_libraries(void **state)
 {
     const struct content other = question("/other/libcudnn.so.9", 1, NUMBERS);
+    const struct content setting = question_with("0", library, 1, NUMBERS);
+    char copy[] = "/tmp/spillway-cudnn-XXXXXX";
     const struct content own = question(library, 1, NUMBERS);
     size_t count;
 
     assert_false(child_asks(old_library)); /* it cannot be asked without a device */
     assert_false(child_asks("/no/such/libcudnn.so.9"));
     assert_false(child_asks(strrchr(library, '/') + 1)); /* relative: another folder's file */
+    assert_int_equal(close(mkstemp(copy)), 0);
+    make_copy(copy, 0755);
+    assert_true(child_asks(copy));
+    make_copy(copy, 0757);
+    assert_false(child_asks(copy));
+    assert_int_equal(unlink(copy), 0);
     assert_true(child_asks(library));
     assert_true(ask(&own, &count));
-    assert_false(ask(&other, &count)); /* one library in a process */
+    assert_false(ask(&other, &count));   /* one library in a process */
+    assert_false(ask(&setting, &count)); /* it has read another value */
 }
 
 /* ---- answers ---- */
@@ -195,7 +222,7 @@ static int make_cache(void **state)
     if (mkdtemp(cache) == NULL || setenv("XDG_CACHE_HOME", cache, 1) != 0) {
         return -1;
     }
-    (void)snprintf(answers, sizeof(answers), "%s/spillway/cudnn-answers-1", cache);
+    (void)snprintf(answers, sizeof(answers), "%s/spillway/cudnn-answers-2", cache);
     return 0;
 }
 
@@ -245,9 +272,9 @@ static void test_answers_last(void **state)
 {
     assert_int_equal(look(1, 77, false), 0);
     assert_int_equal(look(1, 77, true), 1);
-    assert_int_equal(look(2, -1, true), 1); /* the library has no engine */
+    assert_int_equal(look(2, -1, true), 1); /* no engine: the reason may pass */
     assert_int_equal(look(1, 77, false), 1);
-    assert_int_equal(look(2, -1, false), 1);
+    assert_int_equal(look(2, -1, false), 0);
     assert_int_equal(look(3, 77, false), 0);
 }
 
@@ -263,6 +290,34 @@ static void test_cut_file(void **state)
     assert_int_equal(look(1, 77, false), 1);
     assert_int_equal(look(4, 6, true), 1);
     assert_int_equal(look(4, 6, false), 1);
+}
+
+/* A byte of an engine differs. */
+static void test_damaged_file(void **state)
+{
+    off_t bytes = size_of(answers);
+    int file = open(answers, O_RDWR);
+    char byte;
+
+    assert_int_equal(pread(file, &byte, 1, bytes - 12), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(file, &byte, 1, bytes - 12), 1);
+    close(file);
+    assert_int_equal(look(4, 6, false), 0);
+    assert_int_equal(look(1, 77, false), 1);
+}
+
+/* A launcher that was stopped has it. */
+static void test_locked_file(void **state)
+{
+    int file = open(answers, O_RDWR);
+
+    assert_int_equal(flock(file, LOCK_EX), 0);
+    assert_int_equal(look(1, 77, false), 0);
+    assert_int_equal(look(6, 8, true), 1); /* in memory */
+    close(file);
+    assert_int_equal(look(6, 8, false), 0);
+    assert_int_equal(look(1, 77, false), 1);
 }
 
 static void test_file_of_others(void **state)
@@ -384,10 +439,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_malformed),
     };
     const struct CMUnitTest of_answers[] = {
-        cmocka_unit_test(test_answers_last),
-        cmocka_unit_test(test_cut_file),
-        cmocka_unit_test(test_file_of_others),
-        cmocka_unit_test(test_link),
+        cmocka_unit_test(test_answers_last),   cmocka_unit_test(test_cut_file),
+        cmocka_unit_test(test_damaged_file),   cmocka_unit_test(test_locked_file),
+        cmocka_unit_test(test_file_of_others), cmocka_unit_test(test_link),
     };
     const struct CMUnitTest of_server[] = {
         cmocka_unit_test(test_server),

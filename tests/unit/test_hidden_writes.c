@@ -136,7 +136,7 @@ static void begin(void)
                 .block = p.blocks[block], .granule = p.blocks[block] + k * GRANULE, .to = to};
         }
     }
-    (void)spw_migrate_migration_begin(&p.migrator, &wish, /* predicted */ draw(2) == 0,
+    (void)spw_migrate_migration_begin(&p.migrator, &wish, (enum spw_migration_cause)draw(3),
                                       since ? spw_migrate_progress_completed(&p.marks) : NULL);
 }
 

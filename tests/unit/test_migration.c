@@ -73,7 +73,7 @@ static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, en
         places[i] = (struct spw_move_place){
             .block = blocks[i / 2], .granule = blocks[i / 2] + i % 2 * GRANULE, .to = to};
     }
-    assert_int_equal(spw_migrate_migration_begin(&f->migrator, &wish, /* predicted */ true, since),
+    assert_int_equal(spw_migrate_migration_begin(&f->migrator, &wish, SPW_MIGRATION_PLANNED, since),
                      SPW_OK);
     fake_vm_complete_stream(&f->pool.vm, COPIES);
 }
@@ -353,7 +353,7 @@ static void test_copy_is_refused(void **state)
         f.pool.vm.immediate = true;
         f.pool.vm.fail_call = FAKE_COPY;
         assert_int_equal(
-            spw_migrate_migration_begin(&f.migrator, &wish, /* predicted */ true, NULL),
+            spw_migrate_migration_begin(&f.migrator, &wish, SPW_MIGRATION_PLANNED, NULL),
             overlap ? SPW_E_AGAIN : SPW_OK);
         if (!overlap) {
             assert_int_equal(finish(&f), SPW_E_AGAIN);
@@ -369,7 +369,7 @@ static void test_copy_is_refused(void **state)
 }
 
 /* Nothing is copied for a caller that waits before submissions are held back. */
-static void test_unplanned_has_no_precopy(void **state)
+static void test_awaited_has_no_precopy(void **state)
 {
     const struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = 2 * GRANULE};
     struct fixture f;
@@ -377,7 +377,7 @@ static void test_unplanned_has_no_precopy(void **state)
     open_fixture(&f);
     f.migrator.guarded = false;
     f.pool.vm.immediate = true;
-    assert_int_equal(spw_migrate_migration_begin(&f.migrator, &wish, /* predicted */ false, NULL),
+    assert_int_equal(spw_migrate_migration_begin(&f.migrator, &wish, SPW_MIGRATION_AWAITED, NULL),
                      SPW_OK);
     assert_false(f.migrator.migrations[0].precopied);
     assert_int_equal(finish(&f), SPW_OK);
@@ -401,8 +401,9 @@ static void expect_refusals(struct fixture *f, uint32_t count)
     uint64_t bytes = 4711;
 
     for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(spw_migrate_migration_run(&f->migrator, &wish, NULL, 0, &bytes),
-                         SPW_E_AGAIN);
+        assert_int_equal(
+            spw_migrate_migration_run(&f->migrator, &wish, SPW_MIGRATION_OTHER, NULL, 0, &bytes),
+            SPW_E_AGAIN);
         assert_int_equal(bytes, 0);
     }
     assert_int_equal(f->migrator.skip, 0);
@@ -445,7 +446,7 @@ static void test_two_in_flight(void **state)
     assert_int_equal(spw_migrate_migration_begin(
                          &f.migrator,
                          &(struct spw_move_request){.to = SPW_TIER_HOST, .bytes = GRANULE},
-                         /* predicted */ true, NULL),
+                         SPW_MIGRATION_PLANNED, NULL),
                      SPW_E_AGAIN);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
@@ -725,7 +726,7 @@ int main(void)
         cmocka_unit_test(test_verified),
         cmocka_unit_test(test_mapping_is_refused),
         cmocka_unit_test(test_copy_is_refused),
-        cmocka_unit_test(test_unplanned_has_no_precopy),
+        cmocka_unit_test(test_awaited_has_no_precopy),
         cmocka_unit_test(test_refusals_after_abandoned_ones),
         cmocka_unit_test(test_two_in_flight),
         cmocka_unit_test(test_each_counts_its_own_accesses),

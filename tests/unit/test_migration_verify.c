@@ -45,7 +45,7 @@ static void begin(struct fixture *f)
 {
     const struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = BLOCK};
 
-    assert_int_equal(spw_migrate_migration_begin(&f->migrator, &wish, /* predicted */ true, NULL),
+    assert_int_equal(spw_migrate_migration_begin(&f->migrator, &wish, SPW_MIGRATION_PLANNED, NULL),
                      SPW_OK);
 }
 

@@ -58,7 +58,7 @@ static void begin(int first, int end)
         }
     }
     assert_int_equal(
-        spw_migrate_migration_begin(&f.migrator, &wish, /* predicted */ false, /* since */ NULL),
+        spw_migrate_migration_begin(&f.migrator, &wish, SPW_MIGRATION_OTHER, /* since */ NULL),
         SPW_OK);
 }
 

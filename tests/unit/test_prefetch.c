@@ -34,7 +34,8 @@ static void spill(int first, int end)
             places[wish.count++] = (struct spw_move_place){
                 .block = f.blocks[done], .granule = f.blocks[done], .to = SPW_TIER_HOST};
         }
-        assert_int_equal(spw_migrate_migration_run(&f.migrator, &wish, NULL, PATIENCE_NS, &bytes),
+        assert_int_equal(spw_migrate_migration_run(&f.migrator, &wish, SPW_MIGRATION_OTHER, NULL,
+                                                   PATIENCE_NS, &bytes),
                          SPW_OK);
         assert_int_equal(bytes, wish.count * GRANULE);
     }

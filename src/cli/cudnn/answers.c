@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_NAME "cudnn-answers-1" /* the number changes with the form of records */
+#define FILE_NAME "cudnn-answers-2" /* the number changes with the form of records */
 
 enum { MOST_BYTES = 16 << 20, MAGIC = 0x4e4e4441 };
 
@@ -24,8 +24,9 @@ enum { MOST_BYTES = 16 << 20, MAGIC = 0x4e4e4441 };
 struct record {
     uint32_t magic;
     uint32_t count; /* of engines */
-    uint64_t key;   /* two hashes of the question and of the library's file */
+    uint64_t key;   /* two hashes of the question and of the library's files */
     uint64_t check;
+    uint64_t sum; /* hash of the engines */
 };
 
 static int file = -1;
@@ -34,6 +35,11 @@ static struct spw_map answers; /* struct record by `key` */
 static size_t record_bytes(const struct record *record)
 {
     return sizeof(*record) + record->count * sizeof(struct sim_cudnn_engine);
+}
+
+static uint64_t sum_of(const struct record *record)
+{
+    return spw_hash_bytes(record + 1, record_bytes(record) - sizeof(*record));
 }
 
 /* ---- the file ---- */
@@ -79,7 +85,7 @@ static size_t read_records(const unsigned char *from, size_t bytes)
         const struct record *record = (const struct record *)(const void *)(from + at);
 
         if (record->magic != MAGIC || record->count > SIM_CUDNN_ENGINES ||
-            record_bytes(record) > bytes - at || !keep(record)) {
+            record_bytes(record) > bytes - at || record->sum != sum_of(record) || !keep(record)) {
             break;
         }
         at += record_bytes(record);
@@ -115,7 +121,8 @@ void spw_cli_cudnn_answers_open(void)
     if (file < 0) {
         return;
     }
-    if (is_private(file, &bytes) && flock(file, LOCK_EX) == 0) {
+    /* Another launcher may be stopped while it has the lock. */
+    if (is_private(file, &bytes) && flock(file, LOCK_EX | LOCK_NB) == 0) {
         if (is_private(file, &bytes)) { /* the size, now that nobody writes */
             read_file(bytes);
         }
@@ -128,18 +135,48 @@ void spw_cli_cudnn_answers_open(void)
 
 /* ---- answers ---- */
 
-/* Hashes a question, and what changes when another version is installed at the library's path,
- * which begins the content. */
+/* Hashes what changes when another file is put at a path. */
+static uint64_t add_file(uint64_t hash, const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) != 0) {
+        return hash;
+    }
+    hash = spw_hash_mix(hash, (uint64_t)status.st_ino);
+    hash = spw_hash_mix(hash, (uint64_t)status.st_size);
+    hash = spw_hash_mix(hash, (uint64_t)status.st_ctim.tv_sec);
+    return spw_hash_mix(hash, (uint64_t)status.st_ctim.tv_nsec);
+}
+
+/* Hashes the files of the library, whose path begins the content: libcudnn.so.9 loads the others
+ * from its own folder. */
+static uint64_t add_files(uint64_t hash, const unsigned char *content, size_t bytes)
+{
+    static const char *const parts[] = {"_graph", "_heuristic", "_engines_precompiled",
+                                        "_engines_runtime_compiled"};
+    const char *path = (const char *)content, *end;
+
+    if (memchr(content, '\0', bytes) == NULL || (end = strstr(path, ".so")) == NULL) {
+        return hash;
+    }
+    hash = add_file(hash, path);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char part[PATH_MAX];
+
+        if (snprintf(part, sizeof(part), "%.*s%s.so.9", (int)(end - path), path, parts[i]) <
+            (int)sizeof(part)) {
+            hash = add_file(hash, part);
+        }
+    }
+    return hash;
+}
+
 static struct record key_of(const unsigned char *content, size_t bytes)
 {
     struct record record = {.magic = MAGIC};
-    struct stat status = {0};
 
-    if (memchr(content, '\0', bytes) != NULL) {
-        (void)stat((const char *)content, &status);
-    }
-    record.key = spw_hash_mix(spw_hash_bytes(content, bytes), (uint64_t)status.st_size);
-    record.key = spw_hash_mix(record.key, (uint64_t)status.st_mtim.tv_sec);
+    record.key = add_files(spw_hash_bytes(content, bytes), content, bytes);
     record.check = record.key;
     for (size_t i = 0; i < bytes; i++) {
         record.check = (record.check ^ content[i]) * UINT64_C(0x100000001b3);
@@ -161,6 +198,21 @@ bool spw_cli_cudnn_answers_find(const unsigned char *content, size_t bytes,
     return true;
 }
 
+/* Appends a record, or leaves the file as it was. */
+static void write_record(const struct record *record)
+{
+    off_t bytes;
+
+    if (file < 0 || flock(file, LOCK_EX | LOCK_NB) != 0) {
+        return;
+    }
+    if (is_private(file, &bytes) &&
+        !spw_fd_write(file, (const char *)record, record_bytes(record))) {
+        (void)ftruncate(file, bytes);
+    }
+    (void)flock(file, LOCK_UN);
+}
+
 void spw_cli_cudnn_answers_add(const unsigned char *content, size_t bytes,
                                const struct sim_cudnn_engine *engines, size_t count)
 {
@@ -173,10 +225,10 @@ void spw_cli_cudnn_answers_add(const unsigned char *content, size_t bytes,
     }
     *record = head;
     memcpy(record + 1, engines, record_bytes(&head) - sizeof(head));
+    record->sum = sum_of(record);
     (void)keep(record);
-    if (file >= 0 && flock(file, LOCK_EX) == 0) {
-        (void)spw_fd_write(file, (const char *)record, record_bytes(record));
-        (void)flock(file, LOCK_UN);
+    if (count > 0) {
+        write_record(record);
     }
     free(record);
 }

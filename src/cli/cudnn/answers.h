@@ -1,9 +1,9 @@
 /* The answers that the library has given before, in a file of the user's cache folder. The library
  * is loaded only for new questions. One thread.
  *
- * The file is used only if it belongs to the user and nobody else may write it. It grows by one
- * record for each new question, and is begun anew when it has 16 MiB. Without the file, answers are
- * kept in memory. */
+ * The file is used only if it belongs to the user and nobody else may write it, and while no other
+ * launcher has locked it. It grows by one record for each new question, and is begun anew when it
+ * has 16 MiB. Without the file, answers are kept in memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,6 +19,7 @@ void spw_cli_cudnn_answers_open(void);
 bool spw_cli_cudnn_answers_find(const unsigned char *content, size_t bytes,
                                 struct sim_cudnn_engine *ret_engines, size_t *ret_count);
 
-/* Keeps an answer. An empty one is kept too: the library has none for this graph. */
+/* Keeps an answer. An empty one is kept in memory alone, because its reason may pass, such as a
+ * lack of memory. */
 void spw_cli_cudnn_answers_add(const unsigned char *content, size_t bytes,
                                const struct sim_cudnn_engine *engines, size_t count);

@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* From cudnn.h, which is not needed to build the command. */
 enum {
@@ -33,6 +36,7 @@ enum { DEEPEST = 8, CHILDREN = 64, DESCRIPTORS = 4096, NOTES = 32 };
 
 static struct {
     char path[PATH_MAX]; /* of the library that is loaded; "": none was asked for yet */
+    char tf32[64];       /* the value of SIM_CUDNN_TF32 for which it was loaded */
     bool usable;
     size_t (*version)(void);
     int (*create)(int kind, void **ret_descriptor);
@@ -67,9 +71,19 @@ static bool look_up(void *library, const char *name, void *ret_function)
     return found != NULL;
 }
 
+/* True if nobody but this user and root can have written the file: its code will run here. */
+static bool is_trusted(const char *path)
+{
+    struct stat status;
+
+    return path[0] == '/' && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+           (status.st_uid == 0 || status.st_uid == geteuid()) &&
+           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 static bool load(const char *path)
 {
-    void *library = path[0] == '/' ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *library = is_trusted(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 
     return library != NULL && look_up(library, "cudnnGetVersion", &cudnn.version) &&
            look_up(library, "cudnnBackendCreateDescriptor", &cudnn.create) &&
@@ -80,13 +94,20 @@ static bool load(const char *path)
            cudnn.version() >= CUDNN_9_8;
 }
 
-static bool is_loaded(const char *path)
+/* The library reads the variable when it is loaded. */
+static bool is_loaded(const char *path, const char *tf32)
 {
     if (cudnn.path[0] == '\0') {
         (void)snprintf(cudnn.path, sizeof(cudnn.path), "%s", path);
+        (void)snprintf(cudnn.tf32, sizeof(cudnn.tf32), "%s", tf32);
+        if (tf32[0] != '\0') {
+            setenv(SIM_CUDNN_TF32, tf32, 1);
+        } else {
+            unsetenv(SIM_CUDNN_TF32);
+        }
         cudnn.usable = load(path);
     }
-    return cudnn.usable && strcmp(cudnn.path, path) == 0;
+    return cudnn.usable && strcmp(cudnn.path, path) == 0 && strcmp(cudnn.tf32, tf32) == 0;
 }
 
 /* ---- descriptors ---- */
@@ -305,10 +326,11 @@ bool spw_cli_cudnn_answer(const unsigned char *content, size_t bytes,
 {
     struct rest rest = {.at = content, .bytes = bytes};
     const char *path = take_text(&rest);
-    const char *properties = path != NULL ? take_text(&rest) : NULL;
+    const char *tf32 = path != NULL ? take_text(&rest) : NULL;
+    const char *properties = tf32 != NULL ? take_text(&rest) : NULL;
     void *heuristics;
 
-    if (properties == NULL || !is_loaded(path) || !select_device(properties)) {
+    if (properties == NULL || !is_loaded(path, tf32) || !select_device(properties)) {
         return false;
     }
     heuristics = read_descriptor(&rest, 0);

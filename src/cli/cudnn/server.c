@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -25,16 +26,6 @@ enum { CLIENTS = 256, WAITING = 64, PATIENCE_SECONDS = 5 };
 /* The listening socket is the first. */
 static struct pollfd sockets[1 + CLIENTS];
 static nfds_t count = 1;
-
-static bool receive(int client, void *to, size_t bytes)
-{
-    return recv(client, to, bytes, MSG_WAITALL) == (ssize_t)bytes;
-}
-
-static bool send_all(int client, const void *from, size_t bytes)
-{
-    return bytes == 0 || send(client, from, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
-}
 
 /* Writes the engines of an answer, which is empty if the library cannot be asked. Returns their
  * number. */
@@ -56,12 +47,13 @@ static bool serve(int client)
     static struct sim_cudnn_engine engines[SIM_CUDNN_ENGINES];
     struct sim_cudnn_header header;
 
-    if (!receive(client, &header, sizeof(header)) || header.magic != SIM_CUDNN_MAGIC ||
-        header.bytes > sizeof(content) || !receive(client, content, header.bytes)) {
+    if (!sim_cudnn_receive(client, &header, sizeof(header)) || header.magic != SIM_CUDNN_MAGIC ||
+        header.bytes > sizeof(content) || !sim_cudnn_receive(client, content, header.bytes)) {
         return false;
     }
     header.bytes = (uint32_t)(answer(content, header.bytes, engines) * sizeof(engines[0]));
-    return send_all(client, &header, sizeof(header)) && send_all(client, engines, header.bytes);
+    return sim_cudnn_send(client, &header, sizeof(header)) &&
+           sim_cudnn_send(client, engines, header.bytes);
 }
 
 /* The socket has no file, so that any process could connect to it. Only processes of this user may
@@ -79,6 +71,7 @@ static void admit(int client)
     const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
 
     if (client < 0) {
+        sockets[0].events = 0; /* no descriptor is left: until a client leaves */
         return;
     }
     if (count == sizeof(sockets) / sizeof(sockets[0]) || !is_own(client)) {
@@ -94,6 +87,7 @@ static void dismiss(nfds_t at)
 {
     close(sockets[at].fd);
     sockets[at] = sockets[--count];
+    sockets[0].events = POLLIN;
 }
 
 static void serve_all(int listener)
@@ -123,6 +117,7 @@ static void be_server(int listener, pid_t launcher)
 {
     enum { KEPT = STDERR_FILENO + 1 };
     int null = spw_create_open("/dev/null", O_RDWR, 0);
+    struct rlimit files;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "spillway-cudnn");
@@ -134,6 +129,10 @@ static void be_server(int listener, pid_t launcher)
         (void)dup2(null, fd);
     }
     (void)close_range(KEPT + 1, ~0U, 0);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
     spw_cli_cudnn_answers_open();
     serve_all(listener);
 }

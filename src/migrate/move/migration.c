@@ -135,15 +135,15 @@ static void end_migration(struct spw_migrator *migrator, const struct spw_migrat
     }
 }
 
-/* True when pre-copy is enabled and worth while. Not worth while is one for a caller that waits: it
- * would end before the switch begins, and without it parts are switched while others are copied.
- * After several in a row that had to be repeated, it is tried only now and then. */
+/* True when pre-copy is enabled and worth while. It is not if the program waits: it would end
+ * before the switch begins, and without it parts are switched while others are copied. After
+ * several in a row that had to be repeated, it is tried only now and then. */
 static bool should_precopy(struct spw_migrator *migrator, const struct spw_migration *migration)
 {
     if (migration->detached) {
         return true;
     }
-    if (!migrator->overlap || !migration->predicted) {
+    if (!migrator->overlap || migration->awaited) {
         return false;
     }
     return migrator->wasted_precopies < SPW_TUNE_MAX_WASTED_PRECOPIES ||
@@ -374,7 +374,8 @@ static enum spw_err stop_and_switch(struct spw_migrator *migrator, struct spw_mi
 }
 
 enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
-                                         const struct spw_move_request *move, bool predicted,
+                                         const struct spw_move_request *move,
+                                         enum spw_migration_cause cause,
                                          const struct spw_access_log_snapshot *since)
 {
     struct spw_migration *migration =
@@ -389,7 +390,8 @@ enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
         migrator->skip--;
         return SPW_E_AGAIN;
     }
-    migration->predicted = predicted && migrator->log != NULL;
+    migration->predicted = cause == SPW_MIGRATION_PLANNED && migrator->log != NULL;
+    migration->awaited = cause == SPW_MIGRATION_AWAITED;
     err = spw_pool_move_begin(migrator->pool, move, &migration->move);
     if (err == SPW_OK) {
         err = prepare(migrator, migration, since);
@@ -478,10 +480,11 @@ void spw_migrate_migration_give_up(struct spw_migrator *migrator)
 
 enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
                                        const struct spw_move_request *move,
+                                       enum spw_migration_cause cause,
                                        const struct spw_access_log_snapshot *since,
                                        uint64_t patience_ns, uint64_t *ret_bytes)
 {
-    enum spw_err err = spw_migrate_migration_begin(migrator, move, /* predicted */ false, since);
+    enum spw_err err = spw_migrate_migration_begin(migrator, move, cause, since);
 
     *ret_bytes = 0;
     if (err == SPW_OK) {

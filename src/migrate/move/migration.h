@@ -10,8 +10,8 @@
  *
  * A migration has the phases of a virtual machine's live migration:
  *
- *     pre-copy       the content is copied on a stream of spillway; the program continues. Only
- *                    planned migrations have this phase
+ *     pre-copy       the content is copied on a stream of spillway; the program continues. This
+ *                    phase is left out if the program waits for the migration
  *     stop           the submit barrier is quiesced (barrier.h) and the device becomes idle
  *     and copy       content that may have been written since the pre-copy is copied again
  *     switch         the new memory is mapped in place of the old; submissions resume
@@ -49,12 +49,20 @@
 #include "migrate/learn/access_log.h"
 #include "pool/pool.h"
 
+/* Why a migration is made. */
+enum spw_migration_cause {
+    SPW_MIGRATION_PLANNED, /* from predictions, ahead of use */
+    SPW_MIGRATION_AWAITED, /* the program's thread waits for it: there is no pre-copy */
+    SPW_MIGRATION_OTHER,
+};
+
 /* A migration in flight. */
 struct spw_migration {
     struct spw_move *move;               /* the pool's record of the migration */
     struct spw_access_log_watch watched; /* its granules, and since when accesses count */
     uint64_t bytes;
-    bool predicted;       /* planned from predictions, ahead of use */
+    bool predicted; /* planned, and accesses are recorded */
+    bool awaited;
     bool waits_for_first; /* pre-copy is delayed until the earlier migration has switched */
     bool precopied;       /* pre-copy was made */
     bool detached;        /* the granules are unmapped: no stop is needed */
@@ -101,17 +109,18 @@ struct spw_migrator {
  * refused because earlier ones were abandoned. */
 enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
                                        const struct spw_move_request *move,
+                                       enum spw_migration_cause cause,
                                        const struct spw_access_log_snapshot *since,
                                        uint64_t patience_ns, uint64_t *ret_bytes);
 
 /* Begins a migration and its pre-copy. SPW_E_AGAIN when SPW_MOVES migrations are in flight, or when
- * this one is refused because earlier ones were abandoned. `predicted`: it was planned ahead of
- * use. `since`: a snapshot; the device has completed all work up to it, and the granules were not
- * accessed later, so pre-copy need not wait, and with `guarded` the granules are detached. If
- * `since` is NULL, pre-copy waits for all work submitted so far, or for an earlier migration in
- * flight. */
+ * this one is refused because earlier ones were abandoned. `since`: a snapshot; the device has
+ * completed all work up to it, and the granules were not accessed later, so pre-copy need not wait,
+ * and with `guarded` the granules are detached. If `since` is NULL, pre-copy waits for all work
+ * submitted so far, or for an earlier migration in flight. */
 enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
-                                         const struct spw_move_request *move, bool predicted,
+                                         const struct spw_move_request *move,
+                                         enum spw_migration_cause cause,
                                          const struct spw_access_log_snapshot *since);
 
 /* True when the pre-copy of the oldest migration is complete. A migration must be in flight. */

@@ -49,7 +49,7 @@ static bool begin_migration(struct spw_prefetch *prefetch, const struct spw_acce
 {
     const struct spw_move_request move = {.places = plan->places, .count = plan->count};
 
-    if (spw_migrate_migration_begin(prefetch->migrator, &move, /* predicted */ true, since) !=
+    if (spw_migrate_migration_begin(prefetch->migrator, &move, SPW_MIGRATION_PLANNED, since) !=
         SPW_OK) {
         return false;
     }

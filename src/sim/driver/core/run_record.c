@@ -387,8 +387,8 @@ void sim_run_record_engines(const struct sim_device *device, bool guessed, bool 
 {
     struct sim_record_device *figures = of(device);
 
-    figures->engines_asked += !guessed;
-    figures->engines_guessed += guessed;
+    figures->engines_asked += !guessed && !search;
+    figures->engines_guessed += guessed && !search;
     figures->searches += search;
 }
 

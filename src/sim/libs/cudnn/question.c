@@ -1,15 +1,16 @@
 #include "sim/libs/cudnn/question.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -18,26 +19,27 @@
 #include "sim/libs/common/driver.h"
 
 /* PATIENCE_SECONDS: the longest wait for an answer. Loading the library takes 0.5 s, or some
- * seconds from a cold disk. HIGH: the lowest number of the connection's descriptor. */
+ * seconds from a cold disk. HIGH: the lowest number of a connection's descriptor, because programs
+ * may rely on getting low numbers. */
 enum { PATIENCE_SECONDS = 60, HIGH = 512 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int connection = -1;
-static struct stat opened;                       /* the connection's socket */
-static pid_t connected;                          /* the process that opened the connection */
-static __typeof__(&spillway_sim_engines) report; /* NULL: another driver */
-static bool given_up;                            /* nobody answers */
-static char library[PATH_MAX];                   /* NVIDIA's cuDNN; "": not looked for yet */
+static bool given_up;          /* nobody answers */
+static char library[PATH_MAX]; /* NVIDIA's cuDNN; "": not found yet */
 
 /* ---- NVIDIA's library ---- */
 
-/* Copies the name of the object that contains an address. */
-static bool name_of(const void *address, char name[PATH_MAX])
+/* Opens the loaded object that contains an address. */
+static void *open_object(const void *address)
 {
     Dl_info info;
+    struct link_map *map = NULL;
 
-    return dladdr(address, &info) != 0 && info.dli_fname != NULL &&
-           snprintf(name, PATH_MAX, "%s", info.dli_fname) < PATH_MAX;
+    if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) {
+        return NULL;
+    }
+    /* The program itself has no name there. */
+    return dlopen(map->l_name[0] != '\0' ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 /* Looks for the file `name` in a list of folders, except in the one that holds `own`. */
@@ -61,23 +63,24 @@ static bool search(const Dl_serinfo *folders, const char *name, const char *own)
     return false;
 }
 
-/* Finds NVIDIA's cuDNN where the dynamic linker would look for it, on behalf of the library that
+/* Finds NVIDIA's cuDNN where the dynamic linker would look for it, on behalf of the object that
  * contains `caller`. */
 static bool find_library(const void *caller)
 {
-    char name[PATH_MAX], own[PATH_MAX], real[PATH_MAX];
     Dl_serinfo size, *folders = NULL;
-    void *handle = name_of(caller, name) ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    Dl_info own;
+    void *handle = open_object(caller);
+    char *real = dladdr(&lock, &own) != 0 ? realpath(own.dli_fname, NULL) : NULL;
     bool found = false;
 
-    if (handle != NULL && name_of(&lock, own) && realpath(own, real) != NULL &&
-        dlinfo(handle, RTLD_DI_SERINFOSIZE, &size) == 0 &&
+    if (handle != NULL && real != NULL && dlinfo(handle, RTLD_DI_SERINFOSIZE, &size) == 0 &&
         (folders = malloc(size.dls_size)) != NULL) {
         *folders = size;
         found = dlinfo(handle, RTLD_DI_SERINFO, folders) == 0 &&
-                search(folders, strrchr(own, '/') + 1, real);
+                search(folders, strrchr(own.dli_fname, '/') + 1, real);
     }
     free(folders);
+    free(real);
     if (handle != NULL) {
         (void)dlclose(handle);
     }
@@ -226,87 +229,68 @@ static void put_properties(struct content *content)
 
 /* ---- the connection ---- */
 
-/* True unless the program has closed the descriptor. Its number may be another file's then. */
-static bool is_open(void)
-{
-    struct stat status;
-
-    return connection >= 0 && fstat(connection, &status) == 0 && status.st_dev == opened.st_dev &&
-           status.st_ino == opened.st_ino;
-}
-
-/* Opens a socket with a high number, because programs may rely on getting low numbers. */
-static bool open_socket(void)
+/* Opens a socket. Returns -1 on failure. */
+static int open_socket(void)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
     int low = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int high = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, HIGH) : -1;
 
-    connection = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, HIGH) : -1;
-    if (connection < 0) {
-        connection = low;
-    } else {
+    if (high >= 0) {
         close(low);
+        low = high;
     }
-    return connection >= 0 && fstat(connection, &opened) == 0 &&
-           setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
-           setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0;
+    if (low >= 0) {
+        (void)setsockopt(low, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        (void)setsockopt(low, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    }
+    return low;
 }
 
-static void disconnect(void)
-{
-    if (is_open()) {
-        close(connection);
-    }
-    connection = -1;
-}
-
-/* Connects this process, unless it is connected. A process that was forked has its parent's
- * connection, and opens one of its own. */
-static bool is_connected(void)
+/* Connects to the process that answers. Returns -1 on failure. */
+static int open_connection(void)
 {
     const char *name = getenv(SIM_CUDNN_SOCKET);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = name != NULL ? strlen(name) : 0;
+    int connection, result;
 
-    if (is_open() && connected == getpid()) {
-        return true;
-    }
-    disconnect();
     if (length == 0 || length >= sizeof(address.sun_path)) {
-        return false;
+        return -1;
     }
     memcpy(address.sun_path + 1, name, length); /* a first 0 byte makes the name abstract */
-    connected = getpid();
-    return open_socket() &&
-           connect(connection, (const struct sockaddr *)&address,
-                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0;
+    connection = open_socket();
+    if (connection < 0) {
+        return -1;
+    }
+    do {
+        result = connect(connection, (const struct sockaddr *)&address,
+                         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) {
+        close(connection);
+        connection = -1;
+    }
+    return connection;
 }
 
-static bool send_all(const void *from, size_t bytes)
-{
-    return send(connection, from, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
-}
-
-static bool receive(void *to, size_t bytes)
-{
-    return recv(connection, to, bytes, MSG_WAITALL) == (ssize_t)bytes;
-}
-
-/* Sends a question and receives the engines. False if the connection is of no more use. */
-static bool exchange(const struct content *content, struct sim_cudnn_engine **ret_engines,
-                     size_t *ret_count)
+/* Sends a question and receives the engines. False if there was no answer. */
+static bool exchange(int connection, const struct content *content,
+                     struct sim_cudnn_engine **ret_engines, size_t *ret_count)
 {
     struct sim_cudnn_header header = {SIM_CUDNN_MAGIC, (uint32_t)content->count};
     size_t most = SIM_CUDNN_ENGINES * sizeof(**ret_engines);
     struct sim_cudnn_engine *engines;
 
-    if (!send_all(&header, sizeof(header)) || !send_all(content->bytes, content->count) ||
-        !receive(&header, sizeof(header)) || header.magic != SIM_CUDNN_MAGIC ||
-        header.bytes > most || header.bytes % sizeof(*engines) != 0) {
+    if (!sim_cudnn_send(connection, &header, sizeof(header)) ||
+        !sim_cudnn_send(connection, content->bytes, content->count) ||
+        !sim_cudnn_receive(connection, &header, sizeof(header)) ||
+        header.magic != SIM_CUDNN_MAGIC || header.bytes > most ||
+        header.bytes % sizeof(*engines) != 0) {
         return false;
     }
     engines = malloc(header.bytes + 1);
-    if (engines == NULL || (header.bytes > 0 && !receive(engines, header.bytes))) {
+    if (engines == NULL || !sim_cudnn_receive(connection, engines, header.bytes)) {
         free(engines);
         return false;
     }
@@ -314,6 +298,24 @@ static bool exchange(const struct content *content, struct sim_cudnn_engine **re
     *ret_count = header.bytes / sizeof(*engines);
     return true;
 }
+
+/* Each question has a connection of its own: the program may fork, close all descriptors, and
+ * become another user between two questions. */
+static bool ask(const struct content *content, struct sim_cudnn_engine **ret_engines,
+                size_t *ret_count)
+{
+    int connection = open_connection();
+    bool answered = connection >= 0 && exchange(connection, content, ret_engines, ret_count);
+
+    if (connection >= 0) {
+        close(connection);
+    }
+    return answered;
+}
+
+/* ---- asking ---- */
+
+static __typeof__(&spillway_sim_engines) report; /* NULL: another driver */
 
 static void find_report(void)
 {
@@ -343,25 +345,21 @@ static void note(const struct sim_cudnn_descriptor *heuristics, bool guessed)
 size_t sim_cudnn_question_ask(const struct sim_cudnn_descriptor *heuristics, const void *caller,
                               struct sim_cudnn_engine **ret_engines)
 {
+    const char *tf32 = getenv(SIM_CUDNN_TF32);
     struct content content = {.complete = true};
     size_t count = 0;
 
     *ret_engines = NULL;
     (void)pthread_mutex_lock(&lock);
-    if (!given_up && library[0] == '\0') {
-        given_up = !find_library(caller);
+    if (!given_up && (library[0] != '\0' || find_library(caller))) {
+        content.bytes = malloc(SIM_CUDNN_MOST);
     }
-    content.bytes = given_up ? NULL : malloc(SIM_CUDNN_MOST);
     if (content.bytes != NULL) {
         put(&content, library, strlen(library) + 1);
+        put(&content, tf32 != NULL ? tf32 : "", tf32 != NULL ? strlen(tf32) + 1 : 1);
         put_properties(&content);
         put_descriptor(&content, heuristics);
-    }
-    if (content.bytes != NULL && content.complete) {
-        given_up = !is_connected() || !exchange(&content, ret_engines, &count);
-        if (given_up) {
-            disconnect();
-        }
+        given_up = content.complete && !ask(&content, ret_engines, &count);
     }
     (void)pthread_mutex_unlock(&lock);
     free(content.bytes);
