@@ -35,7 +35,7 @@ SUITES = {
     "device": ("unit/lease", "spill/spill share", *TRACK),
     "driver": ("unit/backend", "unit/host_verdict", "preload/doors", "preload/symbols",
                "preload/lookups", "preload/sharing", "preload/hostile", *PROGRAMS),
-    "gpu": ("unit/verdict", "unit/need", "preload/fit", "preload/cards"),
+    "gpu": ("unit/verdict", "unit/need", "preload/fit", "preload/brief", "preload/cards"),
     "graph": TRACK,
     "intercept": ("preload/doors", "preload/symbols", "preload/lookups", "preload/registers",
                   "preload/sharing", "preload/hostile", "preload/sites", *PROGRAMS),

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import struct
+import textwrap
 import unittest
 
 import harness
@@ -38,6 +39,13 @@ class Launched(harness.Case):
         path.chmod(0o755)
         return path
 
+    def wrapped(self, why):
+        """A reason as the verdict shows it: on two lines, or on one before what is next."""
+        lines = textwrap.wrap(why, 80 - len("spillway:   why: "), break_on_hyphens=False)
+        self.assertLessEqual(len(lines), 2)
+        return [f"  why: {lines[0]}", f"       {lines[1]}" if len(lines) > 1 else
+                "  next: what the command itself wrote says more"]
+
     def sim(self, *words, status=0, flags=()):
         """The lines that spillway says, without its beginning."""
         result = self.run_command([COMMAND, "sim", *flags, "--", *words],
@@ -55,8 +63,8 @@ class Launched(harness.Case):
             why = f"{path} is static, so that nothing can be preloaded into it"
             self.assertEqual(self.sim(path, status=7), [
                 f"sim: {why}; programs that it starts are served",
-                "verdict: none: the command failed (exit code 7) before it used a simulated "
-                f"device: {why}"])
+                "verdict: none: failed (exit code 7) before it used a device",
+                *self.wrapped(why)])
         script = self.write("script", f"#!/usr/bin/env -S {path} x\n".encode())
         self.assertIn(why, self.sim(script, status=7)[0])
 
@@ -80,8 +88,8 @@ class Launched(harness.Case):
         """The shell runs it, as execvp does."""
         path = self.write("script", b"exit 3\n")
         self.assertEqual(self.sim(path, status=3), [
-            "verdict: none: the command failed (exit code 3) before it used a simulated device; no "
-            "process is known to have initialised CUDA"])
+            "verdict: none: failed (exit code 3) before it used a device",
+            *self.wrapped("no process is known to have initialised CUDA")])
 
     @unittest.skipIf(harness.SANITIZED, "env is not built with the sanitizer")
     def test_musl(self):
@@ -115,18 +123,26 @@ class Launched(harness.Case):
             self.assertIn(f"spillway sim: {why}: its calls fail (801). Link it with -cudart "
                           "shared, or run it on a GPU\n", result.stderr)
             self.assertIn("spillway: verdict: none: no process is known to have used a simulated "
-                          "device: " + why, result.stderr)
+                          "device\nspillway:   why: only NVIDIA's driver serves NVIDIA's CUDA "
+                          f"runtime in\nspillway:        {str(program)[:60]}", result.stderr)
 
     def test_device_that_was_not_used(self):
-        self.assertEqual(self.sim(FIT), ["verdict: none: no process is known to have used a "
-                                         "simulated device, nor to have initialised CUDA"])
-        self.assertEqual(self.sim(FIT, "start", "fail", status=3),
-                         ["verdict: none: the command failed (exit code 3) before it used a "
-                          "simulated device: CUDA was initialised, but nothing was allocated or "
-                          "launched"])
-        self.assertEqual(self.sim(FIT, "kill", status=137),
-                         ["verdict: none: the command failed (exit code 137, signal 9) before it "
-                          "used a simulated device; no process is known to have initialised CUDA"])
+        self.assertEqual(self.sim(FIT), [
+            "verdict: none: no process is known to have used a simulated device",
+            "  why: no process is known to have initialised CUDA",
+            "  next: give the program that uses the GPU after --"])
+        self.assertEqual(self.sim(FIT, "start", "fail", status=3), [
+            "verdict: none: failed (exit code 3) before it used a device",
+            *self.wrapped("CUDA was initialised, but nothing was allocated or launched")])
+        self.assertEqual(self.sim(FIT, "kill", status=137), [
+            "verdict: none: failed (exit code 137, signal 9) before it used a device",
+            *self.wrapped("no process is known to have initialised CUDA")])
+        for words, full in (((FIT,), "no process is known to have used a simulated device, nor to "
+                                     "have initialised CUDA"),
+                            ((FIT, "start"), "no process is known to have used a simulated device: "
+                                             "CUDA was initialised, but nothing was allocated or "
+                                             "launched")):
+            self.assertEqual(self.sim(*words, flags=["--verbose"])[-3], "verdict: none: " + full)
 
     def test_run_within_sim(self):
         """The verdict is about what runs under the inner command."""
@@ -134,7 +150,7 @@ class Launched(harness.Case):
         for flags in ((), ("--no-pool",)):
             lines = self.sim(COMMAND, "run", "--stats", path, "--", FIT, "take",
                              flags=("--memory", "256MiB", "--json", verdict, *flags))
-            self.assertEqual(lines[0], "verdict: fits in 256 MiB, 208 MiB to spare")
+            self.assertEqual(lines[0], "verdict: fits in 256 MiB, 208 MiB to spare (program alone)")
             device, = json.loads(verdict.read_text())["devices"]
             self.assertTrue(device["pooled"])
             used, = json.loads(path.read_text())["devices"]

@@ -167,8 +167,8 @@ class Verdict(harness.Case):
     @unittest.skipIf(harness.SANITIZED, "the interpreter is not built with the sanitizer")
     def test_verdict_speaks_of_the_device(self):
         verdict = self.folder / "verdict.json"
-        result = self.run_command([COMMAND, "sim", "--memory", "1GiB", "--json", verdict, "--",
-                                   sys.executable, "-c", self.SCRIPT, PROGRAM],
+        result = self.run_command([COMMAND, "sim", "--memory", "1GiB", "--json", verdict,
+                                   "--verbose", "--", sys.executable, "-c", self.SCRIPT, PROGRAM],
                                   harness.environment(False, False, SUMMARY="off"))
         self.assertEqual(result.status, 0, result.stderr)
         line = next(line for line in result.stderr.splitlines() if "shared device 0" in line)

@@ -60,7 +60,7 @@ class Words(unittest.TestCase):
         """The same words in each mode: the program did without memory, so its need is open."""
         for flags in (*([*mode, "--spill", "off"] for mode in MODES), ["--no-pool"]):
             with self.subTest(flags):
-                run = self.run_script(flags=["--memory", "4GiB", *flags])
+                run = self.run_script(flags=["--memory", "4GiB", "--verbose", *flags])
                 self.assertRegex(run.stderr,
                                  r"verdict: ended well in 4 GiB, but not with all that it asked "
                                  r"for: allocation \d+ on device 0, .* GiB by cu(da|Mem)\w+ .* "

@@ -70,7 +70,8 @@ class PrivatePools(unittest.TestCase):
         nothing tells that another thread's pool keeps PyTorch from asking again."""
         with tempfile.TemporaryDirectory() as name:
             other_version.make(self.interpreter, name, "9.9.0")
-            run = Run([self.interpreter, "-c", BESIDE], ["--memory", "12GiB"], {"PYTHONPATH": name})
+            run = Run([self.interpreter, "-c", BESIDE], ["--memory", "12GiB", "--verbose"],
+                      {"PYTHONPATH": name})
         self.assertEqual(run.status, 1, run.stderr)
         self.assertIn("torch.OutOfMemoryError", run.stderr)
         before = run.stderr.partition("Traceback")[0]

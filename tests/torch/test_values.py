@@ -30,7 +30,8 @@ class Values(unittest.TestCase):
     interpreter = None
 
     def run_program(self, *command, flags=()):
-        run = running.Run([self.interpreter, *map(str, command)], ["--memory", "2GiB", *flags])
+        run = running.Run([self.interpreter, *map(str, command)], ["--memory", "2GiB", "--verbose",
+                                                                         *flags])
         self.assertEqual(run.status, 0, run.stderr)
         return run
 
@@ -62,6 +63,7 @@ class Values(unittest.TestCase):
                 self.assertEqual(run.stdout, sizes + "\n", run.stderr)
                 self.assertRegex(run.stderr, r"spillway:   \d+ kernels that count or select "
                                  rf".* as --unknown {choice} says")
+                self.assertRegex(run.stderr, r"  peak: .*; sizes as --unknown says")
         run = self.run_program("-c", UNKNOWN)
         self.assertNotIn("count or select", run.stderr)
 

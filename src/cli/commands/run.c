@@ -8,6 +8,8 @@
 #include "cli/launch/preload.h"
 #include "cli/launch/run_directory.h"
 #include "cli/usage/usage.h"
+#include "cli/verdict/outputs.h"
+#include "common/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,8 @@
 
 static const char help[] =
     "usage: spillway run [options] -- COMMAND [ARGUMENT ...]\n\n"
-    "Runs COMMAND on this machine's GPU, with its memory managed by spillway.\n\n"
+    "Runs COMMAND on this machine's GPU, with its memory managed by spillway. If it spills\n"
+    "or fails, three lines at the end say what lacked, what held the memory and what to do.\n\n"
     "The exit code is that of COMMAND, or 128+n if signal n killed it, 127 if it was not\n"
     "found, 125 if spillway could not start it, 2 for bad usage.\n\n"
     "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
@@ -26,6 +29,24 @@ static bool is_simulated(void)
     const char *preload = getenv("LD_PRELOAD");
 
     return preload != NULL && strstr(preload, "/sim/libcuda.so.") != NULL;
+}
+
+/* Ends a run that spilled or failed with the lines that end a simulated run. */
+static void report(int code)
+{
+    bool wanted = spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).word >= SPW_SUMMARY_SHORT;
+    struct spw_cli_sim_result result;
+    enum spw_cli_sim_outcome outcome;
+
+    if (!wanted) {
+        return;
+    }
+    spw_cli_sim_result_read(/* real */ true, &result);
+    outcome = spw_cli_sim_result_outcome(&result, code);
+    if (outcome != SPW_CLI_SIM_UNUSED && outcome != SPW_CLI_SIM_FITS) {
+        spw_cli_brief_print(&result, code, /* in_full */ false);
+    }
+    spw_cli_sim_result_fini(&result);
 }
 
 int spw_cli_command_run(int argc, char **argv)
@@ -58,6 +79,9 @@ int spw_cli_command_run(int argc, char **argv)
     code = spw_cli_launch(argv[0], flags.command, NULL);
     spw_cli_run_directory_finish();
     spw_cli_job_summary();
+    if (!is_simulated()) {
+        report(code);
+    }
     spw_cli_run_directory_remove();
     return code;
 }

@@ -91,7 +91,7 @@ static int report(struct simulation *simulation, size_t index, int code)
 {
     struct spw_cli_sim_result result;
 
-    spw_cli_sim_result_read(&result);
+    spw_cli_sim_result_read(/* real */ false, &result);
     spw_cli_verdict_print(&result, code, simulation->verbose);
     keep_json(simulation, spw_cli_verdict_json(&result, code), index);
     if (simulation->world.size > 0) {

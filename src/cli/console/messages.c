@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void spw_cli_complain(const char *command, const char *format, ...)
 {
@@ -63,6 +64,14 @@ const char *spw_cli_share(uint64_t bytes, uint64_t total)
     (void)snprintf(text, SPW_SIZE_TEXT, "%3" PRIu64 ".%" PRIu64 " %%", permille / 10,
                    permille % 10);
     return text;
+}
+
+bool spw_cli_has_colour(int fd)
+{
+    const char *without = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+    return (without == NULL || *without == '\0') && isatty(fd) != 0 && terminal != NULL &&
+           *terminal != '\0' && strcmp(terminal, "dumb") != 0;
 }
 
 void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)

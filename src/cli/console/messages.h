@@ -9,6 +9,7 @@
  * because the program that they start owns stdout. One thread. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,6 +36,10 @@ void spw_cli_print(FILE *out, const char *format, ...) __attribute__((format(pri
  * calls of these functions. */
 const char *spw_cli_size(uint64_t bytes);
 const char *spw_cli_share(uint64_t bytes, uint64_t total);
+
+/* Returns true if colours may be written to the descriptor: it is a terminal, TERM is set and is
+ * not dumb, and NO_COLOR is not set (no-color.org). */
+bool spw_cli_has_colour(int fd);
 
 /* A line of output that is built piece by piece. Initialize it with {""}. */
 struct spw_cli_line {

@@ -42,10 +42,12 @@ static const struct {
                  {[SPW_CLI_SIM] = true},
                  "run the command several times, with and without the pool, and compare the memory "
                  "that it needs"},
-    [VERBOSE] = {"verbose",
-                 NULL,
-                 {[SPW_CLI_RUN] = true, [SPW_CLI_SIM] = true},
-                 "say more in the end: calls, moves, and how much of the GPU's work was checked"},
+    [VERBOSE] =
+        {"verbose",
+         NULL,
+         {[SPW_CLI_RUN] = true, [SPW_CLI_SIM] = true},
+         "say more in the end: calls, moves, all figures of the verdict, and how much of the "
+         "GPU's work was checked"},
 };
 
 /* The rows of a list of options, with the switches and a last row of zeros. */

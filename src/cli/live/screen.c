@@ -1,5 +1,6 @@
 #include "cli/live/screen.h"
 
+#include "cli/console/messages.h"
 #include "cli/live/terminal.h"
 #include "common/grow.h"
 #include "common/utf8.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PIECE = 2048 };
 
@@ -21,7 +23,7 @@ static const char *const codes[] = {
 void spw_cli_screen_clear(struct spw_cli_screen *screen)
 {
     spw_cli_terminal_size(&screen->columns, &screen->rows);
-    screen->colour = spw_cli_terminal_has_colour();
+    screen->colour = spw_cli_has_colour(STDOUT_FILENO);
     screen->used = 0;
     screen->count = 0;
     screen->fixed = 0;

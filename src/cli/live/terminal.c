@@ -220,10 +220,3 @@ bool spw_cli_terminal_can_draw(void)
 
     return isatty(STDOUT_FILENO) != 0 && name != NULL && *name != '\0' && strcmp(name, "dumb") != 0;
 }
-
-bool spw_cli_terminal_has_colour(void)
-{
-    const char *without = getenv("NO_COLOR");
-
-    return (without == NULL || *without == '\0') && spw_cli_terminal_can_draw();
-}

@@ -34,9 +34,5 @@ int spw_cli_terminal_key(int timeout_ms);
 /* Writes the size of the terminal at stdout. Writes 0 and 0 if stdout is not a terminal. */
 void spw_cli_terminal_size(int *ret_columns, int *ret_rows);
 
-/* Returns true if output may have colours. This is the case if stdout is a terminal, the terminal
- * is not dumb, and NO_COLOR is not set (no-color.org). */
-bool spw_cli_terminal_has_colour(void);
-
 /* Returns true if stdout is a terminal that can show drawn views. */
 bool spw_cli_terminal_can_draw(void);

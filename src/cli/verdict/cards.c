@@ -25,6 +25,11 @@ const struct spw_gpu_profile *spw_cli_cards_profile(void)
                : spw_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
 }
 
+double spw_cli_cards_link_seconds(uint64_t bytes)
+{
+    return (double)bytes / (spw_cli_cards_profile()->link_mbps * 1e6);
+}
+
 static uint64_t memory_of(const struct spw_gpu_profile *card)
 {
     return (uint64_t)card->memory_mib << 20;

@@ -22,6 +22,10 @@ struct spw_cli_cards {
 /* Returns the GPU that the options name. */
 const struct spw_gpu_profile *spw_cli_cards_profile(void);
 
+/* Returns the least time in seconds that so many bytes in one direction take on the link of this
+ * GPU. */
+double spw_cli_cards_link_seconds(uint64_t bytes);
+
 /* Finds the cards of a device with `bytes` of memory. */
 void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards);
 

@@ -182,7 +182,21 @@ struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *res
 
 /* ---- fitting ---- */
 
-bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device)
+const struct spw_cli_sim_device *spw_cli_need_tightest(const struct spw_cli_sim_result *result)
+{
+    const struct spw_cli_sim_device *device = NULL;
+    const struct spw_cli_sim_device *least = NULL;
+
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        if (device->used &&
+            (least == NULL || spw_cli_need_here(device).spare < spw_cli_need_here(least).spare)) {
+            least = device;
+        }
+    }
+    return least;
+}
+
+static bool fits_unplaced(const struct spw_cli_sim_device *device)
 {
     uint64_t bytes = packed(device, device->live_peak_bytes);
     struct spw_cli_cards cards;
@@ -195,6 +209,17 @@ bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device)
         }
     }
     return bytes <= device->total_bytes;
+}
+
+bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_result *result)
+{
+    const struct spw_cli_sim_device *device = NULL;
+    bool fits = true;
+
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        fits &= fits_unplaced(device);
+    }
+    return fits;
 }
 
 /* Returns true if the device fits on the card. A shared device must fit with all its processes. */

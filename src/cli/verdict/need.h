@@ -72,6 +72,9 @@ size_t spw_cli_need_fitting(const struct spw_cli_sim_result *result,
                             const struct spw_cli_cards *cards);
 bool spw_cli_need_fits(const struct spw_cli_sim_result *result);
 
-/* Returns true if the device would have room even for the memory that rules of a policy placed on
- * the host. */
-bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_device *device);
+/* Returns true if every device would have room even for the memory that rules of a policy placed
+ * on the host. */
+bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_result *result);
+
+/* Returns the used device with the least spare memory, or NULL if no device was used. */
+const struct spw_cli_sim_device *spw_cli_need_tightest(const struct spw_cli_sim_result *result);

@@ -8,23 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* Returns the used device with the least spare memory, or NULL if no device was used. */
-static const struct spw_cli_sim_device *tightest(const struct spw_cli_sim_result *result)
-{
-    const struct spw_cli_sim_device *device = NULL;
-    const struct spw_cli_sim_device *least = NULL;
-
-    while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        if (device->used &&
-            (least == NULL || spw_cli_need_here(device).spare < spw_cli_need_here(least).spare)) {
-            least = device;
-        }
-    }
-    return least;
-}
-
-/* ---- the first line ---- */
-
 /* Adds the failed call: "allocation 7 on device 0, 16 MiB by cudaMalloc". */
 static void add_call(struct spw_cli_line *line, const struct spw_cli_sim_refusal *refusal,
                      int ordinal)
@@ -89,18 +72,6 @@ static void add_placed(struct spw_cli_line *line, const struct spw_cli_sim_resul
     }
 }
 
-/* Returns true if no device needed the policy's placements on the host. */
-static bool fits_unplaced(const struct spw_cli_sim_result *result)
-{
-    const struct spw_cli_sim_device *device = NULL;
-    bool fits = true;
-
-    while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        fits &= spw_cli_need_fits_unplaced(device);
-    }
-    return fits;
-}
-
 static void add_tightness(struct spw_cli_line *line, const struct spw_cli_sim_result *result,
                           const struct spw_cli_sim_device *device,
                           const struct spw_cli_cards *cards)
@@ -128,7 +99,7 @@ static void add_tightness(struct spw_cli_line *line, const struct spw_cli_sim_re
 
 static void add_fit(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
 {
-    const struct spw_cli_sim_device *device = tightest(result);
+    const struct spw_cli_sim_device *device = spw_cli_need_tightest(result);
     bool fits = spw_cli_need_fits(result);
     struct spw_cli_cards cards;
 
@@ -145,7 +116,7 @@ static void add_fit(struct spw_cli_line *line, const struct spw_cli_sim_result *
     }
     spw_cli_line_add(line, ", %s to spare%s", spw_cli_size(spw_cli_need_here(device).spare),
                      cards.by_size && cards.count > 0 ? " on each card of about that size" : "");
-    if (result->rule_count > 0 && fits_unplaced(result)) {
+    if (result->rule_count > 0 && spw_cli_need_fits_unplaced(result)) {
         spw_cli_line_add(line, "; it would fit without the policy too");
     }
 }
@@ -153,7 +124,7 @@ static void add_fit(struct spw_cli_line *line, const struct spw_cli_sim_result *
 static void add_spill(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
 {
     spw_cli_line_add(line, "does not fit in %s, but runs by spilling: up to %s on the host",
-                     spw_cli_size(tightest(result)->total_bytes),
+                     spw_cli_size(spw_cli_need_tightest(result)->total_bytes),
                      spw_cli_size(result->host_peak_bytes));
     if (result->rule_count > 0) {
         spw_cli_line_add(line, ", of that up to ");

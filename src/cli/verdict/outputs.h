@@ -1,6 +1,7 @@
 /* Verdicts: simulated runs, their results, and the cards that a program fits on. It does not know
  * recordings.
  *
+ *   brief          the verdict of a run in three lines of at most 80 columns
  *   cards          the cards that a simulated device stands for, and a table of all cards
  *   comparison     memory that a command needs with and without the pool
  *   need           memory that a card needs for a program
@@ -10,7 +11,7 @@
  *   ranks          a table of ranks that ran one after the other
  *   sim_result     the results that a simulated run left in its run directory
  *   trial          runs a command on simulated devices, with settings for each run
- *   verdict        the verdict of a simulated run, as lines
+ *   verdict        the verdict of a simulated run, with details
  *   verdict_json   the verdict of a simulated run, as JSON
  *
  * The verdict is printed to stderr. One thread. */
@@ -23,9 +24,12 @@
 #include "cli/verdict/trial.h"
 
 /* Print the result of a run whose command ended with exit code `code`. spw_cli_outcome_print prints
- * one line, "spillway: LABEL: fits in 8 GiB, ...". spw_cli_verdict_print prints whether the command
- * fits, and how much memory the command needs. */
+ * one line in full, "spillway: LABEL: fits in 8 GiB, ...". spw_cli_brief_print prints three lines
+ * of at most 80 columns: the outcome, what held the peak, and what to do next. With `in_full`, the
+ * first of them is that of spw_cli_outcome_print. spw_cli_verdict_print prints these three lines
+ * and, with `verbose`, all details of the memory that the command needs. */
 void spw_cli_outcome_print(const struct spw_cli_sim_result *result, int code, const char *label);
+void spw_cli_brief_print(const struct spw_cli_sim_result *result, int code, bool in_full);
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose);
 
 /* Prints a line for each device whose memory was held by several processes at the same time. */

@@ -47,7 +47,7 @@ static void say_all(void)
     const struct spw_cli_sim_device *device = NULL;
     struct spw_cli_sim_result result;
 
-    spw_cli_sim_result_read(&result);
+    spw_cli_sim_result_read(/* real */ false, &result);
     while ((device = spw_cli_sim_next(&result, device)) != NULL) {
         if (device->used) {
             say_device(&result, device);

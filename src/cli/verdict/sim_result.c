@@ -253,6 +253,9 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
     device->step_out_bytes = spw_counter_get(&counters->step_out_bytes);
     device->step_in_bytes = spw_counter_get(&counters->step_in_bytes);
     device->paused_bytes = spw_counter_get(&counters->paused_bytes);
+    device->host_limit_bytes = spw_counter_get(&counters->host_limit_bytes);
+    device->step_ns = spw_counter_get(&counters->step_ns);
+    device->step_held_ns = spw_counter_get(&counters->step_held_ns);
     add_pool_refusal(device, from);
 }
 
@@ -282,22 +285,39 @@ static const struct sim_record *map_record(const char *path)
     return record;
 }
 
-static void add_process(struct spw_cli_sim_result *result, const struct sim_record *record,
-                        const struct spw_stats *stats)
+/* Returns the next process of the result, zeroed. Returns NULL if there is no room for it. */
+static struct spw_cli_sim_process *new_process(struct spw_cli_sim_result *result,
+                                               const char *folder, const struct spw_stats *stats)
 {
     struct spw_cli_sim_process *process = &result->processes[result->count];
+    const char *sites = stats != NULL ? strrchr(stats->sites, '/') : NULL;
 
     if (result->count == SPW_CLI_SIM_PROCESSES) {
         result->left_out++;
+        return NULL;
+    }
+    result->count++;
+    memset(process, 0, sizeof(*process));
+    process->tensors = stats != NULL && strcmp(stats->mode, "tensor") == 0;
+    if (sites != NULL) {
+        (void)snprintf(process->sites, sizeof(process->sites), "%s%s", folder, sites);
+    }
+    return process;
+}
+
+static void add_process(struct spw_cli_sim_result *result, const char *folder,
+                        const struct sim_record *record, const struct spw_stats *stats)
+{
+    struct spw_cli_sim_process *process = new_process(result, folder, stats);
+
+    if (process == NULL) {
         return;
     }
-    memset(process, 0, sizeof(*process));
     process->pid = record->pid;
     process->device_count = record->device_count;
     name_process(record, process->name);
     snprintf(process->runtime, sizeof(process->runtime), "%.*s", SIM_RECORD_PATH - 1,
              record->runtime);
-    process->tensors = stats != NULL && strcmp(stats->mode, "tensor") == 0;
     for (int i = 0; i < process->device_count; i++) {
         struct spw_cli_sim_device *device = &process->devices[i];
 
@@ -313,7 +333,35 @@ static void add_process(struct spw_cli_sim_result *result, const struct sim_reco
         }
         process->used |= device->used;
     }
-    result->count++;
+}
+
+/* Adds a process on this machine's devices, of which only the pool's figures are known. */
+static void add_real(const char *folder, const char *name, void *context)
+{
+    struct spw_cli_sim_result *result = context;
+    struct spw_cli_sim_process *process;
+    char path[4096];
+    struct spw_stats *stats;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    stats = spw_stats_open(path);
+    process = stats != NULL ? new_process(result, folder, stats) : NULL;
+    for (int i = 0; process != NULL && i < stats->device_count; i++) {
+        struct spw_cli_sim_device *device = &process->devices[i];
+
+        device->index = i;
+        device->total_bytes = UINT64_MAX;
+        add_pool(device, &stats->devices[i]);
+        if (device->pooled) {
+            add_host(result, device, stats, &stats->devices[i]);
+        }
+        device->used = device->live_peak_bytes > 0 || device->refusals > 0;
+        device->used_peak_bytes = device->pool_peak_bytes;
+        process->used |= device->used;
+        process->pid = stats->pid;
+        process->device_count = i + 1;
+    }
+    spw_stats_close(stats);
 }
 
 /* Counts a record as lost if the record is empty, or if its process left a note that the record is
@@ -355,7 +403,7 @@ static void read_one(const char *folder, const char *name, void *context)
     }
     snprintf(path, sizeof(path), "%s/%s", folder, name + strlen(prefix));
     stats = spw_stats_open(path);
-    add_process(context, record, stats);
+    add_process(context, folder, record, stats);
     spw_stats_close(stats);
     munmap((void *)record, sizeof(*record));
 }
@@ -453,14 +501,17 @@ size_t spw_cli_sim_result_sharers(const struct spw_cli_sim_result *result, int i
 
 /* ---- all ---- */
 
-void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result)
+void spw_cli_sim_result_read(bool real, struct spw_cli_sim_result *ret_result)
 {
     const struct spw_cli_sim_device *device = NULL;
 
     *ret_result = (struct spw_cli_sim_result){
         .processes = calloc(SPW_CLI_SIM_PROCESSES, sizeof(struct spw_cli_sim_process)),
+        .real = real,
     };
-    if (ret_result->processes != NULL) {
+    if (ret_result->processes != NULL && real) {
+        spw_cli_run_directory_each(add_real, ret_result);
+    } else if (ret_result->processes != NULL) {
         spw_cli_run_directory_each(read_one, ret_result);
         spw_cli_run_directory_each(read_devices, ret_result);
     }

@@ -76,6 +76,8 @@ struct spw_cli_sim_device {
     uint64_t second_half_ns;         /* simulated time of the second half of the kernels; 0: too few
                                       * kernels, or no simulated time */
     uint64_t link_bytes;             /* of host memory that kernels used */
+    uint64_t host_limit_bytes;       /* pooled: most host memory to use; 0: not known */
+    uint64_t step_ns, step_held_ns;  /* pooled: a measured step, and its part that moves held up */
     struct spw_cli_sim_refusal last; /* latest failure; if lost > 0, the latest lost request */
 };
 
@@ -85,6 +87,7 @@ struct spw_cli_sim_process {
     char name[SPW_CLI_SIM_NAME];
     bool used;                      /* the process used at least one device */
     char runtime[SPW_CLI_SIM_PATH]; /* file that contains NVIDIA's CUDA runtime; "": none */
+    char sites[SPW_CLI_SIM_PATH];   /* file of the call sites (callsite/shm.h); "": none */
     bool tensors; /* stream-ordered allocations are PyTorch tensors (mode "tensor") */
     int device_count;
     struct spw_cli_sim_device devices[SPW_DEVICES_MAX];
@@ -107,13 +110,15 @@ struct spw_cli_sim_result {
     uint64_t lost_requests, overcome;       /* sums over all devices */
     uint64_t host_peak_bytes;               /* the sum of all peaks of memory on the host */
     bool spilled;                           /* a device spilled */
+    bool real;                              /* the devices are those of this machine */
     uint64_t shared_peaks[SPW_DEVICES_MAX]; /* by index of the device: most bytes that all
                                              * processes held together */
 };
 
 /* Reads the run directory. Always initializes *ret_result. The caller frees it with
- * spw_cli_sim_result_fini. */
-void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result);
+ * spw_cli_sim_result_fini. With `real`, the result is of a run on this machine's devices, which has
+ * only the figures of the pool. */
+void spw_cli_sim_result_read(bool real, struct spw_cli_sim_result *ret_result);
 void spw_cli_sim_result_fini(struct spw_cli_sim_result *result);
 
 /* Iterates over all devices of all processes. Returns the device after `device`, or the first

@@ -165,7 +165,7 @@ bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_tria
                              *lack != '\0' ? ": " : "", lack);
         }
     }
-    spw_cli_sim_result_read(ret_result);
+    spw_cli_sim_result_read(/* real */ false, ret_result);
     spw_cli_run_directory_remove();
     return started;
 }

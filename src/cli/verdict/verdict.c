@@ -8,10 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum {
-    SHARERS = 8, /* processes that a line names */
-    LISTED = 4,  /* if there are more processes, only the one that needs most has lines */
-};
+enum { SHARERS = 8 }; /* processes that a line names */
 
 static void say(const struct spw_cli_line *line)
 {
@@ -129,12 +126,6 @@ static double link_speed(void)
     return spw_cli_cards_profile()->link_mbps / 1e3;
 }
 
-/* The least time in seconds that so many bytes in one direction take on the card's link. */
-static double link_seconds(uint64_t bytes)
-{
-    return (double)bytes / (link_speed() * 1e9);
-}
-
 /* Prints the cost of memory that rules of the policy placed on the host. */
 static void say_placed(const struct spw_cli_sim_device *device)
 {
@@ -145,8 +136,8 @@ static void say_placed(const struct spw_cli_sim_device *device)
         stderr,
         "spillway:   %s are on the host because the policy says so, and kernels use them there: a "
         "step that reads all of them once takes at least %.2g s for that, on a link of %.0f GB/s\n",
-        spw_cli_size(device->placed_peak_bytes), link_seconds(device->placed_peak_bytes),
-        link_speed());
+        spw_cli_size(device->placed_peak_bytes),
+        spw_cli_cards_link_seconds(device->placed_peak_bytes), link_speed());
 }
 
 /* Prints the bytes that were transferred over the link, and the least time that the transfer
@@ -169,11 +160,13 @@ static void say_traffic(const struct spw_cli_sim_device *device)
     spw_cli_line_add(
         &line, " and %s came back: at least %.2g s on a link of %.0f GB/s in each direction",
         spw_cli_size(device->promoted_bytes),
-        link_seconds(spw_max(device->spilled_bytes, device->promoted_bytes)), link_speed());
+        spw_cli_cards_link_seconds(spw_max(device->spilled_bytes, device->promoted_bytes)),
+        link_speed());
     if (device->step_out_bytes + device->step_in_bytes > 0) {
-        spw_cli_line_add(&line, "; in one step %s and %s: at least %.2g s",
-                         spw_cli_size(device->step_out_bytes), spw_cli_size(device->step_in_bytes),
-                         link_seconds(spw_max(device->step_out_bytes, device->step_in_bytes)));
+        spw_cli_line_add(
+            &line, "; in one step %s and %s: at least %.2g s", spw_cli_size(device->step_out_bytes),
+            spw_cli_size(device->step_in_bytes),
+            spw_cli_cards_link_seconds(spw_max(device->step_out_bytes, device->step_in_bytes)));
     }
     say(&line);
 }
@@ -310,43 +303,7 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
     }
 }
 
-/* ---- many processes ---- */
-
-/* The used devices of all processes, and the device that needs the most memory. */
-struct crowd {
-    size_t count;
-    const struct spw_cli_sim_device *largest; /* the device that needs most; NULL: none */
-    uint64_t least_peak, most_peak;           /* live bytes */
-    uint64_t least_need, most_need;           /* of a real card */
-};
-
-static void take_device(struct crowd *crowd, const struct spw_cli_sim_device *device)
-{
-    uint64_t peak = device->live_peak_bytes;
-    uint64_t need = spw_cli_need_here(device).in_all;
-    bool first = crowd->count++ == 0;
-
-    if (first || need > crowd->most_need) {
-        crowd->largest = device;
-        crowd->most_need = need;
-    }
-    crowd->least_need = first || need < crowd->least_need ? need : crowd->least_need;
-    crowd->least_peak = first || peak < crowd->least_peak ? peak : crowd->least_peak;
-    crowd->most_peak = peak > crowd->most_peak ? peak : crowd->most_peak;
-}
-
-static struct crowd find_crowd(const struct spw_cli_sim_result *result)
-{
-    const struct spw_cli_sim_device *device = NULL;
-    struct crowd crowd = {.count = 0};
-
-    while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        if (device->used) {
-            take_device(&crowd, device);
-        }
-    }
-    return crowd;
-}
+/* ---- all ---- */
 
 static void say_process(const struct spw_cli_sim_result *result,
                         const struct spw_cli_sim_device *device, int code)
@@ -355,22 +312,6 @@ static void say_process(const struct spw_cli_sim_result *result,
     say_placed(device);
     say_traffic(device);
     say_need(device, code == 0);
-}
-
-/* Prints the lines of the process that needs the most memory, and the ranges over all processes. */
-static void say_crowd(const struct spw_cli_sim_result *result, const struct crowd *crowd, int code)
-{
-    struct spw_cli_line line = {""};
-    struct spw_cli_cards cards;
-
-    spw_cli_need_cards_of(crowd->largest, &cards);
-    say_process(result, crowd->largest, code);
-    spw_cli_line_add(&line, "this one needs most; all %zu: peak live %s to %s, about %s to %s of ",
-                     crowd->count, spw_cli_size(crowd->least_peak), spw_cli_size(crowd->most_peak),
-                     spw_cli_size(crowd->least_need), spw_cli_size(crowd->most_need));
-    spw_cli_cards_name(&line, &cards);
-    spw_cli_line_add(&line, " (--verbose lists them)");
-    say(&line);
 }
 
 static void say_each(const struct spw_cli_sim_result *result, int code)
@@ -386,25 +327,18 @@ static void say_each(const struct spw_cli_sim_result *result, int code)
 
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose)
 {
-    struct crowd crowd = find_crowd(result);
     struct work work = sum_work(result);
 
-    spw_cli_outcome_print(result, code, "verdict");
-    if (crowd.count == 0) {
+    spw_cli_brief_print(result, code, verbose);
+    if (!verbose || spw_cli_need_tightest(result) == NULL) {
         return;
     }
-    if (verbose || crowd.count <= LISTED) {
-        say_each(result, code);
-    } else {
-        say_crowd(result, &crowd, code);
-    }
+    say_each(result, code);
     if (result->left_out > 0) {
         spw_cli_print(stderr, "spillway:   %zu more processes are not counted\n", result->left_out);
     }
     spw_cli_verdict_shared(result);
-    if (verbose) {
-        say_launches(&work);
-        say_overcome(result->overcome);
-    }
+    say_launches(&work);
+    say_overcome(result->overcome);
     say_reads(&work);
 }
