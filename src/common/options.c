@@ -219,15 +219,9 @@ static bool is_in_range(enum spw_option option, uint64_t number)
 
 static void complain(enum spw_option_type type, const char *text, char *complaint, size_t capacity)
 {
-    char meant[SPW_SIZE_TEXT];
-
     switch (type) {
     case SPW_TYPE_SIZE:
-        if (spw_size_meant(text, meant) != NULL) {
-            snprintf(complaint, capacity, "not a size (did you mean %s?)", meant);
-        } else {
-            snprintf(complaint, capacity, "not a size (expected 8GiB, 512MiB, 80%% or bytes)");
-        }
+        snprintf(complaint, capacity, "not a size (expected 8GiB, 512MiB, 80%% or bytes)");
         break;
     case SPW_TYPE_PERCENT:
         snprintf(complaint, capacity, "not a percentage (expected 15%%)");

@@ -65,7 +65,8 @@ static uint64_t unit_bytes(const char *unit)
         return 1;
     }
     letter = strchr(letters, toupper((unsigned char)*unit));
-    if (letter == NULL || (unit[1] != '\0' && strcasecmp(unit + 1, "iB") != 0)) {
+    if (letter == NULL ||
+        (unit[1] != '\0' && strcasecmp(unit + 1, "B") != 0 && strcasecmp(unit + 1, "iB") != 0)) {
         return 0;
     }
     return UINT64_C(1024) << (10 * (letter - letters));
@@ -103,25 +104,6 @@ bool spw_size_parse(const char *text, uint64_t *ret_bytes, bool *ret_percent)
     *ret_bytes = number.whole * unit + fraction;
     *ret_percent = percent;
     return true;
-}
-
-/* The letters of a unit. */
-#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-const char *spw_size_meant(const char *text, char meant[SPW_SIZE_TEXT])
-{
-    const char *number = skip_spaces(text);
-    size_t digits = strspn(number, "0123456789.");
-    const char *unit = skip_spaces(number + digits);
-    uint64_t bytes;
-    bool percent;
-
-    if (*unit == '\0' || strchr("kKmMgGtT", *unit) == NULL || unit[strspn(unit, LETTERS)] != '\0' ||
-        digits > 16) {
-        return NULL;
-    }
-    snprintf(meant, SPW_SIZE_TEXT, "%.*s%ciB", (int)digits, number, toupper((unsigned char)*unit));
-    return spw_size_parse(meant, &bytes, &percent) ? meant : NULL;
 }
 
 /* bytes * 100 / unit, rounded; both parts stay below 64 bits for every size. */

@@ -142,8 +142,8 @@ static void be_wrong(void)
     REFUSED(SPW_CLI_SIM, "sim: -m is not an option (options begin with --)", "sim", "-m", "6GiB");
     REFUSED(SPW_CLI_SIM, "sim: --memory: a value is missing", "sim", "--memory");
     REFUSED(SPW_CLI_SIM, "sim: --memory: a value is missing", "sim", "--memory", "--", "x");
-    REFUSED(SPW_CLI_SIM, "sim: --memory=24GB: not a size (did you mean 24GiB?)", "sim", "--memory",
-            "24GB", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --memory=24Gigs: not a size (expected 8GiB, 512MiB, 80% or bytes)",
+            "sim", "--memory", "24Gigs", "x");
     REFUSED(SPW_CLI_SIM,
             "sim: --memory=4090: a GPU, not a size (did you mean --profile rtx4090-24g?)", "sim",
             "--memory", "4090", "x");

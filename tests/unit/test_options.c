@@ -161,8 +161,8 @@ static void test_complaints(void **state)
     struct spw_option_value value;
 
     expect_complaint(SPW_OPT_SPILLWAY_LIMIT, "12Gigs",
-                     "SPILLWAY_LIMIT=12Gigs: not a size (did you mean 12GiB?); using the "
-                     "default");
+                     "SPILLWAY_LIMIT=12Gigs: not a size (expected 8GiB, 512MiB, 80% or bytes); "
+                     "using the default");
     expect_complaint(SPW_OPT_SPILLWAY_LIMIT, "x12",
                      "SPILLWAY_LIMIT=x12: not a size (expected 8GiB, 512MiB, 80% or bytes); using "
                      "the default");

@@ -52,16 +52,10 @@ static const char help[] =
 static bool parse_size(const struct spw_cli_arguments *from, const char *name, const char *expected,
                        uint64_t *ret_bytes)
 {
-    char meant[SPW_SIZE_TEXT];
-    bool percent, parsed = spw_size_parse(from->value, ret_bytes, &percent);
+    bool percent;
 
-    if (parsed && !percent && *ret_bytes >= 1 << 20) {
+    if (spw_size_parse(from->value, ret_bytes, &percent) && !percent && *ret_bytes >= 1 << 20) {
         return true;
-    }
-    if (!parsed && spw_size_meant(from->value, meant) != NULL) {
-        spw_cli_complain(from->command, "--%s=%s: not a size (did you mean %s?)", name, from->value,
-                         meant);
-        return false;
     }
     spw_cli_complain(from->command, "--%s=%s: not a size of 1 MiB or more%s", name, from->value,
                      expected);

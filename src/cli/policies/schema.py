@@ -12,7 +12,7 @@ import sys
 VALUES = {
     "bytes": {"type": "integer", "minimum": 0, "maximum": 2**53},
     "size": {"type": "string", "pattern": r"^[ \t]*[0-9]+([ \t]*[Bb]?|"
-                                          r"(\.[0-9]+)?[ \t]*[KkMmGgTt]([Ii][Bb])?)[ \t]*$"},
+                                          r"(\.[0-9]+)?[ \t]*[KkMmGgTt]([Ii]?[Bb])?)[ \t]*$"},
     "percent": {"type": "string", "pattern": r"^[ \t]*[0-9]+(\.[0-9]+)?[ \t]*%[ \t]*$"},
     "pattern": {"type": "string", "minLength": 1, "maxLength": 256},
     "range": {"type": "string", "pattern": "^[0-9]{1,18}(-([0-9]{1,18})?)?$"},
