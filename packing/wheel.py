@@ -57,7 +57,8 @@ spillway = spillway.__main__:main
 # Goes below the environment's prefix: file or folder of docs/, and folder.
 DATA = {"spillway.1": "share/man/man1",
         "completions/spillway": "share/bash-completion/completions",
-        "completions/_spillway": "share/zsh/site-functions"}
+        "completions/_spillway": "share/zsh/site-functions",
+        "completions/spillway.fish": "share/fish/vendor_completions.d"}
 
 
 def run(*command, **settings):

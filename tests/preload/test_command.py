@@ -3,10 +3,10 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-import unittest
 import unittest
 
 import harness
@@ -194,6 +194,49 @@ class ExitCodes(Command):
         self.assertEqual((result.status, result.stdout, result.stderr),
                          (2, "", "spillway: simm is not a command (did you mean sim?)\n"))
 
+    def test_version(self):
+        for words in (["version"], ["sim", "--version"]):
+            self.assertEqual(self.command(*words).stdout, self.command("--version").stdout)
+
+    def test_list_of_policies(self):
+        """Those that are installed, with what they are for; none is a failure."""
+        policies = {path.stem: json.loads(path.read_text())
+                    for path in (harness.SOURCE / "policies").glob("*.json")}
+        result = self.command("policy", "list")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        listed = re.findall(r"(?m)^\S+$", result.stdout)
+        self.assertEqual(listed, sorted(policies.keys() - {"policy.schema"}))
+        for name in listed:
+            for line in policies[name]["comment"]:
+                self.assertIn(f"\n    {line}\n", result.stdout)
+        result = self.command("policy", "list", "x")
+        self.assertEqual((result.status, result.stdout), (2, ""))
+        lone = self.folder / "spillway"
+        shutil.copy(COMMAND, lone)
+        result = self.run_command([lone, "policy", "list"], harness.environment(False, False))
+        self.assertEqual((result.status, result.stdout, result.stderr),
+                         (1, "", "spillway: policy: list: no policies are installed\n"))
+
+    def test_completions(self):
+        for shell, name in (("bash", "spillway"), ("zsh", "_spillway"), ("fish", "spillway.fish")):
+            self.assertEqual(self.command("completion", shell).stdout,
+                             (harness.SOURCE / "docs/completions" / name).read_text())
+        result = self.command("completion", "csh")
+        self.assertEqual((result.status, result.stdout), (2, ""))
+        self.assertIn("expected bash, zsh or fish", result.stderr)
+
+    @unittest.skipIf(harness.SANITIZED, "bash is not built with the sanitizer")
+    def test_completions_of_bash(self):
+        script = self.command("completion", "bash").stdout
+        for words, found in ((["pol"], "policy"), (["policy", "l"], "list"),
+                             (["completion", "f"], "fish"), (["sim", "--mem"], "--memory"),
+                             (["sim", "--profile", "rtx4090-2"], "rtx4090-24g"),
+                             (["run", "--policy", "half"], "half-gpu")):
+            text = (f"compopt() {{ :; }}\n{script}\nCOMP_WORDS=(spillway {' '.join(words)}); "
+                    f"COMP_CWORD={len(words)}; _spillway; echo \"${{COMPREPLY[@]}}\"")
+            result = self.run_command(["bash", "-c", text], harness.environment(False, False))
+            self.assertEqual((result.stdout, result.stderr), (found + "\n", ""))
+
     def test_full_disk(self):
         """What is not written is an error: a script takes an empty file for the answer."""
         for words in (["--help"], ["--version"], ["options"], ["policy", "schema"],
@@ -207,7 +250,7 @@ class ExitCodes(Command):
 
     def test_help_in_groups(self):
         """Every option of sim is listed once, with the form of its value."""
-        text = self.command("sim", "--help").stdout
+        text = self.command("sim", "--help-all").stdout
         titles = re.findall(r"(?m)^(\S.*):$", text)
         self.assertEqual([title.split(" (")[0] for title in titles],
                          ["Pool", "Simulated GPU", "Undocumented driver behaviour"])
@@ -219,6 +262,20 @@ class ExitCodes(Command):
         self.assertEqual({name for name, value in flags if not value}, switches)
         self.assertEqual(len(flags), len(table) + len(switches))
         self.assertEqual(self.command("options", "--markdown").stdout, listed)
+
+    def test_short_help(self):
+        """A dozen options, in the form of the whole list, which is named; 80 columns."""
+        for command, few, some in (("run", 12, {"limit", "verbose"}), ("fit", 10, {"gpus", "vary"}),
+                                   ("sim", 12, {"memory", "profile", "compare", "policy"})):
+            short, full = (self.command(command, flag).stdout for flag in ("--help", "--help-all"))
+            listed, all_listed = (re.findall(r"(?m)^  --.*", text) for text in (short, full))
+            self.assertLessEqual(len(listed), few, listed)
+            self.assertLessEqual(set(listed), set(all_listed))
+            self.assertLessEqual(some, {line.split()[0][2:] for line in listed})
+            self.assertTrue(short.endswith("\n--help-all lists all options.\n"))
+            self.assertLess(len(short.splitlines()), 60)
+            self.assertLessEqual(max(map(len, (short + full).splitlines())), 100)
+            self.assertEqual(self.command(command, "--help", "--help-all").stdout, full)
 
     @unittest.skipIf(os.path.exists("/dev/nvidia0"), "this machine has a GPU")
     def test_run_without_a_driver(self):

@@ -128,8 +128,8 @@ static void be_wrong(void)
     REFUSED(SPW_CLI_RUN, "run: --limt is not an option (did you mean --limit?)", "run", "--limt",
             "1");
     REFUSED(SPW_CLI_RUN, "run: --limt is not an option (did you mean --limit?)", "run", "--limt=1");
-    REFUSED(SPW_CLI_RUN, "run: --coffee is not an option (spillway run --help lists them)", "run",
-            "--coffee");
+    REFUSED(SPW_CLI_RUN, "run: --coffee is not an option (spillway run --help-all lists them)",
+            "run", "--coffee");
     REFUSED(SPW_CLI_RUN, "run: --memory is not an option here (it is one of spillway sim)", "run",
             "--memory", "6GiB", "x");
     REFUSED(SPW_CLI_RUN, "run: --no-pool is not an option here (it is one of spillway sim)", "run",

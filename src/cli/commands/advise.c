@@ -423,7 +423,7 @@ static bool run_within(struct question *question, const char *policy,
 /* Runs the command with the installed policies. Returns false if a run was interrupted. */
 static bool replay_shipped(struct question *question)
 {
-    size_t count = spw_cli_policy_installed(question->names);
+    size_t count = spw_cli_policy_installed(/* moving */ true, question->names);
 
     while (question->shipped_count < count) {
         size_t i = question->shipped_count;

@@ -35,20 +35,14 @@ static void print_help(FILE *out)
           out);
     for (int i = 0; i < COMMAND_COUNT; i++) {
         if (commands[i].help != NULL) {
-            fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+            fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
         }
     }
     fputs("\nExamples:\n"
           "  spillway run -- python train.py                 on this machine's GPU\n"
           "  spillway sim --memory 24GiB -- python train.py  will it fit in 24 GiB?\n\n"
-          "spillway COMMAND --help describes a command; spillway --version prints the version.\n",
+          "spillway COMMAND --help describes a command.\n",
           out);
-}
-
-static int print_version(void)
-{
-    puts("spillway " SPW_VERSION);
-    return SPW_CLI_EXIT_OK;
 }
 
 static const struct command *find(const char *name)
@@ -85,6 +79,13 @@ static bool is_help(const char *argument)
            strcmp(argument, "help") == 0;
 }
 
+int spw_cli_command_version(int argc, char **argv)
+{
+    puts(argc > 1 && is_help(argv[1]) ? "usage: spillway version\n\nPrints the version."
+                                      : "spillway " SPW_VERSION);
+    return SPW_CLI_EXIT_OK;
+}
+
 static void note(int number)
 {
 }
@@ -109,7 +110,7 @@ static int dispatch(int argc, char **argv)
         return SPW_CLI_EXIT_USAGE;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        return print_version();
+        return spw_cli_command_version(1, argv + 1);
     }
     if (is_help(argv[1])) {
         if (argc < 3 || is_help(argv[2])) {
@@ -127,7 +128,7 @@ static int dispatch(int argc, char **argv)
         return unknown(argv[1]);
     }
     if (argc == 3 && strcmp(argv[2], "--version") == 0) {
-        return print_version();
+        return spw_cli_command_version(1, argv + 1);
     }
     return command->run(argc - 1, argv + 1);
 }

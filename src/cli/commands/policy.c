@@ -14,12 +14,14 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: spillway policy check FILE ...\n"
+    "usage: spillway policy list\n"
+    "       spillway policy check FILE ...\n"
     "       spillway policy explain FILE --site SITE\n"
     "       spillway policy explain FILE --stats STATS\n"
     "       spillway policy suggest STATS [--free SIZE] > my.json\n"
     "       spillway policy schema\n"
     "       spillway policy keys\n\n"
+    "  list     print the policies that are installed with spillway, and when to use them\n"
     "  check    validate policy files; each error goes to stderr as FILE:LINE:COLUMN: TEXT.\n"
     "           The exit code is 0 when there is none, else 1\n"
     "  explain  show which rule of FILE applies to an allocation of call site SITE, and why\n"
@@ -232,6 +234,30 @@ static int schema(int argc, char **argv, const char *site)
     return SPW_CLI_EXIT_OK;
 }
 
+static int list(int argc, char **argv, const char *site)
+{
+    static char names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME];
+    size_t count = spw_cli_policy_installed(/* moving */ false, names);
+
+    if (argc != 0 || site != NULL) {
+        return spw_cli_bad_usage("policy", "list: no arguments are expected");
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct spw_policy *policy = spw_cli_policy_open(names[i]);
+        const char *const *lines = policy != NULL ? policy->file.comment.items : NULL;
+
+        printf("%s%s\n", i > 0 ? "\n" : "", names[i]);
+        for (size_t k = 0; policy != NULL && k < policy->file.comment.count; k++) {
+            printf("    %s\n", lines[k]);
+        }
+        spw_policy_destroy(policy);
+    }
+    if (count == 0) {
+        spw_cli_complain("policy", "list: no policies are installed");
+    }
+    return count > 0 ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+}
+
 static int keys(int argc, char **argv, const char *site)
 {
     if (argc != 0 || site != NULL) {
@@ -246,11 +272,8 @@ static int keys(int argc, char **argv, const char *site)
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv, const char *site);
-} parts[] = {{"check", check},
-             {"explain", explain},
-             {"suggest", suggest},
-             {"schema", schema},
-             {"keys", keys}};
+} parts[] = {{"list", list},       {"check", check},   {"explain", explain},
+             {"suggest", suggest}, {"schema", schema}, {"keys", keys}};
 
 enum { PART_COUNT = sizeof(parts) / sizeof(*parts) };
 
@@ -266,7 +289,7 @@ static int run_part(int argc, char **argv, const char *site)
         }
     }
     nearest = spw_nearest(argv[0], /* prefix_length */ 0, names, PART_COUNT);
-    spw_cli_complain("policy", "%s is not one of check, explain, suggest, schema, keys%s%s%s",
+    spw_cli_complain("policy", "%s is not one of list, check, explain, suggest, schema, keys%s%s%s",
                      argv[0], nearest != NULL ? " (did you mean " : "",
                      nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
     return SPW_CLI_EXIT_USAGE;
@@ -326,7 +349,8 @@ int spw_cli_command_policy(int argc, char **argv)
     code = spw_cli_arguments_read(argc, argv, options, help, &settings);
     if (code < 0) {
         code = settings.count == 0
-                   ? spw_cli_bad_usage("policy", "expected check, explain, suggest, schema or keys")
+                   ? spw_cli_bad_usage("policy",
+                                       "expected list, check, explain, suggest, schema or keys")
                    : run_with(&settings);
     }
     free(settings.operands);

@@ -56,9 +56,10 @@ static void complain_unknown(const struct spw_cli_arguments *arguments, const ch
         spw_cli_complain(arguments->command, "--%s is not an option (did you mean --%s?)", name,
                          meant);
     } else {
-        spw_cli_complain(arguments->command,
-                         "--%s is not an option (spillway %s --help lists them)", name,
-                         arguments->command);
+        spw_cli_complain(
+            arguments->command, "--%s is not an option (spillway %s --help%s lists them)", name,
+            arguments->command,
+            find(arguments->options, "help-all", strlen("help-all")) != NULL ? "-all" : "");
     }
 }
 

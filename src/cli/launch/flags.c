@@ -50,8 +50,19 @@ static const struct {
          "GPU's work was checked"},
 };
 
-/* The rows of a list of options, with the switches and a last row of zeros. */
-enum { ROW_COUNT = SPW_OPT_COUNT + SWITCH_COUNT + 1 };
+/* The rows of a list of options, with the switches, --help-all and a last row of zeros. */
+enum { ROW_COUNT = SPW_OPT_COUNT + SWITCH_COUNT + 2 };
+
+/* The commands whose --help shows an option. */
+static const enum {
+    SHOWN_NEVER,
+    SHOWN_RUN,
+    SHOWN_SIM,
+    SHOWN_ALL
+} shown[SPW_OPT_COUNT] = {
+#define SPW_OPTION_SHOWN(name, commands) [SPW_OPT_##name] = SHOWN_##commands,
+#include "common/options.def"
+};
 
 struct flag_list {
     char names[SPW_OPT_COUNT][SPW_CLI_FLAG_NAME];
@@ -289,6 +300,7 @@ static void fill_list(struct flag_list *list, enum spw_cli_starter starter,
             row++->name = switches[i].name;
         }
     }
+    *row++ = (struct spw_cli_option){"help-all", .given = &flags->help_all};
     *row = (struct spw_cli_option){0};
 }
 
@@ -329,9 +341,9 @@ int spw_cli_flags_read(int argc, char **argv, enum spw_cli_starter starter, cons
     if (!spw_cli_flags_parse(argc, argv, starter, ret_flags)) {
         return SPW_CLI_EXIT_USAGE;
     }
-    if (ret_flags->help) {
+    if (ret_flags->help || ret_flags->help_all) {
         fputs(help, stdout);
-        spw_cli_flags_print(stdout, starter);
+        spw_cli_flags_print(stdout, starter, /* few */ !ret_flags->help_all);
         return SPW_CLI_EXIT_OK;
     }
     if (ret_flags->command == NULL && !ret_flags->list_profiles) {
@@ -434,24 +446,47 @@ static void print_option(FILE *out, enum spw_option option)
     print_wrapped(out, text);
 }
 
-void spw_cli_flags_print(FILE *out, enum spw_cli_starter starter)
+static void print_switches(FILE *out, enum spw_cli_starter starter)
+{
+    for (int i = 0; i < SWITCH_COUNT; i++) {
+        if (switches[i].of[starter]) {
+            fprintf(out, "  --%s%s%s\n", switches[i].name, switches[i].value != NULL ? " " : "",
+                    switches[i].value != NULL ? switches[i].value : "");
+            print_wrapped(out, switches[i].help);
+        }
+    }
+}
+
+/* Prints the options of one group. With `few`, omits those that --help does not show. */
+static void print_group(FILE *out, enum spw_cli_starter starter, enum group group, bool few)
+{
+    unsigned wanted = starter == SPW_CLI_RUN ? SHOWN_RUN : SHOWN_SIM;
+
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        if (has_flag((enum spw_option)i, starter) && group_of((enum spw_option)i) == group &&
+            (!few || (shown[i] & wanted) != 0)) {
+            print_option(out, (enum spw_option)i);
+        }
+    }
+}
+
+void spw_cli_flags_print(FILE *out, enum spw_cli_starter starter, bool few)
 {
     bool sim = starter != SPW_CLI_RUN;
 
+    if (few) {
+        fputs("\nOptions:\n", out);
+        print_switches(out, starter);
+        print_group(out, starter, SIMULATED, few);
+        print_group(out, starter, POOL, few);
+        fputs("\n--help-all lists all options.\n", out);
+        return;
+    }
     for (int group = POOL; group <= (sim ? UNDOCUMENTED : POOL); group++) {
         fprintf(out, "\n%s:\n", sim ? group_titles[group] : "Options");
-        for (int i = 0; group == (sim ? SIMULATED : POOL) && i < SWITCH_COUNT; i++) {
-            if (switches[i].of[starter]) {
-                fprintf(out, "  --%s%s%s\n", switches[i].name, switches[i].value != NULL ? " " : "",
-                        switches[i].value != NULL ? switches[i].value : "");
-                print_wrapped(out, switches[i].help);
-            }
+        if (group == (sim ? SIMULATED : POOL)) {
+            print_switches(out, starter);
         }
-        for (int i = 0; i < SPW_OPT_COUNT; i++) {
-            if (has_flag((enum spw_option)i, starter) &&
-                (int)group_of((enum spw_option)i) == group) {
-                print_option(out, (enum spw_option)i);
-            }
-        }
+        print_group(out, starter, (enum group)group, few);
     }
 }

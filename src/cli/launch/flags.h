@@ -28,7 +28,7 @@ struct spw_cli_flags {
     bool compare;
     bool verbose;       /* sets SPILLWAY_SUMMARY to on, unless the user has set it */
     bool list_profiles; /* --profile list */
-    bool help;
+    bool help, help_all;
     const char *gpus; /* `fit`: names of GPUs, separated by commas; NULL: all GPUs */
     const char *vary; /* `fit`: NAME=VALUE,...; NULL: nothing varies */
 };
@@ -48,5 +48,5 @@ int spw_cli_flags_read(int argc, char **argv, enum spw_cli_starter starter, cons
  * which has no flag. */
 const char *spw_cli_flag_name(enum spw_option option, char name[SPW_CLI_FLAG_NAME]);
 
-/* Prints the flags for --help, in groups. */
-void spw_cli_flags_print(FILE *out, enum spw_cli_starter starter);
+/* Prints the flags for --help-all, in groups. With `few`, prints those for --help. */
+void spw_cli_flags_print(FILE *out, enum spw_cli_starter starter, bool few);

@@ -31,15 +31,16 @@ static const char *policy_path(const char *name, char buffer[PATH_MAX])
     return spw_policy_find(name, own_folder(self), buffer);
 }
 
-/* Returns true for the file name of a policy. observe.json is excluded, because this policy moves
- * no memory. */
-static bool moves_memory(const char *file)
+/* Returns true for the file name of a policy. With `moving`, excludes observe.json, because this
+ * policy moves no memory. */
+static bool is_policy(const char *file, bool moving)
 {
     size_t length = strlen(file), ending = strlen(".json");
 
     return length > ending && length < SPW_CLI_POLICY_NAME && file[0] != '.' &&
            strcmp(file + length - ending, ".json") == 0 &&
-           strchr(file, '.') == file + length - ending && strcmp(file, "observe.json") != 0;
+           strchr(file, '.') == file + length - ending &&
+           (!moving || strcmp(file, "observe.json") != 0);
 }
 
 static int by_name(const void *a, const void *b)
@@ -47,7 +48,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME])
+size_t spw_cli_policy_installed(bool moving, char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME])
 {
     char path[PATH_MAX];
     const struct dirent *entry;
@@ -59,7 +60,7 @@ size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_
     }
     folder = opendir(dirname(path));
     while (folder != NULL && count < SPW_CLI_POLICIES && (entry = readdir(folder)) != NULL) {
-        if (moves_memory(entry->d_name)) {
+        if (is_policy(entry->d_name, moving)) {
             (void)snprintf(ret_names[count++], SPW_CLI_POLICY_NAME, "%.*s",
                            (int)(strlen(entry->d_name) - strlen(".json")), entry->d_name);
         }

@@ -9,9 +9,9 @@
 
 enum { SPW_CLI_POLICIES = 16, SPW_CLI_POLICY_NAME = 64 };
 
-/* Writes the sorted names of those installed policies that move memory, and returns their
- * number. */
-size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME]);
+/* Writes the sorted names of the installed policies, and returns their number. With `moving`, omits
+ * those that move no memory. */
+size_t spw_cli_policy_installed(bool moving, char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME]);
 
 /* Loads a policy. The caller destroys the result. If the policy is not valid, writes every error to
  * stderr as "NAME:LINE:COLUMN: ERROR, EXPECTED" and returns NULL. */

@@ -1,0 +1,235 @@
+# fish completion for spillway
+complete -c spillway -n __fish_use_subcommand -f -a run -d 'run a program on the GPU, its memory managed by spillway'
+complete -c spillway -n __fish_use_subcommand -f -a sim -d 'run a program on a simulated GPU of any size: does it fit?'
+complete -c spillway -n __fish_use_subcommand -f -a fit -d 'say on which GPUs a program fits, and up to which batch size'
+complete -c spillway -n __fish_use_subcommand -f -a advise -d 'write a policy that makes a program fit a budget'
+complete -c spillway -n __fish_use_subcommand -f -a options -d 'list the options with defaults and meaning'
+complete -c spillway -n __fish_use_subcommand -f -a sites -d 'show which lines of a program held device memory'
+complete -c spillway -n __fish_use_subcommand -f -a report -d 'show a recording: memory over time, by line'
+complete -c spillway -n __fish_use_subcommand -f -a check -d 'test a program\'s memory against limits, for CI'
+complete -c spillway -n __fish_use_subcommand -f -a diff -d 'compare the memory of two runs, by line'
+complete -c spillway -n __fish_use_subcommand -f -a ranks -d 'merge the ranks of a job, and say where they differ'
+complete -c spillway -n __fish_use_subcommand -f -a top -d 'watch the memory of a running program'
+complete -c spillway -n __fish_use_subcommand -f -a pause -d 'move a running program\'s device memory to the host'
+complete -c spillway -n __fish_use_subcommand -f -a resume -d 'move it back, and let the program go on'
+complete -c spillway -n __fish_use_subcommand -f -a policy -d 'validate a policy file, or explain its decisions'
+complete -c spillway -n __fish_use_subcommand -f -a doctor -d 'test the driver and the devices, and measure them'
+complete -c spillway -n __fish_use_subcommand -f -a completion -d 'print completions for bash, zsh or fish'
+complete -c spillway -n __fish_use_subcommand -f -a version -d 'print the version'
+complete -c spillway -n '__fish_seen_subcommand_from run' -l check
+complete -c spillway -n '__fish_seen_subcommand_from run' -l chunk
+complete -c spillway -n '__fish_seen_subcommand_from run' -l control
+complete -c spillway -n '__fish_seen_subcommand_from run' -l free-waits
+complete -c spillway -n '__fish_seen_subcommand_from run' -l graphs
+complete -c spillway -n '__fish_seen_subcommand_from run' -l growth
+complete -c spillway -n '__fish_seen_subcommand_from run' -l host-limit
+complete -c spillway -n '__fish_seen_subcommand_from run' -l limit
+complete -c spillway -n '__fish_seen_subcommand_from run' -l log
+complete -c spillway -n '__fish_seen_subcommand_from run' -l mode
+complete -c spillway -n '__fish_seen_subcommand_from run' -l move-wait
+complete -c spillway -n '__fish_seen_subcommand_from run' -l overlap
+complete -c spillway -n '__fish_seen_subcommand_from run' -l pass
+complete -c spillway -n '__fish_seen_subcommand_from run' -l policy
+complete -c spillway -n '__fish_seen_subcommand_from run' -l policy-strict
+complete -c spillway -n '__fish_seen_subcommand_from run' -l record
+complete -c spillway -n '__fish_seen_subcommand_from run' -l record-size
+complete -c spillway -n '__fish_seen_subcommand_from run' -l record-uses
+complete -c spillway -n '__fish_seen_subcommand_from run' -l share
+complete -c spillway -n '__fish_seen_subcommand_from run' -l sites
+complete -c spillway -n '__fish_seen_subcommand_from run' -l spill
+complete -c spillway -n '__fish_seen_subcommand_from run' -l split-copies
+complete -c spillway -n '__fish_seen_subcommand_from run' -l stats
+complete -c spillway -n '__fish_seen_subcommand_from run' -l summary
+complete -c spillway -n '__fish_seen_subcommand_from run' -l verbose
+complete -c spillway -n '__fish_seen_subcommand_from run' -l verify
+complete -c spillway -n '__fish_seen_subcommand_from run' -l weight
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l capture-vmm
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l check
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l chunk
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l compare
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l control
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l costs
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l crossing
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l devices
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l fail
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l free-sync
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l free-waits
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l graphs
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l growth
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l handles
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l host-limit
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l host-map
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l host-memory
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l host-nodes
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l host-numa
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l json
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l limit
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l link
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l log
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l map-max
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l memory
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l mode
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l move-wait
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l no-pool
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l overhead
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l overlap
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l pass
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l payload
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l peers
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l policy
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l policy-strict
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l profile
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l progress
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l rank
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l rdma
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l reach
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l record
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l record-size
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l record-uses
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l regrant
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l require
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l root
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l seed
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l setaccess
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l share
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l sim-log
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l sites
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l spill
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l spin
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l split-copies
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l stats
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l summary
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l time
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l unknown
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l unmap
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l unmap-waits
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l va-max
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l verbose
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l verify
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l weight
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l world
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l capture-vmm
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l check
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l chunk
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l control
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l costs
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l crossing
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l devices
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l fail
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l free-sync
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l free-waits
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l gpus
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l graphs
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l growth
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l handles
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l host-limit
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l host-map
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l host-memory
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l host-nodes
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l host-numa
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l json
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l link
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l log
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l map-max
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l mode
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l move-wait
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l no-pool
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l overlap
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l pass
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l payload
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l peers
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l policy
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l policy-strict
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l rank
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l rdma
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l reach
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l record
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l record-size
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l record-uses
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l regrant
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l require
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l root
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l seed
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l setaccess
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l share
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l sim-log
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l sites
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l spill
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l spin
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l split-copies
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l summary
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l time
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l unknown
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l unmap
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l unmap-waits
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l va-max
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l vary
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l verify
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l weight
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l world
+complete -c spillway -n '__fish_seen_subcommand_from advise' -l budget
+complete -c spillway -n '__fish_seen_subcommand_from advise' -l host
+complete -c spillway -n '__fish_seen_subcommand_from advise' -l json
+complete -c spillway -n '__fish_seen_subcommand_from advise' -l link
+complete -c spillway -n '__fish_seen_subcommand_from advise' -l output
+complete -c spillway -n '__fish_seen_subcommand_from advise' -l shipped
+complete -c spillway -n '__fish_seen_subcommand_from advise' -l slowdown
+complete -c spillway -n '__fish_seen_subcommand_from advise' -l step-time
+complete -c spillway -n '__fish_seen_subcommand_from options' -l markdown
+complete -c spillway -n '__fish_seen_subcommand_from sites' -l full
+complete -c spillway -n '__fish_seen_subcommand_from sites' -l json
+complete -c spillway -n '__fish_seen_subcommand_from sites' -l native
+complete -c spillway -n '__fish_seen_subcommand_from sites' -l text
+complete -c spillway -n '__fish_seen_subcommand_from sites' -l top
+complete -c spillway -n '__fish_seen_subcommand_from report' -l folded
+complete -c spillway -n '__fish_seen_subcommand_from report' -l html
+complete -c spillway -n '__fish_seen_subcommand_from report' -l json
+complete -c spillway -n '__fish_seen_subcommand_from report' -l max-events
+complete -c spillway -n '__fish_seen_subcommand_from report' -l memory-viz
+complete -c spillway -n '__fish_seen_subcommand_from report' -l memory-viz-json
+complete -c spillway -n '__fish_seen_subcommand_from report' -l no-streams
+complete -c spillway -n '__fish_seen_subcommand_from report' -l output
+complete -c spillway -n '__fish_seen_subcommand_from report' -l perfetto
+complete -c spillway -n '__fish_seen_subcommand_from report' -l rmm-csv
+complete -c spillway -n '__fish_seen_subcommand_from report' -l speedscope
+complete -c spillway -n '__fish_seen_subcommand_from report' -l summary
+complete -c spillway -n '__fish_seen_subcommand_from report' -l table
+complete -c spillway -n '__fish_seen_subcommand_from report' -l top
+complete -c spillway -n '__fish_seen_subcommand_from report' -l tree
+complete -c spillway -n '__fish_seen_subcommand_from check' -l base
+complete -c spillway -n '__fish_seen_subcommand_from check' -l json
+complete -c spillway -n '__fish_seen_subcommand_from check' -l junit
+complete -c spillway -n '__fish_seen_subcommand_from check' -l max-category
+complete -c spillway -n '__fish_seen_subcommand_from check' -l max-growth
+complete -c spillway -n '__fish_seen_subcommand_from check' -l max-increase
+complete -c spillway -n '__fish_seen_subcommand_from check' -l max-peak
+complete -c spillway -n '__fish_seen_subcommand_from check' -l max-site
+complete -c spillway -n '__fish_seen_subcommand_from check' -l max-spill
+complete -c spillway -n '__fish_seen_subcommand_from diff' -l json
+complete -c spillway -n '__fish_seen_subcommand_from diff' -l top
+complete -c spillway -n '__fish_seen_subcommand_from ranks' -l json
+complete -c spillway -n '__fish_seen_subcommand_from ranks' -l top
+complete -c spillway -n '__fish_seen_subcommand_from top' -l interval
+complete -c spillway -n '__fish_seen_subcommand_from top' -l json
+complete -c spillway -n '__fish_seen_subcommand_from top' -l once
+complete -c spillway -n '__fish_seen_subcommand_from top' -l prometheus
+complete -c spillway -n '__fish_seen_subcommand_from top' -l sort
+complete -c spillway -n '__fish_seen_subcommand_from pause' -l on-demand
+complete -c spillway -n '__fish_seen_subcommand_from pause' -l rule
+complete -c spillway -n '__fish_seen_subcommand_from pause' -l site
+complete -c spillway -n '__fish_seen_subcommand_from pause' -l tag
+complete -c spillway -n '__fish_seen_subcommand_from pause' -l to
+complete -c spillway -n '__fish_seen_subcommand_from pause' -l wait
+complete -c spillway -n '__fish_seen_subcommand_from resume' -l rule
+complete -c spillway -n '__fish_seen_subcommand_from resume' -l site
+complete -c spillway -n '__fish_seen_subcommand_from resume' -l tag
+complete -c spillway -n '__fish_seen_subcommand_from resume' -l wait
+complete -c spillway -n '__fish_seen_subcommand_from policy' -l free
+complete -c spillway -n '__fish_seen_subcommand_from policy' -l site
+complete -c spillway -n '__fish_seen_subcommand_from policy' -l stats
+complete -c spillway -n '__fish_seen_subcommand_from policy' -f -a 'list check explain suggest schema keys'
+complete -c spillway -n '__fish_seen_subcommand_from doctor' -l json
+complete -c spillway -n '__fish_seen_subcommand_from doctor' -l measure
+complete -c spillway -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l profile -x -a 'gtx1060-6g gtx1070-8g gtx1080-8g gtx1080ti-11g titanxp-12g p100-16g p40-24g v100-16g v100-32g gtx1660ti-6g rtx2060-6g rtx2070-8g rtx2080-8g rtx2080ti-11g titanrtx-24g rtx8000-48g t4-16g rtx3050-8g rtx3060-12g rtx3060ti-8g rtx3070-8g rtx3080-10g rtx3080ti-12g rtx3090-24g rtxa4000-16g rtxa5000-24g rtxa6000-48g a2-16g a10-24g a10g-24g a16-16g a30-24g a40-48g a100-40g a100-80g rtx3060-laptop-6g rtx3070-laptop-8g rtx3080-laptop-16g rtx4060-8g rtx4060ti-16g rtx4070-12g rtx4070ti-12g rtx4070tisuper-16g rtx4080-16g rtx4080super-16g rtx4090-24g rtx4060-laptop-8g rtx4090-laptop-16g rtx4000ada-20g rtx6000ada-48g l4-24g l40-48g l40s-48g rtx5060ti-16g rtx5070-12g rtx5070ti-16g rtx5080-16g rtx5090-32g rtx5090-laptop-24g rtxpro6000-96g h100-pcie-80g h100-80g h100-nvl-94g h20-96g h200-141g gh200-96g gh200-144g b200-192g b300-288g gb200-192g gb300-288g gb10-128g a100-40g-1g.5gb a100-40g-2g.10gb a100-40g-3g.20gb a100-80g-1g.10gb a100-80g-2g.20gb a100-80g-3g.40gb h100-80g-1g.10gb h100-80g-2g.20gb h100-80g-3g.40gb'
+complete -c spillway -n '__fish_seen_subcommand_from run sim fit' -l policy -r -a 'activations-to-host-first embeddings-stay half-gpu inference-weights-on-host lazy-start observe optimizer-to-host'
