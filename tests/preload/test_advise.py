@@ -2,6 +2,7 @@
 """`spillway advise`, of recordings made by hand, in which the best choice is known."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -217,6 +218,8 @@ class Advise(harness.Case):
         shipped = json.loads((self.folder / "answer").read_text())["shipped"]
         names = {path.stem for path in (harness.ROOT / "policies").glob("*.json")}
         self.assertEqual(set(shipped), names - {"observe", "policy.schema"})
+        self.assertIn(f"\nspillway: advise: run {len(shipped) + 2} of {len(shipped) + 2}, ",
+                      done.stderr)
         for name, figures in shipped.items():
             self.assertRegex(done.stdout, rf"(?m)^  {name} .* MiB ")
             moves = {"half-gpu": (48, 0)}.get(name, (12, 12))
@@ -306,6 +309,9 @@ class Advise(harness.Case):
              FAILS_WITH_A_POLICY], capture_output=True, text=True,
             env=harness.environment(False, False), timeout=120, check=False, cwd=self.folder)
         self.assertIn("the policy does not make it fit: nothing is written", done.stdout)
+        runs = re.findall("(?m)^spillway: advise: run (.*?): ", done.stderr)
+        self.assertEqual(runs[0], "1 of 3")
+        self.assertRegex(",".join(runs[1:]), r"^2 of 3, about \d+ s,3 of 3, about \d+ s$")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     @unittest.skipIf(harness.SANITIZED, "true is not built with the sanitizer")

@@ -25,7 +25,7 @@ class Cards(harness.Case):
         return result, rows
 
     def runs(self, result):
-        return len(re.findall(r"^spillway: fit: run \d+: ", result.stderr, re.MULTILINE))
+        return len(re.findall(r"^spillway: fit: run \d+\b", result.stderr, re.MULTILINE))
 
     def test_one_run_tells_of_all_where_nothing_is_close(self):
         result, rows = self.fit("gib=4", cards=("rtx3060-12g", "rtx4090-24g", "a100-40g"))
@@ -62,6 +62,18 @@ class Cards(harness.Case):
         _, rows = self.fit("gib=16", cards=("rtx3060-12g",), flags=flags)
         self.assertRegex(rows["rtx3060-12g"], r"runs by spilling 1\.\d+ GiB, with 3 GiB placed on "
                                               r"the host by the policy; at least ")
+
+    def test_progress(self):
+        """Each run has its place among those that are expected, and the time that is left."""
+        result, _ = self.fit("gib=5", cards=("rtx2080-8g", "t4-16g", "a100-40g"))
+        lines = [line for line in result.stderr.splitlines() if ": run " in line]
+        self.assertEqual(lines[0], "spillway: fit: run 1: a100-40g, with ample memory")
+        self.assertRegex(lines[1], r"^spillway: fit: run 2 of about 2, about \d+ s: t4-16g, ")
+        result, _ = self.fit("gib={n}", flags=("--vary", "n=1..40"), cards=("rtx4090-24g",))
+        lines = [line for line in result.stderr.splitlines() if ": run " in line]
+        self.assertRegex(lines[0], r"^spillway: fit: run 1 of about 6: rtx4090-24g, n 21, ")
+        for number, line in enumerate(lines[1:5], 2):
+            self.assertRegex(line, rf"^spillway: fit: run {number} of about 6, about \d+ s: ")
 
     def test_without_the_pool_nothing_spills(self):
         _, rows = self.fit("gib=20", flags=("--no-pool",))

@@ -549,6 +549,9 @@ class Compare(harness.Case):
         self.assert_smallest(lines[-1], 128)
         tried = [line for line in lines if re.search(r"  (bare|under the pool), \d+ MiB: ", line)]
         self.assertEqual(len(tried), len(lines) - 5, lines)
+        self.assertRegex(tried[0], r"MiB: enough \(run 3 of at most 14, about \d+ s\)$")
+        last = sum("  bare, " in line for line in tried) + 3
+        self.assertRegex(tried[last - 3], rf" under .*\(run {last} of at most {last + 5}, about ")
 
     def test_neither_fits(self):
         """Both run again with ample memory; the exit code is that of the run under the pool."""

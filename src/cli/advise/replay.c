@@ -60,7 +60,9 @@ static bool run(struct spw_cli_advise_replays *replays, const struct spw_cli_tri
     const struct spw_cli_sim_device *device;
     bool started;
 
-    fprintf(stderr, "spillway: advise: run %u: %s\n", ++replays->count, what);
+    fprintf(stderr, "spillway: advise: run %s: %s\n",
+            spw_cli_trials_place(&replays->trials, replays->total - replays->trials.runs, ""),
+            what);
     (void)unlink(replays->record);
     *ret_run = (struct spw_cli_advise_run){.code = 0};
     started = spw_cli_trials_run(&replays->trials, trial, &result, &ret_run->code);

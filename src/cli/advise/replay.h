@@ -15,7 +15,7 @@ struct spw_cli_advise_replays {
     char record[PATH_MAX]; /* the recording of the last run */
     char policy[PATH_MAX]; /* path of the file for the policy */
     char link[32];         /* SPILLWAY_SIM_LINK */
-    unsigned count;
+    unsigned total;        /* expected number of runs */
 };
 
 /* The result of a run. */

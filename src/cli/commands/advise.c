@@ -442,6 +442,7 @@ static bool replay(struct question *question)
     bool placed = question->plan.answer == SPW_CLI_ADVISE_PLACED;
     cJSON *copy;
 
+    question->replays.total -= placed ? 0 : 1;
     if (!run_within(question, NULL, &question->without)) {
         return false;
     }
@@ -556,6 +557,10 @@ static int advise_on_command(struct settings *settings, char **arguments)
                                       (uint64_t)settings->goal.link)) {
         return SPW_CLI_EXIT_CANNOT_START;
     }
+    question.replays.total =
+        3 + (settings->shipped
+                 ? (unsigned)spw_cli_policy_installed(/* moving */ true, question.names)
+                 : 0);
     code = answer(&question);
     if (settings->json != NULL && question.peak_bytes > 0 && !write_answer(&question)) {
         spw_cli_complain("advise", "%s: %s", settings->json, spw_create_problem(settings->json));

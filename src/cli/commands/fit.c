@@ -65,6 +65,7 @@ static struct spw_cli_fit_row search(struct spw_cli_fit_session *session,
     struct spw_cli_fit_row row = {.card = card};
     size_t low = 0, high = session->variation.count; /* the first `low` values fit */
 
+    session->steps = 1;
     if (session->variation.name == NULL) {
         row.answer = spw_cli_fit_ask(session, card, 0);
         row.has_value = true;
@@ -72,7 +73,11 @@ static struct spw_cli_fit_row search(struct spw_cli_fit_session *session,
     }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        struct spw_cli_fit_answer answer = spw_cli_fit_ask(session, card, middle);
+        struct spw_cli_fit_answer answer;
+
+        for (session->steps = 0; (high - low) >> session->steps > 0; session->steps++) {
+        }
+        answer = spw_cli_fit_ask(session, card, middle);
 
         if (answer.verdict == SPW_CLI_FIT_UNKNOWN) {
             row.answer.verdict = row.has_value ? row.answer.verdict : SPW_CLI_FIT_UNKNOWN;
@@ -104,6 +109,7 @@ static int answer(struct spw_cli_fit_session *session)
     int code;
 
     for (size_t i = count; i > 0 && (i == count || session->run_count > 0); i--) {
+        session->at = i - 1;
         rows[i - 1] = search(session, session->cards.cards[i - 1]);
     }
     if (session->run_count == 0) {

@@ -76,7 +76,8 @@ struct spw_cli_fit_session {
     struct spw_cli_trials trials;
     struct spw_cli_fit_run *runs; /* in the order of execution */
     size_t run_count;
-    unsigned tries; /* number of all runs: with ample memory, and with the memory of a card */
+    size_t at;      /* index of the card that is asked about; those before it follow */
+    unsigned steps; /* most steps of the bisection to come, with this one */
     int start_code; /* exit code of the last run that failed to start */
 };
 

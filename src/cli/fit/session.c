@@ -22,57 +22,7 @@ enum { NEWEST_MAJOR_WITHOUT_CODE = 7 };
  * used only if its need differs from the card's memory by at least this many percent. */
 enum { MARGIN_PERCENT = 10 };
 
-/* ---- runs ---- */
-
-static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
-                   size_t value, bool ample, struct spw_cli_sim_result *ret_result, int *ret_code)
-{
-    const struct spw_cli_setting settings[] = {
-        {"SPILLWAY_SIM_PROFILE", card->id},
-        {"SPILLWAY_LIMIT", NULL},
-        {"SPILLWAY_STATS", NULL},
-        {"SPILLWAY_RECORD", NULL},
-        {"SPILLWAY_SIM_MEMORY", ample ? PLENTY_TEXT : NULL},
-        {"SPILLWAY_SIM_OVERHEAD", ample ? "off" : "on"},
-        {"SPILLWAY_GROWTH", "0%"}, /* the last two: only with ample memory */
-        {"SPILLWAY_SPILL", "off"},
-    };
-    size_t count = sizeof(settings) / sizeof(*settings);
-    bool has_policy = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text != NULL;
-    char **arguments =
-        spw_cli_fit_variation_arguments(&session->variation, value, session->arguments);
-    const struct spw_cli_trial trial = {
-        .arguments = arguments,
-        .with_pool = session->with_pool,
-        .silent = true,
-        .settings = settings,
-        /* SPILLWAY_SPILL keeps its value, because a policy may place memory on the host. With ample
-         * memory, nothing spills anyway. */
-        .setting_count = !ample       ? count - 2
-                         : has_policy ? count - 1
-                                      : count,
-    };
-    bool started;
-
-    *ret_result = (struct spw_cli_sim_result){0};
-    if (arguments == NULL) {
-        return false;
-    }
-    session->tries++;
-    spw_cli_print(stderr, "spillway: fit: run %u: %s%s%s%s%s, %s\n", session->tries, card->id,
-                  session->variation.name != NULL ? ", " : "",
-                  session->variation.name != NULL ? session->variation.name : "",
-                  session->variation.name != NULL ? " " : "",
-                  session->variation.name != NULL ? session->variation.values[value] : "",
-                  ample ? "with ample memory" : "as it is");
-    started = spw_cli_trials_run(&session->trials, &trial, ret_result, ret_code);
-    spw_cli_fit_variation_free(arguments);
-    if (started && ret_result->lost > 0) {
-        spw_cli_complain(session->command, "what the command used is not known: %s",
-                         ret_result->problem);
-    }
-    return started;
-}
+/* ---- earlier runs ---- */
 
 static bool is_same_kind(const struct spw_gpu_profile *a, const struct spw_gpu_profile *b)
 {
@@ -91,28 +41,6 @@ static struct spw_cli_fit_run *find_run(const struct spw_cli_fit_session *sessio
         }
     }
     return NULL;
-}
-
-/* Runs the command with ample memory. Returns NULL if it could not be started, or was
- * interrupted. */
-static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
-                                        const struct spw_gpu_profile *card, size_t value)
-{
-    struct spw_cli_fit_run run = {.card = card, .value = value};
-
-    if (!SPW_RESIZE(&session->runs, session->run_count + 1)) {
-        return NULL;
-    }
-    if (!run_on(session, card, value, true, &run.result, &run.code) ||
-        session->trials.interrupt != 0) {
-        session->start_code = run.code;
-        spw_cli_sim_result_fini(&run.result);
-        return NULL;
-    }
-    run.outcome = spw_cli_sim_result_outcome(&run.result, run.code);
-    memcpy(run.last_line, session->trials.last_line, sizeof(run.last_line));
-    session->runs[session->run_count] = run;
-    return &session->runs[session->run_count++];
 }
 
 /* ---- the need on a card ---- */
@@ -162,6 +90,103 @@ static bool is_clear(const struct spw_cli_fit_run *run, const struct spw_gpu_pro
     return has_ended_well(run) && card->major > NEWEST_MAJOR_WITHOUT_CODE &&
            (total.need_most / 100 * (100 + MARGIN_PERCENT) <= bytes ||
             total.live / 100 * (100 - MARGIN_PERCENT) > bytes);
+}
+
+/* ---- runs ---- */
+
+/* Returns the number of runs that are expected to answer for the cards to come, with the next run;
+ * 0: not known. */
+static unsigned runs_to_come(const struct spw_cli_fit_session *session)
+{
+    const struct spw_gpu_profile *const *cards = session->cards.cards;
+    unsigned count = session->steps;
+
+    if (session->variation.name != NULL) {
+        return count;
+    }
+    for (size_t i = session->at; i-- > 0;) {
+        const struct spw_cli_fit_run *any = find_run(session, cards[i], 0, /* any_kind */ true);
+        bool runs = any != NULL && !is_clear(any, cards[i]) &&
+                    find_run(session, cards[i], 0, /* any_kind */ false) == NULL;
+
+        for (size_t k = i + 1; k <= session->at; k++) {
+            runs = runs && !is_same_kind(cards[k], cards[i]);
+        }
+        count += runs;
+    }
+    return session->run_count > 0 ? count : 0;
+}
+
+static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
+                   size_t value, bool ample, struct spw_cli_sim_result *ret_result, int *ret_code)
+{
+    const struct spw_cli_setting settings[] = {
+        {"SPILLWAY_SIM_PROFILE", card->id},
+        {"SPILLWAY_LIMIT", NULL},
+        {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_RECORD", NULL},
+        {"SPILLWAY_SIM_MEMORY", ample ? PLENTY_TEXT : NULL},
+        {"SPILLWAY_SIM_OVERHEAD", ample ? "off" : "on"},
+        {"SPILLWAY_GROWTH", "0%"}, /* the last two: only with ample memory */
+        {"SPILLWAY_SPILL", "off"},
+    };
+    size_t count = sizeof(settings) / sizeof(*settings);
+    bool has_policy = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text != NULL;
+    char **arguments =
+        spw_cli_fit_variation_arguments(&session->variation, value, session->arguments);
+    const struct spw_cli_trial trial = {
+        .arguments = arguments,
+        .with_pool = session->with_pool,
+        .silent = true,
+        .settings = settings,
+        /* SPILLWAY_SPILL keeps its value, because a policy may place memory on the host. With ample
+         * memory, nothing spills anyway. */
+        .setting_count = !ample       ? count - 2
+                         : has_policy ? count - 1
+                                      : count,
+    };
+    bool started;
+
+    *ret_result = (struct spw_cli_sim_result){0};
+    if (arguments == NULL) {
+        return false;
+    }
+    spw_cli_print(stderr, "spillway: fit: run %s: %s%s%s%s%s, %s\n",
+                  spw_cli_trials_place(&session->trials, runs_to_come(session), "about "), card->id,
+                  session->variation.name != NULL ? ", " : "",
+                  session->variation.name != NULL ? session->variation.name : "",
+                  session->variation.name != NULL ? " " : "",
+                  session->variation.name != NULL ? session->variation.values[value] : "",
+                  ample ? "with ample memory" : "as it is");
+    started = spw_cli_trials_run(&session->trials, &trial, ret_result, ret_code);
+    spw_cli_fit_variation_free(arguments);
+    if (started && ret_result->lost > 0) {
+        spw_cli_complain(session->command, "what the command used is not known: %s",
+                         ret_result->problem);
+    }
+    return started;
+}
+
+/* Runs the command with ample memory. Returns NULL if it could not be started, or was
+ * interrupted. */
+static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
+                                        const struct spw_gpu_profile *card, size_t value)
+{
+    struct spw_cli_fit_run run = {.card = card, .value = value};
+
+    if (!SPW_RESIZE(&session->runs, session->run_count + 1)) {
+        return NULL;
+    }
+    if (!run_on(session, card, value, true, &run.result, &run.code) ||
+        session->trials.interrupt != 0) {
+        session->start_code = run.code;
+        spw_cli_sim_result_fini(&run.result);
+        return NULL;
+    }
+    run.outcome = spw_cli_sim_result_outcome(&run.result, run.code);
+    memcpy(run.last_line, session->trials.last_line, sizeof(run.last_line));
+    session->runs[session->run_count] = run;
+    return &session->runs[session->run_count++];
 }
 
 /* Finds a run with ample memory that answers for a card, or makes such a run. Returns NULL if the

@@ -174,7 +174,7 @@ bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
     cJSON *object = cJSON_CreateObject();
     cJSON *list;
 
-    cJSON_AddNumberToObject(object, "runs", session->tries);
+    cJSON_AddNumberToObject(object, "runs", session->trials.runs);
     if (session->variation.name != NULL) {
         cJSON_AddStringToObject(object, "varied", session->variation.name);
     }

@@ -18,6 +18,7 @@ enum { PRECISION = 50, MOST_TRIES = 6 };
 struct comparison {
     struct spw_cli_trials trials;
     char **arguments;
+    unsigned left; /* most runs of the search to come */
 };
 
 /* One way to run the command, and its results. */
@@ -162,9 +163,11 @@ static bool try_size(struct comparison *comparison, struct side *side, uint64_t 
 {
     static const char *const answers[] = {"enough", "too small", "failed for another reason"};
     enum trial trial = FAILED;
+    const char *place = spw_cli_trials_place(&comparison->trials, comparison->left, "at most ");
     struct spw_cli_sim_result result;
     int code;
 
+    comparison->left--;
     side->tries++;
     if (run(comparison, side->with_pool, bytes, true, &result, &code)) {
         trial = judge(side, spw_cli_sim_result_outcome(&result, code));
@@ -173,7 +176,8 @@ static bool try_size(struct comparison *comparison, struct side *side, uint64_t 
     if (comparison->trials.interrupt != 0) {
         return false;
     }
-    fprintf(stderr, "spillway:   %s, %s: %s\n", side->label, spw_cli_size(bytes), answers[trial]);
+    fprintf(stderr, "spillway:   %s, %s: %s (run %s)\n", side->label, spw_cli_size(bytes),
+            answers[trial], place);
     if (trial == ENOUGH) {
         side->enough_bytes = bytes;
     } else if (trial == TOO_SMALL) {
@@ -231,9 +235,11 @@ static void conclude(struct comparison *comparison, struct side *bare, struct si
             "spillway: searching for the smallest device that is enough without spilling: up to %d "
             "more runs each, without their output\n",
             MOST_TRIES);
+    comparison->left = pooled->known ? 2 * MOST_TRIES : MOST_TRIES;
     if (bare->known) {
         search(comparison, bare, held);
     }
+    comparison->left = MOST_TRIES;
     if (pooled->known && comparison->trials.interrupt == 0) {
         search(comparison, pooled, held);
     }

@@ -5,9 +5,11 @@
 #include "cli/launch/child.h"
 #include "cli/launch/run_directory.h"
 #include "common/utf8.h"
+#include "system/clock.h"
 #include "system/file_limit.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,11 +130,30 @@ static void set_variables(const struct spw_cli_trials *trials, const struct spw_
     }
 }
 
+const char *spw_cli_trials_place(const struct spw_cli_trials *trials, unsigned left,
+                                 const char *how)
+{
+    static char text[96];
+    struct spw_cli_line line = {""};
+
+    spw_cli_line_add(&line, "%u", trials->runs + 1);
+    if (left > 0) {
+        spw_cli_line_add(&line, " of %s%u", how, trials->runs + left);
+    }
+    if (left > 0 && trials->runs > 0) {
+        spw_cli_line_add(&line, ", about %" PRIu64 " s",
+                         trials->runs_ns / trials->runs * left / 1000000000 + 1);
+    }
+    (void)snprintf(text, sizeof(text), "%s", line.text);
+    return text;
+}
+
 bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_trial *trial,
                         struct spw_cli_sim_result *ret_result, int *ret_code)
 {
     bool started = false;
     int saved[3], errors = -1;
+    uint64_t begin = spw_clock_ns();
 
     *ret_result = (struct spw_cli_sim_result){0};
     *ret_code = SPW_CLI_EXIT_CANNOT_START;
@@ -167,5 +188,7 @@ bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_tria
     }
     spw_cli_sim_result_read(/* real */ false, ret_result);
     spw_cli_run_directory_remove();
+    trials->runs++;
+    trials->runs_ns += spw_clock_ns() - begin;
     return started;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli/verdict/sim_result.h"
 
@@ -22,6 +23,8 @@ struct spw_cli_trials {
     const char *command; /* for messages */
     spw_cli_prepare *prepare;
     char *values[SPW_CLI_TRIAL_VARIABLES]; /* the user's values; NULL: not set */
+    unsigned runs;                         /* the number of runs so far */
+    uint64_t runs_ns;                      /* their time together */
     int interrupt;                         /* the user's signal that ended the series; 0: none */
     char last_line[SPW_CLI_TRIAL_LINE]; /* last line that the last silent run wrote to stderr; safe
                                          * for a terminal */
@@ -47,6 +50,12 @@ struct spw_cli_trial {
 void spw_cli_trials_begin(struct spw_cli_trials *trials, const char *command,
                           spw_cli_prepare *prepare);
 void spw_cli_trials_end(struct spw_cli_trials *trials);
+
+/* Returns the place of the next run in the series: "2 of 5, about 40 s", where the time is that of
+ * the runs to come. `left` is the number of these; 0: not known. `how` precedes the number of all
+ * runs, for instance "at most ". The text is valid until the next call. */
+const char *spw_cli_trials_place(const struct spw_cli_trials *trials, unsigned left,
+                                 const char *how);
 
 /* Runs the command. Returns false if the command could not be started. *ret_code is the exit code
  * of the command. The caller frees *ret_result with spw_cli_sim_result_fini, even on failure. */
