@@ -187,6 +187,7 @@ complete -c spillway -n '__fish_seen_subcommand_from report' -l json
 complete -c spillway -n '__fish_seen_subcommand_from report' -l max-events
 complete -c spillway -n '__fish_seen_subcommand_from report' -l memory-viz
 complete -c spillway -n '__fish_seen_subcommand_from report' -l memory-viz-json
+complete -c spillway -n '__fish_seen_subcommand_from report' -l native
 complete -c spillway -n '__fish_seen_subcommand_from report' -l no-streams
 complete -c spillway -n '__fish_seen_subcommand_from report' -l output
 complete -c spillway -n '__fish_seen_subcommand_from report' -l perfetto

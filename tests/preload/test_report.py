@@ -185,6 +185,32 @@ class Forms(harness.Case):
                                 ("3 GiB", "33.3", "", "a.py:30 run"),
                                 ("1 GiB", "11.1", "", "a.py:10 run")])
 
+    def test_native_frames_on_request(self):
+        """Stacks have Python's frames, without those by which a module calls its forward(). Those
+        of a site without Python are native in any case."""
+        writer = recording.Writer()
+        for number, text in {8: "main", 16: "/home/me/a.py", 24: "run", 40: "_call_impl",
+                             32: "/lib/torch/nn/modules/module.py", 48: "_apply"}.items():
+            writer.text(number, text)
+        writer.site(5, "cudaMallocAsync", 8, [(16, 24, 30), (32, 40, 2), (32, 48, 3), (16, 24, 1)],
+                    native=(100, 200))
+        writer.site(7, "cudaMallocAsync", 8, [], native=(300,))
+        for site in 5, 7:
+            writer.alloc(1000, 0x7f0000000000 + (site << 34), site << 20, site, stream=1)
+        self.path.write_bytes(writer.data())
+        short = ["?", "a.py:1 run;module.py:3 _apply;a.py:30 run"]
+        full = ["?", "a.py:1 run;module.py:3 _apply;module.py:2 _call_impl;a.py:30 run;?;?"]
+        for flags, stacks in (((), short), (("--native",), full)):
+            lines = self.form("folded", *flags).decode().splitlines()
+            self.assertEqual(sorted(line.rpartition(" ")[0] for line in lines), stacks)
+            found = json.loads(self.form("speedscope", *flags))
+            frames = sum(len(stack.split(";")) for stack in stacks)
+            self.assertEqual(len(found["shared"]["frames"]), frames + 1) # the last: "not known"
+            for form in "tree", "html", "memory-viz-json":
+                self.assertEqual("_call_impl" in self.form(form, *flags).decode(), flags != (),
+                                 form)
+        self.assertIn("_call_impl", self.form("json").decode())
+
     def test_classes_of_modules(self):
         """The innermost one is in the name; a site without any follows one that has some."""
         writer = recording.Writer()

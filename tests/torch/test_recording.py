@@ -46,10 +46,25 @@ class Recording(unittest.TestCase):
             self.check_sums(json.loads(self.report(path, "--json")), stats)
             self.assertLess(path.stat().st_size /
                             json.loads(self.report(path, "--json"))["events"], 12)
+            self.check_stacks(path)
             pickled.write_bytes(self.report(path, "--memory-viz"))
             done = subprocess.run([self.interpreter, "-c", JUDGE, str(pickled)],
                                   capture_output=True, text=True, check=True, timeout=300)
             self.check_judgement(json.loads(done.stdout), pickle.loads(pickled.read_bytes()), stats)
+
+    def check_stacks(self, path):
+        """They end with operators, and the backward pass is one branch; native frames on
+        request."""
+        short, full = (self.report(path, "--folded", *flags).decode().splitlines()
+                       for flags in ((), ("--native",)))
+        total = [sum(int(line.rpartition(" ")[2]) for line in lines) for lines in (short, full)]
+        self.assertEqual(*total)
+        self.assertFalse([line for line in short if "libtorch" in line or "_call_impl" in line])
+        self.assertTrue(any("libtorch" in line and "_call_impl" in line for line in full))
+        self.assertTrue(any(line.startswith("gpt2_like.py:") and ";aten::" in line
+                            for line in short))
+        self.assertTrue(any(line.startswith("backward pass;") and ";aten::" in line
+                            for line in short))
 
     def check_sums(self, found, stats):
         (device,), (counted,) = found["devices"], stats["devices"]

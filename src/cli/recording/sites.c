@@ -277,7 +277,60 @@ static void python_frame(const struct spw_python_frame *from, struct spw_cli_fra
     snprintf(frame->name, sizeof(frame->name), "%s", from->function != NULL ? from->function : "?");
 }
 
-unsigned spw_cli_recorded_sites_frames(uint32_t number, struct spw_cli_frame *ret_frames)
+/* Returns true for the functions of torch.nn.Module that only call forward(). */
+static bool is_wrapper(const struct spw_python_frame *frame)
+{
+    return frame->function != NULL && frame->file != NULL &&
+           (strcmp(frame->function, "_call_impl") == 0 ||
+            strcmp(frame->function, "_wrapped_call_impl") == 0) &&
+           strstr(frame->file, "torch/nn/modules/module.py") != NULL;
+}
+
+static void named_frame(const char *name, struct spw_cli_frame *frame)
+{
+    *frame = (struct spw_cli_frame){.native = true};
+    snprintf(frame->name, sizeof(frame->name), "%s", name);
+}
+
+/* Writes the frames that a user of Python knows. Returns 0 if there are none. */
+static unsigned known_frames(const struct spw_callsite_facts *facts,
+                             struct spw_cli_frame *ret_frames)
+{
+    char operator[sizeof(ret_frames[0].name)];
+    unsigned count = 0;
+
+    if (spw_callsite_operator(facts, operator, sizeof(operator))) {
+        named_frame(operator, & ret_frames[count++]);
+    }
+    if (facts->node != NULL) {
+        named_frame(facts->node, &ret_frames[count++]);
+    }
+    for (size_t i = 0; i < facts->python_count; i++) {
+        if (!is_wrapper(&facts->python[i])) {
+            python_frame(&facts->python[i], &ret_frames[count++]);
+        }
+    }
+    if (facts->node != NULL && facts->python_count == 0) {
+        named_frame("backward pass", &ret_frames[count++]);
+    }
+    return count;
+}
+
+static unsigned all_frames(const struct spw_callsite_facts *facts, struct spw_cli_frame *ret_frames)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < facts->native_count; i++) {
+        native_frame(&facts->native[i], &ret_frames[count++]);
+    }
+    for (size_t i = 0; i < facts->python_count; i++) {
+        python_frame(&facts->python[i], &ret_frames[count++]);
+    }
+    return count;
+}
+
+unsigned spw_cli_recorded_sites_frames(uint32_t number, bool native,
+                                       struct spw_cli_frame *ret_frames)
 {
     const struct spw_callsite *site = site_of(number);
     static struct spw_callsite_words words;
@@ -285,17 +338,12 @@ unsigned spw_cli_recorded_sites_frames(uint32_t number, struct spw_cli_frame *re
 
     if (site != NULL) {
         spw_callsite_describe(site, /* native */ true, &words);
-        for (size_t i = 0; i < words.facts.native_count; i++) {
-            native_frame(&words.facts.native[i], &ret_frames[count++]);
-        }
-        for (size_t i = 0; i < words.facts.python_count; i++) {
-            python_frame(&words.facts.python[i], &ret_frames[count++]);
-        }
+        count = native ? 0 : known_frames(&words.facts, ret_frames);
+        count = count > 0 ? count : all_frames(&words.facts, ret_frames);
     }
     if (count == 0) {
-        ret_frames[count] = (struct spw_cli_frame){.native = true};
-        snprintf(ret_frames[count++].name, sizeof(ret_frames[0].name), "%s",
-                 site != NULL && site->api[0] != '\0' ? site->api : "not known");
+        named_frame(site != NULL && site->api[0] != '\0' ? site->api : "not known",
+                    &ret_frames[count++]);
     }
     for (unsigned i = 0; i < count; i++) {
         spw_utf8_plain(ret_frames[i].name, /* keep */ "");

@@ -46,11 +46,15 @@ struct spw_cli_frame {
     bool native;
 };
 
-enum { SPW_CLI_FRAMES = SPW_CALLSITE_PYTHON + SPW_CALLSITE_NATIVE };
+enum { SPW_CLI_FRAMES = SPW_CALLSITE_PYTHON + SPW_CALLSITE_NATIVE + 3 };
 
-/* Writes the frames of a site, innermost first, and returns their number. If a site has no frames,
- * writes one frame: the function that the program called, or "not known". */
-unsigned spw_cli_recorded_sites_frames(uint32_t number, struct spw_cli_frame *ret_frames);
+/* Writes the frames of a site, innermost first, and returns their number. With `native`, these are
+ * all frames. Without, they are PyTorch's operator and autograd node, and the Python frames, except
+ * those by which a module calls its own forward(); a site that has none of them has its native
+ * frames. If a site has no frames, writes one frame: the function that the program called, or "not
+ * known". */
+unsigned spw_cli_recorded_sites_frames(uint32_t number, bool native,
+                                       struct spw_cli_frame *ret_frames);
 
 /* Returns the name of the function that the program called, or "" for site 0. */
 const char *spw_cli_recorded_sites_api(uint32_t number);

@@ -317,19 +317,24 @@ static void write_traffic(const struct spw_cli_page_moments *moments, struct spw
     spw_write(out, "]");
 }
 
-static void write_frames(struct spw_writer *out, uint32_t site, struct spw_cli_page_frames *texts)
+static void write_frames(struct spw_cli_report *report, uint32_t site,
+                         struct spw_cli_page_frames *texts)
 {
     static struct spw_cli_frame frames[SPW_CLI_FRAMES];
     char text[sizeof(frames[0].name) + sizeof(frames[0].file) + 16];
-    unsigned count = spw_cli_recorded_sites_frames(site, frames);
+    unsigned count = spw_cli_recorded_sites_frames(site, report->native, frames);
+    struct spw_writer *out = &report->out;
     bool first = true;
 
     spw_write(out, ", \"frames\": [");
     for (unsigned i = 0; i < count; i++) {
         size_t number;
 
-        snprintf(text, sizeof(text), frames[i].native ? "%s  %s" : "%s  %s:%u", frames[i].name,
-                 frames[i].file, frames[i].line);
+        snprintf(text, sizeof(text),
+                 !frames[i].native           ? "%s  %s:%u"
+                 : frames[i].file[0] != '\0' ? "%s  %s"
+                                             : "%s",
+                 frames[i].name, frames[i].file, frames[i].line);
         number = spw_cli_page_frames_number(texts, text);
         if (number != SIZE_MAX) {
             spw_write(out, first ? "" : ",");
@@ -340,9 +345,11 @@ static void write_frames(struct spw_writer *out, uint32_t site, struct spw_cli_p
     spw_write(out, "]");
 }
 
-static void write_site(struct spw_writer *out, const struct spw_cli_device *device, uint32_t site,
+static void write_site(struct spw_cli_report *report, int ordinal, uint32_t site,
                        struct spw_cli_page_frames *frames)
 {
+    const struct spw_cli_device *device = &report->state.devices[ordinal];
+    struct spw_writer *out = &report->out;
     char label[SPW_CALLSITE_LABEL];
 
     spw_cli_recorded_sites_label(site, label);
@@ -352,7 +359,7 @@ static void write_site(struct spw_writer *out, const struct spw_cli_device *devi
     spw_write_figure(out, "total", spw_cli_report_total(device, site));
     spw_write_figure(out, "allocs", site < device->held_count ? device->held[site].allocs : 0);
     spw_write_figure(out, "end", spw_cli_report_live(device, site));
-    write_frames(out, site, frames);
+    write_frames(report, site, frames);
     spw_write(out, "}");
 }
 
@@ -365,7 +372,7 @@ void spw_cli_page_moments_write(const struct spw_cli_page_moments *moments,
     spw_write(out, ", \"sites\": [");
     for (size_t i = 0; i < moments->site_count; i++) {
         spw_write(out, i == 0 ? "\n" : ",\n");
-        write_site(out, &report->state.devices[moments->device], moments->sites[i], frames);
+        write_site(report, moments->device, moments->sites[i], frames);
     }
     spw_write(out, "]");
     write_moments(moments, out);

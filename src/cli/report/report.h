@@ -42,6 +42,7 @@ struct spw_cli_report {
     struct spw_writer out;
     size_t top;                            /* rows of a table */
     bool without_streams;                  /* RMM: every stream is 0 */
+    bool native;                           /* stacks have their native frames too */
     uint64_t most_events;                  /* memory_viz: limit on the events of a device */
     struct spw_cli_categories *categories; /* NULL: spw_cli_report_categorise was not called */
 };
