@@ -270,6 +270,15 @@ class ExitCodes(Command):
         self.assertGreater(len(lines), 10)
         self.check_examples(lines)
 
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_examples_for_assistants(self):
+        text = (harness.SOURCE / "llms.txt").read_text()
+        lines = re.findall(r"`(spillway [^`]*)`", " ".join(text.split()))
+        self.assertGreater(len(lines), 10)
+        self.check_examples(line for line in lines if "PID" not in line and "doctor" not in line)
+        for path in re.findall(r"\]\(([\w./]+)\)", text):
+            self.assertTrue((harness.SOURCE / path).exists(), path)
+
     def test_full_disk(self):
         """What is not written is an error: a script takes an empty file for the answer."""
         for words in (["--help"], ["--version"], ["options"], ["policy", "schema"],
