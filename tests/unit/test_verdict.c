@@ -291,6 +291,33 @@ static void test_communicators(void **state)
     in_child(communicators);
 }
 
+/* A run on this machine's devices has only the pool's figures, and a measured step. */
+static void real(void)
+{
+    struct spw_cli_sim_result result;
+    struct spw_counters *counters;
+
+    CHECK(spw_cli_run_directory_create("run"));
+    counters = &some_stats()->devices[0].counters;
+    spw_counter_set(&counters->step_ns, 321000000);
+    spw_counter_set(&counters->step_held_ns, 98000000);
+    redirect_errors(errors);
+    spw_cli_sim_result_read(/* real */ true, &result);
+    spw_cli_brief_print(&result, 0, /* in_full */ false);
+    CHECK(strcmp(content(errors),
+                 "spillway: verdict: does not fit in 1 GiB, but runs by spilling 512 MiB\n"
+                 "spillway:   peak: 1.50 GiB live\n"
+                 "spillway:   next: moves delay a step by 98 ms of 0.32 s; spillway advise may cut "
+                 "that\n") == 0);
+    spw_cli_sim_result_fini(&result);
+    spw_cli_run_directory_remove();
+}
+
+static void test_real_run(void **state)
+{
+    in_child(real);
+}
+
 static void invalid_files(void)
 {
     struct sim_record record = some_record();
@@ -337,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_memory_that_rules_placed_on_the_host),
         cmocka_unit_test(test_the_latest_failure_counts),
         cmocka_unit_test(test_communicators),
+        cmocka_unit_test(test_real_run),
         cmocka_unit_test(test_invalid_files_are_left_out),
     };
 

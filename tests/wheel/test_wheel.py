@@ -113,7 +113,8 @@ class Wheel(unittest.TestCase):
         self.assertEqual(result["page"].lower(), "<!doctype html>")
         for name in ("bin/spillway", "share/man/man1/spillway.1",
                      "share/bash-completion/completions/spillway",
-                     "share/zsh/site-functions/_spillway"):
+                     "share/zsh/site-functions/_spillway",
+                     "share/fish/vendor_completions.d/spillway.fish"):
             self.assertIn(name, result["files"])
         self.assertEqual(result["left"], [])
 
