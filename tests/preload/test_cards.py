@@ -63,6 +63,16 @@ class Cards(harness.Case):
         self.assertRegex(rows["rtx3060-12g"], r"runs by spilling 1\.\d+ GiB, with 3 GiB placed on "
                                               r"the host by the policy; at least ")
 
+    def test_smallest(self):
+        """The table ends with the answer, unless it is not known of some GPU."""
+        least = "; the one with the least memory is "
+        for words, status, said in (("gib=4", 0, [f"4 of 4 GPUs{least}rtx3060-12g"]),
+                                    ("gib=20", 0, [f"2 of 4 GPUs{least}rtx4090-24g"]),
+                                    ("gib=60", 0, ["0 of 4 GPUs"]), ("fail", 1, ["0 of 4 GPUs"]),
+                                    ("", 0, [])):
+            result, _ = self.fit(*words.split(), status=status)
+            self.assertEqual(re.findall(r"(?m)^it fits on (.*)$", result.stdout), said, words)
+
     def test_progress(self):
         """Each run has its place among those that are expected, and the time that is left."""
         result, _ = self.fit("gib=5", cards=("rtx2080-8g", "t4-16g", "a100-40g"))

@@ -126,6 +126,27 @@ static void print_curve(const struct spw_cli_fit_session *session)
     }
 }
 
+/* Names the smallest card on which the command fits. The rows begin with the smallest memory. */
+static void print_smallest(const struct spw_cli_fit_row *rows, size_t count)
+{
+    const struct spw_gpu_profile *smallest = NULL;
+    size_t fitting = 0, known = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bool fits = rows[i].answer.verdict == SPW_CLI_FIT_FITS;
+
+        smallest = fits && smallest == NULL ? rows[i].card : smallest;
+        fitting += fits;
+        known += rows[i].answer.verdict != SPW_CLI_FIT_UNKNOWN &&
+                 rows[i].answer.verdict != SPW_CLI_FIT_UNUSED;
+    }
+    if (count > 1 && known == count) {
+        printf("\nit fits on %zu of %zu GPUs%s%s\n", fitting, count,
+               smallest != NULL ? "; the one with the least memory is " : "",
+               smallest != NULL ? smallest->id : "");
+    }
+}
+
 void spw_cli_fit_table_print(const struct spw_cli_fit_session *session,
                              const struct spw_cli_fit_row *rows, size_t count)
 {
@@ -139,6 +160,8 @@ void spw_cli_fit_table_print(const struct spw_cli_fit_session *session,
     }
     if (session->variation.name != NULL) {
         print_curve(session);
+    } else {
+        print_smallest(rows, count);
     }
     fflush(stdout);
 }
