@@ -66,6 +66,7 @@ DROPPED = "import os, torch\nos.setuid(65534)\n"
 
 class CuDNN(unittest.TestCase):
     interpreter = None
+    said = ""  # stderr of the last run
 
     def run_code(self, code, flags=(), settings=None, words=()):
         """(stdout, the verdict's JSON)"""
@@ -75,9 +76,10 @@ class CuDNN(unittest.TestCase):
             program = pathlib.Path(name) / "program.py"
             program.write_text(code)
             run = Run([self.interpreter, str(program), *words],
-                      ["--no-pool", "--json", str(verdict), *flags],
+                      ["--no-pool", "--verbose", "--json", str(verdict), *flags],
                       {"XDG_CACHE_HOME": name, **(settings or {})})
             self.assertEqual(run.status, 0, run.stderr)
+            self.said = run.stderr
             return run.stdout, json.loads(verdict.read_text())
 
     def peaks(self, script, *words):
@@ -107,6 +109,9 @@ class CuDNN(unittest.TestCase):
         allocated, _, graphs = self.peaks("convolution.py", "--benchmark")
         self.assertGreater(allocated, self.peaks("convolution.py")[0])
         self.assertEqual(graphs["searched"], graphs["asked"])
+        self.peaks("convolution.py", "--benchmark")
+        self.assertIn("cudnn.benchmark tries all engines of 20 graphs: ", self.said)
+        self.assertNotIn("guessed", self.said)
 
     def test_depends_on_the_card(self):
         for profile, words, workspace in (("t4-16g", [], 6), ("t4-16g", ["last"], 4104),
@@ -143,6 +148,7 @@ class CuDNN(unittest.TestCase):
         self.assertEqual(stdout.split(), ["workspace", "4098"])
         self.assertEqual(verdict["devices"][0]["cudnn_graphs"],
                          {"asked": 0, "guessed": 1, "searched": 0})
+        self.assertIn("the workspace of 1 graph of cuDNN is guessed", self.said)
 
     @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
     def test_another_user_has_no_library_loaded(self):

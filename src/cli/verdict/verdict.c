@@ -174,6 +174,7 @@ static void say_traffic(const struct spw_cli_sim_device *device)
 struct work {
     uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, known_reads, bulk_reads, bulk_read_bytes, chosen;
+    uint64_t engines_guessed, searches;
 };
 
 static struct work sum_work(const struct spw_cli_sim_result *result)
@@ -188,6 +189,8 @@ static struct work sum_work(const struct spw_cli_sim_result *result)
         work.small_reads += device->small_reads;
         work.known_reads += device->known_reads;
         work.chosen += device->chosen;
+        work.engines_guessed += device->engines_guessed;
+        work.searches += device->searches;
         work.bulk_reads += device->bulk_reads;
         work.bulk_read_bytes += device->bulk_read_bytes;
     }
@@ -252,6 +255,25 @@ static void say_reads(const struct work *work)
                       " larger GPU result%s (%s in total) not computed here\n",
                       work->bulk_reads, work->bulk_reads == 1 ? "" : "s",
                       spw_cli_size(work->bulk_read_bytes));
+    }
+}
+
+static void say_engines(const struct work *work)
+{
+    if (work->engines_guessed > 0) {
+        spw_cli_print(stderr,
+                      "spillway:   the workspace%s of %" PRIu64
+                      " graph%s of cuDNN %s guessed, as cuDNN (9.8 or later) gave no answer\n",
+                      work->engines_guessed == 1 ? "" : "s", work->engines_guessed,
+                      work->engines_guessed == 1 ? "" : "s",
+                      work->engines_guessed == 1 ? "is" : "are");
+    }
+    if (work->searches > 0) {
+        spw_cli_print(stderr,
+                      "spillway:   cudnn.benchmark tries all engines of %" PRIu64
+                      " graph%s: on a GPU this may take more memory than cuDNN says here (24 %% of "
+                      "the peak of a small network on an H100)\n",
+                      work->searches, work->searches == 1 ? "" : "s");
     }
 }
 
@@ -341,4 +363,5 @@ void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bo
     say_launches(&work);
     say_overcome(result->overcome);
     say_reads(&work);
+    say_engines(&work);
 }
