@@ -173,13 +173,19 @@ bool spw_policy_asks_request(const struct spw_policy_rule *rule)
     return false;
 }
 
+bool spw_policy_concerns(const struct spw_policy_rule *rule, const struct spw_callsite_facts *facts)
+{
+    return first_mismatch(rule, BIT(process) | BIT(rank), facts, NULL) == NULL;
+}
+
 uint64_t spw_policy_candidates(const struct spw_policy *policy,
                                const struct spw_callsite_facts *site)
 {
     uint64_t candidates = 0;
 
     for (size_t i = 0; i < policy->rule_count; i++) {
-        if (first_mismatch(&policy->rules[i], SITE_KEYS, site, NULL) == NULL) {
+        if ((policy->recomputes >> i & 1) == 0 &&
+            first_mismatch(&policy->rules[i], SITE_KEYS, site, NULL) == NULL) {
             candidates |= UINT64_C(1) << i;
             if ((policy->certain >> i & 1) != 0) {
                 break;
@@ -196,7 +202,8 @@ bool spw_policy_needs_native(const struct spw_policy *policy, const struct spw_c
     for (size_t i = 0; i < policy->rule_count; i++) {
         const struct spw_policy_rule *rule = &policy->rules[i];
 
-        if (first_mismatch(rule, SITE_KEYS & ~native, site, NULL) != NULL) {
+        if ((policy->recomputes >> i & 1) != 0 ||
+            first_mismatch(rule, SITE_KEYS & ~native, site, NULL) != NULL) {
             continue;
         }
         if (rule->match.native.count > 0 || rule->match.node.count > 0) {
@@ -227,5 +234,7 @@ const struct spw_policy_row *spw_policy_mismatch(const struct spw_policy_rule *r
                                                  const struct spw_callsite_facts *site,
                                                  const struct spw_request_facts *request)
 {
-    return first_mismatch(rule, SITE_KEYS | REQUEST_KEYS, site, request);
+    return rule->action.recompute != 0
+               ? &spw_policy_rows[SPW_POLICY_KEY_action_recompute]
+               : first_mismatch(rule, SITE_KEYS | REQUEST_KEYS, site, request);
 }

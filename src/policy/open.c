@@ -6,6 +6,7 @@
 #include "policy/policy.h"
 #include "policy/state.h"
 #include "stats/stats.h"
+#include "system/fd.h"
 #include "system/log.h"
 #include "system/room.h"
 #include "system/start.h"
@@ -98,6 +99,37 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
         complain(name, base, &complaints, ret_reading);
     }
     spw_policy_complaints_fini(&complaints);
+}
+
+/* The path of the policy file, and its text. */
+struct mention {
+    char folder[PATH_MAX], found[PATH_MAX], path[PATH_MAX];
+    char text[SPW_POLICY_FILE_BYTES + 1];
+};
+
+bool spw_policy_open_mentions(const char *word)
+{
+    const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;
+    struct mention SPW_ROOM *mention = NULL;
+    ssize_t length;
+    int fd;
+
+    if (atomic_load(&spw_policy_state.policy) != NULL) {
+        return true;
+    }
+    if (name == NULL || *name == '\0' || (mention = spw_room_take(sizeof(*mention))) == NULL) {
+        return false;
+    }
+    (void)spw_start_path(
+        spw_policy_find(name, spw_start_own_folder(mention->folder), mention->found), mention->path,
+        sizeof(mention->path));
+    fd = spw_fd_open_regular(mention->path);
+    if (fd < 0) {
+        return false;
+    }
+    length = read(fd, mention->text, SPW_POLICY_FILE_BYTES);
+    (void)close(fd);
+    return length > 0 && strstr(mention->text, word) != NULL;
 }
 
 /* Reports rules that match on properties which call sites do not record. */

@@ -219,6 +219,10 @@ static struct spw_policy *finish(const struct spw_policy_reader *reader,
     *policy = (struct spw_policy){
         .file = *file, .rules = rules, .rule_count = file->rules.count, .memory = reader->memory};
     for (size_t i = 0; i < policy->rule_count; i++) {
+        if (rules[i].action.recompute != 0) {
+            policy->recomputes |= UINT64_C(1) << i;
+            continue;
+        }
         policy->certain |= (uint64_t)!spw_policy_asks_request(&rules[i]) << i;
         policy->uses_python = policy->uses_python || rules[i].match.python.count > 0 ||
                               rules[i].match.module_class.count > 0 ||

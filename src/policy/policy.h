@@ -10,6 +10,7 @@
  *   keys       the keys of the language, one row for each
  *   load       reads and destroys policies
  *   match      the conditions of rules on a site and on one allocation
+ *   modules    the rules about modules, as text for the Python companion
  *   open       reads the policy file of this process, once
  *   parse      reads the objects of a file by the table of keys
  *   policy     the rules as structs, and the functions that match them
@@ -134,6 +135,10 @@ struct spw_policy_action {
     const char *region;                  /* NULL: the region that all such blocks share */
     int commit;                          /* enum spw_policy_commit */
     int log;                             /* enum spw_policy_switch */
+    int recompute;                       /* enum spw_policy_switch; set: the rule is about modules,
+                                            and decides on no allocation */
+    struct spw_policy_number every;
+    struct spw_policy_amount share; /* a percentage */
 };
 
 struct spw_policy_rule {
@@ -158,12 +163,13 @@ struct spw_policy {
     struct spw_policy_file file;
     const struct spw_policy_rule *rules;
     size_t rule_count;
-    uint64_t certain; /* bit i is set if rule i has no condition on single allocations */
-    bool uses_python; /* a rule needs Python frames, because it has a condition on them or on
-                         modules */
-    bool uses_native; /* a rule needs native frames, because it has a condition on them or on the
-                         node */
-    bool uses_tags;   /* a rule has a condition on tags */
+    uint64_t certain;    /* bit i is set if rule i has no condition on single allocations */
+    uint64_t recomputes; /* bit i is set if rule i is about modules (action recompute) */
+    bool uses_python;    /* a rule needs Python frames, because it has a condition on them or on
+                            modules */
+    bool uses_native;    /* a rule needs native frames, because it has a condition on them or on the
+                            node */
+    bool uses_tags;      /* a rule has a condition on tags */
     struct spw_policy_memory *memory;
 };
 

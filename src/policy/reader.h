@@ -18,6 +18,7 @@ struct spw_policy_reader {
     struct spw_scan_cursor cursor;    /* position of the last rule that was read */
     size_t first_all;                 /* index of the first rule that matches all allocations;
                                          SPW_POLICY_RULES: none */
+    bool behind_all;                  /* a complaint names the rule behind that rule */
     struct spw_policy_memory *memory; /* memory of the policy */
     struct spw_policy_complaints *complaints;
     bool no_memory;
@@ -79,6 +80,10 @@ void spw_policy_check_object(struct spw_policy_reader *reader, enum spw_policy_o
 /* Checks rule `number` against the rules before it. Called for each rule in order. */
 void spw_policy_check_rule(struct spw_policy_reader *reader, struct spw_policy_node node,
                            const struct spw_policy_rule *rules, size_t number);
+
+/* Returns true if the conditions of a rule on the process and its rank hold (match.c). */
+bool spw_policy_concerns(const struct spw_policy_rule *rule,
+                         const struct spw_callsite_facts *facts);
 
 /* Returns true if a rule has a condition that differs between allocations of one site (match.c). */
 bool spw_policy_asks_request(const struct spw_policy_rule *rule);

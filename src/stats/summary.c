@@ -262,7 +262,7 @@ static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
                  spw_size_text(get(&tally->host_peak), host), length > 0 ? "; " : "", more);
     }
     if (used > 0) {
-        put_line(fd, "spillway: device %d: rules that decided on nothing: %s", ordinal, idle);
+        put_line(fd, "spillway: device %d: rules that decided on no allocation: %s", ordinal, idle);
     }
 }
 

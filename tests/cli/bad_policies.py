@@ -258,7 +258,8 @@ CASES = [
      ['2:25: "action" is "host", expected an object']),
     ('unknown key of action', A('{"place": "host"}'),
      ['3:13: "place" is not a key of action, expected one of placement, movable, priority, '
-      'limit, host_share, region, commit, log (did you mean "placement"?)']),
+      'limit, host_share, region, commit, log, recompute, every, share (did you mean '
+      '"placement"?)']),
     ('placement unknown', A('{"placement": "hots"}'),
      ['3:26: "placement" is "hots", expected "device", "host" or "auto" (did you mean "host"?)']),
     ('placement in another case', A('{"placement": "Host"}'),
@@ -303,6 +304,41 @@ CASES = [
      ['3:23: "commit" is "lazily", expected "eager" or "lazy" (did you mean "lazy"?)']),
     ('log as word', A('{"log": "debug"}'),
      ['3:20: "log" is "debug", expected true or false']),
+    ('recompute as text', A('{"recompute": "yes"}'),
+     ['3:26: "recompute" is "yes", expected true or false']),
+    ('recompute misspelt', A('{"recompte": true}'),
+     ['3:13: "recompte" is not a key of action, expected one of placement, movable, priority, '
+      'limit, host_share, region, commit, log, recompute, every, share (did you mean '
+      '"recompute"?)']),
+    ('recompute and placement', A('{"recompute": true, "placement": "host", "log": true}'),
+     ['2:1: "recompute" beside "placement", expected a rule of its own for each',
+      '2:1: "recompute" beside "log", expected a rule of its own for each']),
+    ('recompute of an allocation',
+     R('{"name": "r", "action": {"recompute": true},\n "match": {"module": "a.*", "size": '
+       '{"min": 1}, "nth": 1}}'),
+     ['2:1: "recompute" beside "size", expected only module, module_class, process and rank in '
+      'match',
+      '2:1: "recompute" beside "nth", expected only module, module_class, process and rank in '
+      'match']),
+    ('recompute of a path of classes',
+     R('{"name": "r", "action": {"recompute": true}, "match": {"module": ["a.*", "GPT/Block"]}}'),
+     ['2:1: "recompute" of "GPT/Block", a path of classes, expected the names of modules such as '
+      '"model.layers.*", or "module_class"']),
+    ('every without recompute', A('{"every": 2}'),
+     ['3:12: "every" without "recompute": true, expected both keys']),
+    ('share of modules that do not run again', A('{"recompute": false, "share": "50%"}'),
+     ['3:12: "share" without "recompute": true, expected both keys']),
+    ('every and share', A('{"recompute": true, "every": 2, "share": "50%"}'),
+     ['3:12: "every" beside "share", expected only one of these keys']),
+    ('every 0', A('{"recompute": true, "every": 0}'),
+     ['3:41: "every" is 0, expected a whole number from 1 to 1000']),
+    ('share as number', A('{"recompute": true, "share": 0.5}'),
+     ['3:41: "share" is 0.5, expected a percentage such as "25%", from 0% to 100%']),
+    ('a rule behind one for all, and one about modules between',
+     R('{"name": "all", "action": {}},\n{"name": "m", "action": {"recompute": true}},\n'
+       '{"name": "r", "action": {}}'),
+     ['4:1: rule 3 "r" can never decide, because rule 1 "all" matches every allocation, '
+      'expected that rule to be the last']),
     ('five mistakes',
      '{"versoin": 1, "version": 1,\n "rules": [\n'
      '  {"name": "ä b", "match": {"python": {"lines": "x"}},\n'
@@ -314,7 +350,7 @@ CASES = [
       'list of these',
       '4:22: "log" is 1, expected true or false',
       '4:25: "lgo" is not a key of action, expected one of placement, movable, priority, '
-      'limit, host_share, region, commit, log (did you mean "log"?)']),
+      'limit, host_share, region, commit, log, recompute, every, share (did you mean "log"?)']),
     ('columns are characters', '{"version": 1, "comment": "äöü€😀", "rulez": []}',
      ['1:36: "rulez" is not a key of the policy, expected one of $schema, version, comment, '
       'rules (did you mean "rules"?)']),
@@ -326,4 +362,5 @@ BEYOND_SCHEMA = {
     "rule behind one for all", "bad pattern: open set", "bad pattern: backslash",
     "bad pattern: backwards", "lines backwards", "size beyond 64 bits", "size min above max",
     "api that is none", "api pattern for none", "limit of 120 %", "host_share of 101 %",
+    "a rule behind one for all, and one about modules between", "recompute of a path of classes",
 }

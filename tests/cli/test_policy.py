@@ -43,7 +43,12 @@ FULL = {
                    "commit": "lazy", "log": False},
     }, {"name": "second", "match": {"size": [{"min": 0}, {"max": "1TiB"}]},
         "action": {"placement": "host", "limit": {"max": 1, "then": "warn"}}},
-        {"name": "last", "match": {}, "action": {}}],
+        {"name": "last", "match": {}, "action": {}},
+        {"name": "blocks", "action": {"recompute": True, "share": "12.5%"}},
+        {"name": "modules", "match": {"module": "layers.*", "module_class": ["B", "C*"],
+                                      "process": "p", "rank": "0-"},
+         "action": {"recompute": True, "every": 2}},
+        {"name": "left", "match": {"module": "head"}, "action": {"recompute": False}}],
 }
 
 VALUES = [None, True, 0, 1, -1, 1.5, 1e300, "", "x", "any", "10%", "101%", "1-2", "16MiB", [], {},
@@ -316,6 +321,15 @@ class Explain(Case):
             "    region: r",
             "    commit: lazy",
             "    log: true"])
+
+    def test_rules_about_modules(self):
+        rules = [{"name": "m", "match": {"module": "*"}, "action": {"recompute": True}},
+                 {"name": "a", "action": {"log": True}}]
+        done = run("policy", "explain", self.write({"version": 1, "rules": rules}), "--site",
+                   "module:A/B", cwd=self.folder)
+        self.assertEqual(done.stdout.splitlines()[1:], [
+            'rule 1 "m" (policy.json:1) is about modules, and decides on no allocation',
+            'rule 2 "a" (policy.json:1) decides:', "    log: true"])
 
     def test_bad_site(self):
         done = run("policy", "explain", "observe", "--site=pyton:a:b:1")

@@ -93,7 +93,7 @@ class Deciding(Policies):
                                    SUMMARY="on", allow=["device 0", "policies"])
         self.assertIn("spillway: device 0: rule a decided on 1 allocation, peak 2 MiB, host peak "
                       "0 B\n", result.stderr)
-        self.assertIn("spillway: device 0: rules that decided on nothing: b\n", result.stderr)
+        self.assertIn("spillway: device 0: rules that decided on no allocation: b\n", result.stderr)
 
     def test_without_sites_rules_do_not_match(self):
         _, result = self.run_rules(

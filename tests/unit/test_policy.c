@@ -1,5 +1,6 @@
 /* Reading policies and matching rules, also when allocations fail. Messages about bad files are
  * tested in tests/cli. */
+#include "policy/modules.h"
 #include "policy/policy.h"
 
 #include <setjmp.h>
@@ -255,6 +256,45 @@ static void test_actions(void **state)
     spw_policy_destroy(policy);
 }
 
+/* Rules about modules decide on no allocation, and need no frames of call sites. */
+static void test_rules_about_modules(void **state)
+{
+    struct spw_policy *policy =
+        parse(RULE("a", "{\"module\":\"a.*\",\"rank\":0}", "{\"recompute\":true,\"every\":2}"),
+              RULE("b", "{}", "{\"recompute\":true,\"share\":\"12.5%\"}"),
+              RULE("c", "{\"process\":\"t.py\"}", "{}"),
+              RULE("d", "{\"module_class\":[\"x\\\"y\",\"z\"],\"process\":\"t.py\"}",
+                   "{\"recompute\":false}"),
+              NULL);
+    static const char b[] = "{\"name\": \"b\", \"module\": [], \"module_class\": [], "
+                            "\"recompute\": true, \"every\": 0, \"permille\": 125}";
+    char text[1024], expected[1024];
+
+    assert_int_equal(policy->recomputes, 0xB);
+    assert_false(policy->uses_python);
+    assert_int_equal(decide(policy, "module:a.b;process:t.py"), 2);
+    assert_int_equal(decide(policy, "module:a.b;process:u.py"), SPW_POLICY_NO_RULE);
+
+    assert_true(spw_policy_modules_text(policy, "u.py", 1, text, sizeof(text)));
+    snprintf(expected, sizeof(expected), "[%s]", b);
+    assert_string_equal(text, expected);
+    assert_false(spw_policy_modules_text(policy, "u.py", 1, text, strlen(expected)));
+    assert_true(spw_policy_modules_text(policy, "u.py", 1, text, strlen(expected) + 1));
+    assert_true(spw_policy_modules_text(policy, "t.py", 0, text, sizeof(text)));
+    snprintf(expected, sizeof(expected),
+             "[{\"name\": \"a\", \"module\": [\"a.*\"], \"module_class\": [], "
+             "\"recompute\": true, \"every\": 2, \"permille\": 1000}, %s, {\"name\": \"d\", "
+             "\"module\": [], \"module_class\": [\"x\\u0022y\", \"z\"], \"recompute\": false, "
+             "\"every\": 0, \"permille\": 1000}]",
+             b);
+    assert_string_equal(text, expected);
+    spw_policy_destroy(policy);
+
+    policy = parse(RULE("c", "{}", "{}"), NULL);
+    assert_false(spw_policy_modules_text(policy, "t.py", 0, text, sizeof(text)));
+    spw_policy_destroy(policy);
+}
+
 /* In every kind of object; the second value is read no more than the first is lost. */
 static void test_a_key_given_twice(void **state)
 {
@@ -400,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_other_keys),
         cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_rules_about_modules),
         cmocka_unit_test(test_a_key_given_twice),
         cmocka_unit_test(test_a_tree_of_another_shape_is_refused),
         cmocka_unit_test(test_without_memory),

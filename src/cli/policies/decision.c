@@ -262,6 +262,10 @@ void spw_cli_policy_explain(const char *name, const struct spw_policy *policy,
         const struct spw_policy_row *row = spw_policy_mismatch(rule, site, request);
 
         spw_cli_print(stdout, "rule %zu \"%s\" (%s:%zu) ", i + 1, rule->name, name, rule->line);
+        if (rule->action.recompute != 0) {
+            puts("is about modules, and decides on no allocation");
+            continue;
+        }
         if (row == NULL) {
             puts("decides:");
             print_action(&rule->action);

@@ -23,7 +23,18 @@ CONDITIONS = {
     "native": {"anyOf": [{"required": [key]} for key in ("symbol", "library")]},
     "size": {"minProperties": 1},
     "action": {"not": {"required": ["placement", "host_share"],
-                       "properties": {"placement": {"enum": ["device", "host"]}}}},
+                       "properties": {"placement": {"enum": ["device", "host"]}}},
+               "allOf": [
+                   {"not": {"required": ["every", "share"]}},
+                   {"if": {"anyOf": [{"required": [key]} for key in ("every", "share")]},
+                    "then": {"required": ["recompute"],
+                             "properties": {"recompute": {"const": True}}}},
+                   {"if": {"required": ["recompute"]},
+                    "then": {"propertyNames": {"enum": ["recompute", "every", "share"]}}}]},
+    "rule": {"if": {"required": ["action"],
+                    "properties": {"action": {"required": ["recompute"]}}},
+             "then": {"properties": {"match": {"propertyNames": {
+                 "enum": ["module", "module_class", "process", "rank"]}}}}},
 }
 
 
