@@ -78,6 +78,8 @@ def pack(build, folder, root="/"):
     (folder / "policies").mkdir()
     for file in (*sorted((SOURCE / "policies").glob("*.json")), SOURCE / "policies/README.md"):
         shutil.copy(file, folder / "policies" / file.name)
+    (folder / "python").mkdir()
+    shutil.copy(SOURCE / "python/spillway/_recompute.py", folder / "python/recompute.py")
     copy_libraries(folder / "lib", root)
     output("patchelf", "--set-rpath", "$ORIGIN/lib", folder / "spillway")
 

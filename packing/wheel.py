@@ -94,7 +94,8 @@ def fill(tree, version):
     """Writes what the wheel holds into the folder `tree`."""
     package, info = tree / "spillway", tree / f"spillway-{version}.dist-info"
     data = tree / f"spillway-{version}.data/data"
-    shutil.copytree(PYTHON / "spillway", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PYTHON / "spillway", package,
+                    ignore=shutil.ignore_patterns("__pycache__", "_recompute.py"))
     contents.pack(BUILD, package / "native", sysroot.ROOT)
     contents.check(tree, sysroot.GLIBC)
     for name, folder in DATA.items():

@@ -7,6 +7,7 @@
  * A sanitizer's runtime calls these functions before it has started, so this file is compiled
  * without a sanitizer, and calls nothing that a sanitizer replaces unless a name may be in the
  * list. No locks. */
+#include "companion/companion.h"
 #include "driver/dl.h"
 #include "driver/driver.h"
 #include "intercept/entry.h"
@@ -210,6 +211,9 @@ void *spw_intercept_dlsym_route(void *handle, const char *name)
 {
     void *hook = NULL;
 
+    if (SPW_UNLIKELY(name != NULL && spw_companion_is_cue(name))) {
+        spw_companion_enter();
+    }
     if (!passes(handle, name) && (handle != RTLD_DEFAULT || spw_driver_row(name) != SPW_FN_COUNT)) {
         return (void *)(uintptr_t)substituting_dlsym;
     }

@@ -32,6 +32,7 @@ SUITES = {
                  "preload/top", "preload/report", "preload/oom"),
     "common": ("unit/*", "preload/doors", "preload/command", "preload/hostile", "preload/programs"),
     "system": ("unit/*", "preload/doors", "preload/command", "preload/hostile", "preload/programs"),
+    "companion": ("cli/python recompute",),
     "device": ("unit/lease", "spill/spill share", *TRACK),
     "driver": ("unit/backend", "unit/host_verdict", "preload/doors", "preload/symbols",
                "preload/lookups", "preload/sharing", "preload/hostile", *PROGRAMS),

@@ -32,7 +32,8 @@ BELOW = {
     "service": LOW + "process device program submit",
     "serve": LOW + "ipc process device program submit graph call service",
     "torch": LOW + "ipc process device program submit call serve setup",
-    "intercept": LOW + "ipc process device program submit graph call service serve setup",
+    "companion": LOW + "process",
+    "intercept": LOW + "ipc process device program submit graph call service serve setup companion",
     "preload": LOW + "ipc process device program submit graph call service serve torch intercept "
                "setup",
     "gpu": "common",

@@ -1,0 +1,107 @@
+#include "companion/companion.h"
+
+#include "common/options.h"
+#include "companion/python.h"
+#include "policy/modules.h"
+#include "policy/open.h"
+#include "policy/state.h"
+#include "process/process.h"
+#include "system/log.h"
+#include "system/room.h"
+#include "system/start.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { RULES_TEXT = 256 * 1024 };
+
+/* Reads the companion from its file and calls it. An exception ends here: the program goes on. */
+static const char code[] =
+    "def start(path, rules, say):\n"
+    "    try:\n"
+    "        import sys\n"
+    "        if 'torch' not in sys.modules or '_spillway_recompute' in sys.modules:\n"
+    "            return\n"
+    "        with open(path, 'rb') as file:\n"
+    "            text = file.read()\n"
+    "        module = type(sys)('_spillway_recompute')\n"
+    "        module.__file__ = path\n"
+    "        sys.modules[module.__name__] = module\n"
+    "        exec(compile(text, path, 'exec'), module.__dict__)\n"
+    "        module.enter(rules, say)\n"
+    "    except BaseException as error:\n"
+    "        say('recompute: no module is computed again, because the companion '\n"
+    "            f'{path} failed: {type(error).__name__}: {error}')\n"
+    "        if isinstance(error, KeyboardInterrupt):\n"
+    "            import _thread\n"
+    "            _thread.interrupt_main()\n"
+    "start(path, rules, say)\n";
+
+struct entering {
+    char folder[PATH_MAX];
+    char path[PATH_MAX + 64];
+    char rules[RULES_TEXT];
+};
+
+static void say(const char *text)
+{
+    spw_log_always("%s", text);
+}
+
+/* Returns false if there is no file. */
+static bool find_file(struct entering *entering)
+{
+    static const char *const places[] = {"python/recompute.py", "spillway/python/recompute.py"};
+    const char *folder = spw_start_own_folder(entering->folder);
+
+    for (size_t i = 0; folder != NULL && i < sizeof(places) / sizeof(*places); i++) {
+        (void)snprintf(entering->path, sizeof(entering->path), "%s/%s", folder, places[i]);
+        if (access(entering->path, R_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads the policy if there is one, and writes its rules about modules that concern this process.
+ * Returns false if there is none. */
+static bool read_rules(struct entering *entering)
+{
+    const struct spw_policy *policy;
+
+    if (spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word == SPW_MODE_OBSERVE) {
+        return false;
+    }
+    spw_policy_open_once();
+    policy = atomic_load(&spw_policy_state.policy);
+    return policy != NULL && policy->recomputes != 0 &&
+           spw_policy_modules_text(policy, spw_policy_state.process, spw_policy_state.rank,
+                                   entering->rules, sizeof(entering->rules));
+}
+
+void spw_companion_enter(void)
+{
+    struct entering SPW_ROOM *entering = NULL;
+    int saved = errno;
+
+    if (spw_process_off() || !spw_policy_open_mentions("\"recompute\"") ||
+        !spw_companion_python_runs() || (entering = spw_room_take(sizeof(*entering))) == NULL) {
+        errno = saved;
+        return;
+    }
+    if (!read_rules(entering)) {
+        errno = saved;
+        return;
+    }
+    if (!find_file(entering)) {
+        spw_log_always("recompute: no module is computed again, because the file "
+                       "python/recompute.py is not beside libspillway.so");
+    } else if (!spw_companion_python_run(code, entering->path, entering->rules, say)) {
+        spw_log_always("recompute: no module is computed again, because this interpreter cannot "
+                       "run the companion");
+    }
+    errno = saved;
+}

@@ -1,0 +1,18 @@
+/* The functions of CPython that run the companion. They are looked up in the process, because the
+ * object is linked with no interpreter. No locking. */
+#pragma once
+
+#include <stdbool.h>
+
+/* A function in C that Python code calls with one string. */
+typedef void spw_companion_say(const char *text);
+
+/* Returns true if the calling thread holds the lock of an interpreter, and no exception is being
+ * raised. */
+bool spw_companion_python_runs(void);
+
+/* Runs `code` with these names: `path` and `rules`, which are strings, and `say`, a function that
+ * calls the function of that name here. Returns false if the code raised an exception, or if the
+ * interpreter lacks a function. */
+bool spw_companion_python_run(const char *code, const char *path, const char *rules,
+                              spw_companion_say *say);

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Rules that compute modules again in the backward pass: the numbers are those without the rule,
+bit for bit, and the peak is that of a script that checkpoints every block. The numbers are computed
+on the CPU, and the peaks on the simulated GPU."""
+import functools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import running
+import wheel
+
+HERE = pathlib.Path(__file__).resolve().parent
+OBJECT = running.ROOT / "libspillway.so"
+BLOCKS = {"name": "blocks", "action": {"recompute": True}}
+
+
+def has(module):
+    done = subprocess.run([Recompute.interpreter, "-c", f"import {module}"], capture_output=True)
+    return done.returncode == 0
+
+
+@functools.cache
+def on_cpu(arguments, rules):
+    """The output of a script, and the lines of spillway."""
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith(("SPILLWAY", "LD_"))}
+    with tempfile.TemporaryDirectory() as name:
+        policy = pathlib.Path(name, "policy.json")
+        policy.write_text(json.dumps({"version": 1, "rules": json.loads(rules)}))
+        env |= {"LD_PRELOAD": str(OBJECT), "SPILLWAY_POLICY": str(policy)}
+        done = subprocess.run([Recompute.interpreter, *arguments], env=env, text=True,
+                              capture_output=True, cwd=HERE, timeout=600)
+    assert done.returncode == 0, done.stderr
+    said = [line.partition("spillway: recompute: ")[2] for line in done.stderr.splitlines()
+            if line.startswith("spillway")]
+    return done.stdout, said
+
+
+@unittest.skipIf(os.environ.get("BUILD_SANITIZED", "none") != "none",
+                 "the interpreter is not built with the sanitizer")
+class Recompute(unittest.TestCase):
+    interpreter = None
+    maxDiff = None
+
+    def check(self, *arguments, rules=(BLOCKS,)):
+        """Returns the lines of spillway with the rules."""
+        plain, nothing = on_cpu(arguments, "[]")
+        again, said = on_cpu(arguments, json.dumps(rules))
+        self.assertEqual(nothing, [])
+        self.assertGreater(len(plain.splitlines()), 3)
+        self.assertEqual(again, plain)
+        return said
+
+    # ---- the same numbers ----
+
+    def test_small(self):
+        said = self.check("recomputing.py", "small")
+        self.assertEqual(said, ["rule blocks: 3 of 3 modules of Model run again in backward: "
+                                "blocks.0 to blocks.2"])
+
+    def test_choices(self):
+        """A rule by class, a module that an earlier rule excludes, and parts of the modules."""
+        excluded = {"name": "not", "match": {"module": "blocks.1"}, "action": {"recompute": False}}
+        some = {"name": "some", "match": {"module_class": "Bl?ck", "module": "[a-c]*.*"}}
+        for rules, chosen in (
+                ([excluded, {**some, "action": {"recompute": True}}], "2 of 2 {}.0 to {}.2"),
+                ([{**some, "action": {"recompute": True, "every": 2}}], "2 of 3 {}.0 to {}.2"),
+                ([{**some, "action": {"recompute": True, "share": "34%"}}], "2 of 3 {}.0 to {}.1"),
+                ([excluded, {**some, "action": {"recompute": True, "share": "34%"}}],
+                 "1 of 2 {}.0")):
+            said = self.check("recomputing.py", "small", "--steps", "3", rules=rules)
+            count, _, names = chosen.replace("{}", "blocks").partition(" blocks")
+            self.assertEqual(said, [f"rule some: {count} modules of Model run again in backward: "
+                                    f"blocks{names}"])
+
+    def test_models(self):
+        if not has("transformers"):
+            self.skipTest("transformers is not there")
+        names = ["gpt2", "llama", "bert", "t5", "vit", "resnet"] + ["lora"] * has("peft")
+        said = self.check("recomputing.py", *names)
+        self.assertEqual([re.sub(r".*: (\d+ of \d+) modules of (\w+) .*", r"\1 \2", line)
+                          for line in said],
+                         ["3 of 3 GPT2LMHeadModel", "3 of 3 LlamaForCausalLM",
+                          "3 of 3 BertForMaskedLM", "4 of 4 T5ForConditionalGeneration",
+                          "3 of 3 ViTForImageClassification", "2 of 2 ResNetForImageClassification",
+                          "3 of 3 PeftModel"][:len(names)])
+
+    def test_isolated(self):
+        self.check("-I", "recomputing.py", "small", "--steps", "3")
+
+    def test_autocast(self):
+        self.check("recomputing.py", "small", "--autocast")
+
+    def test_distributed(self):
+        said = self.check("recomputing.py", "ddp", "fsdp", "fsdp2", "--steps", "3")
+        self.assertEqual(said, [
+            "rule blocks: 3 of 3 modules of DistributedDataParallel run again in backward: "
+            "module.blocks.0 to module.blocks.2",
+            "rule blocks: 3 of 3 modules of FullyShardedDataParallel run again in backward: "
+            "blocks.0 to blocks.2",
+            "rule blocks: 3 of 3 modules of FSDPModel run again in backward: blocks.0 to blocks.2"])
+
+    def test_compiled(self):
+        said = self.check("recomputing.py", "compiled", "--steps", "3")
+        self.assertEqual(said, ["rule blocks: 3 of 3 modules of OptimizedModule run again in "
+                                "backward: blocks.0 to blocks.2"])
+
+    def test_other_ways(self):
+        """Tracers, transforms, second derivatives, modes."""
+        said = self.check("recomputing_ways.py")
+        self.assertEqual(len(said), 2, said)
+
+    # ---- modules that cannot run again ----
+
+    def test_odd_modules(self):
+        """They are named and left alone, and the first calls have the same numbers too."""
+        rule = {"name": "odd", "match": {"module": "odd.*"}, "action": {"recompute": True}}
+        said = self.check("recomputing_odd.py", rules=[rule])
+        self.assertEqual(said, [
+            "rule odd leaves odd.patched alone: it has a forward of its own, beside that of its "
+            "class",
+            "rule odd leaves odd.scripted alone: it is a script (torch.jit)",
+            "rule odd leaves odd.compiled alone: it is compiled already (torch.compile)",
+            "rule odd: 10 of 13 modules of Model run again in backward: odd.counter to "
+            "odd.positions",
+            "rule odd leaves odd.counter alone: it sets calls",
+            "rule odd leaves odd.buffer alone: it changes a buffer in place",
+            "rule odd leaves odd.changer alone: it changes its input in place",
+            "rule odd leaves odd.lister alone: it changes a list",
+            "rule odd leaves odd.keeper alone: it sets last",
+            "rule odd leaves odd.hooked alone: it is called where the program checkpoints already, "
+            "or saves tensors by hooks of its own",
+            "rule odd: 5 of 5 modules of Model run again in backward: odd.counter to odd.lister"])
+
+    def test_input_changed_later(self):
+        """A second pass would have other numbers, so that it must fail."""
+        program = ("import torch\nfrom recomputing import Block\nclass Model(torch.nn.Module):\n"
+                   " def __init__(self):\n  super().__init__()\n"
+                   "  self.block = torch.nn.Tanh()\n"
+                   " def forward(self, x):\n  y = self.block(x)\n  x.add_(1)\n  return y\n"
+                   "Model()(torch.ones(2, requires_grad=True) * 1).sum().backward()")
+        rule = {"name": "r", "match": {"module": "block"}, "action": {"recompute": True}}
+        with self.assertRaisesRegex(AssertionError, 'RuntimeError: spillway: rule r cannot compute '
+                                    'block again: the program changed an input'):
+            on_cpu(("-c", program), json.dumps([rule]))
+
+    # ---- the peak ----
+
+    def peak(self, rules=(), *arguments):
+        with tempfile.TemporaryDirectory() as name:
+            policy = pathlib.Path(name, "policy.json")
+            policy.write_text(json.dumps({"version": 1, "rules": list(rules)}))
+            run = running.Run([self.interpreter, str(HERE / "recomputing.py"), "large", "--device",
+                               "cuda", "--steps", "2", *arguments], ["--policy", str(policy)])
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertEqual(run.unexpected(), [])
+        return int(run.stdout.split()[1])
+
+    def test_peak(self):
+        plain, by_hand = self.peak(), self.peak((), "--by-hand")
+        again = self.peak([BLOCKS])
+        half = self.peak([{"name": "half", "match": {"module": "blocks.*"},
+                           "action": {"recompute": True, "share": "50%"}}])
+        self.assertLess(by_hand, 0.5 * plain)
+        self.assertAlmostEqual(again, by_hand, delta=0.001 * by_hand)
+        self.assertAlmostEqual(half, (plain + again) / 2, delta=0.1 * plain)
+
+
+if __name__ == "__main__":
+    sys.exit(wheel.run_tests(Recompute))
