@@ -327,7 +327,7 @@ def why_not(module: Any) -> str | None:
     own = module.__dict__.get("forward")
     if isinstance(module, torch().jit.ScriptModule):
         return "it is a script (torch.jit)"
-    if "CheckpointWrapper" in kinds or any(
+    if getattr(module, "gradient_checkpointing", None) is True or any(
             type(part).__name__ == "CheckpointWrapper" for part in module.modules()):
         return "it is checkpointed already"
     if "OptimizedModule" in kinds or getattr(module, "_compiled_call_impl", None) is not None:

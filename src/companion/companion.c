@@ -18,7 +18,9 @@
 
 enum { RULES_TEXT = 256 * 1024 };
 
-/* Reads the companion from its file and calls it. An exception ends here: the program goes on. */
+/* Reads the companion from its file and calls it. An exception ends here: the program goes on. The
+ * code gets a name in place of its path: like other generated code, its frames are then not taken
+ * for the user's own in the names of call sites. */
 static const char code[] =
     "def start(path, rules, say):\n"
     "    try:\n"
@@ -30,7 +32,7 @@ static const char code[] =
     "        module = type(sys)('_spillway_recompute')\n"
     "        module.__file__ = path\n"
     "        sys.modules[module.__name__] = module\n"
-    "        exec(compile(text, path, 'exec'), module.__dict__)\n"
+    "        exec(compile(text, '<spillway recompute>', 'exec'), module.__dict__)\n"
     "        module.enter(rules, say)\n"
     "    except BaseException as error:\n"
     "        say('recompute: no module is computed again, because the companion '\n"

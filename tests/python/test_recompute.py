@@ -161,7 +161,7 @@ class Entry(unittest.TestCase):
             "python/recompute.py is not beside libspillway.so"], preload=preload)
         (self.folder / "python").mkdir()
         file = self.folder / "python/recompute.py"
-        for text, why in (("x = = 1", "SyntaxError: invalid syntax (recompute.py, line 1)"),
+        for text, why in (("x = = 1", "SyntaxError: invalid syntax (<spillway recompute>, line 1)"),
                           ("def enter(rules, say):\n    1 / 0",
                            "ZeroDivisionError: division by zero"),
                           ("import sys\nsys.exit(3)", "SystemExit: 3")):

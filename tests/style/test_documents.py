@@ -34,7 +34,8 @@ class Documents(unittest.TestCase):
         """The first column of the tables in troubleshooting.md quotes messages of the sources."""
         string = r'"((?:\\.|[^"\\\n])*)"'
         strings = "\n".join("".join(re.findall(string, match.group()))
-                            for path in tree.matching("src", ".c", ".h")
+                            for path in (*tree.matching("src", ".c", ".h"),
+                                         *tree.matching("python", ".py"))
                             for match in re.finditer(rf"{string}(\s*{string})*", tree.text(path)))
         text = tree.text(pathlib.PurePath("docs/troubleshooting.md"))
         quoted = [quote for row in re.findall(r"^\| (.*?) \|", text, re.MULTILINE)

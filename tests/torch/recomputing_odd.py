@@ -76,8 +76,8 @@ class Normal(Odd):
 class Chance(Odd):
     def forward(self, x):
         import numpy
-        scale = random.random() + numpy.random.rand()
-        return torch.nn.functional.dropout(super().forward(x) * scale, 0.1)
+        moved = self.linear(x) + (random.random() + numpy.random.rand())
+        return torch.nn.functional.dropout(torch.tanh(moved), 0.1)
 
 
 class Hooked(Odd):
@@ -131,6 +131,7 @@ def train(name, model, steps=3):
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     for _ in range(steps):
         loss = model(torch.randn(8, WIDTH)).square().sum()
+        loss = loss + model(torch.randn(8, WIDTH)).square().sum()
         loss.backward()
         gradients = sum(item.grad.double().sum() for item in model.parameters())
         print(name, loss.item().hex(), gradients.item().hex())

@@ -97,6 +97,17 @@ class Recompute(unittest.TestCase):
     def test_autocast(self):
         self.check("recomputing.py", "small", "--autocast")
 
+    def test_trainers(self):
+        if not has("transformers, accelerate"):
+            self.skipTest("transformers or accelerate is not there")
+        said = self.check("recomputing_trainers.py")
+        line = "modules of {} run again in backward: {}.0 to {}.2"
+        self.assertEqual(said, [
+            "rule blocks: 3 of 3 " + line.format("GPT2LMHeadModel", *["transformer.h"] * 2),
+            "rule blocks leaves transformer.h.0 to transformer.h.2 alone: it is checkpointed "
+            "already",
+            "rule blocks: 3 of 3 " + line.format("Model", *["blocks"] * 2)])
+
     def test_distributed(self):
         said = self.check("recomputing.py", "ddp", "fsdp", "fsdp2", "--steps", "3")
         self.assertEqual(said, [
@@ -153,11 +164,13 @@ class Recompute(unittest.TestCase):
     # ---- the peak ----
 
     def peak(self, rules=(), *arguments):
+        """The peak in bytes. Without rules (None), the ready-made policy is in force."""
         with tempfile.TemporaryDirectory() as name:
             policy = pathlib.Path(name, "policy.json")
-            policy.write_text(json.dumps({"version": 1, "rules": list(rules)}))
+            policy.write_text(json.dumps({"version": 1, "rules": list(rules or ())}))
             run = running.Run([self.interpreter, str(HERE / "recomputing.py"), "large", "--device",
-                               "cuda", "--steps", "2", *arguments], ["--policy", str(policy)])
+                               "cuda", "--steps", "2", *arguments],
+                              ["--policy", "recompute-blocks" if rules is None else str(policy)])
         self.assertEqual(run.status, 0, run.stderr)
         self.assertEqual(run.unexpected(), [])
         return int(run.stdout.split()[1])
@@ -167,6 +180,7 @@ class Recompute(unittest.TestCase):
         again = self.peak([BLOCKS])
         half = self.peak([{"name": "half", "match": {"module": "blocks.*"},
                            "action": {"recompute": True, "share": "50%"}}])
+        self.assertEqual(self.peak(None), again)
         self.assertLess(by_hand, 0.5 * plain)
         self.assertAlmostEqual(again, by_hand, delta=0.001 * by_hand)
         self.assertAlmostEqual(half, (plain + again) / 2, delta=0.1 * plain)
