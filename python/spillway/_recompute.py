@@ -359,6 +359,15 @@ def definer_of(module: Any) -> type:
     return next(cls for cls in type(module).__mro__ if "forward" in cls.__dict__)
 
 
+COPIED = "DataParallel makes copies of it in each step"
+
+
+def copied_in_steps(top: Any) -> set[int]:
+    return {id(part) for module in top.modules()
+            if type(module).__name__ == "DataParallel" and len(module.device_ids) > 1
+            for part in module.modules()}
+
+
 def repeated_blocks(top: Any) -> set[int]:
     """The blocks that a model has several times: modules with submodules and parameters, of one
     class, in one ModuleList or Sequential."""
@@ -546,9 +555,12 @@ class Companion:
                 self.apply(rule, top, found[rule.name])
 
     def apply(self, rule: Rule, top: Any, found: list[tuple[str, Any]]) -> None:
-        fit, alone = [], {}
+        fit: list[tuple[str, Any]] = []
+        alone: dict[str, list[tuple[str, Any]]] = {}
+        copied = copied_in_steps(top)
         for name, module in found:
-            reason = why_not(module) or self.replace(module)
+            reason = (COPIED if id(module) in copied else
+                      why_not(module) or self.replace(module))
             if reason is None:
                 fit.append((name, module))
             else:

@@ -161,6 +161,18 @@ class Recompute(unittest.TestCase):
                                     'block again: the program changed an input'):
             on_cpu(("-c", program), json.dumps([rule]))
 
+    def test_copies_in_each_step(self):
+        program = ("import torch, recomputing\n"
+                   "model = torch.nn.DataParallel(recomputing.Model().cuda())\n"
+                   "batch = {key: value.cuda() for key, value in recomputing.words()().items()}\n"
+                   "model(**batch).sum().backward()")
+        run = running.Run([self.interpreter, "-W", "ignore", "-c", program],
+                          ["--policy", "recompute-blocks", "--devices", "2"],
+                          {"PYTHONPATH": str(HERE)})
+        self.assertEqual((run.status, run.unexpected()), (0, []))
+        self.assertIn("spillway: recompute: rule blocks leaves module.blocks.0 to module.blocks.2 "
+                      "alone: DataParallel makes copies of it in each step", run.said())
+
     # ---- the peak ----
 
     def peak(self, rules=(), *arguments):
