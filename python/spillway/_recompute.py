@@ -627,13 +627,15 @@ class Companion:
         return True
 
     def at_exit(self, process: int) -> None:
-        if not self.tops or os.getpid() != process:
+        alive = any(ref() is not None for ref in self.built.values())
+        if os.getpid() != process or not (self.tops or alive):
             return
+        blocks = "; ".join(f"{top} has blocks of {kinds}" if kinds else f"{top} has none"
+                           for top, kinds in self.tops.items())
         for rule in self.rules:
             if rule.recompute and rule.found == 0:
-                blocks = "; ".join(f"{top} has blocks of {kinds}" if kinds else f"{top} has none"
-                                   for top, kinds in self.tops.items())
-                self.tell(f"rule {rule.name} matches no module ({blocks})")
+                self.tell(f"rule {rule.name} matches no module ("
+                          f"{blocks or 'no model was called, except in compiled functions'})")
 
 
 def torch() -> Any:

@@ -126,7 +126,8 @@ class Entry(unittest.TestCase):
         other = {"name": "a", "action": {"log": True}}
         elsewhere = {**BLOCKS, "match": {"process": "other.py"}}
         command = [sys.executable, PROGRAM, "changes"]
-        for rules in ((), (other,), (elsewhere,), (elsewhere, other)):
+        mistake = {"name": "a", "acton": {}}  # reported when CUDA is first used
+        for rules in ((), (other,), (elsewhere,), (elsewhere, other), (mistake,)):
             self.check(command, nothing, (), rules=rules)
         self.check(command, nothing, (), preload=None)
         self.check(command, nothing, (), SPILLWAY="off")

@@ -20,6 +20,10 @@ class Nested(torch.nn.Module):
         return self.parts(x)
 
 
+class Later(Nested):
+    pass
+
+
 def total(tensors):
     return sum(item.double().sum() for item in tensors).item().hex()
 
@@ -66,6 +70,17 @@ def modes(model, batch):
         Model()(**words()()).backward()
 
 
+def replaced():
+    """A program that replaces how modules are called."""
+    Nested()(torch.ones(2, 4))
+    plain = torch.nn.Module.__call__
+    torch.nn.Module.__call__ = lambda self, *args: plain(self, *args)
+    model = Later()
+    model(torch.ones(2, 4)).sum().backward()
+    print("replaced", total(item.grad for item in model.parameters()))
+    torch.nn.Module.__call__ = plain
+
+
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -73,6 +88,7 @@ def main():
     backward(model, batch)
     tracers(model.blocks[0], torch.ones(1, 4, 64))
     modes(model, batch)
+    replaced()
     function = torch.compile(lambda batch: model(**batch), backend="aot_eager", fullgraph=True)
     loss = function(batch)
     loss.backward()

@@ -125,7 +125,17 @@ class Recompute(unittest.TestCase):
     def test_other_ways(self):
         """Tracers, transforms, second derivatives, modes."""
         said = self.check("recomputing_ways.py")
-        self.assertEqual(len(said), 2, said)
+        self.assertEqual([re.search(r"modules of (\w+) run again", line)[1] for line in said],
+                         ["Model", "Nested", "Later"])
+
+    def test_compiled_function(self):
+        """The model is not found if it is never called elsewhere."""
+        program = ("import torch, recomputing\nmodel = recomputing.Model()\n"
+                   "function = torch.compile(lambda batch: model(**batch), backend='eager')\n"
+                   "function(recomputing.words()()).backward()")
+        said = on_cpu(("-c", program), json.dumps([BLOCKS]))[1]
+        self.assertEqual(said, ["rule blocks matches no module (no model was called, except in "
+                                "compiled functions)"])
 
     # ---- modules that cannot run again ----
 
