@@ -74,6 +74,10 @@ def main():
         import ctypes
         getattr(ctypes.PyDLL(None), "PyInit__C", None)
         work()
+    elif way == "other package later":
+        import torch
+        torch.look_up()
+        work()
     elif way == "again":
         os.environ["STANDIN_FAILS"] = "yes"
         try:

@@ -101,6 +101,7 @@ class Entry(unittest.TestCase):
     def test_other_imports(self):
         """Another package with a module of that name, and an import that fails at first."""
         self.check([sys.executable, PROGRAM, "other package"])
+        self.check([sys.executable, PROGRAM, "other package later"])
         self.check([sys.executable, PROGRAM, "again"])
 
     def test_folders(self):
