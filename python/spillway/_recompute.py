@@ -182,11 +182,10 @@ class Before:
     cannot run again later, when they are different. The first call can, with this state."""
 
     def __init__(self, module: Any, given: Any) -> None:
-        known = {id(item) for item in statistics_of(module)}
         self.inputs = [(item, version_of(item), item.detach().clone())
                        for item in tensors_in(given)]
         self.buffers = [(item, version_of(item), item.detach().clone())
-                        for item in module.buffers() if id(item) not in known]
+                        for item in state_of(module)]
         self.places: list[tuple[Any, Any]] = []
         for part in module.modules():
             for place in (part._buffers, part.__dict__, *part.__dict__.values()):
@@ -246,20 +245,28 @@ class Call:
         self.random = OtherRandom(entry.is_new or entry.uses_numpy)
         self.given = rebuilt(given, lambda item: copy_of_cache(item) if is_cache(item) else item)
         self.before = Before(module, given) if entry.is_new else None
-        self.versions: list[tuple[Any, int]] | None = None
+        self.versions = [(item, version_of(item)) for item in tensors_in(given)]
+        self.buffers = [(item, version_of(item)) for item in state_of(module)
+                        ] if entry.has_buffers else []
+        self.changed: list[Any] = []  # buffers
+        self.has_run = False
 
     def run(self, args: Any, kwargs: Any) -> Any:
         running = self.entry.running()
         running.add(id(self.module))
         try:
-            return (self.first(args, kwargs) if self.versions is None else self.again())
+            return self.again() if self.has_run else self.first(args, kwargs)
         finally:
             running.discard(id(self.module))
 
     def first(self, args: Any, kwargs: Any) -> Any:
         result = self.original(self.module, *args, **kwargs)
-        self.versions = [(item, version_of(item)) for item in tensors_in((args, kwargs))]
-        if self.before is not None:
+        self.has_run = True
+        if self.before is None:
+            self.changed = [item for item, version in self.buffers if version_of(item) != version]
+            if self.changed:
+                self.entry.leave("it changes a buffer in place")
+        else:
             self.entry.is_new = False
             self.entry.uses_numpy = self.random.numpy_has_changed()
             problem = self.before.problem()
@@ -271,13 +278,15 @@ class Call:
 
     def again(self) -> Any:
         given, undo, now = self.given, None, OtherRandom(self.random.numpy is not None)
-        if any(version_of(item) != version for item, version in self.versions or ()):
+        if self.before is None and any(version_of(item) != version
+                                       for item, version in self.versions):
             raise RuntimeError(
                 f"spillway: rule {self.entry.rule.name} cannot compute {self.entry.name} again: "
-                "the program changed an input of this module in place after the module had run. "
-                "Exclude the module with a rule that has \"recompute\": false")
+                "an input of this module was changed in place. Exclude the module with a rule that "
+                "has \"recompute\": false")
         given = rebuilt(given, lambda item: copy_of_cache(item) if is_cache(item) else item)
-        statistics = [(item, item.detach().clone()) for item in statistics_of(self.module)]
+        statistics = [(item, item.detach().clone())
+                      for item in (*statistics_of(self.module), *self.changed)]
         if self.before is not None:
             given, undo = rebuilt(given, self.before.replace), self.before.swap()
         self.random.restore()
@@ -299,6 +308,12 @@ def statistics_of(module: Any) -> Iterator[Any]:
             yield from (item for item in part._buffers.values() if item is not None)
 
 
+def state_of(module: Any) -> list[Any]:
+    """The other buffers."""
+    known = {id(item) for item in statistics_of(module)}
+    return [item for item in module.buffers() if id(item) not in known]
+
+
 # ---- modules ----
 
 class Entry:
@@ -308,8 +323,10 @@ class Entry:
     active      it runs again in backward
     uses_numpy  its first call took random numbers from NumPy"""
 
-    def __init__(self, companion: Companion, rule: Rule, name: str) -> None:
+    def __init__(self, companion: Companion, rule: Rule, name: str, module: Any) -> None:
+        self.has_buffers = next(module.buffers(), None) is not None
         self.companion, self.rule, self.name = companion, rule, name
+        self.kind = type(module).__name__
         self.is_new = self.active = True
         self.uses_numpy = False
         self.running = companion.running
@@ -318,7 +335,7 @@ class Entry:
         self.active = False
         self.companion.chosen = {number: True for number, entry in self.companion.entries.items()
                                  if entry.active}
-        self.companion.leave(self.rule, [(self.name, None)], reason)
+        self.companion.leave(self.rule, [(self.name, None)], reason, self.kind)
 
 
 def why_not(module: Any) -> str | None:
@@ -440,9 +457,10 @@ class Companion:
             self.told.add(text)
             self.say(f"recompute: {text}")
 
-    def leave(self, rule: Rule, found: list[tuple[str, Any]], reason: str) -> None:
-        """Tells of modules that are left alone; later ones with the same reason are not named."""
-        key = f"{rule.name} {reason}"
+    def leave(self, rule: Rule, found: list[tuple[str, Any]], reason: str, kind: str = "") -> None:
+        """Tells of modules that are left alone. Of a class, only the first is named for each
+        reason."""
+        key = f"{rule.name} {reason} {kind}"
         if key not in self.told:
             self.told.add(key)
             self.tell(f"rule {rule.name} leaves {names_of(found)} alone: {reason}")
@@ -569,7 +587,7 @@ class Companion:
             self.leave(rule, left, reason)
         chosen = rule.choose(fit)
         for name, module in chosen:
-            self.entries[id(module)] = Entry(self, rule, name)
+            self.entries[id(module)] = Entry(self, rule, name, module)
             self.chosen[id(module)] = True
         if chosen:
             self.tell(f"rule {rule.name}: {len(chosen)} of {modules_word(len(found))} of "
@@ -622,7 +640,7 @@ class Companion:
         if (not native._autograd._saved_tensors_hooks_is_enabled() or
                 native._autograd._top_saved_tensors_default_hooks(True) is not None):
             self.leave(entry.rule, [(entry.name, None)], "it is called where the program "
-                       "checkpoints already, or saves tensors by hooks of its own")
+                       "checkpoints already, or saves tensors by hooks of its own", entry.kind)
             return False
         return True
 

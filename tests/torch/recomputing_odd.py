@@ -42,6 +42,20 @@ class Buffer(Odd):
         return super().forward(x) * self.scale.clone()
 
 
+class Late(Odd):
+    """Changes a buffer, but not in its first calls."""
+    step = 0
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.ones(1))
+
+    def forward(self, x):
+        if Late.step == 2:
+            self.scale += 0.5
+        return super().forward(x)
+
+
 class Changer(Odd):
     def forward(self, x):
         return super().forward(x.mul_(2))
@@ -102,8 +116,8 @@ class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.odd = torch.nn.ModuleDict({kind.__name__.lower(): kind() for kind in (
-            Counter, Buffer, Changer, Lister, Keeper, Normal, Chance, Hooked, Checkpointed, Patched,
-            Positions)})
+            Counter, Buffer, Late, Changer, Lister, Keeper, Normal, Chance, Hooked, Checkpointed,
+            Patched, Positions)})
         self.odd["patched"].forward = self.patched
         self.odd["scripted"] = torch.jit.script(Odd())
         compiled = Odd()
@@ -130,6 +144,7 @@ class Model(torch.nn.Module):
 def train(name, model, steps=3):
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     for _ in range(steps):
+        Late.step += 1
         loss = model(torch.randn(8, WIDTH)).square().sum()
         loss = loss + model(torch.randn(8, WIDTH)).square().sum()
         loss.backward()
