@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -128,7 +129,7 @@ static void be_server(int listener, pid_t launcher)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         (void)dup2(null, fd);
     }
-    (void)close_range(KEPT + 1, ~0U, 0);
+    (void)syscall(__NR_close_range, KEPT + 1, ~0U, 0);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &files);
