@@ -222,7 +222,7 @@ static int make_cache(void **state)
     if (mkdtemp(cache) == NULL || setenv("XDG_CACHE_HOME", cache, 1) != 0) {
         return -1;
     }
-    (void)snprintf(answers, sizeof(answers), "%s/spillway/cudnn-answers-2", cache);
+    (void)snprintf(answers, sizeof(answers), "%s/spillway/cudnn-answers-3", cache);
     return 0;
 }
 
@@ -450,6 +450,9 @@ int main(int argc, char **argv)
     };
     int failed;
 
+    if (argc == 2 && strcmp(argv[1], SPW_CLI_CUDNN_SERVER) == 0) {
+        return spw_cli_cudnn_server_child(argc - 1, argv + 1);
+    }
     if (argc != 3) {
         return 2;
     }

@@ -1,5 +1,6 @@
 #include "cli/commands/list.h"
 #include "cli/console/messages.h"
+#include "cli/cudnn/server.h"
 #include "cli/doctor/entry_point_child.h"
 #include "cli/doctor/host_chunks.h"
 
@@ -23,6 +24,7 @@ static const struct command commands[] = {
 #undef SPW_COMMAND
     {"_entry-point", spw_cli_entry_point_child, NULL},
     {"_host-chunks", spw_cli_host_chunks_child, NULL},
+    {SPW_CLI_CUDNN_SERVER, spw_cli_cudnn_server_child, NULL},
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };

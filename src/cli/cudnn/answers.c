@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_NAME "cudnn-answers-2" /* the number changes with the form of records */
+#define FILE_NAME "cudnn-answers-3" /* the number changes with the form of records */
 
 enum { MOST_BYTES = 16 << 20, MAGIC = 0x4e4e4441 };
 
@@ -150,17 +150,23 @@ static uint64_t add_file(uint64_t hash, const char *path)
 }
 
 /* Hashes the files of the library, whose path begins the content: libcudnn.so.9 loads the others
- * from its own folder. */
+ * from its own folder. It names more engines if it finds a driver. */
 static uint64_t add_files(uint64_t hash, const unsigned char *content, size_t bytes)
 {
     static const char *const parts[] = {"_graph", "_heuristic", "_engines_precompiled",
                                         "_engines_runtime_compiled"};
+    static const char *const drivers[] = {"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+                                          "/usr/lib64/libcuda.so.1",
+                                          "/usr/lib/wsl/lib/libcuda.so.1"};
     const char *path = (const char *)content, *end;
 
     if (memchr(content, '\0', bytes) == NULL || (end = strstr(path, ".so")) == NULL) {
         return hash;
     }
     hash = add_file(hash, path);
+    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+        hash = add_file(hash, drivers[i]);
+    }
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         char part[PATH_MAX];
 

@@ -1,5 +1,6 @@
 #include "cli/cudnn/server.h"
 
+#include "cli/console/messages.h"
 #include "cli/cudnn/answers.h"
 #include "cli/cudnn/library.h"
 #include "system/create.h"
@@ -23,6 +24,7 @@
 
 /* PATIENCE_SECONDS: the longest time in which a program may send the rest of its question. */
 enum { CLIENTS = 256, WAITING = 64, PATIENCE_SECONDS = 5 };
+enum { KEPT = STDERR_FILENO + 1 }; /* the descriptor of the listening socket in the process */
 
 /* The listening socket is the first. */
 static struct pollfd sockets[1 + CLIENTS];
@@ -112,20 +114,38 @@ static void serve_all(int listener)
     }
 }
 
+int spw_cli_cudnn_server_child(int argc, char **argv)
+{
+    int listens = 0;
+    socklen_t bytes = sizeof(listens);
+
+    if (argc != 1 || getsockopt(KEPT, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) != 0 ||
+        !listens) {
+        spw_cli_complain(argv[0], "only spillway itself uses this command");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    (void)prctl(PR_SET_NAME, "spillway-cudnn");
+    spw_cli_cudnn_answers_open();
+    serve_all(KEPT);
+    return SPW_CLI_EXIT_OK;
+}
+
 /* The process keeps nothing of the launcher open: pipes end when the launcher ends. Ctrl-C reaches
- * the whole group, and the program may ask until it has ended. */
+ * the whole group, and the program may ask until it has ended. It is executed anew, because the
+ * dynamic linker reads LD_LIBRARY_PATH at the start: cuDNN must not find the simulated libraries.
+ */
 static void be_server(int listener, pid_t launcher)
 {
-    enum { KEPT = STDERR_FILENO + 1 };
     int null = spw_create_open("/dev/null", O_RDWR, 0);
     struct rlimit files;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)prctl(PR_SET_NAME, "spillway-cudnn");
     if (getppid() != launcher || null < 0 || setpgid(0, 0) != 0) {
         return;
     }
-    listener = dup2(listener, KEPT);
+    if (dup2(listener, KEPT) != KEPT || fcntl(KEPT, F_SETFD, 0) != 0) {
+        return;
+    }
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         (void)dup2(null, fd);
     }
@@ -134,8 +154,9 @@ static void be_server(int listener, pid_t launcher)
         files.rlim_cur = files.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
-    spw_cli_cudnn_answers_open();
-    serve_all(listener);
+    unsetenv("LD_LIBRARY_PATH");
+    unsetenv("LD_PRELOAD");
+    (void)execl("/proc/self/exe", "spillway", SPW_CLI_CUDNN_SERVER, NULL);
 }
 
 /* Opens a socket with a name that the kernel chooses, and writes the name. Returns -1 on failure.

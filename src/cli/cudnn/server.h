@@ -14,3 +14,9 @@
 /* Starts the process, once, and names its socket in the environment. It loads the library at the
  * first question, and ends with this process. Without it, the simulated cuDNN guesses. */
 void spw_cli_cudnn_server_start(void);
+
+/* The name of the hidden command that the process executes. */
+#define SPW_CLI_CUDNN_SERVER "_cudnn"
+
+/* The hidden command: answers until it is killed. Returns an exit code if there is no socket. */
+int spw_cli_cudnn_server_child(int argc, char **argv);
