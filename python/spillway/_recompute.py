@@ -178,8 +178,9 @@ def numpy_random() -> Any:
 
 
 class Before:
-    """The state of a module and of its arguments before its first call: a module that changes them
-    cannot run again later, when they are different. The first call can, with this state."""
+    """The state of a module and of its arguments before its first call. A module that changes them
+    cannot run again, because they are different then. Only its first call can: this state is put
+    back for it."""
 
     def __init__(self, module: Any, given: Any) -> None:
         self.inputs = [(item, version_of(item), item.detach().clone())

@@ -107,14 +107,12 @@ static bool path_of(bool simulated, bool make, const char *key, char ret_path[PA
 static bool read_own(const char *path, char text[FILE_BYTES])
 {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    struct stat status;
     ssize_t length = -1;
 
     if (fd < 0) {
         return false;
     }
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-        (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+    if (spw_fd_is_own(fd, S_IFREG)) {
         length = read(fd, text, FILE_BYTES - 1);
     }
     close(fd);

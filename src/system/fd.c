@@ -68,6 +68,14 @@ int spw_fd_open_regular(const char *path)
     return fd;
 }
 
+bool spw_fd_is_own(int fd, mode_t kind)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == kind &&
+           status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 bool spw_fd_read_at(int fd, void *ret_bytes, size_t bytes, off_t offset)
 {
     char *to = ret_bytes;

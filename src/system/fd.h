@@ -14,6 +14,10 @@ int spw_fd_park(int fd);
  * kinds of files are not opened; errno is then EINVAL. */
 int spw_fd_open_regular(const char *path);
 
+/* Returns true if the file is of this kind (S_IFREG, S_IFDIR), belongs to the effective user, and
+ * nobody else may write it. */
+bool spw_fd_is_own(int fd, mode_t kind);
+
 /* Reads exactly `bytes` at `offset`. Returns false if the file is shorter, or on an error. */
 bool spw_fd_read_at(int fd, void *ret_bytes, size_t bytes, off_t offset);
 

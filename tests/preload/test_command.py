@@ -197,6 +197,10 @@ class ExitCodes(Command):
     def test_version(self):
         for words in (["version"], ["sim", "--version"]):
             self.assertEqual(self.command(*words).stdout, self.command("--version").stdout)
+        result = self.command("version", "foo")
+        self.assertEqual((result.status, result.stdout, result.stderr),
+                         (2, "", "spillway: version: no arguments are expected "
+                          "(see spillway version --help)\n"))
 
     def test_list_of_policies(self):
         """Those that are installed, with what they are for; none is a failure."""

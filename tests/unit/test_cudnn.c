@@ -222,7 +222,7 @@ static int make_cache(void **state)
     if (mkdtemp(cache) == NULL || setenv("XDG_CACHE_HOME", cache, 1) != 0) {
         return -1;
     }
-    (void)snprintf(answers, sizeof(answers), "%s/spillway/cudnn-answers-3", cache);
+    (void)snprintf(answers, sizeof(answers), "%s/spillway/cudnn-answers-4", cache);
     return 0;
 }
 
@@ -357,40 +357,52 @@ static int connect_to_server(void)
     return fd;
 }
 
-/* The number of engines; -1: the process has closed the connection. */
-static int exchange(int fd, const struct content *content)
+/* The number of engines; -1: the process has closed the connection without an answer. */
+static int exchange(const struct content *content)
 {
     struct sim_cudnn_header header = {SIM_CUDNN_MAGIC, (uint32_t)content->count};
+    int fd = connect_to_server(), count = -1;
 
-    if (send(fd, &header, sizeof(header), MSG_NOSIGNAL) != sizeof(header) ||
-        send(fd, content->bytes, content->count, MSG_NOSIGNAL) != (ssize_t)content->count ||
-        recv(fd, &header, sizeof(header), MSG_WAITALL) != sizeof(header)) {
-        return -1;
+    if (sim_cudnn_send(fd, &header, sizeof(header)) &&
+        sim_cudnn_send(fd, content->bytes, content->count) &&
+        sim_cudnn_receive(fd, &header, sizeof(header))) {
+        assert_int_equal(header.magic, SIM_CUDNN_MAGIC);
+        assert_true(sim_cudnn_receive(fd, engines, header.bytes));
+        count = (int)(header.bytes / sizeof(engines[0]));
     }
-    assert_int_equal(header.magic, SIM_CUDNN_MAGIC);
-    if (header.bytes > 0) {
-        assert_int_equal(recv(fd, engines, header.bytes, MSG_WAITALL), header.bytes);
-    }
-    return (int)(header.bytes / sizeof(engines[0]));
+    close(fd);
+    return count;
 }
 
 static void test_server(void **state)
 {
     const struct content content = question(library, 9, NUMBERS);
-    int first, second;
 
     spw_cli_cudnn_server_start();
     spw_cli_cudnn_server_start(); /* it runs already */
-    first = connect_to_server();
-    second = connect_to_server();
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(exchange(first, &content), 3);
+        assert_int_equal(exchange(&content), 3);
         assert_int_equal(engines[1].workspace_bytes, 2 * expected(9));
-        assert_int_equal(exchange(second, &content), 3);
     }
-    close(first);
-    assert_int_equal(exchange(second, &content), 3);
-    close(second);
+}
+
+/* A connection that ends without a question, and one that is in use meanwhile. */
+static void test_many_programs(void **state)
+{
+    enum { PROGRAMS = 40 };
+    const struct content content = question(library, 9, NUMBERS);
+    int status, silent = connect_to_server();
+
+    close(silent);
+    for (int i = 0; i < PROGRAMS; i++) {
+        if (fork() == 0) {
+            _exit(exchange(&content) == 3 ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < PROGRAMS; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
 }
 
 static void test_garbage(void **state)
@@ -407,9 +419,7 @@ static void test_garbage(void **state)
     assert_int_equal(send(fd, &large, sizeof(large), MSG_NOSIGNAL), sizeof(large));
     assert_int_equal(recv(fd, &byte, 1, 0), 0);
     close(fd);
-    fd = connect_to_server();
-    assert_int_equal(exchange(fd, &content), 3);
-    close(fd);
+    assert_int_equal(exchange(&content), 3);
 }
 
 /* A process of another user cannot have a library loaded. */
@@ -424,7 +434,7 @@ static void test_other_user(void **state)
     }
     pid = fork();
     if (pid == 0) {
-        _exit(setuid(NOBODY) == 0 && exchange(connect_to_server(), &content) == -1 ? 1 : 0);
+        _exit(setuid(NOBODY) == 0 && exchange(&content) == -1 ? 1 : 0);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(WEXITSTATUS(status), 1);
@@ -445,6 +455,7 @@ int main(int argc, char **argv)
     };
     const struct CMUnitTest of_server[] = {
         cmocka_unit_test(test_server),
+        cmocka_unit_test(test_many_programs),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_other_user),
     };

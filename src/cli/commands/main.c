@@ -1,4 +1,5 @@
 #include "cli/commands/list.h"
+#include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 #include "cli/cudnn/server.h"
 #include "cli/doctor/entry_point_child.h"
@@ -83,6 +84,9 @@ static bool is_help(const char *argument)
 
 int spw_cli_command_version(int argc, char **argv)
 {
+    if (argc > 1 && !is_help(argv[1])) {
+        return spw_cli_bad_usage(argv[0], "no arguments are expected");
+    }
     puts(argc > 1 && is_help(argv[1]) ? "usage: spillway version\n\nPrints the version."
                                       : "spillway " SPW_VERSION);
     return SPW_CLI_EXIT_OK;

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_NAME "cudnn-answers-3" /* the number changes with the form of records */
+#define FILE_NAME "cudnn-answers-4" /* the number changes with the form of records */
 
 enum { MOST_BYTES = 16 << 20, MAGIC = 0x4e4e4441 };
 
@@ -24,9 +24,8 @@ enum { MOST_BYTES = 16 << 20, MAGIC = 0x4e4e4441 };
 struct record {
     uint32_t magic;
     uint32_t count; /* of engines */
-    uint64_t key;   /* two hashes of the question and of the library's files */
-    uint64_t check;
-    uint64_t sum; /* hash of the engines */
+    uint64_t key;   /* hash of the question and of the library's files */
+    uint64_t sum;   /* hash of the engines */
 };
 
 static int file = -1;
@@ -43,18 +42,6 @@ static uint64_t sum_of(const struct record *record)
 }
 
 /* ---- the file ---- */
-
-static bool is_private(int fd, off_t *ret_bytes)
-{
-    struct stat status;
-
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        return false;
-    }
-    *ret_bytes = status.st_size;
-    return true;
-}
 
 /* Keeps a copy of a record in memory. */
 static bool keep(const struct record *record)
@@ -94,15 +81,16 @@ static size_t read_records(const unsigned char *from, size_t bytes)
 }
 
 /* Reads the file, and drops what a process that was killed has left at its end. */
-static void read_file(off_t bytes)
+static void read_file(void)
 {
-    unsigned char *content = bytes <= MOST_BYTES ? malloc((size_t)bytes + 1) : NULL;
+    off_t bytes = lseek(file, 0, SEEK_END);
+    unsigned char *content = bytes >= 0 && bytes <= MOST_BYTES ? malloc((size_t)bytes + 1) : NULL;
     size_t good = 0;
 
     if (content != NULL && spw_fd_read_at(file, content, (size_t)bytes, 0)) {
         good = read_records(content, (size_t)bytes);
     }
-    if (good != (size_t)bytes) {
+    if ((off_t)good != bytes) {
         (void)ftruncate(file, (off_t)good);
     }
     free(content);
@@ -111,23 +99,17 @@ static void read_file(off_t bytes)
 void spw_cli_cudnn_answers_open(void)
 {
     char folder[PATH_MAX - sizeof("/" FILE_NAME)], path[PATH_MAX];
-    off_t bytes;
 
     if (!spw_cache_folder(/* make */ true, folder, sizeof(folder))) {
         return;
     }
     (void)snprintf(path, sizeof(path), "%s/" FILE_NAME, folder);
     file = spw_create_open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (file < 0) {
-        return;
-    }
     /* Another launcher may be stopped while it has the lock. */
-    if (is_private(file, &bytes) && flock(file, LOCK_EX | LOCK_NB) == 0) {
-        if (is_private(file, &bytes)) { /* the size, now that nobody writes */
-            read_file(bytes);
-        }
+    if (file >= 0 && spw_fd_is_own(file, S_IFREG) && flock(file, LOCK_EX | LOCK_NB) == 0) {
+        read_file();
         (void)flock(file, LOCK_UN);
-    } else {
+    } else if (file >= 0) {
         close(file);
         file = -1;
     }
@@ -178,25 +160,17 @@ static uint64_t add_files(uint64_t hash, const unsigned char *content, size_t by
     return hash;
 }
 
-static struct record key_of(const unsigned char *content, size_t bytes)
+static uint64_t key_of(const unsigned char *content, size_t bytes)
 {
-    struct record record = {.magic = MAGIC};
-
-    record.key = add_files(spw_hash_bytes(content, bytes), content, bytes);
-    record.check = record.key;
-    for (size_t i = 0; i < bytes; i++) {
-        record.check = (record.check ^ content[i]) * UINT64_C(0x100000001b3);
-    }
-    return record;
+    return add_files(spw_hash_bytes(content, bytes), content, bytes);
 }
 
 bool spw_cli_cudnn_answers_find(const unsigned char *content, size_t bytes,
                                 struct sim_cudnn_engine *ret_engines, size_t *ret_count)
 {
-    struct record wanted = key_of(content, bytes);
-    const struct record *found = spw_map_get(&answers, wanted.key);
+    const struct record *found = spw_map_get(&answers, key_of(content, bytes));
 
-    if (found == NULL || found->check != wanted.check) {
+    if (found == NULL) {
         return false;
     }
     memcpy(ret_engines, found + 1, record_bytes(found) - sizeof(*found));
@@ -207,14 +181,14 @@ bool spw_cli_cudnn_answers_find(const unsigned char *content, size_t bytes,
 /* Appends a record, or leaves the file as it was. */
 static void write_record(const struct record *record)
 {
-    off_t bytes;
+    off_t end;
 
     if (file < 0 || flock(file, LOCK_EX | LOCK_NB) != 0) {
         return;
     }
-    if (is_private(file, &bytes) &&
-        !spw_fd_write(file, (const char *)record, record_bytes(record))) {
-        (void)ftruncate(file, bytes);
+    end = lseek(file, 0, SEEK_END);
+    if (!spw_fd_write(file, (const char *)record, record_bytes(record)) && end >= 0) {
+        (void)ftruncate(file, end);
     }
     (void)flock(file, LOCK_UN);
 }
@@ -222,15 +196,13 @@ static void write_record(const struct record *record)
 void spw_cli_cudnn_answers_add(const unsigned char *content, size_t bytes,
                                const struct sim_cudnn_engine *engines, size_t count)
 {
-    struct record head = key_of(content, bytes), *record;
+    struct record *record = malloc(sizeof(*record) + count * sizeof(*engines));
 
-    head.count = (uint32_t)count;
-    record = malloc(record_bytes(&head));
     if (record == NULL) {
         return;
     }
-    *record = head;
-    memcpy(record + 1, engines, record_bytes(&head) - sizeof(head));
+    *record = (struct record){MAGIC, (uint32_t)count, key_of(content, bytes), 0};
+    memcpy(record + 1, engines, count * sizeof(*engines));
     record->sum = sum_of(record);
     (void)keep(record);
     if (count > 0) {

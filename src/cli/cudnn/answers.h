@@ -1,8 +1,8 @@
 /* The answers that the library has given before, in a file of the user's cache folder. The library
  * is loaded only for new questions. One thread.
  *
- * The file is used only if it belongs to the user and nobody else may write it, and while no other
- * launcher has locked it. It grows by one record for each new question, and is begun anew when it
+ * The file is used only if it belongs to the user, nobody else may write it, and no other launcher
+ * has it locked. It grows by one record for each new question, and is begun anew when it
  * has 16 MiB. Without the file, answers are kept in memory. */
 #pragma once
 

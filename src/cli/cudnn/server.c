@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,20 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-/* PATIENCE_SECONDS: the longest time in which a program may send the rest of its question. */
-enum { CLIENTS = 256, WAITING = 64, PATIENCE_SECONDS = 5 };
-enum { KEPT = STDERR_FILENO + 1 }; /* the descriptor of the listening socket in the process */
-
-/* The listening socket is the first. */
-static struct pollfd sockets[1 + CLIENTS];
-static nfds_t count = 1;
+/* WAITING: programs that wait for their turn before others must try again. PATIENCE_SECONDS: the
+ * longest wait for the rest of a question. KEPT: the descriptor of the listening socket. */
+enum { WAITING = 512, PATIENCE_SECONDS = 5, KEPT = STDERR_FILENO + 1 };
 
 /* Writes the engines of an answer, which is empty if the library cannot be asked. Returns their
  * number. */
@@ -43,20 +37,19 @@ static size_t answer(const unsigned char *content, size_t bytes, struct sim_cudn
     return found;
 }
 
-/* Answers a question. False if the connection must be closed. */
-static bool serve(int client)
+/* Receives a question, and sends the answer. A program gets none for what is no question. */
+static void serve(int client)
 {
     static unsigned char content[SIM_CUDNN_MOST];
     static struct sim_cudnn_engine engines[SIM_CUDNN_ENGINES];
     struct sim_cudnn_header header;
 
-    if (!sim_cudnn_receive(client, &header, sizeof(header)) || header.magic != SIM_CUDNN_MAGIC ||
-        header.bytes > sizeof(content) || !sim_cudnn_receive(client, content, header.bytes)) {
-        return false;
+    if (sim_cudnn_receive(client, &header, sizeof(header)) && header.magic == SIM_CUDNN_MAGIC &&
+        header.bytes <= sizeof(content) && sim_cudnn_receive(client, content, header.bytes)) {
+        header.bytes = (uint32_t)(answer(content, header.bytes, engines) * sizeof(engines[0]));
+        (void)(sim_cudnn_send(client, &header, sizeof(header)) &&
+               sim_cudnn_send(client, engines, header.bytes));
     }
-    header.bytes = (uint32_t)(answer(content, header.bytes, engines) * sizeof(engines[0]));
-    return sim_cudnn_send(client, &header, sizeof(header)) &&
-           sim_cudnn_send(client, engines, header.bytes);
 }
 
 /* The socket has no file, so that any process could connect to it. Only processes of this user may
@@ -69,47 +62,25 @@ static bool is_own(int client)
     return getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
 }
 
-static void admit(int client)
+/* Each connection is for one question. An answer takes a millisecond, so they wait for each other.
+ */
+static void serve_all(int listener)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
 
-    if (client < 0) {
-        sockets[0].events = 0; /* no descriptor is left: until a client leaves */
-        return;
-    }
-    if (count == sizeof(sockets) / sizeof(sockets[0]) || !is_own(client)) {
-        close(client);
-        return;
-    }
-    (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    (void)setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    sockets[count++] = (struct pollfd){.fd = client, .events = POLLIN};
-}
-
-static void dismiss(nfds_t at)
-{
-    close(sockets[at].fd);
-    sockets[at] = sockets[--count];
-    sockets[0].events = POLLIN;
-}
-
-static void serve_all(int listener)
-{
-    sockets[0] = (struct pollfd){.fd = listener, .events = POLLIN};
     for (;;) {
-        if (poll(sockets, count, -1) < 0) {
-            if (errno != EINTR) {
-                return;
-            }
-            continue;
+        int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+        if (client < 0 && errno != EINTR && errno != ECONNABORTED) {
+            return;
         }
-        for (nfds_t at = count; at-- > 1;) {
-            if (sockets[at].revents != 0 && !serve(sockets[at].fd)) {
-                dismiss(at);
-            }
+        if (client >= 0 && is_own(client)) {
+            (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+            (void)setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+            serve(client);
         }
-        if (sockets[0].revents != 0) {
-            admit(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+        if (client >= 0) {
+            close(client);
         }
     }
 }
@@ -137,7 +108,6 @@ int spw_cli_cudnn_server_child(int argc, char **argv)
 static void be_server(int listener, pid_t launcher)
 {
     int null = spw_create_open("/dev/null", O_RDWR, 0);
-    struct rlimit files;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher || null < 0 || setpgid(0, 0) != 0) {
@@ -150,10 +120,6 @@ static void be_server(int listener, pid_t launcher)
         (void)dup2(null, fd);
     }
     (void)syscall(__NR_close_range, KEPT + 1, ~0U, 0);
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files);
-    }
     unsetenv("LD_LIBRARY_PATH");
     unsetenv("LD_PRELOAD");
     (void)execl("/proc/self/exe", "spillway", SPW_CLI_CUDNN_SERVER, NULL);

@@ -2,6 +2,7 @@
 
 #include "cli/launch/members.h"
 #include "system/create.h"
+#include "system/fd.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,14 +51,6 @@ void spw_cli_leftovers_release(const char *folder, int claim)
     }
 }
 
-static bool is_own_folder(int fd)
-{
-    struct stat status;
-
-    return fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
-           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 /* Removes the files of the folder `fd`. The locked file is removed last. If this process is killed
  * earlier, the next launcher removes the rest. */
 static void empty(int fd)
@@ -84,7 +77,7 @@ static void remove_if_left(int in, const char *parent, const char *name)
     int note = -1;
     char path[PATH];
 
-    if (fd >= 0 && is_own_folder(fd)) {
+    if (fd >= 0 && spw_fd_is_own(fd, S_IFDIR)) {
         note = openat(fd, NOTE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     }
     snprintf(path, sizeof(path), "%s/%s", parent, name);

@@ -296,11 +296,11 @@ static void named_frame(const char *name, struct spw_cli_frame *frame)
 static unsigned known_frames(const struct spw_callsite_facts *facts,
                              struct spw_cli_frame *ret_frames)
 {
-    char operator[sizeof(ret_frames[0].name)];
+    char name[sizeof(ret_frames[0].name)]; /* of the operator */
     unsigned count = 0;
 
-    if (spw_callsite_operator(facts, operator, sizeof(operator))) {
-        named_frame(operator, & ret_frames[count++]);
+    if (spw_callsite_operator(facts, name, sizeof(name))) {
+        named_frame(name, &ret_frames[count++]);
     }
     if (facts->node != NULL) {
         named_frame(facts->node, &ret_frames[count++]);

@@ -308,21 +308,31 @@ static void add_holder(struct spw_cli_line *line, const struct brief *brief)
     }
 }
 
-static size_t count_uses(const struct spw_cli_sim_result *result, uint64_t *ret_chosen)
+/* Sums over all devices. */
+struct uses {
+    size_t count;      /* of used devices */
+    uint64_t chosen;   /* sizes that --unknown decided */
+    uint64_t engines;  /* graphs of cuDNN whose workspace is a guess */
+    uint64_t searches; /* graphs for which cudnn.benchmark tries all engines */
+};
+
+static struct uses count_uses(const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_device *device = NULL;
-    size_t count = 0;
+    struct uses uses = {0};
 
-    *ret_chosen = 0;
     while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        count += device->used;
-        *ret_chosen += device->chosen;
+        uses.count += device->used;
+        uses.chosen += device->chosen;
+        uses.engines += device->engines_guessed;
+        uses.searches += device->searches;
     }
-    return count;
+    return uses;
 }
 
-/* Adds what else the verdict depends on. */
-static void add_conditions(struct spw_cli_line *line, const struct brief *brief, uint64_t chosen)
+/* Adds the conditions of the verdict. */
+static void add_conditions(struct spw_cli_line *line, const struct brief *brief,
+                           const struct uses *uses)
 {
     const struct spw_cli_sim_result *result = brief->result;
 
@@ -337,8 +347,13 @@ static void add_conditions(struct spw_cli_line *line, const struct brief *brief,
     if (result->left_out > 0) {
         (void)add_if_room(line, "; %zu processes not counted", result->left_out);
     }
-    if (chosen > 0) {
+    if (uses->chosen > 0) {
         (void)add_if_room(line, "; sizes as --unknown says");
+    }
+    if (uses->searches > 0) {
+        (void)add_if_room(line, "; cudnn.benchmark may add");
+    } else if (uses->engines > 0) {
+        (void)add_if_room(line, "; cuDNN's part is a guess");
     }
 }
 
@@ -346,13 +361,12 @@ static void print_peak(const struct brief *brief)
 {
     const struct spw_cli_sim_result *result = brief->result;
     const struct spw_cli_sim_device *device = brief->device;
-    size_t sharers = spw_cli_sim_result_sharers(result, device->index), uses;
+    size_t sharers = spw_cli_sim_result_sharers(result, device->index);
+    struct uses uses = count_uses(result);
     int ordinal;
     int pid = spw_cli_sim_process_of(result, device, &ordinal)->pid;
     struct spw_cli_line line = {""};
-    uint64_t chosen;
 
-    uses = count_uses(result, &chosen);
     spw_cli_line_add(&line, "spillway:   peak: ");
     if (sharers > 1) {
         spw_cli_line_add(&line, "%s in %zu processes",
@@ -361,11 +375,11 @@ static void print_peak(const struct brief *brief)
         spw_cli_line_add(&line, "%s live%s", spw_cli_size(device->live_peak_bytes),
                          device->pooled || device->live_peak_bytes == 0 ? ""
                                                                         : ", its cache included");
-        if (uses > 1) {
+        if (uses.count > 1) {
             spw_cli_line_add(&line, " (pid %d, device %d)", pid, ordinal);
         }
     }
-    add_conditions(&line, brief, chosen);
+    add_conditions(&line, brief, &uses);
     add_holder(&line, brief);
     fprintf(stderr, "%s\n", line.text);
 }

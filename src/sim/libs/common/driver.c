@@ -55,6 +55,13 @@ const struct sim_shim_driver *sim_shim_driver(void)
     return complete ? &driver : NULL;
 }
 
+void *sim_shim_simulator(const char *name)
+{
+    void *handle = dlopen("libcuda.so.1", RTLD_NOW);
+
+    return handle != NULL ? dlsym(handle, name) : NULL;
+}
+
 static void load_library(void)
 {
     library_result = driver.cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0);

@@ -20,6 +20,10 @@ struct sim_shim_driver {
  * missing, lacks one of the functions or has no device. */
 const struct sim_shim_driver *sim_shim_driver(void);
 
+/* Returns a function that the simulated driver exports for these libraries (driver/core/control.h).
+ * NULL with another driver, or with none. */
+void *sim_shim_simulator(const char *name);
+
 /* Finds the kernel of that name in the shim's own code image; the handle is valid in every context
  * and never freed. Errors: the driver's errors; CUDA_ERROR_NOT_INITIALIZED without a driver. */
 CUresult sim_shim_kernel(const char *name, CUkernel *ret_kernel);

@@ -1,6 +1,7 @@
 /* The simulated cuDNN. It does not know the other libraries.
  *
  *   backend      the backend interface
+ *   content      what a question to NVIDIA's cuDNN contains
  *   ctc          the CTC loss
  *   descriptor   descriptors of the backend interface
  *   dropout      dropout descriptors
@@ -8,7 +9,9 @@
  *   handle       handles, and sizes of element types
  *   libcudnn     the version of the library's symbols
  *   norm         batch normalisation
+ *   properties   what cuDNN wants to know of a device
  *   question     asks NVIDIA's cuDNN for engines and workspaces
+ *   real         finds NVIDIA's cuDNN
  *   rnn          the shape and the weights of recurrent networks
  *   rnn_run      passes of recurrent networks
  *   spatial      spatial transformers

@@ -1,9 +1,9 @@
 #include "sim/libs/nccl/absent.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 #include "sim/driver/core/control.h"
+#include "sim/libs/common/driver.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool absent;
@@ -11,12 +11,9 @@ static _Thread_local int split_ranks;
 
 static void ask(void)
 {
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    __typeof__(&spillway_sim_world) world = NULL;
+    __typeof__(&spillway_sim_world) world;
 
-    if (driver != NULL) {
-        *(void **)&world = dlsym(driver, "spillway_sim_world");
-    }
+    *(void **)&world = sim_shim_simulator("spillway_sim_world");
     absent = world != NULL && world() > 0;
 }
 

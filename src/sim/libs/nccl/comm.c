@@ -1,6 +1,5 @@
 #include "sim/libs/nccl/comm.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -27,11 +26,7 @@ ncclResult_t sim_nccl_fail(ncclResult_t result, const char *message)
 
 static void find(void)
 {
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-
-    if (driver != NULL) {
-        *(void **)&tell = dlsym(driver, "spillway_sim_connection");
-    }
+    *(void **)&tell = sim_shim_simulator("spillway_sim_connection");
 }
 
 static bool is_held(const struct ncclComm *comm, enum spw_gpu_connection connection, int peer)

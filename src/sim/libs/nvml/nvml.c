@@ -6,7 +6,6 @@
  * Locking: the table of devices is filled once and then read-only. */
 #include <nvml.h>
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,6 +20,7 @@
 #include "common/bounds.h"
 #include "common/newer_cuda.h"
 #include "sim/driver/core/control.h"
+#include "sim/libs/common/driver.h"
 #include "sim/libs/nvml/device.h"
 
 static struct nvmlDevice_st devices[SPW_DEVICES_MAX];
@@ -34,12 +34,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-
-    if (driver != NULL) {
-        *(void **)&list = dlsym(driver, "spillway_sim_processes");
-        *(void **)&ask = dlsym(driver, "spillway_sim_device");
-    }
+    *(void **)&list = sim_shim_simulator("spillway_sim_processes");
+    *(void **)&ask = sim_shim_simulator("spillway_sim_device");
     while (ask != NULL && device_count < SPW_DEVICES_MAX &&
            ask((int)device_count, &devices[device_count].facts) == 0) {
         devices[device_count].index = device_count;
