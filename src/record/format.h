@@ -124,12 +124,23 @@ enum spw_record_named {
     SPW_RECORD_NAMED_RULE,   /* a rule of the policy, from 1 */
     SPW_RECORD_NAMED_CALL,   /* a function of the driver that spillway calls */
     SPW_RECORD_NAMED_THREAD, /* a thread, by the number that events contain */
-    SPW_RECORD_NAMED_ABOUT,  /* 0 program, 1 mode, 2 host, 3 policy, 4 version */
+    SPW_RECORD_NAMED_ABOUT,  /* a fact about the program, by enum spw_record_about */
     SPW_RECORD_NAMED_OPTION, /* an option that was set, as NAME=VALUE */
     SPW_RECORD_NAMED_MARK,   /* a part of the program that begins (1) or ends (0) at this time */
     SPW_RECORD_NAMED_TAG,    /* the tag of a call site, by the site's number; follows the site's
                                 event */
     SPW_RECORD_NAMED_KINDS
+};
+
+/* The facts about the program and its machine. */
+enum spw_record_about {
+    SPW_RECORD_ABOUT_PROGRAM,
+    SPW_RECORD_ABOUT_MODE,
+    SPW_RECORD_ABOUT_HOST,
+    SPW_RECORD_ABOUT_POLICY,
+    SPW_RECORD_ABOUT_VERSION,
+    SPW_RECORD_ABOUT_CARD, /* the driver's name of device 0; a simulated one is said to be so */
+    SPW_RECORD_ABOUT_COUNT
 };
 
 /* The most addresses of a SPW_RECORD_USE event. */

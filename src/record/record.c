@@ -23,7 +23,6 @@ enum {
     NAME_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
     USE_ROOM = SPW_RECORD_ROOM + SPW_RECORD_USED * 10,
     MARK_BYTES = 32, /* most bytes of a step, or of a mark without its name */
-    ABOUT_HOST = 2,  /* of SPW_RECORD_NAMED_ABOUT */
 };
 
 static _Thread_local struct {
@@ -103,7 +102,7 @@ static void name_all(const struct spw_record_start *start)
     }
     text[0] = text[sizeof(text) - 1] = '\0';
     (void)gethostname(text, sizeof(text) - 1);
-    put_name(SPW_RECORD_NAMED_ABOUT, ABOUT_HOST, text);
+    put_name(SPW_RECORD_NAMED_ABOUT, SPW_RECORD_ABOUT_HOST, text);
     for (int i = 0; start->call_name(i) != NULL; i++) {
         put_name(SPW_RECORD_NAMED_CALL, (uint64_t)i, start->call_name(i));
     }

@@ -30,8 +30,8 @@ struct spw_record_start {
                                                      the last one */
     const char *(*rule_name)(int rule);           /* returns the name of a rule, from 0; NULL behind
                                                      the last one */
-    const char *about[5]; /* texts by the numbers of SPW_RECORD_NAMED_ABOUT, without the host; NULL:
-                             unknown */
+    const char *about[SPW_RECORD_ABOUT_COUNT]; /* by enum spw_record_about, without the host; NULL:
+                                                  unknown */
 };
 
 /* The last values in the block. The next event is stored relative to them. */

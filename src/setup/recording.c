@@ -5,6 +5,8 @@
 #include "record/record.h"
 #include "stats/path.h"
 
+#include <stdio.h>
+
 static struct spw_counters *counters_of(int device)
 {
     return &spw_process_stats()->devices[device].counters;
@@ -29,6 +31,23 @@ static const char *rule_name(int rule)
     return policy != NULL && (size_t)rule < policy->rule_count ? policy->rules[rule].name : NULL;
 }
 
+/* Returns the driver's name of device 0, or NULL. The text stays valid. */
+static const char *card_name(struct spw_driver *driver)
+{
+    static char text[160];
+    char name[128] = "";
+
+    if (driver->cuDeviceGetName == NULL || spw_device_count() == 0 ||
+        SPW_DRIVER_CALL(driver, -1, cuDeviceGetName, name, (int)sizeof(name),
+                        spw_device_at(0)->handle) != CUDA_SUCCESS) {
+        return NULL;
+    }
+    name[sizeof(name) - 1] = '\0';
+    (void)snprintf(text, sizeof(text), "%s%s", name,
+                   driver->simulated != NULL ? ", simulated" : "");
+    return text;
+}
+
 void spw_setup_recording(struct spw_driver *driver)
 {
     struct spw_option_value path = spw_option_get(SPW_OPT_SPILLWAY_RECORD, NULL, 0);
@@ -45,7 +64,10 @@ void spw_setup_recording(struct spw_driver *driver)
         .counters = counters_of,
         .call_name = call_name,
         .rule_name = rule_name,
-        .about = {stats->process, stats->mode, NULL, rule_name(0) != NULL ? stats->policy : NULL},
+        .about = {[SPW_RECORD_ABOUT_PROGRAM] = stats->process,
+                  [SPW_RECORD_ABOUT_MODE] = stats->mode,
+                  [SPW_RECORD_ABOUT_POLICY] = rule_name(0) != NULL ? stats->policy : NULL,
+                  [SPW_RECORD_ABOUT_CARD] = path.set ? card_name(driver) : NULL},
     };
 
     if (path.set) {

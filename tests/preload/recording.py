@@ -268,7 +268,8 @@ class Writer:
 def sample(version=2):
     """A small recording with an event of every kind: two devices, a move, out of memory."""
     mib, writer = 1 << 20, Writer(rank=3, devices=2, version=version)
-    for number, text in enumerate(("python train.py", "tensor", "node7")):
+    for number, text in {0: "python train.py", 1: "tensor", 2: "node7",
+                         5: "NVIDIA H200, simulated"}.items():
         writer.name("about", number, text)
     writer.name("call", 0, "cuMemCreate")
     writer.name("rule", 1, "weights")

@@ -183,7 +183,7 @@ static void take_gauges(struct spw_cli_device *device, const struct spw_cli_even
 
 static void take_name(struct spw_cli_state *state, const struct spw_cli_event *event)
 {
-    if (event->named == SPW_RECORD_NAMED_ABOUT && event->number < 5) {
+    if (event->named == SPW_RECORD_NAMED_ABOUT && event->number < SPW_RECORD_ABOUT_COUNT) {
         char *about = state->about[event->number];
 
         memcpy(about, event->text.bytes, event->text.length);

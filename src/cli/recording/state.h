@@ -62,7 +62,7 @@ struct spw_cli_state {
     uint64_t unknown_frees; /* of blocks that are not in the recording */
     bool out_of_memory;     /* this command, not the program, ran out of memory */
     bool again;             /* the call sites are known, because the recording was read before */
-    char about[5][SPW_RECORD_TEXT + 1];
+    char about[SPW_RECORD_ABOUT_COUNT][SPW_RECORD_TEXT + 1]; /* "": not known */
 };
 
 /* Returns false if memory runs out. */
