@@ -27,6 +27,7 @@ FORMS = {"summary": "txt", "json": "json", "table": "txt", "tree": "txt",
          "folded": "folded", "speedscope": "json",
          "perfetto": "json", "rmm-csv": "csv", "memory-viz-json": "json"}
 PROGRAM = harness.PROGRAMS / "recorded"
+WRAPPERS = pathlib.Path(__file__).resolve().parents[2] / "src/cli/recording/wrappers.def"
 
 
 def report(path, *arguments):
@@ -200,16 +201,37 @@ class Forms(harness.Case):
         self.path.write_bytes(writer.data())
         short = ["?", "a.py:1 run;module.py:3 _apply;a.py:30 run"]
         full = ["?", "a.py:1 run;module.py:3 _apply;module.py:2 _call_impl;a.py:30 run;?;?"]
-        for flags, stacks in (((), short), (("--native",), full)):
+        wrapped = ["?", "a.py:1 run;module.py:3 _apply;module.py:2 _call_impl;a.py:30 run"]
+        for flags, stacks in (((), short), (("--wrappers",), wrapped), (("--native",), full)):
             lines = self.form("folded", *flags).decode().splitlines()
             self.assertEqual(sorted(line.rpartition(" ")[0] for line in lines), stacks)
             found = json.loads(self.form("speedscope", *flags))
             frames = sum(len(stack.split(";")) for stack in stacks)
             self.assertEqual(len(found["shared"]["frames"]), frames + 1) # the last: "not known"
-            for form in "tree", "html", "memory-viz-json":
+            for form in "tree", "memory-viz-json":
                 self.assertEqual("_call_impl" in self.form(form, *flags).decode(), flags != (),
                                  form)
         self.assertIn("_call_impl", self.form("json").decode())
+
+    def test_every_wrapper(self):
+        """Is left out, by its function and by the end of its path; another function is not."""
+        rows = re.findall(r'^SPW_WRAPPER\("(.*)", "(.*)"\)$', WRAPPERS.read_text(), re.M)
+        self.assertGreater(len(rows), 15)
+        writer = recording.Writer()
+        writer.text(8, "f")
+        frames = []
+        for place, (file, function) in enumerate(rows):
+            writer.text(100 + 8 * place, "/lib/" + file.lstrip("/"))
+            writer.text(1000 + 8 * place, function)
+            frames.append((100 + 8 * place, 1000 + 8 * place, place))
+        for number, text in {2000: "/home/me/contextlib.py.py", 2008: "inner"}.items():
+            writer.text(number, text)
+        writer.site(5, "cudaMallocAsync", 8, [(2000, 2008, 7), *frames, (2000, 8, 1)])
+        writer.alloc(1000, 0x7f0000000000, 5 << 20, 5, stream=1)
+        self.path.write_bytes(writer.data())
+        name = "contextlib.py.py"
+        self.assertEqual(self.form("folded").decode(), f"{name}:1 f;{name}:7 inner {5 << 20}\n")
+        self.assertEqual(self.form("folded", "--wrappers").decode().count(";"), len(rows) + 1)
 
     def test_classes_of_modules(self):
         """The innermost one is in the name; a site without any follows one that has some."""
@@ -255,6 +277,8 @@ const press = (where, key) =>
   where.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
 const box = picture.getBoundingClientRect(), found = {};
 found.first = note();
+found.head = {outcome: text(".outcome")[0], next: text(".next"), tone:
+  document.querySelector(".verdict").className, facts: text(".facts div")};
 found.lines = all("line.cursor, line.peak", home).map(line => line.getAttribute("class"));
 home.querySelector(".by-site").click();
 found.site = note();
@@ -272,6 +296,57 @@ press(document.activeElement, "ArrowDown");
 found.below = document.activeElement.textContent;
 press(document.activeElement, "Escape");
 found.narrow = note();
+const toggle = home.querySelector(".wrappers");
+found.wrappers = [text("[role=treeitem]").filter(name => name.startsWith("_call_impl")).length];
+if (toggle) toggle.click();
+found.wrappers.push(text("[role=treeitem]").filter(name => name.startsWith("_call")).length);
+if (toggle) toggle.click();
+const at = (x, y) => { /* the page may have scrolled */
+  const box = picture.getBoundingClientRect();
+  return {clientX: box.left + x * box.width, clientY: box.top + y * box.height, bubbles: true};
+};
+const pointer = (type, x, y, target) => (target || picture).dispatchEvent(new PointerEvent(type,
+  {...at(x, y), button: 0, pointerType: "mouse"}));
+const ends = () => all(".axis span", home).map(end => end.textContent).filter((_, i) => i !== 1);
+found.zoom = [ends()];
+picture.dispatchEvent(new WheelEvent("wheel", {...at(1, 0.5), deltaY: -100,
+  cancelable: true}));
+found.zoom.push(ends());
+pointer("pointerdown", 0.5, 0.5);
+pointer("pointermove", 0.75, 0.5);
+pointer("pointerup", 1, 0.5, window);
+picture.dispatchEvent(new MouseEvent("click", at(1, 0.3)));
+found.zoom.push(ends());
+home.querySelector(".zoom-whole").click();
+found.zoom.push(ends());
+press(picture, "+");
+press(picture, "0");
+found.zoom.push(ends());
+press(picture, "p");
+home.querySelector(".by-category").click();
+pointer("pointermove", 0.68, 0.99);
+found.tip = [home.querySelector(".tip").hidden, home.querySelector(".tip").textContent];
+pointer("pointerleave", 0, 0);
+found.tip.push(home.querySelector(".tip").hidden);
+const rows = () => all(".block-rows tbody tr", home).map(row => row.textContent);
+found.blocks = [rows(), text(".blocks-said")[0]];
+const address = home.querySelector(".address");
+if (address) address.click();
+found.blocks.push(all(".lived", home).length);
+if (address) address.click();
+found.blocks.push(all(".lived", home).length);
+picture.dispatchEvent(new MouseEvent("click", at(0.68, 0.99)));
+found.blocks.push(rows(), text(".blocks-said")[0]);
+home.querySelector(".to-peak").click();
+const search = home.querySelector(".search");
+search.value = "SOFT";
+search.dispatchEvent(new Event("input"));
+found.search = {hits: home.querySelector(".hits").textContent, rows: rows().length,
+  found: text(".found"), others: all(".not-found", home).length};
+search.value = "";
+search.dispatchEvent(new Event("input"));
+home.querySelector(".by-site").click();
+found.growth = [text(".growth"), text(".growing tbody tr"), all(".end", home).length];
 for (const button of all(".ooms button", home)) {
   button.click();
   found.oom = note();
@@ -314,8 +389,9 @@ class Page(harness.Case):
         return out.decode()
 
     def data(self, page):
-        return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>',
-                                    page, re.S)[1])
+        found = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>',
+                                     page, re.S)[1])
+        return found["runs"][0]
 
     @staticmethod
     def held(device):
@@ -351,6 +427,50 @@ class Page(harness.Case):
         self.assertEqual((moved["to_host"], moved["to_device"], moved["held_back_us"]),
                          (8 << 20, 0, 250))
         self.assertIn("4 marks of parts and steps are missing", " ".join(data["notes"]))
+
+    def verdict(self, *acts, limit=64 << 20, complete=1):
+        """The verdict of a run with these allocations, refusals (None, bytes) and moves."""
+        writer = recording.Writer()
+        writer.complete = complete
+        if limit:
+            writer.gauge(1, limit_bytes=limit)
+        for number, (act, size, *flags) in enumerate(acts):
+            if act == "oom":
+                writer.event("oom", 10 + number, b"".join(map(recording.encode, (
+                    size, size // 4, 7, 0, 0, limit))))
+            elif act == "alloc":
+                writer.alloc(10 + number, number + 1 << 40, size, 7, *flags)
+                writer.gauge(10 + number, committed_bytes=size)
+            else:
+                writer.gauge(10 + number, host_bytes=size, **dict(flags))
+        found = self.data(self.page(writer))
+        return found["verdict"], found["tone"], found["next"]
+
+    def test_verdict(self):
+        """In the words of the verdict of a simulated run."""
+        alloc, mib = ("alloc", 40 << 20), 1 << 20
+        for acts, verdict, tone, advice in (
+                ([], "none: no memory of a device was allocated", "none", None),
+                ([alloc], "fits in 64 MiB, 24 MiB to spare (program alone)", "good",
+                 "nothing is missing; spillway fit tells which cards it fits on"),
+                ([alloc, ("host", 9 * mib, ("spilled_bytes", 30 * mib))],
+                 "does not fit in 64 MiB, but runs by spilling 9 MiB", "fair",
+                 "30 MiB moved in the whole run; spillway advise may cut that"),
+                ([(*alloc, 1 << 4, 9 * mib), ("host", 9 * mib)],
+                 "fits in 64 MiB, with 9 MiB on the host by the policy", "good",
+                 "drop the policy: it fits too"),
+                ([alloc, ("oom", 48 * mib)], "does not fit in 64 MiB: 12 MiB missing for 48 MiB",
+                 "bad", "spillway sim --compare finds the size that it needs"),
+                ([("oom", 48 * mib), alloc], "went on in 64 MiB, but not with all that it asked "
+                 "for", "fair", "spillway sim --compare finds the size that it needs"),
+                ([("oom", 40 * mib), alloc], "fits in 64 MiB, 24 MiB to spare (program alone)",
+                 "good", "nothing is missing; spillway fit tells which cards it fits on")):
+            with self.subTest(verdict):
+                said, found, advised = self.verdict(*acts)
+                self.assertEqual((said, found), (verdict, tone))
+                self.assertEqual(advised, [advice] if advice else [])
+        self.assertIn("is not recorded", self.verdict(alloc, limit=0)[0])
+        self.assertIn("has no end", self.verdict(alloc, complete=0)[0])
 
     def test_needs_no_network(self):
         page = self.page(recording.sample()).replace("http://www.w3.org/2000/svg", "")
@@ -477,9 +597,21 @@ class Page(harness.Case):
                 self.assertEqual(found["width"], width)
                 self.assertLessEqual(found["wide_by"], 0)
                 self.assertEqual(found["loaded"], 0)
+                self.check_head(found["head"])
                 self.check_memory(found)
                 self.check_events(found)
                 self.check_flames(found)
+                self.check_pointer(found)
+                self.check_blocks(found)
+
+    def check_head(self, head):
+        self.assertEqual(head["outcome"],
+                         "verdict: does not fit in 64 MiB: 5 MiB missing for 60 MiB")
+        self.assertEqual(head["tone"], "verdict bad")
+        self.assertEqual(head["next"][0],
+                         "next: spillway sim --compare finds the size that it needs")
+        self.assertEqual(head["facts"][:4], ["commandpython train.py", "cardNVIDIA H200, simulated",
+                                             "date2023-11-14 22:13:20 UTC", "hostnode7"])
 
     def check_memory(self, found):
         first, peak = found["first"], found["peak"]
@@ -523,6 +655,110 @@ class Page(harness.Case):
         self.assertEqual(dict(found["wide"]["flame"])["forward  train.py:39"], "100%")
         self.assertEqual(found["below"], "soft;max  functional.py:2159")
         self.assertEqual(found["narrow"]["flame"], found["peak"]["flame"])
+
+    def check_pointer(self, found):
+        """Wheel, drag, buttons and keys zoom; hovering reads the curve."""
+        self.assertEqual(found["zoom"], [
+            ["0.000 s", "0.001 s"], ["0.000 s", "0.001 s"], ["0.001 s", "0.001 s"],
+            ["0.000 s", "0.001 s"], ["0.000 s", "0.001 s"]])
+        hidden, said, then = found["tip"]
+        self.assertEqual((hidden, then), (False, True))
+        self.assertRegex(said, r"^0.001 s: 15.00 MiB live; 4.00 MiB gradients$")
+
+    def check_blocks(self, found):
+        rows, said, chosen, released, of_layer, said_of_layer = found["blocks"]
+        self.assertEqual(len(rows), 3)
+        self.assertRegex(rows[0], r"^8.00 MiB0x7f0000000000from 0.000 s to 0.001 s \(0.001 s\)"
+                                  r"train.py:39 forward .*\(activations\)$")
+        self.assertEqual((chosen, released), (1, 0))
+        self.assertIn("3 of 3 blocks, the largest first. This page has the largest 4 of 4 blocks.",
+                      said)
+        self.assertEqual(len(of_layer), 1)
+        self.assertIn("(gradients)", of_layer[0])
+        self.assertTrue(said_of_layer.startswith("Of gradients: 1 of 1 blocks"))
+        self.assertEqual(found["search"], {
+            "hits": "Found: 8.00 MiB of this moment (53.3 %)", "rows": 1,
+            "found": ["soft;max  functional.py:2159"], "others": 5})
+
+    def test_blocks(self):
+        """The largest blocks, and all that were live at the peak, are kept."""
+        writer = recording.Writer()
+        for number in range(3000):  # each lives for one event; the largest is the last
+            writer.alloc(20 * number + 1, number << 30, (number + 1) << 10, 0)
+            writer.free(20 * number + 2, number << 30)
+        for number in range(40):
+            writer.alloc(60000 + number, 1 << 50 | number << 30, 1 << 20, 0)
+        for number in range(40):
+            writer.free(60100 + number, 1 << 50 | number << 30)
+        writer.alloc(60200, 1 << 51, 1 << 10, 0)  # live at the end, and not at the peak
+        (device,) = self.data(self.page(writer))["devices"]
+        self.assertEqual(device["blocks_in_all"], 3041)
+        self.assertEqual([block[1] for block in device["blocks_at_peak"]], [1 << 20] * 40)
+        self.assertEqual([block[1] >> 10 for block in device["blocks"]],
+                         list(range(3000, 2000, -1)))
+        self.assertEqual(device["blocks"][0][0], f"0x{2999 << 30:x}")
+        self.assertEqual({block[4] for block in device["blocks_at_peak"]},
+                         set(range(6010, 6014)))
+        for block in device["blocks"]:
+            self.assertEqual(block[3:5], [2 * (block[1] // 1024 - 1)] * 2)
+
+    @staticmethod
+    def training(steps, leak):
+        """Steps of an optimizer that nobody marks; `leak` bytes are kept in each."""
+        writer = recording.Writer()
+        writer.name("about", 1, "tensor")
+        for number, text in {8: "main", 16: "/home/me/train.py", 24: "loss", 32: "step",
+                             40: "/lib/torch/optim/adam.py", 48: "pt_autograd_0"}.items():
+            writer.text(number, text)
+        writer.site(5, "cudaMallocAsync", 8, [(16, 24, 39)])
+        writer.site(7, "cudaMallocAsync", 8, [(40, 32, 9), (16, 32, 42)])
+        writer.site(9, "cudaMallocAsync", 48, [])
+        for number in range(steps):
+            time, at = 1000 * number + 10, number << 33
+            writer.alloc(time, at, leak or 1 << 20, 5, stream=1)
+            writer.alloc(time + 10, at + (1 << 32), 2 << 20, 9, stream=1, thread=1)
+            writer.free(time + 20, at + (1 << 32), stream=1, thread=1)
+            writer.alloc(time + 30, at + (1 << 32), 2 << 20, 7, stream=1)
+            writer.free(time + 40, at + (1 << 32), stream=1)
+            if not leak:
+                writer.free(time + 50, at, stream=1)
+        return writer
+
+    def test_steps_unasked(self):
+        found = self.data(self.page(self.training(12, 0)))
+        self.assertEqual(found["steps_kind"], "optimizer steps")
+        self.assertGreaterEqual(sum(step["count"] for step in found["steps"]), 11)
+        (device,) = found["devices"]
+        self.assertEqual((device["growth"], device["growing"]), (0, []))
+
+    def test_growth(self):
+        (device,) = self.data(self.page(self.training(12, 3 << 20)))["devices"]
+        self.assertEqual(device["growth"], 3 << 20)
+        self.assertEqual(device["growing"], [[3 << 20, "train.py:39 loss"]])
+        number, _, live = device["step_ends"][-1]
+        self.assertEqual(live, number * 3 << 20)
+
+    @unittest.skipUnless(browsers.BROWSERS, "there is no browser")
+    def test_growth_in_a_browser(self):
+        for leak, said, rows in ((0, "No memory grows from step to step", 0),
+                                 (3 << 20, "Memory grows by 3.00 MiB a step.", 1)):
+            with self.subTest(leak):
+                found = self.open(browsers.BROWSERS[0], self.training(12, leak), 1280)
+                self.assertIn(said, found["growth"][0][0])
+                self.assertEqual(len(found["growth"][1]), rows)
+                self.assertGreater(found["growth"][2], 8)
+
+    @unittest.skipUnless(browsers.BROWSERS, "there is no browser")
+    def test_wrappers_in_a_browser(self):
+        writer = recording.Writer()
+        for number, text in {8: "main", 16: "/home/me/a.py", 24: "run", 40: "_call_impl",
+                             32: "/lib/torch/nn/modules/module.py"}.items():
+            writer.text(number, text)
+        writer.site(5, "cudaMallocAsync", 8, [(16, 24, 30), (32, 40, 2), (16, 24, 1)])
+        writer.alloc(1000, 1 << 40, 1 << 20, 5)
+        for browser in browsers.BROWSERS:
+            with self.subTest(browser.NAME):
+                self.assertEqual(self.open(browser, writer, 1280)["wrappers"], [0, 1])
 
     @unittest.skipUnless(browsers.BROWSERS, "there is no browser")
     def test_limit_near_the_peak_in_a_browser(self):

@@ -35,14 +35,14 @@ static const struct form {
     {"memory-viz-json", spw_cli_report_viz_json, false, false},
 };
 
-enum { FORMS = sizeof(forms) / sizeof(*forms), OPTIONS = FORMS + 7 };
+enum { FORMS = sizeof(forms) / sizeof(*forms), OPTIONS = FORMS + 8 };
 
 struct settings {
     const char *path, *output;
     const struct form *form;
     bool has_form;
     size_t top, events;
-    bool without_streams, native;
+    bool without_streams, native, wrappers;
 };
 
 static const char help[] =
@@ -65,6 +65,7 @@ static const char help[] =
     "  --top N            show N call sites in the summary [10]\n"
     "  --max-events N     memory_viz: the last N events of each device [100000]\n"
     "  --native           stacks with all native frames, not only Python's and operators\n"
+    "  --wrappers         stacks with functions that only call another, such as _call_impl\n"
     "  --no-streams       RMM: every stream is 0, as its replay bench demands\n\n"
     "The exit code is 1 when the recording cannot be read.\n";
 
@@ -107,7 +108,9 @@ static int show(const char *command, const struct settings *settings)
     report.top = settings->top;
     report.most_events = settings->events;
     report.without_streams = settings->without_streams;
-    report.native = settings->native;
+    report.shown = settings->native     ? SPW_CLI_SHOWN_NATIVE
+                   : settings->wrappers ? SPW_CLI_SHOWN_WRAPPERS
+                                        : SPW_CLI_SHOWN_KNOWN;
     if (!spw_cli_report_open(&report, command, settings->path)) {
         return SPW_CLI_EXIT_FINDINGS;
     }
@@ -145,6 +148,7 @@ int spw_cli_command_report(int argc, char **argv)
         {"top", .number = &settings.top},
         {"max-events", .number = &settings.events},
         {"native", .given = &settings.native},
+        {"wrappers", .given = &settings.wrappers},
         {"no-streams", .given = &settings.without_streams},
         {"output", .text = &settings.output},
     };

@@ -8,6 +8,7 @@
  *   roles      the role of an allocation, by PyTorch's functions on its stack
  *   sites      collects the call sites of a recording, and describes them
  *   state      live blocks, sums and peaks, from the events so far
+ *   wrappers   Python functions that only call the function that they wrap
  *   zstd       compression by libzstd, which is loaded when needed
  *
  * One thread. */

@@ -270,20 +270,34 @@ static void native_frame(const struct spw_native_frame *from, struct spw_cli_fra
     }
 }
 
-static void python_frame(const struct spw_python_frame *from, struct spw_cli_frame *frame)
+static bool ends_with(const char *path, const char *end)
 {
-    *frame = (struct spw_cli_frame){.line = from->line};
-    snprintf(frame->file, sizeof(frame->file), "%s", from->file != NULL ? from->file : "?");
-    snprintf(frame->name, sizeof(frame->name), "%s", from->function != NULL ? from->function : "?");
+    size_t length = strlen(path), rest = strlen(end);
+
+    return length > rest && strcmp(path + length - rest, end) == 0;
 }
 
-/* Returns true for the functions of torch.nn.Module that only call forward(). */
 static bool is_wrapper(const struct spw_python_frame *frame)
 {
-    return frame->function != NULL && frame->file != NULL &&
-           (strcmp(frame->function, "_call_impl") == 0 ||
-            strcmp(frame->function, "_wrapped_call_impl") == 0) &&
-           strstr(frame->file, "torch/nn/modules/module.py") != NULL;
+    static const char *const rows[][2] = {
+#define SPW_WRAPPER(file, function) {file, function},
+#include "cli/recording/wrappers.def"
+    };
+
+    for (size_t i = 0;
+         frame->file != NULL && frame->function != NULL && i < sizeof(rows) / sizeof(*rows); i++) {
+        if (strcmp(frame->function, rows[i][1]) == 0 && ends_with(frame->file, rows[i][0])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void python_frame(const struct spw_python_frame *from, struct spw_cli_frame *frame)
+{
+    *frame = (struct spw_cli_frame){.line = from->line, .wrapper = is_wrapper(from)};
+    snprintf(frame->file, sizeof(frame->file), "%s", from->file != NULL ? from->file : "?");
+    snprintf(frame->name, sizeof(frame->name), "%s", from->function != NULL ? from->function : "?");
 }
 
 static void named_frame(const char *name, struct spw_cli_frame *frame)
@@ -293,7 +307,7 @@ static void named_frame(const char *name, struct spw_cli_frame *frame)
 }
 
 /* Writes the frames that a user of Python knows. Returns 0 if there are none. */
-static unsigned known_frames(const struct spw_callsite_facts *facts,
+static unsigned known_frames(const struct spw_callsite_facts *facts, bool wrappers,
                              struct spw_cli_frame *ret_frames)
 {
     char name[sizeof(ret_frames[0].name)]; /* of the operator */
@@ -306,9 +320,8 @@ static unsigned known_frames(const struct spw_callsite_facts *facts,
         named_frame(facts->node, &ret_frames[count++]);
     }
     for (size_t i = 0; i < facts->python_count; i++) {
-        if (!is_wrapper(&facts->python[i])) {
-            python_frame(&facts->python[i], &ret_frames[count++]);
-        }
+        python_frame(&facts->python[i], &ret_frames[count]);
+        count += wrappers || !ret_frames[count].wrapper;
     }
     if (facts->node != NULL && facts->python_count == 0) {
         named_frame("backward pass", &ret_frames[count++]);
@@ -329,7 +342,7 @@ static unsigned all_frames(const struct spw_callsite_facts *facts, struct spw_cl
     return count;
 }
 
-unsigned spw_cli_recorded_sites_frames(uint32_t number, bool native,
+unsigned spw_cli_recorded_sites_frames(uint32_t number, enum spw_cli_shown shown,
                                        struct spw_cli_frame *ret_frames)
 {
     const struct spw_callsite *site = site_of(number);
@@ -338,7 +351,9 @@ unsigned spw_cli_recorded_sites_frames(uint32_t number, bool native,
 
     if (site != NULL) {
         spw_callsite_describe(site, /* native */ true, &words);
-        count = native ? 0 : known_frames(&words.facts, ret_frames);
+        if (shown != SPW_CLI_SHOWN_NATIVE) {
+            count = known_frames(&words.facts, shown == SPW_CLI_SHOWN_WRAPPERS, ret_frames);
+        }
         count = count > 0 ? count : all_frames(&words.facts, ret_frames);
     }
     if (count == 0) {

@@ -44,16 +44,22 @@ struct spw_cli_frame {
     char file[512]; /* the source file, or the library */
     uint32_t line;  /* 0: a native frame, or not known */
     bool native;
+    bool wrapper; /* only calls the function that it wraps (wrappers.def) */
 };
 
 enum { SPW_CLI_FRAMES = SPW_CALLSITE_PYTHON + SPW_CALLSITE_NATIVE + 3 };
 
-/* Writes the frames of a site, innermost first, and returns their number. With `native`, these are
- * all frames. Without, they are PyTorch's operator and autograd node, and the Python frames, except
- * those by which a module calls its own forward(); a site that has none of them has its native
- * frames. If a site has no frames, writes one frame: the function that the program called, or "not
- * known". */
-unsigned spw_cli_recorded_sites_frames(uint32_t number, bool native,
+/* What the frames of a site include. */
+enum spw_cli_shown {
+    SPW_CLI_SHOWN_KNOWN,    /* PyTorch's operator and autograd node, and Python without wrappers */
+    SPW_CLI_SHOWN_WRAPPERS, /* the same with wrappers */
+    SPW_CLI_SHOWN_NATIVE,   /* all Python frames and all native frames */
+};
+
+/* Writes the frames of a site, innermost first, and returns their number. A site without Python
+ * frames, operator and node has its native frames in any case. If a site has no frames, writes one
+ * frame: the function that the program called, or "not known". */
+unsigned spw_cli_recorded_sites_frames(uint32_t number, enum spw_cli_shown shown,
                                        struct spw_cli_frame *ret_frames);
 
 /* Returns the name of the function that the program called, or "" for site 0. */

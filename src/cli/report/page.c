@@ -15,7 +15,10 @@
 #include <string.h>
 
 struct page {
+    unsigned used;                                         /* number of used devices */
     struct spw_cli_page_moments *moments[SPW_DEVICES_MAX]; /* NULL: the device is not used */
+    struct spw_cli_page_blocks *blocks[SPW_DEVICES_MAX];
+    struct spw_cli_page_head *head;
     struct spw_cli_page_events *events;
     struct spw_cli_page_frames *frames;
 };
@@ -29,7 +32,9 @@ static void take(struct spw_cli_report *report, const struct spw_cli_event *even
 
     if (page->moments[event->device] != NULL) {
         spw_cli_page_moments_take(page->moments[event->device], report, event, freed);
+        spw_cli_page_blocks_take(page->blocks[event->device], report, event, freed);
     }
+    spw_cli_page_head_take(page->head, event);
     spw_cli_page_events_take(page->events, report, event, freed);
 }
 
@@ -37,27 +42,30 @@ static void fini(struct page *page)
 {
     for (int i = 0; i < SPW_DEVICES_MAX; i++) {
         spw_cli_page_moments_free(page->moments[i]);
+        spw_cli_page_blocks_free(page->blocks[i]);
     }
+    spw_cli_page_head_free(page->head);
     spw_cli_page_events_free(page->events);
     spw_cli_page_frames_free(page->frames);
 }
 
 static bool init(struct page *page, const struct spw_cli_report *report)
 {
-    unsigned used = 0;
     bool made;
 
     memset(page, 0, sizeof(*page));
     for (int i = 0; i < SPW_DEVICES_MAX; i++) {
-        used += report->state.devices[i].held != NULL;
+        page->used += report->state.devices[i].held != NULL;
     }
+    page->head = spw_cli_page_head_create();
     page->events = spw_cli_page_events_create(report);
     page->frames = spw_cli_page_frames_create();
-    made = page->events != NULL && page->frames != NULL;
+    made = page->head != NULL && page->events != NULL && page->frames != NULL;
     for (int i = 0; made && i < SPW_DEVICES_MAX; i++) {
         if (report->state.devices[i].held != NULL) {
-            page->moments[i] = spw_cli_page_moments_create(report, i, used);
-            made = page->moments[i] != NULL;
+            page->moments[i] = spw_cli_page_moments_create(report, i, page->used);
+            page->blocks[i] = spw_cli_page_blocks_create(report, i, page->used);
+            made = page->moments[i] != NULL && page->blocks[i] != NULL;
         }
     }
     if (!made) {
@@ -96,7 +104,9 @@ static void put_device(struct spw_cli_report *report, const struct page *page, i
     spw_write_figure(out, "closed_us", device->gauges[SPW_RECORD_GAUGE_closed_ns] / 1000);
     spw_write_figure(out, "stall_us", device->gauges[SPW_RECORD_GAUGE_stall_ns] / 1000);
     put_events(report, device);
+    spw_cli_page_growth_write(report, ordinal, page->used);
     spw_cli_page_moments_write(page->moments[ordinal], report, page->frames);
+    spw_cli_page_blocks_write(page->blocks[ordinal], report, page->frames);
     spw_write(out, "}");
 }
 
@@ -157,14 +167,13 @@ static void put_data(struct spw_cli_report *report, const struct page *page)
 {
     const struct spw_cli_state *state = &report->state;
     struct spw_writer *out = &report->out;
-    char about[3 * SPW_RECORD_TEXT];
 
-    snprintf(about, sizeof(about), "pid %d on %s, mode %s, %" PRIu64 " events",
-             report->events.blocks.header.pid, state->about[2], state->about[1], state->events);
-    spw_write(out, "{\"title\": ");
-    spw_cli_page_string(out, state->about[0][0] != '\0' ? state->about[0] : "a program");
-    spw_cli_page_text(out, "about", about);
-    spw_cli_page_text(out, "policy", state->about[3]);
+    spw_write(out, "\n{\"title\": ");
+    spw_cli_page_string(out, state->about[SPW_RECORD_ABOUT_PROGRAM][0] != '\0'
+                                 ? state->about[SPW_RECORD_ABOUT_PROGRAM]
+                                 : "a program");
+    spw_cli_page_head_write(page->head, report);
+    spw_cli_page_text(out, "policy", state->about[SPW_RECORD_ABOUT_POLICY]);
     spw_write_figure(out, "duration_us", state->time / SPW_CLI_PAGE_UNITS_IN_US);
     put_notes(report);
     put_categories(report);
@@ -189,7 +198,9 @@ void spw_cli_report_page(struct spw_cli_report *report)
     }
     spw_cli_report_each(report, take, &page);
     spw_write(&report->out, page_before);
+    spw_write(&report->out, "{\"runs\": [");
     put_data(report, &page);
+    spw_write(&report->out, "]}");
     spw_write(&report->out, page_after);
     fini(&page);
 }

@@ -1,6 +1,7 @@
 #include "cli/report/page_parts.h"
 
 #include "callsite/label.h"
+#include "cli/report/categories.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ struct spw_cli_page_events {
     struct {
         uint64_t time, number, count;
     } steps[WINDOWS]; /* by window: the first step, and the number of steps */
+    size_t next_step; /* index of the next end in the categories' list */
     struct part parts[PARTS];
     struct oom ooms[OOMS];
     uint64_t oom_count;
@@ -59,14 +61,28 @@ void spw_cli_page_events_free(struct spw_cli_page_events *events)
 
 /* ---- events ---- */
 
-static void take_step(struct spw_cli_page_events *events, const struct spw_cli_event *event)
+static void take_step(struct spw_cli_page_events *events, uint64_t time, uint64_t number)
 {
-    uint64_t window = event->time / events->window;
+    uint64_t window = time / events->window;
 
     window = window < WINDOWS ? window : WINDOWS - 1;
     if (events->steps[window].count++ == 0) {
-        events->steps[window].time = event->time;
-        events->steps[window].number = event->number;
+        events->steps[window].time = time;
+        events->steps[window].number = number;
+    }
+}
+
+/* Takes the steps that end with this event: marked ones, or those that were found. */
+static void take_steps(struct spw_cli_page_events *events, const struct spw_cli_report *report,
+                       const struct spw_cli_event *event)
+{
+    const struct spw_cli_ends *ends = report->categories->steps;
+
+    while (events->next_step < ends->count &&
+           ends->events[events->next_step] <= report->state.events) {
+        events->next_step++;
+        take_step(events, event->time,
+                  event->kind == SPW_RECORD_STEP ? event->number : events->next_step);
     }
 }
 
@@ -154,12 +170,10 @@ void spw_cli_page_events_take(struct spw_cli_page_events *events,
     if (freed != NULL) {
         rule_of(events, freed->rule)->live -= freed->counted;
     }
+    take_steps(events, report, event);
     switch (event->kind) {
     case SPW_RECORD_ALLOC:
         take_alloc(events, report, event);
-        break;
-    case SPW_RECORD_STEP:
-        take_step(events, event);
         break;
     case SPW_RECORD_NAME:
         take_name(events, report, event);
@@ -295,6 +309,7 @@ static void write_rules(const struct spw_cli_page_events *events, struct spw_wri
 
 void spw_cli_page_events_write(struct spw_cli_page_events *events, struct spw_cli_report *report)
 {
+    spw_cli_page_text(&report->out, "steps_kind", report->categories->steps_kind);
     write_steps(events, &report->out);
     write_parts(events, report);
     write_ooms(events, &report->out);

@@ -80,13 +80,6 @@ static void choose_sites(struct spw_cli_page_moments *moments, const struct spw_
     choose_by(moments, device, spw_cli_state_at_peak, moments->site_most);
 }
 
-static uint64_t share(uint64_t of_all, unsigned devices, uint64_t least, uint64_t most)
-{
-    uint64_t part = of_all / (devices > 0 ? devices : 1);
-
-    return part < least ? least : part > most ? most : part;
-}
-
 struct spw_cli_page_moments *spw_cli_page_moments_create(const struct spw_cli_report *report,
                                                          int ordinal, unsigned devices)
 {
@@ -96,9 +89,9 @@ struct spw_cli_page_moments *spw_cli_page_moments_create(const struct spw_cli_re
         return NULL;
     }
     moments->device = ordinal;
-    moments->windows = share(WINDOWS_OF_ALL, devices, WINDOWS_LEAST, WINDOWS);
+    moments->windows = spw_cli_page_share(WINDOWS_OF_ALL, devices, WINDOWS_LEAST, WINDOWS);
     moments->window = report->state.time / moments->windows + 1;
-    moments->site_most = share(SITES_OF_ALL, devices, SITES_LEAST, SITES);
+    moments->site_most = spw_cli_page_share(SITES_OF_ALL, devices, SITES_LEAST, SITES);
     moments->tops = calloc(moments->windows, sizeof(*moments->tops));
     moments->ends = calloc(moments->windows, sizeof(*moments->ends));
     moments->traffic = calloc(moments->windows, sizeof(*moments->traffic));
@@ -322,7 +315,9 @@ static void write_frames(struct spw_cli_report *report, uint32_t site,
 {
     static struct spw_cli_frame frames[SPW_CLI_FRAMES];
     char text[sizeof(frames[0].name) + sizeof(frames[0].file) + 16];
-    unsigned count = spw_cli_recorded_sites_frames(site, report->native, frames);
+    unsigned count = spw_cli_recorded_sites_frames(
+        site, report->shown == SPW_CLI_SHOWN_NATIVE ? SPW_CLI_SHOWN_NATIVE : SPW_CLI_SHOWN_WRAPPERS,
+        frames);
     struct spw_writer *out = &report->out;
     bool first = true;
 
@@ -335,7 +330,7 @@ static void write_frames(struct spw_cli_report *report, uint32_t site,
                  : frames[i].file[0] != '\0' ? "%s  %s"
                                              : "%s",
                  frames[i].name, frames[i].file, frames[i].line);
-        number = spw_cli_page_frames_number(texts, text);
+        number = spw_cli_page_frames_number(texts, text, frames[i].wrapper);
         if (number != SIZE_MAX) {
             spw_write(out, first ? "" : ",");
             spw_write_number(out, number);

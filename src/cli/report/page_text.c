@@ -38,6 +38,13 @@ void spw_cli_page_text(struct spw_writer *out, const char *key, const char *text
     spw_cli_page_string(out, text);
 }
 
+uint64_t spw_cli_page_share(uint64_t of_all, unsigned devices, uint64_t least, uint64_t most)
+{
+    uint64_t part = of_all / (devices > 0 ? devices : 1);
+
+    return part < least ? least : part > most ? most : part;
+}
+
 /* ---- frames ---- */
 
 /* If all texts together exceed this many bytes, new texts share one number. This keeps the page
@@ -46,6 +53,7 @@ enum { TEXTS_MOST = 192 << 10 };
 
 struct frame {
     size_t number;
+    bool wrapper;
     char text[];
 };
 
@@ -71,7 +79,7 @@ void spw_cli_page_frames_free(struct spw_cli_page_frames *frames)
     }
 }
 
-static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *text)
+static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *text, bool wrapper)
 {
     size_t length = strlen(text) + 1;
     struct frame *frame;
@@ -85,6 +93,7 @@ static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *t
         return false;
     }
     frame->number = frames->count;
+    frame->wrapper = wrapper;
     frames->bytes += length;
     memcpy(frame->text, text, length);
     frames->list[frames->count++] = frame;
@@ -106,7 +115,8 @@ static size_t find(const struct spw_cli_page_frames *frames, const char *text, u
     return found != NULL ? found->number : SIZE_MAX;
 }
 
-size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char *text)
+size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char *text,
+                                  bool wrapper)
 {
     static const char others[] = "other functions, too many to name";
     uint64_t hash;
@@ -114,9 +124,13 @@ size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char
 
     if (number == SIZE_MAX && frames->bytes > TEXTS_MOST) {
         text = others;
+        wrapper = false;
         number = find(frames, text, &hash);
     }
-    return number != SIZE_MAX ? number : add(frames, hash, text) ? frames->count - 1 : SIZE_MAX;
+    if (number != SIZE_MAX) {
+        return number;
+    }
+    return add(frames, hash, text, wrapper) ? frames->count - 1 : SIZE_MAX;
 }
 
 void spw_cli_page_frames_write(const struct spw_cli_page_frames *frames, struct spw_writer *out)
@@ -125,6 +139,13 @@ void spw_cli_page_frames_write(const struct spw_cli_page_frames *frames, struct 
     for (size_t i = 0; i < frames->count; i++) {
         spw_write(out, i == 0 ? "\n" : ",\n");
         spw_cli_page_string(out, frames->list[i]->text);
+    }
+    spw_write(out, "], \"wrappers\": [");
+    for (size_t i = 0, written = 0; i < frames->count; i++) {
+        if (frames->list[i]->wrapper) {
+            spw_write(out, written++ == 0 ? "" : ",");
+            spw_write_number(out, i);
+        }
     }
     spw_write(out, "]");
 }

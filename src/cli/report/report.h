@@ -4,9 +4,18 @@
  *   categories     memory by purpose, at the peak and at the end of each step
  *   growth         finds memory that grows from step to step
  *   page           writes the HTML page from its parts
- *   page/embed     writes page.html as C arrays
+ *   page/blocks    the table of single blocks
+ *   page/device    a device: its picture, and what belongs to the chosen moment
+ *   page/elements  elements, figures and tables
+ *   page/embed     writes page.html, with the files that it includes, as C arrays
+ *   page/flame     the flame graph
  *   page/page      the page of `spillway report --html`
+ *   page/tables    the tables below the pictures
+ *   page/timeline  memory over time, and the lanes below it
+ *   page_blocks    single blocks with their lives
  *   page_events    the events of the page: steps, marks, out of memory
+ *   page_growth    growth from step to step, on the page
+ *   page_head      the verdict, the next steps, and the facts about the run
  *   page_moments   memory over time, and its holders at chosen moments
  *   page_parts     declares the parts of the page
  *   page_text      text in the script of a page, and the frames of all call sites
@@ -42,7 +51,7 @@ struct spw_cli_report {
     struct spw_writer out;
     size_t top;                            /* rows of a table */
     bool without_streams;                  /* RMM: every stream is 0 */
-    bool native;                           /* stacks have their native frames too */
+    enum spw_cli_shown shown;              /* the frames of stacks */
     uint64_t most_events;                  /* memory_viz: limit on the events of a device */
     struct spw_cli_categories *categories; /* NULL: spw_cli_report_categorise was not called */
 };

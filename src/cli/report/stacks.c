@@ -38,7 +38,7 @@ static int compare_lines(const void *left, const void *right)
 /* The line of a site, outermost frame first; Returns NULL if memory runs out. */
 static char *line_of(const struct spw_cli_report *report, int device, uint32_t site, uint64_t bytes)
 {
-    unsigned count = spw_cli_recorded_sites_frames(site, report->native, frames);
+    unsigned count = spw_cli_recorded_sites_frames(site, report->shown, frames);
     char text[sizeof(frames[0].name) + sizeof(frames[0].file) + 16];
     char *line = NULL;
     size_t length = 0;
@@ -100,9 +100,10 @@ struct branch {
     uint64_t bytes;
 };
 
-static bool load_stack(uint32_t site, bool native, uint64_t bytes, struct stack *ret_stack)
+static bool load_stack(uint32_t site, enum spw_cli_shown shown, uint64_t bytes,
+                       struct stack *ret_stack)
 {
-    unsigned count = spw_cli_recorded_sites_frames(site, native, frames);
+    unsigned count = spw_cli_recorded_sites_frames(site, shown, frames);
     char text[sizeof(frames[0].name) + sizeof(frames[0].file) + 16];
 
     *ret_stack = (struct stack){calloc(count + 1, sizeof(char *)), 0, bytes};
@@ -207,7 +208,7 @@ static void put_tree(struct spw_cli_report *report, int device)
 
     for (size_t i = 0; ranked != NULL && stacks != NULL && i < count; i++) {
         total += ranked[i].bytes;
-        made += load_stack(ranked[i].site, report->native, ranked[i].bytes, &stacks[made]);
+        made += load_stack(ranked[i].site, report->shown, ranked[i].bytes, &stacks[made]);
     }
     if (made > 0 && total > 0) {
         spw_cli_report_put(report, "device %d at the peak: %s\n", device, spw_cli_size(total));
@@ -245,7 +246,7 @@ static void put_shared(struct spw_cli_report *report, struct shared *shared)
     struct spw_writer *out = &report->out;
 
     for (uint32_t site = 0; site <= sites; site++) {
-        unsigned count = spw_cli_recorded_sites_frames(site, report->native, frames);
+        unsigned count = spw_cli_recorded_sites_frames(site, report->shown, frames);
 
         shared->first[site] = shared->count;
         for (unsigned i = count; i-- > 0;) {

@@ -308,7 +308,7 @@ void spw_cli_report_summary(struct spw_cli_report *report)
 static void json_frames(struct spw_cli_report *report, uint32_t site)
 {
     static struct spw_cli_frame frames[SPW_CLI_FRAMES];
-    unsigned count = spw_cli_recorded_sites_frames(site, /* native */ true, frames);
+    unsigned count = spw_cli_recorded_sites_frames(site, SPW_CLI_SHOWN_NATIVE, frames);
     struct spw_writer *out = &report->out;
 
     spw_write(out, ", \"frames\": [");

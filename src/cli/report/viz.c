@@ -19,7 +19,7 @@ struct viz {
     struct spw_cli_snapshot snapshot;
     uint32_t *kept; /* by site: its frames in the pickle; 0: not written yet */
     int device;
-    bool native;          /* frames include native ones */
+    enum spw_cli_shown shown;
     uint64_t first_event; /* the trace begins here */
 };
 
@@ -56,7 +56,7 @@ static void put_frames(struct viz *viz, uint32_t site)
         spw_cli_snapshot_again(&viz->snapshot, viz->kept[site]);
         return;
     }
-    count = spw_cli_recorded_sites_frames(site, viz->native, frames);
+    count = spw_cli_recorded_sites_frames(site, viz->shown, frames);
     open_list(viz, "frames");
     for (unsigned i = 0; i < count; i++) {
         open_dictionary(viz);
@@ -328,7 +328,7 @@ static void put_viz(struct spw_cli_report *report, bool pickle)
     struct viz viz = {
         .snapshot = {.out = &report->out, .pickle = pickle},
         .kept = calloc(spw_cli_recorded_sites_count(report->state.sites) + 1, sizeof(*viz.kept)),
-        .native = report->native,
+        .shown = report->shown,
     };
 
     if (viz.kept == NULL) {
