@@ -85,6 +85,13 @@ def environment(preload=True, sim=True, **options):
     return env
 
 
+def report(path, *arguments):
+    """What `spillway report` makes of a recording: (exit code, stdout as bytes, stderr)."""
+    done = subprocess.run([COMMAND, "report", path, *arguments], capture_output=True,
+                          env=environment(False, False), timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
 class Case(unittest.TestCase):
     """A test with a folder of its own for statistics files."""
     maxDiff = None

@@ -11,6 +11,7 @@
  *   main         finds the command, and runs it
  *   options      prints the table of options
  *   pause        pauses and resumes processes
+ *   page         the page that `run` and `sim` write with --report
  *   policy       checks, explains, suggests, lists and describes policies
  *   ranks        merges the ranks of a job
  *   report       shows a recording in one of its forms

@@ -18,16 +18,16 @@ enum { TOP = 10, EVENTS = 100000 };
 /* The forms; the first is the default. */
 static const struct form {
     const char *name;
-    void (*write)(struct spw_cli_report *report);
-    bool has_categories; /* shows categories of memory */
-    bool shows_problem;  /* shows that the file is damaged */
+    void (*write)(struct spw_cli_report *report); /* NULL: a page, which has several recordings */
+    bool has_categories;                          /* shows categories of memory */
+    bool shows_problem;                           /* shows that the file is damaged */
 } forms[] = {
     {"summary", spw_cli_report_summary, true, true},
     {"json", spw_cli_report_json, true, true},
     {"table", spw_cli_report_site_table, false, false},
     {"tree", spw_cli_report_tree, false, false},
     {"folded", spw_cli_report_folded, false, false},
-    {"html", spw_cli_report_page, true, false},
+    {"html", NULL, true, false},
     {"speedscope", spw_cli_report_speedscope, false, false},
     {"perfetto", spw_cli_report_perfetto, false, false},
     {"rmm-csv", spw_cli_report_rmm, false, false},
@@ -39,6 +39,8 @@ enum { FORMS = sizeof(forms) / sizeof(*forms), OPTIONS = FORMS + 8 };
 
 struct settings {
     const char *path, *output;
+    const char **paths; /* all recordings; `path` is the first */
+    size_t path_count;
     const struct form *form;
     bool has_form;
     size_t top, events;
@@ -46,7 +48,8 @@ struct settings {
 };
 
 static const char help[] =
-    "usage: spillway report FILE [FORM] [--output FILE]\n\n"
+    "usage: spillway report FILE [FORM] [--output FILE]\n"
+    "       spillway report FILE... --html [--output FILE]\n\n"
     "Shows a recording, which spillway run --record FILE writes (and spillway sim): what held\n"
     "device memory at the peak, and what was moved, stolen or refused.\n\n"
     "Forms:\n"
@@ -55,7 +58,8 @@ static const char help[] =
     "  --table            all call sites: bytes at the peak, at the end and in all\n"
     "  --tree             stacks with their bytes at the peak, the outermost frame first\n"
     "  --folded           stacks with their bytes at the peak, for flamegraph.pl and the like\n"
-    "  --html             one page: memory over time by category and call site\n"
+    "  --html             one page: memory over time, blocks, steps; several FILEs: the ranks of\n"
+    "                     a job, or runs to compare\n"
     "  --speedscope       stacks at the peak, at the end and in all, for speedscope.app\n"
     "  --perfetto         memory over time, moves and driver calls, for ui.perfetto.dev\n"
     "  --memory-viz       every event, for pytorch.org/memory_viz, as a pickle\n"
@@ -68,6 +72,21 @@ static const char help[] =
     "  --wrappers         stacks with functions that only call another, such as _call_impl\n"
     "  --no-streams       RMM: every stream is 0, as its replay bench demands\n\n"
     "The exit code is 1 when the recording cannot be read.\n";
+
+static bool take_path(const struct spw_cli_arguments *from)
+{
+    struct settings *settings = from->settings;
+
+    if (settings->paths == NULL) {
+        settings->paths = calloc((size_t)from->argc, sizeof(*settings->paths));
+    }
+    if (settings->paths == NULL) {
+        return false;
+    }
+    settings->path = settings->path != NULL ? settings->path : from->value;
+    settings->paths[settings->path_count++] = from->value;
+    return true;
+}
 
 static bool take_form(const struct spw_cli_arguments *from)
 {
@@ -100,6 +119,31 @@ static int open_output(const char *command, const struct settings *settings)
     return fd;
 }
 
+static enum spw_cli_shown shown_of(const struct settings *settings)
+{
+    return settings->native     ? SPW_CLI_SHOWN_NATIVE
+           : settings->wrappers ? SPW_CLI_SHOWN_WRAPPERS
+                                : SPW_CLI_SHOWN_KNOWN;
+}
+
+static int show_page(const char *command, const struct settings *settings)
+{
+    int fd = open_output(command, settings);
+    int code = SPW_CLI_EXIT_OK;
+
+    if (fd < 0) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (!spw_cli_report_pages(command, settings->paths, settings->path_count, shown_of(settings),
+                              fd)) {
+        code = SPW_CLI_EXIT_FINDINGS;
+        if (settings->output != NULL) {
+            (void)unlink(settings->output);
+        }
+    }
+    return code;
+}
+
 static int show(const char *command, const struct settings *settings)
 {
     static struct spw_cli_report report;
@@ -108,9 +152,7 @@ static int show(const char *command, const struct settings *settings)
     report.top = settings->top;
     report.most_events = settings->events;
     report.without_streams = settings->without_streams;
-    report.shown = settings->native     ? SPW_CLI_SHOWN_NATIVE
-                   : settings->wrappers ? SPW_CLI_SHOWN_WRAPPERS
-                                        : SPW_CLI_SHOWN_KNOWN;
+    report.shown = shown_of(settings);
     if (!spw_cli_report_open(&report, command, settings->path)) {
         return SPW_CLI_EXIT_FINDINGS;
     }
@@ -144,7 +186,7 @@ int spw_cli_command_report(int argc, char **argv)
     struct settings settings = {.form = forms, .top = TOP, .events = EVENTS};
     bool any;
     struct spw_cli_option options[OPTIONS] = {
-        [FORMS] = {"", .text = &settings.path},
+        [FORMS] = {"", .take = take_path},
         {"top", .number = &settings.top},
         {"max-events", .number = &settings.events},
         {"native", .given = &settings.native},
@@ -164,6 +206,14 @@ int spw_cli_command_report(int argc, char **argv)
     }
     if (settings.path == NULL) {
         return spw_cli_bad_usage(argv[0], "expected a recording");
+    }
+    if (settings.form->write == NULL) {
+        return show_page(argv[0], &settings);
+    }
+    if (settings.path_count > 1) {
+        spw_cli_complain(argv[0], "--%s shows one recording (expected --html for %zu)",
+                         settings.form->name, settings.path_count);
+        return SPW_CLI_EXIT_USAGE;
     }
     return show(argv[0], &settings);
 }

@@ -1,4 +1,5 @@
 #include "cli/commands/list.h"
+#include "cli/commands/page.h"
 
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
@@ -63,6 +64,10 @@ int spw_cli_command_run(int argc, char **argv)
     if (code != SPW_CLI_EXIT_OK) {
         return code;
     }
+    code = spw_cli_page_prepare(argv[0], &flags);
+    if (code != SPW_CLI_EXIT_OK) {
+        return code;
+    }
     if (!spw_cli_driver_check(reason, sizeof(reason))) {
         spw_cli_complain(
             argv[0], "no usable GPU: %s; spillway sim runs a command on a simulated GPU", reason);
@@ -82,6 +87,7 @@ int spw_cli_command_run(int argc, char **argv)
     if (!is_simulated()) {
         report(code);
     }
+    spw_cli_page_finish(argv[0], &flags);
     spw_cli_run_directory_remove();
     return code;
 }

@@ -1,4 +1,5 @@
 #include "cli/commands/list.h"
+#include "cli/commands/page.h"
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
 
@@ -191,6 +192,10 @@ int spw_cli_command_sim(int argc, char **argv)
                          "--compare runs the command under the pool too, and --no-pool forbids it");
         return SPW_CLI_EXIT_USAGE;
     }
+    code = spw_cli_page_prepare(argv[0], &flags);
+    if (code != SPW_CLI_EXIT_OK) {
+        return code;
+    }
     if (!spw_cli_world_read(argv[0], flags.command, &simulation.world)) {
         return SPW_CLI_EXIT_USAGE;
     }
@@ -219,5 +224,7 @@ int spw_cli_command_sim(int argc, char **argv)
     simulation.verbose = flags.verbose;
     simulation.command = argv[0];
     simulation.arguments = flags.command;
-    return run(&simulation);
+    code = run(&simulation);
+    spw_cli_page_finish(argv[0], &flags);
+    return code;
 }

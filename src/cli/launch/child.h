@@ -7,6 +7,7 @@
  *   installation    finds the command's installed files
  *   leftovers       removes the run directories of killed launchers
  *   members         the processes of a run
+ *   open            opens a file with the program of the desktop
  *   policy_file     finds a policy by path or by name, and loads it
  *   preload         changes LD_PRELOAD
  *   program         finds out from a program's file if spillway can be preloaded

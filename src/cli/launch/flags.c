@@ -16,7 +16,7 @@
 #define SIM_PREFIX  "SPILLWAY_SIM_"
 
 /* Flags without a variable, each for some commands only. */
-enum flag_switch { GPUS, VARY, NO_POOL, COMPARE, VERBOSE, SWITCH_COUNT };
+enum flag_switch { GPUS, VARY, NO_POOL, COMPARE, REPORT, OPEN, VERBOSE, SWITCH_COUNT };
 
 static const struct {
     const char *name;
@@ -42,6 +42,15 @@ static const struct {
                  {[SPW_CLI_SIM] = true},
                  "run the command several times, with and without the pool, and compare the memory "
                  "that it needs"},
+    [REPORT] = {"report",
+                "FILE",
+                {[SPW_CLI_RUN] = true, [SPW_CLI_SIM] = true},
+                "record the program, and write a page of HTML about its memory when it has ended; "
+                "the recording is kept beside the page"},
+    [OPEN] = {"open",
+              NULL,
+              {[SPW_CLI_RUN] = true, [SPW_CLI_SIM] = true},
+              "open the page of --report in the browser (xdg-open)"},
     [VERBOSE] =
         {"verbose",
          NULL,
@@ -282,6 +291,7 @@ static void fill_list(struct flag_list *list, enum spw_cli_starter starter,
     const struct spw_cli_option places[SWITCH_COUNT] = {
         [GPUS] = {.text = &flags->gpus},        [VARY] = {.text = &flags->vary},
         [NO_POOL] = {.given = &flags->no_pool}, [COMPARE] = {.given = &flags->compare},
+        [REPORT] = {.text = &flags->report},    [OPEN] = {.given = &flags->open},
         [VERBOSE] = {.given = &flags->verbose},
     };
     struct spw_cli_option *row = list->rows;

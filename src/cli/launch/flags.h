@@ -29,8 +29,10 @@ struct spw_cli_flags {
     bool verbose;       /* sets SPILLWAY_SUMMARY to on, unless the user has set it */
     bool list_profiles; /* --profile list */
     bool help, help_all;
-    const char *gpus; /* `fit`: names of GPUs, separated by commas; NULL: all GPUs */
-    const char *vary; /* `fit`: NAME=VALUE,...; NULL: nothing varies */
+    const char *report; /* `run`, `sim`: file of the page; NULL: none */
+    bool open;          /* open the page */
+    const char *gpus;   /* `fit`: names of GPUs, separated by commas; NULL: all GPUs */
+    const char *vary;   /* `fit`: NAME=VALUE,...; NULL: nothing varies */
 };
 
 /* Parses the arguments up to `--` or the first operand, and sets the variables. argv[0] is the name

@@ -6,6 +6,7 @@
 #include "cli/inspect/process.h"
 #include "cli/launch/leftovers.h"
 #include "cli/recording/blocks.h"
+#include "common/grow.h"
 #include "stats/exit.h"
 #include "stats/file.h"
 #include "stats/output.h"
@@ -146,6 +147,35 @@ static void finish(const char *folder, struct spw_stats *stats)
     }
 }
 
+/* The recordings of all runs of this command. */
+static struct {
+    const char **paths;
+    size_t count, capacity;
+} recordings;
+
+static void note_recording(const char *path)
+{
+    const char *copy;
+
+    for (size_t i = 0; i < recordings.count; i++) {
+        if (strcmp(recordings.paths[i], path) == 0) {
+            return;
+        }
+    }
+    copy = access(path, F_OK) == 0 ? strdup(path) : NULL;
+    if (copy != NULL && SPW_GROW(&recordings.paths, &recordings.capacity, recordings.count + 1)) {
+        recordings.paths[recordings.count++] = copy;
+    } else {
+        free((char *)copy);
+    }
+}
+
+const char *const *spw_cli_run_directory_recordings(size_t *ret_count)
+{
+    *ret_count = recordings.count;
+    return recordings.paths;
+}
+
 /* Finishes the output files of one process. Symbolic links contain the paths of these files
  * (stats/output.h). */
 static void finish_one(const char *folder, const char *name, void *context)
@@ -165,6 +195,7 @@ static void finish_one(const char *folder, const char *name, void *context)
         finish(folder, stats);
         if (spw_stats_output_path(SPW_STATS_RECORDING)[0] != '\0') {
             (void)spw_cli_recording_compress(spw_stats_output_path(SPW_STATS_RECORDING));
+            note_recording(spw_stats_output_path(SPW_STATS_RECORDING));
         }
     }
     spw_stats_close(stats);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* _create removes the directories of killed launchers, creates the run directory, and sets
  * SPILLWAY_RUN_DIR. On failure, writes one line for `command` to stderr and returns false. The
@@ -22,6 +23,10 @@ bool spw_cli_run_directory_join(void);
  * process. Writes the summary and the statistics file if the process has not written them. A
  * process that still runs writes its own when it ends. */
 void spw_cli_run_directory_finish(void);
+
+/* Returns the absolute paths of the recordings that spw_cli_run_directory_finish has seen so far,
+ * each once, in the order of the runs and of the process numbers. */
+const char *const *spw_cli_run_directory_recordings(size_t *ret_count);
 
 /* Calls `visit` for each file in the directory, sorted by name. */
 void spw_cli_run_directory_each(void (*visit)(const char *folder, const char *name, void *context),

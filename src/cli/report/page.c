@@ -6,9 +6,11 @@
 #include "cli/console/messages.h"
 #include "cli/report/categories.h"
 #include "cli/report/page_parts.h"
+#include "common/path.h"
 
 #include "cli/page.inc"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +174,10 @@ static void put_data(struct spw_cli_report *report, const struct page *page)
     spw_cli_page_string(out, state->about[SPW_RECORD_ABOUT_PROGRAM][0] != '\0'
                                  ? state->about[SPW_RECORD_ABOUT_PROGRAM]
                                  : "a program");
+    spw_cli_page_text(out, "file", spw_path_name(report->path));
+    if (report->events.blocks.header.rank >= 0) {
+        spw_write_figure(out, "rank", (uint64_t)report->events.blocks.header.rank);
+    }
     spw_cli_page_head_write(page->head, report);
     spw_cli_page_text(out, "policy", state->about[SPW_RECORD_ABOUT_POLICY]);
     spw_write_figure(out, "duration_us", state->time / SPW_CLI_PAGE_UNITS_IN_US);
@@ -189,18 +195,63 @@ static void put_data(struct spw_cli_report *report, const struct page *page)
     spw_write(out, "}");
 }
 
-void spw_cli_report_page(struct spw_cli_report *report)
+/* Writes what the page has of an open recording. Returns false if memory runs out. */
+static bool put_run(struct spw_cli_report *report, bool first)
 {
     static struct page page;
 
-    if (!init(&page, report)) {
-        return;
+    if (!spw_cli_report_categorise(report) || !init(&page, report)) {
+        return false;
     }
     spw_cli_report_each(report, take, &page);
-    spw_write(&report->out, page_before);
-    spw_write(&report->out, "{\"runs\": [");
+    spw_write(&report->out, first ? "" : ",");
     put_data(report, &page);
-    spw_write(&report->out, "]}");
-    spw_write(&report->out, page_after);
     fini(&page);
+    return true;
+}
+
+static bool add_run(struct spw_cli_report *report, const char *command, bool first)
+{
+    bool put;
+
+    if (report->problem[0] != '\0') {
+        spw_cli_complain(command, "%s: nothing was read beyond this: %s", report->path,
+                         report->problem);
+    }
+    put = put_run(report, first);
+    if (!put) {
+        spw_cli_complain(command, "%s: not enough memory", report->path);
+    }
+    spw_cli_categories_free(report->categories);
+    spw_cli_report_close(report);
+    return put;
+}
+
+bool spw_cli_report_pages(const char *command, const char *const *paths, size_t count,
+                          enum spw_cli_shown shown, int fd)
+{
+    static struct spw_cli_report report;
+    size_t written = 0;
+
+    report.out = (struct spw_writer){.fd = fd};
+    report.shown = shown;
+    for (size_t i = 0; i < count; i++) {
+        if (!spw_cli_report_open(&report, command, paths[i])) {
+            continue;
+        }
+        if (written == 0) {
+            spw_write(&report.out, page_before);
+            spw_write(&report.out, "{\"runs\": [");
+        }
+        written += add_run(&report, command, written == 0);
+    }
+    if (written > 0) {
+        spw_write(&report.out, "]}");
+        spw_write(&report.out, page_after);
+    }
+    spw_write_flush(&report.out);
+    if (report.out.failed) {
+        spw_cli_complain(command, "cannot write: %s", strerror(errno));
+    }
+    return written > 0 && !report.out.failed;
 }

@@ -351,6 +351,7 @@ static void write_site(struct spw_cli_report *report, int ordinal, uint32_t site
     spw_write(out, "{\"label\": ");
     spw_cli_page_string(out, label);
     spw_write_figure(out, "peak", own_peak(device, site));
+    spw_write_figure(out, "at_peak", spw_cli_state_at_peak(device, site));
     spw_write_figure(out, "total", spw_cli_report_total(device, site));
     spw_write_figure(out, "allocs", site < device->held_count ? device->held[site].allocs : 0);
     spw_write_figure(out, "end", spw_cli_report_live(device, site));

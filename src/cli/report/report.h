@@ -9,6 +9,7 @@
  *   page/elements  elements, figures and tables
  *   page/embed     writes page.html, with the files that it includes, as C arrays
  *   page/flame     the flame graph
+ *   page/job       several recordings side by side, and the difference of two
  *   page/page      the page of `spillway report --html`
  *   page/tables    the tables below the pictures
  *   page/timeline  memory over time, and the lanes below it
@@ -91,12 +92,17 @@ void spw_cli_report_put(struct spw_cli_report *report, const char *format, ...)
 /* Converts a time in the recording to microseconds since 1970. */
 uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
 
+/* Writes one page of HTML with all these recordings to a descriptor, which stays open. The page
+ * shows one recording at a time, and compares them. For a recording that cannot be read, writes a
+ * line to stderr. Returns false if there is no page, after a line on stderr. */
+bool spw_cli_report_pages(const char *command, const char *const *paths, size_t count,
+                          enum spw_cli_shown shown, int fd);
+
 /* The output forms. All of them write to report->out. */
 void spw_cli_report_summary(struct spw_cli_report *report); /* for people */
 void spw_cli_report_json(struct spw_cli_report *report);
 void spw_cli_report_tree(struct spw_cli_report *report);       /* stacks, for people */
 void spw_cli_report_site_table(struct spw_cli_report *report); /* all call sites */
-void spw_cli_report_page(struct spw_cli_report *report);       /* one page of HTML */
 void spw_cli_report_folded(struct spw_cli_report *report);     /* stacks at the peak */
 void spw_cli_report_speedscope(struct spw_cli_report *report); /* speedscope.app */
 void spw_cli_report_perfetto(struct spw_cli_report *report);   /* Chrome's trace events */

@@ -7,7 +7,7 @@ function showDevice(home, run, device, range) {
   const limit = Math.max(0, ...gauged.map(row => row.limit));
   let view = run.categories_known ? choices.category : choices.site, chosen = 0, wanted = "";
   let only = null, life = null; /* the chosen layer, and the chosen block */
-  unpack(run, device);
+  if (!device.unpacked) unpack(run, device); /* a run may be shown again */
   element("h2", `Device ${device.ordinal}: peak ${size(device.peak)} after ` +
     seconds(device.peak_us), home);
   element("p", device.text, home);

@@ -22,11 +22,14 @@ function showRun(run) {
   const home = document.getElementById("run");
   const range = makeRange(Math.max(run.duration_us, 1));
   document.title = "spillway: " + run.title;
-  home.replaceChildren();
+  home.replaceChildren(); /* and forgets the pictures that watched the range before */
   showHead(element("header", "", home), run);
   for (const device of run.devices) showDevice(element("section", "", home), run, device, range);
   parts(home, run);
   rules(home, run);
+  if (data.runs.length > 1) showDifference(home, data.runs, run);
 }
 
+data.runs.sort((a, b) => (a.rank || 0) - (b.rank || 0));
+if (data.runs.length > 1) showJob(document.getElementById("job"), data.runs, showRun);
 showRun(data.runs[0]);

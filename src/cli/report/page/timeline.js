@@ -34,6 +34,7 @@ function views(run, device) {
 /* In the data, sites have numbers of frames, and moments only the sites that have changed. */
 function unpack(run, device) {
   const wrappers = new Set(run.wrappers);
+  device.unpacked = true;
   for (const site of device.sites) {
     site.frames = site.frames.map(number =>
       ({text: run.frames[number], wrapper: wrappers.has(number)}));
