@@ -303,10 +303,10 @@ class ExitCodes(Command):
         flags = re.findall(r"(?m)^  --([a-z-]+)( \S+)?$", text)
         listed = self.command("options").stdout
         table = set(re.findall(r"\| --([a-z-]+) ", listed))
-        switches = {"no-pool", "compare", "verbose"}
-        self.assertEqual({name for name, _ in flags}, table | switches)
+        switches = {"no-pool", "compare", "open", "verbose"}
+        self.assertEqual({name for name, _ in flags}, table | switches | {"report"})
         self.assertEqual({name for name, value in flags if not value}, switches)
-        self.assertEqual(len(flags), len(table) + len(switches))
+        self.assertEqual(len(flags), len(table) + len(switches) + 1)
         self.assertEqual(self.command("options", "--markdown").stdout, listed)
 
     def test_short_help(self):

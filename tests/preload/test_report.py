@@ -11,6 +11,7 @@ import pickle
 import random
 import re
 import struct
+import subprocess
 import sys
 import time
 import unittest

@@ -1,5 +1,7 @@
 #include "cli/launch/open.h"
 
+#include "system/create.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -61,12 +63,10 @@ static bool has_display(void)
 static void start(char *program, char *path)
 {
     char *arguments[] = {program, path, NULL};
-    int null = open("/dev/null", O_RDWR);
+    int null = spw_create_open("/dev/null", O_RDWR, 0);
 
-    if (null >= 0) {
-        (void)dup2(null, STDIN_FILENO);
-        (void)dup2(null, STDOUT_FILENO);
-        (void)dup2(null, STDERR_FILENO);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++) {
+        (void)dup2(null, fd);
     }
     (void)setsid();
     if (fork() == 0) {

@@ -2,8 +2,8 @@
  * program. One thread. */
 #pragma once
 
-/* Keeps the present environment. The program that shows the file gets this environment, not what
- * the launcher prepares for its own program. Call it before the environment changes. */
+/* Keeps the present environment. The program that shows the file gets this environment, without
+ * the launcher's changes. Call it before the first change. */
 void spw_cli_open_prepare(void);
 
 /* Starts the program. Returns NULL if it was started, or else the reason, a static text. A program

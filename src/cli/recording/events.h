@@ -4,6 +4,7 @@
  *   category   the purpose of a PyTorch program's memory, and the ends of its steps
  *   compress   compresses a finished recording
  *   events     reads the events one after the other, decoded and checked
+ *   forward    the line of the forward pass for a node of the backward pass
  *   marks      time and peak memory of the parts that a program marks
  *   roles      the role of an allocation, by PyTorch's functions on its stack
  *   sites      collects the call sites of a recording, and describes them

@@ -4,6 +4,7 @@
 #include "callsite/label.h"
 #include "callsite/modules.h"
 #include "cli/inspect/call_sites.h"
+#include "cli/recording/forward.h"
 #include "common/map.h"
 #include "common/path.h"
 #include "common/utf8.h"
@@ -51,6 +52,9 @@ void spw_cli_recorded_sites_free(struct spw_cli_recorded_sites *sites)
         free(sites);
     }
 }
+
+static bool
+    forward_known; /* the lines of cli/recording/forward.h are those of the open recording */
 
 /* ---- taking ---- */
 
@@ -215,6 +219,7 @@ uint32_t spw_cli_recorded_sites_count(const struct spw_cli_recorded_sites *sites
 
 bool spw_cli_recorded_sites_ready(struct spw_cli_recorded_sites *sites)
 {
+    forward_known = false;
     return spw_cli_call_sites_adopt(sites->share);
 }
 
@@ -300,6 +305,24 @@ static void python_frame(const struct spw_python_frame *from, struct spw_cli_fra
     snprintf(frame->name, sizeof(frame->name), "%s", from->function != NULL ? from->function : "?");
 }
 
+/* Returns the line of the forward pass to which the node of a site belongs, or NULL. All sites are
+ * read when the first line is needed. */
+static const struct spw_python_frame *forward_line(const char *node)
+{
+    static struct spw_callsite_words words;
+    const struct spw_callsite *site;
+
+    if (!forward_known) {
+        spw_cli_forward_clear();
+        for (uint32_t number = 1; (site = site_of(number)) != NULL; number++) {
+            spw_callsite_describe(site, /* native */ true, &words);
+            spw_cli_forward_take(&words.facts);
+        }
+        forward_known = true;
+    }
+    return spw_cli_forward_line(node);
+}
+
 static void named_frame(const char *name, struct spw_cli_frame *frame)
 {
     *frame = (struct spw_cli_frame){.native = true};
@@ -324,6 +347,11 @@ static unsigned known_frames(const struct spw_callsite_facts *facts, bool wrappe
         count += wrappers || !ret_frames[count].wrapper;
     }
     if (facts->node != NULL && facts->python_count == 0) {
+        const struct spw_python_frame *line = forward_line(facts->node);
+
+        if (line != NULL) {
+            python_frame(line, &ret_frames[count++]);
+        }
         named_frame("backward pass", &ret_frames[count++]);
     }
     return count;

@@ -47,11 +47,13 @@ struct spw_cli_frame {
     bool wrapper; /* only calls the function that it wraps (wrappers.def) */
 };
 
-enum { SPW_CLI_FRAMES = SPW_CALLSITE_PYTHON + SPW_CALLSITE_NATIVE + 3 };
+enum { SPW_CLI_FRAMES = SPW_CALLSITE_PYTHON + SPW_CALLSITE_NATIVE + 4 };
 
 /* What the frames of a site include. */
 enum spw_cli_shown {
-    SPW_CLI_SHOWN_KNOWN,    /* PyTorch's operator and autograd node, and Python without wrappers */
+    SPW_CLI_SHOWN_KNOWN,    /* PyTorch's operator and autograd node, and Python without wrappers.
+                             * Nodes of the backward pass are below "backward pass" and, if it is
+                             * known, below their line of the forward pass. */
     SPW_CLI_SHOWN_WRAPPERS, /* the same with wrappers */
     SPW_CLI_SHOWN_NATIVE,   /* all Python frames and all native frames */
 };

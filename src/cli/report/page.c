@@ -195,7 +195,7 @@ static void put_data(struct spw_cli_report *report, const struct page *page)
     spw_write(out, "}");
 }
 
-/* Writes what the page has of an open recording. Returns false if memory runs out. */
+/* Writes an open recording. Returns false if memory runs out. */
 static bool put_run(struct spw_cli_report *report, bool first)
 {
     static struct page page;

@@ -36,10 +36,9 @@ size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char
  * numbers of wrappers. */
 void spw_cli_page_frames_write(const struct spw_cli_page_frames *frames, struct spw_writer *out);
 
-/* Collects what the top of the page says: whether the program fits, spilled or was refused memory,
- * what to do next, and the facts about the run. The words are those of the verdict
- * (cli/verdict/brief.c), as far as a recording knows: it has no exit code, and does not know what a
- * card holds besides. */
+/* Collects the top of the page: the verdict, the next steps, and the facts about the run. Verdicts
+ * have the words of cli/verdict/brief.c. A recording has no exit code, and no figures of the memory
+ * that a card needs for itself. So the verdict is about the program alone. */
 struct spw_cli_page_head;
 
 /* Returns NULL if memory runs out. */

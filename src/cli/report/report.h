@@ -6,13 +6,13 @@
  *   page           writes the HTML page from its parts
  *   page/blocks    the table of single blocks
  *   page/device    a device: its picture, and what belongs to the chosen moment
- *   page/elements  elements, figures and tables
+ *   page/elements  makes the parts of a page, such as a table, and writes sizes
  *   page/embed     writes page.html, with the files that it includes, as C arrays
  *   page/flame     the flame graph
  *   page/job       several recordings side by side, and the difference of two
  *   page/page      the page of `spillway report --html`
- *   page/tables    the tables below the pictures
- *   page/timeline  memory over time, and the lanes below it
+ *   page/tables    call sites, marked parts, rules, growth
+ *   page/timeline  memory over time, with steps, marks and moves below it
  *   page_blocks    single blocks with their lives
  *   page_events    the events of the page: steps, marks, out of memory
  *   page_growth    growth from step to step, on the page

@@ -46,6 +46,11 @@ function flames(home, run, device) {
     toggle.setAttribute("aria-pressed", false);
     toggle.title = "Functions of PyTorch and its companions that only call another function";
   }
+  if (run.frames.includes("backward pass")) {
+    element("p", "Nodes of the backward pass are below their line of the forward pass, if only one " +
+      "line calls their operator. The recording does not tell the line of other nodes.", details,
+    "key backward");
+  }
   const read = element("p", "\u00a0", details, "flame-read");
   const box = element("div", "", details, "flame");
   const plane = element("div", "", box);
