@@ -27,6 +27,7 @@ complete -c spillway -n '__fish_seen_subcommand_from run' -l limit
 complete -c spillway -n '__fish_seen_subcommand_from run' -l log
 complete -c spillway -n '__fish_seen_subcommand_from run' -l mode
 complete -c spillway -n '__fish_seen_subcommand_from run' -l move-wait
+complete -c spillway -n '__fish_seen_subcommand_from run' -l open
 complete -c spillway -n '__fish_seen_subcommand_from run' -l overlap
 complete -c spillway -n '__fish_seen_subcommand_from run' -l pass
 complete -c spillway -n '__fish_seen_subcommand_from run' -l policy
@@ -34,6 +35,7 @@ complete -c spillway -n '__fish_seen_subcommand_from run' -l policy-strict
 complete -c spillway -n '__fish_seen_subcommand_from run' -l record
 complete -c spillway -n '__fish_seen_subcommand_from run' -l record-size
 complete -c spillway -n '__fish_seen_subcommand_from run' -l record-uses
+complete -c spillway -n '__fish_seen_subcommand_from run' -l report
 complete -c spillway -n '__fish_seen_subcommand_from run' -l share
 complete -c spillway -n '__fish_seen_subcommand_from run' -l sites
 complete -c spillway -n '__fish_seen_subcommand_from run' -l spill
@@ -71,6 +73,7 @@ complete -c spillway -n '__fish_seen_subcommand_from sim' -l memory
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l mode
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l move-wait
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l no-pool
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l open
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l overhead
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l overlap
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l pass
@@ -87,6 +90,7 @@ complete -c spillway -n '__fish_seen_subcommand_from sim' -l record
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l record-size
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l record-uses
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l regrant
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l report
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l require
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l root
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l seed
@@ -197,6 +201,7 @@ complete -c spillway -n '__fish_seen_subcommand_from report' -l summary
 complete -c spillway -n '__fish_seen_subcommand_from report' -l table
 complete -c spillway -n '__fish_seen_subcommand_from report' -l top
 complete -c spillway -n '__fish_seen_subcommand_from report' -l tree
+complete -c spillway -n '__fish_seen_subcommand_from report' -l wrappers
 complete -c spillway -n '__fish_seen_subcommand_from check' -l base
 complete -c spillway -n '__fish_seen_subcommand_from check' -l json
 complete -c spillway -n '__fish_seen_subcommand_from check' -l junit
