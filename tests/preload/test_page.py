@@ -239,6 +239,20 @@ class Page(harness.Case):
         self.assertIn("is not recorded", self.verdict(alloc, limit=0)[0])
         self.assertIn("has no end", self.verdict(alloc, complete=0)[0])
 
+    def test_options(self):
+        """Are shown, without those that say where to write; one explains the advice."""
+        writer = recording.Writer()
+        for number, text in enumerate(("SPILLWAY_SPILL=off", "SPILLWAY_RECORD=/tmp/<r>",
+                                       "SPILLWAY_LIMIT=1GiB", "SPILLWAY_SPILL=" + "x" * 1000)):
+            writer.name("option", number, text)
+        writer.gauge(1, limit_bytes=64 << 20)
+        writer.alloc(9, 1 << 40, 1 << 20, 7)
+        writer.event("oom", 10, b"".join(map(recording.encode, (8, 4, 7, 0, 0, 64 << 20))))
+        data = self.data(self.page(writer))
+        self.assertTrue(dict(data["facts"])["options"].startswith(
+            "SPILLWAY_SPILL=off SPILLWAY_LIMIT=1GiB SPILLWAY_SPILL=x"))
+        self.assertEqual(data["next"], ["without --spill off, what lacks can go to the host"])
+
     def test_needs_no_network(self):
         page = self.page(recording.sample()).replace("http://www.w3.org/2000/svg", "")
         self.assertIn("default-src 'none'", page)
@@ -488,8 +502,8 @@ class Page(harness.Case):
     def check_blocks(self, found):
         rows, said, chosen, released, of_layer, said_of_layer = found["blocks"]
         self.assertEqual(len(rows), 3)
-        self.assertRegex(rows[0], r"^8.00 MiB0x7f0000000000from 0.000 s to 0.001 s \(0.001 s\)"
-                                  r"train.py:39 forward .*\(activations\)$")
+        self.assertRegex(rows[0], r"^8.00 MiBtrain.py:39 forward .*\(activations\)from 0.000 s to "
+                                  r"0.001 s \(0.001 s\)0x7f0000000000$")
         self.assertEqual((chosen, released), (1, 0))
         self.assertIn("3 of 3 blocks, the largest first. This page has the largest 4 of 4 blocks.",
                       said)

@@ -69,6 +69,22 @@ static void take_oom(struct spw_cli_page_head *head, const struct spw_cli_event 
     head->went_on = false;
 }
 
+/* Returns true for an option that only says where to write. */
+static bool is_output(const struct spw_cli_text *option)
+{
+    static const char *const names[] = {
+        "SPILLWAY_RECORD=", "SPILLWAY_STATS=", "SPILLWAY_SUMMARY=", "SPILLWAY_LOG="};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        size_t length = strlen(names[i]);
+
+        if (option->length >= length && memcmp(option->bytes, names[i], length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void take_option(struct spw_cli_page_head *head, const struct spw_cli_event *event)
 {
     size_t room = sizeof(head->options) - head->options_used;
@@ -89,7 +105,8 @@ void spw_cli_page_head_take(struct spw_cli_page_head *head, const struct spw_cli
         take_alloc(head, event);
     } else if (event->kind == SPW_RECORD_OOM) {
         take_oom(head, event);
-    } else if (event->kind == SPW_RECORD_NAME && event->named == SPW_RECORD_NAMED_OPTION) {
+    } else if (event->kind == SPW_RECORD_NAME && event->named == SPW_RECORD_NAMED_OPTION &&
+               !is_output(&event->text)) {
         take_option(head, event);
     }
 }

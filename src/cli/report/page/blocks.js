@@ -20,8 +20,8 @@ function showBlocks(home, run, device, select) {
   details.open = true;
   element("summary", "Blocks of this moment", details);
   const said = element("p", "", details, "blocks-said");
-  const rows = table(details, "block-rows", [["bytes", true], ["address", false], ["life", false],
-    ["block", false]]);
+  const rows = table(details, "block-rows", [["bytes", true], ["block", false], ["life", false],
+    ["address", false]]);
   const end = Math.max(run.duration_us, 1);
 
   function life(block) {
@@ -42,8 +42,8 @@ function showBlocks(home, run, device, select) {
       : `to ${seconds(block.died)} (${seconds(block.died - block.born)})`;
     const lived = element("span", "");
     lived.append(life(block), `from ${seconds(block.born)} ${until}`);
-    const made = rows.add([size(block.bytes), choose, lived,
-      `${block.label} (${run.categories[block.category]})`]);
+    const made = rows.add([size(block.bytes),
+      `${block.label} (${run.categories[block.category]})`, lived, choose]);
   }
   return (moment, isPeak, only, wanted) => {
     const live = blocks.filter(block => isPeak ? block.atPeak
