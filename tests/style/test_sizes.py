@@ -17,7 +17,7 @@ LONG_FUNCTION_LINES = 60
 LONG_SHARE = 0.05
 COLUMNS = 100
 
-TEXT = [path for path in tree.files() if path.suffix not in (".csv", ".xz")]
+TEXT = [path for path in tree.files() if path.suffix not in (".csv", ".png", ".xz")]
 CODE = tree.matching("src include tests", ".c", ".h", ".def", ".py", ".cu", ".cpp")
 
 

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,7 @@ class Recording(unittest.TestCase):
             self.assertLess(path.stat().st_size /
                             json.loads(self.report(path, "--json"))["events"], 12)
             self.check_stacks(path)
+            self.check_page(path)
             pickled.write_bytes(self.report(path, "--memory-viz"))
             done = subprocess.run([self.interpreter, "-c", JUDGE, str(pickled)],
                                   capture_output=True, text=True, check=True, timeout=300)
@@ -65,6 +67,29 @@ class Recording(unittest.TestCase):
                             for line in short))
         self.assertTrue(any(line.startswith("backward pass;") and ";aten::" in line
                             for line in short))
+
+    def check_page(self, path):
+        """It knows the card and the steps that nobody marked, has wrappers at hand, and puts the
+        loss's backward below its only line; that of softmax is in each layer the same line."""
+        page = self.report(path, "--html").decode()
+        (run,) = json.loads(re.search(r'type="application/json">(.*?)</script>', page,
+                                      re.S)[1])["runs"]
+        self.assertRegex(dict(run["facts"])["card"], "^NVIDIA .*, simulated$")
+        self.assertEqual(run["steps_kind"], "optimizer steps")
+        self.assertGreaterEqual(sum(step["count"] for step in run["steps"]), STEPS - 1)
+        wrappers = {run["frames"][number].partition("  ")[0] for number in run["wrappers"]}
+        self.assertLessEqual({"_call_impl", "_wrapped_call_impl", "wrapper"}, wrappers)
+        (device,) = run["devices"]
+        self.assertGreater(len(device["blocks_at_peak"]), 100)
+        found = json.loads(self.report(path, "--speedscope"))
+        names = [frame["name"] for frame in found["shared"]["frames"]]
+        stacks = {tuple(names[frame] for frame in stack)
+                  for profile in found["profiles"] for stack in profile["samples"]}
+        for line, node in (("train", "NllLossBackward0"), ("train", "LogSoftmaxBackward0"),
+                           ("forward", "SoftmaxBackward0")):
+            self.assertTrue(any(stack[:3] == ("backward pass", line, node) for stack in stacks),
+                            node)
+        self.assertTrue(any(stack[:2] == ("backward pass", "MmBackward0") for stack in stacks))
 
     def check_sums(self, found, stats):
         (device,), (counted,) = found["devices"], stats["devices"]

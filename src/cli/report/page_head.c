@@ -322,7 +322,8 @@ static void add_growth(char *text, const struct spw_cli_report *report, int ordi
     uint64_t growth = spw_cli_growth_of_device(report->categories->growth, ordinal);
 
     if (growth > 0) {
-        add(text, "memory grows by %s a step (%zu %s): see the table of growth",
+        add(text,
+            "find out why memory grows by %s a step (%zu %s): the table of growth names the lines",
             spw_cli_size(growth), report->categories->steps->count, report->categories->steps_kind);
     }
 }
@@ -353,10 +354,12 @@ static void write_next(const struct spw_cli_page_head *head, const struct spw_cl
 
 /* ---- facts ---- */
 
-static void write_fact(struct spw_writer *out, const char *name, const char *value)
+/* Writes a fact that is known. *first is true before the first one. */
+static void write_fact(struct spw_writer *out, bool *first, const char *name, const char *value)
 {
     if (*value != '\0') {
-        spw_write(out, ",\n[");
+        spw_write(out, *first ? "\n[" : ",\n[");
+        *first = false;
         spw_cli_page_string(out, name);
         spw_write(out, ", ");
         spw_cli_page_string(out, value);
@@ -371,24 +374,24 @@ static void write_facts(const struct spw_cli_page_head *head, const struct spw_c
     const struct spw_cli_state *state = &report->state;
     time_t began = (time_t)(header->began_ns / 1000000000);
     char text[64] = "";
+    bool first = true;
     struct tm date;
 
-    spw_write(out, ", \"facts\": [[\"command\", ");
-    spw_cli_page_string(out, state->about[SPW_RECORD_ABOUT_PROGRAM]);
-    spw_write(out, "]");
-    write_fact(out, "card", state->about[SPW_RECORD_ABOUT_CARD]);
+    spw_write(out, ", \"facts\": [");
+    write_fact(out, &first, "command", state->about[SPW_RECORD_ABOUT_PROGRAM]);
+    write_fact(out, &first, "card", state->about[SPW_RECORD_ABOUT_CARD]);
     if (gmtime_r(&began, &date) != NULL && strftime(text, sizeof(text), "%F %T UTC", &date) > 0) {
-        write_fact(out, "date", text);
+        write_fact(out, &first, "date", text);
     }
-    write_fact(out, "host", state->about[SPW_RECORD_ABOUT_HOST]);
+    write_fact(out, &first, "host", state->about[SPW_RECORD_ABOUT_HOST]);
     if (header->rank >= 0) {
         snprintf(text, sizeof(text), "%" PRId64, header->rank);
-        write_fact(out, "rank", text);
+        write_fact(out, &first, "rank", text);
     }
-    write_fact(out, "options", head->options);
-    write_fact(out, "policy", state->about[SPW_RECORD_ABOUT_POLICY]);
+    write_fact(out, &first, "options", head->options);
+    write_fact(out, &first, "policy", state->about[SPW_RECORD_ABOUT_POLICY]);
     snprintf(text, sizeof(text), "pid %d, %" PRIu64 " events", header->pid, state->events);
-    write_fact(out, "recording", text);
+    write_fact(out, &first, "recording", text);
     spw_write(out, "]");
 }
 

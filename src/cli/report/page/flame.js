@@ -47,9 +47,9 @@ function flames(home, run, device) {
     toggle.title = "Functions of PyTorch and its companions that only call another function";
   }
   if (run.frames.includes("backward pass")) {
-    element("p", "Nodes of the backward pass are below their line of the forward pass, if only one " +
-      "line calls their operator. The recording does not tell the line of other nodes.", details,
-    "key backward");
+    element("p", "Nodes of the backward pass are below their line of the forward pass, if only " +
+      "one line calls their operator. The recording does not tell the line of other nodes.",
+    details, "key backward");
   }
   const read = element("p", "\u00a0", details, "flame-read");
   const box = element("div", "", details, "flame");
