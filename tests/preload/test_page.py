@@ -73,6 +73,16 @@ picture.dispatchEvent(new MouseEvent("click", at(1, 0.3)));
 found.zoom.push(ends());
 home.querySelector(".zoom-whole").click();
 found.zoom.push(ends());
+const wheel = (deltaX, deltaY, shiftKey) => picture.dispatchEvent(new WheelEvent("wheel",
+  {...at(0, 0.5), deltaX, deltaY, shiftKey, cancelable: true}));
+const part = () => home.querySelector("line.peak").getAttribute("x1");
+wheel(0, -100, false);
+found.pan = [part()];
+for (const act of [[100, 0, false], [-100, 0, true], [0, 100, true]]) {
+  wheel(...act);
+  found.pan.push(part());
+}
+home.querySelector(".zoom-whole").click();
 press(picture, "+");
 press(picture, "0");
 found.zoom.push(ends());
@@ -495,6 +505,10 @@ class Page(harness.Case):
         self.assertEqual(found["zoom"], [
             ["0.000 s", "0.001 s"], ["0.000 s", "0.001 s"], ["0.001 s", "0.001 s"],
             ["0.000 s", "0.001 s"], ["0.000 s", "0.001 s"]])
+        zoomed, right, left, again = map(float, found["pan"])
+        self.assertLess(right, zoomed)
+        self.assertAlmostEqual(left, zoomed)
+        self.assertAlmostEqual(again, right)
         hidden, said, then = found["tip"]
         self.assertEqual((hidden, then), (False, True))
         self.assertRegex(said, r"^0.001 s: 15.00 MiB live; 4.00 MiB gradients$")

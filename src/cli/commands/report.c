@@ -208,12 +208,14 @@ int spw_cli_command_report(int argc, char **argv)
         return spw_cli_bad_usage(argv[0], "expected a recording");
     }
     if (settings.form->write == NULL) {
-        return show_page(argv[0], &settings);
-    }
-    if (settings.path_count > 1) {
+        code = show_page(argv[0], &settings);
+    } else if (settings.path_count > 1) {
         spw_cli_complain(argv[0], "--%s shows one recording (expected --html for %zu)",
                          settings.form->name, settings.path_count);
-        return SPW_CLI_EXIT_USAGE;
+        code = SPW_CLI_EXIT_USAGE;
+    } else {
+        code = show(argv[0], &settings);
     }
-    return show(argv[0], &settings);
+    free(settings.paths);
+    return code;
 }

@@ -103,12 +103,12 @@ function pointing(svg, range, choose, point) {
   };
   let began = null, dragged = false;
   svg.addEventListener("wheel", event => {
-    const along = event.shiftKey ? event.deltaY : event.deltaX;
-    const wide = range.to - range.from;
-    if (Math.abs(along) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
-      range.show(range.from + Math.sign(along) * wide / 10,
-        range.to + Math.sign(along) * wide / 10);
-    } else {
+    /* With Shift, some browsers turn the wheel's distance into a horizontal one. */
+    const along = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
+    const tenth = Math.sign(along) * (range.to - range.from) / 10;
+    if (event.shiftKey || Math.abs(along) > Math.abs(event.deltaY)) {
+      range.show(range.from + tenth, range.to + tenth);
+    } else if (event.deltaY !== 0) {
       range.zoom(event.deltaY > 0 ? 1.25 : 0.8, range.us(place(event)[0]));
     }
     event.preventDefault();
