@@ -671,7 +671,10 @@ exec sleep 60
         facts = dict(run["facts"])
         self.assertEqual((facts["command"], facts["card"]),
                          ("recorded 300", "NVIDIA H100 80GB HBM3, simulated"))
-        self.assertTrue((self.folder / "r-0.rec").exists())
+        self.assertEqual(facts["exit code"], "0")
+        code, out, _ = report(self.folder / "r-0.rec", "--html")
+        self.assertEqual(code, 0)
+        self.assertEqual(dict(Page.runs(out.decode())[0]["facts"])["exit code"], "not known")
         self.start("--report", page)  # replaces the page
 
     def test_own_recording(self):
@@ -691,6 +694,10 @@ exec sleep 60
         said = self.start("--report", page, program=("sh", "-c", f"{PROGRAM} 300; exit 3"),
                           status=3)
         self.assertIn(f"spillway: report: {page}\n", said)
+        (run,) = Page.runs(page.read_text())
+        self.assertEqual((run["verdict"], run["tone"]), (re.search("verdict: (.*)", said)[1], "bad"))
+        self.assertEqual(run["next"], ["what the command itself wrote says more"])
+        self.assertEqual(dict(run["facts"])["exit code"], "3")
 
     def test_no_device_used(self):
         page = self.folder / "r.html"

@@ -97,12 +97,13 @@ int spw_cli_page_prepare(const char *command, const struct spw_cli_flags *flags)
     return SPW_CLI_EXIT_OK;
 }
 
-static bool write_page(const char *command, const char *const *recordings, size_t count)
+static bool write_page(const char *command, const char *const *recordings, size_t count,
+                       int exit_code)
 {
     char name[PATH_MAX];
     int fd = spw_create_beside(target, 0644, name, sizeof(name));
-    bool written =
-        fd >= 0 && spw_cli_report_pages(command, recordings, count, SPW_CLI_SHOWN_KNOWN, fd);
+    bool written = fd >= 0 && spw_cli_report_pages(command, recordings, count, SPW_CLI_SHOWN_KNOWN,
+                                                   exit_code, fd);
 
     if (fd < 0 || (written && (close(fd) != 0 || rename(name, target) != 0))) {
         spw_cli_complain(command, "--report: %s: %s", target, spw_create_problem(target));
@@ -114,7 +115,7 @@ static bool write_page(const char *command, const char *const *recordings, size_
     return written;
 }
 
-void spw_cli_page_finish(const char *command, const struct spw_cli_flags *flags)
+void spw_cli_page_finish(const char *command, const struct spw_cli_flags *flags, int exit_code)
 {
     size_t count;
     const char *const *recordings = spw_cli_run_directory_recordings(&count);
@@ -127,7 +128,7 @@ void spw_cli_page_finish(const char *command, const struct spw_cli_flags *flags)
         spw_cli_complain(command, "no report: no process recorded memory of a device");
         return;
     }
-    if (!write_page(command, recordings, count)) {
+    if (!write_page(command, recordings, count, exit_code)) {
         return;
     }
     if (flags->open) {

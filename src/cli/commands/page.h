@@ -10,5 +10,5 @@
 int spw_cli_page_prepare(const char *command, const struct spw_cli_flags *flags);
 
 /* Writes the page of all recordings of the run, says where it is, and opens it if the user wants
- * that. Call it after the last run, which need not have succeeded. */
-void spw_cli_page_finish(const char *command, const struct spw_cli_flags *flags);
+ * that. Call it after the last run. `exit_code` is that of the program. */
+void spw_cli_page_finish(const char *command, const struct spw_cli_flags *flags, int exit_code);

@@ -135,7 +135,7 @@ static int show_page(const char *command, const struct settings *settings)
         return SPW_CLI_EXIT_USAGE;
     }
     if (!spw_cli_report_pages(command, settings->paths, settings->path_count, shown_of(settings),
-                              fd)) {
+                              SPW_CLI_EXIT_UNKNOWN, fd)) {
         code = SPW_CLI_EXIT_FINDINGS;
         if (settings->output != NULL) {
             (void)unlink(settings->output);

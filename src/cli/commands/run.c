@@ -87,7 +87,7 @@ int spw_cli_command_run(int argc, char **argv)
     if (!is_simulated()) {
         report(code);
     }
-    spw_cli_page_finish(argv[0], &flags);
+    spw_cli_page_finish(argv[0], &flags, code);
     spw_cli_run_directory_remove();
     return code;
 }

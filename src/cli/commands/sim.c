@@ -67,7 +67,8 @@ struct simulation {
     struct spw_cli_rank_row rows[SPW_CLI_WORLD_RANKS]; /* of the ranks that were run */
     size_t row_count;
     bool verbose;
-    cJSON *json; /* to be written at the end; NULL: none */
+    int program_code; /* of the first run that failed, or 0 */
+    cJSON *json;      /* to be written at the end; NULL: none */
 };
 
 /* Keeps the verdict for the file of --json, either alone or in the list of ranks. */
@@ -118,6 +119,7 @@ static int run_once(struct simulation *simulation, size_t index)
     code =
         spw_cli_launch_code(spw_cli_launch(simulation->command, simulation->arguments, &started));
     spw_cli_run_directory_finish();
+    simulation->program_code = simulation->program_code == 0 ? code : simulation->program_code;
     if (started) {
         code = report(simulation, index, code);
     }
@@ -225,6 +227,6 @@ int spw_cli_command_sim(int argc, char **argv)
     simulation.command = argv[0];
     simulation.arguments = flags.command;
     code = run(&simulation);
-    spw_cli_page_finish(argv[0], &flags);
+    spw_cli_page_finish(argv[0], &flags, simulation.program_code);
     return code;
 }

@@ -228,13 +228,14 @@ static bool add_run(struct spw_cli_report *report, const char *command, bool fir
 }
 
 bool spw_cli_report_pages(const char *command, const char *const *paths, size_t count,
-                          enum spw_cli_shown shown, int fd)
+                          enum spw_cli_shown shown, int exit_code, int fd)
 {
     static struct spw_cli_report report;
     size_t written = 0;
 
     report.out = (struct spw_writer){.fd = fd};
     report.shown = shown;
+    report.exit_code = exit_code;
     for (size_t i = 0; i < count; i++) {
         if (!spw_cli_report_open(&report, command, paths[i])) {
             continue;

@@ -149,7 +149,7 @@ static int subject(const struct spw_cli_page_head *head, const struct spw_cli_st
     return found;
 }
 
-enum outcome { UNUSED, OPEN, UNLIMITED, FITS, SPILLS, CONTINUED, DOES_NOT_FIT };
+enum outcome { UNUSED, OPEN, FAILED, UNLIMITED, FITS, SPILLS, CONTINUED, DOES_NOT_FIT };
 
 static bool spilled(const struct spw_cli_page_head *head, const struct spw_cli_device *device)
 {
@@ -162,15 +162,19 @@ static enum outcome outcome_of(const struct spw_cli_page_head *head,
                                const struct spw_cli_device *device)
 {
     bool ended = atomic_load(&report->events.blocks.header.complete) != 0;
+    bool unknown = report->exit_code == SPW_CLI_EXIT_UNKNOWN;
 
     if (device == NULL) {
         return UNUSED;
     }
-    if (head->refused > 0 && !head->went_on) {
+    if (head->refused > 0 && (unknown ? !head->went_on : report->exit_code != 0)) {
         return DOES_NOT_FIT;
     }
     if (!ended || report->problem[0] != '\0') {
         return OPEN;
+    }
+    if (!unknown && report->exit_code != 0) {
+        return FAILED;
     }
     return head->refused > 0       ? CONTINUED
            : limit_of(device) == 0 ? UNLIMITED
@@ -202,11 +206,12 @@ static void add_lack(char *text, const struct refusal *refusal)
 }
 
 static void write_verdict(const struct spw_cli_page_head *head, enum outcome outcome,
-                          const struct spw_cli_device *device, struct spw_writer *out)
+                          const struct spw_cli_device *device, int exit_code,
+                          struct spw_writer *out)
 {
     static const char *const tones[] = {
-        [UNUSED] = "none", [OPEN] = "none",      [UNLIMITED] = "none",  [FITS] = "good",
-        [SPILLS] = "fair", [CONTINUED] = "fair", [DOES_NOT_FIT] = "bad"};
+        [UNUSED] = "none", [FAILED] = "bad",  [OPEN] = "none",      [UNLIMITED] = "none",
+        [FITS] = "good",   [SPILLS] = "fair", [CONTINUED] = "fair", [DOES_NOT_FIT] = "bad"};
     const char *size = device != NULL ? spw_cli_size(limit_of(device)) : "";
     char text[SENTENCE] = "";
 
@@ -216,6 +221,9 @@ static void write_verdict(const struct spw_cli_page_head *head, enum outcome out
         break;
     case OPEN:
         add(text, "none: the recording has no end; the figures are of what ran until then");
+        break;
+    case FAILED:
+        add(text, "none: failed (exit code %d), not out of memory", exit_code);
         break;
     case UNLIMITED:
         add(text, "none: the size of the device is not recorded");
@@ -286,8 +294,10 @@ static void add_next(char *text, const struct spw_cli_page_head *head, enum outc
             spw_cli_size(spill > back ? spill : back));
     } else if (outcome == SPILLS) {
         add(text, "kernels use it there; spillway advise may cut that");
-    } else if (has_option(head, "SPILLWAY_SPILL=off")) {
+    } else if (outcome > SPILLS && has_option(head, "SPILLWAY_SPILL=off")) {
         add(text, "without --spill off, what lacks can go to the host");
+    } else if (outcome == FAILED) {
+        add(text, "what the command itself wrote says more");
     } else if (outcome == DOES_NOT_FIT || outcome == CONTINUED) {
         add(text, "spillway sim --compare finds the size that it needs");
     }
@@ -390,6 +400,9 @@ static void write_facts(const struct spw_cli_page_head *head, const struct spw_c
     }
     write_fact(out, &first, "options", head->options);
     write_fact(out, &first, "policy", state->about[SPW_RECORD_ABOUT_POLICY]);
+    snprintf(text, sizeof(text), "%d", report->exit_code);
+    write_fact(out, &first, "exit code",
+               report->exit_code == SPW_CLI_EXIT_UNKNOWN ? "not known" : text);
     snprintf(text, sizeof(text), "pid %d, %" PRIu64 " events", header->pid, state->events);
     write_fact(out, &first, "recording", text);
     spw_write(out, "]");
@@ -402,7 +415,7 @@ void spw_cli_page_head_write(const struct spw_cli_page_head *head, struct spw_cl
     enum outcome outcome = outcome_of(head, report, device);
     struct spw_writer *out = &report->out;
 
-    write_verdict(head, outcome, device, out);
+    write_verdict(head, outcome, device, report->exit_code, out);
     if (device != NULL) {
         write_peak(device, out);
     }

@@ -44,16 +44,19 @@
 struct spw_cli_categories;
 struct spw_cli_growth;
 
+enum { SPW_CLI_EXIT_UNKNOWN = -1 };
+
 struct spw_cli_report {
     const char *path;
     struct spw_cli_events events;
     struct spw_cli_state state;
     char problem[SPW_CLI_BLOCKS_TEXT]; /* why reading stopped early; "": it did not */
     struct spw_writer out;
-    size_t top;                            /* rows of a table */
-    bool without_streams;                  /* RMM: every stream is 0 */
-    enum spw_cli_shown shown;              /* the frames of stacks */
-    uint64_t most_events;                  /* memory_viz: limit on the events of a device */
+    size_t top;               /* rows of a table */
+    bool without_streams;     /* RMM: every stream is 0 */
+    int exit_code;            /* of the program, for the page; SPW_CLI_EXIT_UNKNOWN: not known */
+    enum spw_cli_shown shown; /* the frames of stacks */
+    uint64_t most_events;     /* memory_viz: limit on the events of a device */
     struct spw_cli_categories *categories; /* NULL: spw_cli_report_categorise was not called */
 };
 
@@ -94,9 +97,10 @@ uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
 
 /* Writes one page of HTML with all these recordings to a descriptor, which stays open. The page
  * shows one recording at a time, and compares them. For a recording that cannot be read, writes a
- * line to stderr. Returns false if there is no page, after a line on stderr. */
+ * line to stderr. `exit_code` is that of the command that was recorded, or SPW_CLI_EXIT_UNKNOWN.
+ * Returns false if there is no page, after a line on stderr. */
 bool spw_cli_report_pages(const char *command, const char *const *paths, size_t count,
-                          enum spw_cli_shown shown, int fd);
+                          enum spw_cli_shown shown, int exit_code, int fd);
 
 /* The output forms. All of them write to report->out. */
 void spw_cli_report_summary(struct spw_cli_report *report); /* for people */
