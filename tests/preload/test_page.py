@@ -695,7 +695,8 @@ exec sleep 60
                           status=3)
         self.assertIn(f"spillway: report: {page}\n", said)
         (run,) = Page.runs(page.read_text())
-        self.assertEqual((run["verdict"], run["tone"]), (re.search("verdict: (.*)", said)[1], "bad"))
+        self.assertEqual((run["verdict"], run["tone"]),
+                         (re.search("verdict: (.*)", said)[1], "bad"))
         self.assertEqual(run["next"], ["what the command itself wrote says more"])
         self.assertEqual(dict(run["facts"])["exit code"], "3")
 
