@@ -53,6 +53,9 @@ Tag: {TAG}
 """
 ENTRY_POINTS = """[console_scripts]
 spillway = spillway.__main__:main
+
+[pytest11]
+spillway.pytest = spillway.pytest
 """
 # Goes below the environment's prefix: file or folder of docs/, and folder.
 DATA = {"spillway.1": "share/man/man1",

@@ -67,6 +67,8 @@ class Wheel(unittest.TestCase):
             metadata = wheel.read(f"spillway-{VERSION}.dist-info/METADATA").decode()
             texts = {name: wheel.read(name) for name in names}
         self.assertIn(f"\nVersion: {VERSION}\n", metadata)
+        self.assertIn(b"\n[pytest11]\nspillway.pytest = spillway.pytest\n",
+                      texts[f"spillway-{VERSION}.dist-info/entry_points.txt"])
         for path in (*SOURCE.glob("python/spillway/*.py"), SOURCE / "python/spillway/py.typed"):
             if path.name != "_recompute.py":
                 self.assertIn(f"spillway/{path.name}", names)
