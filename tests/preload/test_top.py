@@ -337,7 +337,7 @@ class Top(harness.Case):
         value, labels = values["spillway_live_peak_bytes", str(pids[1])]
         self.assertEqual(value, 72 * MIB)
         self.assertEqual(labels, {"device": "0", "pid": str(pids[1]), "rank": "1", "mode": "auto",
-                                  "process": "sites take"})
+                                  "simulated": "true", "process": "sites take"})
         self.assertEqual(values["spillway_allocs_total", str(pids[0])][0], 2)
         self.assertEqual((types["spillway_live_bytes"], types["spillway_allocs_total"],
                           types["spillway_stall_seconds_total"]), ("gauge", "counter", "counter"))

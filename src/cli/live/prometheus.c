@@ -47,7 +47,7 @@ static void put_labels(FILE *file, const struct spw_cli_watched *watched, int de
     if (watched->rank >= 0) {
         fprintf(file, "%" PRId64, watched->rank);
     }
-    fputs("\",mode=\"", file);
+    fprintf(file, "\",simulated=\"%s\",mode=\"", watched->simulated ? "true" : "false");
     put_value(file, watched->mode);
     fputs("\",process=\"", file);
     put_value(file, watched->process);
