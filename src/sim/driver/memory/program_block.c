@@ -8,41 +8,58 @@
 #include "sim/driver/core/rangemap.h"
 
 static struct sim_rangemap blocks;
+static struct sim_range *spare; /* the record of the next block; NULL: none */
 static bool reported;
 
 static void forget(struct sim_range *block)
 {
     sim_rangemap_remove(&blocks, block);
-    free(block);
+    free(spare);
+    spare = block;
+}
+
+static struct sim_range *new_record(void)
+{
+    struct sim_range *record = spare != NULL ? spare : malloc(sizeof(*record));
+
+    spare = NULL;
+    return record;
 }
 
 /* Adds a block. Drops the blocks that the new block overlaps, because they must have been freed. */
 static void remember(CUdeviceptr address, size_t bytes)
 {
     struct sim_range *old = sim_rangemap_from(&blocks, address);
-    struct sim_range *block = malloc(sizeof(*block));
+    struct sim_range *block;
 
     while (old != NULL && old->start < address + bytes) {
         forget(old);
         old = sim_rangemap_from(&blocks, address);
     }
+    block = new_record();
     if (block != NULL) {
         *block = (struct sim_range){.start = address, .size = bytes};
         sim_rangemap_insert(&blocks, block);
     }
 }
 
+static void forget_at(CUdeviceptr address)
+{
+    struct sim_range *block = sim_rangemap_find(&blocks, address);
+
+    if (block != NULL && block->start == address) {
+        forget(block);
+    }
+}
+
 SIM_EXPORT void spillway_sim_block(unsigned long long address, unsigned long long bytes)
 {
-    struct sim_range *block;
-
     sim_lock();
     reported = true;
-    block = sim_rangemap_find(&blocks, address);
     if (bytes > 0) {
         remember(address, bytes);
-    } else if (block != NULL && block->start == address) {
-        forget(block);
+    } else {
+        forget_at(address);
     }
     sim_unlock();
 }
