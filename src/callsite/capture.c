@@ -1,5 +1,6 @@
 #include "callsite/capture.h"
 
+#include "callsite/code_frees.h"
 #include "callsite/cpython/python_modules.h"
 #include "callsite/modules.h"
 #include "callsite/native.h"
@@ -28,6 +29,7 @@ enum {
 /* The state of one thread, in memory of its own. */
 struct thread {
     bool inside;
+    bool first; /* the first thread of the process, whose name never changes */
     unsigned misses;
     unsigned looked; /* misses plus 1 at the last search for an interpreter */
     unsigned hits;
@@ -93,6 +95,7 @@ static uint32_t role_of(struct thread *thread)
             spw_callsite_stack_cache_clear(thread->cache);
         }
         memcpy(thread->name, name, sizeof(name));
+        thread->first = spw_thread_is_first();
         thread->name_text =
             spw_callsite_strings_intern(&capture->strings, name, strnlen(name, sizeof(name)));
     }
@@ -111,12 +114,11 @@ static uint32_t tag_of_thread(void)
 
 /* ---- new stacks ---- */
 
-/* A call and its place on the stack, for a guard. */
+/* A capture, for a guard. */
 struct place {
     const char *api;
-    uintptr_t frame;
-    const struct spw_python *python; /* the interpreter of `state`, if there is one */
-    uintptr_t state;
+    struct spw_callsite_place at;
+    const struct spw_python *python; /* the interpreter of `at.state`, if there is one */
     uint64_t key;
 };
 
@@ -125,17 +127,18 @@ static void add_guard(struct thread *thread, const struct place *place, uint32_t
     struct spw_callsite_guard *guard = spw_callsite_stack_cache_place(thread->cache, place->key);
 
     if (capture->native) {
-        spw_callsite_native_guard(guard, place->frame, thread->stack.native,
+        spw_callsite_native_guard(guard, place->at.frame, thread->stack.native,
                                   thread->stack.native_count);
     }
-    if (place->state != 0) {
+    if (place->at.state != 0) {
         spw_lock(&spw_locks.sites);
-        spw_callsite_python_guard(place->python, place->state, &thread->python, &capture->strings,
-                                  guard);
+        spw_callsite_python_guard(place->python, place->at.state, &thread->python,
+                                  &capture->strings, guard);
         spw_unlock(&spw_locks.sites);
     }
     if (!guard->broken) {
         guard->site = site;
+        guard->place = place->at;
         guard->key = place->key;
     }
 }
@@ -153,9 +156,10 @@ static void publish(void)
 static uint32_t enter(struct thread *thread, const struct place *place)
 {
     struct spw_stack *stack = &thread->stack;
-    size_t length = place->state == 0 ? 0
-                                      : spw_callsite_python_modules(place->python, &thread->python,
-                                                                    thread->modules);
+    size_t length =
+        place->at.state == 0
+            ? 0
+            : spw_callsite_python_modules(place->python, &thread->python, thread->modules);
     uint32_t known, site;
 
     spw_lock(&spw_locks.sites);
@@ -193,12 +197,12 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
         stack->native_count =
             (uint16_t)spw_callsite_native_walk(stack->native, SPW_CALLSITE_NATIVE, &stack->cut);
     }
-    if (place->state != 0) {
-        spw_callsite_python_walk(place->python, place->state, &thread->python);
+    if (place->at.state != 0) {
+        spw_callsite_python_walk(place->python, place->at.state, &thread->python);
         stack->cut |= thread->python.cut;
     }
     spw_lock(&spw_locks.sites);
-    if (place->state != 0) {
+    if (place->at.state != 0) {
         stack->python_count = (uint16_t)spw_callsite_python_lines(place->python, &thread->python,
                                                                   &capture->strings, stack->python);
     }
@@ -231,33 +235,48 @@ static bool is_to_look(struct thread *thread)
  * sites. */
 static bool is_renamed(struct thread *thread)
 {
-    return SPW_UNLIKELY(++thread->hits % SPW_THREAD_NAME_EVERY == 0) &&
+    return !thread->first && SPW_UNLIKELY(++thread->hits % SPW_THREAD_NAME_EVERY == 0) &&
            spw_thread_is_renamed(thread->name);
+}
+
+/* A hash of the innermost frames of a stack, and of all else that a guard needs; not 0. */
+static uint64_t key_of(const struct place *place, const void *caller)
+{
+    uint64_t key = spw_hash_mix(place->at.call, place->at.frame);
+
+    if (capture->native) {
+        key = spw_hash_mix(key, (uintptr_t)caller);
+    }
+    if (place->at.state != 0) {
+        key = spw_callsite_python_key(place->python, place->at.state, key);
+    }
+    return key | 1;
 }
 
 __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
 {
     struct thread *thread = this_thread != NULL ? this_thread : begin_thread();
-    struct place place = {.api = api, .frame = (uintptr_t)__builtin_frame_address(0)};
+    struct place place = {.api = api,
+                          .at = {.call = (uintptr_t)api ^ spw_callsite_this_tag.hash,
+                                 .frame = (uintptr_t)__builtin_frame_address(0)}};
     uint32_t site;
+    bool renamed;
 
     if (thread == NULL || thread->inside) {
         return 0;
     }
     thread->inside = true;
     if (capture->python) {
-        place.state = spw_callsite_python_thread(is_to_look(thread), &place.python);
+        place.at.state = spw_callsite_python_thread(is_to_look(thread), &place.python);
+        place.at.frees = place.at.state != 0 ? spw_callsite_code_frees(place.python->code_type) : 1;
     }
-    place.key = spw_hash_mix((uintptr_t)api ^ spw_callsite_this_tag.hash, place.frame);
-    if (capture->native) {
-        place.key = spw_hash_mix(place.key, (uintptr_t)__builtin_return_address(0));
+    renamed = is_renamed(thread);
+    site = renamed ? 0 : spw_callsite_stack_cache_expect(thread->cache, &place.at);
+    if (SPW_UNLIKELY(site == 0)) {
+        place.key = key_of(&place, __builtin_return_address(0));
+        site = renamed ? 0 : spw_callsite_stack_cache_find(thread->cache, place.key, &place.at);
     }
-    if (place.state != 0) {
-        place.key = spw_callsite_python_key(place.python, place.state, place.key);
-    }
-    place.key |= 1;
-    site = spw_callsite_stack_cache_find(thread->cache, place.key);
-    if (SPW_UNLIKELY(site == 0 || is_renamed(thread))) {
+    if (SPW_UNLIKELY(site == 0)) {
         int saved = errno;
 
         site = see(thread, &place);

@@ -2,6 +2,7 @@
  * know CUDA.
  *
  *   capture       the call site of an allocation: the calling thread's stacks, as one number
+ *   code_frees    shows whether a code object may have been freed
  *   facts         describes a site in words, for policies and people
  *   label         a short name of a site for people
  *   modules       the loaded objects that contain the code of native frames

@@ -1,5 +1,6 @@
 #include "callsite/python.h"
 
+#include "callsite/code_frees.h"
 #include "callsite/cpython/python_check.h"
 #include "callsite/state.h"
 #include "common/likely.h"
@@ -100,6 +101,7 @@ static void check(uintptr_t thread)
     }
     wrong = spw_callsite_python_check(&process->python, thread, &frames);
     if (wrong == NULL) {
+        spw_callsite_code_frees_count(process->python.code_type);
         atomic_store(&process->state, frames > 0 ? READY : UNCHECKED);
         return;
     }

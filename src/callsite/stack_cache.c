@@ -1,19 +1,62 @@
 #include "callsite/stack_cache.h"
 
 #include "common/hash.h"
+#include "common/likely.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
+/* A word that never has its value. */
+static const uint64_t zero;
+static const struct spw_callsite_guard_word end = {&zero, 1};
+
+static bool add(struct spw_callsite_guard_words *words, uintptr_t at, uint64_t value)
+{
+    if (words->count >= SPW_GUARD_WORDS || at % sizeof(uint64_t) != 0) {
+        return false;
+    }
+    words->at[words->count++] = (struct spw_callsite_guard_word){(const uint64_t *)at, value};
+    words->at[words->count] = end;
+    return true;
+}
+
+void spw_callsite_guard_add(struct spw_callsite_guard *guard, uintptr_t at, uint64_t value)
+{
+    guard->broken |= !add(&guard->stack, at, value);
+}
+
+void spw_callsite_guard_add_code(struct spw_callsite_guard *guard, uintptr_t at, uint64_t value)
+{
+    guard->broken |= !add(&guard->code, at, value);
+}
+
+void spw_callsite_guard_add_text(struct spw_callsite_guard *guard, const void *at, const char *text,
+                                 size_t length)
+{
+    if (guard->text_count < SPW_GUARD_TEXTS && text != NULL) {
+        guard->texts[guard->text_count++] = (struct spw_callsite_guard_text){at, text, length};
+    } else {
+        guard->broken = true;
+    }
+}
+
 /* The guarded words are on this thread's stack, where AddressSanitizer may have put a red zone of a
  * present frame. */
-__attribute__((no_sanitize("address"))) bool
-spw_callsite_guard_holds(const struct spw_callsite_guard *guard)
+static __attribute__((no_sanitize("address"))) inline bool
+words_hold(const struct spw_callsite_guard_words *words)
 {
-    for (unsigned i = 0; i < guard->word_count; i++) {
-        if (*guard->words[i].at != guard->words[i].value) {
-            return false;
-        }
+    const struct spw_callsite_guard_word *word = words->at;
+
+    while (*word->at == word->value) {
+        word++;
+    }
+    return word == &words->at[words->count];
+}
+
+static __attribute__((noinline)) bool code_holds(const struct spw_callsite_guard *guard)
+{
+    if (!words_hold(&guard->code)) {
+        return false;
     }
     for (unsigned i = 0; i < guard->text_count; i++) {
         const struct spw_callsite_guard_text *text = &guard->texts[i];
@@ -22,6 +65,22 @@ spw_callsite_guard_holds(const struct spw_callsite_guard *guard)
             return false;
         }
     }
+    return true;
+}
+
+/* The stack comes first: the code objects of its frames exist. */
+static bool holds(struct spw_callsite_guard *guard, const struct spw_callsite_place *place)
+{
+    if (!words_hold(&guard->stack)) {
+        return false;
+    }
+    if (SPW_LIKELY(guard->place.frees == place->frees && place->frees != 0)) {
+        return true;
+    }
+    if (!code_holds(guard)) {
+        return false;
+    }
+    guard->place.frees = place->frees;
     return true;
 }
 
@@ -56,12 +115,31 @@ void spw_callsite_stack_cache_clear(struct spw_callsite_stack_cache *cache)
     }
 }
 
-uint32_t spw_callsite_stack_cache_find(const struct spw_callsite_stack_cache *cache, uint64_t key)
+uint32_t spw_callsite_stack_cache_expect(struct spw_callsite_stack_cache *cache,
+                                         const struct spw_callsite_place *place)
 {
-    const struct spw_callsite_guard *set = cache->guards[set_of(key)];
+    struct spw_callsite_guard *guard = cache->last != NULL ? cache->last->next : NULL;
+
+    if (guard == NULL || guard->key == 0 || guard->place.call != place->call ||
+        guard->place.frame != place->frame || guard->place.state != place->state ||
+        !holds(guard, place)) {
+        return 0;
+    }
+    cache->last = guard;
+    return guard->site;
+}
+
+uint32_t spw_callsite_stack_cache_find(struct spw_callsite_stack_cache *cache, uint64_t key,
+                                       const struct spw_callsite_place *place)
+{
+    struct spw_callsite_guard *set = cache->guards[set_of(key)];
 
     for (int way = 0; way < SPW_STACK_CACHE_WAYS; way++) {
-        if (set[way].key == key && spw_callsite_guard_holds(&set[way])) {
+        if (set[way].key == key && holds(&set[way], place)) {
+            if (cache->last != NULL) {
+                cache->last->next = &set[way];
+            }
+            cache->last = &set[way];
             return set[way].site;
         }
     }
@@ -91,8 +169,10 @@ struct spw_callsite_guard *spw_callsite_stack_cache_place(struct spw_callsite_st
 
     cache->next[set] = (uint8_t)((cache->next[set] + 1) % SPW_STACK_CACHE_WAYS);
     guard->key = 0;
+    guard->next = NULL;
     guard->site = 0;
-    guard->word_count = 0;
+    guard->stack.count = guard->code.count = 0;
+    guard->stack.at[0] = guard->code.at[0] = end;
     guard->text_count = 0;
     guard->broken = false;
     return guard;

@@ -75,6 +75,15 @@ struct spw_callsite_interpreter {
     int (*is_finalizing)(void);
 };
 
+/* The interpreter's function that frees a code object. */
+typedef void spw_callsite_free_code(void *code);
+
+/* The count of freed code objects. `free` is written once, before `count` changes. */
+struct spw_callsite_code_frees {
+    spw_callsite_free_code *free;
+    _Atomic uint64_t count;
+};
+
 enum { SPW_NATIVE_NAME = 4096 };
 
 /* Names of native functions. Guarded by spw_locks.names. */
@@ -98,6 +107,7 @@ struct spw_callsite_state {
     struct spw_callsite_capture capture;
     struct spw_callsite_published published;
     struct spw_callsite_interpreter interpreter;
+    struct spw_callsite_code_frees code_frees;
     struct spw_callsite_names names;
     struct spw_callsite_modules modules;
 };

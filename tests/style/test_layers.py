@@ -46,9 +46,10 @@ GROUPS = {
     "callsite": ["label.c label.h stack_cache.c stack_cache.h strings.c strings.h table.c table.h "
                  "tag.c tag.h text.c text.h",
                  "cpython",
-                 "capture.c capture.h facts.c facts.h modules.c modules.h names.c names.h native.c "
-                 "native.h python.c python.h report.c report.h rule.c rule.h shm.c shm.h state.c "
-                 "state.h symbols.c symbols.h top_sites.c top_sites.h"],
+                 "capture.c capture.h code_frees.c code_frees.h facts.c facts.h modules.c "
+                 "modules.h names.c names.h native.c native.h python.c python.h report.c "
+                 "report.h rule.c rule.h shm.c shm.h state.c state.h symbols.c symbols.h "
+                 "top_sites.c top_sites.h"],
     "cli": ["console", "inspect", "pause", "live", "recording", "cudnn", "launch", "report",
             "usage", "policies", "verdict", "fit", "advise", "doctor", "commands"],
     "pool": ["accounts.c accounts.h attributes.h export.h fences.h move.h pool.h request.h swap.h "

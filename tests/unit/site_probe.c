@@ -2,6 +2,7 @@
 
 #include "callsite/capture.h"
 #include "callsite/python.h"
+#include "callsite/tag.h"
 #include "system/loader.h"
 #include "system/lock.h"
 
@@ -46,6 +47,16 @@ void probe_start(int mode)
 uint32_t probe_capture(void)
 {
     return spw_callsite_capture("probe");
+}
+
+uint32_t probe_capture_as(const char *api)
+{
+    return spw_callsite_capture(api);
+}
+
+bool probe_tag(const char *name)
+{
+    return spw_callsite_tag_set(name);
 }
 
 static double now_ns(void)

@@ -2,6 +2,7 @@
  * contain the object's own frames, as with libspillway.so. No locking. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,12 @@ PROBE void probe_start(int mode);
 
 /* The site of the caller. */
 PROBE uint32_t probe_capture(void);
+
+/* The site of the caller, for a call of the function `api`, a name in static storage. */
+PROBE uint32_t probe_capture_as(const char *api);
+
+/* Tags the thread. Returns false if the name is not valid. */
+PROBE bool probe_tag(const char *name);
 
 /* Captures `count` times and returns the mean time in ns; *ret_site is the last site. */
 PROBE double probe_repeat(int count, uint32_t *ret_site);

@@ -53,6 +53,19 @@ int Py_IsFinalizing(void)
     return finalizing;
 }
 
+/* What frees a code object, and how often it was called. */
+static uint64_t freed;
+
+static void free_code(void *code)
+{
+    freed += code == &freed;
+}
+
+static void set_freeing(void (*function)(void *))
+{
+    PyCode_Type[SPW_PYTHON_TYPE_FREE / 8] = (uintptr_t)function;
+}
+
 /* ---- objects ---- */
 
 static const struct spw_python_layout *layout;
@@ -189,6 +202,7 @@ static void make_types(void)
     }
     PyCode_Type[SPW_PYTHON_TYPE_MEMBERS / 8] = (uintptr_t)members;
     PyCode_Type[SPW_PYTHON_TYPE_BASIC / 8] = layout->code_start;
+    set_freeing(free_code);
 }
 
 static void make_interpreter(int minor)
@@ -299,6 +313,15 @@ static void in_child(void (*test)(int), int minor, char *ret_said, size_t capaci
 
 static uint32_t base;
 
+/* A code object never changes. Another one may be at its address when one was freed. */
+static void free_one(void)
+{
+    uint64_t before = freed;
+
+    ((void (*)(void *))(uintptr_t)PyCode_Type[SPW_PYTHON_TYPE_FREE / 8])(&freed);
+    CHECK(freed == before + 1);
+}
+
 /* The stack is another one now, and has not been seen; then it is what it was. */
 #define CHANGE(change, undo)                                                                       \
     do {                                                                                           \
@@ -308,6 +331,17 @@ static uint32_t base;
         CHECK(changed_site != 0);                                                                  \
         CHECK(changed_site != base && recognised);                                                 \
         undo;                                                                                      \
+    } while (0)
+
+#define CHANGE_CODE(change, undo)                                                                  \
+    do {                                                                                           \
+        CHANGE((change, free_one()), (undo, free_one()));                                          \
+        CHECK(capture() == base);                                                                  \
+    } while (0)
+
+#define CHANGE_STACK(change, undo)                                                                 \
+    do {                                                                                           \
+        CHANGE(change, undo);                                                                      \
         CHECK(capture() == base);                                                                  \
     } while (0)
 
@@ -326,27 +360,28 @@ static void every_change_is_noticed(int minor)
     for (int i = 0; i < FRAMES; i++) {
         char *name = characters(frames[i].name), *file = characters(frames[i].file);
 
-        CHANGE(name[8] = '#', name[8] = "0123456789ab"[i]);
-        CHANGE(file[3] = '#', file[3] = 'f');
-        CHANGE(put(frames[i].name, SPW_PYTHON_SIZE, 8), put(frames[i].name, SPW_PYTHON_SIZE, 9));
-        CHANGE(fill_table(frames[i].table, 50), fill_table(frames[i].table, i + 1));
-        CHANGE(put_int(frames[i].code, layout->code_first_line, 200),
-               put_int(frames[i].code, layout->code_first_line, FIRST_LINE));
+        CHANGE_CODE(name[8] = '#', name[8] = "0123456789ab"[i]);
+        CHANGE_CODE(file[3] = '#', file[3] = 'f');
+        CHANGE_CODE(put(frames[i].name, SPW_PYTHON_SIZE, 8),
+                    put(frames[i].name, SPW_PYTHON_SIZE, 9));
+        CHANGE_CODE(fill_table(frames[i].table, 50), fill_table(frames[i].table, i + 1));
+        CHANGE_CODE(put_int(frames[i].code, layout->code_first_line, 200),
+                    put_int(frames[i].code, layout->code_first_line, FIRST_LINE));
         other = text("another");
-        CHANGE(put(frames[i].code, layout->code_name, (uintptr_t)other),
-               put(frames[i].code, layout->code_name, (uintptr_t)frames[i].name));
-        CHANGE(put(frames[i].code, layout->code_filename, (uintptr_t)other),
-               put(frames[i].code, layout->code_filename, (uintptr_t)frames[i].file));
+        CHANGE_CODE(put(frames[i].code, layout->code_name, (uintptr_t)other),
+                    put(frames[i].code, layout->code_name, (uintptr_t)frames[i].name));
+        CHANGE_CODE(put(frames[i].code, layout->code_filename, (uintptr_t)other),
+                    put(frames[i].code, layout->code_filename, (uintptr_t)frames[i].file));
         other = frames[i].code;
-        CHANGE((frames[i].code = frames[(i + 1) % FRAMES].code, set_code(i, frames[i].code),
-                set_at(i, 4)),
-               (frames[i].code = other, set_code(i, other), set_at(i, 4)));
+        CHANGE_STACK((frames[i].code = frames[(i + 1) % FRAMES].code, set_code(i, frames[i].code),
+                      set_at(i, 4)),
+                     (frames[i].code = other, set_code(i, other), set_at(i, 4)));
     }
     for (int i = 0; i + 2 < FRAMES; i++) {
-        CHANGE(link_frames(i, i + 2), link_frames(i, i + 1)); /* one is left out */
-        CHANGE(link_frames(i, -1), link_frames(i, i + 1));    /* the outer ones are gone */
+        CHANGE_STACK(link_frames(i, i + 2), link_frames(i, i + 1)); /* one is left out */
+        CHANGE_STACK(link_frames(i, -1), link_frames(i, i + 1));    /* the outer ones are gone */
     }
-    CHANGE(set_top(1), set_top(0));
+    CHANGE_STACK(set_top(1), set_top(0));
 }
 
 /* The code of a frame says where in it the frame is: another place is another line. */
@@ -359,10 +394,10 @@ static void instructions_tell_lines(int minor)
         put(frames[2].table, SPW_PYTHON_SIZE, 4);
         memcpy((char *)frames[2].table + SPW_PYTHON_BYTES_DATA + 2,
                (char[]){(char)(0x80 | 13 << 3 | 7), 14}, 2);
-        CHANGE(set_at(2, 20), set_at(2, 4));
+        CHANGE_STACK(set_at(2, 20), set_at(2, 4));
     }
     /* A frame that has not begun yet is left out. */
-    CHANGE(set_at(1, -2), set_at(1, 4));
+    CHANGE_STACK(set_at(1, -2), set_at(1, 4));
 }
 
 /* A function that calls itself: a frame at another instruction of the same code has a line of its
@@ -386,8 +421,8 @@ static void recursion_tells_lines(int minor)
     base = capture();
     check_frame(base, 2, 2, FIRST_LINE + 3);
     check_frame(base, 5, 2, FIRST_LINE + 3 + 7);
-    CHANGE(data[3] = 16, data[3] = 14);
-    CHANGE(data[1] = 8, data[1] = 6);
+    CHANGE_CODE(data[3] = 16, data[3] = 14);
+    CHANGE_CODE(data[1] = 8, data[1] = 6);
 }
 
 static void hashes_stand_for_texts(int minor)
@@ -402,12 +437,22 @@ static void hashes_stand_for_texts(int minor)
     for (int i = 0; i < FRAMES; i++) {
         char *name = characters(frames[i].name), *file = characters(frames[i].file);
 
-        CHANGE((name[8] = '#', put(frames[i].name, SPW_PYTHON_TEXT_HASH, 7)),
-               (name[8] = "0123456789ab"[i],
-                put(frames[i].name, SPW_PYTHON_TEXT_HASH, 1000 + (uint64_t)i)));
-        CHANGE((file[3] = '#', put(frames[i].file, SPW_PYTHON_TEXT_HASH, 7)),
-               (file[3] = 'f', put(frames[i].file, SPW_PYTHON_TEXT_HASH, 2000 + (uint64_t)i)));
+        CHANGE_CODE((name[8] = '#', put(frames[i].name, SPW_PYTHON_TEXT_HASH, 7)),
+                    (name[8] = "0123456789ab"[i],
+                     put(frames[i].name, SPW_PYTHON_TEXT_HASH, 1000 + (uint64_t)i)));
+        CHANGE_CODE((file[3] = '#', put(frames[i].file, SPW_PYTHON_TEXT_HASH, 7)),
+                    (file[3] = 'f', put(frames[i].file, SPW_PYTHON_TEXT_HASH, 2000 + (uint64_t)i)));
     }
+}
+
+/* Nothing counts the freed code objects any longer, so all that is in them is compared. */
+static void another_library_frees_code(int minor)
+{
+    make_interpreter(minor);
+    spw_callsite_start(SPW_SITES_PYTHON);
+    base = capture();
+    set_freeing(free_code);
+    CHANGE_STACK(characters(frames[1].name)[8] = '#', characters(frames[1].name)[8] = '1');
 }
 
 static void own_frames_of_the_interpreter_are_left_out(int minor)
@@ -496,6 +541,11 @@ static void test_recursion(void **state)
 static void test_hashes(void **state)
 {
     on_every_version(hashes_stand_for_texts);
+}
+
+static void test_another_library_frees_code(void **state)
+{
+    on_every_version(another_library_frees_code);
 }
 
 static void test_own_frames(void **state)
@@ -596,6 +646,7 @@ int main(void)
         cmocka_unit_test(test_instructions),
         cmocka_unit_test(test_recursion),
         cmocka_unit_test(test_hashes),
+        cmocka_unit_test(test_another_library_frees_code),
         cmocka_unit_test(test_own_frames),
         cmocka_unit_test(test_no_stack),
         cmocka_unit_test(test_odd_names),

@@ -132,6 +132,58 @@ static void test_frames_of_any_size(void **state)
     assert_int_not_equal(sites[0], sites[1]);
 }
 
+/* Captures from this function itself or, with `deep`, from a leaf below it. What the other case
+ * left on the stack is still there: only the place of the innermost frame tells the two apart. */
+static __attribute__((noinline)) uint32_t itself_or_below(bool deep)
+{
+    char *room = alloca(deep ? 2048 : 16);
+    uint32_t site;
+
+    __asm__ volatile("" ::"r"(room) : "memory");
+    site = deep ? leaf() : probe_capture();
+    __asm__ volatile("" ::: "memory");
+    return site;
+}
+
+static void test_what_is_left_on_the_stack_is_not_taken_for_it(void **state)
+{
+    uint32_t sites[2] = {0};
+
+    for (volatile int i = 0; i < ROUNDS; i++) {
+        bool deep = i / 8 % 2 != 0;
+        uint32_t site = itself_or_below(deep);
+
+        sites[deep] = sites[deep] == 0 ? site : sites[deep];
+        assert_int_not_equal(site, 0);
+        assert_int_equal(site, sites[deep]);
+    }
+    assert_int_not_equal(sites[0], sites[1]);
+}
+
+/* The stack is the same, and the function that was called, or the thread's tag, is not. */
+static void test_calls_and_tags_are_told_apart(void **state)
+{
+    static const char *const tags[] = {"", "kv-cache"};
+    uint32_t sites[4] = {0};
+
+    for (volatile int i = 0; i < ROUNDS; i++) {
+        int which = i < 16 ? i / 4 : i % 4;
+        uint32_t site;
+
+        assert_true(probe_tag(tags[which / 2]));
+        site = probe_capture_as(which % 2 != 0 ? "other" : "probe");
+        sites[which] = sites[which] == 0 ? site : sites[which];
+        assert_int_not_equal(site, 0);
+        assert_int_equal(site, sites[which]);
+    }
+    assert_true(probe_tag(""));
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < i; j++) {
+            assert_int_not_equal(sites[i], sites[j]);
+        }
+    }
+}
+
 static void test_frames_that_align_their_stack(void **state)
 {
     uint32_t first = 0;
@@ -223,6 +275,8 @@ int main(void)
         cmocka_unit_test(test_a_repeat_is_recognised_without_a_walk),
         cmocka_unit_test(test_a_stale_entry_is_not_accepted),
         cmocka_unit_test(test_frames_of_any_size),
+        cmocka_unit_test(test_what_is_left_on_the_stack_is_not_taken_for_it),
+        cmocka_unit_test(test_calls_and_tags_are_told_apart),
         cmocka_unit_test(test_frames_that_align_their_stack),
         cmocka_unit_test(test_depth_is_bounded),
         cmocka_unit_test(test_threads_have_names),

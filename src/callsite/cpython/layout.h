@@ -53,6 +53,7 @@ enum {
     SPW_PYTHON_TEXT_HASH = 24,    /* text -> hash of its content; -1: not computed yet */
     SPW_PYTHON_TEXT_STATE = 32,   /* text -> how it is stored */
     SPW_PYTHON_BYTES_DATA = 32,   /* bytes -> data */
+    SPW_PYTHON_TYPE_FREE = 48,    /* type -> the function that frees an instance (tp_dealloc) */
     SPW_PYTHON_TYPE_BASIC = 32,   /* type -> size of an instance */
     SPW_PYTHON_TYPE_MEMBERS = 240 /* type -> table of members */
 };

@@ -242,11 +242,11 @@ static void guard_text(const struct spw_python *python, uintptr_t text, struct s
     unsigned size = 0;
     uint32_t copy;
 
-    spw_callsite_guard_add(guard, text + SPW_PYTHON_SIZE, word_at(text + SPW_PYTHON_SIZE));
     if (hash != not_known) {
-        spw_callsite_guard_add(guard, text + SPW_PYTHON_TEXT_HASH, hash);
+        spw_callsite_guard_add_code(guard, text + SPW_PYTHON_TEXT_HASH, hash);
         return;
     }
+    spw_callsite_guard_add_code(guard, text + SPW_PYTHON_SIZE, word_at(text + SPW_PYTHON_SIZE));
     data = characters(python->layout, text, &count, &size);
     copy = data == NULL || count > TEXT_MOST
                ? 0
@@ -268,7 +268,7 @@ static void guard_table(const struct spw_python *python, const struct spw_python
     if (table == 0 || used == 0) {
         return; /* no line was found */
     }
-    spw_callsite_guard_add(guard, table + SPW_PYTHON_SIZE, word_at(table + SPW_PYTHON_SIZE));
+    spw_callsite_guard_add_code(guard, table + SPW_PYTHON_SIZE, word_at(table + SPW_PYTHON_SIZE));
     copy = spw_callsite_strings_intern(strings, (const void *)data, used);
     spw_callsite_guard_add_text(guard, (const void *)data,
                                 copy == 0 ? NULL : spw_callsite_strings_text(strings, copy), used);
@@ -289,11 +289,11 @@ static void guard_code(const struct spw_python *python, const struct spw_python_
         guard->broken = true;
         return;
     }
-    spw_callsite_guard_add(guard, first_line, word_at(first_line));
-    spw_callsite_guard_add(guard, frame->code + layout->code_filename, filename);
-    spw_callsite_guard_add(guard, frame->code + layout->code_name, name);
-    spw_callsite_guard_add(guard, frame->code + layout->code_table,
-                           pointer_at(frame->code + layout->code_table));
+    spw_callsite_guard_add_code(guard, first_line, word_at(first_line));
+    spw_callsite_guard_add_code(guard, frame->code + layout->code_filename, filename);
+    spw_callsite_guard_add_code(guard, frame->code + layout->code_name, name);
+    spw_callsite_guard_add_code(guard, frame->code + layout->code_table,
+                                pointer_at(frame->code + layout->code_table));
     if (filename != known_filename) {
         guard_text(python, filename, strings, guard);
     }

@@ -66,7 +66,8 @@ void spw_callsite_python_walk(const struct spw_python *python, uintptr_t thread,
 int spw_callsite_python_lines(const struct spw_python *python, const struct spw_python_stack *stack,
                               struct spw_strings *strings, struct spw_callsite_line *ret_lines);
 
-/* Adds the words and bytes that identify the stack to `guard`. Interns strings. */
+/* Adds the words and bytes that identify the stack, and its code objects, to `guard`. Interns
+ * strings. */
 void spw_callsite_python_guard(const struct spw_python *python, uintptr_t thread,
                                const struct spw_python_stack *stack, struct spw_strings *strings,
                                struct spw_callsite_guard *guard);
