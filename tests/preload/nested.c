@@ -15,13 +15,13 @@ static int nested;
 
 /* The simulated driver does not call itself. It calls the C library, and this function stands in
  * for that: it may make a call of its own before the driver takes its first lock. */
-__attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t *mutex)
+__attribute__((visibility("default"))) int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     static int (*real)(pthread_mutex_t *);
     Dl_info caller;
 
     if (real == NULL) {
-        *(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+        *(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_trylock");
     }
     if (nests && dladdr(__builtin_return_address(0), &caller) != 0 &&
         strstr(caller.dli_fname, "libcuda.so") != NULL) {
