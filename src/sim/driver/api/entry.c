@@ -25,7 +25,6 @@ static bool forked;      /* this process is a fork of an initialised process */
 static bool takes_step(enum sim_fn fn)
 {
     switch ((int)fn) {
-    case SIM_FN_cuCtxGetCurrent:
     case SIM_FN_cuCtxGetDevice:
     case SIM_FN_cuDevicePrimaryCtxGetState:
     case SIM_FN_cuKernelGetFunction:
