@@ -8,6 +8,7 @@ fails if it does not fit, with the verdict. docs/integrations.md explains the op
 """
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pathlib
@@ -22,22 +23,24 @@ import pytest
 from ._command import environment, find_command
 
 MARK = "gpu_memory"
-# In the process of a test: the file for its reports. What the test starts is no such process.
+# In the process of a test: the folder for its reports. What the test starts is no such process.
 REPORTS = os.environ.pop("PYTEST_SPILLWAY_REPORTS", None)
 TOGETHER = ("-n", "0")  # pytest-xdist's, should the configuration ask for several processes
 
 
 class Reporter:
-    """Writes the reports of this process to REPORTS, one a line."""
+    """Writes the reports of this process to REPORTS, one a file, numbered."""
 
-    def __init__(self, config: pytest.Config, path: str) -> None:
+    def __init__(self, config: pytest.Config, folder: str) -> None:
         self._config = config
-        self._path = path
+        self._folder = folder
+        self._numbers = itertools.count()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        with open(self._path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(data) + "\n")
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._folder, delete=False,
+                                         prefix=f"{next(self._numbers):06}-") as file:
+            file.write(json.dumps(data))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -79,19 +82,18 @@ def _run(item: pytest.Item, mark: pytest.Mark) -> tuple[list[pytest.TestReport],
     if command is None:
         raise FileNotFoundError("the command `spillway` is not found")
     with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder, "reports")
         done = subprocess.run(
             [command, "sim", *_flags(item, mark), "--", *_command(item)], check=False,
-            env={**environment(), "PYTEST_SPILLWAY_REPORTS": str(file)}, stdin=subprocess.DEVNULL,
+            env={**environment(), "PYTEST_SPILLWAY_REPORTS": folder}, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, errors="replace", cwd=item.config.invocation_params.dir)
-        lines = file.read_text().splitlines() if file.exists() else []
+        texts = [file.read_text() for file in sorted(pathlib.Path(folder).iterdir())]
     verdict = re.findall(r"^spillway: (verdict: .*|  .*)$", done.stderr, re.MULTILINE)
-    return ([_read(item.config, line) for line in lines], done.returncode,
+    return ([_read(item.config, text) for text in texts], done.returncode,
             done.stdout + done.stderr, "\n".join(verdict[-3:]))
 
 
-def _read(config: pytest.Config, line: str) -> pytest.TestReport:
-    data = json.loads(line)
+def _read(config: pytest.Config, text: str) -> pytest.TestReport:
+    data = json.loads(text)
     if data["outcome"] == "skipped" and isinstance(data["longrepr"], list):
         data["longrepr"] = tuple(data["longrepr"])  # JSON has no tuples
     hook: Any = config.hook
