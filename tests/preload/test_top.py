@@ -213,8 +213,11 @@ class Top(harness.Case):
     @staticmethod
     def child_of(pid):
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        program, = (int(child) for child in children if
-                    pathlib.Path(f"/proc/{child}/comm").read_text() != "spillway-cudnn\n")
+        names = {child: pathlib.Path(f"/proc/{child}/comm").read_text().strip()
+                 for child in children}
+        # A helper has the launcher's name first, then "exe", then its own.
+        program, = (int(child) for child, name in names.items()
+                    if name != "exe" and not name.startswith("spillway"))
         return program
 
     def test_where_there_is_nothing(self):
