@@ -1,7 +1,8 @@
 """The companion of libspillway.so: it applies the rules about modules of a policy (`recompute`) to
-the modules of PyTorch in this process. docs/recompute.md describes the rules.
+the modules of PyTorch in this process. docs/recompute.md describes the rules. With
+`SPILLWAY_RECORD_MODULES=on` and no such rule, it marks the passes of modules in the recording.
 
-The object runs this file when PyTorch is imported, and only if the policy has such a rule. A module
+The object runs this file when PyTorch is imported, and only for one of these two tasks. A module
 that a rule matches runs in `torch.utils.checkpoint`: its forward saves its inputs only, and runs
 again in the backward pass. This file changes these things in the process:
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import itertools
 import json
 import operator
 import os
@@ -430,6 +432,8 @@ def replacement(original: Any, route: Route | None) -> Any:
 class Companion:
     """The rules, and the modules that this process has."""
 
+    takes_nested = False  # no rule applies to a module inside a matched one
+
     def __init__(self, rules: list[Rule], say: Say) -> None:
         self.rules, self.say = rules, say
         self.entries: dict[int, Entry] = {}
@@ -557,7 +561,7 @@ class Companion:
                 continue
             name = plain_name(name)
             known, matching = self.is_seen(module), None
-            if not any(name.startswith(outer) for outer in covered):
+            if self.takes_nested or not any(name.startswith(outer) for outer in covered):
                 matching = next((rule for rule in self.rules
                                  if rule.matches(name, module, id(module) in repeated)), None)
             if matching is not None:
@@ -657,6 +661,59 @@ class Companion:
                           f"{blocks or 'no model was called, except in compiled functions'})")
 
 
+class Recorder(Companion):
+    """Marks each forward pass of the repeated blocks of models in the recording: when it runs,
+    which tensors it takes and returns, and when the backward pass comes to it. It replaces the same
+    functions as the companion does, and computes nothing again."""
+
+    takes_nested = True
+
+    def __init__(self, say: Say, mark: Say) -> None:
+        self.mark = mark
+        self.numbers = itertools.count(1)
+        super().__init__([Rule({"name": "record", "recompute": True, "every": 0, "permille": 1000,
+                                "module": [], "module_class": []})], say)
+
+    def tell(self, text: str) -> None:
+        """A run that is recorded has no lines about modules that a rule would leave alone."""
+
+    def call(self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+        entry = None if torch().compiler.is_compiling() else self.entries.get(id(module))
+        if entry is None or not entry.active or not self.may(entry):
+            return original(module, *args, **kwargs)
+        self.mark(f"+module {entry.name}")
+        try:
+            result = original(module, *args, **kwargs)
+        finally:
+            self.mark(f"-module {entry.name}")
+        try:
+            self.note_tensors(result, (args, kwargs))
+        except Exception as error:  # the program must go on
+            entry.leave(f"its tensors cannot be noted: {type(error).__name__}: {error}")
+        return result
+
+    def note_tensors(self, result: Any, given: Any) -> None:
+        number = next(self.numbers)
+        self.mark(f"={number:x} {addresses_of(result)}-{addresses_of(given)}")
+        for item in tensors_in(result):
+            if item.grad_fn is not None and item.device.type == "cuda":
+                item.register_hook(lambda _: self.mark(f"<{number:x}") and None)
+
+
+def addresses_of(value: Any) -> str:
+    """The addresses of the device's tensors in a value, each with a space after it."""
+    return "".join(f"{address_of(item):x} " for item in tensors_in(value)
+                   if item.device.type == "cuda")
+
+
+def address_of(tensor: Any) -> int:
+    """0 if the tensor has no memory of its own, as tensors of subclasses."""
+    try:
+        return int(tensor.data_ptr())
+    except Exception:
+        return 0
+
+
 def torch() -> Any:
     return sys.modules["torch"]
 
@@ -681,15 +738,18 @@ def when_imported(module: Any, then: Callable[[], None]) -> None:
         then()
 
 
-def enter(rules: str, say: Say) -> None:
-    """Called by the object, while PyTorch is imported."""
+def enter(rules: str, say: Say, mark: Say) -> None:
+    """Called by the object, while PyTorch is imported. `rules` is a list in JSON, or "record"."""
     def begin() -> None:
         try:
-            if hasattr(sys.modules.get("torch"), "nn"):
+            if hasattr(sys.modules.get("torch"), "nn") and rules == "record":
+                Recorder(say, mark).install()
+            elif hasattr(sys.modules.get("torch"), "nn"):
                 Companion([Rule(values) for values in json.loads(rules)], say).install()
             else:  # the import failed: the program may try it again
                 del sys.modules[__name__]
         except Exception as error:  # the program must go on
-            say(f"recompute: no module is computed again: {type(error).__name__}: {error}")
+            say(f"recompute: no module is {'recorded' if rules == 'record' else 'computed again'}: "
+                f"{type(error).__name__}: {error}")
 
     when_imported(torch(), begin)

@@ -6,6 +6,8 @@
 #include "policy/open.h"
 #include "policy/state.h"
 #include "process/process.h"
+#include "record/format.h"
+#include "record/record.h"
 #include "system/log.h"
 #include "system/room.h"
 #include "system/start.h"
@@ -22,7 +24,7 @@ enum { RULES_TEXT = 256 * 1024 };
  * code gets a name in place of its path: like other generated code, its frames are then not taken
  * for the user's own in the names of call sites. */
 static const char code[] =
-    "def start(path, rules, say):\n"
+    "def start(path, rules, say, mark):\n"
     "    try:\n"
     "        import sys\n"
     "        if 'torch' not in sys.modules or '_spillway_recompute' in sys.modules:\n"
@@ -33,14 +35,14 @@ static const char code[] =
     "        module.__file__ = path\n"
     "        sys.modules[module.__name__] = module\n"
     "        exec(compile(text, '<spillway recompute>', 'exec'), module.__dict__)\n"
-    "        module.enter(rules, say)\n"
+    "        module.enter(rules, say, mark)\n"
     "    except BaseException as error:\n"
     "        say('recompute: no module is computed again, because the companion '\n"
     "            f'{path} failed: {type(error).__name__}: {error}')\n"
     "        if isinstance(error, KeyboardInterrupt):\n"
     "            import _thread\n"
     "            _thread.interrupt_main()\n"
-    "start(path, rules, say)\n";
+    "start(path, rules, say, mark)\n";
 
 struct entering {
     char folder[PATH_MAX];
@@ -51,6 +53,29 @@ struct entering {
 static void say(const char *text)
 {
     spw_log_always("%s", text);
+}
+
+/* Writes to the recording, if there is one. The first character says what: '+' and '-' a mark that
+ * begins or ends, '=' the tensors of a pass, '<' that the backward pass comes to a pass. */
+static void mark(const char *text)
+{
+    if (!spw_record_active()) {
+        return;
+    }
+    switch (*text) {
+    case '+':
+    case '-':
+        spw_record_mark(text + 1, *text == '+');
+        break;
+    case '=':
+        spw_record_pass(SPW_RECORD_PASS_TENSORS, text + 1);
+        break;
+    case '<':
+        spw_record_pass(SPW_RECORD_PASS_BACKWARD, text + 1);
+        break;
+    default:
+        break;
+    }
 }
 
 /* Returns false if there is no file. */
@@ -68,13 +93,19 @@ static bool find_file(struct entering *entering)
     return false;
 }
 
+static bool records_modules(void)
+{
+    return spw_option_get(SPW_OPT_SPILLWAY_RECORD_MODULES, NULL, 0).on;
+}
+
 /* Reads the policy if there is one, and writes its rules about modules that concern this process.
  * Returns false if there is none. */
 static bool read_rules(struct entering *entering)
 {
     const struct spw_policy *policy;
 
-    if (spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word == SPW_MODE_OBSERVE) {
+    if (!spw_policy_open_mentions("\"recompute\"") ||
+        spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word == SPW_MODE_OBSERVE) {
         return false;
     }
     spw_policy_open_once();
@@ -84,24 +115,39 @@ static bool read_rules(struct entering *entering)
                                    entering->rules, sizeof(entering->rules));
 }
 
+/* Writes the companion's task: rules about modules, or "record". Returns false if there is none. */
+static bool find_task(struct entering *entering)
+{
+    if (!read_rules(entering)) {
+        (void)snprintf(entering->rules, sizeof(entering->rules), "record");
+        return records_modules();
+    }
+    if (records_modules()) {
+        spw_log_always("recompute: SPILLWAY_RECORD_MODULES has no effect, because the policy has "
+                       "rules about modules");
+    }
+    return true;
+}
+
 void spw_companion_enter(void)
 {
+    static const struct spw_companion_functions functions = {.say = say, .mark = mark};
     struct entering SPW_ROOM *entering = NULL;
     int saved = errno;
 
-    if (spw_process_off() || !spw_policy_open_mentions("\"recompute\"") ||
+    if (spw_process_off() || (!spw_policy_open_mentions("\"recompute\"") && !records_modules()) ||
         !spw_companion_python_runs() || (entering = spw_room_take(sizeof(*entering))) == NULL) {
         errno = saved;
         return;
     }
-    if (!read_rules(entering)) {
+    if (!find_task(entering)) {
         errno = saved;
         return;
     }
     if (!find_file(entering)) {
         spw_log_always("recompute: no module is computed again, because the file "
                        "python/recompute.py is not beside libspillway.so");
-    } else if (!spw_companion_python_run(code, entering->path, entering->rules, say)) {
+    } else if (!spw_companion_python_run(code, entering->path, entering->rules, &functions)) {
         spw_log_always("recompute: no module is computed again, because this interpreter cannot "
                        "run the companion");
     }

@@ -1,5 +1,6 @@
 /* The Python companion: a file of Python that applies the rules about modules (action recompute) in
- * a program with PyTorch. It does not know devices and memory.
+ * a program with PyTorch, or marks the forward passes of modules in the recording
+ * (SPILLWAY_RECORD_MODULES). It does not know devices and memory.
  *
  *   companion   finds the file, and runs it when PyTorch is imported
  *   python      the functions of CPython that this needs
@@ -7,8 +8,8 @@
  * CPython imports an extension module by looking up its first function with dlsym. The look-up of
  * PyTorch's extension module is therefore the moment at which the companion enters. The object
  * exports dlsym, so it sees the look-up in every interpreter, whatever the flags of the interpreter
- * and the files of the user are. Nothing happens in a process without such a look-up, or without a
- * rule about modules.
+ * and the files of the user are. Nothing happens in a process without such a look-up, or without
+ * one of these two tasks.
  *
  * The file is python/recompute.py beside the object, or spillway/python/recompute.py in an
  * installation. Its path is absolute. No environment variable, folder of the program or setting of
@@ -30,7 +31,8 @@ static inline bool spw_companion_is_cue(const char *name)
     return *cue == '\0' && *name == '\0';
 }
 
-/* Runs the companion if the policy has rules about modules that concern this process, and if the
- * calling thread runs Python. If something fails, one line says so, and the program runs without
- * those rules. Locking: takes none; the caller holds the interpreter's lock and no other. */
+/* Runs the companion if the policy has rules about modules that concern this process, or the
+ * recording shall have their passes, and if the calling thread runs Python. If something fails, one
+ * line says so, and the program runs without those rules or marks. Locking: takes none; the caller
+ * holds the interpreter's lock and no other. */
 void spw_companion_enter(void);

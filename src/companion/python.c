@@ -49,24 +49,35 @@ static bool find(struct python *ret_python)
            FIND(take, "Py_IncRef") && FIND(give, "Py_DecRef");
 }
 
-/* The function `say` of the companion. The definition of a function must outlive the function. */
+/* What the functions of the companion need. The definition of a function must outlive the
+ * function. */
 static struct {
-    spw_companion_say *say;
+    struct spw_companion_functions functions;
     const char *(*string)(struct object *string);
     void (*take)(struct object *object);
-    struct method method;
-} spoken;
+    struct method say, mark;
+} called;
 
-static struct object *say(struct object *self, struct object *argument)
+static struct object *call(spw_companion_function *function, struct object *argument)
 {
-    const char *text = spoken.string(argument);
+    const char *text = called.string(argument);
 
     if (text == NULL) {
         return NULL; /* with an exception */
     }
-    spoken.say(text);
-    spoken.take(argument);
+    function(text);
+    called.take(argument);
     return argument;
+}
+
+static struct object *say(struct object *self, struct object *argument)
+{
+    return call(called.functions.say, argument);
+}
+
+static struct object *mark(struct object *self, struct object *argument)
+{
+    return call(called.functions.mark, argument);
 }
 
 /* Puts a new object into a dictionary, and gives up the reference to the object. */
@@ -90,7 +101,7 @@ bool spw_companion_python_runs(void)
 }
 
 bool spw_companion_python_run(const char *code, const char *path, const char *rules,
-                              spw_companion_say *function)
+                              const struct spw_companion_functions *functions)
 {
     struct python python;
     struct object *names, *builtins, *result = NULL;
@@ -98,15 +109,17 @@ bool spw_companion_python_run(const char *code, const char *path, const char *ru
     if (!find(&python) || (names = python.new_dict()) == NULL) {
         return false;
     }
-    spoken.say = function;
-    spoken.string = python.string;
-    spoken.take = python.take;
-    spoken.method = (struct method){"say", say, ONE_ARGUMENT, NULL};
+    called.functions = *functions;
+    called.string = python.string;
+    called.take = python.take;
+    called.say = (struct method){"say", say, ONE_ARGUMENT, NULL};
+    called.mark = (struct method){"mark", mark, ONE_ARGUMENT, NULL};
     builtins = python.builtins(); /* borrowed */
     if (builtins != NULL && python.set_item(names, "__builtins__", builtins) == 0 &&
         put(&python, names, "path", python.new_path(path)) &&
         put(&python, names, "rules", python.new_string(rules)) &&
-        put(&python, names, "say", python.new_function(&spoken.method, NULL, NULL))) {
+        put(&python, names, "say", python.new_function(&called.say, NULL, NULL)) &&
+        put(&python, names, "mark", python.new_function(&called.mark, NULL, NULL))) {
         result = python.run(code, WHOLE_FILE, names, names, NULL);
     }
     if (result != NULL) {

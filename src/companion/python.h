@@ -4,15 +4,20 @@
 
 #include <stdbool.h>
 
-/* A function in C that Python code calls with one string. */
-typedef void spw_companion_say(const char *text);
+/* Functions in C that Python code calls with one string. */
+typedef void spw_companion_function(const char *text);
+
+struct spw_companion_functions {
+    spw_companion_function *say;  /* writes a line */
+    spw_companion_function *mark; /* writes to the recording */
+};
 
 /* Returns true if the calling thread holds the lock of an interpreter, and no exception is being
  * raised. */
 bool spw_companion_python_runs(void);
 
-/* Runs `code` with these names: `path` and `rules`, which are strings, and `say`, a function that
- * calls the function of that name here. Returns false if the code raised an exception, or if the
+/* Runs `code` with these names: `path` and `rules`, which are strings, and `say` and `mark`, which
+ * call the functions of those names. Returns false if the code raised an exception, or if the
  * interpreter lacks a function. */
 bool spw_companion_python_run(const char *code, const char *path, const char *rules,
-                              spw_companion_say *say);
+                              const struct spw_companion_functions *functions);

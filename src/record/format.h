@@ -129,6 +129,8 @@ enum spw_record_named {
     SPW_RECORD_NAMED_MARK,   /* a part of the program that begins (1) or ends (0) at this time */
     SPW_RECORD_NAMED_TAG,    /* the tag of a call site, by the site's number; follows the site's
                                 event */
+    SPW_RECORD_NAMED_PASS,   /* enum spw_record_pass: a forward pass of a module of PyTorch, which
+                                has a mark "module NAME" */
     SPW_RECORD_NAMED_KINDS
 };
 
@@ -141,6 +143,14 @@ enum spw_record_about {
     SPW_RECORD_ABOUT_VERSION,
     SPW_RECORD_ABOUT_CARD, /* the driver's name of device 0; a simulated one is said to be so */
     SPW_RECORD_ABOUT_COUNT
+};
+
+/* What is known of a pass (SPILLWAY_RECORD_MODULES). The texts are numbers in hexadecimal digits,
+ * with spaces between. */
+enum spw_record_pass {
+    SPW_RECORD_PASS_TENSORS,  /* the pass that has just ended: its number, the addresses of the
+                                 tensors that it returns, a '-', and those of its arguments */
+    SPW_RECORD_PASS_BACKWARD, /* the backward pass comes to the module: number of the pass */
 };
 
 /* The most addresses of a SPW_RECORD_USE event. */

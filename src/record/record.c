@@ -348,6 +348,16 @@ void spw_record_mark(const char *name, bool begin)
     spw_unlock(&spw_locks.record);
 }
 
+void spw_record_pass(int kind, const char *text)
+{
+    enter();
+    if (take_share(strnlen(text, SPW_RECORD_TEXT) + MARK_BYTES) &&
+        !put_name(SPW_RECORD_NAMED_PASS, (uint64_t)kind, text)) {
+        lose(0, 0, false, false);
+    }
+    spw_unlock(&spw_locks.record);
+}
+
 void spw_record_oom(const struct spw_record_oom *oom)
 {
     uint8_t *at;

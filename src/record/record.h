@@ -82,6 +82,9 @@ void spw_record_step(void);
 /* Records the beginning or the end of a part of the program. The program gave the part its name. */
 void spw_record_mark(const char *name, bool begin);
 
+/* Records what is known of a pass of a module. `kind` is an enum spw_record_pass (format.h). */
+void spw_record_pass(int kind, const char *text);
+
 struct spw_record_oom {
     int device;
     uint64_t bytes, missing_bytes;

@@ -8,7 +8,7 @@ import zlib
 HEADER, BLOCK_HEAD, LOST_MARKS = 4096, 40, 648
 KINDS = ["end", "alloc", "free", "text", "site", "module", "step", "gauges", "move", "range", "oom",
          "name", "call", "use"]
-NAMED = ["rule", "call", "thread", "about", "option", "mark"]
+NAMED = ["rule", "call", "thread", "about", "option", "mark", "tag", "pass"]
 SOURCES = ["pool", "passed", "pinned", "created"]
 GAUGES = ["committed_bytes", "host_bytes", "steals", "spilled_bytes", "promoted_bytes",
           "limit_bytes", "host_limit_bytes", "passed_bytes", "pinned_bytes", "moves",

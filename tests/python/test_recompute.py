@@ -164,7 +164,7 @@ class Entry(unittest.TestCase):
         (self.folder / "python").mkdir()
         file = self.folder / "python/recompute.py"
         for text, why in (("x = = 1", "SyntaxError: invalid syntax (<spillway recompute>, line 1)"),
-                          ("def enter(rules, say):\n    1 / 0",
+                          ("def enter(rules, say, mark):\n    1 / 0",
                            "ZeroDivisionError: division by zero"),
                           ("import sys\nsys.exit(3)", "SystemExit: 3")):
             file.write_text(text)

@@ -26,14 +26,14 @@ def has(module):
 
 
 @functools.cache
-def on_cpu(arguments, rules):
+def on_cpu(arguments, rules, **options):
     """The output of a script, and the lines of spillway."""
     env = {key: value for key, value in os.environ.items()
            if not key.startswith(("SPILLWAY", "LD_"))}
     with tempfile.TemporaryDirectory() as name:
         policy = pathlib.Path(name, "policy.json")
         policy.write_text(json.dumps({"version": 1, "rules": json.loads(rules)}))
-        env |= {"LD_PRELOAD": str(OBJECT), "SPILLWAY_POLICY": str(policy)}
+        env |= {"LD_PRELOAD": str(OBJECT), "SPILLWAY_POLICY": str(policy), **options}
         done = subprocess.run([Recompute.interpreter, *arguments], env=env, text=True,
                               capture_output=True, cwd=HERE, timeout=600)
     assert done.returncode == 0, done.stderr
@@ -56,6 +56,21 @@ class Recompute(unittest.TestCase):
         self.assertGreater(len(plain.splitlines()), 3)
         self.assertEqual(again, plain)
         return said
+
+    # ---- recorded passes ----
+
+    def test_recorded(self):
+        """Marks in the recording change no number, and nothing is computed again."""
+        for arguments in (("recomputing.py", "small", "ddp", "fsdp2", "--steps", "3"),
+                          ("recomputing_ways.py",)):
+            recorded, said = on_cpu(arguments, "[]", SPILLWAY_RECORD_MODULES="on")
+            self.assertEqual((recorded, said), on_cpu(arguments, "[]"))
+
+    def test_recorded_beside_rules(self):
+        _, said = on_cpu(("recomputing.py", "small", "--steps", "3"), json.dumps([BLOCKS]),
+                         SPILLWAY_RECORD_MODULES="on")
+        self.assertEqual(said[0], "SPILLWAY_RECORD_MODULES has no effect, because the policy has "
+                                  "rules about modules")
 
     # ---- the same numbers ----
 
