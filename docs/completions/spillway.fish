@@ -33,6 +33,7 @@ complete -c spillway -n '__fish_seen_subcommand_from run' -l pass
 complete -c spillway -n '__fish_seen_subcommand_from run' -l policy
 complete -c spillway -n '__fish_seen_subcommand_from run' -l policy-strict
 complete -c spillway -n '__fish_seen_subcommand_from run' -l record
+complete -c spillway -n '__fish_seen_subcommand_from run' -l record-modules
 complete -c spillway -n '__fish_seen_subcommand_from run' -l record-size
 complete -c spillway -n '__fish_seen_subcommand_from run' -l record-uses
 complete -c spillway -n '__fish_seen_subcommand_from run' -l report
@@ -87,6 +88,7 @@ complete -c spillway -n '__fish_seen_subcommand_from sim' -l rank
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l rdma
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l reach
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l record
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l record-modules
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l record-size
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l record-uses
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l regrant
@@ -148,6 +150,7 @@ complete -c spillway -n '__fish_seen_subcommand_from fit' -l rank
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l rdma
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l reach
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l record
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l record-modules
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l record-size
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l record-uses
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l regrant

@@ -106,6 +106,74 @@ class Training(recording.Writer):
         self.free(self.now, BASE + block * 64 * MIB, stream=1, thread=thread)
 
 
+class Model(recording.Writer):
+    """A model of equal blocks, of which the recording has the passes. A pass allocates 32 MiB that
+    it saves for backward, 16 MiB that it frees at once, and 8 MiB that it returns. Each step uses
+    all of that once. `stages`: so many blocks are inside each of two further modules, which also
+    have passes, and allocate nothing else. `backward`: the recording knows when backward comes to
+    a pass."""
+    SAVED, TEMPORARY, OUTPUT = 61, 62, 63
+
+    def __init__(self, blocks=4, stages=0, backward=True):
+        super().__init__()
+        self.now, self.passes, self.backward = 1000, 0, backward
+        self.name("about", 0, "python train.py")
+        self.name("thread", 0, "main")
+        self.name("thread", 1, "pt_autograd_0")
+        for number, text in (8, "main"), (16, "/home/me/train.py"), (24, "train"):
+            self.text(number, text)
+        for line in WEIGHTS, self.SAVED, self.TEMPORARY, self.OUTPUT:
+            self.site(line, "cudaMallocAsync", 8, [(16, 24, line)])
+        self.take(90, 64, WEIGHTS)
+        for _ in range(STEPS):
+            numbers = [self.forward(number, stages) for number in range(blocks)]
+            for number in reversed(range(blocks)):
+                self.back(number, numbers[number])
+
+    def place_of(self, number):
+        return BASE + number * 64 * MIB
+
+    def tick(self):
+        self.now += 100
+        return self.now
+
+    def take(self, number, size, line):
+        self.alloc(self.tick(), self.place_of(number), size * MIB, line, stream=1)
+
+    def forward(self, number, stages):
+        name = f"blocks.{number}"
+        if stages:
+            stage = f"stages.{number // stages}"
+            name = f"{stage}.{name}"
+        if stages and number % stages == 0:
+            self.name("mark", 1, f"module {stage}")
+        self.name("mark", 1, f"module {name}")
+        self.take(3 * number, 32, self.SAVED)
+        self.take(3 * number + 1, 16, self.TEMPORARY)
+        self.use(self.tick(), self.place_of(3 * number), self.place_of(3 * number + 1))
+        self.free(self.tick(), self.place_of(3 * number + 1), stream=1)
+        self.take(3 * number + 2, 8, self.OUTPUT)
+        own = self.end(name, self.place_of(3 * number + 2))
+        outer = None
+        if stages and (number + 1) % stages == 0:
+            outer = self.end(stage, self.place_of(3 * number + 2))
+        return own, outer
+
+    def end(self, name, output):
+        self.passes += 1
+        self.name("mark", 0, f"module {name}")
+        self.name("pass", 0, f"{self.passes:x} {output:x} -")
+        return self.passes
+
+    def back(self, number, passes):
+        for which in passes if self.backward else ():
+            if which is not None:
+                self.name("pass", 1, f"{which:x}")
+        self.use(self.tick(), self.place_of(3 * number), thread=1)
+        for block in 3 * number, 3 * number + 2:
+            self.free(self.tick(), self.place_of(block), stream=1, thread=1)
+
+
 class Advise(harness.Case):
     def advise(self, script, *arguments, budget="132MiB", status=0):
         """What the command says, and the policy that it wrote, or None. In 132 MiB, 128 MiB can be
@@ -121,6 +189,15 @@ class Advise(harness.Case):
         if not output.exists():
             return done, None
         subprocess.run([COMMAND, "policy", "check", output], check=True, timeout=120)
+        return done, json.loads(output.read_text())
+
+    def advise_without_budget(self, script, *arguments):
+        output = self.folder / "advice.json"
+        (self.folder / "r.rec").write_bytes(script.data())
+        done = subprocess.run(
+            [COMMAND, "advise", self.folder / "r.rec", "--output", output, *arguments],
+            capture_output=True, text=True, env=harness.environment(False, False), timeout=120,
+            check=True)
         return done, json.loads(output.read_text())
 
     def lines(self, policy):
@@ -187,20 +264,78 @@ class Advise(harness.Case):
         done, _ = self.advise(Script(), "--step-time", "2ms")
         self.assertIn("a step takes 2.92 times as long", done.stdout)
         self.assertNotIn("not to train", done.stdout)
-        done, policy = self.advise(Script(), "--step-time", "1ms")
-        self.assertIsNotNone(policy)
+        done, policy = self.advise(Script(), "--step-time", "1ms", status=1)
+        self.assertIsNone(policy)
         self.assertIn("a step takes 4.8 times as long with it: a way to run at all, not to train.",
                       done.stdout)
+        self.assertIn("nothing is written; --slowdown=6 asks for the policy\n", done.stdout)
+        _, policy = self.advise(Script(), "--step-time", "1ms", "--slowdown", "6")
+        self.assertIsNotNone(policy)
         done, policy = self.advise(Script(), "--step-time", "2ms", "--slowdown", "2.9", status=1)
         self.assertIsNone(policy)
         self.assertIn("more than --slowdown=2.9 allows", done.stdout)
+
+    def modules(self, policy):
+        (rule,) = policy["rules"]
+        self.assertEqual(rule["action"], {"recompute": True})
+        return rule["match"]["module"]
+
+    def test_blocks_are_recomputed(self):
+        """The peak of 232 MiB is in the last pass. Each block that is recomputed frees 32 MiB. Its
+        pass touches 48 of the 80 MiB that kernels of a block touch in a step. The second half of
+        the run begins with one kernel of the step before."""
+        done, policy = self.advise(Model(), "--step-time", "10ms", budget="190MiB")
+        cost = 2 * 10 * 4 * 48 / (16 * 80 + 32)
+        self.assertEqual(self.modules(policy), ["blocks.0", "blocks.1"])
+        self.assertIn("peak on device 0: 232 MiB", done.stdout)
+        self.assertIn(f"2 of 4 repeated blocks run again in backward ({cost:.2f} ms a step): "
+                      "blocks.0 to blocks.1\n", done.stdout)
+        self.assertIn("predicted: at most 168 MiB live on the device, 0 B on the host; 0 B a step "
+                      f"over the link, {cost:.2f} ms at 50 GB/s: a step takes {1 + cost / 10:.2f} "
+                      "times", done.stdout)
+
+    def test_curve(self):
+        """In the end, the last pass is the peak, whether or not its block runs again."""
+        done, _ = self.advise(Model(), "--step-time", "10ms", budget="190MiB")
+        found = re.findall(r"(?m)^ +(\d+) +(\d+) MiB +([\d.]+) times$", done.stdout)
+        self.assertEqual(found, [("0", "232", "1.00"), ("1", "200", "1.15"), ("2", "168", "1.29"),
+                                 ("3", "136", "1.44")])
+
+    def test_slowdown_gives_the_budget(self):
+        done, policy = self.advise_without_budget(Model(), "--step-time", "10ms",
+                                                  "--slowdown", "1.2")
+        self.assertEqual(self.modules(policy), ["blocks.0"])
+        self.assertIn("the least memory at 1.20 times the step: a budget of 206.19 MiB\n",
+                      done.stdout)
+
+    def test_what_recomputing_leaves_spills(self):
+        """All blocks that save memory run again, and 19 MiB more have to go."""
+        done, policy = self.advise(Model(), "--step-time", "1ms", "--slowdown", "9",
+                                   budget="120MiB")
+        self.assertEqual(policy["rules"][0]["match"]["module"],
+                         ["blocks.0", "blocks.1", "blocks.2"])
+        self.assertEqual(len(policy["rules"]), 1)
+        self.assertIn("19.60 MiB do not fit and spill; ", done.stdout)
+
+    def test_layers_of_stages(self):
+        """Of two stages, one is too little and both too slow: three of their four blocks."""
+        _, policy = self.advise(Model(stages=2), "--step-time", "1ms", budget="150MiB")
+        self.assertEqual(self.modules(policy),
+                         [f"stages.{number // 2}.blocks.{number}" for number in range(3)])
+
+    def test_passes_without_a_backward(self):
+        """It is not known when a block would run again."""
+        done, policy = self.advise(Model(backward=False), "--step-time", "10ms", budget="190MiB")
+        self.assertNotIn("run again", done.stdout)
+        self.assertTrue(all("recompute" not in rule["action"] for rule in policy["rules"]))
 
     def test_gradients(self):
         """Those that end with their step are none that zero_grad(set_to_none=True) would free,
         although in the first step, which also makes the state, they live for longer."""
         for options, said in (({}, None), ({"late": True}, 128), ({"kept": True}, 64)):
             with self.subTest(options):
-                done, _ = self.advise(Training(**options), budget="200MiB")
+                done, _ = self.advise(Training(**options), "--slowdown", "1000",
+                                      budget="200MiB")
                 self.assertEqual("- gradients: " in done.stdout, said is not None, done.stdout)
                 if said is not None:
                     self.assertIn(f"- gradients: {said} MiB of the peak", done.stdout)
@@ -274,7 +409,8 @@ class Advise(harness.Case):
 
     def test_bad_usage(self):
         for arguments, text in (
-                (["r"], "--budget is missing"), (["--budget", "1GiB"], "expected either one FILE"),
+                (["r"], "--budget is missing (or --slowdown"),
+                (["--budget", "1GiB"], "expected either one FILE"),
                 (["r", "--budget", "1"], "not a size of 1 MiB or more"),
                 (["r", "--budget", "1KiB"], "not a size of 1 MiB or more"),
                 (["r", "--budget", "1GiB", "--slowdown", "0.5"], "not a number of 1 or more"),

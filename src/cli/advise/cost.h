@@ -25,6 +25,17 @@
  * first steps are not packed yet and would otherwise spill. */
 #define SPW_CLI_ADVISE_LIVE_PERMILLE 970
 
+static inline uint64_t spw_cli_advise_live_bytes(uint64_t budget_bytes)
+{
+    return budget_bytes / 1000 * SPW_CLI_ADVISE_LIVE_PERMILLE;
+}
+
+/* The least budget that leaves room for so many live bytes. */
+static inline uint64_t spw_cli_advise_budget_for(uint64_t live_bytes)
+{
+    return (live_bytes / SPW_CLI_ADVISE_LIVE_PERMILLE + 1) * 1000;
+}
+
 /* The cost of spilling without rules. On a link of 50 GB/s, each byte that does not fit makes a
  * step longer by 0.09 ns (resnet50 at 20 %) to 0.17 ns (S_1 at 10 %). This includes moves, calls
  * and waits (benchmark `spill`, rows `safe`). The lower figure is used. */
@@ -46,6 +57,13 @@ static inline uint64_t spw_cli_advise_remap_ns(double bytes)
 static inline uint64_t spw_cli_advise_use_ns(double bytes, double link)
 {
     return (uint64_t)(bytes / (link * SPW_CLI_ADVISE_KERNEL_SHARE));
+}
+
+/* The time of a kernel that touches these bytes, as in the simulated GPU's cost model: 4.3 TB/s, at
+ * least 2 us. */
+static inline double spw_cli_advise_kernel_ns(double bytes)
+{
+    return bytes > 2000.0 * 4300.0 ? bytes / 4300.0 : 2000.0;
 }
 
 static inline uint64_t spw_cli_advise_default_ns(uint64_t excess, double link)

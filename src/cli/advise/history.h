@@ -1,11 +1,19 @@
-/* Reads a recording for `spillway advise`. For each kind of allocation, it finds how much device
- * memory the kind held at each moment, and how often calls used this memory. A kind is a call site
- * and a size, as in rules. Only the device with the highest peak is read. One thread.
+/* A recording, as `spillway advise` needs it (reader.h reads it). For each kind of allocation, it
+ * has the device memory that the kind held at each moment, and how often calls used this memory. A
+ * kind is a call site and a size, as in rules. Only the device with the highest peak is read. One
+ * thread.
  *
  * If the program marks its steps, the marks define the steps. Otherwise steps are found as
  * repetitions of the program's large allocations. The figures of a step are averages over the
  * second half of the run, so that the first steps do not count. The half of the run is counted in
- * kernels. If the recording has no uses, the half is counted in large allocations. */
+ * kernels. If the recording has no uses, the half is counted in large allocations.
+ *
+ * If the recording has the forward passes of modules (SPILLWAY_RECORD_MODULES), the history also
+ * tells which memory a pass saves for backward: blocks that the pass allocates, does not return,
+ * and the backward pass frees. A module that is recomputed frees them at the end of its pass, and
+ * allocates them again when the backward pass comes to it. It keeps its arguments until then.
+ * Marked modules may contain each other, as stages contain layers. A history has those of one
+ * depth. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +21,8 @@
 #include <stdint.h>
 
 #include "cli/report/report.h"
+
+#define SPW_CLI_ADVISE_NONE UINT32_MAX
 
 /* Smaller allocations do not get kinds of their own, because they share chunks. */
 enum { SPW_CLI_ADVISE_LEAST = 1 << 20 };
@@ -34,15 +44,37 @@ struct spw_cli_advise_kind {
 /* An allocation or a free. */
 struct spw_cli_advise_change {
     uint32_t kind; /* index; 0: smaller than SPW_CLI_ADVISE_LEAST, or not from the pool */
+    uint32_t life; /* index; SPW_CLI_ADVISE_NONE: neither large nor of a module's pass */
     int64_t bytes; /* bytes that count as live on the device; negative for a free */
 };
 
-/* A large block. */
+/* A large block, or any block of the pool that is allocated during the forward pass of a module. */
 struct spw_cli_advise_life {
     uint32_t kind;
+    uint32_t pass; /* during which it was allocated; SPW_CLI_ADVISE_NONE: none */
     bool by_backward, freed_by_backward; /* on a thread of the backward pass */
-    size_t first_change, last_change;    /* of the allocation and the free; SIZE_MAX: not freed */
-    size_t born, died;                   /* position in the run, counted in large allocations */
+    bool is_output;                      /* its pass returns it */
+    bool is_saved;                       /* by its pass, for backward */
+    uint32_t keeper; /* the pass that would keep it for longer, as an argument, if it were
+                      * recomputed; SPW_CLI_ADVISE_NONE: none */
+    size_t first_change, last_change; /* of the allocation and the free; SIZE_MAX: not freed */
+    size_t born, died;                /* position in the run, counted in large allocations */
+};
+
+/* A module whose forward passes the recording has. */
+struct spw_cli_advise_module {
+    char *name;   /* as in the rules of a policy */
+    double share; /* of a step's kernel time: its forward passes */
+};
+
+/* A forward pass of a module. */
+struct spw_cli_advise_pass {
+    uint32_t module;
+    uint64_t number;                  /* in the recording; 0: not known */
+    size_t first_change, last_change; /* the changes during the pass: [first, last) */
+    size_t again_change; /* before it, the backward pass comes to the module; SIZE_MAX: never */
+    size_t done_change;  /* before it, the last of the memory that it saves was freed; 0: none */
+    uint64_t work_bytes; /* the most that its own blocks hold during the pass, without outputs */
 };
 
 struct spw_cli_advise_history {
@@ -55,6 +87,11 @@ struct spw_cli_advise_history {
     size_t change_count, change_capacity;
     struct spw_cli_advise_life *lives;
     size_t life_count, life_capacity;
+    struct spw_cli_advise_module *modules;
+    size_t module_count, module_capacity;
+    unsigned depth;                     /* of marked modules: 0 if none contains another */
+    struct spw_cli_advise_pass *passes; /* in the order of their begin */
+    size_t pass_count, pass_capacity;
     uint64_t peak;      /* highest live bytes on the device */
     size_t peak_change; /* index of the change that reached it */
     bool has_uses;      /* the recording has uses by calls (--record-uses on) */
@@ -71,25 +108,3 @@ static inline double spw_cli_advise_history_allocated(const struct spw_cli_advis
 {
     return (double)kind->allocs * (double)kind->bytes / (history->steps > 0 ? history->steps : 1);
 }
-
-/* Reads a recording. On failure, writes a line to stderr and returns false. On success, the caller
- * closes *history. */
-bool spw_cli_advise_history_open(struct spw_cli_advise_history *history, const char *command,
-                                 const char *path);
-void spw_cli_advise_history_close(struct spw_cli_advise_history *history);
-
-/* The peaks of device and host memory, and the indexes of the changes that reached the peaks. */
-struct spw_cli_advise_extent {
-    uint64_t device_bytes, host_bytes;
-    size_t device_change, host_change;
-};
-
-/* Computes the peaks if some memory is on the host. `host_bytes` gives, for each kind, the bytes of
- * a block that are on the host. NULL: no memory is on the host. */
-struct spw_cli_advise_extent
-spw_cli_advise_history_extent(const struct spw_cli_advise_history *history,
-                              const uint64_t *host_bytes);
-
-/* Writes the bytes that each kind holds after the change with index `change`. */
-void spw_cli_advise_history_at(const struct spw_cli_advise_history *history, size_t change,
-                               uint64_t *ret_bytes);

@@ -1,15 +1,22 @@
-/* `spillway advise`: chooses the groups of allocations that go to the host. It does not know real
- * cards.
+/* `spillway advise`: chooses the groups of allocations that go to the host, and the modules that
+ * are recomputed. It does not know real cards.
  *
  *   answer    prints the advice
  *   changes   memory that changes of the script would save
  *   cost      the cost of memory on the host, in time
  *   groups    groups of allocations that rules can distinguish
  *   history   memory and use of each kind of allocation, moment by moment
+ *   passes    the forward passes of modules
  *   plan      makes the advice for a recording
+ *   question  answers for a command
+ *   reader    reads a history from a recording
+ *   reading   the state of a reading of a recording
+ *   recompute chooses the modules that are recomputed
  *   replay    runs the command with ample memory, and within the budget
  *   rules     writes a plan as a policy file, and reads it
  *   search    chooses the groups with the least cost
+ *   settings  what was asked, and what answers share
+ *   timeline  live bytes of a run, with modules recomputed
  *   where     the part of a call site that a rule matches
  *
  * One thread. */
@@ -23,6 +30,7 @@
 
 #include "cli/advise/groups.h"
 #include "cli/advise/history.h"
+#include "cli/advise/recompute.h"
 #include "cli/advise/search.h"
 
 /* The limits that the user sets. */
@@ -31,10 +39,12 @@ struct spw_cli_advise_goal {
     uint64_t kept_bytes;   /* part of the budget for the driver's own memory, which is never live */
     uint64_t host_bytes;   /* highest bytes that may be on the host */
     double link;           /* speed of a copy in each direction, in bytes per nanosecond */
+    uint64_t step_ns;      /* time of a step with ample memory; 0: not known */
+    bool recompute;        /* modules may be recomputed; the time of a step must be known */
 };
 
 enum spw_cli_advise_answer {
-    SPW_CLI_ADVISE_FITS,       /* the program fits with all groups on the device */
+    SPW_CLI_ADVISE_FITS,       /* the program fits as it is */
     SPW_CLI_ADVISE_PLACED,     /* the program fits with rules */
     SPW_CLI_ADVISE_IMPOSSIBLE, /* no rules make the program fit */
 };
@@ -53,6 +63,10 @@ struct spw_cli_advise_plan {
     uint64_t nearest_bytes; /* IMPOSSIBLE: live bytes on the device if all groups are on the host */
     bool host_is_short;     /* IMPOSSIBLE: because the host memory is too small */
     bool proven;            /* it is proven that no choice of these groups costs less */
+    bool *again;            /* the modules that are recomputed; NULL: none; owned by the plan */
+    size_t again_count;     /* their number */
+    uint64_t again_ns;      /* of a step: the part of cost_ns that recomputes them */
+    uint64_t spilled_bytes; /* bytes that still do not fit, and spill without a rule */
     cJSON *policy;          /* PLACED: the policy file; owned by the plan */
 };
 
@@ -62,11 +76,25 @@ bool spw_cli_advise_plan_make(const struct spw_cli_advise_history *history,
                               struct spw_cli_advise_plan *ret_plan);
 void spw_cli_advise_plan_fini(struct spw_cli_advise_plan *plan);
 
-/* Prints the peak and its call sites, the groups that the plan places, and the predicted cost.
- * `step_ns` is the time of a step without memory on the host; 0: not known. */
+/* Finds the peaks of a run with more and more modules recomputed. The caller frees *ret_points,
+ * which may be NULL. Returns their number, 0 if memory runs out. */
+size_t spw_cli_advise_plan_curve(const struct spw_cli_advise_history *history,
+                                 const struct spw_cli_advise_goal *goal,
+                                 struct spw_cli_advise_point **ret_points);
+
+/* Prints the points of a curve, at most a dozen, with the time of a step. */
+void spw_cli_advise_answer_curve(const struct spw_cli_advise_goal *goal,
+                                 const struct spw_cli_advise_point *points, size_t count);
+
+/* Prints the peak and its call sites. `live_bytes` is that of the plan. */
+void spw_cli_advise_answer_head(const struct spw_cli_advise_history *history,
+                                const struct spw_cli_advise_goal *goal, uint64_t live_bytes);
+
+/* Prints the modules that the plan recomputes, the groups that it places, and the predicted cost.
+ */
 void spw_cli_advise_answer_print(const struct spw_cli_advise_history *history,
                                  const struct spw_cli_advise_goal *goal,
-                                 const struct spw_cli_advise_plan *plan, uint64_t step_ns);
+                                 const struct spw_cli_advise_plan *plan);
 
 /* Prints how much memory possible changes of the script would save. The savings are computed from
  * the lifetimes of blocks. Changes that save little are omitted. */

@@ -68,7 +68,8 @@ static bool run(struct spw_cli_advise_replays *replays, const struct spw_cli_tri
     started = spw_cli_trials_run(&replays->trials, trial, &result, &ret_run->code);
     device = main_device(&result);
     ret_run->outcome = spw_cli_sim_result_outcome(&result, ret_run->code);
-    ret_run->half_ns = device->second_half_ns;
+    ret_run->half_count = device->half_count;
+    memcpy(ret_run->half_ns, device->half_ns, sizeof(ret_run->half_ns));
     ret_run->own_bytes = device->own_peak_bytes;
     ret_run->host_bytes = device->host_peak_bytes;
     ret_run->spilled_bytes = device->spilled_bytes;
@@ -85,13 +86,14 @@ bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
         {"SPILLWAY_LIMIT", NULL},
         {"SPILLWAY_STATS", NULL},
         {"SPILLWAY_SPILL", "off"},
-        {"SPILLWAY_GROWTH", "0%"},
+        {"SPILLWAY_GROWTH", NULL},
         {"SPILLWAY_POLICY", NULL},
         {"SPILLWAY_SIM_TIME", "on"},
         {"SPILLWAY_SIM_LINK", replays->link},
         {"SPILLWAY_SIM_OVERHEAD", "off"},
         {"SPILLWAY_RECORD", replays->record},
         {"SPILLWAY_RECORD_USES", "on"},
+        {"SPILLWAY_RECORD_MODULES", "on"},
         {"SPILLWAY_RECORD_SIZE", RECORD_SIZE_TEXT},
     };
     const struct spw_cli_trial trial = {
@@ -106,7 +108,7 @@ bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
 }
 
 bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
-                                uint64_t host_bytes, const char *policy,
+                                uint64_t host_bytes, const char *policy, const char *what_rules,
                                 struct spw_cli_advise_run *ret_run)
 {
     char device[32], host[32], what[128];
@@ -121,6 +123,7 @@ bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t
         {"SPILLWAY_SIM_OVERHEAD", "off"},
         {"SPILLWAY_RECORD", replays->record},
         {"SPILLWAY_RECORD_USES", NULL},
+        {"SPILLWAY_RECORD_MODULES", NULL},
         {"SPILLWAY_HOST_LIMIT", host}, /* last, as it is left out without a limit */
     };
     size_t count = sizeof(settings) / sizeof(*settings);
@@ -136,10 +139,49 @@ bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t
     (void)snprintf(host, sizeof(host), "%" PRIu64, host_bytes);
     (void)snprintf(what, sizeof(what), "within the budget, %s%s",
                    policy == NULL              ? "without rules"
-                   : policy == replays->policy ? "with the policy"
+                   : policy == replays->policy ? "with rules that "
                                                : "with ",
-                   policy == NULL || policy == replays->policy ? "" : policy);
+                   policy == NULL              ? ""
+                   : policy == replays->policy ? what_rules
+                                               : policy);
     return run(replays, &trial, what, ret_run);
+}
+
+/* The time at a place in the second half, which may lie between two marks. */
+static double time_at(const struct spw_cli_advise_run *run, double place)
+{
+    unsigned before = place > 0 ? (unsigned)place : 0;
+    double rest = place > before ? place - before : 0;
+
+    return before + 1 < run->half_count
+               ? (double)run->half_ns[before] +
+                     rest * (double)(run->half_ns[before + 1] - run->half_ns[before])
+               : (double)run->half_ns[run->half_count - 1];
+}
+
+static int compare(const void *left, const void *right)
+{
+    const double *a = left, *b = right;
+
+    return *a < *b ? -1 : *a > *b ? 1 : 0;
+}
+
+uint64_t spw_cli_advise_run_step_ns(const struct spw_cli_advise_run *run, double steps)
+{
+    double times[SPW_CLI_SIM_HALF], last = run->half_count > 0 ? run->half_count - 1 : 0;
+    double length = steps > 1 ? last / steps : last;
+    size_t count = 0;
+
+    while (length > 0 && count < SPW_CLI_SIM_HALF && (double)(count + 1) * length <= last + 0.5) {
+        double end = last - (double)count * length;
+
+        times[count++] = time_at(run, end) - time_at(run, end - length);
+    }
+    if (count == 0) {
+        return 0;
+    }
+    qsort(times, count, sizeof(*times), compare);
+    return (uint64_t)times[(count - 1) / 2];
 }
 
 bool spw_cli_advise_run_is_good(const struct spw_cli_advise_run *run)

@@ -22,7 +22,8 @@ struct spw_cli_advise_replays {
 struct spw_cli_advise_run {
     int code;
     enum spw_cli_sim_outcome outcome;
-    uint64_t half_ns;        /* simulated time of the second half of the run's kernels */
+    uint64_t half_ns[SPW_CLI_SIM_HALF]; /* as in verdict/sim_result.h */
+    unsigned half_count;
     uint64_t own_bytes;      /* highest device memory of the driver itself: code, local memory */
     uint64_t host_bytes;     /* highest bytes on the host */
     uint64_t spilled_bytes;  /* total that went to the host: evicted, or allocated there */
@@ -41,12 +42,18 @@ bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
                                    struct spw_cli_advise_run *ret_run);
 
 /* Runs the command on a device with `device_bytes` of memory, and records the run. `policy` is a
- * path or the name of an installed policy; NULL: no policy. `host_bytes` is the limit of host
+ * path or the name of an installed policy; NULL: no policy. `what_rules` says for the progress what
+ * the rules in replays->policy do. `host_bytes` is the limit of host
  * memory; UINT64_MAX: no limit. Returns false if the command could not be started or was
  * interrupted. */
 bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
-                                uint64_t host_bytes, const char *policy,
+                                uint64_t host_bytes, const char *policy, const char *what_rules,
                                 struct spw_cli_advise_run *ret_run);
+
+/* Returns the simulated time of a step, if the second half of the run has `steps` steps: the
+ * median, since a single step may be longer, when the pool moves blocks for good. Returns 0 if it
+ * is not known. */
+uint64_t spw_cli_advise_run_step_ns(const struct spw_cli_advise_run *run, double steps);
 
 /* Returns true if a run succeeded and no request for memory failed. */
 bool spw_cli_advise_run_is_good(const struct spw_cli_advise_run *run);

@@ -157,18 +157,74 @@ static bool has_rule(const struct spw_cli_advise_group *groups, size_t group)
     return false;
 }
 
-cJSON *spw_cli_advise_rules_make(const struct spw_cli_advise_history *history,
-                                 const struct spw_cli_advise_group *groups, size_t count,
-                                 uint64_t budget_bytes, uint64_t live_bytes)
+/* ---- modules ---- */
+
+/* Adds a rule that recomputes modules, from *module on, as many as a rule can name. Advances
+ * *module. */
+static bool add_modules(cJSON *rules, const struct spw_cli_advise_history *history,
+                        const struct spw_cli_advise_decisions *decisions, size_t *module)
 {
+    cJSON *rule = cJSON_CreateObject(), *names;
+    struct spw_cli_line cost = {""};
+    char name[32], pattern[SPW_CLI_ADVISE_NAME];
+    int count = 0;
+
+    if (rule == NULL || !cJSON_AddItemToArray(rules, rule)) {
+        cJSON_Delete(rule);
+        return false;
+    }
+    (void)snprintf(name, sizeof(name), "%d.recompute", cJSON_GetArraySize(rules));
+    spw_cli_line_add(&cost, "all modules that run again in backward cost a step about %.2f ms",
+                     (double)decisions->again_ns / 1e6);
+    names = cJSON_AddStringToObject(rule, "name", name) != NULL &&
+                    cJSON_AddStringToObject(rule, "comment", cost.text) != NULL
+                ? cJSON_AddArrayToObject(cJSON_AddObjectToObject(rule, "match"), "module")
+                : NULL;
+    for (; *module < history->module_count && count < SPW_POLICY_LIST_ITEMS; (*module)++) {
+        cJSON *text;
+
+        if (!decisions->again[*module] ||
+            !spw_cli_advise_where_pattern(history->modules[*module].name, pattern)) {
+            continue;
+        }
+        text = cJSON_CreateString(pattern);
+        if (text == NULL || !cJSON_AddItemToArray(names, text)) {
+            cJSON_Delete(text);
+            return false;
+        }
+        count++;
+    }
+    return cJSON_AddBoolToObject(cJSON_AddObjectToObject(rule, "action"), "recompute", true) !=
+           NULL;
+}
+
+/* True if the plan recomputes a module from `module` on. */
+static bool has_more(const struct spw_cli_advise_history *history,
+                     const struct spw_cli_advise_decisions *decisions, size_t module)
+{
+    while (decisions->again != NULL && module < history->module_count &&
+           !decisions->again[module]) {
+        module++;
+    }
+    return decisions->again != NULL && module < history->module_count;
+}
+
+cJSON *spw_cli_advise_rules_make(const struct spw_cli_advise_history *history,
+                                 const struct spw_cli_advise_decisions *decisions)
+{
+    const struct spw_cli_advise_group *groups = decisions->groups;
     cJSON *policy = cJSON_CreateObject(), *rules = NULL;
+    size_t module = 0;
     bool good = policy != NULL && cJSON_AddNumberToObject(policy, "version", 1) != NULL &&
-                add_head(policy, budget_bytes, live_bytes) &&
+                add_head(policy, decisions->budget_bytes, decisions->live_bytes) &&
                 (rules = cJSON_AddArrayToObject(policy, "rules")) != NULL;
 
-    for (size_t i = 0; good && i < count; i++) {
+    while (good && has_more(history, decisions, module)) {
+        good = add_modules(rules, history, decisions, &module);
+    }
+    for (size_t i = 0; good && i < decisions->group_count; i++) {
         good = groups[i].percent == 0 || has_rule(groups, i) ||
-               add_rule(rules, history, groups, count, i);
+               add_rule(rules, history, groups, decisions->group_count, i);
     }
     if (!good) {
         cJSON_Delete(policy);

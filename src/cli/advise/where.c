@@ -23,9 +23,7 @@ static const char *end_of(const char *path)
     return spw_path_name(path);
 }
 
-/* Copies a name as a pattern that matches only this name. Returns false if the pattern does not fit
- * in the buffer. */
-static bool copy_pattern(const char *name, char ret_pattern[SPW_CLI_ADVISE_NAME])
+bool spw_cli_advise_where_pattern(const char *name, char ret_pattern[SPW_CLI_ADVISE_NAME])
 {
     size_t used = 0;
 
@@ -51,10 +49,11 @@ bool spw_cli_advise_where_of(uint32_t site, struct spw_cli_advise_where *ret_whe
     if (words.facts.python_count > 0) {
         ret_where->line = top->line;
         return top->file != NULL && top->function != NULL && top->line > 0 &&
-               copy_pattern(end_of(top->file), ret_where->file) &&
-               copy_pattern(top->function, ret_where->function);
+               spw_cli_advise_where_pattern(end_of(top->file), ret_where->file) &&
+               spw_cli_advise_where_pattern(top->function, ret_where->function);
     }
-    return words.facts.node != NULL && copy_pattern(words.facts.node, ret_where->node);
+    return words.facts.node != NULL &&
+           spw_cli_advise_where_pattern(words.facts.node, ret_where->node);
 }
 
 bool spw_cli_advise_where_is_same(const struct spw_cli_advise_where *one,

@@ -24,6 +24,10 @@ bool spw_cli_advise_where_of(uint32_t site, struct spw_cli_advise_where *ret_whe
 bool spw_cli_advise_where_is_same(const struct spw_cli_advise_where *one,
                                   const struct spw_cli_advise_where *other);
 
+/* Copies a name as a pattern of policies that matches only this name. Returns false if the pattern
+ * does not fit in the buffer. */
+bool spw_cli_advise_where_pattern(const char *name, char ret_pattern[SPW_CLI_ADVISE_NAME]);
+
 /* Adds the conditions that match the site to the `match` object of a rule. Returns false if memory
  * runs out. */
 bool spw_cli_advise_where_match(const struct spw_cli_advise_where *where, cJSON *match);

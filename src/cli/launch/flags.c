@@ -467,7 +467,7 @@ static void print_switches(FILE *out, enum spw_cli_starter starter)
     }
 }
 
-/* Prints the options of one group. With `few`, omits those that --help does not show. */
+/* Prints the options of one group. With `few`, omits the flags that --help does not show. */
 static void print_group(FILE *out, enum spw_cli_starter starter, enum group group, bool few)
 {
     unsigned wanted = starter == SPW_CLI_RUN ? SHOWN_RUN : SHOWN_SIM;

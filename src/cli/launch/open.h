@@ -6,6 +6,6 @@
  * the launcher's changes. Call it before the first change. */
 void spw_cli_open_prepare(void);
 
-/* Starts the program. Returns NULL if it was started, or else the reason, a static text. A program
- * is not started for another user (sudo), or without a display. */
+/* Starts the program. Returns NULL if it was started, otherwise the reason, a static text. A
+ * program is not started for another user (sudo), or without a display. */
 const char *spw_cli_open(const char *path);

@@ -1,4 +1,4 @@
-/* Finds the line of the forward pass to which a node of the backward pass belongs.
+/* Finds the line of the forward pass of a node of the backward pass.
  *
  * A recording does not say which call created a node. But if all calls of an operator came from one
  * line of Python, then the operator's nodes are of this line. Such a line is found only for the

@@ -305,7 +305,7 @@ static void python_frame(const struct spw_python_frame *from, struct spw_cli_fra
     snprintf(frame->name, sizeof(frame->name), "%s", from->function != NULL ? from->function : "?");
 }
 
-/* Returns the line of the forward pass to which the node of a site belongs, or NULL. All sites are
+/* Returns the line of the forward pass of the node of a site, or NULL. All sites are
  * read when the first line is needed. */
 static const struct spw_python_frame *forward_line(const char *node)
 {

@@ -303,7 +303,7 @@ static void add_next(char *text, const struct spw_cli_page_head *head, enum outc
     }
 }
 
-/* The change of the script that saves most of the peak, by what the peak consists of. */
+/* The change of the script that saves most of the peak, by the categories of the peak. */
 static void add_change(char *text, const struct spw_cli_report *report, int ordinal)
 {
     const struct spw_cli_amounts *peak = &report->categories->at_peak[ordinal];

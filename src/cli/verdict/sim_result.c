@@ -94,12 +94,17 @@ static void add_simulated_refusal(struct spw_cli_sim_device *device,
     take_simulated(device, &from->lost[kind]);
 }
 
-/* Returns the time from the middle kernel to the last kernel. */
-static uint64_t second_half_ns(const struct sim_record_device *from)
+/* Copies the times of the second half of the kernels. */
+static void add_half(struct spw_cli_sim_device *device, const struct sim_record_device *from)
 {
     uint64_t count = from->mark_count < SIM_RECORD_MARKS ? from->mark_count : SIM_RECORD_MARKS;
 
-    return count >= 2 ? from->marks_ns[count - 1] - from->marks_ns[(count - 1) / 2] : 0;
+    static_assert(SPW_CLI_SIM_HALF > SIM_RECORD_MARKS / 2, "no room for half of the marks");
+    if (count >= 2) {
+        device->half_count = (unsigned)(count - (count - 1) / 2);
+        memcpy(device->half_ns, from->marks_ns + (count - 1) / 2,
+               device->half_count * sizeof(*device->half_ns));
+    }
 }
 
 static void add_record(struct spw_cli_sim_device *device, const struct sim_record_device *from)
@@ -132,7 +137,7 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
     device->chosen = from->chosen;
     device->bulk_reads = from->bulk_reads;
     device->bulk_read_bytes = from->bulk_read_bytes;
-    device->second_half_ns = second_half_ns(from);
+    add_half(device, from);
     device->link_bytes = from->link_in_bytes + from->link_out_bytes;
     add_simulated_refusal(device, from, SIM_RECORD_OTHER);
     device->used = from->used_peak_bytes > 0 || launches > 0 || device->refusals > 0 ||

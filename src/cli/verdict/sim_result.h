@@ -34,6 +34,8 @@ struct spw_cli_sim_refusal {
     char thread[16];
 };
 
+enum { SPW_CLI_SIM_HALF = 129 }; /* half of the marks in the record, and one */
+
 /* The use of one device by one process. */
 struct spw_cli_sim_device {
     bool used;
@@ -68,15 +70,16 @@ struct spw_cli_sim_device {
     uint64_t lost;               /* failed requests that never succeeded */
     uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, bulk_reads, bulk_read_bytes; /* reads of results by the host */
-    uint64_t engines_asked;          /* graphs whose engines NVIDIA's cuDNN named */
-    uint64_t engines_guessed;        /* graphs whose engine the simulated cuDNN guessed */
-    uint64_t searches;               /* graphs of which the program tried all engines */
-    uint64_t chosen;                 /* number of sizes that SPILLWAY_SIM_UNKNOWN determined */
-    uint64_t known_reads;            /* small reads of results that were computed */
-    uint64_t second_half_ns;         /* simulated time of the second half of the kernels; 0: too few
-                                      * kernels, or no simulated time */
-    uint64_t link_bytes;             /* of host memory that kernels used */
-    uint64_t host_limit_bytes;       /* pooled: most host memory to use; 0: not known */
+    uint64_t engines_asked;             /* graphs whose engines NVIDIA's cuDNN named */
+    uint64_t engines_guessed;           /* graphs whose engine the simulated cuDNN guessed */
+    uint64_t searches;                  /* graphs of which the program tried all engines */
+    uint64_t chosen;                    /* number of sizes that SPILLWAY_SIM_UNKNOWN determined */
+    uint64_t known_reads;               /* small reads of results that were computed */
+    uint64_t half_ns[SPW_CLI_SIM_HALF]; /* simulated times in the second half of the kernels,
+                                         * equally many kernels apart */
+    unsigned half_count;                /* of them; 0: too few kernels, or no simulated time */
+    uint64_t link_bytes;                /* of host memory that kernels used */
+    uint64_t host_limit_bytes;          /* pooled: most host memory to use; 0: not known */
     uint64_t step_ns, step_held_ns;  /* pooled: a measured step, and its part that moves held up */
     struct spw_cli_sim_refusal last; /* latest failure; if lost > 0, the latest lost request */
 };

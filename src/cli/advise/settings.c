@@ -1,0 +1,166 @@
+#include "cli/advise/settings.h"
+
+#include "cli/advise/cost.h"
+#include "cli/advise/reader.h"
+#include "cli/console/arguments.h"
+#include "cli/console/json.h"
+#include "cli/console/messages.h"
+#include "system/create.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int spw_cli_advise_write_policy(const struct spw_cli_advise_settings *settings,
+                                struct spw_cli_advise_plan *plan)
+{
+    cJSON *policy = plan->policy;
+
+    plan->policy = NULL;
+    if (!spw_cli_json_write(policy, settings->output)) {
+        spw_cli_complain("advise", "%s: %s", settings->output,
+                         spw_create_problem(settings->output));
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    spw_cli_print(stdout, "written: %s (spillway run --policy %s -- ...)\n", settings->output,
+                  settings->output);
+    return SPW_CLI_EXIT_OK;
+}
+
+bool spw_cli_advise_warn_if_slow(double ratio)
+{
+    enum { SLOW = 3 };
+
+    if (ratio > SLOW) {
+        printf("a step takes %.1f times as long with it: a way to run at all, not to train. The "
+               "changes of the script above, such as a smaller batch, or a card with more memory "
+               "(spillway fit) usually cost less\n",
+               ratio);
+    }
+    return ratio > SLOW;
+}
+
+bool spw_cli_advise_is_too_slow(const struct spw_cli_advise_settings *settings, double ratio)
+{
+    if (settings->slowdown == 0 || ratio <= settings->slowdown) {
+        return false;
+    }
+    printf("that is more than --slowdown=%g allows: nothing is written\n", settings->slowdown);
+    return true;
+}
+
+bool spw_cli_advise_may_write(const struct spw_cli_advise_settings *settings, double ratio)
+{
+    if (spw_cli_advise_is_too_slow(settings, ratio)) {
+        return false;
+    }
+    if (!spw_cli_advise_warn_if_slow(ratio) || settings->slowdown > 0) {
+        return true;
+    }
+    printf("nothing is written; --slowdown=%.0f asks for the policy\n", ratio + 1);
+    return false;
+}
+
+void spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
+                               const struct spw_cli_advise_history *history)
+{
+    struct spw_cli_advise_goal *goal = &settings->goal;
+    struct spw_cli_advise_point *points = NULL;
+    size_t count = history->module_count > 0 && goal->step_ns > 0
+                       ? spw_cli_advise_plan_curve(history, goal, &points)
+                       : 0;
+    uint64_t peak = history->peak;
+
+    if (count > 1) {
+        spw_cli_advise_answer_curve(goal, points, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (spw_cli_advise_answer_ratio(goal->step_ns, points[i].cost_ns) <= settings->slowdown) {
+            peak = points[i].peak;
+        }
+    }
+    if (goal->budget_bytes == 0 && settings->budget_permille == 0) {
+        goal->budget_bytes = spw_cli_advise_budget_for(peak) + goal->kept_bytes;
+        printf("the least memory at %.2f times the step: a budget of %s\n", settings->slowdown,
+               spw_cli_size(goal->budget_bytes));
+    }
+    free(points);
+}
+
+bool spw_cli_advise_make_plan(struct spw_cli_advise_settings *settings,
+                              const struct spw_cli_advise_history *history,
+                              struct spw_cli_advise_plan *ret_plan)
+{
+    if (settings->budget_permille > 0) {
+        settings->goal.budget_bytes =
+            history->peak / 1000 * settings->budget_permille + settings->goal.kept_bytes;
+    }
+    if (spw_cli_advise_plan_make(history, &settings->goal, ret_plan)) {
+        return true;
+    }
+    spw_cli_complain("advise", "not enough memory");
+    spw_cli_advise_plan_fini(ret_plan);
+    return false;
+}
+
+/* Opens a recording, and takes the time of a step and the memory of the driver. */
+static bool open_at(struct spw_cli_advise_settings *settings, const char *path, unsigned depth,
+                    struct spw_cli_advise_history *history)
+{
+    struct spw_cli_advise_goal *goal = &settings->goal;
+
+    if (!spw_cli_advise_history_open(history, "advise", path, depth)) {
+        return false;
+    }
+    if (settings->ample != NULL) {
+        goal->kept_bytes = settings->ample->own_bytes;
+        goal->step_ns = spw_cli_advise_run_step_ns(settings->ample, history->steps);
+    } else {
+        goal->step_ns = settings->step_ms > 0 ? (uint64_t)(settings->step_ms * 1e6)
+                        : history->simulated  ? 0
+                                              : history->step_ns;
+    }
+    return true;
+}
+
+/* Returns the cost of a step if modules of this history are recomputed; UINT64_MAX if that does not
+ * make the program fit. */
+static uint64_t cost_of(struct spw_cli_advise_settings *settings,
+                        const struct spw_cli_advise_history *history)
+{
+    static struct spw_cli_advise_plan plan; /* too large for a stack */
+    uint64_t cost = UINT64_MAX;
+
+    settings->goal.recompute = true;
+    if (spw_cli_advise_make_plan(settings, history, &plan)) {
+        cost = plan.answer != SPW_CLI_ADVISE_IMPOSSIBLE ? plan.cost_ns : UINT64_MAX;
+        spw_cli_advise_plan_fini(&plan);
+    }
+    return cost;
+}
+
+bool spw_cli_advise_open_best(struct spw_cli_advise_settings *settings, const char *path,
+                              struct spw_cli_advise_history *history)
+{
+    bool has_budget = settings->goal.budget_bytes > 0 || settings->budget_permille > 0;
+    uint64_t least = UINT64_MAX;
+    unsigned best = 0, depth = 0, deepest;
+
+    do {
+        uint64_t cost;
+
+        if (!open_at(settings, path, depth, history)) {
+            return false;
+        }
+        deepest = history->depth;
+        if (deepest == 0 || settings->goal.step_ns == 0) {
+            return true;
+        }
+        cost = has_budget ? cost_of(settings, history) : UINT64_MAX;
+        spw_cli_advise_history_close(history);
+        if (cost < least) {
+            least = cost;
+            best = depth;
+        }
+    } while (depth++ < deepest);
+    return open_at(settings, path, has_budget ? best : deepest / 2, history);
+}
