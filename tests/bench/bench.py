@@ -111,6 +111,16 @@ def smallest(runs, live, most, step=GRANULE):
     return high * step
 
 
+def chosen(name, all_of_them):
+    """The words of an environment variable, separated by commas, or all of them."""
+    given = os.environ.get(name)
+    return given.split(",") if given else all_of_them
+
+
+def mib(count):
+    return count / MIB if count else None
+
+
 def find_torch():
     """The interpreter of a PyTorch that the simulated GPU can serve, or None after a line."""
     sys.path.insert(0, str(HERE.parent / "torch"))

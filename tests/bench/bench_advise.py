@@ -14,7 +14,6 @@ written policy holds 1 % more or less than predicted. ONLY and BUDGETS choose sc
 separated by commas.
 """
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -69,15 +68,6 @@ def verdict(answer):
     return "ok" if abs(replayed - predicted) <= OFF_MOST * predicted else "MISSED"
 
 
-def mib(count):
-    return count / bench.MIB if count else None
-
-
-def chosen(name, all_of_them):
-    given = os.environ.get(name)
-    return given.split(",") if given else all_of_them
-
-
 def main():
     interpreter = bench.find_torch()
     if interpreter is None:
@@ -85,8 +75,8 @@ def main():
     table = bench.Table(script=-22, budget=-6, peak_MiB=8, device_MiB=10, replayed_MiB=12,
                         host_MiB=8, least_step=10, step=6, replayed_step=13, default_step=12,
                         written=-10, verdict=-7)
-    for name in chosen("ONLY", SCRIPTS):
-        for share in map(int, chosen("BUDGETS", SHARES)):
+    for name in bench.chosen("ONLY", SCRIPTS):
+        for share in map(int, bench.chosen("BUDGETS", SHARES)):
             with tempfile.TemporaryDirectory() as folder:
                 answer = advise(interpreter, name, share, pathlib.Path(folder))
             if answer is None:
@@ -94,10 +84,10 @@ def main():
                 continue
             way = way_of(answer) or {"predicted": {}, "replayed": {}}
             predicted, replayed = way["predicted"], way["replayed"]
-            table.row(script=name, budget=f"{share} %", peak_MiB=mib(answer["peak_bytes"]),
-                      device_MiB=mib(predicted.get("device_bytes")),
-                      replayed_MiB=mib(replayed.get("device_bytes")),
-                      host_MiB=mib(replayed.get("host_bytes")),
+            table.row(script=name, budget=f"{share} %", peak_MiB=bench.mib(answer["peak_bytes"]),
+                      device_MiB=bench.mib(predicted.get("device_bytes")),
+                      replayed_MiB=bench.mib(replayed.get("device_bytes")),
+                      host_MiB=bench.mib(replayed.get("host_bytes")),
                       least_step=answer.get("placement", {}).get("least_step_ratio"),
                       step=predicted.get("step_ratio"),
                       replayed_step=replayed.get("step_ratio") or None,

@@ -12,7 +12,6 @@ predicted; at 50 %, also when a step takes more than 1.4 times as long although 
 hand fits and takes at most 1.3. ONLY and BUDGETS choose programs and budgets, separated by commas.
 """
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -66,28 +65,19 @@ def verdict(share, answer, by_hand):
     return "ok"
 
 
-def chosen(name, all_of_them):
-    given = os.environ.get(name)
-    return given.split(",") if given else all_of_them
-
-
-def mib(count):
-    return count / bench.MIB if count else None
-
-
 def add_row(table, name, share, answer, others):
     found = answer.get("recompute", {})
     predicted, replayed = found.get("predicted", {}), found.get("replayed", {})
     by_hand = others["hand"]
-    table.row(program=name, budget=f"{share} %", peak_MiB=mib(answer["peak_bytes"]),
-              blocks=found.get("modules"), predicted_MiB=mib(predicted.get("device_bytes")),
-              replayed_MiB=mib(replayed.get("device_bytes")),
-              host_MiB=mib(replayed.get("host_bytes")) or 0,
+    table.row(program=name, budget=f"{share} %", peak_MiB=bench.mib(answer["peak_bytes"]),
+              blocks=found.get("modules"), predicted_MiB=bench.mib(predicted.get("device_bytes")),
+              replayed_MiB=bench.mib(replayed.get("device_bytes")),
+              host_MiB=bench.mib(replayed.get("host_bytes")) or 0,
               predicted=predicted.get("step_ratio"), step=replayed.get("step_ratio") or None,
               spilling=answer["without_rules"]["step_ratio"] or None,
-              by_hand_MiB=mib(by_hand[0]) if by_hand else None,
+              by_hand_MiB=bench.mib(by_hand[0]) if by_hand else None,
               by_hand=by_hand[1] if by_hand else None,
-              save_on_cpu_MiB=mib(others["offload"][0]) if others["offload"] else None,
+              save_on_cpu_MiB=bench.mib(others["offload"][0]) if others["offload"] else None,
               save_on_cpu=others["offload"][1] if others["offload"] else None,
               verdict=verdict(share, answer, by_hand))
 
@@ -99,9 +89,9 @@ def main():
     table = bench.Table(program=-8, budget=-6, peak_MiB=9, blocks=6, predicted_MiB=13,
                         replayed_MiB=12, host_MiB=9, predicted=9, step=6, spilling=8,
                         by_hand_MiB=11, by_hand=7, save_on_cpu_MiB=15, save_on_cpu=11, verdict=-7)
-    for name in chosen("ONLY", PROGRAMS):
+    for name in bench.chosen("ONLY", PROGRAMS):
         others = None
-        for share in map(int, chosen("BUDGETS", BUDGETS)):
+        for share in map(int, bench.chosen("BUDGETS", BUDGETS)):
             answer = advise(interpreter, f"{share}%", (name,))
             if answer is None:
                 table.row(program=name, budget=f"{share} %", verdict="MISSED: failed")

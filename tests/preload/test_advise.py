@@ -305,8 +305,25 @@ class Advise(harness.Case):
         done, policy = self.advise_without_budget(Model(), "--step-time", "10ms",
                                                   "--slowdown", "1.2")
         self.assertEqual(self.modules(policy), ["blocks.0"])
-        self.assertIn("the least memory at 1.20 times the step: a budget of 206.19 MiB\n",
-                      done.stdout)
+        self.assertIn("the least memory at 1.20 times the step, by recomputing: a budget of "
+                      "206.19 MiB\n", done.stdout)
+
+    def test_slowdown_without_blocks(self):
+        """It gives no budget: nothing is claimed, and nothing written."""
+        path = self.folder / "r.rec"
+        simulated = Model()
+        simulated.name("option", 0, "SPILLWAY_SIM_TIME=on")
+        for script, options, why in (
+                (Script(), ("--step-time", "10ms"), "can be recomputed (expected --budget"),
+                (simulated, (), "can be recomputed, and the time of a step is known (expected")):
+            path.write_bytes(script.data())
+            done = subprocess.run(
+                [COMMAND, "advise", path, "--slowdown", "2", *options], capture_output=True,
+                text=True, env=harness.environment(False, False), timeout=120, cwd=self.folder,
+                check=False)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+            self.assertIn(why, done.stderr)
+            self.assertFalse((self.folder / "advice.json").exists())
 
     def test_what_recomputing_leaves_spills(self):
         """All blocks that save memory run again, and 19 MiB more have to go."""

@@ -677,6 +677,12 @@ exec sleep 60
         self.assertEqual(dict(Page.runs(out.decode())[0]["facts"])["exit code"], "not known")
         self.start("--report", page)  # replaces the page
 
+    def test_percent_in_the_name(self):
+        """It is no directive of the recording's name."""
+        page = self.folder / "50%p.html"
+        self.start("--report", page)
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"50%p.html", "50%p-0.rec"})
+
     def test_own_recording(self):
         page, record = self.folder / "page", self.folder / "own.rec"
         self.start("--report", page, "--record", record)

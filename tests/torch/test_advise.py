@@ -103,11 +103,20 @@ class Advise(unittest.TestCase):
                              [str(number + 1) for number in range(answer["recompute"]["modules"])])
             self.assertIn("\n        0 ", said)
 
+    def test_no_room_on_the_host(self):
+        """Rules that place memory cannot make it fit, and rules that recompute can."""
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place)
+            said, answer = self.advise(folder, ("--budget", "60%", "--host", "2MiB"), "-c", BLOCKS)
+            self.assertTrue(answer["written"], said)
+            self.assertNotIn("placement", answer)
+            self.assertNotIn("no rules", said)
+
     def test_slowdown_without_a_budget(self):
         with tempfile.TemporaryDirectory() as place:
             folder = pathlib.Path(place)
             said, answer = self.advise(folder, ("--slowdown", "1.4"), "-c", BLOCKS)
-            self.assertIn("the least memory at 1.40 times the step: a budget of ", said)
+            self.assertIn("the least memory at 1.40 times the step, by recomputing: a ", said)
             self.assertTrue(answer["written"], said)
             self.assertLess(answer["budget_bytes"], 0.8 * answer["peak_bytes"])
 

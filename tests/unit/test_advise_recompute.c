@@ -12,19 +12,9 @@
 
 #include <cmocka.h>
 
+#include "splitmix.h"
+
 enum { PROGRAMS = 200, BLOCKS = 9, TENSORS = 6, STEPS = 2, MIB = 1 << 20 };
-
-static uint64_t state;
-
-/* SplitMix64. */
-static uint64_t draw(uint64_t below)
-{
-    uint64_t x = state += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ (x >> 31)) % below;
-}
 
 /* ---- programs ---- */
 
@@ -279,15 +269,25 @@ static void test_peaks(void **unused)
     }
 }
 
-static uint64_t peak_of(const void *context, const bool *again, const bool *maybe,
-                        uint64_t *ret_gains)
-{
-    struct spw_cli_advise_extent extent = spw_cli_advise_timeline_extent(context, again, maybe);
+/* A question about a program. */
+struct asked {
+    struct program program;
+    struct spw_cli_advise_timeline timeline;
+    uint64_t costs[BLOCKS];
+    struct spw_cli_advise_modules_problem problem;
+};
 
-    if (ret_gains != NULL) {
-        spw_cli_advise_timeline_gains(context, extent.device_moment, ret_gains);
+static void asked_init(struct asked *asked)
+{
+    remember(&asked->program);
+    assert_true(spw_cli_advise_timeline_make(&history, NULL, &asked->timeline));
+    for (size_t i = 0; i < asked->program.count; i++) {
+        asked->costs[i] = asked->program.blocks[i].cost_ns;
     }
-    return extent.device_bytes;
+    asked->problem = (struct spw_cli_advise_modules_problem){.count = asked->program.count,
+                                                             .costs = asked->costs,
+                                                             .peak = spw_cli_advise_timeline_peak,
+                                                             .context = &asked->timeline};
 }
 
 static double value_of(const struct spw_cli_advise_modules_problem *problem, const bool *again)
@@ -314,104 +314,79 @@ static double least_of_all(const struct spw_cli_advise_modules_problem *problem)
     return least;
 }
 
-/* The choice costs at most 5 % more than the best one, with any budget, where what does not fit is
- * cheap, dear, or has no place. */
+/* The choice costs at most 5 % more than the best one, with any budget, where memory that does not
+ * fit is cheap, dear, or has no place. */
 static void test_choices(void **unused)
 {
     static const double rates[] = {0.002, 0.09, 1e6};
 
     for (int number = 0; number < PROGRAMS; number++) {
-        struct program program;
-        struct spw_cli_advise_timeline timeline;
-        uint64_t costs[BLOCKS];
-        struct spw_cli_advise_modules_problem problem = {
-            .costs = costs, .peak = peak_of, .context = &timeline};
+        struct asked asked;
         bool again[BLOCKS] = {false}, proven;
         double value, best;
 
-        make(&program, number % 4 == 0);
-        remember(&program);
-        assert_true(spw_cli_advise_timeline_make(&history, NULL, &timeline));
-        for (size_t i = 0; i < program.count; i++) {
-            costs[i] = program.blocks[i].cost_ns;
-        }
-        problem.count = program.count;
-        problem.limit = run(&program, again) / 100 * (20 + draw(80));
-        problem.excess_ns = rates[number % 3];
-        assert_true(spw_cli_advise_modules_choose(&problem, again, &proven));
-        value = value_of(&problem, again);
-        best = least_of_all(&problem);
+        make(&asked.program, number % 4 == 0);
+        asked_init(&asked);
+        asked.problem.limit = run(&asked.program, again) / 100 * (20 + draw(80));
+        asked.problem.excess_ns = rates[number % 3];
+        assert_true(spw_cli_advise_modules_choose(&asked.problem, again, &proven));
+        value = value_of(&asked.problem, again);
+        best = least_of_all(&asked.problem);
         if (value > best * 1.05) {
             print_error("program %d: costs %.0f, the best costs %.0f\n", number, value, best);
             fail();
         }
-        spw_cli_advise_timeline_fini(&timeline);
+        spw_cli_advise_timeline_fini(&asked.timeline);
     }
 }
 
 /* Of equal blocks, the first are recomputed, and no more than are needed. */
 static void test_first_of_equal_blocks(void **unused)
 {
-    struct program program;
-    struct spw_cli_advise_timeline timeline;
-    uint64_t costs[BLOCKS];
-    struct spw_cli_advise_modules_problem problem = {
-        .costs = costs, .peak = peak_of, .context = &timeline, .excess_ns = 1e6};
+    struct asked asked;
     bool none[BLOCKS] = {false}, again[BLOCKS], proven, ended = false;
     size_t count = 0;
 
     do {
-        make(&program, true);
-    } while (program.count < BLOCKS);
-    program.loss = 2000 * MIB; /* the peak is at the end of the forward passes */
-    remember(&program);
-    assert_true(spw_cli_advise_timeline_make(&history, NULL, &timeline));
-    for (size_t i = 0; i < program.count; i++) {
-        costs[i] = program.blocks[i].cost_ns;
-    }
-    problem.count = program.count;
-    problem.limit = run(&program, none) - (uint64_t)timeline.saved_device[0] * 3 / 2;
-    assert_true(spw_cli_advise_modules_choose(&problem, again, &proven));
+        make(&asked.program, true);
+    } while (asked.program.count < BLOCKS);
+    asked.program.loss = 2000 * MIB; /* the peak is at the end of the forward passes */
+    asked_init(&asked);
+    asked.problem.excess_ns = 1e6;
+    asked.problem.limit =
+        run(&asked.program, none) - (uint64_t)asked.timeline.saved_device[0] * 3 / 2;
+    assert_true(spw_cli_advise_modules_choose(&asked.problem, again, &proven));
     assert_true(proven);
-    for (size_t i = 0; i < program.count; i++) {
+    for (size_t i = 0; i < asked.program.count; i++) {
         assert_false(again[i] && ended);
         ended |= !again[i];
         count += again[i];
     }
     assert_int_equal(count, 2);
-    spw_cli_advise_timeline_fini(&timeline);
+    spw_cli_advise_timeline_fini(&asked.timeline);
 }
 
 /* The points of the curve are peaks of sets that grow, and fall. */
 static void test_curve(void **unused)
 {
     for (int number = 0; number < PROGRAMS; number++) {
-        struct program program;
-        struct spw_cli_advise_timeline timeline;
-        uint64_t costs[BLOCKS];
-        struct spw_cli_advise_modules_problem problem = {
-            .costs = costs, .peak = peak_of, .context = &timeline};
+        struct asked asked;
         struct spw_cli_advise_point points[BLOCKS + 1];
         bool none[BLOCKS] = {false};
         size_t count;
 
-        make(&program, number % 4 == 0);
-        remember(&program);
-        assert_true(spw_cli_advise_timeline_make(&history, NULL, &timeline));
-        for (size_t i = 0; i < program.count; i++) {
-            costs[i] = program.blocks[i].cost_ns;
-        }
-        problem.count = program.count;
-        count = spw_cli_advise_modules_curve(&problem, points);
+        make(&asked.program, number % 4 == 0);
+        asked_init(&asked);
+        count = spw_cli_advise_modules_curve(&asked.problem, points);
         assert_true(count > 0);
         assert_int_equal(points[0].count, 0);
-        assert_int_equal(points[0].peak, run(&program, none));
+        assert_int_equal(points[0].peak, run(&asked.program, none));
         for (size_t i = 1; i < count; i++) {
             assert_true(points[i].peak < points[i - 1].peak);
             assert_true(points[i].cost_ns > points[i - 1].cost_ns);
             assert_true(points[i].count > points[i - 1].count);
         }
-        spw_cli_advise_timeline_fini(&timeline);
+        spw_cli_advise_timeline_fini(&asked.timeline);
     }
 }
 

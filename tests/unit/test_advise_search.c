@@ -10,19 +10,9 @@
 
 #include <cmocka.h>
 
+#include "splitmix.h"
+
 enum { PROGRAMS = 200, SITES = 10, POINTS = 24, MIB = 1 << 20 };
-
-static uint64_t state;
-
-/* SplitMix64. */
-static uint64_t draw(uint64_t below)
-{
-    uint64_t x = state += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ (x >> 31)) % below;
-}
 
 /* A program: its sites hold memory in a part of the run, and use it a number of times. A part of
  * the blocks of every other site can go, if `splits`. */
@@ -156,7 +146,7 @@ static void agree_with_all_choices(bool splits)
         uint64_t least;
         bool found;
 
-        state = seed * 1000 + i;
+        splitmix_state = seed * 1000 + i;
         make(problem, splits);
         least = least_of_all(problem);
         found = spw_cli_advise_search(problem, &choice);
@@ -210,7 +200,7 @@ static void test_meets_the_bound(void **context)
         struct spw_cli_advise_choice choice;
         uint64_t held = 0;
 
-        state = 4711 + i;
+        splitmix_state = 4711 + i;
         make(problem, /* splits */ true);
         problem->moment_count = 1;
         problem->host_bytes = UINT64_MAX;
@@ -238,7 +228,7 @@ static void test_ends(void **context)
 
     (void)context;
     assert_non_null(problem);
-    state = 7;
+    splitmix_state = 7;
     problem->group_count = SPW_CLI_ADVISE_GROUPS;
     problem->moment_count = SPW_CLI_ADVISE_MOMENTS;
     problem->host_bytes = UINT64_MAX;

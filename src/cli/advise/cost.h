@@ -66,8 +66,13 @@ static inline double spw_cli_advise_kernel_ns(double bytes)
     return bytes > 2000.0 * 4300.0 ? bytes / 4300.0 : 2000.0;
 }
 
+/* The cost of each byte that does not fit and spills. */
+static inline double spw_cli_advise_excess_ns(double link)
+{
+    return SPW_CLI_ADVISE_DEFAULT_NS_PER_BYTE * (SPW_CLI_ADVISE_LINK / link);
+}
+
 static inline uint64_t spw_cli_advise_default_ns(uint64_t excess, double link)
 {
-    return (uint64_t)((double)excess * SPW_CLI_ADVISE_DEFAULT_NS_PER_BYTE *
-                      (SPW_CLI_ADVISE_LINK / link));
+    return (uint64_t)((double)excess * spw_cli_advise_excess_ns(link));
 }

@@ -4,6 +4,7 @@
 #include "cli/recording/marks.h"
 #include "common/minmax.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,20 +85,16 @@ static void take_output(struct spw_cli_advise_reading *reading, size_t life)
 static char *each_block(struct spw_cli_advise_reading *reading, char *text,
                         void (*take)(struct spw_cli_advise_reading *reading, size_t life))
 {
-    for (;;) {
-        char *end;
-        uint64_t address = strtoull(text, &end, 16);
+    while (isxdigit((unsigned char)*text)) {
         const struct spw_cli_advise_live *block =
-            end != text ? spw_cli_advise_find_live(reading, address) : NULL;
+            spw_cli_advise_find_live(reading, strtoull(text, &text, 16));
 
-        if (end == text || *text == '-') {
-            return text;
-        }
         if (block != NULL) {
             take(reading, block->life);
         }
-        text = end + (*end == ' ');
+        text += *text == ' ';
     }
+    return text;
 }
 
 /* The tensors of the pass that has just ended (SPW_RECORD_PASS_TENSORS). */
@@ -202,8 +199,8 @@ void spw_cli_advise_passes_mark(struct spw_cli_advise_reading *reading,
     }
 }
 
-void spw_cli_advise_passes_tensors(struct spw_cli_advise_reading *reading,
-                                   const struct spw_cli_event *event)
+void spw_cli_advise_passes_note(struct spw_cli_advise_reading *reading,
+                                const struct spw_cli_event *event)
 {
     char text[SPW_RECORD_TEXT + 1];
 

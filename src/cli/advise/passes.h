@@ -8,8 +8,8 @@
 /* Take an event that names a mark, and one that names a pass (SPW_RECORD_NAMED_PASS). */
 void spw_cli_advise_passes_mark(struct spw_cli_advise_reading *reading,
                                 const struct spw_cli_event *event);
-void spw_cli_advise_passes_tensors(struct spw_cli_advise_reading *reading,
-                                   const struct spw_cli_event *event);
+void spw_cli_advise_passes_note(struct spw_cli_advise_reading *reading,
+                                const struct spw_cli_event *event);
 
 /* Returns the pass that allocates a block on a thread: the open one, except for the threads of the
  * backward pass. */

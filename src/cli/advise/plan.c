@@ -49,17 +49,6 @@ static void take_groups(const struct placing *placing, const struct spw_cli_advi
 
 /* ---- modules ---- */
 
-static uint64_t peak_of(const void *context, const bool *again, const bool *maybe,
-                        uint64_t *ret_gains)
-{
-    struct spw_cli_advise_extent extent = spw_cli_advise_timeline_extent(context, again, maybe);
-
-    if (ret_gains != NULL) {
-        spw_cli_advise_timeline_gains(context, extent.device_moment, ret_gains);
-    }
-    return extent.device_bytes;
-}
-
 static void sum_modules(const struct spw_cli_advise_modules_problem *problem,
                         struct spw_cli_advise_plan *plan)
 {
@@ -67,15 +56,6 @@ static void sum_modules(const struct spw_cli_advise_modules_problem *problem,
     for (size_t i = 0; i < problem->count; i++) {
         plan->again_count += plan->again[i];
     }
-}
-
-/* The cost of each byte that does not fit. Without host memory, it has no place at all. */
-static double excess_ns_of(const struct spw_cli_advise_goal *goal)
-{
-    double sample = 1 << 30;
-
-    return goal->host_bytes == 0 ? 1e6
-                                 : (double)spw_cli_advise_default_ns(1 << 30, goal->link) / sample;
 }
 
 /* What a choice of modules asks. */
@@ -99,8 +79,8 @@ static bool modules_init(struct modules *modules, const struct spw_cli_advise_hi
         .count = count,
         .costs = modules->costs,
         .limit = limit,
-        .excess_ns = excess_ns_of(goal),
-        .peak = peak_of,
+        .excess_ns = spw_cli_advise_excess_ns(goal->link),
+        .peak = spw_cli_advise_timeline_peak,
         .context = &modules->timeline,
     };
     return spw_cli_advise_timeline_make(history, NULL, &modules->timeline) &&
@@ -342,8 +322,8 @@ static void place_none(struct spw_cli_advise_plan *plan)
     }
 }
 
-/* Places what does not fit although modules are recomputed, or lets it spill, whichever costs less.
- * Returns false if no way is known: then no module is recomputed either. */
+/* Places the memory that does not fit although modules are recomputed, or lets it spill, whichever
+ * costs less. Returns false if no rules make the program fit. */
 static bool place_rest(struct placing *placing, const struct spw_cli_advise_goal *goal,
                        struct spw_cli_advise_plan *plan, uint64_t excess)
 {

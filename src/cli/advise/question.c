@@ -71,7 +71,9 @@ static void print_plans(const struct question *question,
 
     spw_cli_advise_answer_head(history, goal, question->ways[PLACING].plan.live_bytes);
     for (int i = 0; i < WAYS; i++) {
-        if (question->ways[i].is_offered || i == PLACING) {
+        /* Without an offer, it says why no rules make the program fit. */
+        if (question->ways[i].is_offered ||
+            (i == PLACING && !question->ways[RECOMPUTING].is_offered)) {
             spw_cli_advise_answer_print(history, goal, &question->ways[i].plan);
         }
     }
@@ -90,8 +92,8 @@ static bool learn(struct question *question)
     }
     question->steps = history.steps;
     question->peak_bytes = history.peak;
-    spw_cli_advise_take_curve(question->settings, &history);
-    good = make_plans(question, &history);
+    good =
+        spw_cli_advise_take_curve(question->settings, &history) && make_plans(question, &history);
     if (good) {
         print_plans(question, &history);
     }

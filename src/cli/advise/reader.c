@@ -197,7 +197,7 @@ static void take_name(struct spw_cli_advise_reading *reading, const struct spw_c
     if (event->named == SPW_RECORD_NAMED_MARK) {
         spw_cli_advise_passes_mark(reading, event);
     } else if (event->named == SPW_RECORD_NAMED_PASS && !reading->surveys) {
-        spw_cli_advise_passes_tensors(reading, event);
+        spw_cli_advise_passes_note(reading, event);
     } else if (event->named == SPW_RECORD_NAMED_OPTION) {
         reading->history->simulated |= spw_cli_advise_begins_with(&event->text, "SPILLWAY_SIM_");
     } else if (event->named == SPW_RECORD_NAMED_THREAD && event->number < UINT16_MAX &&

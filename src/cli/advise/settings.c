@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static bool has_budget(const struct spw_cli_advise_settings *settings)
+{
+    return settings->goal.budget_bytes > 0 || settings->budget_permille > 0;
+}
+
 int spw_cli_advise_write_policy(const struct spw_cli_advise_settings *settings,
                                 struct spw_cli_advise_plan *plan)
 {
@@ -60,7 +65,22 @@ bool spw_cli_advise_may_write(const struct spw_cli_advise_settings *settings, do
     return false;
 }
 
-void spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
+/* Returns the lowest peak at which a step takes no longer than --slowdown allows. */
+static uint64_t lowest_peak(const struct spw_cli_advise_settings *settings,
+                            const struct spw_cli_advise_point *points, size_t count)
+{
+    uint64_t peak = points[0].peak;
+
+    for (size_t i = 0; i < count; i++) {
+        if (spw_cli_advise_answer_ratio(settings->goal.step_ns, points[i].cost_ns) <=
+            settings->slowdown) {
+            peak = points[i].peak;
+        }
+    }
+    return peak;
+}
+
+bool spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
                                const struct spw_cli_advise_history *history)
 {
     struct spw_cli_advise_goal *goal = &settings->goal;
@@ -68,22 +88,24 @@ void spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
     size_t count = history->module_count > 0 && goal->step_ns > 0
                        ? spw_cli_advise_plan_curve(history, goal, &points)
                        : 0;
-    uint64_t peak = history->peak;
+    bool good = count > 1 || has_budget(settings);
 
     if (count > 1) {
         spw_cli_advise_answer_curve(goal, points, count);
     }
-    for (size_t i = 0; i < count; i++) {
-        if (spw_cli_advise_answer_ratio(goal->step_ns, points[i].cost_ns) <= settings->slowdown) {
-            peak = points[i].peak;
-        }
-    }
-    if (goal->budget_bytes == 0 && settings->budget_permille == 0) {
-        goal->budget_bytes = spw_cli_advise_budget_for(peak) + goal->kept_bytes;
-        printf("the least memory at %.2f times the step: a budget of %s\n", settings->slowdown,
-               spw_cli_size(goal->budget_bytes));
+    if (!good) {
+        spw_cli_complain("advise",
+                         "--slowdown gives a budget only if repeated blocks of a PyTorch "
+                         "model can be recomputed%s (expected --budget SIZE too)",
+                         goal->step_ns == 0 ? ", and the time of a step is known" : "");
+    } else if (!has_budget(settings)) {
+        goal->budget_bytes =
+            spw_cli_advise_budget_for(lowest_peak(settings, points, count)) + goal->kept_bytes;
+        printf("the least memory at %.2f times the step, by recomputing: a budget of %s\n",
+               settings->slowdown, spw_cli_size(goal->budget_bytes));
     }
     free(points);
+    return good;
 }
 
 bool spw_cli_advise_make_plan(struct spw_cli_advise_settings *settings,
@@ -141,7 +163,7 @@ static uint64_t cost_of(struct spw_cli_advise_settings *settings,
 bool spw_cli_advise_open_best(struct spw_cli_advise_settings *settings, const char *path,
                               struct spw_cli_advise_history *history)
 {
-    bool has_budget = settings->goal.budget_bytes > 0 || settings->budget_permille > 0;
+    bool budgeted = has_budget(settings);
     uint64_t least = UINT64_MAX;
     unsigned best = 0, depth = 0, deepest;
 
@@ -155,12 +177,12 @@ bool spw_cli_advise_open_best(struct spw_cli_advise_settings *settings, const ch
         if (deepest == 0 || settings->goal.step_ns == 0) {
             return true;
         }
-        cost = has_budget ? cost_of(settings, history) : UINT64_MAX;
+        cost = budgeted ? cost_of(settings, history) : UINT64_MAX;
         spw_cli_advise_history_close(history);
         if (cost < least) {
             least = cost;
             best = depth;
         }
     } while (depth++ < deepest);
-    return open_at(settings, path, has_budget ? best : deepest / 2, history);
+    return open_at(settings, path, budgeted ? best : deepest / 2, history);
 }

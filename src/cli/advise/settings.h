@@ -32,9 +32,9 @@ bool spw_cli_advise_is_too_slow(const struct spw_cli_advise_settings *settings, 
 /* Returns true if a policy with this ratio may be written. A slow policy must be asked for. */
 bool spw_cli_advise_may_write(const struct spw_cli_advise_settings *settings, double ratio);
 
-/* Prints what recomputing modules brings. Without a budget, sets it to the least memory that
- * --slowdown allows. */
-void spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
+/* Prints the memory that recomputing modules saves, and its cost. Without a budget, sets it to the
+ * least memory that --slowdown allows. Writes a line and returns false if it cannot. */
+bool spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
                                const struct spw_cli_advise_history *history);
 
 /* Makes a plan for the budget. If memory runs out, writes a line and returns false. Otherwise the

@@ -310,8 +310,9 @@ void spw_cli_advise_timeline_at(const struct spw_cli_advise_history *history, co
     ret_bytes[0] += runs ? history->passes[moment - history->change_count].work_bytes : 0;
 }
 
-void spw_cli_advise_timeline_gains(const struct spw_cli_advise_timeline *timeline, size_t moment,
-                                   uint64_t *ret_gains)
+/* Writes, for each module, the bytes at a moment that recomputing it would free. */
+static void find_gains(const struct spw_cli_advise_timeline *timeline, size_t moment,
+                       uint64_t *ret_gains)
 {
     const struct spw_cli_advise_history *history = timeline->history;
 
@@ -330,4 +331,15 @@ void spw_cli_advise_timeline_gains(const struct spw_cli_advise_timeline *timelin
             *gain -= spw_min(*gain, (uint64_t)history->changes[life->first_change].bytes);
         }
     }
+}
+
+uint64_t spw_cli_advise_timeline_peak(const void *timeline, const bool *again, const bool *maybe,
+                                      uint64_t *ret_gains)
+{
+    struct spw_cli_advise_extent extent = spw_cli_advise_timeline_extent(timeline, again, maybe);
+
+    if (ret_gains != NULL) {
+        find_gains(timeline, extent.device_moment, ret_gains);
+    }
+    return extent.device_bytes;
 }

@@ -41,6 +41,12 @@ struct spw_cli_advise_extent
 spw_cli_advise_timeline_extent(const struct spw_cli_advise_timeline *timeline, const bool *again,
                                const bool *maybe);
 
+/* Returns the peak on the device, and writes the bytes that each module would free at its moment.
+ * NULL: they are not needed. `timeline` is a struct spw_cli_advise_timeline, as the choice of
+ * modules asks for it (recompute.h). */
+uint64_t spw_cli_advise_timeline_peak(const void *timeline, const bool *again, const bool *maybe,
+                                      uint64_t *ret_gains);
+
 /* Does all of that for one question. Returns false if memory runs out. */
 bool spw_cli_advise_timeline_extent_of(const struct spw_cli_advise_history *history,
                                        const uint64_t *host_bytes, const bool *again,
@@ -50,7 +56,3 @@ bool spw_cli_advise_timeline_extent_of(const struct spw_cli_advise_history *hist
  * memory is on the host. */
 void spw_cli_advise_timeline_at(const struct spw_cli_advise_history *history, const bool *again,
                                 size_t moment, uint64_t *ret_bytes);
-
-/* Adds, for each module, the bytes at a moment that recomputing it would free. */
-void spw_cli_advise_timeline_gains(const struct spw_cli_advise_timeline *timeline, size_t moment,
-                                   uint64_t *ret_gains);

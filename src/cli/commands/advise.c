@@ -142,8 +142,8 @@ static int advise_on_file(struct spw_cli_advise_settings *settings)
                          history.report.problem);
     }
     settings->goal.recompute = settings->goal.step_ns > 0;
-    spw_cli_advise_take_curve(settings, &history);
-    if (!spw_cli_advise_make_plan(settings, &history, &plan)) {
+    if (!spw_cli_advise_take_curve(settings, &history) ||
+        !spw_cli_advise_make_plan(settings, &history, &plan)) {
         spw_cli_advise_history_close(&history);
         return SPW_CLI_EXIT_FINDINGS;
     }

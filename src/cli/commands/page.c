@@ -49,17 +49,24 @@ static bool has_folder(void)
     return access(folder, F_OK) == 0;
 }
 
-/* The recording lies beside the page: r-%r.rec for r.html. The user may have chosen another. */
+/* The recording lies beside the page: r-%r.rec for r.html. The user may have chosen another. A '%'
+ * of the page's name is written as "%%". */
 static void choose_recording(void)
 {
     static const char end[] = ".html";
-    size_t length = strlen(target);
-    char name[PATH_MAX + 16];
+    size_t length = strlen(target), used = 0;
+    char name[2 * PATH_MAX + 16];
 
     if (length > sizeof(end) && strcmp(target + length - sizeof(end) + 1, end) == 0) {
         length -= sizeof(end) - 1;
     }
-    snprintf(name, sizeof(name), "%.*s-%%r.rec", (int)length, target);
+    for (size_t i = 0; i < length; i++) {
+        name[used++] = target[i];
+        if (target[i] == '%') {
+            name[used++] = '%';
+        }
+    }
+    snprintf(name + used, sizeof(name) - used, "-%%r.rec");
     setenv(spw_option_row(SPW_OPT_SPILLWAY_RECORD)->name, name, /* replace */ 0);
 }
 
