@@ -133,9 +133,9 @@ static void set_variables(const struct spw_cli_trials *trials, const struct spw_
 const char *spw_cli_trials_place(const struct spw_cli_trials *trials, unsigned left,
                                  const char *how)
 {
-    static char text[96];
-    struct spw_cli_line line = {""};
+    static struct spw_cli_line line;
 
+    line.text[0] = '\0';
     spw_cli_line_add(&line, "%u", trials->runs + 1);
     if (left > 0) {
         spw_cli_line_add(&line, " of %s%u", how, trials->runs + left);
@@ -144,8 +144,7 @@ const char *spw_cli_trials_place(const struct spw_cli_trials *trials, unsigned l
         spw_cli_line_add(&line, ", about %" PRIu64 " s",
                          trials->runs_ns / trials->runs * left / 1000000000 + 1);
     }
-    (void)snprintf(text, sizeof(text), "%s", line.text);
-    return text;
+    return line.text;
 }
 
 bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_trial *trial,
