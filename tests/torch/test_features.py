@@ -15,7 +15,6 @@ Exits with 77 when there is no PyTorch that will do.
 import argparse
 import collections
 import os
-import pathlib
 import sys
 import unittest
 
@@ -23,11 +22,7 @@ import each
 import feature_results
 import feature_runs
 import features
-import running
 import wheel
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "driver"))
-import cuda12  # noqa: E402
 
 
 def arguments():
@@ -46,16 +41,11 @@ def arguments():
 
 
 def use(minor):
-    """The PyTorch of .venv-each/, on the simulated GPU of its version of CUDA; why not, or None."""
+    """The PyTorch of .venv-each/; why not, or None."""
     os.environ["SPILLWAY_TEST_TORCH"] = str(each.interpreter(minor))
     found = wheel.versions(os.environ["SPILLWAY_TEST_TORCH"])
     if isinstance(found, str):
         return f"skipped: {found}: scripts/setup --torch-each={minor} gets one where it can"
-    if found[1].startswith("12."):
-        if cuda12.why_not():
-            return cuda12.why_not()
-        cuda12.build()
-        running.ROOT, wheel.CUDA_MAJOR = cuda12.BUILD, 12
     return None
 
 

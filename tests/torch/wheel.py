@@ -12,7 +12,7 @@ import sys
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-CUDA_MAJOR = 13
+CUDA_MAJORS = (12, 13)
 QUESTION = """
 import importlib.util, json, pathlib, runpy, sys
 folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent
@@ -50,7 +50,7 @@ def judge(interpreter):
     version, cuda, _ = found
     if cuda is None:
         return f"{interpreter} has torch {version}, which is for the CPU only"
-    if int(cuda.split(".")[0]) != CUDA_MAJOR:
+    if int(cuda.split(".")[0]) not in CUDA_MAJORS:
         return f"{interpreter} has torch {version}, which is for CUDA {cuda}"
     return None
 
@@ -63,8 +63,8 @@ def find():
         if finding is None:
             return interpreter, None
         findings.append(finding)
-    return None, (f"skipped: needs a torch for CUDA {CUDA_MAJOR} (scripts/setup --torch gets one); "
-                  f"{'; '.join(findings)}")
+    return None, (f"skipped: needs a torch for CUDA {' or '.join(map(str, CUDA_MAJORS))} "
+                  f"(scripts/setup --torch gets one); {'; '.join(findings)}")
 
 
 def why_not_triton(interpreter):

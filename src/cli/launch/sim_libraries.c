@@ -18,11 +18,12 @@ static const char *const libraries[LIBRARY_COUNT] = {
 };
 
 /* Simulated NVIDIA libraries of CUDA 13 and 12, in the driver's folder. Each is built only if its
- * header is found. */
+ * header is found. A program finds those of its version by their names, and the functions in them
+ * by the versions of their symbols. */
 static const char *const shims[] = {
-    "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12",    "libcusolver.so.12",
-    "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11",    "libcusolver.so.11",
-    "libcudnn.so.9",   "libnccl.so.2",      "libcusparse.so.12",
+    "libcudart.so.12",   "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12",
+    "libcusolver.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11",
+    "libcusolver.so.11", "libcudnn.so.9",   "libnccl.so.2",      "libcusparse.so.12",
 };
 
 #define SHIM_COUNT (sizeof(shims) / sizeof(*shims))
@@ -34,7 +35,8 @@ static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX
     for (size_t i = 0; i < SHIM_COUNT; i++) {
         int length = snprintf(ret_paths[count], PATH_MAX, "%s/%s", folder, shims[i]);
 
-        count += length < PATH_MAX && access(ret_paths[count], R_OK) == 0;
+        count += length < PATH_MAX && strcmp(shims[i], SPW_SIM_RUNTIME) != 0 &&
+                 access(ret_paths[count], R_OK) == 0;
     }
     return count;
 }

@@ -22,9 +22,8 @@ def candidates(cuda_headers):
     here = os.path.dirname(os.path.abspath(__file__))
     tree = os.path.normpath(os.path.join(here, "../../.."))
     yield cuda_headers
-    beside = re.match(r"(.*)/nvidia/\w+/include/?$", cuda_headers)
+    beside = re.match(r"(.*)/nvidia/\w+/include$", os.path.realpath(cuda_headers))
     for root in (*([beside.group(1)] if beside else []), os.path.join(tree, ".cuda"),
-                 os.path.join(tree, ".cuda/nvml"),
                  *glob.glob(os.path.join(tree, ".venv/lib/python3*/site-packages")),
                  *glob.glob(os.path.join(tree, ".driver/torch/lib/python3*/site-packages")),
                  sysconfig.get_paths()["purelib"]):

@@ -34,11 +34,22 @@ static int runtime_version(const char *path)
                : 0;
 }
 
+/* The simulated runtimes of other versions of CUDA are in the driver's folder. */
+static bool is_beside_driver(const char *path)
+{
+    size_t folder = (size_t)(spw_path_name(path) - path);
+    Dl_info driver;
+
+    return dladdr(&own_pid, &driver) != 0 &&
+           (size_t)(spw_path_name(driver.dli_fname) - driver.dli_fname) == folder &&
+           strncmp(path, driver.dli_fname, folder) == 0;
+}
+
 static int find_foreign_runtime(struct dl_phdr_info *object, size_t size, void *ret_path)
 {
     int version = runtime_version(object->dlpi_name);
 
-    if (version == 0 || version == CUDA_MAJOR) {
+    if (version == 0 || version == CUDA_MAJOR || is_beside_driver(object->dlpi_name)) {
         return 0;
     }
     snprintf(ret_path, FILENAME_MAX, "%s", object->dlpi_name);
@@ -65,10 +76,11 @@ void sim_loaded_libs_check(enum sim_fn fn)
     if (dl_iterate_phdr(find_foreign_runtime, path) == 0 || atomic_exchange(&said, true)) {
         return;
     }
-    sim_say("the program has loaded %s, of CUDA %d, which works only with NVIDIA's "
-            "driver; use a program (a PyTorch) built for CUDA %d, or a spillway built for that one "
-            "(docs/simulator.md)",
-            path, runtime_version(path), CUDA_MAJOR);
+    sim_say(
+        "the program has loaded %s, of CUDA %d, which works only with NVIDIA's "
+        "driver; use a program (a PyTorch) built for CUDA %d, or a spillway built with headers of "
+        "that one (docs/simulator.md)",
+        path, runtime_version(path), CUDA_MAJOR);
 }
 
 void sim_loaded_libs_refused(const void *caller)
