@@ -24,6 +24,7 @@ ROOT = FOLDER / "root"
 TOOLS = FOLDER / "tools"
 JUPYTER = FOLDER / f"jupyter-{sys.version_info.major}.{sys.version_info.minor}"
 REASON = FOLDER / "reason"  # why not all of it is there
+LIST = "requirements.txt"   # what was fetched into a folder of packages
 GLIBC = "2.31"              # that of Debian 11
 
 SUITES = ("bullseye", "bullseye-security")
@@ -33,12 +34,18 @@ HEADERS = ("libcjson-dev",)
 # Where the suites go when they leave the mirrors.
 RETIRED = {"bullseye": "http://archive.debian.org/debian",
            "bullseye-security": "http://archive.debian.org/debian-security"}
-REQUIREMENTS = {TOOLS: ("wheel==0.45.1", "auditwheel==6.8.2"),
+REQUIREMENTS = {TOOLS: ("wheel==0.45.1", "auditwheel==6.8.2", "twine==7.0.0", "uv==0.13.9"),
                 JUPYTER: ("nbclient==0.11.0", "ipykernel==7.4.0")}
 
 
+def has(folder, names):
+    """Whether the folder holds these packages, as its list says."""
+    listed = folder / LIST
+    return listed.exists() and listed.read_text().split() == list(names)
+
+
 def is_there():
-    return ROOT.is_dir() and all(folder.is_dir() for folder in REQUIREMENTS)
+    return ROOT.is_dir() and all(has(folder, names) for folder, names in REQUIREMENTS.items())
 
 
 def why_not():
@@ -86,6 +93,11 @@ def fetch_root(root):
         (root / name).mkdir(exist_ok=True)
 
 
+def fetch_packages(folder, names):
+    download.pip_into(folder, *names, needs=True)
+    (folder / LIST).write_text("\n".join(names) + "\n")
+
+
 def fetch_all():
     FOLDER.mkdir(exist_ok=True)
     if not is_there():
@@ -93,9 +105,8 @@ def fetch_all():
     if not ROOT.is_dir():
         download.into(ROOT, fetch_root)
     for target, names in REQUIREMENTS.items():
-        if not target.is_dir():
-            download.into(target, lambda folder, names=names: download.pip_into(folder, *names,
-                                                                                needs=True))
+        if not has(target, names):
+            download.into(target, lambda folder, names=names: fetch_packages(folder, names))
 
 
 def main():

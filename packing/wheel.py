@@ -83,6 +83,8 @@ def write(path, text):
 
 def build():
     """Builds what has changed."""
+    if not (SOURCE / ".cuda12/include/cuda.h").exists():
+        raise contents.Broken("no headers of CUDA 12 in .cuda12/: scripts/setup gets them")
     machine = BUILD / "machine.ini"
     known = machine.exists() and machine.read_text() == MACHINE
     if not known or not (BUILD / "build.ninja").exists():

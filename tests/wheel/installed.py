@@ -21,11 +21,16 @@ import ctypes, json, os, sys
 
 import spillway
 
-runtime = ctypes.CDLL("libcudart.so.13")
-address = ctypes.c_void_p()
-assert runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(5 << 20)) == 0
-found = {"stats": spillway.stats(), "package": spillway.__file__, "pid": os.getpid()}
-runtime.cudaFree(address)
+def allocate(version):
+    """The statistics while a program of this version of CUDA has allocated 5 MiB."""
+    runtime = ctypes.CDLL(f"libcudart.so.{version}")
+    address = ctypes.c_void_p()
+    assert runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(5 << 20)) == 0
+    stats = spillway.stats()
+    runtime.cudaFree(address)
+    return stats
+
+found = {"stats": [allocate(12), allocate(13)], "package": spillway.__file__, "pid": os.getpid()}
 page, output = sys.argv[1:]
 with open(output, "w") as file:
     json.dump(found, file)

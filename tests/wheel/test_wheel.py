@@ -75,6 +75,8 @@ class Wheel(unittest.TestCase):
         self.assertIn(f"{NATIVE}/python/recompute.py", names)  # the object reads it
         for path in SOURCE.glob("policies/*.json"):
             self.assertIn(f"{NATIVE}/policies/{path.name}", names)
+        for name in ("libcudart.so.12", "libcudart.so.13", "libcublas.so.12", "libcublas.so.13"):
+            self.assertIn(f"{NATIVE}/sim/{name}", names)
         for name in (*contents.LIBRARIES, "liblzma.so.5"):
             self.assertIn(b"icense", texts[f"{NATIVE}/lib/{name}.copyright"])
         self.assertEqual([name for name, text in texts.items() if os.fsencode(SOURCE) in text], [])
@@ -88,11 +90,26 @@ class Wheel(unittest.TestCase):
         self.assertIn('consistent with the following platform tag: "manylinux_2_31_x86_64"', said,
                       done.stderr)
 
+    def test_twine_accepts_the_description(self):
+        done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", self.wheel],
+                              capture_output=True, text=True, cwd=self.folder,
+                              env={**os.environ, "PYTHONPATH": str(sysroot.TOOLS)})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_uvx_runs_the_file(self):
+        done = subprocess.run(
+            [sysroot.TOOLS / "bin/uv", "tool", "run", "--offline", "--no-config", "--python",
+             sys.executable, "--cache-dir", self.folder / "uv", "--from", self.wheel, "spillway",
+             "sim", "--", "true"], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("verdict:", done.stderr)
+
     def check_program(self, result, name, policy):
         """What the object and the package did in a program under the wheel's command."""
         found, native = result[name], pathlib.PurePath(result["native"])
         self.assertIsNotNone(found, result["done"][name])
-        self.assertEqual(found["stats"]["devices"][0]["live_bytes"], 5 << 20)
+        for stats in found["stats"]:
+            self.assertEqual(stats["devices"][0]["live_bytes"], 5 << 20)
         self.assertEqual(found["package"], str(native.parent / "__init__.py"))
         own = {str(native / name) for name in ("libspillway.so", "lib/libunwind.so.8")}
         if policy:
@@ -107,7 +124,7 @@ class Wheel(unittest.TestCase):
             self.assertEqual(done[name]["out"], f"spillway {VERSION}\n")
         self.assertIn('"placemnt" is not a key of a rule', done["check bad"]["err"])
         self.assertIn("verdict: fits in 1 GiB", done["sim"]["err"])
-        self.assertIn("program.py:8", done["sites"]["out"])
+        self.assertIn("program.py:10 allocate", done["sites"]["out"])
         self.assertEqual(done["world"]["out"], "3 torch.distributed.distributed_c10d\n")
         self.check_program(result, "sim", policy=True)
         self.check_program(result, "run", policy=False)
