@@ -2,10 +2,10 @@
 """usage: contents.py pack BUILD FOLDER
        contents.py check FOLDER GLIBC
 
-What runs on other machines, as scripts/bundle and wheel.py pack it: the command, the object, the
-simulated GPU, the policies, and the libraries that are not everywhere, with their licences. `pack`
-fills a new folder from a build folder; `check` fails if a file of a folder needs a newer glibc, or
-names the folder of this tree.
+What runs on other machines, as scripts/bundle and make_wheel.py pack it: the command, the object,
+the simulated GPU, the policies, and the libraries that are not everywhere, with their licences.
+`pack` fills a new folder from a build folder; `check` fails if a file of a folder needs a newer
+glibc, or names the folder of this tree.
 """
 import pathlib
 import re
@@ -65,7 +65,8 @@ def strip(*files):
 
 
 def pack(build, folder, root="/"):
-    """Fills a new folder from a build folder. The libraries are those below `root`."""
+    """Fills a new folder from a build folder. The libraries are those below `root`; None: those of
+    the machine that builds are used there."""
     folder.mkdir(parents=True)
     for name in ("spillway", "libspillway.so"):
         shutil.copy(build / name, folder / name)
@@ -80,8 +81,9 @@ def pack(build, folder, root="/"):
         shutil.copy(file, folder / "policies" / file.name)
     (folder / "python").mkdir()
     shutil.copy(SOURCE / "python/spillway/_recompute.py", folder / "python/recompute.py")
-    copy_libraries(folder / "lib", root)
-    output("patchelf", "--set-rpath", "$ORIGIN/lib", folder / "spillway")
+    if root is not None:
+        copy_libraries(folder / "lib", root)
+        output("patchelf", "--set-rpath", "$ORIGIN/lib", folder / "spillway")
 
 
 def newer_symbols(file, glibc):

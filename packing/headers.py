@@ -21,6 +21,7 @@ import download
 PYPI = "https://pypi.org/simple"
 SECONDS = 30
 READ_AHEAD = 1 << 16
+PROBLEMS = (download.Missing, OSError, zipfile.BadZipFile)
 
 # By the version of CUDA, package: version, what the paths of the headers contain, and the SHA-256
 # of the headers in the order of their names.
@@ -46,6 +47,8 @@ WHEELS = {
             "79ac5a47d68b7b97f886c07fa2f097474409c615ecdd0ca798faf0f6a609b2f1"),
         "nvidia-cuda-crt": ("13.0.88", "/include/",
             "2662bd0fcc76a33ccfb41c0ef99d37f5d6c1701dc168e6c65f9884e2eac4e895"),
+        "nvidia-cuda-profiler-api": ("13.0.85", "/include/",
+            "e7c7fb33535d6901e24726abd49b7f4f7081884b4de3b7959ae872174bd107da"),
         "nvidia-cuda-cccl": ("13.0.85", "/include/nv/",
             "0d9eb1c53316058fc680322d5360774a5c61e785b1a85ee0e907641968598155"),
         "nvidia-cublas": ("13.1.0.3", "/include/",
@@ -140,13 +143,19 @@ def fetch_all(major, folder):
     (folder / "include").symlink_to(INCLUDE[major])
 
 
+def get(major, folder):
+    """Makes the folder if it is not there. Raises one of PROBLEMS."""
+    if not folder.is_dir():
+        download.into(folder, lambda partial: fetch_all(major, partial))
+
+
 def main():
     if len(sys.argv) != 3 or sys.argv[1] not in WHEELS:
         print(__doc__.partition("\n")[0], file=sys.stderr)
         return 2
     try:
-        download.into(pathlib.Path(sys.argv[2]), lambda folder: fetch_all(sys.argv[1], folder))
-    except (download.Missing, OSError, zipfile.BadZipFile) as reason:
+        get(sys.argv[1], pathlib.Path(sys.argv[2]))
+    except PROBLEMS as reason:
         print(reason)
         return 1
     return 0

@@ -57,7 +57,7 @@ PARTS = (
     Part("quick", "release"),
     Part("long: modules, fuzzing", "release", ("unit", "fuzz", "stress", "fault", "object"),
          long=True),
-    Part("long: replay", "release", ("preload",), long=True),
+    Part("long: replay, packages", "release", ("preload", "driver", "wheel"), long=True),
     Part("long: spill", "release", ("spill",), long=True,
          words=("spill long", "guarded long", "adversaries", "pause long", "share")),
     Part("long: spill, traces", "release", ("spill",), long=True, words=("matrix",)),

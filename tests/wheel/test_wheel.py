@@ -50,7 +50,7 @@ class Wheel(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        done = subprocess.run([sys.executable, SOURCE / "packing/wheel.py", cls.folder],
+        done = subprocess.run([sys.executable, SOURCE / "packing/make_wheel.py", cls.folder],
                               capture_output=True, text=True, timeout=SECONDS)
         if done.returncode != 0:
             raise AssertionError(done.stderr)

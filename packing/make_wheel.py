@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: wheel.py FOLDER
+"""usage: make_wheel.py FOLDER
 
 Builds spillway against the glibc of Debian 11 in build-wheel/, and writes a wheel of it into
 FOLDER, which serves every CPython 3. Needs what `sysroot.py --fetch` gets. Prints the wheel's path.
@@ -7,21 +7,25 @@ FOLDER, which serves every CPython 3. Needs what `sysroot.py --fetch` gets. Prin
 The wheel holds the package of python/spillway/ and, in its folder native/, what contents.py packs;
 beside them the manual page and the completions.
 """
-import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
 import contents
+import headers
 import sysroot
 
 SOURCE = sysroot.SOURCE
 BUILD = SOURCE / "build-wheel"
 PYTHON = SOURCE / "python"
 TAG = f"py3-none-manylinux_{sysroot.GLIBC.replace('.', '_')}_x86_64"
+TAG_HERE = "py3-none-linux_x86_64"  # for no other machine
+# NVIDIA's headers, so that a wheel does not depend on the toolkit of the machine.
+HEADERS = {"13": ".cuda", "12": ".cuda12"}
 # For Meson: this machine's compiler, with the headers and libraries of Debian 11. Without -B, gcc
 # looks beside itself first, where this machine's own are.
 MACHINE = f"""[constants]
@@ -31,6 +35,9 @@ libraries = root + '/usr/lib/x86_64-linux-gnu'
 [properties]
 sys_root = root
 pkg_config_libdir = libraries + '/pkgconfig'
+
+[project options]
+cuda-headers = '{HEADERS["13"]}/include'
 
 [built-in options]
 c_args = ['--sysroot=' + root]
@@ -46,10 +53,10 @@ Requires-Python: >=3.8
 Description-Content-Type: text/markdown
 
 """
-WHEEL = f"""Wheel-Version: 1.0
+WHEEL = """Wheel-Version: 1.0
 Generator: spillway
 Root-Is-Purelib: false
-Tag: {TAG}
+Tag: {tag}
 """
 ENTRY_POINTS = """[console_scripts]
 spillway = spillway.__main__:main
@@ -81,10 +88,16 @@ def write(path, text):
     path.write_text(text)
 
 
+def get_headers():
+    for major, folder in HEADERS.items():
+        try:
+            headers.get(major, SOURCE / folder)
+        except headers.PROBLEMS as reason:
+            raise contents.Broken(f"no headers of CUDA {major}: {reason}") from reason
+
+
 def build():
     """Builds what has changed."""
-    if not (SOURCE / ".cuda12/include/cuda.h").exists():
-        raise contents.Broken("no headers of CUDA 12 in .cuda12/: scripts/setup gets them")
     machine = BUILD / "machine.ini"
     known = machine.exists() and machine.read_text() == MACHINE
     if not known or not (BUILD / "build.ninja").exists():
@@ -95,35 +108,62 @@ def build():
     run("ninja", "-C", BUILD, "--quiet")
 
 
-def fill(tree, version):
-    """Writes what the wheel holds into the folder `tree`."""
-    package, info = tree / "spillway", tree / f"spillway-{version}.dist-info"
-    data = tree / f"spillway-{version}.data/data"
+def version():
+    """The project's, from its first lines in meson.build."""
+    return re.search(r"\bversion: '([0-9.]+)'", (SOURCE / "meson.build").read_text()).group(1)
+
+
+def metadata(number):
+    return METADATA.format(version=number) + (SOURCE / "README.md").read_text()
+
+
+def fill(tree, number, build, root, tag):
+    """Writes what the wheel holds into the folder `tree`. The libraries are those below `root`;
+    with None the machine has them."""
+    package, info = tree / "spillway", tree / f"spillway-{number}.dist-info"
+    data = tree / f"spillway-{number}.data/data"
     shutil.copytree(PYTHON / "spillway", package,
                     ignore=shutil.ignore_patterns("__pycache__", "_recompute.py"))
-    contents.pack(BUILD, package / "native", sysroot.ROOT)
-    contents.check(tree, sysroot.GLIBC)
+    contents.pack(build, package / "native", root)
     for name, folder in DATA.items():
         (data / folder).mkdir(parents=True)
         shutil.copy(SOURCE / "docs" / name, data / folder)
-    write(info / "METADATA",
-          METADATA.format(version=version) + (SOURCE / "README.md").read_text())
-    write(info / "WHEEL", WHEEL)
+    write(info / "METADATA", metadata(number))
+    write(info / "WHEEL", WHEEL.format(tag=tag))
     write(info / "entry_points.txt", ENTRY_POINTS)
     shutil.copy(SOURCE / "LICENSE", info)
 
 
-def make(folder):
-    """Builds, and returns the wheel's path."""
-    build()
-    version = json.loads(run("meson", "introspect", BUILD, "--projectinfo"))["version"]
+def pack(folder, build, root, tag):
+    """Makes the wheel of a build in a folder. Returns its path."""
+    number = version()
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name, "tree")
-        fill(tree, version)
+        fill(tree, number, build, root, tag)
+        if root is not None:
+            contents.check(tree, sysroot.GLIBC)
         # The zip format knows no time before 1980; the same tree gives the same wheel.
         run(sys.executable, "-m", "wheel", "pack", tree, "--dest-dir", folder,
-            PYTHONPATH=str(sysroot.TOOLS), SOURCE_DATE_EPOCH="315532800")
-    return folder / f"spillway-{version}-{TAG}.whl"
+            PYTHONPATH=os.pathsep.join([str(sysroot.TOOLS), os.environ.get("PYTHONPATH", "")]),
+            SOURCE_DATE_EPOCH="315532800")
+    return folder / f"spillway-{number}-{tag}.whl"
+
+
+def make(folder):
+    """Builds for Debian 11, and returns the wheel's path."""
+    get_headers()
+    build()
+    return pack(folder, BUILD, sysroot.ROOT, TAG)
+
+
+def make_here(folder):
+    """Builds for this machine, and returns the wheel's path."""
+    get_headers()
+    with tempfile.TemporaryDirectory() as name:
+        run("meson", "setup", name, SOURCE, "-Dtests=false", "-Dbench=false",
+            f"-Dcuda-headers={HEADERS['13']}/include")
+        run("ninja", "-C", name, "--quiet")
+        return pack(folder, pathlib.Path(name), None, TAG_HERE)
 
 
 def main():
@@ -131,14 +171,14 @@ def main():
         print(__doc__.partition("\n")[0], file=sys.stderr)
         return 2
     if not sysroot.is_there():
-        print(f"wheel.py: {sysroot.why_not()}", file=sys.stderr)
+        print(f"make_wheel.py: {sysroot.why_not()}", file=sys.stderr)
         return 77
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     try:
         print(make(folder))
     except contents.Broken as reason:
-        print(f"wheel.py: {reason}", file=sys.stderr)
+        print(f"make_wheel.py: {reason}", file=sys.stderr)
         return 1
     return 0
 
