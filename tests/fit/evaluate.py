@@ -3,7 +3,7 @@
 
     evaluate.py            prints the tables
     evaluate.py --cards    prints what the calibration half says of the cards
-    evaluate.py --publish  writes tests/bench/results/fit.json for docs/performance/fit.md
+    evaluate.py --publish  writes tests/bench/results/fit.json for docs/dev/performance/fit.md
 
 The estimate is the reserved memory on the simulated GPU and what the measure of the source counts
 besides (cards.py). The upper bound is the estimate times a factor for the kind of model. For small

@@ -34,7 +34,7 @@ RATE = rf"({NUMBER.pattern}) GB/s"
 TIMES = rf".* ({NUMBER.pattern}) of the plain one.*"
 ANY = r"([\d.]+)"
 VARYING = "bf16, varying length, checkpointing, "
-GPU = "docs/gpu.md"
+GPU = "docs/dev/gpu.md"
 
 CLAIMS = (
     Claim("README.md", rf"any memory, to the host \| {ANY} times", "spill", "90 %: step", TIMES),

@@ -77,7 +77,7 @@ def markdown(facts, rows):
               if key not in ("gpu", "date", "simulated")]
     lines += [f"- rows: {counts(rows) or 'none'}",
               f"- bad: {', '.join(bad) if bad else 'none'}", "",
-              "`scripts/gpu-check --plan` says what each row decides, `docs/gpu-check.md` what "
+              "`scripts/gpu-check --plan` says what each row decides, `docs/dev/gpu-check.md` what "
               "follows.",
               "",
               "| row | result | seconds | findings |", "|---|---|---|---|"]

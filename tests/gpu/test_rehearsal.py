@@ -500,8 +500,9 @@ class Plan(Case):
 
 class Rows(Case):
     def test_documented(self):
-        """docs/gpu-check.md says of every row what follows from it, and of no other."""
-        text = (HERE.parents[1] / "docs/gpu-check.md").read_text().partition("## What follows")[2]
+        """docs/dev/gpu-check.md says of every row what follows from it, and of no other."""
+        text = (HERE.parents[1] / "docs/dev/gpu-check.md").read_text()
+        text = text.partition("## What follows")[2]
         self.assertEqual(re.findall(r"^\| `([\w-]+)` \|", text, re.MULTILINE), list(TABLE))
 
     def test_each_row_has_its_place(self):

@@ -3,8 +3,8 @@
 
 Builds build-coverage/ with gcc's counters, runs the quick tests but those with PyTorch, NVIDIA's
 libraries and the checks of the source, and tells which lines and branches of src/ ran: by layer
-here and in docs/results/coverage.md, line by line in build-coverage/coverage/index.html. Then it
-lists the returns that no test reached in the layers that keep the program's memory.
+here and in docs/dev/results/coverage.md, line by line in build-coverage/coverage/index.html. Then
+it lists the returns that no test reached in the layers that keep the program's memory.
 
 A process writes its counters when it exits. What ran only in processes that were killed, or that
 ended by _exit, is not counted, so the figures are lower bounds.

@@ -3,7 +3,7 @@
 
 Runs the long test matrix: parts of less than an hour each (tests/matrix/parts.py), every one after
 the other. What each found is written to tests/matrix/results/last.json, with the commit; the page
-docs/results/test-matrix.md is made from it. The last line counts the tests: N passed, N failed,
+docs/dev/results/test-matrix.md is made from it. The last line counts the tests: N passed, N failed,
 N skipped.
 
   --shard K/N  only the K-th of N shards: the parts K, K + N, K + 2 N, ...

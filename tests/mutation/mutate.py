@@ -8,7 +8,7 @@ folder (tests/mutation/suites.py), quick ones first, until one fails or runs int
 The simulator and the command are left out. The order is random.
 
 What became of each mutant is kept in tests/mutation/results/last.json, from which
-docs/results/mutation.md is made. tests/mutation/equivalents.json lists mutants that no test can
+docs/dev/results/mutation.md is made. tests/mutation/equivalents.json lists mutants that no test can
 kill, each with the reason.
 
   --list       prints the mutants with their last results, and runs nothing

@@ -496,7 +496,7 @@ static void test_entry_points(void **state)
     ok(cudaGetDriverEntryPointByVersion("cuGraphAddNode", &address, 11000, 0, &status));
     assert_null(address);
     assert_int_equal(status, cudaDriverEntryPointVersionNotSufficent);
-    /* The version goes to the driver unchanged, which takes any (docs/driver.md). */
+    /* The version goes to the driver unchanged, which takes any (docs/dev/driver.md). */
     ok(cudaGetDriverEntryPointByVersion("cuInit", &address, 99000, 0, &status));
     assert_ptr_equal(address, driver_symbol("cuInit"));
     assert_false(primary_is_active(0));

@@ -125,11 +125,12 @@ int spw_serve_other(void)
     "src/sim/sim.c": '#include "sim/only.h"\n',
     "src/sim/only.h": '#include "sim/sim.h"\n',
     "src/sim/sim.h": "",
-    "docs/architecture.md": "`src/track/state.h`\n",
-    "docs/map/object.md": "\n" * 7 + "`src/pool/`, [`pool`](../../src/pool/pool.c), `src/none.h`\n",
+    "docs/dev/architecture.md": "`src/track/state.h`\n",
+    "docs/dev/map/object.md": "\n" * 7 +
+                            "`src/pool/`, [`pool`](../../../src/pool/pool.c), `src/none.h`\n",
     "docs/long.md": "\n" * 7,
     "docs/long.1": "\n" * 9,
-    "docs/results/table.md": "\n" * 8,
+    "docs/dev/results/table.md": "\n" * 8,
 }
 KNOWN = {
     "files_hit": None, "files_pair": None, "headers_asked": 2, "lines_preload": 9,

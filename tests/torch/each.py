@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One wheel of each minor version of PyTorch, for the table in docs/results/pytorch-features.md.
+"""One wheel of each minor version of PyTorch, for docs/dev/results/pytorch-features.md.
 
     each.py                      prints "MINOR WHEEL CPYTHON..." for each: the newest of its wheels,
                                  and the versions of CPython to install it with, best first

@@ -1,4 +1,4 @@
-"""The results of test_features.py, from which docs/results/pytorch-features.md is made: one run
+"""The results of test_features.py, from which docs/dev/results/pytorch-features.md is made: one run
 for each version of PyTorch and of CPython."""
 import datetime
 import json

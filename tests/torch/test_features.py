@@ -7,7 +7,7 @@
                 lost (feature_runs.py); in the others the test only finds out what is lost.
   --each MINOR  with the PyTorch of .venv-each/ (each.py), such as 2.6; what fails bare is no loss
   --fresh       each feature in a new process, not in a copy of one
-  --results     keeps what became of each feature for docs/results/pytorch-features.md
+  --results     keeps what became of each feature for docs/dev/results/pytorch-features.md
                 (feature_results.py)
 
 Exits with 77 when there is no PyTorch that will do.

@@ -9,8 +9,8 @@ import tree
 from house import source
 
 PRELOAD = pathlib.PurePath("src/preload.c")
-MAP = pathlib.PurePath("docs/map/object.md")
-GENERATED = {pathlib.PurePath("docs/results"), MAP.parent}
+MAP = pathlib.PurePath("docs/dev/map/object.md")
+GENERATED = {pathlib.PurePath("docs/dev/results"), MAP.parent}
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 
 

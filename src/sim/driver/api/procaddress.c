@@ -36,7 +36,7 @@ static const struct sim_abi *first_abi(const char *base)
     return low < sim_abi_count && strcmp(sim_abis[low].base, base) == 0 ? &sim_abis[low] : NULL;
 }
 
-/* Chooses as NVIDIA's driver does (docs/driver.md): the newest ABI that is not newer than
+/* Chooses as NVIDIA's driver does (docs/dev/driver.md): the newest ABI that is not newer than
  * `version`, which may be above the driver's own version. With `per_thread`, if the function has
  * per-thread variants, only these are considered. */
 static const struct sim_abi *choose_abi(const struct sim_abi *first, unsigned int version,
