@@ -69,7 +69,7 @@ int spillway_trim(int ordinal, size_t keep_bytes);
 
 /* ---- All figures, since version 0.3 ----
  *
- * docs/statistics.md explains them. An earlier object lacks these functions. */
+ * docs/reference/statistics.md explains them. An earlier object lacks these functions. */
 
 /* The name of counter `number`, from 0 on, as in the statistics file. Behind these come the names
  * of the driver functions that spillway calls for itself ("cuMemMap"); their counters are the

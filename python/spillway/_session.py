@@ -19,7 +19,7 @@ def loaded() -> bool:
 
 def stats() -> dict[str, Any]:
     """The figures of this process now, by the names of the statistics file
-    (docs/statistics.md): pid, mode, policy, recording, and for each device all counters.
+    (docs/reference/statistics.md): pid, mode, policy, recording, and for each device all counters.
 
     Empty if the object is not loaded; without devices before CUDA is in use. Figures that are
     read one after the other may belong to different moments."""

@@ -1,4 +1,4 @@
-/* The statistics file: JSON. docs/statistics.md explains its keys. */
+/* The statistics file: JSON. docs/reference/statistics.md explains its keys. */
 #pragma once
 
 #include <stdbool.h>

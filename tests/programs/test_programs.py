@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Programs of the field other than PyTorch, on the simulated GPU: they run, and take the memory
-that they take without the pool (docs/programs.md). scripts/setup --programs gets them."""
+that they take without the pool (docs/reference/programs.md). scripts/setup --programs gets them."""
 import json
 import os
 import pathlib
