@@ -1,5 +1,5 @@
 """The companion of libspillway.so: it applies the rules about modules of a policy (`recompute`) to
-the modules of PyTorch in this process. docs/recompute.md describes the rules. With
+the modules of PyTorch in this process. docs/guide/recompute.md describes the rules. With
 `SPILLWAY_RECORD_MODULES=on` and no such rule, it marks the passes of modules in the recording.
 
 The object runs this file when PyTorch is imported, and only for one of these two tasks. A module

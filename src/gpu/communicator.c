@@ -15,7 +15,7 @@
  *   multicast     two buffers of 4 MiB for each of 16 channels and each rank, where an NVSwitch
  *                 reduces (capability 9.0 and higher); a collective may use it or not
  *
- * Checked against published measurements: docs/simulator.md. */
+ * Checked against published measurements: docs/guide/simulator.md. */
 enum {
     CHANNEL = 3 * 2,
     CONNECTION = 10 + 2,

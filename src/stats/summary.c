@@ -175,7 +175,7 @@ static void put_step(int fd, int ordinal, const struct spw_stats *stats)
         put_line(fd,
                  "spillway: device %d: with SPILLWAY_OVERLAP=guarded memory moves beside the work; "
                  "the program may then end if a kernel uses memory in a way that cannot be seen "
-                 "from outside (docs/spilling.md)",
+                 "from outside (docs/guide/spilling.md)",
                  ordinal);
     }
 }

@@ -95,9 +95,9 @@ CLAIMS = (
           "copies both ways at once, each way", RATE),
     Claim(GPU, rf"read host chunks with {ANY} GB/s", "link", "a kernel reads host chunks", RATE),
     Claim(GPU, rf"and write them with {ANY} GB/s", "link", "a kernel writes host chunks", RATE),
-    Claim("docs/spilling.md", rf"the allocation took {ANY} ms for each GiB", "move-cost",
+    Claim("docs/guide/spilling.md", rf"the allocation took {ANY} ms for each GiB", "move-cost",
           "16 x 32 MiB to the host: create", MS, 2.0, 10),
-    Claim("docs/pausing.md", rf"20 pauses of 30 MiB took {ANY} s", "pauses",
+    Claim("docs/guide/pausing.md", rf"20 pauses of 30 MiB took {ANY} s", "pauses",
           "20 pauses of 30 MiB", rf"({NUMBER.pattern}) s"),
 )
 

@@ -194,7 +194,7 @@ class Claims(Case):
         """Copies of the documents that claims are in."""
         for name in {claim.document for claim in claims.CLAIMS}:
             copy = self.folder / name
-            copy.parent.mkdir(exist_ok=True)
+            copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text((claims.SOURCE / name).read_text())
         return self.folder
 
@@ -232,10 +232,10 @@ class Claims(Case):
 
     def test_a_document_that_says_nothing(self):
         folder = self.documents()
-        (folder / "docs/pausing.md").write_text("# Pausing\n")
+        (folder / "docs/guide/pausing.md").write_text("# Pausing\n")
         wrong, stale, _ = claims.check(reading.read(COMMITTED), folder)
         self.assertEqual((wrong, len(stale)), ([], 1))
-        self.assertRegex(stale[0], r"^docs/pausing.md: .*out of date$")
+        self.assertRegex(stale[0], r"^docs/guide/pausing.md: .*out of date$")
 
 
 class Told(unittest.TestCase):

@@ -37,7 +37,7 @@ class Documents(unittest.TestCase):
                             for path in (*tree.matching("src", ".c", ".h"),
                                          *tree.matching("python", ".py"))
                             for match in re.finditer(rf"{string}(\s*{string})*", tree.text(path)))
-        text = tree.text(pathlib.PurePath("docs/troubleshooting.md"))
+        text = tree.text(pathlib.PurePath("docs/guide/troubleshooting.md"))
         quoted = [quote for row in re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
                   for quote in re.findall(r"`([^`]*)`", row)
                   if " " in quote]

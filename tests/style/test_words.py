@@ -17,7 +17,7 @@ SHARE_OF_FILE = 0.05
 # In a short file one sentence is more than the share.
 ALWAYS_ALLOWED = 1
 
-# Words that only this project used, and their successors, which docs/reference/glossary.md explains.
+# Words that only this project used. docs/reference/glossary.md explains their successors.
 RETIRED = {
     r"astray": "following the wrong repetition",
     r"belie(f|ve|ved|ves)": "validated",

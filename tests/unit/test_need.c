@@ -41,7 +41,7 @@ static void assert_near(struct estimate found, double measured_mib, double perce
     assert_true(found.most_mib >= measured_mib);
 }
 
-/* The measurements are named in docs/simulator.md. */
+/* The measurements are named in docs/guide/simulator.md. */
 static void test_published_measurements(void **state)
 {
     double context_mib = spw_gpu_profile_overhead(spw_gpu_profile_find("h100-80g")).mib;

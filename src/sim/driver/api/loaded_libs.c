@@ -79,7 +79,7 @@ void sim_loaded_libs_check(enum sim_fn fn)
     sim_say(
         "the program has loaded %s, of CUDA %d, which works only with NVIDIA's "
         "driver; use a program (a PyTorch) built for CUDA %d, or a spillway built with headers of "
-        "that one (docs/simulator.md)",
+        "that one (docs/guide/simulator.md)",
         path, runtime_version(path), CUDA_MAJOR);
 }
 
