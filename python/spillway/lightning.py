@@ -18,8 +18,8 @@ from ._meter import Meter
 
 class MemoryCallback(Callback):
     """Writes spillway's figures to all loggers of the trainer, every `log_every_n_steps` steps
-    (docs/integrations.md). Without spillway in the process it writes nothing, and one line on
-    stderr says so."""
+    (docs/recipes/integrations.md). Without spillway in the process it writes nothing, and one line
+    on stderr says so."""
 
     def __init__(self) -> None:
         self._meter = Meter()

@@ -4,7 +4,8 @@
     def test_training_fits(): ...
 
 Each such test runs in a process of its own under `spillway sim --memory "24 GB" --require fit`. It
-fails if it does not fit, with the verdict. docs/integrations.md explains the options and limits.
+fails if it does not fit, with the verdict. docs/recipes/integrations.md explains the options and
+limits.
 """
 from __future__ import annotations
 

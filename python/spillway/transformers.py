@@ -9,8 +9,8 @@ from ._meter import Meter
 
 
 class MemoryCallback(transformers.TrainerCallback):
-    """Adds spillway's figures to each log of the loss (docs/integrations.md). It must come before
-    the callbacks of the trackers, where `log_memory` puts it."""
+    """Adds spillway's figures to each log of the loss (docs/recipes/integrations.md). It must come
+    before the callbacks of the trackers, where `log_memory` puts it."""
 
     def __init__(self) -> None:
         self._meter = Meter()

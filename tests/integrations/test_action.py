@@ -13,7 +13,7 @@ import unittest
 import beside
 
 ACTION = beside.SOURCE / "action.yml"
-WORKFLOW = beside.SOURCE / "docs/workflows/memory.yml"
+WORKFLOW = beside.SOURCE / "docs/recipes/memory.yml"
 # For the environment, which has a reader of YAML.
 READ = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin), default=str))"
 PROGRAM = """

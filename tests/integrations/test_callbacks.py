@@ -112,7 +112,7 @@ class Callbacks(unittest.TestCase):
 
     def test_the_document_names_what_runs(self):
         """Its figures, and the lines of its examples."""
-        text = (beside.SOURCE / "docs/integrations.md").read_text()
+        text = (beside.SOURCE / "docs/recipes/integrations.md").read_text()
         rows = re.findall(r"(?m)^\| `(\w+)` \|", text.partition("## Trainers and trackers")[2])
         self.assertEqual({f"spillway/{name}" for name in rows[:len(NAMES)]}, NAMES)
         scripts = "".join((HERE / name).read_text()

@@ -12,8 +12,8 @@ import unittest
 
 import beside
 
-DASHBOARD = beside.SOURCE / "docs/grafana.json"
-DOCUMENT = beside.SOURCE / "docs/integrations.md"
+DASHBOARD = beside.SOURCE / "docs/recipes/grafana.json"
+DOCUMENT = beside.SOURCE / "docs/recipes/integrations.md"
 PROGRAM = """
 import ctypes, os
 

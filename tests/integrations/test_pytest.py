@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The plugin of pytest, found by its entry point: how tests with the mark end, alone and beside
-others, with pytest-xdist, and the example of docs/integrations.md."""
+others, with pytest-xdist, and the example of docs/recipes/integrations.md."""
 import pathlib
 import re
 import subprocess
@@ -109,7 +109,7 @@ class Plugin(unittest.TestCase):
         self.assertIn("the command `spillway` is not found", done.stdout)
 
     def test_example(self):
-        text = (beside.SOURCE / "docs/integrations.md").read_text()
+        text = (beside.SOURCE / "docs/recipes/integrations.md").read_text()
         (example,) = re.findall(r"```python\n(import pytest\n.*?)```", text, re.DOTALL)
         (self.folder / "test_example.py").write_text(example)
         done = self.pytest("-rP", cwd=self.folder)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The recipes of docs/recipes.md run as they are written, with a program on the simulated GPU."""
+"""The recipes of docs/recipes/ run as they are written, with a program on the simulated GPU."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ sys.path.insert(0, str(beside.SOURCE / "packing"))
 import contents  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-TEXT = (beside.SOURCE / "docs/recipes.md").read_text()
+TEXT = (beside.SOURCE / "docs/recipes/README.md").read_text()
 TRAIN = """
 import ctypes
 
