@@ -1,5 +1,5 @@
-/* The format of the recording file (docs/guide/recording.md), shared by the process that writes it
- * and the command that reads it. All numbers are little-endian. No code. */
+/* The format of the recording file (docs/reference/recording-format.md), shared by the process that
+ * writes it and the command that reads it. All numbers are little-endian. No code. */
 #pragma once
 
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
  *
  *   checksum   CRC-32 for the blocks of the file
  *   file       the file: its name, its memory, its growth
- *   format     the layout of the file (docs/guide/recording.md)
+ *   format     the layout of the file (docs/reference/recording-format.md)
  *   gauges     the figures of a device that are recorded
  *   record     appends events, from any thread
  *   sites      writes each call site once, before the first event that refers to it

@@ -1,5 +1,5 @@
-"""Reads a recording (docs/guide/recording.md) in Python: written from the document, and used to
-check what the process writes and what the command makes of it."""
+"""Reads a recording (docs/reference/recording-format.md) in Python: written from the document, and
+used to check what the process writes and what the command makes of it."""
 import collections
 import ctypes
 import struct
