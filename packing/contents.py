@@ -3,9 +3,9 @@
        contents.py check FOLDER GLIBC
 
 What runs on other machines, as scripts/bundle and make_wheel.py pack it: the command, the object,
-the simulated GPU, the policies, and the libraries that are not everywhere, with their licences.
-`pack` fills a new folder from a build folder; `check` fails if a file of a folder needs a newer
-glibc, or names the folder of this tree.
+the simulated GPU, the policies, the documents, and the libraries that are not everywhere, with
+their licences. `pack` fills a new folder from a build folder; `check` fails if a file of a folder
+needs a newer glibc, or names the folder of this tree.
 """
 import pathlib
 import re
@@ -79,6 +79,8 @@ def pack(build, folder, root="/"):
     (folder / "policies").mkdir()
     for file in (*sorted((SOURCE / "policies").glob("*.json")), SOURCE / "policies/README.md"):
         shutil.copy(file, folder / "policies" / file.name)
+    shutil.copytree(SOURCE / "docs", folder / "docs",
+                    ignore=shutil.ignore_patterns("spillway.1", "manual.roff", "completions"))
     (folder / "python").mkdir()
     shutil.copy(SOURCE / "python/spillway/_recompute.py", folder / "python/recompute.py")
     if root is not None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Documents are true: generated parts are current, named paths exist, lists are complete."""
+import json
 import os
 import pathlib
 import re
@@ -9,10 +10,20 @@ import tempfile
 import unittest
 
 import tree
+from house import shape
 
 BUILD = pathlib.Path(os.environ["BUILD_ROOT"])
 CUDA = os.environ["BUILD_CUDA_HEADERS"]
+PLAN = BUILD / "meson-info/intro-install_plan.json"
 DOCUMENTS = [path for path in tree.files() if path.suffix == ".md"]
+PAGES = [path for path in DOCUMENTS if path.parts[0] == "docs"]
+PAGE = re.compile(r"(?<![\w./-])docs/[\w./-]*\w")
+
+
+def headings(page):
+    """The names that links to the headings of a page have."""
+    found = re.findall(r"(?m)^#+ (.*)", tree.text(page)) if (tree.ROOT / page).exists() else []
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in found}
 
 
 class Documents(unittest.TestCase):
@@ -59,15 +70,71 @@ class Documents(unittest.TestCase):
                         for line in tree.text(pathlib.PurePath(".gitignore")).split())
         wrong = []
         for document in DOCUMENTS:
-            named = re.findall(r"`((?![A-Z])(?:\.?[\w-]+/)+[\w.*-]*)`|\]\(([\w./-]+)\)",
+            named = re.findall(r"`((?![A-Z])(?:\.?[\w-]+/)+[\w.*-]*)`|\]\(([\w./-]+)(#[\w-]+)?\)",
                                tree.text(document))
-            for path in (quoted or linked for quoted, linked in named):
+            for quoted, linked, _ in named:
+                path = quoted or linked
                 if path.startswith(ignored):
                     continue
                 here = (tree.ROOT / document).parent
                 if not (list(tree.ROOT.glob(path.rstrip("/"))) or list(here.glob(path))):
                     wrong.append(f"{document}: {path}")
         self.assertEqual(wrong, [])
+
+    def test_links_lead_to_headings(self):
+        wrong = []
+        for document in DOCUMENTS:
+            for path, heading in re.findall(r"\]\(([\w./-]*)#([^)]+)\)", tree.text(document)):
+                target = document.parent / path if path else document
+                if heading not in headings(pathlib.PurePath(os.path.normpath(target))):
+                    wrong.append(f"{document}: {path}#{heading}")
+        self.assertEqual(wrong, [])
+
+    def test_pages_that_other_files_name_exist(self):
+        """Sources, scripts, tests and messages name pages by their paths in the tree. Data of
+        tests names those of other projects, and two tests have a tree of their own."""
+        others = {*DOCUMENTS, *map(pathlib.PurePath, ("tests/style/test_documents.py",
+                                                      "tests/style/test_house.py"))}
+        wrong = [f"{path}: {page}" for path in tree.files()
+                 if path not in others and "data" not in path.parts
+                 for page in PAGE.findall(tree.text(path)) if not (tree.ROOT / page).exists()]
+        self.assertEqual(wrong, [])
+        self.assertEqual(PAGE.findall("see docs/a/b.md. https://c.d/docs/e.md docs/f/, docs/x-1"),
+                         ["docs/a/b.md", "docs/f", "docs/x-1"])
+
+    @unittest.skipUnless(PLAN.exists(), "the build folder is not configured")
+    def test_messages_name_pages_that_are_installed(self):
+        plan = json.loads(PLAN.read_text())
+        installed = {os.path.relpath(path, tree.ROOT): entry["destination"]
+                     for kind in ("data", "install_subdirs")
+                     for path, entry in plan.get(kind, {}).items()}
+        named = {page for path in tree.matching("src", ".c", ".h", ".def")
+                 for string in re.findall(r'"((?:\\.|[^"\\\n])*)"', tree.text(path))
+                 for page in re.findall(r"\b(?:docs|policies)/[\w./-]*\w\.md", string)}
+        self.assertGreater(len(named), 2)
+        for page in named:
+            found = [destination for path, destination in installed.items()
+                     if page == path or page.startswith(path + "/")]
+            with self.subTest(page):
+                self.assertEqual(len(found), 1)
+                top = page.partition("/")[0]
+                self.assertTrue(found[0].startswith(f"{{datadir}}/spillway/{top}"), found)
+
+    def test_pages_are_short(self):
+        """A page has at most 300 lines, but for generated tables."""
+        self.assertEqual([f"{page}: {lines} lines" for page, lines in
+                          ((page, tree.text(page).count("\n")) for page in PAGES
+                           if page.parent not in shape.GENERATED) if lines > 300], [])
+
+    def test_index_leads_to_every_page(self):
+        """docs/README.md has a link to each page, or to a page of its folder that has one."""
+        def linked(page):
+            return {pathlib.PurePath(os.path.normpath(page.parent / path))
+                    for path in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", tree.text(page))}
+        index = pathlib.PurePath("docs/README.md")
+        near = linked(index)
+        near |= set().union(*(linked(page) for page in near & set(PAGES)))
+        self.assertEqual([str(page) for page in PAGES if page not in near | {index}], [])
 
     def check_rows(self, submit):
         """The complaints about the lists if submit.def has this text."""

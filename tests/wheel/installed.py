@@ -98,6 +98,7 @@ def main():
     native = next((folder / "env").glob("lib/python3*/site-packages/spillway/native"))
 
     files = installed.files()
+    pages = [str(path.relative_to(native)) for path in native.rglob("*.md")]
     run = installed.run
     run("version", "spillway", "--version")
     run("module", "python", "-m", "spillway", "--version")
@@ -122,7 +123,8 @@ def main():
     page = folder / "page.html"
     print(json.dumps({
         "python": sys.version.split()[0], "native": str(native), "done": installed.done,
-        "sim": installed.found("sim"), "run": installed.found("run"), "files": files,
+        "sim": installed.found("sim"), "run": installed.found("run"),
+        "files": files, "pages": pages,
         "page": page.read_text()[:15] if page.exists() else "", "left": installed.files()}))
 
 

@@ -137,6 +137,9 @@ class Wheel(unittest.TestCase):
                      "share/zsh/site-functions/_spillway",
                      "share/fish/vendor_completions.d/spillway.fish"):
             self.assertIn(name, result["files"])
+        # Messages name pages by their paths beside the object.
+        for name in "docs/README.md", "docs/guide/spilling.md", "policies/README.md":
+            self.assertIn(name, result["pages"])
         self.assertEqual(result["left"], [])
 
     def check_notebook(self, done):
