@@ -85,6 +85,7 @@ complete -c spillway -n '__fish_seen_subcommand_from sim' -l policy-strict
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l profile
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l progress
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l rank
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l rates
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l rdma
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l reach
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l record
@@ -147,6 +148,7 @@ complete -c spillway -n '__fish_seen_subcommand_from fit' -l peers
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l policy
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l policy-strict
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l rank
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l rates
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l rdma
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l reach
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l record

@@ -7,6 +7,8 @@
  *   overheads       memory of a card that programs do not allocate
  *   profile         the models that can be simulated, found by name
  *   profiles        the figures of each model, with their sources
+ *   rate            the rates at which a card computes and moves memory
+ *   rates           operations a clock of each capability, and what cards sustain
  *
  * Profiles are constant. No locking. */
 #pragma once

@@ -2,6 +2,7 @@
  * common and gpu.
  *
  *   cudnn_question              the form of questions to NVIDIA's cuDNN
+ *   demand                      what a kernel asks of a card
  *   devices                     a shared file: the device memory of all processes of a run
  *   libs/find_header            finds the headers of NVIDIA's libraries
  *   libs/gen_stubs              writes stubs for the functions that a library declares
@@ -24,12 +25,13 @@
 
 #include "common/bounds.h"
 #include "common/layout.h"
+#include "gpu/rate.h"
 
 /* If a record is incomplete, the folder also contains a symbolic link with the record's name and
  * this suffix. The target of the link is the reason in words. */
 #define SIM_RECORD_PROBLEM ".problem"
 
-enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 9 };
+enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 10 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256, SIM_RECORD_PATH = 256 };
 
@@ -58,6 +60,17 @@ struct sim_record_refusal {
     bool overcome;            /* the same request succeeded later */
     char api[SIM_RECORD_API]; /* the driver's function, as exported */
     char thread[SIM_RECORD_THREAD];
+};
+
+/* A step of the program on a card with ample memory, estimated (driver/exec/meter.h). */
+struct sim_record_step {
+    uint64_t launches; /* of kernels; 0: no period was found */
+    uint64_t ns;
+    uint64_t host_ns; /* the time that the program needs for its launches */
+    uint64_t busy_ns; /* the time of its kernels */
+    uint64_t sure_ns; /* of those whose shapes are known */
+    /* Parts of busy_ns: of kernels that the arithmetic of a type limits, or the memory. */
+    uint64_t computing_ns[SPW_GPU_TYPES], moving_ns;
 };
 
 struct sim_record_device {
@@ -92,6 +105,7 @@ struct sim_record_device {
     uint64_t searches;        /* graphs of a program that asked for all engines */
     struct sim_record_refusal last[SIM_RECORD_KINDS]; /* the last refusal */
     struct sim_record_refusal lost[SIM_RECORD_KINDS]; /* an earlier refusal, not overcome */
+    struct sim_record_step step;                      /* the last one */
     /* With SPILLWAY_SIM_TIME: */
     uint64_t end_ns;                        /* when the last work of the device ended */
     uint64_t link_in_bytes, link_out_bytes; /* host memory that kernels read and wrote */

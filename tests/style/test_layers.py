@@ -87,8 +87,8 @@ FOLDERS = {
          "cublas cublasLt cudnn cufft cusolver cusparse nccl nvml".split()},
 }
 # Any folder of the simulator may use these: the driver's libraries read them too.
-SIM_SHARED = {"sim/cudnn_question.h", "sim/driver/core/control.h", "sim/devices.h",
-              "sim/record.h"}
+SIM_SHARED = {"sim/cudnn_question.h", "sim/demand.h", "sim/driver/core/control.h",
+              "sim/devices.h", "sim/record.h"}
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"gpu", "cli", "sim"}
 # The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and

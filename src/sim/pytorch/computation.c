@@ -57,3 +57,9 @@ enum sim_outcome_of_call sim_computation_run(const struct sim_computation *compu
 {
     return computation->kind->run(computation, call);
 }
+
+uint64_t sim_computation_bytes(const struct sim_computation *computation,
+                               const struct sim_call *call)
+{
+    return computation->kind->bytes != NULL ? computation->kind->bytes(computation, call) : 0;
+}

@@ -34,3 +34,7 @@ struct sim_computation *sim_computation_read(const char *name);
 /* Computes a launch if the launch is small enough. */
 enum sim_outcome_of_call sim_computation_run(const struct sim_computation *computation,
                                              const struct sim_call *call);
+
+/* The bytes that a launch reads and writes; 0: not known. */
+uint64_t sim_computation_bytes(const struct sim_computation *computation,
+                               const struct sim_call *call);

@@ -163,37 +163,70 @@ static bool read_types(struct loop *loop, size_t first, const unsigned char *num
     return true;
 }
 
-/* vectorized_elementwise_kernel<int, F, array>(int, F, array) and unrolled_elementwise_kernel<F,
- * array, int, ...>(int, F, array, offsets, offsets, load, store), for tensors without gaps. */
-static enum sim_outcome_of_call run_contiguous(const struct sim_computation *computation,
-                                               const struct sim_call *call)
+/* Reads the arguments of vectorized_elementwise_kernel<int, F, array>(int, F, array) and
+ * unrolled_elementwise_kernel<F, array, int, ...>(int, F, array, offsets, offsets, load, store),
+ * for tensors without gaps. */
+static bool read_contiguous(const struct sim_computation *computation, const struct sim_call *call,
+                            struct loop *ret_loop)
 {
-    struct loop loop;
     size_t inputs = computation->functor.input_count;
     const unsigned char *data = sim_call_argument(call, 2, (1 + inputs) * sizeof(CUdeviceptr));
 
-    if (!begin(computation, call, &loop) || data == NULL) {
-        return SIM_LEFT;
+    if (!begin(computation, call, ret_loop) || data == NULL) {
+        return false;
     }
-    loop.kept = sim_call_argument(call, 1, computation->functor.bytes);
-    if (loop.kept == NULL || !sim_functor_fits(&computation->functor, call->params[1].size)) {
-        return SIM_LEFT;
+    ret_loop->kept = sim_call_argument(call, 1, computation->functor.bytes);
+    if (ret_loop->kept == NULL || !sim_functor_fits(&computation->functor, call->params[1].size)) {
+        return false;
     }
-    read_data(&loop, data);
+    read_data(ret_loop, data);
     if (computation->casts) {
         const unsigned char *load = sim_call_argument(call, 5, inputs);
         const unsigned char *store = sim_call_argument(call, 6, 1);
 
-        if (load == NULL || store == NULL || !read_types(&loop, 1, load, inputs) ||
-            !read_types(&loop, 0, store, 1)) {
-            return SIM_LEFT;
+        if (load == NULL || store == NULL || !read_types(ret_loop, 1, load, inputs) ||
+            !read_types(ret_loop, 0, store, 1)) {
+            return false;
         }
     }
-    if (inputs == 0 && fill(&loop, &computation->functor, call->device)) {
+    set_contiguous(ret_loop);
+    return true;
+}
+
+static enum sim_outcome_of_call run_contiguous(const struct sim_computation *computation,
+                                               const struct sim_call *call)
+{
+    struct loop loop;
+
+    if (!read_contiguous(computation, call, &loop)) {
+        return SIM_LEFT;
+    }
+    if (computation->functor.input_count == 0 && fill(&loop, &computation->functor, call->device)) {
         return SIM_COMPUTED;
     }
-    set_contiguous(&loop);
     return run_loop(&loop, &computation->functor, call->device);
+}
+
+/* The bytes of all tensors. A tensor that is broadcast counts once. */
+static uint64_t loop_bytes(const struct loop *loop)
+{
+    uint64_t bytes = 0;
+
+    for (size_t t = 0; t < loop->tensors; t++) {
+        uint64_t elements = loop->count * sim_type_size(loop->types[t]);
+        uint64_t extent = loop->count > 0 ? bytes_of(loop, t) : 0;
+
+        bytes += extent < elements ? extent : elements;
+    }
+    return bytes;
+}
+
+static uint64_t contiguous_bytes(const struct sim_computation *computation,
+                                 const struct sim_call *call)
+{
+    struct loop loop;
+
+    return read_contiguous(computation, call, &loop) ? loop_bytes(&loop) : 0;
 }
 
 static size_t round_up(size_t size, size_t align)
@@ -218,8 +251,8 @@ static size_t find_types(const struct sim_functor *functor, size_t kept, size_t 
 
 /* elementwise_kernel<int, int, lambda>(int, lambda). The lambda of gpu_kernel_impl_nocast has the
  * offsets, the addresses and the functor. The lambda of gpu_kernel_impl also has the types. */
-static enum sim_outcome_of_call run_strided(const struct sim_computation *computation,
-                                            const struct sim_call *call)
+static bool read_strided_loop(const struct sim_computation *computation,
+                              const struct sim_call *call, struct loop *ret_loop)
 {
     const struct sim_functor *functor = &computation->functor;
     size_t tensors = 1 + functor->input_count;
@@ -228,16 +261,34 @@ static enum sim_outcome_of_call run_strided(const struct sim_computation *comput
     const unsigned char *lambda = sim_call_argument(call, 1, kept + functor->bytes);
     size_t types =
         lambda != NULL && computation->casts ? find_types(functor, kept, call->params[1].size) : 0;
+
+    if (lambda == NULL || (computation->casts && types == 0) ||
+        !begin(computation, call, ret_loop) ||
+        !sim_offsets_read(lambda, tensors, &ret_loop->offsets) ||
+        (computation->casts && !read_types(ret_loop, 0, lambda + types, tensors))) {
+        return false;
+    }
+    ret_loop->kept = lambda + kept;
+    read_data(ret_loop, lambda + data);
+    return true;
+}
+
+static enum sim_outcome_of_call run_strided(const struct sim_computation *computation,
+                                            const struct sim_call *call)
+{
     struct loop loop;
 
-    if (lambda == NULL || (computation->casts && types == 0) || !begin(computation, call, &loop) ||
-        !sim_offsets_read(lambda, tensors, &loop.offsets) ||
-        (computation->casts && !read_types(&loop, 0, lambda + types, tensors))) {
-        return SIM_LEFT;
-    }
-    loop.kept = lambda + kept;
-    read_data(&loop, lambda + data);
-    return run_loop(&loop, functor, call->device);
+    return read_strided_loop(computation, call, &loop)
+               ? run_loop(&loop, &computation->functor, call->device)
+               : SIM_LEFT;
+}
+
+static uint64_t strided_bytes(const struct sim_computation *computation,
+                              const struct sim_call *call)
+{
+    struct loop loop;
+
+    return read_strided_loop(computation, call, &loop) ? loop_bytes(&loop) : 0;
 }
 
 static bool read_vectorized(const struct sim_cxx_entity *kernel,
@@ -341,9 +392,9 @@ static bool read_strided(const struct sim_cxx_entity *kernel, struct sim_computa
 }
 
 const struct sim_kernel_kind sim_elementwise_kinds[] = {
-    {"vectorized_elementwise_kernel", read_vectorized, run_contiguous},
-    {"unrolled_elementwise_kernel", read_unrolled, run_contiguous},
-    {"elementwise_kernel", read_strided, run_strided},
-    {"elementwise_kernel_with_index", read_arange, run_arange},
-    {NULL, NULL, NULL},
+    {"vectorized_elementwise_kernel", read_vectorized, run_contiguous, contiguous_bytes},
+    {"unrolled_elementwise_kernel", read_unrolled, run_contiguous, contiguous_bytes},
+    {"elementwise_kernel", read_strided, run_strided, strided_bytes},
+    {"elementwise_kernel_with_index", read_arange, run_arange, NULL},
+    {NULL, NULL, NULL, NULL},
 };

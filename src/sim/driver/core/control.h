@@ -75,6 +75,18 @@ unsigned long long spillway_sim_reads(unsigned long long *ret_known);
  * streams first. */
 int spillway_sim_known(unsigned long long address, unsigned long long bytes);
 
+/* An estimate of a step of the program on this card with ample memory. */
+struct spillway_sim_step {
+    unsigned long long kernels; /* 0: no step was found */
+    unsigned long long ns;
+    unsigned long long kernels_ns;       /* the time of its kernels */
+    unsigned long long known_kernels_ns; /* of those whose shapes are known */
+};
+
+/* Writes the last step on the device of that ordinal, and forgets it: later launches are another
+ * program's. */
+void spillway_sim_step(int ordinal, struct spillway_sim_step *ret_step);
+
 /* If this process is the only rank of a job that runs (SPILLWAY_SIM_WORLD), the number of ranks of
  * the job. Otherwise 0. */
 unsigned int spillway_sim_world(void);

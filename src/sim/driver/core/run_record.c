@@ -383,6 +383,11 @@ void sim_run_record_ran(int ordinal, bool kernel, uint64_t end_ns, uint64_t in_b
     }
 }
 
+void sim_run_record_step(int ordinal, const struct sim_record_step *step)
+{
+    record->devices[ordinal].step = *step;
+}
+
 void sim_run_record_engines(const struct sim_device *device, bool guessed, bool search)
 {
     struct sim_record_device *figures = of(device);

@@ -69,6 +69,9 @@ void sim_run_record_launched(const struct sim_device *device, enum spw_layout la
 void sim_run_record_ran(int ordinal, bool kernel, uint64_t end_ns, uint64_t in_bytes,
                         uint64_t out_bytes);
 
+/* Records the last step of the program on a device. */
+void sim_run_record_step(int ordinal, const struct sim_record_step *step);
+
 /* Records that the simulated cuDNN named engines for a graph, or guessed one. `search`: the program
  * asked for the engines that are otherwise left out. */
 void sim_run_record_engines(const struct sim_device *device, bool guessed, bool search);

@@ -100,6 +100,7 @@ static void read_environment(void)
         .seed = get(SPW_OPT_SPILLWAY_SIM_SEED).bytes,
         .time = get(SPW_OPT_SPILLWAY_SIM_TIME).on,
         .costs = (enum spw_costs)get(SPW_OPT_SPILLWAY_SIM_COSTS).word,
+        .rates = (enum spw_rates)get(SPW_OPT_SPILLWAY_SIM_RATES).word,
         .log_path = get(SPW_OPT_SPILLWAY_SIM_LOG).text,
         .fail = get(SPW_OPT_SPILLWAY_SIM_FAIL).text,
         .unmap = (enum spw_per)get(SPW_OPT_SPILLWAY_SIM_UNMAP).word,

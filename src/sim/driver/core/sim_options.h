@@ -31,6 +31,7 @@ struct sim_options {
     uint64_t seed;                       /* SPILLWAY_SIM_SEED */
     bool time;                           /* SPILLWAY_SIM_TIME: calls and work take time; timing.h */
     enum spw_costs costs;                /* SPILLWAY_SIM_COSTS: the time of VMM calls */
+    enum spw_rates rates;                /* SPILLWAY_SIM_RATES: the time of kernels */
     const char *log_path;                /* SPILLWAY_SIM_LOG; NULL: no log */
     const char *fail;                    /* SPILLWAY_SIM_FAIL; NULL: no injected failures */
     enum spw_per unmap;                  /* SPILLWAY_SIM_UNMAP: RANGE, one call may cover several

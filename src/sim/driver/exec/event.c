@@ -5,6 +5,7 @@
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/handle_table.h"
+#include "sim/driver/exec/meter.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/exec/work_context.h"
 #include "sim/driver/memory/mempool.h"
@@ -12,7 +13,8 @@
 struct sim_record {
     unsigned int refs;
     struct sim_fence fence;
-    uint64_t time; /* when the stream reached the record */
+    uint64_t time;       /* when the stream reached the record */
+    uint64_t metered_ns; /* estimate of this time (meter.h) */
 };
 
 static void record_unref(struct sim_record *record)
@@ -127,6 +129,7 @@ CUresult sim_event_record_after(struct sim_event *event, struct sim_stream *stre
     record->refs = 2; /* the event's, the operation's */
     record->fence.stream = sim_stream_ref(stream);
     record->fence.number = stream->submitted + 1;
+    record->metered_ns = stream->metered_ns;
     mark->record = record;
     result = sim_schedule_submit(stream, &mark->op, after);
     sim_op_unref(&mark->op);
@@ -187,6 +190,9 @@ CUresult sim_event_wait(struct sim_event *event, struct sim_stream *stream)
     struct sim_op *op;
     CUresult result;
 
+    if (event->record != NULL) {
+        sim_meter_stream_waits(stream, event->record->metered_ns);
+    }
     if (sim_event_is_done(event)) {
         return CUDA_SUCCESS;
     }
@@ -273,6 +279,9 @@ CUresult sim_event_settle(struct sim_event *event)
 
     if (result != CUDA_SUCCESS) {
         return result;
+    }
+    if (event->record != NULL) {
+        sim_meter_host_waits(event->record->metered_ns);
     }
     sim_schedule_wait_all(&fences);
     sim_fences_fini(&fences);

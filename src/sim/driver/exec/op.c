@@ -36,6 +36,16 @@ void sim_op_unref(struct sim_op *op)
     free(op);
 }
 
+struct sim_demand sim_op_demand(const struct sim_op *op)
+{
+    struct sim_demand demand = op->demand;
+
+    for (size_t i = 0; demand.work == SIM_WORK_NAMED && i < op->span_count; i++) {
+        demand.bytes += (float)op->spans[i].size;
+    }
+    return demand;
+}
+
 CUresult sim_op_add_span(struct sim_op *op, struct sim_span span)
 {
     if (span.size == 0 || sim_mem_kind(span.address) == SIM_MEM_PAGEABLE) {

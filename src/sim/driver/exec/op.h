@@ -11,8 +11,11 @@
  *   fence             points in streams that later work waits for
  *   host_call         functions of the program as operations
  *   memset            fills as operations
+ *   meter             estimates the time of the program's steps, beside the clock
  *   op                operations: the units of work of streams and graphs
+ *   period            finds the period of the launches
  *   poll_loop         detects a thread that only polls
+ *   roofline          the time of a kernel on a card
  *   schedule          runs pending work in virtual time
  *   stream            queues of operations
  *   timing            the cost model
@@ -31,6 +34,8 @@
 #include <stdint.h>
 
 #include <cuda.h>
+
+#include "sim/demand.h"
 
 struct sim_item;
 struct sim_op;
@@ -86,6 +91,8 @@ struct sim_op {
     struct sim_reach *reaches; /* NULL: the bytes moved are those of the spans */
     size_t reach_count;
     uint64_t nanoseconds; /* time to compute; 0: timing.h derives it from the bytes moved */
+    struct sim_demand demand;
+    uint64_t key; /* equal for launches of the same kernel with the same grid; 0: not a launch */
 };
 
 /* Creates a zeroed operation of `size` bytes with one reference. The operation is a struct that
@@ -97,6 +104,9 @@ struct sim_op *sim_op_ref(struct sim_op *op);
 
 /* Drops a reference. The operation is freed when the last reference is dropped. NULL is ignored. */
 void sim_op_unref(struct sim_op *op);
+
+/* The demand of an operation. If only its memory is named, the demand is to move this memory. */
+struct sim_demand sim_op_demand(const struct sim_op *op);
 
 /* Adds a span. Empty spans and pageable host memory are left out. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_op_add_span(struct sim_op *op, struct sim_span span);

@@ -12,6 +12,7 @@
 #include "sim/driver/core/run_record.h"
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/exec/callback.h"
+#include "sim/driver/exec/meter.h"
 #include "sim/driver/exec/work_context.h"
 
 /* If a stream has more pending items than this, a submission advances the clock. On a real device,
@@ -394,6 +395,7 @@ CUresult sim_schedule_submit(struct sim_stream *stream, struct sim_op *op,
         stream->last = item;
         activate(stream);
     }
+    sim_meter_submitted(stream, op);
     (void)run();
     while (stream->submitted - stream->completed > STREAM_DEPTH && advance()) {
     }

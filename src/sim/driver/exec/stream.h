@@ -48,6 +48,7 @@ struct sim_stream {
     struct sim_item *last;
     uint64_t submitted;
     uint64_t completed;
+    uint64_t metered_ns; /* estimated end of the submitted work (meter.h) */
 
     /* While capturing: the nodes that the next node depends on. Owned by stream_capture.c. */
     struct sim_capture *capture;

@@ -5,6 +5,7 @@
 #include "sim/driver/core/device.h"
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/exec/copy.h"
+#include "sim/driver/exec/roofline.h"
 #include "sim/driver/memory/content.h"
 
 /* Bytes per microsecond; LINK_*: for each GB/s of the link's rate, 50 by default. */
@@ -174,11 +175,20 @@ static struct sim_timing start_copy(const struct sim_op *op, uint64_t now)
     return timing;
 }
 
+static uint64_t card_ns(const struct sim_op *op)
+{
+    struct sim_demand demand = sim_op_demand(op);
+
+    return (uint64_t)sim_roofline_of(&demand, sim_device_get(op->device)->profile).ns;
+}
+
 static uint64_t kernel_ns(const struct sim_op *op, const struct sim_traffic *traffic)
 {
     uint64_t ns = duration(traffic->device_bytes, MEMORY_RATE);
 
-    if (op->nanoseconds > 0) {
+    if (sim_options()->rates == SPW_RATES_CARD) {
+        ns = card_ns(op);
+    } else if (op->nanoseconds > 0) {
         ns = op->nanoseconds;
     } else if (op->class->node_type == CU_GRAPH_NODE_TYPE_KERNEL && ns < KERNEL_LEAST_NS) {
         ns = KERNEL_LEAST_NS;

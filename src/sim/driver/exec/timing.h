@@ -11,6 +11,8 @@
  *              in device memory that they touch, at 4.3 TB/s, but at least 2 us. The time of the
  *              bytes in host memory is added: 35 GB/s for reads, 52.8 GB/s for writes
  *   fills      as kernels, without the minimum
+ *              With SPILLWAY_SIM_RATES=card, kernels and fills take the time of the card's roofline
+ *              (roofline.h) in place of these times in device memory
  *   the rest   nothing
  * For most kernels, the size of the memory behind an argument is unknown. Such a kernel is assumed
  * to read from each address to the end of the block that contains the address (program_block.h). If

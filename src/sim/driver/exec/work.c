@@ -5,6 +5,7 @@
 #include "sim/driver/core/budget.h"
 #include "sim/driver/core/calls.h"
 #include "sim/driver/core/context.h"
+#include "sim/driver/exec/meter.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/exec/work_context.h"
 #include "sim/driver/memory/mempool.h"
@@ -65,6 +66,7 @@ CUresult sim_work_drain_device(struct sim_device *device)
     CUresult result = sim_schedule_pending_of_device(device, &fences);
     CUcontext ctx;
 
+    sim_meter_host_drains(device->ordinal);
     wait_and_drop(&fences, device);
     ctx = sim_ctx_current();
     if (result != CUDA_SUCCESS || ctx == NULL) {
@@ -78,6 +80,7 @@ CUresult sim_work_drain_context(CUcontext ctx)
     struct sim_fences fences = {0};
     CUresult result = sim_schedule_pending_of_context(ctx, &fences);
 
+    sim_meter_host_drains(ctx->device->ordinal);
     wait_and_drop(&fences, ctx->device);
     if (result != CUDA_SUCCESS) {
         return result;

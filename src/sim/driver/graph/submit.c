@@ -1,6 +1,7 @@
 #include "sim/driver/graph/submit.h"
 
 #include "sim/driver/core/context.h"
+#include "sim/driver/exec/meter.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/exec/work_context.h"
 #include "sim/driver/graph/stream_capture.h"
@@ -16,6 +17,7 @@ CUresult sim_submit(struct sim_stream *stream, struct sim_op *op)
     if (stream->capture != NULL) {
         return sim_capture_add(stream, op, NULL);
     }
+    sim_meter_launched(op);
     return sim_schedule_submit(stream, op, NULL);
 }
 
@@ -53,6 +55,7 @@ CUresult sim_submit_wait(struct sim_stream *stream)
     CUresult result = fences_of(stream, &fences);
 
     sim_stream_ref(stream);
+    sim_meter_host_waits(stream->metered_ns);
     if (result == CUDA_SUCCESS) {
         sim_schedule_wait_all(&fences);
         sim_mempool_synchronized(ctx->device);

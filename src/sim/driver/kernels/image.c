@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/driver/kernels/launch_demand.h"
 #include "system/demangle.h"
 
 /* The maximum number of threads of a block, unless the kernel declares a limit. */
@@ -152,6 +153,7 @@ static void learn(struct sim_kernel_info *info, struct sim_code *code)
 
     info->computation = sim_computation_read(info->name);
     info->constant_params = sim_declaration_constant(info->name);
+    info->traits = sim_launch_traits(info->name);
     if (!place_by_code(info, code) && is_named) {
         info->layout = SPW_LAYOUT_NAME;
         place_declared(info);

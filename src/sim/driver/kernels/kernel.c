@@ -12,10 +12,11 @@
  *     spw_spin(const uint32_t *flag)
  *         runs until *flag is not 0
  *     spw_touch_NAME(struct { void *address; size_t bytes; } ranges[8], uint64_t written,
- *                    uint64_t nanoseconds)
+ *                    uint64_t nanoseconds, uint32_t demand[6])
  *         any NAME; for the simulated libraries. Counts as reading the ranges, and as writing
  *         those with a set bit in `written`, but does not change memory. With SPILLWAY_SIM_TIME
- *         it takes `nanoseconds`; 0: the time of its bytes. Each 64-bit word is a parameter */
+ *         it takes `nanoseconds`; 0: the time of its bytes. `demand` is a struct sim_demand. Each
+ *         64-bit word is a parameter */
 #include "sim/driver/kernels/kernel.h"
 
 #include <stdint.h>
@@ -290,6 +291,7 @@ struct touch_args {
     } ranges[TOUCH_RANGES];
     uint64_t written;
     uint64_t nanoseconds;
+    struct sim_demand demand; /* of 32-bit words, none of which may be taken for an address */
 };
 
 #define TOUCH_PARAM(i) PARAM(touch_args, ranges[i].address), PARAM(touch_args, ranges[i].bytes)
@@ -305,6 +307,12 @@ static const struct sim_param touch_params[] = {
     TOUCH_PARAM(7),
     PARAM(touch_args, written),
     PARAM(touch_args, nanoseconds),
+    PARAM(touch_args, demand.work),
+    PARAM(touch_args, demand.type),
+    PARAM(touch_args, demand.operations),
+    PARAM(touch_args, demand.bytes),
+    PARAM(touch_args, demand.besides),
+    PARAM(touch_args, demand.guessed),
 };
 
 static CUresult touch_memory(struct sim_op *op, const void *args)
@@ -313,6 +321,7 @@ static CUresult touch_memory(struct sim_op *op, const void *args)
     CUresult result = CUDA_SUCCESS;
 
     op->nanoseconds = a->nanoseconds;
+    op->demand = a->demand;
     for (size_t i = 0; i < TOUCH_RANGES && result == CUDA_SUCCESS; i++) {
         result = name_bytes(op, a->ranges[i].address, a->ranges[i].bytes, a->written >> i & 1);
     }

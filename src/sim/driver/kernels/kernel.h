@@ -14,6 +14,7 @@
 #include <cuda.h>
 
 #include "common/layout.h"
+#include "sim/demand.h"
 #include "sim/driver/exec/op.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/pytorch/computation.h"
@@ -38,6 +39,28 @@ const struct sim_builtin *sim_builtin_find(const char *name);
  * spw_touch_NAME, which stands in for the kernels of libraries. */
 bool sim_builtin_computes(const struct sim_builtin *builtin);
 
+/* What a kernel's demand follows from (launch_demand.h). */
+enum sim_shape {
+    SIM_SHAPE_NONE,
+    SIM_SHAPE_FLASH,
+    SIM_SHAPE_FLASH_BACK,
+    SIM_SHAPE_EFFICIENT,
+    SIM_SHAPE_EFFICIENT_BACK,
+    SIM_SHAPE_LISTS,   /* lists of tensors, in parts */
+    SIM_SHAPE_COUNTED, /* the first argument is the number of elements */
+    SIM_SHAPE_SPARSE,  /* reads a part of a tensor */
+};
+
+struct sim_kernel_traits {
+    enum sim_shape shape;
+    enum sim_work work;
+    enum spw_gpu_type type;
+    int width, rows; /* attention: of a head, of a tile; LISTS: `rows` is the number of lists */
+    int element_bytes;
+    float passes; /* over its memory */
+    bool causal;
+};
+
 /* Facts about one kernel. */
 struct sim_kernel_info {
     char *name;
@@ -54,6 +77,7 @@ struct sim_kernel_info {
                                     * read */
     struct sim_declared *declared; /* NAME, CODE, STRUCTS: the parameters in the kernel's name */
     size_t declared_count;
+    struct sim_kernel_traits traits;
     size_t local_bytes;       /* per thread */
     size_t shared_bytes;      /* static, per block */
     unsigned int max_threads; /* per block */

@@ -9,6 +9,7 @@
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/work_context.h"
+#include "sim/driver/kernels/launch_demand.h"
 #include "sim/driver/memory/content.h"
 #include "sim/driver/memory/program_block.h"
 
@@ -378,6 +379,17 @@ static size_t threads_of(const CUDA_KERNEL_NODE_PARAMS *params)
            params->blockDimY * params->blockDimZ;
 }
 
+/* Equal for launches of the same kernel with the same grid, and not 0. */
+static uint64_t key_of(const struct sim_kernel_info *info, const CUDA_KERNEL_NODE_PARAMS *params)
+{
+    uint64_t key = (uintptr_t)info;
+
+    key = key * 0x9e3779b97f4a7c15ULL + params->gridDimX;
+    key = key * 0x9e3779b97f4a7c15ULL + params->gridDimY;
+    key = key * 0x9e3779b97f4a7c15ULL + params->gridDimZ;
+    return key | 1;
+}
+
 static CUresult fill_in(struct launch_op *self, const struct sim_function *function)
 {
     const struct sim_kernel_info *info = function->info;
@@ -387,6 +399,7 @@ static CUresult fill_in(struct launch_op *self, const struct sim_function *funct
     if (result != CUDA_SUCCESS) {
         return result;
     }
+    self->op.key = key_of(info, &self->params);
     self->params.func = function->handle;
     self->params.kern = NULL;
     self->params.ctx = function->module->ctx;
@@ -400,6 +413,11 @@ static CUresult fill_in(struct launch_op *self, const struct sim_function *funct
         return self->builtin->name_memory(&self->op, self->args);
     }
     self->threads = threads_of(&self->params);
+    if (self->args != NULL) {
+        self->op.demand = sim_launch_demand(info, &self->params, self->args, self->op.device);
+    } else {
+        self->op.demand = (struct sim_demand){.work = SIM_WORK_OTHER, .guessed = 1};
+    }
     given = info->params_known ? self->arg_pointers : given;
     if (info->layout == SPW_LAYOUT_UNKNOWN || given == NULL) {
         self->layout = SPW_LAYOUT_UNKNOWN;

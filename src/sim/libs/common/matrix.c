@@ -54,6 +54,9 @@ size_t sim_shim_type_bits(cudaDataType_t type)
 #define OPERATIONS_16 790000.0
 #define MEMORY_BYTES  4300.0
 
+/* The tensor cores read 16 bytes at once. */
+#define ALIGNED_BITS 128
+
 static bool is_empty(const struct sim_shim_matrix *matrix)
 {
     return matrix->rows == 0 || matrix->columns == 0 || matrix->batch == 0;
@@ -111,15 +114,38 @@ void sim_shim_add_matrix(struct sim_shim_work *work, const struct sim_shim_matri
     }
 }
 
+enum spw_gpu_type sim_shim_type_of_bits(size_t element_bits, bool is_tf32)
+{
+    return element_bits >= 64   ? SPW_GPU_F64
+           : element_bits >= 32 ? (is_tf32 ? SPW_GPU_TF32 : SPW_GPU_F32)
+           : element_bits >= 16 ? SPW_GPU_BITS16
+                                : SPW_GPU_BITS8;
+}
+
 void sim_shim_set_product_time(struct sim_shim_work *work, int64_t m, int64_t n, int64_t k,
-                               int64_t batch, size_t element_bits)
+                               int64_t batch, size_t element_bits, bool is_tf32)
 {
     double operations = 2.0 * (double)m * (double)n * (double)k * (double)batch;
     double compute_ns = operations / (OPERATIONS_16 * 16 / (double)element_bits);
-    double memory_ns = 0;
+    double memory_ns = 0, bytes = 0;
 
     for (size_t i = 0; i < work->count; i++) {
         memory_ns += (double)work->ranges[i].bytes / MEMORY_BYTES;
+        bytes += (double)work->ranges[i].bytes;
     }
     work->nanoseconds = (uint64_t)(compute_ns > memory_ns ? compute_ns : memory_ns) + 1;
+    work->demand = (struct sim_demand){
+        .work = SIM_WORK_PRODUCT,
+        .type = sim_shim_type_of_bits(element_bits, is_tf32),
+        .operations = (float)operations,
+        .bytes = (float)bytes,
+    };
+}
+
+void sim_shim_note_alignment(struct sim_shim_work *work, const struct sim_shim_matrix *matrix)
+{
+    if (matrix->columns > 1 && (uint64_t)matrix->ld * matrix->element_bits % ALIGNED_BITS != 0 &&
+        work->demand.work == SIM_WORK_PRODUCT && work->demand.type >= SPW_GPU_TF32) {
+        work->demand.work = SIM_WORK_UNALIGNED;
+    }
 }

@@ -29,12 +29,19 @@ size_t sim_shim_type_bits(cudaDataType_t type);
 /* Returns true if the shape is valid and its size in bytes fits in an int64_t. */
 bool sim_shim_matrix_is_valid(const struct sim_shim_matrix *matrix);
 
-/* Sets the simulated duration of a batch of products of m x k and k x n matrices. The duration is
- * the larger of two times: the time for the arithmetic, at 790 TFLOP/s for elements of 16 bits and
- * in proportion for other sizes, and the time to move the memory added so far, at 4.3 TB/s. Both
- * rates were measured on an H200. */
+/* Sets the simulated duration and the demand of a batch of products of m x k and k x n matrices,
+ * whose memory has been added. The duration is the larger of two times: the time for the
+ * arithmetic, at 790 TFLOP/s for elements of 16 bits and in proportion for other sizes, and the
+ * time to move the memory, at 4.3 TB/s. Both rates were measured on an H200. `is_tf32`: float32 may
+ * be rounded. */
 void sim_shim_set_product_time(struct sim_shim_work *work, int64_t m, int64_t n, int64_t k,
-                               int64_t batch, size_t element_bits);
+                               int64_t batch, size_t element_bits, bool is_tf32);
+
+/* Tells the demand of a product of such a matrix, if the columns begin at any address. */
+void sim_shim_note_alignment(struct sim_shim_work *work, const struct sim_shim_matrix *matrix);
+
+/* The type of elements of that many bits. */
+enum spw_gpu_type sim_shim_type_of_bits(size_t element_bits, bool is_tf32);
 
 /* Adds the memory of a valid matrix to the work, as one range from its first byte to its last. Adds
  * nothing for a NULL or empty matrix. */

@@ -16,6 +16,7 @@ struct launch_args {
     } ranges[RANGES_PER_LAUNCH];
     uint64_t written;
     uint64_t nanoseconds; /* 0: computed from the bytes */
+    struct sim_demand demand;
 };
 
 static void add(struct sim_shim_work *work, const void *address, size_t bytes, bool written)
@@ -50,17 +51,24 @@ static CUresult launch(CUkernel kernel, void *args, size_t size, CUstream stream
                                              extra);
 }
 
-static CUresult launch_part(CUkernel kernel, const struct sim_shim_range *ranges, size_t count,
-                            uint64_t nanoseconds, CUstream stream)
+/* Launches the kernel for the ranges from number `done` on. Returns how many there is room for. */
+static size_t launch_part(CUkernel kernel, const struct sim_shim_work *work, size_t done,
+                          CUstream stream, CUresult *ret_result)
 {
-    struct launch_args args = {.nanoseconds = nanoseconds};
+    size_t left = work->count - done, count = left < RANGES_PER_LAUNCH ? left : RANGES_PER_LAUNCH;
+    struct launch_args args = {.demand = {.work = SIM_WORK_MORE}};
 
-    for (size_t i = 0; i < count; i++) {
-        args.ranges[i].address = ranges[i].address;
-        args.ranges[i].bytes = ranges[i].bytes;
-        args.written |= (uint64_t)ranges[i].written << i;
+    if (done == 0) {
+        args.nanoseconds = work->nanoseconds;
+        args.demand = work->demand;
     }
-    return launch(kernel, &args, sizeof(args), stream);
+    for (size_t i = 0; i < count; i++) {
+        args.ranges[i].address = work->ranges[done + i].address;
+        args.ranges[i].bytes = work->ranges[done + i].bytes;
+        args.written |= (uint64_t)work->ranges[done + i].written << i;
+    }
+    *ret_result = launch(kernel, &args, sizeof(args), stream);
+    return count;
 }
 
 CUresult sim_shim_launch(const char *kernel, const struct sim_shim_work *work, CUstream stream)
@@ -75,12 +83,7 @@ CUresult sim_shim_launch(const char *kernel, const struct sim_shim_work *work, C
         result = sim_shim_kernel(name, &found);
     }
     while (result == CUDA_SUCCESS && done < work->count) {
-        size_t left = work->count - done;
-        size_t count = left < RANGES_PER_LAUNCH ? left : RANGES_PER_LAUNCH;
-
-        result = launch_part(found, &work->ranges[done], count, done == 0 ? work->nanoseconds : 0,
-                             stream);
-        done += count;
+        done += launch_part(found, work, done, stream, &result);
     }
     return result;
 }

@@ -19,6 +19,8 @@
 
 #include <cuda.h>
 
+#include "sim/demand.h"
+
 #define SIM_SHIM_EXPORT __attribute__((visibility("default")))
 
 /* Defines another name for a function that is defined earlier in the same file. */
@@ -36,7 +38,8 @@ struct sim_shim_range {
 struct sim_shim_work {
     struct sim_shim_range ranges[SIM_SHIM_RANGES];
     size_t count;
-    uint64_t nanoseconds; /* simulated duration; 0: computed from the bytes */
+    uint64_t nanoseconds;     /* simulated duration; 0: computed from the bytes */
+    struct sim_demand demand; /* on a card; SIM_WORK_NAMED: the bytes of the ranges */
 };
 
 /* Adds a range that the kernel reads or writes. NULL and empty ranges are left out. */

@@ -52,7 +52,11 @@ static cublasStatus_t multiply(cublasHandle_t handle, const struct product *p)
     sim_shim_add_matrix(&work, &a, false);
     sim_shim_add_matrix(&work, &b, false);
     sim_shim_add_matrix(&work, &c, true);
-    sim_shim_set_product_time(&work, p->m, p->n, p->k, p->batch, p->a.element_bits);
+    sim_shim_set_product_time(&work, p->m, p->n, p->k, p->batch, p->a.element_bits,
+                              handle->math_mode == CUBLAS_TF32_TENSOR_OP_MATH);
+    sim_shim_note_alignment(&work, &a);
+    sim_shim_note_alignment(&work, &b);
+    sim_shim_note_alignment(&work, &c);
     sim_cublas_add_scalar(handle, &work, p->alpha, p->scalar_bytes);
     sim_cublas_add_scalar(handle, &work, p->beta, p->scalar_bytes);
     return sim_cublas_launch(handle, "gemm", &work);

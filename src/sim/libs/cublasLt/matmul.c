@@ -156,7 +156,7 @@ static void set_time(struct sim_shim_work *work, const struct sim_cublaslt_matmu
     int64_t k = desc->transa != CUBLAS_OP_N ? a->rows : a->columns;
 
     sim_shim_set_product_time(work, (int64_t)d->rows, (int64_t)d->columns, k, a->batch,
-                              a->element_bits);
+                              a->element_bits, desc->compute_type == CUBLAS_COMPUTE_32F_FAST_TF32);
 }
 
 SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmul(
@@ -187,6 +187,9 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmul(
         sim_shim_add_matrix(&work, &matrices[i], i == 3);
     }
     set_time(&work, desc, &matrices[0], d);
+    for (size_t i = 0; i < 4; i++) {
+        sim_shim_note_alignment(&work, &matrices[i]);
+    }
     add_bias(&work, desc, d);
     add_auxiliary(&work, desc, d);
     add_scales(&work, desc);

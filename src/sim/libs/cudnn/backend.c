@@ -291,6 +291,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     const struct sim_cudnn_descriptor *plan = executionPlan;
     const struct sim_cudnn_descriptor *pack = variantPack;
     struct sim_shim_work work = {.count = 0};
+    size_t workspace_bytes;
     const void *workspace;
     cudnnStatus_t status;
 
@@ -306,8 +307,9 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     }
     workspace =
         (const void *)sim_cudnn_descriptor_integer(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0);
-    sim_shim_add_write(
-        &work, workspace,
-        (size_t)sim_cudnn_descriptor_integer(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0));
+    workspace_bytes =
+        (size_t)sim_cudnn_descriptor_integer(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0);
+    sim_cudnn_graph_demand(graph_of(plan), workspace_bytes, &work);
+    sim_shim_add_write(&work, workspace, workspace_bytes);
     return sim_cudnn_launch(handle, sim_cudnn_graph_kernel(graph_of(plan)), &work);
 }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "sim/libs/common/matrix.h"
+
 /* Attributes of cuDNN 9.20 and later, which older headers lack. */
 enum {
     SDPA_FWD_DROPOUT_DUMP = 2817,
@@ -213,4 +215,105 @@ int64_t sim_cudnn_graph_workspace_bytes(const struct sim_cudnn_descriptor *graph
 
     (void)for_each_tensor(graph, add_copy, &bytes);
     return bytes;
+}
+
+/* ---- the demand of convolutions ---- */
+
+/* The attributes of a convolution's tensors: those with the elements of its result, the filter. */
+static const struct convolution {
+    int kind, result, filter, data;
+    enum sim_work plain, grouped;
+} convolutions[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, SIM_WORK_CONVOLUTION, SIM_WORK_GROUPED},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, SIM_WORK_CONVOLUTION_BACK,
+     SIM_WORK_GROUPED_BACK},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, SIM_WORK_CONVOLUTION_BACK,
+     SIM_WORK_GROUPED_BACK},
+};
+
+/* Groups of fewer channels do not fill the tensor cores. */
+enum { FEW_CHANNELS = 16 };
+
+static const struct sim_cudnn_descriptor *tensor_of(const struct sim_cudnn_descriptor *operation,
+                                                    int name)
+{
+    return sim_cudnn_descriptor_child(
+        sim_cudnn_descriptor_find(operation, (cudnnBackendAttributeName_t)name), 0);
+}
+
+/* The product of a tensor's extents from dimension `first` on; 0 without a tensor. */
+static double elements_from(const struct sim_cudnn_descriptor *tensor, int64_t first)
+{
+    const struct sim_cudnn_attribute *extents =
+        tensor == NULL ? NULL : sim_cudnn_descriptor_find(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS);
+    double product = 1;
+
+    for (int64_t i = first; extents != NULL && i < extents->count; i++) {
+        product *= (double)element(extents, i);
+    }
+    return extents == NULL ? 0 : product;
+}
+
+/* The extent of a dimension; 0 without a tensor. */
+static int64_t extent_of(const struct sim_cudnn_descriptor *tensor, int64_t dimension)
+{
+    const struct sim_cudnn_attribute *extents =
+        tensor == NULL ? NULL : sim_cudnn_descriptor_find(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS);
+
+    return extents == NULL || extents->count <= dimension ? 0 : element(extents, dimension);
+}
+
+/* Adds the arithmetic of an operation, if it is a convolution: for each element of the result, a
+ * multiplication and an addition for each element of a filter. PyTorch lets cuDNN round float32. */
+static void add_convolution(const struct sim_cudnn_descriptor *operation, struct sim_demand *demand)
+{
+    for (size_t i = 0; i < sizeof(convolutions) / sizeof(convolutions[0]); i++) {
+        const struct convolution *convolution = &convolutions[i];
+        const struct sim_cudnn_descriptor *data;
+        int64_t type, channels;
+
+        if ((int)operation->kind != convolution->kind) {
+            continue;
+        }
+        data = tensor_of(operation, convolution->data);
+        type =
+            data == NULL ? -1 : sim_cudnn_descriptor_integer(data, CUDNN_ATTR_TENSOR_DATA_TYPE, -1);
+        channels = extent_of(tensor_of(operation, convolution->filter), 1);
+        demand->work = channels < FEW_CHANNELS && channels < extent_of(data, 1)
+                           ? convolution->grouped
+                           : convolution->plain;
+        demand->type = sim_shim_type_of_bits(sim_cudnn_type_bits((cudnnDataType_t)type), true);
+        demand->operations +=
+            (float)(2 * elements_from(tensor_of(operation, convolution->result), 0) *
+                    elements_from(tensor_of(operation, convolution->filter), 1));
+    }
+}
+
+void sim_cudnn_graph_demand(const struct sim_cudnn_descriptor *graph, size_t workspace_bytes,
+                            struct sim_shim_work *work)
+{
+    const struct sim_cudnn_attribute *operations =
+        sim_cudnn_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    double bytes = 0;
+
+    for (int64_t i = 0; operations != NULL && i < operations->count; i++) {
+        const struct sim_cudnn_descriptor *operation = sim_cudnn_descriptor_child(operations, i);
+
+        if (operation != NULL) {
+            add_convolution(operation, &work->demand);
+        }
+    }
+    for (size_t i = 0; i < work->count; i++) {
+        bytes += (double)work->ranges[i].bytes;
+    }
+    work->demand.bytes = (float)bytes;
+    /* The workspace holds tensors in another order, for example. */
+    work->demand.besides =
+        (float)(2 * ((double)workspace_bytes < bytes ? (double)workspace_bytes : bytes));
 }

@@ -12,6 +12,11 @@ cudnnStatus_t sim_cudnn_graph_add(const struct sim_cudnn_descriptor *graph,
                                   const struct sim_cudnn_descriptor *pack,
                                   struct sim_shim_work *work);
 
+/* Sets the demand of an execution of the graph, whose memory has been added, with a workspace of
+ * that size: that of its convolutions, if it has any. */
+void sim_cudnn_graph_demand(const struct sim_cudnn_descriptor *graph, size_t workspace_bytes,
+                            struct sim_shim_work *work);
+
 /* The kernel name for launches of the graph: the name of the graph's first convolution, or "graph"
  * if there is none. The string is static. */
 const char *sim_cudnn_graph_kernel(const struct sim_cudnn_descriptor *graph);

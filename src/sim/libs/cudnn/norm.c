@@ -66,10 +66,12 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBatchNormalizationForwardInference(
     const void *bnBias, const void *estimatedMean, const void *estimatedVariance, double epsilon)
 {
     const void *channels[] = {bnScale, bnBias, estimatedMean, estimatedVariance};
-    struct sim_shim_work work = {.count = 0};
+    size_t bytes[] = {sim_cudnn_tensor_bytes(xDesc), sim_cudnn_tensor_bytes(yDesc)};
+    struct sim_shim_work work = {
+        .demand = {.work = SIM_WORK_ELEMENTS, .bytes = (float)(bytes[0] + bytes[1])}};
 
-    sim_shim_add_read(&work, x, sim_cudnn_tensor_bytes(xDesc));
-    sim_shim_add_write(&work, y, sim_cudnn_tensor_bytes(yDesc));
+    sim_shim_add_read(&work, x, bytes[0]);
+    sim_shim_add_write(&work, y, bytes[1]);
     for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
         sim_shim_add_read(&work, channels[i], sim_cudnn_tensor_bytes(bnScaleBiasMeanVarDesc));
     }

@@ -1,0 +1,38 @@
+/* What a kernel asks of a card: arithmetic and memory. The simulated libraries tell the driver,
+ * which derives the kernel's time from it (driver/exec/roofline.h). No locking. */
+#pragma once
+
+#include <stdint.h>
+
+#include "gpu/rate.h"
+
+/* Kinds of work. They reach different parts of a card's rates (driver/exec/roofline.c). */
+enum sim_work {
+    SIM_WORK_NAMED,            /* memory that a library or an operation names */
+    SIM_WORK_PRODUCT,          /* of matrices, by the shapes of a library's call */
+    SIM_WORK_UNALIGNED,        /* products whose rows do not begin at multiples of 16 bytes */
+    SIM_WORK_CONVOLUTION,      /* by the shapes of a library's call */
+    SIM_WORK_CONVOLUTION_BACK, /* its two backward passes */
+    SIM_WORK_GROUPED,          /* a convolution with few channels in each group */
+    SIM_WORK_GROUPED_BACK,
+    SIM_WORK_ATTENTION, /* by a kernel's name, and its grid or its arguments */
+    SIM_WORK_ELEMENTS,  /* of tensors without gaps, one by one */
+    SIM_WORK_CASTS,     /* the same, with another type in memory */
+    SIM_WORK_STRIDED,   /* elements of tensors with gaps */
+    SIM_WORK_LISTS,     /* elements of lists of tensors */
+    SIM_WORK_REDUCTION,
+    SIM_WORK_ROWS,  /* normalisation and softmax */
+    SIM_WORK_OTHER, /* of a kernel about which nothing is known */
+    SIM_WORK_MORE,  /* a further part of a launch, which costs nothing by itself */
+    SIM_WORKS,
+};
+
+/* What a kernel does. */
+struct sim_demand {
+    enum sim_work work;
+    enum spw_gpu_type type;
+    float operations; /* of products */
+    float bytes;      /* read or written in device memory, during the arithmetic */
+    float besides;    /* read or written before it or after it */
+    uint32_t guessed; /* 1: the bytes are those of the blocks behind a kernel's arguments */
+};

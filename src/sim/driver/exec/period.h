@@ -1,0 +1,34 @@
+/* Finds the period of a sequence of launches: how many launches a step of the program has.
+ *
+ * A launch is known by a key: its kernel and its grid. If a key comes again after equally many
+ * launches, twice in a row or more often, this number of launches may be the period. Launches of a
+ * layer do not stay equally far apart, since one step ends and the next begins. A key that comes in
+ * every tenth step only has a multiple of the period. The period is therefore the smallest number
+ * that has lasted for half as many launches as the number that lasted longest.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/record.h"
+
+enum { SIM_PERIOD_KEYS = 4096 };
+
+struct sim_period {
+    uint64_t count;              /* launches so far */
+    uint64_t longest;            /* launches for which a distance has lasted, at most */
+    uint64_t lasted;             /* launches for which step.launches has lasted */
+    uint64_t seen;               /* the last launch that confirmed step.launches */
+    struct sim_record_step step; /* the last period that is complete */
+    struct {
+        uint64_t key;                   /* 0: free */
+        uint64_t last, distance, times; /* `times` in a row */
+        struct sim_record_step sums;    /* as they were at the last launch */
+    } keys[SIM_PERIOD_KEYS];
+};
+
+/* Adds a launch. `key` is not 0. `sums` has the sums of all launches so far, and in `ns` the time
+ * at which this one ends. Updates period->step. */
+void sim_period_add(struct sim_period *period, uint64_t key, const struct sim_record_step *sums);
