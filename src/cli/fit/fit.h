@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "cli/verdict/sim_result.h"
+#include "cli/verdict/step.h"
 #include "cli/verdict/trial.h"
 #include "gpu/profile.h"
 
@@ -99,7 +100,10 @@ struct spw_cli_fit_answer {
     uint64_t placed;                         /* on the host, by rules of the policy */
     uint64_t spilled;                        /* SPILLS: highest bytes on the host at one time */
     uint64_t to_host_bytes, from_host_bytes; /* SPILLS and was_run: moved in the whole run */
-    int code;                                /* FAILED: exit code of the command */
+    struct spw_cli_range step;               /* the time of a step with ample memory */
+    struct spw_cli_range slowdown; /* SPILLS: how many times as long a step takes if the memory that
+                                    * is missing moves out and back once in it */
+    int code;                      /* FAILED: exit code of the command */
     bool was_run; /* the command was run on this card; false: the answer is computed */
 };
 

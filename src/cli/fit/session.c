@@ -252,6 +252,21 @@ static void answer_excess(struct spw_cli_fit_session *session, const struct spw_
     }
 }
 
+/* The longest step of all devices. */
+static struct spw_cli_range step_on(const struct spw_cli_fit_run *run,
+                                    const struct spw_gpu_profile *card)
+{
+    const struct spw_cli_sim_device *device = NULL;
+    struct spw_cli_range longest = {0, 0};
+
+    while ((device = spw_cli_sim_next(&run->result, device)) != NULL) {
+        struct spw_cli_range step = spw_cli_step_time(device, run->card, card);
+
+        longest = step.most > longest.most ? step : longest;
+    }
+    return longest;
+}
+
 struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
                                           const struct spw_gpu_profile *card, size_t value)
 {
@@ -265,6 +280,7 @@ struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
         return answer;
     }
     total = total_of(&run->result, card);
+    answer.step = step_on(run, card);
     answer.need = total.need;
     answer.need_most = total.need_most;
     answer.placed = total.placed;
@@ -281,6 +297,9 @@ struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
         answer_excess(session, card, value, total.live - bytes, &answer);
     } else {
         try_card(session, card, value, &answer);
+    }
+    if (answer.verdict == SPW_CLI_FIT_SPILLS) {
+        answer.slowdown = spw_cli_step_slowdown(answer.step, card, answer.spilled, answer.spilled);
     }
     return answer;
 }

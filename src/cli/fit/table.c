@@ -40,6 +40,19 @@ static void add_spill(struct spw_cli_line *line, const struct spw_gpu_profile *c
     }
 }
 
+static void add_step(struct spw_cli_line *line, const struct spw_cli_fit_answer *answer)
+{
+    bool runs = answer->verdict == SPW_CLI_FIT_FITS || answer->verdict == SPW_CLI_FIT_TIGHT ||
+                answer->verdict == SPW_CLI_FIT_SPILLS;
+
+    if (runs && answer->step.most > 0) {
+        spw_cli_line_add(line, "; a step: %s", spw_cli_step_time_text(answer->step));
+    }
+    if (runs && answer->slowdown.most > 0) {
+        spw_cli_line_add(line, ", by spilling %s", spw_cli_step_slowdown_text(answer->slowdown));
+    }
+}
+
 static void add_verdict(struct spw_cli_line *line, const struct spw_gpu_profile *card,
                         const struct spw_cli_fit_answer *answer)
 {
@@ -95,6 +108,7 @@ static void print_row(const struct spw_cli_fit_session *session, const struct sp
     }
     print_need(&row->answer);
     add_verdict(&line, row->card, &row->answer);
+    add_step(&line, &row->answer);
     if (row->has_value && row->has_too_large) {
         spw_cli_line_add(&line, row->too_large_failed ? "; with %s it fails" : "; %s does not fit",
                          session->variation.values[row->too_large]);
@@ -181,6 +195,12 @@ static cJSON *row_json(const struct spw_cli_fit_session *session, const struct s
     spw_cli_json_add(object, "need_most_bytes", answer->need_most);
     spw_cli_json_add(object, "placed_bytes", answer->placed);
     spw_cli_json_add(object, "spilled_bytes", answer->spilled);
+    if (answer->step.most > 0) {
+        spw_cli_step_json(object, "step_ms", answer->step, 1e-6);
+    }
+    if (answer->slowdown.most > 0) {
+        spw_cli_step_json(object, "times_as_long_by_spilling", answer->slowdown, 1);
+    }
     cJSON_AddBoolToObject(object, "was_run", answer->was_run);
     cJSON_AddNumberToObject(object, "exit_code", answer->code);
     if (session->variation.name != NULL && row->has_value) {

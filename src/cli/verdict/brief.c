@@ -6,6 +6,7 @@
 #include "cli/inspect/call_sites.h"
 #include "cli/launch/child.h"
 #include "cli/verdict/need.h"
+#include "cli/verdict/step.h"
 #include "common/minmax.h"
 #include "common/options.h"
 #include "system/fd.h"
@@ -475,6 +476,9 @@ static void add_after_spill(struct spw_cli_line *line, const struct brief *brief
     const struct spw_cli_sim_device *device = brief->device;
     uint64_t step = spw_max(device->step_out_bytes, device->step_in_bytes);
     uint64_t whole = spw_max(device->spilled_bytes, device->promoted_bytes);
+    const struct spw_gpu_profile *card = spw_cli_cards_profile();
+    struct spw_cli_range slowdown = spw_cli_step_slowdown(
+        spw_cli_step_time(device, card, card), card, device->step_out_bytes, device->step_in_bytes);
 
     if (brief->result->real && device->step_ns > 0) {
         spw_cli_line_add(line, "moves delay a step by %s",
@@ -482,6 +486,8 @@ static void add_after_spill(struct spw_cli_line *line, const struct brief *brief
         spw_cli_line_add(line, " of %s; ", time_text((double)device->step_ns / 1e9));
     } else if (brief->result->real) {
         spw_cli_line_add(line, "%s moved in the whole run; ", spw_cli_size(whole));
+    } else if (slowdown.most > 0) {
+        spw_cli_line_add(line, "a step: %s; ", spw_cli_step_slowdown_text(slowdown));
     } else if (step > 0) {
         spw_cli_line_add(line, "it costs at least %s a step; ",
                          time_text(spw_cli_cards_link_seconds(step)));

@@ -10,6 +10,7 @@
  *   progress       a line of progress every ten seconds
  *   ranks          a table of ranks that ran one after the other
  *   sim_result     the results that a simulated run left in its run directory
+ *   step           the time of a step, as a range
  *   trial          runs a command on simulated devices, with settings for each run
  *   verdict        the verdict of a simulated run, with details
  *   verdict_json   the verdict of a simulated run, as JSON
@@ -42,6 +43,7 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result);
  *  "problem": WHY, if it is "not recorded",
  *  "exit_code": N, "profile": ID, "host_peak_bytes": N,
  *  "devices": [{"process": NAME, "pid": N, "device": N, "pooled": BOOL, ... bytes ...,
+ *               "step": {"ms": [LEAST, MOST], "basis": "roofline", ...} or null,
  *               "last_oom": {...} or null}]} */
 cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code);
 

@@ -138,6 +138,15 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
     device->bulk_reads = from->bulk_reads;
     device->bulk_read_bytes = from->bulk_read_bytes;
     add_half(device, from);
+    device->step = (struct spw_cli_sim_step){
+        .launches = from->step.launches,
+        .ns = from->step.ns,
+        .host_ns = from->step.host_ns,
+        .busy_ns = from->step.busy_ns,
+        .sure_ns = from->step.sure_ns,
+        .moving_ns = from->step.moving_ns,
+    };
+    memcpy(device->step.computing_ns, from->step.computing_ns, sizeof(device->step.computing_ns));
     device->link_bytes = from->link_in_bytes + from->link_out_bytes;
     add_simulated_refusal(device, from, SIM_RECORD_OTHER);
     device->used = from->used_peak_bytes > 0 || launches > 0 || device->refusals > 0 ||

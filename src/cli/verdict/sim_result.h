@@ -9,6 +9,7 @@
 
 #include "common/bounds.h"
 #include "common/layout.h"
+#include "gpu/rate.h"
 #include "stats/stats.h"
 
 enum { SPW_CLI_SIM_PROCESSES = 256, SPW_CLI_SIM_NAME = 128, SPW_CLI_SIM_PATH = 256 };
@@ -35,6 +36,17 @@ struct spw_cli_sim_refusal {
 };
 
 enum { SPW_CLI_SIM_HALF = 129 }; /* half of the marks in the record, and one */
+
+/* A step of the program, estimated; times in nanoseconds. */
+struct spw_cli_sim_step {
+    uint64_t launches; /* of kernels */
+    uint64_t ns;
+    uint64_t host_ns; /* the time that the program needs for its launches */
+    uint64_t busy_ns; /* the time of its kernels */
+    uint64_t sure_ns; /* of those whose shapes are known */
+    /* Parts of busy_ns: of kernels that the arithmetic of a type limits, or the memory. */
+    uint64_t computing_ns[SPW_GPU_TYPES], moving_ns;
+};
 
 /* The use of one device by one process. */
 struct spw_cli_sim_device {
@@ -77,6 +89,7 @@ struct spw_cli_sim_device {
     uint64_t known_reads;               /* small reads of results that were computed */
     uint64_t half_ns[SPW_CLI_SIM_HALF]; /* simulated times in the second half of the kernels,
                                          * equally many kernels apart */
+    struct spw_cli_sim_step step;       /* with ample memory; without launches: not known */
     unsigned half_count;                /* of them; 0: too few kernels, or no simulated time */
     uint64_t link_bytes;                /* of host memory that kernels used */
     uint64_t host_limit_bytes;          /* pooled: most host memory to use; 0: not known */

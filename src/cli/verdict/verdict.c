@@ -3,6 +3,7 @@
 
 #include "cli/console/messages.h"
 #include "cli/verdict/need.h"
+#include "cli/verdict/step.h"
 #include "common/minmax.h"
 
 #include <inttypes.h>
@@ -347,6 +348,29 @@ static void say_each(const struct spw_cli_sim_result *result, int code)
     }
 }
 
+/* The time of a step of each device. */
+static void say_steps(const struct spw_cli_sim_result *result)
+{
+    const struct spw_gpu_profile *card = spw_cli_cards_profile();
+    const struct spw_cli_sim_device *device = NULL;
+
+    while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        struct spw_cli_range time = spw_cli_step_time(device, card, card);
+        struct spw_cli_line line = {""};
+
+        if (time.most <= 0) {
+            continue;
+        }
+        spw_cli_line_add(&line, "a step with ample memory takes about %s on a %s",
+                         spw_cli_step_time_text(time), card->id);
+        spw_cli_line_add(&line,
+                         " (roofline of %" PRIu64 " kernels; the shapes of %.0f %% are known)",
+                         device->step.launches,
+                         100.0 * (double)device->step.sure_ns / (double)device->step.busy_ns);
+        say(&line);
+    }
+}
+
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose)
 {
     struct work work = sum_work(result);
@@ -360,6 +384,7 @@ void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bo
         spw_cli_print(stderr, "spillway:   %zu more processes are not counted\n", result->left_out);
     }
     spw_cli_verdict_shared(result);
+    say_steps(result);
     say_launches(&work);
     say_overcome(result->overcome);
     say_reads(&work);

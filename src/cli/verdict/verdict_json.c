@@ -2,6 +2,7 @@
 
 #include "cli/console/json.h"
 #include "cli/verdict/need.h"
+#include "cli/verdict/step.h"
 
 const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code)
 {
@@ -63,6 +64,37 @@ static void add_engines(cJSON *object, const struct spw_cli_sim_device *device)
     spw_cli_json_add(engines, "searched", device->searches);
 }
 
+static void add_step(cJSON *object, const struct spw_cli_sim_device *device)
+{
+    const struct spw_gpu_profile *card = spw_cli_cards_profile();
+    struct spw_cli_range time = spw_cli_step_time(device, card, card);
+    struct spw_cli_range slowdown =
+        spw_cli_step_slowdown(time, card, device->step_out_bytes, device->step_in_bytes);
+    uint64_t arithmetic = 0;
+    cJSON *step;
+
+    if (time.most <= 0) {
+        cJSON_AddNullToObject(object, "step");
+        return;
+    }
+    step = cJSON_AddObjectToObject(object, "step");
+    spw_cli_step_json(step, "ms", time, 1e-6);
+    if (slowdown.most > 0) {
+        spw_cli_step_json(step, "times_as_long_by_spilling", slowdown, 1);
+    }
+    cJSON_AddStringToObject(step, "basis", "roofline");
+    spw_cli_json_add(step, "estimate_ns", device->step.ns);
+    spw_cli_json_add(step, "kernels", device->step.launches);
+    spw_cli_json_add(step, "kernels_ns", device->step.busy_ns);
+    for (int type = 0; type < SPW_GPU_TYPES; type++) {
+        arithmetic += device->step.computing_ns[type];
+    }
+    spw_cli_json_add(step, "arithmetic_ns", arithmetic);
+    spw_cli_json_add(step, "memory_ns", device->step.moving_ns);
+    spw_cli_json_add(step, "known_kernels_ns", device->step.sure_ns);
+    spw_cli_json_add(step, "launches_ns", device->step.host_ns);
+}
+
 static cJSON *device_json(const struct spw_cli_sim_result *result,
                           const struct spw_cli_sim_device *device)
 {
@@ -92,6 +124,7 @@ static cJSON *device_json(const struct spw_cli_sim_result *result,
     }
     add_terms(object, &need);
     add_engines(object, device);
+    add_step(object, device);
     spw_cli_json_add(object, "communicators", device->communicators);
     spw_cli_json_add(object, "communicator_ranks", device->ranks);
     spw_cli_json_add(object, "host_peak_bytes", device->host_peak_bytes);
