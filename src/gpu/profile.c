@@ -1,7 +1,6 @@
 #include "gpu/profile.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -28,6 +27,15 @@ static const struct {
 #define SPW_GPU_OVERHEAD(id, mib, most_mib, messages) {id, {mib, most_mib, messages}},
 #include "gpu/overheads.def"
 #undef SPW_GPU_OVERHEAD
+};
+
+static const struct {
+    const char *id;
+    struct spw_gpu_sharing sharing;
+} sharings[] = {
+#define SPW_GPU_SHARES(id, one_memory, host_page_tables) {id, {one_memory, host_page_tables}},
+#include "gpu/sharing.def"
+#undef SPW_GPU_SHARES
 };
 
 const struct spw_gpu_profile *spw_gpu_profile_at(size_t index)
@@ -146,4 +154,14 @@ struct spw_gpu_overhead spw_gpu_profile_overhead(const struct spw_gpu_profile *p
         }
     }
     return estimate_by_size(profile);
+}
+
+struct spw_gpu_sharing spw_gpu_profile_sharing(const struct spw_gpu_profile *profile)
+{
+    for (size_t i = 0; i < sizeof(sharings) / sizeof(sharings[0]); i++) {
+        if (strcmp(sharings[i].id, profile->id) == 0) {
+            return sharings[i].sharing;
+        }
+    }
+    return (struct spw_gpu_sharing){.one_memory = false};
 }

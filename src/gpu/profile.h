@@ -9,10 +9,12 @@
  *   profiles        the figures of each model, with their sources
  *   rate            the rates at which a card computes and moves memory
  *   rates           operations a clock of each capability, and what cards sustain
+ *   sharing         GPUs that share memory or page tables with the host
  *
  * Profiles are constant. No locking. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +24,12 @@ struct spw_gpu_overhead {
     uint32_t mib;      /* estimate */
     uint32_t most_mib; /* upper bound */
     uint32_t messages; /* number of published sources; 0: estimated from other GPUs */
+};
+
+/* What a GPU shares with the host; see sharing.def. */
+struct spw_gpu_sharing {
+    bool one_memory;       /* it has no memory of its own */
+    bool host_page_tables; /* it uses the page tables of the host */
 };
 
 /* The source of a GPU's total memory; see profiles.def. */
@@ -64,3 +72,6 @@ void spw_gpu_profile_expected(const char *id, char *text, size_t capacity);
 
 /* Returns the overhead of a card of this model. */
 struct spw_gpu_overhead spw_gpu_profile_overhead(const struct spw_gpu_profile *profile);
+
+/* Returns what a GPU of this model shares with the host. */
+struct spw_gpu_sharing spw_gpu_profile_sharing(const struct spw_gpu_profile *profile);

@@ -81,7 +81,10 @@ struct sim_record_device {
     uint64_t own_bytes; /* part of used_bytes for code, local memory and graphs */
     uint64_t own_peak_bytes;
     uint64_t overhead_bytes; /* part of used_bytes: a card's overhead; own_bytes count towards it */
-    uint64_t program_peak_bytes; /* used_bytes without own, overhead and NCCL bytes */
+    bool one_memory;         /* the device has no memory of its own */
+    uint64_t together_peak_bytes; /* used_bytes and the host's side of the process */
+    uint64_t died_missing_bytes;  /* above 0: the machine died, and its one memory lacked this */
+    uint64_t program_peak_bytes;  /* used_bytes without own, overhead and NCCL bytes */
     uint64_t communicators, communicators_peak;     /* of NCCL: now, and at the peak */
     uint64_t ranks_peak;                            /* of the largest communicator */
     uint64_t nccl_bytes, nccl_peak_bytes;           /* estimate of NCCL's memory on a card */

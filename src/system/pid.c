@@ -17,26 +17,35 @@ static const char *skip_fields(const char *text, int count)
     return text;
 }
 
+/* Reads the beginning of a file as text. False if the file cannot be opened. */
+static bool read_text(const char *path, char *text, size_t capacity)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length;
+
+    if (fd < 0) {
+        return false;
+    }
+    length = read(fd, text, capacity - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    return true;
+}
+
 /* Reads /proc/PID/stat, from the process's state on; NULL when there is no such process. */
 static const char *read_state(int pid, char *text, size_t capacity)
 {
     char path[64];
     const char *name_end;
-    ssize_t length;
-    int fd;
 
     if (pid == 0) {
         snprintf(path, sizeof(path), "/proc/self/stat");
     } else {
         snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     }
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    if (!read_text(path, text, capacity)) {
         return NULL;
     }
-    length = read(fd, text, capacity - 1);
-    close(fd);
-    text[length > 0 ? length : 0] = '\0';
     name_end = strrchr(text, ')'); /* the name may hold anything */
     return name_end != NULL ? skip_fields(name_end, 1) : NULL;
 }
@@ -120,4 +129,16 @@ struct timespec spw_pid_start_time(uint64_t ticks)
     int64_t began = boot_time() + (int64_t)((ticks + 1) * tick);
 
     return (struct timespec){.tv_sec = began / NANOSECONDS, .tv_nsec = began % NANOSECONDS};
+}
+
+uint64_t spw_pid_anonymous_bytes(void)
+{
+    char text[256];
+    const char *resident =
+        read_text("/proc/self/statm", text, sizeof(text)) ? skip_fields(text, 1) : NULL;
+    const char *shared = skip_fields(resident, 1);
+    uint64_t all = resident != NULL ? take_number(resident) : 0;
+    uint64_t part = shared != NULL ? take_number(shared) : all;
+
+    return all > part ? (all - part) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

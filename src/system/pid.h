@@ -1,4 +1,4 @@
-/* Start time and processor time of a process, from /proc. No locking, no allocation. */
+/* Start time, processor time and memory of a process, from /proc. No locking, no allocation. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,3 +16,7 @@ bool spw_pid_work(int pid, uint64_t *ret_ticks, char *ret_state);
 
 /* Converts the start time of a process to the clock of file times, rounded up to the next tick. */
 struct timespec spw_pid_start_time(uint64_t ticks);
+
+/* Returns the bytes of anonymous memory that the calling process has touched. Pages of files and
+ * shared memory do not count. 0 if unknown. */
+uint64_t spw_pid_anonymous_bytes(void);

@@ -14,7 +14,7 @@
  *   loader         prevents a fork during calls into the dynamic loader
  *   lock           mutexes with ranks (lock.def), and the order that debug builds check
  *   log            messages on stderr or in a file
- *   pid            start and processor time of a process, from /proc
+ *   pid            start, processor time and memory of a process, from /proc
  *   room           memory for objects that are too large for a stack
  *   safe_read      reads memory that may not be mapped
  *   sleep          sleeps for some nanoseconds

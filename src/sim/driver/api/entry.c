@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "sim/driver/api/loaded_libs.h"
+#include "sim/driver/core/budget.h"
 #include "sim/driver/core/calls.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/device.h"
@@ -72,8 +73,20 @@ CUresult sim_enter(enum sim_fn fn, enum sim_need need)
     return result != CUDA_SUCCESS ? result : injected;
 }
 
+/* Looks at the host's memory at every so many calls, because it grows without a call. */
+static void look_at_host(void)
+{
+    enum { CALLS = 64 };
+    static unsigned int count;
+
+    if (++count % CALLS == 0) {
+        sim_budget_look();
+    }
+}
+
 CUresult sim_leave(enum sim_fn fn, CUresult result)
 {
+    look_at_host();
     sim_calls_end(fn, result);
     sim_run_record_end(fn, result);
     sim_notify_progress();

@@ -1,4 +1,5 @@
-/* Memory budgets: the used memory of each device, and the page-locked host memory in use.
+/* Memory budgets: the used memory of each device, and the page-locked host memory in use. On a
+ * machine whose device has no memory of its own, both are one.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
@@ -17,6 +18,11 @@ enum sim_use {
 
 /* Bytes of the device that no process of the run holds. */
 size_t sim_budget_free(const struct sim_device *device);
+
+/* Reads again the memory of the host's side of this process. If a device has no memory of its own,
+ * this counts against it. If device and host together take more than it has, the machine dies
+ * (core/machine.h). The functions that take memory do the same. */
+void sim_budget_look(void);
 
 /* Takes exactly `bytes` of the device's memory. If fewer are free, returns CUDA_ERROR_OUT_OF_MEMORY
  * and takes nothing. */

@@ -100,7 +100,9 @@ struct spillway_sim_device {
     int major, minor; /* compute capability */
     int clock_khz, memory_clock_khz;
     unsigned long long total_bytes;
-    unsigned long long used_bytes; /* by all processes of the run */
+    unsigned long long used_bytes; /* by all processes of the run; with one memory, also what
+                                    * their host side takes */
+    int one_memory;                /* the device has no memory of its own */
 };
 
 /* Writes the device of that index. Returns 0, or -1 if there is none. */
@@ -126,3 +128,8 @@ void spillway_sim_engines(int ordinal, int guessed, int search);
  * count reports closed connections. Returns the number of bytes that the caller must allocate or
  * free for these connections. Without SPILLWAY_SIM_OVERHEAD, the number is always 0. */
 unsigned long long spillway_sim_connection(int ordinal, int connection, int ranks, int count);
+
+/* The memory of a machine whose device of that ordinal has no memory of its own. Reads what the
+ * processes of the run take of it now, and writes what is left. Returns the bytes of the machine; 0
+ * if there is no such device, or if it has memory of its own. */
+unsigned long long spillway_sim_one_memory(int ordinal, unsigned long long *ret_available);

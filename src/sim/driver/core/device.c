@@ -38,6 +38,7 @@ static struct sim_device *machine_device(int index)
     if (device->profile == NULL) {
         device->index = index;
         device->profile = spw_gpu_profile_find(options->profile);
+        device->sharing = spw_gpu_profile_sharing(device->profile);
         device->total_bytes = total_bytes(device->profile, options);
     }
     return device;
@@ -115,7 +116,9 @@ SIM_EXPORT int spillway_sim_device(int index, struct spillway_sim_device *ret_de
         ret_device->major = device->profile->major;
         ret_device->minor = device->profile->minor;
         ret_device->total_bytes = device->total_bytes;
-        ret_device->used_bytes = device->used_bytes + sim_neighbours_used(index);
+        ret_device->used_bytes =
+            device->used_bytes + device->host_bytes + sim_neighbours_used(index);
+        ret_device->one_memory = device->sharing.one_memory;
     }
     sim_unlock();
     return device != NULL ? 0 : -1;

@@ -14,6 +14,7 @@
  *   handle_table    handles of objects, checked and recycled
  *   heap            allocates address ranges from segments
  *   lock            the driver's only mutex, and waits that release it
+ *   machine         the end of a machine that is out of memory
  *   neighbours      the other processes that share the devices
  *   rangemap        a sorted map of address ranges
  *   run_record      writes the record that the launcher reads
@@ -43,10 +44,13 @@ struct sim_device {
     int ordinal; /* the device's number in this process (CUDA_VISIBLE_DEVICES) */
     int index;   /* the device's number on the machine */
     const struct spw_gpu_profile *profile;
+    struct spw_gpu_sharing sharing;
     size_t total_bytes;    /* as cuMemGetInfo and cuDeviceTotalMem report it */
     size_t used_bytes;     /* charged so far; free = total - used */
     size_t own_bytes;      /* charged as SIM_USE_OWN; used_bytes contains only the part beyond the
                             * overhead */
+    size_t host_bytes;     /* one memory: what the host's side of this process took of it, when it
+                            * was last read */
     size_t overhead_bytes; /* SPILLWAY_SIM_OVERHEAD: charged while there is a context */
     unsigned int contexts;
     CUcontext primary; /* NULL before the first retain, then always the same */

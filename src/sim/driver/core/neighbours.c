@@ -242,14 +242,32 @@ bool sim_neighbours_grow(int index, uint64_t total, uint64_t used, uint64_t more
     return fits;
 }
 
-void sim_neighbours_shrink(int index, uint64_t used)
+void sim_neighbours_hold(int index, uint64_t used)
 {
     if (mine != NULL) {
-        bool locked = lock();
+        bool locked = lock(), more = used > mine->used[index];
 
         mine->used[index] = used;
+        if (more) {
+            note_peak(index, sum_of_others(index, /* check */ false) + used);
+        }
         unlock(locked);
     }
+}
+
+void sim_neighbours_die(int index)
+{
+    if (file != NULL) {
+        bool locked = lock();
+
+        file->died[index] = 1;
+        unlock(locked);
+    }
+}
+
+bool sim_neighbours_died(int index)
+{
+    return file != NULL && file->died[index] != 0;
 }
 
 int sim_neighbours_list(int index, struct sim_neighbour *ret_list, int most)

@@ -27,8 +27,13 @@ uint64_t sim_neighbours_used(int index);
 bool sim_neighbours_grow(int index, uint64_t total, uint64_t used, uint64_t more,
                          uint64_t *ret_free);
 
-/* This process now holds `used` bytes of the device, fewer than before. */
-void sim_neighbours_shrink(int index, uint64_t used);
+/* This process now holds `used` bytes of the device: fewer than before, or more that nobody could
+ * refuse. */
+void sim_neighbours_hold(int index, uint64_t used);
+
+/* Records that the machine died of the memory of this device; returns true if it did. */
+void sim_neighbours_die(int index);
+bool sim_neighbours_died(int index);
 
 enum { SIM_NEIGHBOURS = 256 }; /* maximum number of processes in a list */
 

@@ -147,6 +147,7 @@ void sim_run_record_start(void)
     for (int i = 0; i < record->device_count; i++) {
         record->devices[i].index = sim_device_get(i)->index;
         record->devices[i].total_bytes = sim_device_get(i)->total_bytes;
+        record->devices[i].one_memory = sim_device_get(i)->sharing.one_memory;
     }
     read_command();
     record->magic = SIM_RECORD_MAGIC; /* last: the record is now valid */
@@ -311,6 +312,16 @@ void sim_run_record_used(const struct sim_device *device, int64_t own)
     besides = not_of_program(figures);
     raise_peak(&figures->program_peak_bytes,
                figures->used_bytes > besides ? figures->used_bytes - besides : 0);
+}
+
+void sim_run_record_together(const struct sim_device *device, uint64_t host)
+{
+    raise_peak(&of(device)->together_peak_bytes, device->used_bytes + host);
+}
+
+void sim_run_record_died(const struct sim_device *device, uint64_t missing)
+{
+    of(device)->died_missing_bytes = missing;
 }
 
 void sim_run_record_nccl(const struct sim_device *device, const struct sim_run_record_nccl *change)

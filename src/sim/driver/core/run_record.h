@@ -44,6 +44,12 @@ void sim_run_record_lacked(const struct sim_device *device, size_t bytes, size_t
  */
 void sim_run_record_used(const struct sim_device *device, int64_t own);
 
+/* Records that the host's side of the process takes `host` bytes now. */
+void sim_run_record_together(const struct sim_device *device, uint64_t host);
+
+/* Records that the machine died, because its one memory lacked `missing` bytes. */
+void sim_run_record_died(const struct sim_device *device, uint64_t missing);
+
 /* Records that the overhead of the device (SPILLWAY_SIM_OVERHEAD) is now `bytes`. */
 void sim_run_record_overhead(const struct sim_device *device, size_t bytes);
 

@@ -103,7 +103,10 @@ CUresult sim_alloc_host(struct sim_device *device, size_t size, enum sim_block_k
     if (span < size || sim_host_budget_charge(span) != CUDA_SUCCESS) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    address = mmap(NULL, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+    /* It is charged here, so it must not count again as anonymous memory (core/machine.h). */
+    address = mmap(NULL, span, PROT_READ | PROT_WRITE,
+                   (device->sharing.one_memory ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS |
+                       MAP_NORESERVE,
                    -1, 0);
     if (address == MAP_FAILED) {
         goto err_refund;
@@ -161,12 +164,19 @@ void sim_mem_driver_free(CUdeviceptr address)
     }
 }
 
+bool sim_alloc_is_anonymous(const struct sim_block *block)
+{
+    return block->kind == SIM_BLOCK_REGISTERED && block->device->sharing.one_memory;
+}
+
 void sim_alloc_destroy_pinned(struct sim_block *block)
 {
     if (block->kind == SIM_BLOCK_HOST) {
         munmap((void *)(uintptr_t)block->range.start, (size_t)block->span);
     }
-    sim_host_budget_refund((size_t)block->span);
+    if (!sim_alloc_is_anonymous(block)) {
+        sim_host_budget_refund((size_t)block->span);
+    }
     sim_block_delete(block);
 }
 

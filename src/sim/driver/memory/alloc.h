@@ -34,6 +34,10 @@ CUresult sim_alloc_host(struct sim_device *device, size_t size, enum sim_block_k
 /* Frees a block of kind ALLOC, DRIVER or MANAGED. */
 void sim_alloc_destroy(struct sim_block *block);
 
+/* Returns true if a block is registered memory on a machine with one memory. It is anonymous memory
+ * of the process, which counts there already, so it is not charged again. */
+bool sim_alloc_is_anonymous(const struct sim_block *block);
+
 /* Frees a block of kind HOST with its memory. Removes a block of kind REGISTERED without freeing
  * its memory. */
 void sim_alloc_destroy_pinned(struct sim_block *block);

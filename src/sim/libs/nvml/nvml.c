@@ -276,6 +276,9 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *m
     if (ask((int)device->index, &now) != 0) {
         return NVML_ERROR_INVALID_ARGUMENT;
     }
+    if (now.one_memory) {
+        return NVML_ERROR_NOT_SUPPORTED; /* as on DGX Spark (leptonai/gpud#1170) */
+    }
     memory->total = now.total_bytes;
     memory->used = now.used_bytes;
     memory->free = now.total_bytes - now.used_bytes;

@@ -153,6 +153,7 @@ SIM_API(cuMemGetInfo_v2, SIM_CONTEXT, (size_t * free, size_t *total))
     if (free == NULL || total == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    sim_budget_look();
     *free = sim_budget_free(device);
     *total = device->total_bytes;
     return CUDA_SUCCESS;

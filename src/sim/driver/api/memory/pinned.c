@@ -112,16 +112,16 @@ SIM_API(cuMemHostRegister, SIM_CONTEXT, (void *p, size_t bytesize, unsigned int 
     if (next != NULL && next->range.start < start + bytesize) {
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     }
-    if (sim_host_budget_charge(bytesize) != CUDA_SUCCESS) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     block = sim_block_new(SIM_BLOCK_REGISTERED, start, bytesize, bytesize);
     if (block == NULL) {
-        sim_host_budget_refund(bytesize);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     block->span = bytesize;
     block->device = ctx->device;
+    if (!sim_alloc_is_anonymous(block) && sim_host_budget_charge(bytesize) != CUDA_SUCCESS) {
+        sim_block_delete(block);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     block->ctx = ctx;
     block->flags = Flags;
     return CUDA_SUCCESS;
