@@ -19,6 +19,7 @@ struct spw_backend {
     struct spw_backend_fences fences;
     struct spw_backend_copier copiers[SPW_TIER_COUNT]; /* indexed by destination tier */
     uint64_t patience_ns;
+    uint64_t (*room)(int ordinal); /* NULL: not known */
     CUdevice device;
     uint64_t granule_bytes;
     CUmemLocation host; /* the location of host chunks, if `host_found` */
@@ -104,6 +105,13 @@ static enum spw_err vm_create_exportable(struct spw_vm *vm, uint64_t bytes, uint
 
     prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     return create(of(vm), prop, bytes, ret_chunk);
+}
+
+static uint64_t vm_room(struct spw_vm *vm)
+{
+    const struct spw_backend *backend = of(vm);
+
+    return backend->room != NULL ? backend->room(backend->fences.ordinal) : UINT64_MAX;
 }
 
 static enum spw_err vm_release(struct spw_vm *vm, uint64_t chunk)
@@ -504,6 +512,7 @@ static enum spw_err vm_hash(struct spw_vm *vm, uint64_t address, uint64_t bytes,
 static const struct spw_vm_ops vm_ops = {
     .reserve = vm_reserve,
     .unreserve = vm_unreserve,
+    .room = vm_room,
     .create = vm_create,
     .release = vm_release,
     .create_exportable = vm_create_exportable,
@@ -666,6 +675,11 @@ void spw_backend_destroy(struct spw_backend *backend, bool release)
 void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns)
 {
     backend->patience_ns = patience_ns;
+}
+
+void spw_backend_set_room(struct spw_backend *backend, uint64_t (*room)(int ordinal))
+{
+    backend->room = room;
 }
 
 CUmemLocation spw_backend_host_place(const struct spw_backend *backend)

@@ -44,6 +44,9 @@ CUmemLocation spw_backend_host_place(const struct spw_backend *backend);
 /* Sets the longest duration of vm_ops.wait_soon. */
 void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns);
 
+/* Sets the function that vm_ops.room calls with the device's ordinal. */
+void spw_backend_set_room(struct spw_backend *backend, uint64_t (*room)(int ordinal));
+
 /* Sets the access of device `accessor` to the arena. The new access applies to later mappings; the
  * caller must make the pool refresh the existing ones. Returns false if the list is full or nothing
  * changed. */

@@ -16,6 +16,7 @@
  *   option_words   options whose value is one word of a list
  *   options        the table of options, and the parser of their values
  *   path           the file's name in a path
+ *   reserve        the part of a memory of device and host that stays free
  *   size           reads and writes sizes such as 8GiB and 80%
  *   utf8           text of unknown origin: encodes, measures and cleans it
  *

@@ -10,6 +10,7 @@
  *   lookup        finds a device by handle, by memory pool, or by address
  *   make          makes a pool with its backend and its host tier
  *   moves         records moves
+ *   one_memory    a device without memory of its own, and the one budget for device and host
  *   spill         the functions of the host tier that handlers call
  *   state         the struct of a device, and all devices
  *   tier          the host tier of a device, and whether blocks may move

@@ -16,6 +16,17 @@ static uint64_t beside_room(uint64_t bytes)
     return bytes > room ? bytes - room : bytes;
 }
 
+/* Returns what device and host may take together of their one memory. */
+static uint64_t of_one_memory(const struct spw_device *device)
+{
+    const struct spw_one_memory *one = &device->one_memory;
+    struct spw_migrate_host_memory memory;
+    uint64_t most = one->total_bytes - one->reserve_bytes;
+
+    spw_device_host_memory(&memory);
+    return memory.limited ? spw_min(most, memory.group_limit) : most;
+}
+
 /* Returns the size as the user wrote it. The launcher writes a number of bytes; such a number gets
  * a unit. */
 static const char *text_of(enum spw_option number, const struct spw_option_value *option,
@@ -34,7 +45,9 @@ uint64_t spw_device_limit(const struct spw_driver *driver, const struct spw_devi
     /* The memory that other processes hold does not reduce the limit of a process with a share of
      * the device. */
     bool shared = spw_option_get(SPW_OPT_SPILLWAY_SHARE, NULL, 0).set;
-    uint64_t most = driver->simulated != NULL ? total : beside_room(shared ? total : free);
+    uint64_t most = device->one_memory.is_one   ? of_one_memory(device)
+                    : driver->simulated != NULL ? total
+                                                : beside_room(shared ? total : free);
     uint64_t limit = spw_option_bytes(&option, total);
     char asked[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
 
@@ -74,13 +87,13 @@ static void tell_host_limit(const struct spw_migrate_host_memory *memory,
     }
 }
 
-uint64_t spw_device_host_limit(const struct spw_driver *driver)
+uint64_t spw_device_host_limit(const struct spw_driver *driver, const struct spw_device *device)
 {
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_HOST_LIMIT, NULL, 0);
     struct spw_migrate_host_memory memory;
     uint64_t most, limit;
 
-    if (!may_spill()) {
+    if (!may_spill() || device->one_memory.is_one) {
         return 0;
     }
     spw_device_host_memory(&memory);

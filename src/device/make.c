@@ -5,6 +5,7 @@
 #include "device/host_budget.h"
 #include "device/limits.h"
 #include "device/moves.h"
+#include "device/one_memory.h"
 #include "device/tier.h"
 #include "policy/state.h"
 #include "process/describe.h"
@@ -37,6 +38,20 @@ static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_devic
     return spw_err_from_driver((int)result);
 }
 
+/* Returns the share of free memory that may stay backed. From a memory that device and host share,
+ * only what is needed is taken, unless the user says more. */
+static uint32_t growth(const struct spw_device *device)
+{
+    struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0);
+
+    return device->one_memory.is_one && !option.set ? 0 : (uint32_t)option.permille;
+}
+
+static uint64_t room_of(int ordinal)
+{
+    return spw_device_one_memory_room(spw_device_at(ordinal));
+}
+
 /* Makes the pool. `most` is the size of device and host memory together. */
 static enum spw_err make_pool(const struct spw_device *device, struct spw_backend *backend,
                               uint64_t most, uint64_t limit, bool has_host,
@@ -49,7 +64,8 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
         .chunk_bytes = spw_option_get(SPW_OPT_SPILLWAY_CHUNK, NULL, limit).bytes,
         .limit_bytes = limit,
         .host_untried = has_host,
-        .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
+        .growth_permille = growth(device),
+        .bounded = device->one_memory.is_one,
         .charges = device->charges,
         .to_commit = &spw_devices.lazies,
         .host_chunks = spw_process_settings()->whole_copies ? NULL : &spw_devices.looked_at,
@@ -114,8 +130,7 @@ enum spw_err spw_device_make(struct spw_device *device, CUcontext context,
 {
     enum { WAIT_FACTOR = 10 };
     struct spw_driver *driver = spw_process_driver();
-    uint64_t host = spw_device_host_limit(driver);
-    uint64_t total, free;
+    uint64_t total, free, host;
     struct spw_backend *backend;
     enum spw_err err;
 
@@ -124,11 +139,14 @@ enum spw_err spw_device_make(struct spw_device *device, CUcontext context,
         return err;
     }
     device->ruled.total_bytes = total;
+    spw_device_one_memory_find(device);
+    host = spw_device_host_limit(driver, device);
     err = spw_backend_create(driver, device->ordinal, &backend);
     if (err != SPW_OK) {
         return err;
     }
     spw_backend_set_patience(backend, move_wait_ns() * WAIT_FACTOR);
+    spw_backend_set_room(backend, room_of);
     err = make_pool(device, backend, total + host, spw_device_limit(driver, device, total, free),
                     host > 0, ret_pool);
     if (err != SPW_OK) {

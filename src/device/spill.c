@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 #include "device/lease.h"
+#include "device/one_memory.h"
 #include "migrate/migrate.h"
 #include "process/caller.h"
 #include "process/native.h"
@@ -77,6 +78,15 @@ void spw_device_trim(struct spw_device *device, uint64_t keep_bytes)
     }
 }
 
+bool spw_device_allows(struct spw_device *device, uint64_t bytes)
+{
+    if (!spw_device_has_one_memory(device) || bytes <= spw_device_one_memory_room(device)) {
+        return true;
+    }
+    spw_device_trim(device, 0);
+    return bytes <= spw_device_one_memory_room(device);
+}
+
 /* Like spw_device_may_move, for a device that is short of memory. Counts permanent refusals. */
 static bool may_make_room(const struct spw_device *device)
 {
@@ -109,10 +119,10 @@ static bool is_possible(const struct spw_counters *counters, uint64_t bytes)
 
 /* Returns true if `bytes` of the caller may exceed the limit. Libraries that share memory cannot
  * use host memory, and the default limit leaves memory for them. */
-static bool may_exceed(const struct spw_counters *counters, uint64_t bytes)
+static bool may_exceed(const struct spw_device *device, uint64_t bytes)
 {
-    return bytes <= spw_counter_get(&counters->limit_bytes) &&
-           spw_process_caller() == SPW_CALLER_SHARES;
+    return bytes <= spw_counter_get(&device->counters->limit_bytes) &&
+           spw_process_caller() == SPW_CALLER_SHARES && bytes <= spw_device_one_memory_room(device);
 }
 
 enum spw_err spw_device_charge(struct spw_device *device, struct spw_pool *pool, uint64_t bytes,
@@ -124,7 +134,7 @@ enum spw_err spw_device_charge(struct spw_device *device, struct spw_pool *pool,
            spw_device_evict(device)) {
         err = spw_pool_charge(pool, bytes, site, /* beyond */ false);
     }
-    if (SPW_UNLIKELY(err == SPW_E_LIMIT) && may_exceed(device->counters, bytes)) {
+    if (SPW_UNLIKELY(err == SPW_E_LIMIT) && may_exceed(device, bytes)) {
         err = spw_pool_charge(pool, bytes, site, /* beyond */ true);
     }
     return err;

@@ -14,6 +14,11 @@ void spw_device_settle(const struct spw_device *device);
  * least `keep_bytes` stay on the device. */
 void spw_device_trim(struct spw_device *device, uint64_t keep_bytes);
 
+/* Returns true if `bytes` more may be taken from a memory that device and host share. If there is
+ * no room for them, first gives free memory of the pool back. Always true if the device has memory
+ * of its own. Must not be called with a lock held. */
+bool spw_device_allows(struct spw_device *device, uint64_t bytes);
+
 /* Gives device memory back to the driver by moving blocks to the host. Returns false if no block
  * was moved. */
 bool spw_device_yield(struct spw_device *device, struct spw_pool *pool);

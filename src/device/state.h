@@ -23,6 +23,13 @@ enum spw_closing {
     SPW_CLOSING_FORKED,        /* this is a child's copy: the driver does not work here */
 };
 
+/* The memory that a device shares with the host (one_memory.h). */
+struct spw_one_memory {
+    _Atomic bool known; /* the rest is valid; set under spw_locks.process */
+    bool is_one;        /* false: the device has memory of its own, and the sizes are 0 */
+    uint64_t total_bytes, reserve_bytes;
+};
+
 /* One visible device. */
 struct spw_device {
     int ordinal;
@@ -30,9 +37,10 @@ struct spw_device {
     struct spw_counters *counters;     /* in the statistics, like `refusal` and `oom` */
     struct spw_stats_refusal *refusal; /* the last request that was refused */
     struct spw_ruled ruled;            /* total_bytes is 0 until the first pool is opened */
-    struct spw_stats_oom *oom;         /* the out-of-memory report; one for all devices */
-    struct spw_charges *charges;       /* device memory by call site; NULL: not recorded */
-    struct spw_charges *pinned;        /* page-locked memory by call site; NULL: not recorded */
+    struct spw_one_memory one_memory;
+    struct spw_stats_oom *oom;   /* the out-of-memory report; one for all devices */
+    struct spw_charges *charges; /* device memory by call site; NULL: not recorded */
+    struct spw_charges *pinned;  /* page-locked memory by call site; NULL: not recorded */
     /* The driver's default memory pool; NULL if the device has none. Valid once default_pool_asked
      * is set (spw_device_default_pool). */
     _Atomic(CUmemoryPool) default_pool;

@@ -10,6 +10,7 @@
  *   host_place     tries in helper processes where the driver can create host chunks
  *   host_verdict   stores the result of host_place for later processes
  *   libc           finds the C library's own version of functions that spillway exports
+ *   one_memory     finds out whether device and host have one memory
  *   register_api   functions that register device memory with other libraries
  *   runtime_api    cuda_runtime_api.h with every function under its exported name
  *   submit         the rows of the functions that enqueue work on a stream
@@ -56,10 +57,12 @@ struct spw_driver {
      * version. The second returns the bytes of memory content that the simulator stores;
      * *ret_dropped is the number of bytes that it dropped (sim/driver/memory/payload.h). The third
      * reports a block of the program, or with 0 bytes the end of a block, if no call of the runtime
-     * reports it (sim/driver/memory/program_block.h). */
+     * reports it (sim/driver/memory/program_block.h). The fourth reads the memory that a device
+     * shares with the host (sim/driver/core/control.h). */
     int (*simulated)(void);
     unsigned long long (*simulated_payload)(unsigned long long *ret_dropped);
     void (*simulated_block)(unsigned long long address, unsigned long long bytes);
+    unsigned long long (*simulated_one_memory)(int ordinal, unsigned long long *ret_available);
     /* Number of stream captures in progress. During captures, spillway's own calls use the relaxed
      * capture mode. */
     _Atomic int captures_open;

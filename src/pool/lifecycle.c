@@ -13,6 +13,7 @@ static void set_limits(struct spw_stock *stock, const struct spw_pool_config *co
 {
     stock->limits[SPW_TIER_DEVICE] = config->limit_bytes;
     stock->limits[SPW_TIER_HOST] = config->host_limit_bytes;
+    stock->bounded = config->bounded;
     stock->growth_permille = config->growth_permille;
     if (config->chunk_bytes > config->granule_bytes) {
         stock->largest_order =

@@ -56,6 +56,7 @@ struct spw_pool_config {
     uint64_t arena_bytes;          /* size of the address space to reserve, a multiple of the
                                       granule */
     uint64_t limit_bytes;          /* most device memory in chunks, including foreign charges */
+    bool bounded;                  /* others take of the same memory: vm_ops.room bounds it too */
     uint64_t host_limit_bytes;     /* most host memory, in chunks or page-locked; 0: no host tier */
     bool host_untried;             /* a host tier may be opened later, when the device is full */
     uint32_t growth_permille;      /* free but backed memory to keep, as a share of the live peak */

@@ -50,6 +50,8 @@ struct spw_vm_ops {
     enum spw_err (*reserve)(struct spw_vm *vm, uint64_t bytes, uint64_t *ret_address);
     void (*unreserve)(struct spw_vm *vm, uint64_t address, uint64_t bytes);
 
+    /* Returns how many bytes of the device may be created now. Called if the pool is `bounded`. */
+    uint64_t (*room)(struct spw_vm *vm);
     /* Create and release one chunk. Return NO_MEMORY if the tier is full. */
     enum spw_err (*create)(struct spw_vm *vm, enum spw_tier tier, uint64_t bytes,
                            uint64_t *ret_chunk);

@@ -1,7 +1,9 @@
 #include "serve/account.h"
 
+#include "common/minmax.h"
 #include "common/size.h"
 #include "device/device.h"
+#include "device/one_memory.h"
 #include "device/spill.h"
 #include "migrate/host/host_memory.h"
 #include "record/record.h"
@@ -137,12 +139,25 @@ void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_en
     }
 }
 
-/* Returns by how many bytes a request exceeded the limits of device and host together. If the
- * device was full before its limit was reached, its committed bytes count instead of the limit.
- * Returns 0 if enough memory was free, but in pieces that could not be joined. */
-static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum spw_err err)
+/* Returns the most memory that the device could have. If it was full before its limit was reached,
+ * this is less than the limit. Others may have taken of a memory that device and host share. */
+static uint64_t most_of(const struct spw_device *device, const struct spw_pool_usage *usage,
+                        enum spw_err err)
 {
-    uint64_t most = (err == SPW_E_LIMIT ? usage->limit : usage->committed) + usage->host_limit;
+    uint64_t room = spw_device_one_memory_room(device);
+
+    if (room != UINT64_MAX) {
+        return spw_min(usage->limit, usage->committed + room);
+    }
+    return err == SPW_E_LIMIT ? usage->limit : usage->committed;
+}
+
+/* Returns by how many bytes a request exceeded the limits of device and host together. Returns 0 if
+ * enough memory was free, but in pieces that could not be joined. */
+static uint64_t missing(const struct spw_device *device, const struct spw_pool_usage *usage,
+                        uint64_t bytes, enum spw_err err)
+{
+    uint64_t most = most_of(device, usage, err) + usage->host_limit;
     uint64_t room = most > usage->live ? most - usage->live : 0;
     uint64_t wanted = bytes < UINT64_MAX - 511 ? spw_serve_account_round(bytes) : bytes;
 
@@ -164,14 +179,16 @@ static void note_refusal(const struct spw_oom *oom)
 }
 
 /* Describes the use of the host tier, and the memory that is left on the machine. Without a tier,
- * writes "". */
-static void describe_host(const struct spw_pool_usage *usage, char *text, size_t capacity)
+ * writes "", or says why there is none. */
+static void describe_host(const struct spw_device *device, const struct spw_pool_usage *usage,
+                          char *text, size_t capacity)
 {
     char used[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], free[SPW_SIZE_TEXT], group[SPW_SIZE_TEXT];
     struct spw_migrate_host_memory memory;
     int length;
 
-    text[0] = '\0';
+    (void)snprintf(text, capacity, "%s",
+                   device->one_memory.is_one ? "; device and host share one memory" : "");
     if (usage->host_limit == 0) {
         return;
     }
@@ -205,7 +222,7 @@ static void tell(const struct spw_oom *oom, const struct spw_pool_usage *usage, 
     char asked[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
     char host[256], so_far[64] = "";
 
-    describe_host(usage, host, sizeof(host));
+    describe_host(oom->device, usage, host, sizeof(host));
     if (refusals > REPORTED_EACH) {
         (void)snprintf(so_far, sizeof(so_far), "; %" PRIu64 " requests refused so far", refusals);
     }
@@ -227,7 +244,7 @@ static void refuse(struct spw_oom *oom, enum spw_err err)
     spw_pool_usage(oom->pool, &usage);
     spw_counter_add(&oom->device->counters->ooms, 1);
     refusals = spw_counter_get(&oom->device->counters->ooms);
-    oom->missing_bytes = missing(&usage, oom->bytes, err);
+    oom->missing_bytes = missing(oom->device, &usage, oom->bytes, err);
     note_refusal(oom);
     if (spw_record_active()) {
         spw_record_oom(&(struct spw_record_oom){

@@ -1,5 +1,6 @@
 /* Allocation and free. */
 #include "call/arrival.h"
+#include "call/site.h"
 #include "device/spill.h"
 #include "ipc/table.h"
 #include "migrate/move/barrier.h"
@@ -286,6 +287,18 @@ CUresult spw_serve_cuMemAllocPitch_v2(struct spw_call *call, CUdeviceptr *dptr, 
 
 /* ---- on a stream ---- */
 
+/* Returns false, with a report, if the device has no memory of its own, and the machine no room for
+ * a request that the driver would serve. Such requests count against no limit. */
+static __attribute__((noinline)) bool may_pass(struct spw_call *call)
+{
+    if (spw_device_allows(call->device, call->asked.bytes)) {
+        return true;
+    }
+    call->pool = spw_device_pool(call->device);
+    call->asked.site = spw_call_site(call->asked.api);
+    return call->pool == NULL || refuse(call, SPW_E_NO_MEMORY) != SPW_SERVE_REFUSED;
+}
+
 /* Serves a stream-ordered request. `named` is the memory pool that the call names; NULL: the
  * current pool of the stream's device. Returns false if the real driver must serve the request. */
 static inline bool serve_ordered(struct spw_call *call, CUdeviceptr *dptr, size_t bytes,
@@ -297,12 +310,14 @@ static inline bool serve_ordered(struct spw_call *call, CUdeviceptr *dptr, size_
         return false;
     }
     if (!spw_call_is_for_pool(call, named)) {
+        *ret_result = CUDA_ERROR_OUT_OF_MEMORY;
         spw_counter_add(&call->device->counters->foreign_pool_allocs, 1);
-        return false;
+        return !may_pass(call);
     }
     if (SPW_UNLIKELY(call->capturing || call->unusable != CUDA_SUCCESS)) {
+        *ret_result = CUDA_ERROR_OUT_OF_MEMORY;
         spw_counter_add(&call->device->counters->captured_allocs, 1);
-        return false;
+        return !may_pass(call);
     }
     return serve(call, dptr, ret_result);
 }

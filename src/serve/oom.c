@@ -10,9 +10,11 @@
 #include "callsite/top_sites.h"
 #include "common/size.h"
 #include "device/host_budget.h"
+#include "device/one_memory.h"
 #include "serve/state.h"
 #include "service/nvml.h"
 #include "system/log.h"
+#include "system/pid.h"
 #include "system/room.h"
 
 static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in the statistics");
@@ -66,10 +68,33 @@ static void ask_host(const struct spw_device *device, struct spw_stats_oom *repo
                                        : memory.available;
 }
 
+/* Returns the bytes of the driver's allocations that are not committed bytes. */
+static uint64_t passed_bytes(const struct spw_device *device)
+{
+    return spw_counter_get(&device->counters->passed_bytes) -
+           spw_counter_get(&device->counters->charged_bytes);
+}
+
+/* If device and host share one memory, its figures replace the driver's, which leave out what
+ * caches of files could give up. */
+static void ask_one_memory(const struct spw_device *device, struct spw_stats_oom *report)
+{
+    const struct spw_one_memory *one = &device->one_memory;
+
+    report->one_memory = one->is_one;
+    report->reserve_bytes = one->reserve_bytes;
+    report->process_host_bytes = spw_pid_anonymous_bytes();
+    report->pinned_bytes = spw_counter_get(&device->counters->pinned_bytes);
+    report->passed_bytes = passed_bytes(device);
+    if (one->is_one) {
+        report->total_bytes = one->total_bytes;
+        report->free_bytes = spw_device_one_memory_room(device);
+    }
+}
+
 static void ask_others(const struct spw_device *device, struct spw_stats_oom *report)
 {
-    uint64_t ours = report->committed_bytes + spw_counter_get(&device->counters->passed_bytes) -
-                    spw_counter_get(&device->counters->charged_bytes);
+    uint64_t ours = report->committed_bytes + passed_bytes(device);
     struct spw_nvml_usage usage;
 
     report->usage_known = spw_service_nvml_ask_own(device, &usage);
@@ -109,7 +134,8 @@ static void ask_sites(const struct spw_oom *oom, struct spw_stats_oom *report)
     }
     report->rule[0] = '\0';
     report->rule_bytes = 0;
-    if (spw_process_settings()->mode != SPW_MODE_OBSERVE && !oom->ruleless) {
+    if (spw_process_settings()->mode != SPW_MODE_OBSERVE && !oom->ruleless &&
+        !device->one_memory.is_one) {
         memcpy(report->rule, holding->rule, sizeof(report->rule));
         report->rule_bytes = holding->rule_bytes;
     }
@@ -126,6 +152,7 @@ static void gather(const struct spw_oom *oom, struct spw_stats_oom *report)
     report->own_other_bytes = report->other_process_bytes = 0;
     spw_callsite_label_of(oom->site, report->label, sizeof(report->label));
     ask_device(oom->device, report);
+    ask_one_memory(oom->device, report);
     ask_pool(oom->pool, report);
     ask_host(oom->device, report);
     ask_others(oom->device, report);
@@ -141,7 +168,7 @@ static void say_device(const struct spw_stats_oom *report)
                          ? report->spare_bytes - report->largest_free_bytes
                          : 0;
 
-    if (report->total_bytes > 0) {
+    if (report->total_bytes > 0 && !report->one_memory) {
         spw_log_always("  device: %s of %s free", spw_size_text(report->free_bytes, free),
                        spw_size_text(report->total_bytes, total));
     }
@@ -179,6 +206,23 @@ static void say_host(const struct spw_stats_oom *report)
                        spw_size_text(report->host_available_bytes, left),
                        spw_size_text(report->host_total_bytes, total));
     }
+}
+
+/* One memory for device and host: what may still be taken, and what this process has of it. */
+static void say_one_memory(const struct spw_stats_oom *report)
+{
+    char free[SPW_SIZE_TEXT], total[SPW_SIZE_TEXT], kept[SPW_SIZE_TEXT];
+    char device[SPW_SIZE_TEXT], pinned[SPW_SIZE_TEXT], own[SPW_SIZE_TEXT];
+
+    spw_log_always("  memory: one for device and host, %s of %s may be taken; %s stay free "
+                   "(SPILLWAY_MEMORY_RESERVE)",
+                   spw_size_text(report->free_bytes, free),
+                   spw_size_text(report->total_bytes, total),
+                   spw_size_text(report->reserve_bytes, kept));
+    spw_log_always("  of this process: %s on the device, %s page-locked, %s of its own memory",
+                   spw_size_text(report->committed_bytes + report->passed_bytes, device),
+                   spw_size_text(report->pinned_bytes, pinned),
+                   spw_size_text(report->process_host_bytes, own));
 }
 
 static void say_holders(const struct spw_stats_oom *report)
@@ -248,8 +292,12 @@ void spw_serve_oom_report(const struct spw_oom *oom)
     atomic_fetch_add(&report->count, 1);
     spw_log_always("  requested by %s (%s)", report->label, report->api);
     say_device(report);
-    say_others(report);
-    say_host(report);
+    if (report->one_memory) {
+        say_one_memory(report);
+    } else {
+        say_others(report);
+        say_host(report);
+    }
     say_holders(report);
     say_rule(report);
     spw_stats_unclaim(&report->busy);

@@ -2,6 +2,7 @@
  * chunk behind it. If both would have the same answer, the driver answers. Memory that the program
  * created as device memory counts as device memory, even if it is on the host. */
 #include "device/device.h"
+#include "device/one_memory.h"
 #include "device/spill.h"
 #include "program/mappings.h"
 #include "program/stream.h"
@@ -35,11 +36,33 @@ static uint64_t held(const struct spw_device *device, const struct spw_pool_usag
 /* Reported as free on a full device while the host has room. */
 enum { LEAST_FREE = 2 << 20 };
 
+/* Answers for a memory that device and host share. The driver reports what nothing uses (MemFree),
+ * although caches of files can make room, or fails. */
+static CUresult ask_one_memory(const struct spw_device *device, CUresult result, size_t *free,
+                               size_t *total)
+{
+    uint64_t room = spw_device_one_memory_room(device);
+
+    if (room == UINT64_MAX) {
+        return result;
+    }
+    *free = room;
+    *total = device->one_memory.total_bytes;
+    return CUDA_SUCCESS;
+}
+
+/* Returns false if the error of cuMemGetInfo says something else than that there is no figure. */
+static bool is_about_memory(CUresult result)
+{
+    return result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY ||
+           result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_UNKNOWN;
+}
+
 CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
 {
     CUresult result = spw_process_driver()->cuMemGetInfo_v2(free, total);
     const struct spw_stream_info *here =
-        result == CUDA_SUCCESS ? spw_program_stream_current() : NULL;
+        is_about_memory(result) ? spw_program_stream_current() : NULL;
     struct spw_pool_usage usage;
     struct spw_device *device;
     struct spw_pool *pool;
@@ -51,7 +74,8 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     }
     device = spw_device_at(here->ordinal);
     pool = spw_device_pool(device);
-    if (pool == NULL) {
+    result = ask_one_memory(device, result, free, total);
+    if (pool == NULL || result != CUDA_SUCCESS) {
         return result;
     }
     spw_pool_usage(pool, &usage);

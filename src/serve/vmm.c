@@ -34,6 +34,9 @@ static enum spw_err charge(const struct spw_piece *piece)
     enum spw_err err;
 
     if (piece->host) {
+        if (!spw_device_allows(device, piece->bytes)) {
+            return SPW_E_LIMIT;
+        }
         spw_serve_page_locked(device, piece->site, (int64_t)piece->bytes);
         return SPW_OK;
     }

@@ -125,6 +125,11 @@ static void put_oom(struct spw_writer *writer, struct spw_stats_oom *oom)
     spw_write_figure(writer, "host_limit_bytes", oom->host_limit_bytes);
     spw_write_figure(writer, "host_total_bytes", oom->host_total_bytes);
     spw_write_figure(writer, "host_available_bytes", oom->host_available_bytes);
+    spw_write_key(writer, "one_memory");
+    spw_write(writer, oom->one_memory ? "true" : "false");
+    spw_write_figure(writer, "reserve_bytes", oom->reserve_bytes);
+    spw_write_figure(writer, "process_host_bytes", oom->process_host_bytes);
+    spw_write_figure(writer, "pinned_bytes", oom->pinned_bytes);
     put_usage(writer, oom);
     spw_write_figure(writer, "holding_sites", oom->holding_sites);
     put_holders(writer, oom);

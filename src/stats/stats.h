@@ -31,7 +31,7 @@
 #include "pool/accounts.h"
 #include "stats/output.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 15 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 16 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72, SPW_STATS_PART = 160 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
@@ -85,9 +85,14 @@ struct spw_stats_oom {
     uint64_t spare_bytes, largest_free_bytes;        /* committed, but under no block */
     uint64_t host_bytes, host_limit_bytes;           /* of the host tier */
     uint64_t host_total_bytes, host_available_bytes; /* of the machine */
-    bool usage_known;                                /* the next two members are valid */
-    uint64_t own_other_bytes; /* memory of this process outside the pool: context, code,
-                                 libraries */
+    bool one_memory; /* the device has no memory of its own: total and free are of the machine */
+    uint64_t reserve_bytes;      /* one memory: what stays free for the system */
+    uint64_t process_host_bytes; /* anonymous memory of this process */
+    uint64_t pinned_bytes;       /* page-locked by the program */
+    uint64_t passed_bytes;       /* allocations of the driver that are not among committed_bytes */
+    bool usage_known;            /* the next two members are valid */
+    uint64_t own_other_bytes;    /* memory of this process outside the pool: context, code,
+                                    libraries */
     uint64_t other_process_bytes;
     uint64_t holding_sites;
     int holder_count;

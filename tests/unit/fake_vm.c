@@ -649,7 +649,16 @@ static enum spw_err fake_create_exportable(struct spw_vm *self, uint64_t bytes, 
     return fake_create(self, SPW_TIER_DEVICE, bytes, ret_chunk);
 }
 
+static uint64_t fake_room(struct spw_vm *self)
+{
+    const struct fake_vm *vm = (struct fake_vm *)self;
+    size_t taken = vm->chunks + vm->others;
+
+    return taken < vm->memory ? (vm->memory - taken) * (uint64_t)FAKE_GRANULE : 0;
+}
+
 static const struct spw_vm_ops ops = {
+    .room = fake_room,
     .reserve = fake_reserve,
     .unreserve = fake_unreserve,
     .create = fake_create,

@@ -292,6 +292,54 @@ static void test_room(void **state)
     assert_int_equal(spw_migrate_host_memory_room(&memory), UINT64_MAX);
 }
 
+/* One memory for device and host: the least of what the machine has, and what the groups leave. */
+static void test_one(void **state)
+{
+    struct spw_migrate_host_memory memory = {.total = 128 * gib, .available = 100 * gib};
+
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 92 * gib);
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 70 * gib, 8 * gib), 92 * gib);
+    memory.available = 7 * gib;
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 0);
+    memory.available = 100 * gib;
+    memory.limited = true;
+    memory.group_limit = 32 * gib;
+    memory.group_leaves = memory.group_own_leaves = 30 * gib;
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 26 * gib);
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 2 * gib), 28 * gib);
+    memory.available = 20 * gib;
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 12 * gib);
+    memory.total = memory.available = 0; /* the machine is not known */
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), 26 * gib);
+    memory.limited = false;
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 8 * gib), UINT64_MAX);
+}
+
+/* A group that does not count what the driver allocates, and one that does. */
+static void test_one_in_a_group(void **state)
+{
+    struct spw_migrate_host_memory memory;
+
+    put_in_group("0::/a\n");
+    put_group("/a", "1000", "300");
+    put("/sys/fs/cgroup/a/memory.stat", "anon 200\ninactive_file 50\nshmem 20\n");
+    memory = ask();
+    assert_int_equal(memory.group_leaves, 750);
+    assert_int_equal(memory.group_own_leaves, 780);
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 0, 0), 750);
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 400, 0), 380);
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 800, 0), 0);
+    put_group("/a", "1000", "700"); /* 400 of it by the driver */
+    memory = ask();
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 400, 0), 350);
+    put("/proc/self/cgroup", "3:memory:/b\n");
+    put("/sys/fs/cgroup/memory/b/memory.limit_in_bytes", "1000");
+    put("/sys/fs/cgroup/memory/b/memory.usage_in_bytes", "300");
+    put("/sys/fs/cgroup/memory/b/memory.stat", "total_rss 100\ntotal_shmem 30\n");
+    memory = ask();
+    assert_int_equal(spw_migrate_host_memory_one(&memory, 400, 0), 470);
+}
+
 /* Each GPU is a folder. */
 static void test_gpus(void **state)
 {
@@ -351,6 +399,8 @@ int main(void)
         TEST(test_long_path),
         TEST(test_share),
         TEST(test_room),
+        TEST(test_one),
+        TEST(test_one_in_a_group),
         TEST(test_gpus),
         TEST(test_many_times),
         TEST(test_this_machine),

@@ -78,7 +78,8 @@ static void read_machine(const char *root, struct scratch *scratch,
 struct group_kind {
     const char *folder;
     const char *limit, *usage;
-    const char *reclaimable; /* key in memory.stat of the file pages that can be reclaimed */
+    const char *reclaimable;        /* key in memory.stat of the file pages that can be reclaimed */
+    const char *anonymous, *shared; /* keys of memory that cannot: of processes, and in tmpfs */
 };
 
 /* Reads a file of the group's folder. */
@@ -110,14 +111,22 @@ static uint64_t subtract(uint64_t left, uint64_t right)
 static void read_group(struct scratch *scratch, const struct group_kind *kind,
                        struct spw_migrate_host_memory *memory)
 {
-    uint64_t limit, usage, reclaimable = 0, leaves;
+    uint64_t limit, usage, reclaimable = 0, anonymous = 0, shared = 0, leaves, own_leaves;
+    const char *stat;
 
     if (!read_number(scratch, kind->limit, &limit) || !read_number(scratch, kind->usage, &usage) ||
         (memory->total != 0 && limit >= memory->total)) {
         return; /* no limit: version 1 writes it as a huge number */
     }
-    (void)number_of(read_file(scratch, "memory.stat"), kind->reclaimable, &reclaimable);
+    stat = read_file(scratch, "memory.stat");
+    (void)number_of(stat, kind->reclaimable, &reclaimable);
+    (void)number_of(stat, kind->anonymous, &anonymous);
+    (void)number_of(stat, kind->shared, &shared);
     leaves = subtract(limit, subtract(usage, reclaimable));
+    own_leaves = subtract(limit, anonymous + shared);
+    if (!memory->limited || own_leaves < memory->group_own_leaves) {
+        memory->group_own_leaves = own_leaves;
+    }
     if (!memory->limited || leaves < memory->group_leaves) {
         memory->limited = true;
         memory->group_limit = limit;
@@ -153,9 +162,13 @@ void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_mem
 {
     SPW_UNCANCELLED;
     static const struct group_kind unified = {"/sys/fs/cgroup", "memory.max", "memory.current",
-                                              "inactive_file"};
-    static const struct group_kind separate = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-                                               "memory.usage_in_bytes", "total_inactive_file"};
+                                              "inactive_file",  "anon",       "shmem"};
+    static const struct group_kind separate = {"/sys/fs/cgroup/memory",
+                                               "memory.limit_in_bytes",
+                                               "memory.usage_in_bytes",
+                                               "total_inactive_file",
+                                               "total_rss",
+                                               "total_shmem"};
     struct scratch SPW_ROOM *scratch = spw_room_take(sizeof(*scratch));
     char *rest = NULL;
 
@@ -212,6 +225,22 @@ uint64_t spw_migrate_host_memory_room(const struct spw_migrate_host_memory *memo
     uint64_t group =
         memory->limited ? above_floor(memory->group_leaves, memory->group_limit) : UINT64_MAX;
 
+    return group < room ? group : room;
+}
+
+uint64_t spw_migrate_host_memory_one(const struct spw_migrate_host_memory *memory, uint64_t held,
+                                     uint64_t reserve)
+{
+    uint64_t room = memory->total != 0 ? subtract(memory->available, reserve) : UINT64_MAX;
+    uint64_t group, floor;
+
+    if (!memory->limited) {
+        return room;
+    }
+    group = subtract(memory->group_own_leaves, held);
+    group = memory->group_leaves < group ? memory->group_leaves : group;
+    floor = memory->group_limit / 8 < reserve ? memory->group_limit / 8 : reserve;
+    group = subtract(group, floor);
     return group < room ? group : room;
 }
 

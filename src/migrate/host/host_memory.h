@@ -7,11 +7,13 @@
 #include <stdint.h>
 
 struct spw_migrate_host_memory {
-    uint64_t total;        /* bytes of the machine's memory; 0 when unknown */
-    uint64_t available;    /* bytes available in the machine, including reclaimable caches */
-    bool limited;          /* a control group sets a limit */
-    uint64_t group_limit;  /* bytes: the limit of the group that has the least memory left */
-    uint64_t group_leaves; /* bytes left in that group */
+    uint64_t total;            /* bytes of the machine's memory; 0 when unknown */
+    uint64_t available;        /* bytes available in the machine, including reclaimable caches */
+    bool limited;              /* a control group sets a limit */
+    uint64_t group_limit;      /* bytes: the limit of the group that has the least memory left */
+    uint64_t group_leaves;     /* bytes left in that group */
+    uint64_t group_own_leaves; /* bytes that the groups leave if only anonymous and shared memory
+                                  counts */
 };
 
 /* Fills *ret_memory; values that cannot be read are 0. */
@@ -26,6 +28,13 @@ uint64_t spw_migrate_host_memory_share(const struct spw_migrate_host_memory *mem
 /* Bytes that may be taken now. In the machine and in the group, an eighth of the memory (at most 1
  * GiB) stays free. UINT64_MAX when the machine's memory is unknown and no group has a limit. */
 uint64_t spw_migrate_host_memory_room(const struct spw_migrate_host_memory *memory);
+
+/* Bytes that may be taken now from a memory that device and host share: what is available in the
+ * machine less `reserve`, and what the control groups leave less an eighth of the limit, at most
+ * `reserve`. The groups may not count what the driver allocates: `held` bytes of this process. If
+ * they do, `held` does not count twice. UINT64_MAX when the machine's memory is unknown. */
+uint64_t spw_migrate_host_memory_one(const struct spw_migrate_host_memory *memory, uint64_t held,
+                                     uint64_t reserve);
 
 /* The number of NVIDIA GPUs of the machine, visible to this process or not: the folders in
  * /proc/driver/nvidia/gpus below `root`. 0 when unknown. It is needed because processes that each

@@ -43,11 +43,15 @@ static enum spw_err grow(struct spw_stock *stock, struct spw_chunk_need *need, s
 {
     const struct spw_stock_tier *device = &stock->tiers[SPW_TIER_DEVICE];
     unsigned largest = SPW_CHUNK_ORDERS;
+    size_t left = device->spare < count ? spw_pool_stock_room(stock, SPW_TIER_DEVICE) : 0;
 
+    if (stock->bounded && device->spare < count) {
+        /* The others need what this request cannot use. */
+        need->device_full = left < count - device->spare;
+    }
     while (device->spare < count && !need->device_full) {
         size_t wanted = count - device->spare;
-        size_t left = spw_pool_stock_room(stock, SPW_TIER_DEVICE),
-               most = room_for(stock, most_bytes);
+        size_t most = room_for(stock, most_bytes);
         enum spw_err err;
         unsigned order;
 
@@ -63,6 +67,8 @@ static enum spw_err grow(struct spw_stock *stock, struct spw_chunk_need *need, s
             largest = order == 0 ? 0 : order - 1;
         } else if (err != SPW_OK) {
             return err;
+        } else {
+            left -= spw_pool_stock_size(order);
         }
     }
     return SPW_OK;

@@ -85,7 +85,7 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t sit
     enum spw_err err = SPW_OK;
 
     spw_lock(&pool->lock);
-    limit = pool->backing.stock.limits[SPW_TIER_DEVICE];
+    limit = spw_pool_stock_limit(&pool->backing.stock, SPW_TIER_DEVICE);
     wanted = spw_counter_get(&counters->committed_bytes) + bytes;
     if (bytes <= limit && wanted > limit) {
         uint64_t excess = wanted - limit;
@@ -93,6 +93,7 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t sit
         (void)give_back(&pool->space, (size_t)((excess + pool->backing.granule_bytes - 1) /
                                                pool->backing.granule_bytes));
         wanted = spw_counter_get(&counters->committed_bytes) + bytes;
+        limit = spw_pool_stock_limit(&pool->backing.stock, SPW_TIER_DEVICE);
     }
     if (!beyond && (bytes > limit || wanted > limit)) {
         err = SPW_E_LIMIT;

@@ -75,10 +75,22 @@ static void add(struct spw_stock *stock, enum spw_tier tier, unsigned order, uin
     count_chunks(stock, tier, (int64_t)spw_pool_stock_size(order));
 }
 
+uint64_t spw_pool_stock_limit(const struct spw_stock *stock, enum spw_tier tier)
+{
+    uint64_t limit = stock->limits[tier], used, room;
+
+    if (!stock->bounded || tier != SPW_TIER_DEVICE) {
+        return limit;
+    }
+    used = spw_counter_get(&stock->counters->committed_bytes);
+    room = stock->vm->ops->room(stock->vm);
+    return room < limit && used + room < limit ? used + room : limit;
+}
+
 size_t spw_pool_stock_room(const struct spw_stock *stock, enum spw_tier tier)
 {
     const struct spw_counters *counters = stock->counters;
-    uint64_t limit = stock->limits[tier];
+    uint64_t limit = spw_pool_stock_limit(stock, tier);
     uint64_t used =
         spw_counter_get(tier == SPW_TIER_HOST ? &counters->host_bytes : &counters->committed_bytes);
 

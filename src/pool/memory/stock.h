@@ -44,6 +44,7 @@ struct spw_stock {
      * in chunks. The limit of the host is for memory in chunks and page-locked memory (0: no host
      * tier). */
     uint64_t limits[SPW_TIER_COUNT];
+    bool bounded; /* vm_ops.room bounds the device as well */
     struct spw_counters *counters;
     _Atomic uint64_t *host_chunks; /* number of granules in host chunks; NULL: not counted */
 };
@@ -67,6 +68,10 @@ static inline uint64_t spw_pool_stock_committed(const struct spw_stock *stock)
 {
     return stock->tiers[SPW_TIER_DEVICE].total * stock->granule_bytes;
 }
+
+/* Returns the limit of a tier. If the pool is bounded, the limit of the device is lower while
+ * others have taken of its memory. */
+uint64_t spw_pool_stock_limit(const struct spw_stock *stock, enum spw_tier tier);
 
 /* Returns the number of granules that may be created within the limit of a tier. */
 size_t spw_pool_stock_room(const struct spw_stock *stock, enum spw_tier tier);

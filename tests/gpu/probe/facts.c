@@ -36,6 +36,8 @@ static const struct {
     {CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, "multicast"},
     {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, "copy engines"},
     {CU_DEVICE_ATTRIBUTE_INTEGRATED, "integrated"},
+    {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, "page tables of the host"},
+    {CU_DEVICE_ATTRIBUTE_NUMA_CONFIG, "memory is a NUMA node"},
 };
 
 static void show_granularity(enum tier tier, CUmemAllocationGranularity_flags which)
