@@ -25,6 +25,7 @@ complete -c spillway -n '__fish_seen_subcommand_from run' -l growth
 complete -c spillway -n '__fish_seen_subcommand_from run' -l host-limit
 complete -c spillway -n '__fish_seen_subcommand_from run' -l limit
 complete -c spillway -n '__fish_seen_subcommand_from run' -l log
+complete -c spillway -n '__fish_seen_subcommand_from run' -l memory-reserve
 complete -c spillway -n '__fish_seen_subcommand_from run' -l mode
 complete -c spillway -n '__fish_seen_subcommand_from run' -l move-wait
 complete -c spillway -n '__fish_seen_subcommand_from run' -l open
@@ -71,6 +72,7 @@ complete -c spillway -n '__fish_seen_subcommand_from sim' -l link
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l log
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l map-max
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l memory
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l memory-reserve
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l mode
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l move-wait
 complete -c spillway -n '__fish_seen_subcommand_from sim' -l no-pool
@@ -138,6 +140,7 @@ complete -c spillway -n '__fish_seen_subcommand_from fit' -l json
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l link
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l log
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l map-max
+complete -c spillway -n '__fish_seen_subcommand_from fit' -l memory-reserve
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l mode
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l move-wait
 complete -c spillway -n '__fish_seen_subcommand_from fit' -l no-pool
@@ -242,5 +245,5 @@ complete -c spillway -n '__fish_seen_subcommand_from policy' -f -a 'list check e
 complete -c spillway -n '__fish_seen_subcommand_from doctor' -l json
 complete -c spillway -n '__fish_seen_subcommand_from doctor' -l measure
 complete -c spillway -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
-complete -c spillway -n '__fish_seen_subcommand_from sim' -l profile -x -a 'gtx1060-6g gtx1070-8g gtx1080-8g gtx1080ti-11g titanxp-12g p100-16g p40-24g v100-16g v100-32g gtx1660ti-6g rtx2060-6g rtx2070-8g rtx2080-8g rtx2080ti-11g titanrtx-24g rtx8000-48g t4-16g rtx3050-8g rtx3060-12g rtx3060ti-8g rtx3070-8g rtx3080-10g rtx3080ti-12g rtx3090-24g rtxa4000-16g rtxa5000-24g rtxa6000-48g a2-16g a10-24g a10g-24g a16-16g a30-24g a40-48g a100-40g a100-80g rtx3060-laptop-6g rtx3070-laptop-8g rtx3080-laptop-16g rtx4060-8g rtx4060ti-16g rtx4070-12g rtx4070ti-12g rtx4070tisuper-16g rtx4080-16g rtx4080super-16g rtx4090-24g rtx4060-laptop-8g rtx4090-laptop-16g rtx4000ada-20g rtx6000ada-48g l4-24g l40-48g l40s-48g rtx5060ti-16g rtx5070-12g rtx5070ti-16g rtx5080-16g rtx5090-32g rtx5090-laptop-24g rtxpro6000-96g h100-pcie-80g h100-80g h100-nvl-94g h20-96g h200-141g gh200-96g gh200-144g b200-192g b300-288g gb200-192g gb300-288g gb10-128g a100-40g-1g.5gb a100-40g-2g.10gb a100-40g-3g.20gb a100-80g-1g.10gb a100-80g-2g.20gb a100-80g-3g.40gb h100-80g-1g.10gb h100-80g-2g.20gb h100-80g-3g.40gb'
+complete -c spillway -n '__fish_seen_subcommand_from sim' -l profile -x -a 'gtx1060-6g gtx1070-8g gtx1080-8g gtx1080ti-11g titanxp-12g p100-16g p40-24g v100-16g v100-32g gtx1660ti-6g rtx2060-6g rtx2070-8g rtx2080-8g rtx2080ti-11g titanrtx-24g rtx8000-48g t4-16g rtx3050-8g rtx3060-12g rtx3060ti-8g rtx3070-8g rtx3080-10g rtx3080ti-12g rtx3090-24g rtxa4000-16g rtxa5000-24g rtxa6000-48g a2-16g a10-24g a10g-24g a16-16g a30-24g a40-48g a100-40g a100-80g rtx3060-laptop-6g rtx3070-laptop-8g rtx3080-laptop-16g rtx4060-8g rtx4060ti-16g rtx4070-12g rtx4070ti-12g rtx4070tisuper-16g rtx4080-16g rtx4080super-16g rtx4090-24g rtx4060-laptop-8g rtx4090-laptop-16g rtx4000ada-20g rtx6000ada-48g l4-24g l40-48g l40s-48g rtx5060ti-16g rtx5070-12g rtx5070ti-16g rtx5080-16g rtx5090-32g rtx5090-laptop-24g rtxpro6000-96g h100-pcie-80g h100-80g h100-nvl-94g h20-96g h200-141g gh200-96g gh200-144g b200-192g b300-288g gb200-192g gb300-288g gb10-128g orin-64g orin-nx-16g thor-128g a100-40g-1g.5gb a100-40g-2g.10gb a100-40g-3g.20gb a100-80g-1g.10gb a100-80g-2g.20gb a100-80g-3g.40gb h100-80g-1g.10gb h100-80g-2g.20gb h100-80g-3g.40gb'
 complete -c spillway -n '__fish_seen_subcommand_from run sim fit' -l policy -r -a 'activations-to-host-first embeddings-stay half-gpu inference-weights-on-host lazy-start observe optimizer-to-host recompute-blocks'

@@ -74,6 +74,25 @@ class Neighbours(harness.Case):
         self.assertEqual(other.say("ask"), "424 1024")
         self.assertEqual(third.say("ask"), "1024 1024")
 
+    def test_one_memory(self):
+        """Of a GPU without memory of its own, the processes and their own memory have parts of one.
+        If they take more, the machine dies, and all of them with it. spillway refuses before."""
+        machine = {"SPILLWAY_SIM_PROFILE": "gb10", "SPILLWAY_SIM_DEVICES": "1"}
+        one, other = self.start(**machine), self.start(**machine)
+        self.assertEqual(one.say("take 600"), "0")
+        free, total = map(int, other.say("ask").split())
+        self.assertEqual(total, 1024)
+        self.assertIn(free, range(400, 424))
+        polite = self.start(**machine, LD_PRELOAD=str(harness.OBJECT), SPILLWAY_SUMMARY="off",
+                            SPILLWAY_MEMORY_RESERVE="64MiB", SPILLWAY_LOG="error:" +
+                            str(self.folder / "log"))
+        self.assertEqual(polite.say("take 380"), OUT_OF_MEMORY)
+        self.assertEqual(polite.say("take 300"), "0")
+        self.assertEqual(other.say("take 200"), "")
+        self.assertEqual(other.child.wait(timeout=60), -signal.SIGKILL)
+        self.assertEqual(one.say("take 2"), "")  # though it would have fitted
+        self.assertEqual(one.child.wait(timeout=60), -signal.SIGKILL)
+
     def test_a_killed_process_gives_back_what_it_held(self):
         one, other = self.start(), self.start()
         self.assertEqual(one.say("take 900"), "0")

@@ -17,6 +17,10 @@ MODES = ([], ["--mode", "segment"])
 PHRASES = ("CUDA", "out of memory", " out of memory.", "CUDA out of memory. ", "CUDA out of memory")
 
 
+def without_figures(text):
+    return re.sub(r"[\d.]+ (GiB|MiB|KiB|bytes)", "...", text)
+
+
 class Words(unittest.TestCase):
     interpreter = None
 
@@ -32,9 +36,6 @@ class Words(unittest.TestCase):
 
     def test_text(self):
         """That of a run without spillway, but for the figures."""
-        def without_figures(text):
-            return re.sub(r"[\d.]+ (GiB|MiB|KiB|bytes)", "...", text)
-
         bare = without_figures(self.words(["--memory", "4GiB", "--no-pool"]))
         for mode in MODES:
             with self.subTest(mode):
@@ -42,6 +43,16 @@ class Words(unittest.TestCase):
                 self.assertEqual(without_figures(text), bare)
                 for phrase in PHRASES:
                     self.assertIn(phrase, text)
+
+    def test_one_memory(self):
+        """Also of a GPU without memory of its own, where it has the figures of the budget: 3.5 GiB
+        of 4, as 512 MiB stay free."""
+        bare = without_figures(self.words(["--memory", "4GiB", "--no-pool"]))
+        for mode in MODES:
+            with self.subTest(mode):
+                text = self.words(["--memory", "4GiB", "--profile", "gb10", *mode])
+                self.assertEqual(without_figures(text), bare)
+                self.assertIn("GPU 0 has a total capacity of 3.50 GiB of which ", text)
 
     def test_figures(self):
         """The tensors that the pool serves are what PyTorch has allocated."""

@@ -127,12 +127,43 @@ static void test_terms(void **state)
     assert_int_equal(need.terms[SPW_CLI_TERM_NCCL].basis, SPW_CLI_GUESS);
 }
 
+/* The host's side of the process counts where the GPU has no memory of its own, and only there. */
+static void test_one_memory(void **state)
+{
+    const struct spw_gpu_profile *profile = spw_gpu_profile_find("gb10-128g");
+    struct spw_cli_sim_device device = {
+        .total_bytes = 1000 * MIB,
+        .used_peak_bytes = 400 * MIB,
+        .program_peak_bytes = 400 * MIB,
+        .live_peak_bytes = 400 * MIB,
+        .host_side_bytes = 250 * MIB,
+        .one_memory = true,
+    };
+    struct spw_cli_need need = spw_cli_need_of(&device, profile);
+
+    assert_term(&need, SPW_CLI_TERM_HOST, 250 * MIB, 250 * MIB, SPW_CLI_MEASURED);
+    assert_int_equal(need.in_all, 650 * MIB + need.terms[SPW_CLI_TERM_CONTEXT].bytes);
+    assert_int_equal(need.spare, 350 * MIB);
+    device.host_side_bytes = 700 * MIB;
+    assert_int_equal(spw_cli_need_of(&device, profile).spare, 0);
+    need = spw_cli_need_of(&device, spw_gpu_profile_find("gh200-96g"));
+    assert_term(&need, SPW_CLI_TERM_HOST, 0, 0, SPW_CLI_EXACT);
+    device.one_memory = false; /* measured on a card, asked about GB10 */
+    need = spw_cli_need_of(&device, profile);
+    assert_int_equal(need.spare, 600 * MIB);
+    assert_int_equal(need.terms[SPW_CLI_TERM_HOST].bytes, 700 * MIB);
+    assert_int_equal(spw_cli_cards_reserve(profile, 1024 * MIB), 512 * MIB);
+    assert_int_equal(spw_cli_cards_reserve(profile, 128 * 1024 * MIB), 8 * 1024 * MIB);
+    assert_int_equal(spw_cli_cards_reserve(spw_gpu_profile_find("gh200-96g"), 1024 * MIB), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_measurements),
         cmocka_unit_test(test_of_a_communicator),
         cmocka_unit_test(test_terms),
+        cmocka_unit_test(test_one_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

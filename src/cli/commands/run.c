@@ -11,6 +11,7 @@
 #include "cli/usage/usage.h"
 #include "cli/verdict/outputs.h"
 #include "common/options.h"
+#include "common/reserve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,14 +33,29 @@ static bool is_simulated(void)
     return preload != NULL && strstr(preload, "/sim/libcuda.so.") != NULL;
 }
 
+static bool may_say(void)
+{
+    return spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).word >= SPW_SUMMARY_SHORT;
+}
+
+/* Says that device and host share the machine's memory, which has `bytes`. */
+static void tell_one_memory(const char *command, uint64_t bytes)
+{
+    if (bytes > 0 && may_say()) {
+        spw_cli_complain(command,
+                         "device and host share one memory of %s: nothing spills, and %s stay free "
+                         "(--memory-reserve)",
+                         spw_cli_size(bytes), spw_cli_size(spw_reserve_of(bytes)));
+    }
+}
+
 /* Ends a run that spilled or failed with the lines that end a simulated run. */
 static void report(int code)
 {
-    bool wanted = spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).word >= SPW_SUMMARY_SHORT;
     struct spw_cli_sim_result result;
     enum spw_cli_sim_outcome outcome;
 
-    if (!wanted) {
+    if (!may_say()) {
         return;
     }
     spw_cli_sim_result_read(/* real */ true, &result);
@@ -55,6 +71,7 @@ int spw_cli_command_run(int argc, char **argv)
     char library[PATH_MAX];
     char reason[256];
     struct spw_cli_flags flags;
+    uint64_t one_memory;
     int code = spw_cli_flags_read(argc, argv, SPW_CLI_RUN, help, &flags);
 
     if (code >= 0) {
@@ -68,7 +85,7 @@ int spw_cli_command_run(int argc, char **argv)
     if (code != SPW_CLI_EXIT_OK) {
         return code;
     }
-    if (!spw_cli_driver_check(reason, sizeof(reason))) {
+    if (!spw_cli_driver_check(reason, sizeof(reason), &one_memory)) {
         spw_cli_complain(
             argv[0], "no usable GPU: %s; spillway sim runs a command on a simulated GPU", reason);
         return SPW_CLI_EXIT_CANNOT_START;
@@ -76,6 +93,7 @@ int spw_cli_command_run(int argc, char **argv)
     if (!spw_cli_installation_find(argv[0], "libspillway.so", library)) {
         return SPW_CLI_EXIT_CANNOT_START;
     }
+    tell_one_memory(argv[0], one_memory);
     spw_cli_preload_add((const char *[]){library}, 1);
     /* The verdict of an outer `spillway sim` includes this run. */
     if (!is_simulated() || !spw_cli_run_directory_join()) {

@@ -36,10 +36,12 @@ static void announce(void)
     const struct spw_gpu_profile *profile = spw_cli_cards_profile();
     uint64_t own = (uint64_t)profile->memory_mib << 20;
 
-    fprintf(stderr,
-            "spillway: simulated GPU (%s, %s): ignore the numbers that the program prints; memory "
-            "figures are exact\n",
-            profile->id, spw_cli_size(memory.set ? spw_option_bytes(&memory, own) : own));
+    fprintf(
+        stderr,
+        "spillway: simulated GPU (%s, %s%s): ignore the numbers that the program prints; memory "
+        "figures are exact\n",
+        profile->id, spw_cli_size(memory.set ? spw_option_bytes(&memory, own) : own),
+        spw_gpu_profile_sharing(profile).one_memory ? ", one memory with the host" : "");
 }
 
 /* Returns the exit code of the command, or 1 if the verdict does not meet --require. */

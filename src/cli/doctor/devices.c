@@ -3,7 +3,9 @@
 #include "cli/console/messages.h"
 #include "cli/doctor/host_chunks.h"
 #include "cli/launch/installation.h"
+#include "common/reserve.h"
 #include "driver/host_place.h"
+#include "driver/one_memory.h"
 
 #include <dlfcn.h>
 #include <libgen.h>
@@ -164,6 +166,24 @@ static bool records_contexts(const struct spw_cli_cuda *cuda, CUcontext context)
     return records;
 }
 
+/* Reports the memory that a device shares with the host. Returns false if it has memory of its
+ * own. */
+static bool report_one_memory(const struct spw_cli_cuda *cuda, CUdevice device, int ordinal,
+                              struct spw_cli_report *report)
+{
+    uint64_t total =
+        spw_driver_one_memory_of(cuda->cuDeviceGetAttribute, cuda->cuDeviceTotalMem_v2, device);
+
+    if (total == 0) {
+        return false;
+    }
+    spw_cli_report_row(report,
+                       "%d\tnowhere: device and host share one memory of %s, of which %s stay free "
+                       "(--memory-reserve)\tnothing",
+                       ordinal, spw_cli_size(total), spw_cli_size(spw_reserve_of(total)));
+    return true;
+}
+
 static void report_spill(const struct spw_cli_cuda *cuda, int ordinal,
                          struct spw_cli_report *report)
 {
@@ -174,7 +194,10 @@ static void report_spill(const struct spw_cli_cuda *cuda, int ordinal,
     CUdevice device;
 
     if (cuda->cuDeviceGet(&device, ordinal) != CUDA_SUCCESS ||
-        cuda->cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) {
+        report_one_memory(cuda, device, ordinal, report)) {
+        return;
+    }
+    if (cuda->cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) {
         return;
     }
     cuda->cuCtxSetCurrent(context);

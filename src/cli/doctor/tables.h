@@ -28,7 +28,8 @@ void spw_cli_doctor_functions(const struct spw_cli_cuda *cuda, struct spw_cli_re
  * of device memory fail on a device. spillway cannot serve such a device. */
 bool spw_cli_doctor_devices(const struct spw_cli_cuda *cuda, struct spw_cli_report *report);
 
-/* Adds the table "spill": the kind of host memory that each device can use, and missing parts. */
+/* Adds the table "spill": the kind of host memory that each device can use, and missing parts. A
+ * device without memory of its own uses none. */
 void spw_cli_doctor_spill(const struct spw_cli_cuda *cuda, struct spw_cli_report *report);
 
 /* Adds the table "entry_points". Each entry point of the driver and the runtime is tested in a

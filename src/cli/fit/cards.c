@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/console/messages.h"
+#include "cli/verdict/cards.h"
 
 static int by_memory(const void *a, const void *b)
 {
@@ -80,4 +81,11 @@ bool spw_cli_fit_cards_read(const char *command, const char *names,
 uint64_t spw_cli_fit_card_bytes(const struct spw_gpu_profile *card)
 {
     return (uint64_t)card->memory_mib << 20;
+}
+
+uint64_t spw_cli_fit_card_room(const struct spw_gpu_profile *card)
+{
+    uint64_t bytes = spw_cli_fit_card_bytes(card);
+
+    return bytes - spw_cli_cards_reserve(card, bytes);
 }

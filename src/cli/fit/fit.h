@@ -33,8 +33,9 @@ struct spw_cli_fit_cards {
 bool spw_cli_fit_cards_read(const char *command, const char *names,
                             struct spw_cli_fit_cards *ret_cards);
 
-/* Returns the size of a card's memory, in bytes. */
+/* Return the size of a card's memory, and the part of it that a program can use, in bytes. */
 uint64_t spw_cli_fit_card_bytes(const struct spw_gpu_profile *card);
+uint64_t spw_cli_fit_card_room(const struct spw_gpu_profile *card);
 
 /* A number in a command that is varied with --vary NAME=VALUE,... A VALUE may be a range such as
  * 1..16. */

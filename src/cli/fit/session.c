@@ -85,7 +85,7 @@ static bool has_ended_well(const struct spw_cli_fit_run *run)
 static bool is_clear(const struct spw_cli_fit_run *run, const struct spw_gpu_profile *card)
 {
     struct total total = total_of(&run->result, card);
-    uint64_t bytes = spw_cli_fit_card_bytes(card);
+    uint64_t bytes = spw_cli_fit_card_room(card);
 
     return has_ended_well(run) && card->major > NEWEST_MAJOR_WITHOUT_CODE &&
            (total.need_most / 100 * (100 + MARGIN_PERCENT) <= bytes ||
@@ -242,7 +242,8 @@ static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_p
 static void answer_excess(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
                           size_t value, uint64_t excess, struct spw_cli_fit_answer *answer)
 {
-    if (!session->with_pool || !session->spills || excess > session->host_bytes) {
+    if (!session->with_pool || !session->spills || excess > session->host_bytes ||
+        spw_gpu_profile_sharing(card).one_memory) {
         answer->verdict = SPW_CLI_FIT_TOO_SMALL;
     } else if (session->cards.chosen && session->variation.name == NULL) {
         try_card(session, card, value, answer);
@@ -273,7 +274,7 @@ struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
     struct spw_cli_fit_answer answer = {.verdict = SPW_CLI_FIT_UNKNOWN};
     const struct spw_cli_fit_run *run =
         session->trials.interrupt == 0 ? measure(session, card, value) : NULL;
-    uint64_t bytes = spw_cli_fit_card_bytes(card);
+    uint64_t bytes = spw_cli_fit_card_room(card);
     struct total total;
 
     if (run == NULL) {

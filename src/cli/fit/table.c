@@ -26,6 +26,16 @@ static void add_placed(struct spw_cli_line *line, const struct spw_cli_fit_answe
     }
 }
 
+/* Adds the part of a memory that device and host share which no program may use. */
+static void add_reserve(struct spw_cli_line *line, const struct spw_gpu_profile *card)
+{
+    uint64_t kept = spw_cli_fit_card_bytes(card) - spw_cli_fit_card_room(card);
+
+    if (kept > 0) {
+        spw_cli_line_add(line, "; %s stay free for the system", spw_cli_size(kept));
+    }
+}
+
 static void add_spill(struct spw_cli_line *line, const struct spw_gpu_profile *card,
                       const struct spw_cli_fit_answer *answer)
 {
@@ -56,11 +66,12 @@ static void add_step(struct spw_cli_line *line, const struct spw_cli_fit_answer 
 static void add_verdict(struct spw_cli_line *line, const struct spw_gpu_profile *card,
                         const struct spw_cli_fit_answer *answer)
 {
-    uint64_t bytes = spw_cli_fit_card_bytes(card);
+    uint64_t bytes = spw_cli_fit_card_room(card);
 
     switch (answer->verdict) {
     case SPW_CLI_FIT_FITS:
         spw_cli_line_add(line, "fits, %s to spare", spw_cli_size(bytes - answer->need));
+        add_reserve(line, card);
         add_placed(line, answer);
         break;
     case SPW_CLI_FIT_TIGHT:

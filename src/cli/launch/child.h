@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Runs the program in `arguments` (NULL-terminated). The program is searched in PATH. Forwards
  * signals to the program and waits until it ends. Returns the exit code of the program. If the
@@ -59,8 +60,10 @@ int spw_cli_launch_code(int code);
 bool spw_cli_launch_was_interrupted(int *ret_number);
 
 /* Tests if the machine has a working CUDA driver. Loads libcuda.so.1 and calls cuInit in a child
- * process, because a broken driver may crash. On failure, writes the reason and returns false. */
-bool spw_cli_driver_check(char *reason, size_t capacity);
+ * process, because a broken driver may crash. On failure, writes the reason and returns false.
+ * *ret_one_memory is the total memory of a device that has none of its own, but uses the host's; 0:
+ * there is no such device. */
+bool spw_cli_driver_check(char *reason, size_t capacity, uint64_t *ret_one_memory);
 
 /* Map and unmap zeroed memory that this process shares with its forked children. If memory runs
  * out, spw_cli_shared_map sets errno and returns NULL. Unlike a pipe, shared memory needs no

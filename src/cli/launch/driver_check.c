@@ -1,5 +1,7 @@
 #include "cli/launch/child.h"
 
+#include "driver/one_memory.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +10,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { REPORT_BYTES = 1024 };
+enum { REASON_BYTES = 1024 };
 
-static void try_driver(FILE *report)
+/* The findings of the child. */
+struct report {
+    char reason[REASON_BYTES]; /* "": the driver works */
+    uint64_t one_memory;
+};
+
+/* Returns the total memory of the first device, if it has none of its own; otherwise 0. */
+static uint64_t ask_one_memory(void *driver)
+{
+    __typeof__(cuDeviceGetAttribute) *attribute;
+    __typeof__(cuDeviceTotalMem_v2) *total_of;
+
+    *(void **)&attribute = dlsym(driver, "cuDeviceGetAttribute");
+    *(void **)&total_of = dlsym(driver, "cuDeviceTotalMem_v2");
+    return attribute != NULL && total_of != NULL ? spw_driver_one_memory_of(attribute, total_of, 0)
+                                                 : 0;
+}
+
+static void try_driver(FILE *report, uint64_t *ret_one_memory)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     int (*initialise)(unsigned flags);
@@ -32,23 +52,26 @@ static void try_driver(FILE *report)
     if (result != 0) {
         error_name(result, &name);
         fprintf(report, "the CUDA driver does not start (cuInit: %s)", name);
+        return;
     }
+    *ret_one_memory = ask_one_memory(driver);
 }
 
-/* Writes the reason to `report`, which has REPORT_BYTES and is shared with the launcher. */
-static void run_child(char *report)
+/* `report` is shared with the launcher. */
+static void run_child(struct report *report)
 {
-    FILE *stream = fmemopen(report, REPORT_BYTES, "w");
+    FILE *stream = fmemopen(report->reason, REASON_BYTES, "w");
 
     setenv("SPILLWAY", "off", 1); /* this command may run under spillway itself */
     if (stream != NULL) {
-        try_driver(stream);
+        try_driver(stream, &report->one_memory);
         fflush(stream);
     }
     _exit(0);
 }
 
-static bool judge(pid_t pid, const char *report, char *reason, size_t capacity)
+static bool judge(pid_t pid, const struct report *report, char *reason, size_t capacity,
+                  uint64_t *ret_one_memory)
 {
     int status = 0;
 
@@ -59,23 +82,25 @@ static bool judge(pid_t pid, const char *report, char *reason, size_t capacity)
         snprintf(reason, capacity, "the CUDA driver crashes (%s)", strsignal(WTERMSIG(status)));
         return false;
     }
-    snprintf(reason, capacity, "%s", report);
-    return *report == '\0';
+    snprintf(reason, capacity, "%s", report->reason);
+    *ret_one_memory = report->one_memory;
+    return report->reason[0] == '\0';
 }
 
-bool spw_cli_driver_check(char *reason, size_t capacity)
+bool spw_cli_driver_check(char *reason, size_t capacity, uint64_t *ret_one_memory)
 {
-    char *report = spw_cli_shared_map(REPORT_BYTES);
+    struct report *report = spw_cli_shared_map(sizeof(*report));
     pid_t pid = report != NULL ? fork() : -1;
     bool works;
 
+    *ret_one_memory = 0;
     if (pid == 0) {
         run_child(report);
     }
     if (pid < 0) {
         snprintf(reason, capacity, "cannot start a process (%s)", strerror(errno));
     }
-    works = pid > 0 && judge(pid, report, reason, capacity);
-    spw_cli_shared_unmap(report, REPORT_BYTES);
+    works = pid > 0 && judge(pid, report, reason, capacity, ret_one_memory);
+    spw_cli_shared_unmap(report, sizeof(*report));
     return works;
 }

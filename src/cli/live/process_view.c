@@ -86,6 +86,8 @@ static void put_figures(struct spw_cli_screen *screen, const struct spw_cli_watc
     if (spw_counter_get(&counters->host_limit_bytes) > 0) {
         snprintf(more, sizeof(more), "   limit %12s",
                  spw_cli_size(spw_counter_get(&counters->host_limit_bytes)));
+    } else if (spw_counter_get(&counters->one_memory_bytes) > 0) {
+        snprintf(more, sizeof(more), "   one memory with the device");
     } else {
         snprintf(more, sizeof(more), "   not used yet"); /* the first use sets the limit */
     }

@@ -177,6 +177,9 @@ static void add_lack(struct spw_cli_line *line, const struct spw_cli_sim_refusal
     } else if (refusal->lack == SPW_CLI_SIM_LACK_HOST) {
         spw_cli_line_add(line, ": %s of locked host memory missing",
                          spw_cli_size(refusal->missing_bytes));
+    } else if (refusal->lack == SPW_CLI_SIM_LACK_MACHINE) {
+        spw_cli_line_add(line, ": a real machine would hang, %s missing",
+                         spw_cli_size(refusal->missing_bytes));
     } else if (refusal->missing_bytes == 0) {
         spw_cli_line_add(line, ": %s are free, but in pieces", spw_cli_size(refusal->bytes));
     } else {
@@ -337,6 +340,10 @@ static void add_conditions(struct spw_cli_line *line, const struct brief *brief,
 {
     const struct spw_cli_sim_result *result = brief->result;
 
+    if (brief->device->one_memory && brief->device->host_side_bytes > 0) {
+        spw_cli_line_add(line, ", and %s on the host's side",
+                         spw_cli_size(brief->device->host_side_bytes));
+    }
     if (result->rule_count > 0 && (brief->outcome != SPW_CLI_SIM_FITS || !brief->fits)) {
         spw_cli_line_add(line, ", %s by rules on the host", spw_cli_size(placed_bytes(result)));
     }
@@ -510,6 +517,18 @@ static uint64_t exceeded_host_limit(const struct spw_cli_sim_device *device)
     return device->host_peak_bytes + device->last.bytes > limit ? limit : 0;
 }
 
+/* Where device and host share one memory, nothing can spill. */
+static void add_after_one_memory(struct spw_cli_line *line, const struct spw_cli_sim_device *device)
+{
+    if (!device->pooled) {
+        spw_cli_line_add(line, "without --no-pool, such a request is refused instead");
+    } else if (device->last.lack == SPW_CLI_SIM_LACK_MACHINE) {
+        spw_cli_line_add(line, "a larger --memory-reserve: the host's side grew into it");
+    } else {
+        spw_cli_line_add(line, "a smaller batch: device and host share one memory");
+    }
+}
+
 static void add_after_refusal(struct spw_cli_line *line, const struct brief *brief)
 {
     const struct spw_cli_sim_device *device = brief->device;
@@ -521,6 +540,8 @@ static void add_after_refusal(struct spw_cli_line *line, const struct brief *bri
     } else if (last->lack == SPW_CLI_SIM_LACK_HOST) {
         spw_cli_line_add(line, "--host-memory with %s more, if your machine has it",
                          spw_cli_size(last->missing_bytes));
+    } else if (device->one_memory) {
+        add_after_one_memory(line, device);
     } else if (!device->pooled || off) {
         spw_cli_line_add(line, "without --%s, %s%s can go to the host",
                          off ? "spill off" : "no-pool", last->missing_bytes > 0 ? "at least " : "",

@@ -3,6 +3,7 @@
 #include "cli/console/messages.h"
 #include "common/minmax.h"
 #include "common/options.h"
+#include "common/reserve.h"
 
 #include <stdio.h>
 
@@ -40,6 +41,11 @@ static uint64_t besides_of(const struct spw_gpu_profile *card)
     return (uint64_t)spw_gpu_profile_overhead(card).most_mib << 20;
 }
 
+uint64_t spw_cli_cards_reserve(const struct spw_gpu_profile *card, uint64_t bytes)
+{
+    return spw_gpu_profile_sharing(card).one_memory ? spw_reserve_of(bytes) : 0;
+}
+
 static void add_sold_as(uint64_t bytes, struct spw_cli_cards *cards)
 {
     const struct spw_gpu_profile *card;
@@ -47,7 +53,8 @@ static void add_sold_as(uint64_t bytes, struct spw_cli_cards *cards)
     cards->by_size = true;
     for (size_t i = 0; (card = spw_gpu_profile_at(i)) != NULL && cards->count < SPW_CLI_CARDS;
          i++) {
-        if (memory_of(card) >= bytes / 1000 * SOLD_PERMILLE_LEAST &&
+        if (!spw_gpu_profile_sharing(card).one_memory && /* no card: its memory is the machine's */
+            memory_of(card) >= bytes / 1000 * SOLD_PERMILLE_LEAST &&
             memory_of(card) <= bytes / 1000 * SOLD_PERMILLE_MOST) {
             cards->list[cards->count++] = card;
         }
@@ -71,8 +78,9 @@ void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards)
 uint64_t spw_cli_cards_room(const struct spw_cli_cards *cards, size_t index)
 {
     uint64_t bytes = memory_of(cards->list[index]);
+    uint64_t most = cards->by_size && bytes < cards->bytes ? bytes : cards->bytes;
 
-    return cards->by_size && bytes < cards->bytes ? bytes : cards->bytes;
+    return most - spw_cli_cards_reserve(cards->list[index], most);
 }
 
 void spw_cli_cards_name(struct spw_cli_line *line, const struct spw_cli_cards *cards)

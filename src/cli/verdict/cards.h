@@ -29,6 +29,10 @@ double spw_cli_cards_link_seconds(uint64_t bytes);
 /* Finds the cards of a device with `bytes` of memory. */
 void spw_cli_cards_of(uint64_t bytes, struct spw_cli_cards *ret_cards);
 
+/* Returns the part of a card's `bytes` that stays free for the system, because device and host
+ * share them; 0 if the card has memory of its own. */
+uint64_t spw_cli_cards_reserve(const struct spw_gpu_profile *card, uint64_t bytes);
+
 /* Returns the bytes that a program can use on a card. The result is at most the memory of the
  * device. */
 uint64_t spw_cli_cards_room(const struct spw_cli_cards *cards, size_t index);

@@ -9,6 +9,7 @@ const char *spw_cli_need_term_name(enum spw_cli_term term)
         [SPW_CLI_TERM_PROGRAM] = "program",
         [SPW_CLI_TERM_CONTEXT] = "context",
         [SPW_CLI_TERM_NCCL] = "nccl",
+        [SPW_CLI_TERM_HOST] = "host",
     };
 
     return names[term];
@@ -19,6 +20,7 @@ const char *spw_cli_need_basis_name(enum spw_cli_basis basis)
     static const char *const names[] = {
         [SPW_CLI_EXACT] = "exact",
         [SPW_CLI_CALIBRATED] = "calibrated",
+        [SPW_CLI_MEASURED] = "measured",
         [SPW_CLI_GUESS] = "guess",
     };
 
@@ -72,20 +74,27 @@ static struct spw_cli_need_term nccl_term(const struct spw_cli_sim_device *devic
     };
 }
 
+static struct spw_cli_need_term host_term(const struct spw_cli_sim_device *device,
+                                          const struct spw_gpu_profile *profile)
+{
+    uint64_t bytes = spw_gpu_profile_sharing(profile).one_memory ? device->host_side_bytes : 0;
+
+    return (struct spw_cli_need_term){bytes, bytes, bytes > 0 ? SPW_CLI_MEASURED : SPW_CLI_EXACT};
+}
+
 struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
                                     const struct spw_gpu_profile *card)
 {
     struct spw_cli_need need = {
         .terms = {[SPW_CLI_TERM_PROGRAM] = program_term(device),
                   [SPW_CLI_TERM_CONTEXT] = context_term(device, card),
-                  [SPW_CLI_TERM_NCCL] = nccl_term(device, card)},
-        .spare = device->total_bytes - device->used_peak_bytes,
+                  [SPW_CLI_TERM_NCCL] = nccl_term(device, card),
+                  [SPW_CLI_TERM_HOST] = host_term(device, card)},
         .without_spilling = device->spilled,
     };
+    uint64_t taken = device->used_peak_bytes + (device->one_memory ? device->host_side_bytes : 0);
 
-    if (device->used_peak_bytes > device->total_bytes) {
-        need.spare = 0;
-    }
+    need.spare = device->total_bytes > taken ? device->total_bytes - taken : 0;
     for (int i = 0; i < SPW_CLI_TERMS; i++) {
         need.in_all += need.terms[i].bytes;
         need.in_all_most += need.terms[i].most;

@@ -14,6 +14,7 @@ enum spw_cli_term {
     SPW_CLI_TERM_PROGRAM, /* peak of the program's memory, including library workspaces */
     SPW_CLI_TERM_CONTEXT, /* CUDA context, code, and memory that libraries keep */
     SPW_CLI_TERM_NCCL,    /* the buffers of communicators */
+    SPW_CLI_TERM_HOST,    /* of a GPU without memory of its own: the process's own memory */
     SPW_CLI_TERMS,
 };
 
@@ -21,6 +22,7 @@ enum spw_cli_term {
 enum spw_cli_basis {
     SPW_CLI_EXACT,      /* counted in the same way as a driver counts */
     SPW_CLI_CALIBRATED, /* computed from published figures of this GPU */
+    SPW_CLI_MEASURED,   /* measured of the process in this run, whose libraries are simulated */
     SPW_CLI_GUESS,      /* computed from figures of other GPUs */
 };
 
@@ -49,8 +51,8 @@ struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
  * bytes free. */
 struct spw_cli_need spw_cli_need_here(const struct spw_cli_sim_device *device);
 
-/* Return static names for JSON. A term is "program", "context" or "nccl". A basis is "exact",
- * "calibrated" or "guess". */
+/* Return static names for JSON. A term is "program", "context", "nccl" or "host". A basis is
+ * "exact", "calibrated", "measured" or "guess". */
 const char *spw_cli_need_term_name(enum spw_cli_term term);
 const char *spw_cli_need_basis_name(enum spw_cli_basis basis);
 

@@ -47,6 +47,13 @@ static void add_failure(struct spw_cli_line *line, const struct spw_cli_sim_resu
 
     (void)spw_cli_sim_process_of(result, device, &ordinal);
     spw_cli_line_add(line, "does not fit in %s: ", spw_cli_size(device->total_bytes));
+    if (device->last.lack == SPW_CLI_SIM_LACK_MACHINE) {
+        spw_cli_line_add(line,
+                         "a real machine would hang, because device and host together needed %s "
+                         "more than its one memory has",
+                         spw_cli_size(device->last.missing_bytes));
+        return;
+    }
     add_call(line, &device->last, ordinal);
     spw_cli_line_add(line, " failed: ");
     add_lack(line, &device->last);

@@ -94,6 +94,17 @@ static void add_simulated_refusal(struct spw_cli_sim_device *device,
     take_simulated(device, &from->lost[kind]);
 }
 
+/* Adds the end of the machine as a failure that comes after all others. */
+static void add_death(struct spw_cli_sim_device *device, const struct sim_record_device *from)
+{
+    if (from->died_missing_bytes > 0) {
+        device->lost++;
+        device->last = (struct spw_cli_sim_refusal){.missing_bytes = from->died_missing_bytes,
+                                                    .time_ns = UINT64_MAX,
+                                                    .lack = SPW_CLI_SIM_LACK_MACHINE};
+    }
+}
+
 /* Copies the times of the second half of the kernels. */
 static void add_half(struct spw_cli_sim_device *device, const struct sim_record_device *from)
 {
@@ -148,9 +159,14 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
     };
     memcpy(device->step.computing_ns, from->step.computing_ns, sizeof(device->step.computing_ns));
     device->link_bytes = from->link_in_bytes + from->link_out_bytes;
+    device->one_memory = from->one_memory;
+    device->host_side_bytes = from->together_peak_bytes > from->used_peak_bytes
+                                  ? from->together_peak_bytes - from->used_peak_bytes
+                                  : 0;
+    add_death(device, from);
     add_simulated_refusal(device, from, SIM_RECORD_OTHER);
     device->used = from->used_peak_bytes > 0 || launches > 0 || device->refusals > 0 ||
-                   from->refusals[SIM_RECORD_CHUNK] > 0;
+                   device->lost > 0 || from->refusals[SIM_RECORD_CHUNK] > 0;
 }
 
 static void take_pools(struct spw_cli_sim_device *device, const struct spw_stats_refused *last,
@@ -256,6 +272,7 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
         return; /* the pool never opened the device */
     }
     device->pooled = true;
+    device->one_memory |= spw_counter_get(&counters->one_memory_bytes) > 0;
     device->allocations = spw_counter_get(&counters->allocs);
     device->total_bytes = limit < device->total_bytes ? limit : device->total_bytes;
     device->live_peak_bytes = spw_counter_get(&counters->live_peak_bytes);

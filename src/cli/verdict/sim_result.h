@@ -19,6 +19,7 @@ enum spw_cli_sim_lack {
     SPW_CLI_SIM_LACK_NOTHING, /* the failure was injected, or address space was missing */
     SPW_CLI_SIM_LACK_DEVICE,
     SPW_CLI_SIM_LACK_HOST,
+    SPW_CLI_SIM_LACK_MACHINE, /* of a device without memory of its own: the machine died */
 };
 
 /* A call that failed because memory ran out. */
@@ -64,6 +65,9 @@ struct spw_cli_sim_device {
     uint64_t allocations;        /* calls that requested memory; pooled: those served by the pool */
     uint64_t own_peak_bytes;     /* in use for the driver's code, local memory and graphs */
     uint64_t overhead_bytes;     /* in use for the overhead of a card; 0: not simulated */
+    bool one_memory;             /* the device has no memory of its own, but uses the host's */
+    uint64_t host_side_bytes;    /* one memory: the peak of device and host together, less the peak
+                                  * of the device */
     uint64_t program_peak_bytes; /* in use, except own, overhead and NCCL's memory */
     uint64_t communicators;      /* highest number of NCCL communicators at one time */
     uint64_t ranks;              /* number of ranks in the largest communicator */

@@ -75,6 +75,21 @@ static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_devi
     }
 }
 
+/* Adds the part of one memory for the host's side of the process, and names the parts that are not
+ * counted. */
+static void add_host_side(struct spw_cli_line *line, const struct spw_cli_sim_device *device,
+                          const struct spw_cli_need_term *term)
+{
+    uint64_t reserve = spw_cli_cards_reserve(spw_cli_cards_profile(), device->memory_bytes);
+
+    spw_cli_line_add(line, ", and %s for the host's side of the process, as measured here",
+                     spw_cli_size(term->bytes));
+    spw_cli_line_add(line,
+                     "; the system, other programs and processes without CUDA are not counted: %s "
+                     "are kept for them",
+                     spw_cli_size(reserve));
+}
+
 /* Prints the need on a card of the simulated kind. `ended` is true if the program succeeded, so
  * that its need is known. If requests were lost, the need is a lower bound. */
 static void say_need(const struct spw_cli_sim_device *device, bool ended)
@@ -111,6 +126,9 @@ static void say_need(const struct spw_cli_sim_device *device, bool ended)
                          device->communicators == 1 ? "" : "s");
     }
     add_basis(&line, device, &need);
+    if (need.terms[SPW_CLI_TERM_HOST].bytes > 0) {
+        add_host_side(&line, device, &need.terms[SPW_CLI_TERM_HOST]);
+    }
     if (ended && device->lost > 0) {
         add_refused(&line, device);
     }

@@ -45,8 +45,12 @@ static void add_terms(cJSON *object, const struct spw_cli_need *need)
     cJSON *terms = cJSON_AddArrayToObject(object, "card_terms");
 
     for (int i = 0; i < SPW_CLI_TERMS; i++) {
-        cJSON *term = cJSON_CreateObject();
+        cJSON *term;
 
+        if (i == SPW_CLI_TERM_HOST && need->terms[i].bytes == 0) {
+            continue; /* the device has memory of its own */
+        }
+        term = cJSON_CreateObject();
         cJSON_AddStringToObject(term, "term", spw_cli_need_term_name(i));
         spw_cli_json_add(term, "bytes", need->terms[i].bytes);
         spw_cli_json_add(term, "most_bytes", need->terms[i].most);
