@@ -51,7 +51,7 @@ GROUPS = {
                  "report.h rule.c rule.h shm.c shm.h state.c state.h symbols.c symbols.h "
                  "top_sites.c top_sites.h"],
     "cli": ["console", "inspect", "pause", "live", "recording", "cudnn", "launch", "report",
-            "usage", "policies", "verdict", "fit", "advise", "doctor", "commands"],
+            "usage", "policies", "verdict", "fit", "advise", "keep", "doctor", "commands"],
     "pool": ["accounts.c accounts.h attributes.h export.h fences.h move.h pool.h request.h swap.h "
              "vm_ops.h",
              "extents", "order", "memory", "space", "plan", "alloc", "move",

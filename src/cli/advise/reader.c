@@ -98,9 +98,13 @@ static uint32_t begin_life(struct spw_cli_advise_reading *reading,
     return (uint32_t)history->life_count++;
 }
 
-/* Returns the bytes of a block that count as live on the device. */
+/* Returns the bytes of a block that count as live on the device. What is on the host without a rule
+ * has spilled, and would be on a device with room for it. */
 static int64_t device_bytes_of(const struct spw_cli_block *block)
 {
+    if (block->rule == 0) {
+        return (int64_t)block->counted;
+    }
     return block->host_bytes >= block->bytes || block->host_bytes > block->counted
                ? 0
                : (int64_t)(block->counted - block->host_bytes);
@@ -317,6 +321,7 @@ static void count_steps(struct spw_cli_advise_reading *reading)
     }
     if (history->steps > 0) {
         history->step_ns = (uint64_t)((double)(units * SPW_RECORD_UNIT_NS) / history->steps);
+        history->kernel_ns = (uint64_t)(reading->kernel_ns / history->steps);
     }
 }
 

@@ -53,27 +53,34 @@ static const struct spw_cli_sim_device *main_device(const struct spw_cli_sim_res
     return found;
 }
 
+void spw_cli_advise_run_read(const struct spw_cli_sim_device *device,
+                             struct spw_cli_advise_run *ret_run)
+{
+    *ret_run = (struct spw_cli_advise_run){
+        .half_count = device->half_count,
+        .own_bytes = device->own_peak_bytes,
+        .host_bytes = device->host_peak_bytes,
+        .spilled_bytes = device->spilled_bytes,
+        .promoted_bytes = device->promoted_bytes,
+    };
+    memcpy(ret_run->half_ns, device->half_ns, sizeof(ret_run->half_ns));
+}
+
 static bool run(struct spw_cli_advise_replays *replays, const struct spw_cli_trial *trial,
                 const char *what, struct spw_cli_advise_run *ret_run)
 {
     struct spw_cli_sim_result result;
-    const struct spw_cli_sim_device *device;
     bool started;
+    int code;
 
     fprintf(stderr, "spillway: advise: run %s: %s\n",
             spw_cli_trials_place(&replays->trials, replays->total - replays->trials.runs, ""),
             what);
     (void)unlink(replays->record);
-    *ret_run = (struct spw_cli_advise_run){.code = 0};
-    started = spw_cli_trials_run(&replays->trials, trial, &result, &ret_run->code);
-    device = main_device(&result);
-    ret_run->outcome = spw_cli_sim_result_outcome(&result, ret_run->code);
-    ret_run->half_count = device->half_count;
-    memcpy(ret_run->half_ns, device->half_ns, sizeof(ret_run->half_ns));
-    ret_run->own_bytes = device->own_peak_bytes;
-    ret_run->host_bytes = device->host_peak_bytes;
-    ret_run->spilled_bytes = device->spilled_bytes;
-    ret_run->promoted_bytes = device->promoted_bytes;
+    started = spw_cli_trials_run(&replays->trials, trial, &result, &code);
+    spw_cli_advise_run_read(main_device(&result), ret_run);
+    ret_run->code = code;
+    ret_run->outcome = spw_cli_sim_result_outcome(&result, code);
     spw_cli_sim_result_fini(&result);
     return started && replays->trials.interrupt == 0;
 }

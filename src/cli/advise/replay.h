@@ -30,6 +30,10 @@ struct spw_cli_advise_run {
     uint64_t promoted_bytes; /* total moved back */
 };
 
+/* Reads the figures of a run from those of its main device. Leaves the code and the outcome 0. */
+void spw_cli_advise_run_read(const struct spw_cli_sim_device *device,
+                             struct spw_cli_advise_run *ret_run);
+
 /* Begins a series of runs. `link` is in bytes per nanosecond. If no folder for the files can be
  * created, writes a line to stderr and returns false. */
 bool spw_cli_advise_replays_begin(struct spw_cli_advise_replays *replays, const char *command,

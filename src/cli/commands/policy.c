@@ -3,6 +3,7 @@
 #include "cli/console/arguments.h"
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
+#include "cli/keep/keep.h"
 #include "cli/launch/policy_file.h"
 #include "cli/policies/decision.h"
 #include "common/nearest.h"
@@ -18,6 +19,8 @@ static const char help[] =
     "       spillway policy check FILE ...\n"
     "       spillway policy explain FILE --site SITE\n"
     "       spillway policy explain FILE --stats STATS\n"
+    "       spillway policy explain --fit [-- COMMAND [ARGUMENT ...]]\n"
+    "       spillway policy forget --all | -- COMMAND [ARGUMENT ...]\n"
     "       spillway policy suggest STATS [--free SIZE] > my.json\n"
     "       spillway policy schema\n"
     "       spillway policy keys\n\n"
@@ -28,7 +31,10 @@ static const char help[] =
     "           the rules before it do not; spillway sites --text prints call sites:\n"
     "           'python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; "
     "size:12MiB'\n"
-    "           With --stats: how much of the memory in a statistics file each rule gets\n"
+    "           With --stats: how much of the memory in a statistics file each rule gets.\n"
+    "           With --fit: what spillway run --fit has chosen for COMMAND in this folder, on\n"
+    "           any card; without COMMAND, for all\n"
+    "  forget   remove what spillway run --fit has chosen for COMMAND in this folder, or --all\n"
     "  suggest  print a policy that frees device memory on the host, from a statistics file:\n"
     "           the smallest rule that is enough, of memory that is seldom used first. SIZE\n"
     "           is what the last out-of-memory report in the file says was missing, or the\n"
@@ -267,12 +273,20 @@ static int keys(int argc, char **argv, const char *site)
     return SPW_CLI_EXIT_OK;
 }
 
+static int forget(int argc, char **argv, const char *site)
+{
+    if (argc == 0 || site != NULL) {
+        return spw_cli_bad_usage("policy", "forget: expected -- and a COMMAND, or --all");
+    }
+    return spw_cli_keep_forget(argv);
+}
+
 /* `run` gets the arguments that follow the name, and the value of --site (for suggest, the value of
  * --free) or NULL. */
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv, const char *site);
-} parts[] = {{"list", list},       {"check", check},   {"explain", explain},
+} parts[] = {{"list", list},       {"check", check},   {"explain", explain}, {"forget", forget},
              {"suggest", suggest}, {"schema", schema}, {"keys", keys}};
 
 enum { PART_COUNT = sizeof(parts) / sizeof(*parts) };
@@ -289,7 +303,7 @@ static int run_part(int argc, char **argv, const char *site)
         }
     }
     nearest = spw_nearest(argv[0], /* prefix_length */ 0, names, PART_COUNT);
-    spw_cli_complain("policy", "%s is not one of list, check, explain, suggest, schema, keys%s%s%s",
+    spw_cli_complain("policy", "%s is not one of list, check, explain, forget, suggest, schema, keys%s%s%s",
                      argv[0], nearest != NULL ? " (did you mean " : "",
                      nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
     return SPW_CLI_EXIT_USAGE;
@@ -299,6 +313,7 @@ struct settings {
     char **operands;
     int count;
     const char *site, *size, *stats; /* NULL: not given */
+    bool fit, all;
 };
 
 static bool take_operand(const struct spw_cli_arguments *from)
@@ -309,10 +324,31 @@ static bool take_operand(const struct spw_cli_arguments *from)
     return true;
 }
 
+/* `explain --fit` and `forget --all`. */
+static int run_on_kept(const struct settings *settings, bool explains)
+{
+    bool forgets = strcmp(settings->operands[0], "forget") == 0;
+
+    if (settings->fit && (!explains || settings->site != NULL || settings->stats != NULL)) {
+        return spw_cli_bad_usage("policy",
+                                 "--fit is an option of explain, and excludes --site and --stats");
+    }
+    if (settings->all && (!forgets || settings->count > 1)) {
+        return spw_cli_bad_usage("policy", "--all is an option of forget, and excludes a COMMAND");
+    }
+    return settings->all
+               ? spw_cli_keep_forget(NULL)
+               : spw_cli_keep_explain(settings->count > 1 ? settings->operands + 1 : NULL);
+}
+
 static int run_with(const struct settings *settings)
 {
     bool suggests = strcmp(settings->operands[0], "suggest") == 0;
     bool explains = strcmp(settings->operands[0], "explain") == 0;
+
+    if (settings->fit || settings->all) {
+        return run_on_kept(settings, explains);
+    }
 
     if (settings->size != NULL && !suggests) {
         return spw_cli_bad_usage("policy", "--free is an option of suggest");
@@ -332,12 +368,14 @@ static int run_with(const struct settings *settings)
 
 int spw_cli_command_policy(int argc, char **argv)
 {
-    struct settings settings = {.operands = calloc((size_t)argc, sizeof(*settings.operands))};
+    struct settings settings = {.operands = calloc((size_t)argc + 1, sizeof(*settings.operands))};
     const struct spw_cli_option options[] = {
         {"", .take = take_operand},
         {"site", .text = &settings.site},
         {"free", .text = &settings.size},
         {"stats", .text = &settings.stats},
+        {"fit", .given = &settings.fit},
+        {"all", .given = &settings.all},
         {0},
     };
     int code;
@@ -350,7 +388,7 @@ int spw_cli_command_policy(int argc, char **argv)
     if (code < 0) {
         code = settings.count == 0
                    ? spw_cli_bad_usage("policy",
-                                       "expected list, check, explain, suggest, schema or keys")
+                                       "expected list, check, explain, forget, suggest, schema or keys")
                    : run_with(&settings);
     }
     free(settings.operands);

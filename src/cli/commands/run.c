@@ -2,6 +2,7 @@
 #include "cli/commands/page.h"
 
 #include "cli/console/messages.h"
+#include "cli/keep/keep.h"
 #include "cli/launch/child.h"
 #include "cli/launch/flags.h"
 #include "cli/launch/installation.h"
@@ -71,7 +72,7 @@ int spw_cli_command_run(int argc, char **argv)
     char library[PATH_MAX];
     char reason[256];
     struct spw_cli_flags flags;
-    uint64_t one_memory;
+    struct spw_cli_card card;
     int code = spw_cli_flags_read(argc, argv, SPW_CLI_RUN, help, &flags);
 
     if (code >= 0) {
@@ -85,7 +86,7 @@ int spw_cli_command_run(int argc, char **argv)
     if (code != SPW_CLI_EXIT_OK) {
         return code;
     }
-    if (!spw_cli_driver_check(reason, sizeof(reason), &one_memory)) {
+    if (!spw_cli_driver_check(reason, sizeof(reason), &card)) {
         spw_cli_complain(
             argv[0], "no usable GPU: %s; spillway sim runs a command on a simulated GPU", reason);
         return SPW_CLI_EXIT_CANNOT_START;
@@ -93,17 +94,23 @@ int spw_cli_command_run(int argc, char **argv)
     if (!spw_cli_installation_find(argv[0], "libspillway.so", library)) {
         return SPW_CLI_EXIT_CANNOT_START;
     }
-    tell_one_memory(argv[0], one_memory);
+    tell_one_memory(argv[0], card.one_memory);
     spw_cli_preload_add((const char *[]){library}, 1);
     /* The verdict of an outer `spillway sim` includes this run. */
     if (!is_simulated() || !spw_cli_run_directory_join()) {
         (void)spw_cli_run_directory_create(argv[0]);
+    }
+    if (flags.fit) {
+        spw_cli_keep_begin(flags.command, card.text);
     }
     code = spw_cli_launch(argv[0], flags.command, NULL);
     spw_cli_run_directory_finish();
     spw_cli_job_summary();
     if (!is_simulated()) {
         report(code);
+    }
+    if (flags.fit) {
+        spw_cli_keep_end(code);
     }
     spw_cli_page_finish(argv[0], &flags, code);
     spw_cli_run_directory_remove();

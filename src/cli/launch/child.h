@@ -59,11 +59,17 @@ int spw_cli_launch_code(int code);
  * *ret_number is the last of these signals. */
 bool spw_cli_launch_was_interrupted(int *ret_number);
 
+enum { SPW_CLI_CARD = 192 };
+
+/* Device 0 of the machine. */
+struct spw_cli_card {
+    char text[SPW_CLI_CARD]; /* name and memory, as "NVIDIA L4, 22478 MiB"; "": not known */
+    uint64_t one_memory;     /* its total bytes, if it uses the host's memory as its own; otherwise 0 */
+};
+
 /* Tests if the machine has a working CUDA driver. Loads libcuda.so.1 and calls cuInit in a child
- * process, because a broken driver may crash. On failure, writes the reason and returns false.
- * *ret_one_memory is the total memory of a device that has none of its own, but uses the host's; 0:
- * there is no such device. */
-bool spw_cli_driver_check(char *reason, size_t capacity, uint64_t *ret_one_memory);
+ * process, because a broken driver may crash. On failure, writes the reason and returns false. */
+bool spw_cli_driver_check(char *reason, size_t capacity, struct spw_cli_card *ret_card);
 
 /* Map and unmap zeroed memory that this process shares with its forked children. If memory runs
  * out, spw_cli_shared_map sets errno and returns NULL. Unlike a pipe, shared memory needs no

@@ -16,7 +16,7 @@
 #define SIM_PREFIX  "SPILLWAY_SIM_"
 
 /* Flags without a variable, each for some commands only. */
-enum flag_switch { GPUS, VARY, NO_POOL, COMPARE, REPORT, OPEN, VERBOSE, SWITCH_COUNT };
+enum flag_switch { GPUS, VARY, NO_POOL, COMPARE, FIT, REPORT, OPEN, VERBOSE, SWITCH_COUNT };
 
 static const struct {
     const char *name;
@@ -42,6 +42,11 @@ static const struct {
                  {[SPW_CLI_SIM] = true},
                  "run the command several times, with and without the pool, and compare the memory "
                  "that it needs"},
+    [FIT] = {"fit",
+             NULL,
+             {[SPW_CLI_RUN] = true},
+             "if the program does not fit, choose the modules to recompute and the memory to place "
+             "on the host that cost least, and do so from its next run with --fit on"},
     [REPORT] = {"report",
                 "FILE",
                 {[SPW_CLI_RUN] = true, [SPW_CLI_SIM] = true},
@@ -291,6 +296,7 @@ static void fill_list(struct flag_list *list, enum spw_cli_starter starter,
     const struct spw_cli_option places[SWITCH_COUNT] = {
         [GPUS] = {.text = &flags->gpus},        [VARY] = {.text = &flags->vary},
         [NO_POOL] = {.given = &flags->no_pool}, [COMPARE] = {.given = &flags->compare},
+        [FIT] = {.given = &flags->fit},
         [REPORT] = {.text = &flags->report},    [OPEN] = {.given = &flags->open},
         [VERBOSE] = {.given = &flags->verbose},
     };

@@ -26,6 +26,7 @@ struct spw_cli_flags {
     bool policy;                 /* --policy */
     bool no_pool;
     bool compare;
+    bool fit;           /* `run`: choose a policy if the program does not fit */
     bool verbose;       /* sets SPILLWAY_SUMMARY to on, unless the user has set it */
     bool list_profiles; /* --profile list */
     bool help, help_all;
