@@ -386,8 +386,8 @@ static bool read_all(struct spw_cli_advise_reading *reading)
     reading->period = find_period(reading->sequence, reading->large);
     reading->half = (history->has_uses ? reading->kernels : reading->large) / 2;
     reading->surveys = false;
-    reading->large = 0;
-    reading->kernels = 0;
+    reading->large = reading->large_before = 0;
+    reading->kernels = reading->half_time = 0;
     (void)add_kind(history, 0, 0);
     spw_cli_report_each(&history->report, take, reading);
     if (history->out_of_memory) {

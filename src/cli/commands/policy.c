@@ -303,7 +303,8 @@ static int run_part(int argc, char **argv, const char *site)
         }
     }
     nearest = spw_nearest(argv[0], /* prefix_length */ 0, names, PART_COUNT);
-    spw_cli_complain("policy", "%s is not one of list, check, explain, forget, suggest, schema, keys%s%s%s",
+    spw_cli_complain("policy",
+                     "%s is not one of list, check, explain, forget, suggest, schema, keys%s%s%s",
                      argv[0], nearest != NULL ? " (did you mean " : "",
                      nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
     return SPW_CLI_EXIT_USAGE;
@@ -387,8 +388,8 @@ int spw_cli_command_policy(int argc, char **argv)
     code = spw_cli_arguments_read(argc, argv, options, help, &settings);
     if (code < 0) {
         code = settings.count == 0
-                   ? spw_cli_bad_usage("policy",
-                                       "expected list, check, explain, forget, suggest, schema or keys")
+                   ? spw_cli_bad_usage(
+                         "policy", "expected list, check, explain, forget, suggest, schema or keys")
                    : run_with(&settings);
     }
     free(settings.operands);

@@ -25,10 +25,10 @@ struct spw_cli_keep_facts {
 };
 
 struct spw_cli_keep_choice {
-    cJSON *policy;               /* NULL: nothing was chosen; the caller deletes it */
-    uint64_t device_bytes;       /* predicted peak; 0: not known */
-    uint64_t spilled_bytes;      /* predicted: what spills nevertheless */
-    char text[512];              /* what was chosen and what it costs, or why nothing was */
+    cJSON *policy;          /* NULL: nothing was chosen; the caller deletes it */
+    uint64_t device_bytes;  /* predicted peak; 0: not known */
+    uint64_t spilled_bytes; /* predicted: what spills nevertheless */
+    char text[512];         /* what was chosen and what it costs, or why nothing was */
 };
 
 /* Makes the choice. */

@@ -78,15 +78,32 @@ static bool find_path(char why[SPW_CLI_KEEP_WHY])
                                         option_text(SPW_OPT_SPILLWAY_HOST_LIMIT))) < PATH_MAX;
 }
 
+/* Names the recording, which the process creates: KEPT.rec, for the choice KEPT.json. A '%' of the
+ * path is written as "%%". */
+static void name_recording(void)
+{
+    size_t length = strlen(session.kept.path) - strlen(".json"), used = 0;
+    static char pattern[2 * PATH_MAX];
+
+    (void)snprintf(session.record, sizeof(session.record), "%.*s.rec", (int)length,
+                   session.kept.path);
+    for (const char *at = session.record; *at != '\0'; at++) {
+        pattern[used++] = *at;
+        if (*at == '%') {
+            pattern[used++] = '%';
+        }
+    }
+    pattern[used] = '\0';
+    set_default(SPW_OPT_SPILLWAY_RECORD, pattern);
+    set_default(SPW_OPT_SPILLWAY_RECORD_SIZE, RECORD_SIZE_TEXT);
+}
+
 /* Prepares a recording from which a choice can be made. */
 static void prepare_recording(void)
 {
     session.does = RECORDS;
     if (option_text(SPW_OPT_SPILLWAY_RECORD) == NULL) {
-        (void)snprintf(session.record, sizeof(session.record), "%.*s.rec",
-                       (int)(strlen(session.kept.path) - strlen(".json")), session.kept.path);
-        set_default(SPW_OPT_SPILLWAY_RECORD, session.record);
-        set_default(SPW_OPT_SPILLWAY_RECORD_SIZE, RECORD_SIZE_TEXT);
+        name_recording();
     }
     set_default(SPW_OPT_SPILLWAY_RECORD_USES, "on");
     set_default(SPW_OPT_SPILLWAY_RECORD_MODULES, "on");
@@ -185,23 +202,21 @@ static const struct spw_cli_sim_device *main_device(const struct spw_cli_sim_res
     const struct spw_cli_sim_device *device = NULL, *found = NULL;
 
     while ((device = spw_cli_sim_next(result, device)) != NULL) {
-        if (device->pooled &&
-            (found == NULL || device->live_peak_bytes > found->live_peak_bytes)) {
+        if (device->pooled && (found == NULL || device->live_peak_bytes > found->live_peak_bytes)) {
             found = device;
         }
     }
     return found;
 }
 
-static void choose(const struct spw_cli_sim_result *result,
-                   const struct spw_cli_sim_device *device, const char *recording, int code)
+static void choose(const struct spw_cli_sim_result *result, const struct spw_cli_sim_device *device,
+                   const char *recording, int code)
 {
     static struct spw_cli_keep_choice choice; /* these are too large for a stack */
     static struct spw_cli_advise_run run;
     struct spw_cli_keep_facts facts = {
         .recording = recording,
-        .ended_early =
-            spw_cli_sim_result_outcome(result, code) == SPW_CLI_SIM_DOES_NOT_FIT,
+        .ended_early = spw_cli_sim_result_outcome(result, code) == SPW_CLI_SIM_DOES_NOT_FIT,
         .budget_bytes = device->total_bytes,
         .own_bytes = device->own_peak_bytes,
         .host_bytes = device->host_limit_bytes > 0 ? device->host_limit_bytes : UINT64_MAX,
@@ -228,23 +243,37 @@ static void choose(const struct spw_cli_sim_result *result,
     }
 }
 
+static size_t count_users(const struct spw_cli_sim_result *result)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < result->count; i++) {
+        count += result->processes[i].used;
+    }
+    return count;
+}
+
 /* After a run that was recorded. */
 static void learn(const struct spw_cli_sim_result *result, int code)
 {
     enum spw_cli_sim_outcome outcome = spw_cli_sim_result_outcome(result, code);
     const struct spw_cli_sim_device *device = main_device(result);
-    size_t count;
+    size_t count, users = count_users(result);
     const char *const *recordings = spw_cli_run_directory_recordings(&count);
 
     if (outcome == SPW_CLI_SIM_FITS) {
         spw_cli_complain(WHO, "it fits as it is: nothing is chosen");
-    } else if (device == NULL || count == 0) {
+    } else if (device == NULL) {
         spw_cli_complain(WHO, "no process is known to have used a device: nothing is chosen");
     } else if (!result->spilled && result->lost_requests == 0) {
         spw_cli_complain(WHO, "it failed, but not for lack of memory: nothing is chosen");
-    } else if (count > 1) {
-        spw_cli_complain(WHO, "it is for programs of one process, and %zu used a device: nothing "
-                              "is chosen", count);
+    } else if (users > 1) {
+        spw_cli_complain(WHO,
+                         "%zu processes used a device, and it is for programs of one: nothing "
+                         "is chosen",
+                         users);
+    } else if (count != 1) {
+        spw_cli_complain(WHO, "there is no recording of the program: nothing is chosen");
     } else {
         choose(result, device, recordings[0], code);
     }
@@ -263,8 +292,7 @@ static void judge(const struct spw_cli_sim_result *result, int code)
     const struct spw_cli_keep_run run = {
         .outcome = spw_cli_sim_result_outcome(result, code),
         .code = code,
-        .spilled_bytes =
-            device != NULL ? device->host_peak_bytes - device->placed_peak_bytes : 0,
+        .spilled_bytes = device != NULL ? device->host_peak_bytes - device->placed_peak_bytes : 0,
         .refused_bytes = failure != NULL ? failure->last.bytes : 0,
     };
     uint64_t lacked;

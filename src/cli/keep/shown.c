@@ -28,13 +28,16 @@ static void print_rule(const struct spw_policy_rule *rule)
 
 static void print_kept(const char *path, void *context)
 {
-    struct spw_policy *policy = spw_cli_policy_open(path);
+    const char *end = strrchr(path, '.');
+    struct spw_policy *policy =
+        strcmp(end != NULL ? end : path, ".json") == 0 ? spw_cli_policy_open(path) : NULL;
     const char *const *lines = policy != NULL ? policy->file.comment.items : NULL;
+    size_t *count = context;
 
-    (void)context;
     if (policy == NULL) {
         return;
     }
+    (*count)++;
     spw_cli_print(stdout, "%s\n", path);
     for (size_t i = 0; i < policy->file.comment.count; i++) {
         spw_cli_print(stdout, "    %s\n", lines[i]);
@@ -47,44 +50,41 @@ static void print_kept(const char *path, void *context)
 
 static void remove_kept(const char *path, void *context)
 {
-    size_t *removed = context;
+    size_t *count = context;
 
     if (unlink(path) == 0) {
         spw_cli_print(stdout, "removed: %s\n", path);
-        (*removed)++;
+        (*count)++;
     }
 }
 
-/* Visits what is kept for a command. Writes a line to stderr and returns false if nothing is. */
-static bool visit(char *const *arguments, void (*take)(const char *path, void *context),
-                  void *context)
+/* Visits what is kept for a command. Returns the exit code. */
+static int visit(char *const *arguments, void (*take)(const char *path, void *context))
 {
     char folder[PATH_MAX], current[PATH_MAX], why[SPW_CLI_KEEP_WHY];
     uint64_t command = 0;
-    bool found;
+    size_t count = 0;
 
     if (arguments != NULL && getcwd(current, sizeof(current)) != NULL) {
         command = spw_cli_keep_command(arguments, current);
     }
-    found = spw_cli_keep_folder(/* make */ false, folder, why) &&
-            spw_cli_kept_each(folder, command, take, context) > 0;
-    if (!found) {
-        spw_cli_complain("policy", "nothing is kept%s%s",
-                         arguments != NULL ? " for this command in this folder" : "",
-                         *why != '\0' ? why : "");
+    if (spw_cli_keep_folder(/* make */ false, folder, why)) {
+        spw_cli_kept_each(folder, command, take, &count);
     }
-    return found;
+    if (count == 0) {
+        spw_cli_complain("policy", "nothing is kept%s%s%s",
+                         arguments != NULL ? " for this command in this folder" : "",
+                         *why != '\0' ? ": " : "", why);
+    }
+    return count > 0 ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
 }
 
 int spw_cli_keep_explain(char *const *arguments)
 {
-    return visit(arguments, print_kept, NULL) ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+    return visit(arguments, print_kept);
 }
 
 int spw_cli_keep_forget(char *const *arguments)
 {
-    size_t removed = 0;
-
-    return visit(arguments, remove_kept, &removed) && removed > 0 ? SPW_CLI_EXIT_OK
-                                                                  : SPW_CLI_EXIT_FINDINGS;
+    return visit(arguments, remove_kept);
 }

@@ -223,26 +223,22 @@ bool spw_cli_kept_write(const struct spw_cli_kept *kept, const struct spw_cli_ke
 
 /* ---- all files ---- */
 
-size_t spw_cli_kept_each(const char *folder, uint64_t command,
-                         void (*visit)(const char *path, void *context), void *context)
+void spw_cli_kept_each(const char *folder, uint64_t command,
+                       void (*visit)(const char *path, void *context), void *context)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, NULL, alphasort);
     char begin[32], path[PATH_MAX];
-    size_t found = 0;
 
     (void)snprintf(begin, sizeof(begin), "%016" PRIx64 "-", command);
     for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name, *end = strrchr(name, '.');
+        const char *name = entries[i]->d_name;
 
-        if (end != NULL && strcmp(end, ".json") == 0 &&
-            (command == 0 || strncmp(name, begin, strlen(begin)) == 0) &&
+        if (*name != '.' && (command == 0 || strncmp(name, begin, strlen(begin)) == 0) &&
             snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path)) {
             visit(path, context);
-            found++;
         }
         free(entries[i]);
     }
     free(entries);
-    return found;
 }

@@ -42,7 +42,7 @@ struct spw_cli_kept_for {
 bool spw_cli_kept_write(const struct spw_cli_kept *kept, const struct spw_cli_kept_for *what,
                         cJSON *policy, char why[SPW_CLI_KEEP_WHY]);
 
-/* Calls `visit` for each kept choice of a command, by its hash; with 0, of all commands. Returns
- * their number. */
-size_t spw_cli_kept_each(const char *folder, uint64_t command,
-                         void (*visit)(const char *path, void *context), void *context);
+/* Calls `visit` for each file that is kept for a command, by its hash; with 0, for all commands.
+ * These are choices (.json), and what killed launchers have left. */
+void spw_cli_kept_each(const char *folder, uint64_t command,
+                       void (*visit)(const char *path, void *context), void *context);

@@ -35,7 +35,7 @@ static void name_card(void *driver, char text[SPW_CLI_CARD])
 {
     int (*get)(int *ret_device, int ordinal);
     int (*get_name)(char *name, int length, int device);
-    int (*get_bytes)(size_t *ret_bytes, int device);
+    int (*get_bytes)(size_t * ret_bytes, int device);
     char name[SPW_CLI_CARD / 2] = "";
     size_t bytes;
     int device;

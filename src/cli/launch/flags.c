@@ -296,9 +296,8 @@ static void fill_list(struct flag_list *list, enum spw_cli_starter starter,
     const struct spw_cli_option places[SWITCH_COUNT] = {
         [GPUS] = {.text = &flags->gpus},        [VARY] = {.text = &flags->vary},
         [NO_POOL] = {.given = &flags->no_pool}, [COMPARE] = {.given = &flags->compare},
-        [FIT] = {.given = &flags->fit},
-        [REPORT] = {.text = &flags->report},    [OPEN] = {.given = &flags->open},
-        [VERBOSE] = {.given = &flags->verbose},
+        [FIT] = {.given = &flags->fit},         [REPORT] = {.text = &flags->report},
+        [OPEN] = {.given = &flags->open},       [VERBOSE] = {.given = &flags->verbose},
     };
     struct spw_cli_option *row = list->rows;
 
