@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -119,6 +120,49 @@ class Advise(unittest.TestCase):
             self.assertIn("the least memory at 1.40 times the step, by recomputing: a ", said)
             self.assertTrue(answer["written"], said)
             self.assertLess(answer["budget_bytes"], 0.8 * answer["peak_bytes"])
+
+    def run_fit(self, folder, flags, status=0):
+        """Runs the blocks in half of their memory with `run --fit`. Returns the lines about it, and
+        all lines."""
+        (folder / "train.py").write_text(BLOCKS)
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith(("SPILLWAY", "PYTORCH_", "LD_"))}
+        spillway = running.ROOT / "spillway"
+        done = subprocess.run(
+            [spillway, "sim", "--no-pool", "--memory", "450MiB", "--time", "on", "--", spillway,
+             "run", "--fit", *flags, "--", self.interpreter, "train.py"],
+            capture_output=True, text=True, timeout=300, check=False, cwd=folder,
+            env={**env, "XDG_CACHE_HOME": str(folder / "cache")})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return [line.removeprefix("spillway: run --fit: ") for line in done.stderr.splitlines()
+                if line.startswith("spillway: run --fit: ")], done.stderr
+
+    def test_run_fit(self):
+        """The first run spills, and the second one recomputes, and fits as predicted."""
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place)
+            (said,), everything = self.run_fit(folder, ())
+            self.assertIn("runs by spilling", everything)
+            found = re.fullmatch(r"from the next run on: (7 of 8 repeated blocks run again in "
+                                 r"backward; predicted: a peak of ([\d.]+) MiB in 450 MiB, ([\d.]+) "
+                                 r"ms a step \(([\d.]+) ms by spilling alone\))", said)
+            self.assertTrue(found, said)
+            self.assertLess(float(found[3]), float(found[4]) / 10)
+            (said,), everything = self.run_fit(folder, ())
+            self.assertEqual(said, "the kept choice is applied: " + found[1])
+            self.assertIn("verdict: fits in 450 MiB", everything)
+            peak = float(re.search(r"peak: ([\d.]+) MiB live", everything)[1])
+            self.assertAlmostEqual(peak, float(found[2]), delta=0.01 * peak)
+
+    def test_run_fit_without_a_whole_step(self):
+        """The program is refused memory in its first step. All blocks are recomputed then."""
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place)
+            (said,), _ = self.run_fit(folder, ("--spill", "off"), status=1)
+            self.assertIn("from the next run on: all repeated blocks run again in backward", said)
+            (said,), everything = self.run_fit(folder, ("--spill", "off"))
+            self.assertIn("the kept choice is applied", said)
+            self.assertIn("verdict: fits in 450 MiB", everything)
 
     def test_gradients_that_end_with_their_step(self):
         """Neither they, nor cuBLAS's workspace for the backward pass, are what zero_grad would
