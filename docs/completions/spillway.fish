@@ -19,6 +19,7 @@ complete -c spillway -n __fish_use_subcommand -f -a version -d 'print the versio
 complete -c spillway -n '__fish_seen_subcommand_from run' -l check
 complete -c spillway -n '__fish_seen_subcommand_from run' -l chunk
 complete -c spillway -n '__fish_seen_subcommand_from run' -l control
+complete -c spillway -n '__fish_seen_subcommand_from run' -l fit
 complete -c spillway -n '__fish_seen_subcommand_from run' -l free-waits
 complete -c spillway -n '__fish_seen_subcommand_from run' -l graphs
 complete -c spillway -n '__fish_seen_subcommand_from run' -l growth
@@ -184,6 +185,7 @@ complete -c spillway -n '__fish_seen_subcommand_from advise' -l host
 complete -c spillway -n '__fish_seen_subcommand_from advise' -l json
 complete -c spillway -n '__fish_seen_subcommand_from advise' -l link
 complete -c spillway -n '__fish_seen_subcommand_from advise' -l output
+complete -c spillway -n '__fish_seen_subcommand_from advise' -l report
 complete -c spillway -n '__fish_seen_subcommand_from advise' -l shipped
 complete -c spillway -n '__fish_seen_subcommand_from advise' -l slowdown
 complete -c spillway -n '__fish_seen_subcommand_from advise' -l step-time
@@ -238,10 +240,12 @@ complete -c spillway -n '__fish_seen_subcommand_from resume' -l rule
 complete -c spillway -n '__fish_seen_subcommand_from resume' -l site
 complete -c spillway -n '__fish_seen_subcommand_from resume' -l tag
 complete -c spillway -n '__fish_seen_subcommand_from resume' -l wait
+complete -c spillway -n '__fish_seen_subcommand_from policy' -l all
+complete -c spillway -n '__fish_seen_subcommand_from policy' -l fit
 complete -c spillway -n '__fish_seen_subcommand_from policy' -l free
 complete -c spillway -n '__fish_seen_subcommand_from policy' -l site
 complete -c spillway -n '__fish_seen_subcommand_from policy' -l stats
-complete -c spillway -n '__fish_seen_subcommand_from policy' -f -a 'list check explain suggest schema keys'
+complete -c spillway -n '__fish_seen_subcommand_from policy' -f -a 'list check explain forget suggest schema keys'
 complete -c spillway -n '__fish_seen_subcommand_from doctor' -l json
 complete -c spillway -n '__fish_seen_subcommand_from doctor' -l measure
 complete -c spillway -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'

@@ -1,4 +1,5 @@
 """Opens a page of HTML in headless browsers, and reads it back as its scripts have left it."""
+import html
 import json
 import os
 import re
@@ -7,6 +8,15 @@ import socket
 import subprocess
 import time
 
+# Chromium's windows are at least 500 pixels wide; a frame may be narrower.
+FRAME = """<!doctype html><iframe src="page.html" width="{}" height="900"></iframe><script>
+addEventListener("message", event => {{
+  const made = document.createElement("pre");
+  made.id = "found";
+  made.textContent = event.data;
+  document.body.append(made);
+}});
+</script>"""
 PATIENCE = 120  # seconds for a browser to start and to show a page
 
 
@@ -109,3 +119,17 @@ class Firefox:
 
 
 BROWSERS = [browser for browser in (Chromium, Firefox) if browser.COMMAND]
+
+
+def act(browser, page, script, folder, width):
+    """Opens the text of a page, with a script behind its own, in a window of this width. Returns
+    what the script left in an element with the identifier "found", and what went wrong."""
+    path = folder / "page.html"
+    path.write_text(page.replace("</body>", script + "</body>"))
+    if width < 500:
+        path = folder / "frame.html"
+        path.write_text(FRAME.format(width))
+    read, problems = browser.read(path, folder, max(width, 500))
+    problems += ["a script failed"] if "FAILED" in read.rpartition("<pre id=")[2] else []
+    found = re.search(r'<pre id="found">(.*?)</pre>', read, re.S)
+    return json.loads(html.unescape(found[1])) if found else {}, problems

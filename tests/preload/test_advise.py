@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`spillway advise`, of recordings made by hand, in which the best choice is known."""
+import itertools
 import json
 import pathlib
 import re
@@ -7,11 +8,27 @@ import subprocess
 import sys
 import unittest
 
+import browsers
 import harness
 import recording
 from harness import COMMAND, MIB
 
 BASE = 0x7f0000000000
+# Stands behind the page's own script.
+ACT = """<script>
+const all = name => [...document.querySelectorAll(name)];
+const place = (dot, name) => Number(dot.getAttribute(name));
+const made = document.createElement("pre");
+made.id = "found";
+made.textContent = JSON.stringify({
+  dots: all(".dot").map(dot => [place(dot, "x1"), place(dot, "y1")]),
+  titles: all(".dot title").map(title => title.textContent),
+  budget: all(".budget").map(made => place(made, "y1"))[0],
+  rows: all(".ways tbody tr").map(row => row.textContent), width: innerWidth,
+  wide_by: document.documentElement.scrollWidth - innerWidth});
+document.body.append(made);
+parent.postMessage(made.textContent, "*");
+</script>"""
 WEIGHTS, STATE, ACTIVATION = 10, 20, 30  # lines of the script that hold 64 MiB each
 UNUSED = 40  # a site
 GRADIENT = 50
@@ -300,6 +317,51 @@ class Advise(harness.Case):
         found = re.findall(r"(?m)^ +(\d+) +(\d+) MiB +([\d.]+) times$", done.stdout)
         self.assertEqual(found, [("0", "232", "1.00"), ("1", "200", "1.15"), ("2", "168", "1.29"),
                                  ("3", "136", "1.44")])
+
+    def page(self, *arguments):
+        """The page of an advice, and what is on it of the answer."""
+        path = self.folder / "page.html"
+        self.advise(*arguments, "--report", path, budget="190MiB")
+        text = path.read_text()
+        data = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.S)[1]
+        return text, json.loads(data)["advice"]
+
+    def test_page(self):
+        """It has the curve of the table."""
+        _, advice = self.page(Model(), "--step-time", "10ms")
+        self.assertEqual([(point["blocks"], point["peak_bytes"] // MIB,
+                           round(point["step_ratio"], 2)) for point in advice["curve"]],
+                         [(0, 232, 1), (1, 200, 1.15), (2, 168, 1.29), (3, 136, 1.44)])
+        self.assertEqual((advice["budget_bytes"], advice["peak_bytes"]), (190 * MIB, 232 * MIB))
+        self.assertEqual(advice["recompute"]["predicted"]["device_bytes"], 168 * MIB)
+        _, advice = self.page(Script())
+        self.assertNotIn("curve", advice)
+        self.assertIn("placement", advice)
+        (self.folder / "page.html").write_text("another file")
+        done, _ = self.advise(Model(), "--report", self.folder / "page.html", status=2)
+        self.assertIn("is no page of spillway", done.stderr)
+
+    @unittest.skipUnless(browsers.BROWSERS, "there is no browser")
+    def test_page_in_a_browser(self):
+        """The curve falls to the right, and the choice lies on it, below the budget."""
+        page, _ = self.page(Model(), "--step-time", "10ms")
+        plain, _ = self.page(Script())
+        for browser, width in itertools.product(browsers.BROWSERS, (1280, 400)):
+            with self.subTest(browser.NAME, width=width):
+                found, problems = browsers.act(browser, page, ACT, self.folder, width)
+                self.assertEqual((problems, found["width"]), ([], width))
+                self.assertLessEqual(found["wide_by"], 0)
+                curve, (chosen,) = found["dots"][:4], found["dots"][4:]
+                self.assertEqual(curve, sorted(curve))
+                self.assertEqual(sorted(curve, key=lambda dot: dot[1]), curve)
+                self.assertEqual(chosen, curve[2])
+                self.assertLess(curve[1][1], found["budget"])
+                self.assertLess(found["budget"], curve[2][1])
+                self.assertEqual(found["titles"][2], "2 blocks run again: 168 MiB, 1.29 times")
+                self.assertEqual(found["rows"],
+                                 ["recompute modules, predicted168 MiB0 B1.29 times"])
+        found, problems = browsers.act(browsers.BROWSERS[0], plain, ACT, self.folder, 1280)
+        self.assertEqual((problems, found["dots"], len(found["rows"])), ([], [], 1))
 
     def test_slowdown_gives_the_budget(self):
         done, policy = self.advise_without_budget(Model(), "--step-time", "10ms",

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """The page of `spillway report --html`: its data, and what it does in browsers."""
-import html
 import itertools
 import json
 import os
@@ -138,17 +137,6 @@ made.textContent = JSON.stringify({...found, width: innerWidth,
 document.body.append(made);
 parent.postMessage(made.textContent, "*");
 </script>"""
-
-# Chromium's windows are at least 500 pixels wide; a frame may be narrower.
-FRAME = """<!doctype html><iframe src="page.html" width="{}" height="900"></iframe><script>
-addEventListener("message", event => {{
-  const made = document.createElement("pre");
-  made.id = "found";
-  made.textContent = event.data;
-  document.body.append(made);
-}});
-</script>"""
-
 
 class Page(harness.Case):
     """The page of HTML."""
@@ -422,16 +410,11 @@ class Page(harness.Case):
         self.assertEqual(self.data(page)["title"], "</script><script>alert(1)</script><!--")
 
     def open(self, browser, writers, width, **options):
-        path = self.folder / "page.html"
         writers = writers if isinstance(writers, tuple) else (writers,)
-        path.write_text(self.page(*writers, **options).replace("</body>", ACT + "</body>"))
-        if width < 500:
-            path = self.folder / "frame.html"
-            path.write_text(FRAME.format(width))
-        page, complaints = browser.read(path, self.folder, max(width, 500))
-        self.assertEqual(complaints, [])
-        self.assertNotIn("FAILED", page.rpartition("<pre id=")[2])
-        return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', page, re.S)[1]))
+        found, problems = browsers.act(browser, self.page(*writers, **options), ACT, self.folder,
+                                       width)
+        self.assertEqual(problems, [])
+        return found
 
     @unittest.skipUnless(browsers.BROWSERS, "there is no browser")
     def test_in_a_browser(self):

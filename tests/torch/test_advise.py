@@ -144,8 +144,8 @@ class Advise(unittest.TestCase):
             (said,), everything = self.run_fit(folder, ())
             self.assertIn("runs by spilling", everything)
             found = re.fullmatch(r"from the next run on: (7 of 8 repeated blocks run again in "
-                                 r"backward; predicted: a peak of ([\d.]+) MiB in 450 MiB, ([\d.]+) "
-                                 r"ms a step \(([\d.]+) ms by spilling alone\))", said)
+                                 r"backward; predicted: a peak of ([\d.]+) MiB in 450 MiB, "
+                                 r"([\d.]+) ms a step \(([\d.]+) ms by spilling alone\))", said)
             self.assertTrue(found, said)
             self.assertLess(float(found[3]), float(found[4]) / 10)
             (said,), everything = self.run_fit(folder, ())

@@ -99,7 +99,7 @@ struct spw_cli_advise_history {
     bool marked;        /* the program marked its steps */
     uint64_t step_ns; /* time of a step in the second half, by the clock of the run; 0: not known */
     uint64_t kernel_ns; /* time of a step's kernels, by the bytes that they touch; 0: not known */
-    bool simulated;   /* the run's clock is that of a simulated GPU, not of a card */
+    bool simulated;     /* the run's clock is that of a simulated GPU, not of a card */
     bool out_of_memory; /* this command lacked memory (not the program) */
 };
 

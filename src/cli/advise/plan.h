@@ -2,6 +2,7 @@
  * are recomputed. It does not know real cards.
  *
  *   answer    prints the advice
+ *   answer_json  makes the advice as JSON, and its page
  *   changes   memory that changes of the script would save
  *   cost      the cost of memory on the host, in time
  *   groups    groups of allocations that rules can distinguish

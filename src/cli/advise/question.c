@@ -1,5 +1,6 @@
 #include "cli/advise/question.h"
 
+#include "cli/advise/answer_json.h"
 #include "cli/advise/reader.h"
 #include "cli/console/arguments.h"
 #include "cli/console/json.h"
@@ -87,7 +88,7 @@ static bool learn(struct question *question)
     static struct spw_cli_advise_history history; /* too large for a stack */
     bool good;
 
-    if (!spw_cli_advise_open_best(question->settings, question->replays.record, &history)) {
+    if (!spw_cli_advise_open_best(question->settings, question->replays.ample, &history)) {
         return false;
     }
     question->steps = history.steps;
@@ -367,60 +368,29 @@ static int answer(struct question *question)
 
 /* ---- JSON ---- */
 
-static void add_figures(cJSON *json, const char *key, uint64_t device_bytes, uint64_t host_bytes,
-                        uint64_t moved_bytes, double ratio)
-{
-    cJSON *object = cJSON_AddObjectToObject(json, key);
-
-    spw_cli_json_add(object, "device_bytes", device_bytes);
-    spw_cli_json_add(object, "host_bytes", host_bytes);
-    spw_cli_json_add(object, "moved_bytes", moved_bytes);
-    (void)cJSON_AddNumberToObject(object, "step_ratio", ratio);
-}
-
 static void add_run(cJSON *json, const char *key, const struct question *question,
                     const struct spw_cli_advise_run *run, uint64_t device_bytes)
 {
-    add_figures(json, key, device_bytes, run->host_bytes, run->spilled_bytes + run->promoted_bytes,
-                ratio_of(question, run));
+    spw_cli_advise_json_figures(json, key, device_bytes, run->host_bytes,
+                                run->spilled_bytes + run->promoted_bytes, ratio_of(question, run));
 }
 
-static void add_plan(cJSON *json, const struct question *question, int number)
+/* The caller deletes it. */
+static cJSON *make_answer(const struct question *question)
 {
-    const struct way *way = &question->ways[number];
-    const struct spw_cli_advise_plan *plan = &way->plan;
-    uint64_t step_ns = question->settings->goal.step_ns;
-    cJSON *object = cJSON_AddObjectToObject(json, ways[number].name);
+    cJSON *json =
+        spw_cli_advise_json_make(question->settings, answer_of(question), question->peak_bytes);
+    cJSON *shipped;
 
-    add_figures(object, "predicted", plan->device_bytes, plan->host_bytes, 0,
-                spw_cli_advise_answer_ratio(step_ns, plan->cost_ns));
-    if (number == RECOMPUTING) {
-        spw_cli_json_add(object, "modules", plan->again_count);
-        spw_cli_json_add(object, "spilled_bytes", plan->spilled_bytes);
-    } else {
-        (void)cJSON_AddNumberToObject(object, "least_step_ratio",
-                                      spw_cli_advise_answer_ratio(step_ns, plan->bound_ns));
-    }
-    if (way->is_replayed) {
-        add_run(object, "replayed", question, &way->run, way->device_bytes);
-    }
-}
-
-static bool write_answer(const struct question *question)
-{
-    static const char *const answers[] = {[SPW_CLI_ADVISE_FITS] = "fits",
-                                          [SPW_CLI_ADVISE_PLACED] = "placed",
-                                          [SPW_CLI_ADVISE_IMPOSSIBLE] = "impossible"};
-    cJSON *json = cJSON_CreateObject(), *shipped;
-
-    (void)cJSON_AddStringToObject(json, "answer", answers[answer_of(question)]);
     (void)cJSON_AddBoolToObject(json, "written", question->written);
-    spw_cli_json_add(json, "budget_bytes", question->settings->goal.budget_bytes);
-    spw_cli_json_add(json, "peak_bytes", question->peak_bytes);
-    spw_cli_json_add(json, "step_ns", question->settings->goal.step_ns);
     for (int i = 0; i < WAYS; i++) {
-        if (question->ways[i].is_offered) {
-            add_plan(json, question, i);
+        const struct way *way = &question->ways[i];
+        cJSON *object = way->is_offered ? spw_cli_advise_json_plan(json, ways[i].name,
+                                                                   question->settings, &way->plan)
+                                        : NULL;
+
+        if (object != NULL && way->is_replayed) {
+            add_run(object, "replayed", question, &way->run, way->device_bytes);
         }
     }
     add_run(json, "without_rules", question, &question->without, 0);
@@ -428,7 +398,24 @@ static bool write_answer(const struct question *question)
     for (size_t i = 0; i < question->shipped_count; i++) {
         add_run(shipped, question->names[i], question, &question->shipped[i], 0);
     }
-    return spw_cli_json_write(json, question->settings->json);
+    return json;
+}
+
+/* Writes the files of --report and --json. Returns false after a line on stderr. */
+static bool write_answer(const struct question *question)
+{
+    const struct spw_cli_advise_settings *settings = question->settings;
+    cJSON *json = make_answer(question);
+    bool good = settings->report == NULL ||
+                spw_cli_advise_json_page(settings, question->replays.ample, json);
+
+    if (settings->json == NULL) {
+        cJSON_Delete(json);
+    } else if (!spw_cli_json_write(json, settings->json)) {
+        spw_cli_complain("advise", "%s: %s", settings->json, spw_create_problem(settings->json));
+        good = false;
+    }
+    return good;
 }
 
 int spw_cli_advise_on_command(struct spw_cli_advise_settings *settings, char **arguments)
@@ -448,8 +435,7 @@ int spw_cli_advise_on_command(struct spw_cli_advise_settings *settings, char **a
                  ? (unsigned)spw_cli_policy_installed(/* moving */ true, question.names)
                  : 0);
     code = answer(&question);
-    if (settings->json != NULL && question.peak_bytes > 0 && !write_answer(&question)) {
-        spw_cli_complain("advise", "%s: %s", settings->json, spw_create_problem(settings->json));
+    if (question.peak_bytes > 0 && !write_answer(&question)) {
         code = SPW_CLI_EXIT_FINDINGS;
     }
     spw_cli_advise_replays_end(&question.replays);

@@ -98,8 +98,8 @@ static uint32_t begin_life(struct spw_cli_advise_reading *reading,
     return (uint32_t)history->life_count++;
 }
 
-/* Returns the bytes of a block that count as live on the device. What is on the host without a rule
- * has spilled, and would be on a device with room for it. */
+/* Returns the bytes of a block that count as live on the device. Memory on the host without a
+ * rule has spilled, and counts, because it would be on a device with room for it. */
 static int64_t device_bytes_of(const struct spw_cli_block *block)
 {
     if (block->rule == 0) {

@@ -25,6 +25,7 @@ bool spw_cli_advise_replays_begin(struct spw_cli_advise_replays *replays, const 
         spw_cli_complain(command, "there is no folder for recordings in /tmp: %s", strerror(errno));
         return false;
     }
+    (void)snprintf(replays->ample, sizeof(replays->ample), "%s/ample.rec", replays->folder);
     (void)snprintf(replays->record, sizeof(replays->record), "%s/run.rec", replays->folder);
     (void)snprintf(replays->policy, sizeof(replays->policy), "%s/policy.json", replays->folder);
     (void)snprintf(replays->link, sizeof(replays->link), "%" PRIu64, link);
@@ -35,6 +36,7 @@ bool spw_cli_advise_replays_begin(struct spw_cli_advise_replays *replays, const 
 void spw_cli_advise_replays_end(struct spw_cli_advise_replays *replays)
 {
     spw_cli_trials_end(&replays->trials);
+    (void)unlink(replays->ample);
     (void)unlink(replays->record);
     (void)unlink(replays->policy);
     (void)rmdir(replays->folder);
@@ -99,7 +101,7 @@ bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
         {"SPILLWAY_SIM_RATES", "card"},
         {"SPILLWAY_SIM_LINK", replays->link},
         {"SPILLWAY_SIM_OVERHEAD", "off"},
-        {"SPILLWAY_RECORD", replays->record},
+        {"SPILLWAY_RECORD", replays->ample},
         {"SPILLWAY_RECORD_USES", "on"},
         {"SPILLWAY_RECORD_MODULES", "on"},
         {"SPILLWAY_RECORD_SIZE", RECORD_SIZE_TEXT},

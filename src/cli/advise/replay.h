@@ -12,7 +12,8 @@ struct spw_cli_advise_replays {
     struct spw_cli_trials trials;
     char **arguments;
     char folder[32];       /* folder of the files below */
-    char record[PATH_MAX]; /* the recording of the last run */
+    char ample[PATH_MAX];  /* the recording of the run with ample memory */
+    char record[PATH_MAX]; /* the recording of the last run within the budget */
     char policy[PATH_MAX]; /* path of the file for the policy */
     char link[32];         /* SPILLWAY_SIM_LINK */
     unsigned total;        /* expected number of runs */

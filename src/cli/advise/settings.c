@@ -66,12 +66,12 @@ bool spw_cli_advise_may_write(const struct spw_cli_advise_settings *settings, do
 }
 
 /* Returns the lowest peak at which a step takes no longer than --slowdown allows. */
-static uint64_t lowest_peak(const struct spw_cli_advise_settings *settings,
-                            const struct spw_cli_advise_point *points, size_t count)
+static uint64_t lowest_peak(const struct spw_cli_advise_settings *settings)
 {
+    const struct spw_cli_advise_point *points = settings->points;
     uint64_t peak = points[0].peak;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < settings->point_count; i++) {
         if (spw_cli_advise_answer_ratio(settings->goal.step_ns, points[i].cost_ns) <=
             settings->slowdown) {
             peak = points[i].peak;
@@ -84,14 +84,14 @@ bool spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
                                const struct spw_cli_advise_history *history)
 {
     struct spw_cli_advise_goal *goal = &settings->goal;
-    struct spw_cli_advise_point *points = NULL;
     size_t count = history->module_count > 0 && goal->step_ns > 0
-                       ? spw_cli_advise_plan_curve(history, goal, &points)
+                       ? spw_cli_advise_plan_curve(history, goal, &settings->points)
                        : 0;
     bool good = count > 1 || has_budget(settings);
 
+    settings->point_count = count;
     if (count > 1) {
-        spw_cli_advise_answer_curve(goal, points, count);
+        spw_cli_advise_answer_curve(goal, settings->points, count);
     }
     if (!good) {
         spw_cli_complain("advise",
@@ -99,12 +99,10 @@ bool spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
                          "model can be recomputed%s (expected --budget SIZE too)",
                          goal->step_ns == 0 ? ", and the time of a step is known" : "");
     } else if (!has_budget(settings)) {
-        goal->budget_bytes =
-            spw_cli_advise_budget_for(lowest_peak(settings, points, count)) + goal->kept_bytes;
+        goal->budget_bytes = spw_cli_advise_budget_for(lowest_peak(settings)) + goal->kept_bytes;
         printf("the least memory at %.2f times the step, by recomputing: a budget of %s\n",
                settings->slowdown, spw_cli_size(goal->budget_bytes));
     }
-    free(points);
     return good;
 }
 

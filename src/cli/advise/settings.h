@@ -14,6 +14,9 @@ struct spw_cli_advise_settings {
     uint64_t budget_permille; /* the budget as a share of the peak; 0: not given */
     double slowdown, step_ms; /* 0: not given */
     const char *output, *json;
+    const char *report;                  /* of the page, absolute; NULL: none */
+    struct spw_cli_advise_point *points; /* memory against time; owned; NULL: not known */
+    size_t point_count;
     bool shipped;                           /* also tries the installed policies */
     const struct spw_cli_advise_run *ample; /* of COMMAND, recorded; NULL: a FILE */
 };
@@ -32,7 +35,8 @@ bool spw_cli_advise_is_too_slow(const struct spw_cli_advise_settings *settings, 
 /* Returns true if a policy with this ratio may be written. A slow policy must be asked for. */
 bool spw_cli_advise_may_write(const struct spw_cli_advise_settings *settings, double ratio);
 
-/* Prints the memory that recomputing modules saves, and its cost. Without a budget, sets it to the
+/* Prints the memory that recomputing modules saves, and its cost, and keeps it in settings->points,
+ * which the caller frees. Without a budget, sets it to the
  * least memory that --slowdown allows. Writes a line and returns false if it cannot. */
 bool spw_cli_advise_take_curve(struct spw_cli_advise_settings *settings,
                                const struct spw_cli_advise_history *history);

@@ -1,10 +1,12 @@
 #include "cli/commands/list.h"
 
+#include "cli/advise/answer_json.h"
 #include "cli/advise/cost.h"
 #include "cli/advise/question.h"
 #include "cli/advise/reader.h"
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
+#include "cli/report/page_file.h"
 #include "common/size.h"
 
 #include <stdio.h>
@@ -29,6 +31,7 @@ static const char help[] =
     "                     [the clock of the recording, unless the GPU was simulated]\n"
     "  --output FILE      the policy [advice.json]\n"
     "  --json FILE        what was predicted and what was replayed, for COMMAND\n"
+    "  --report FILE      a page of HTML: the recording, and the curve of memory against time\n"
     "  --shipped          run COMMAND with each policy that comes with spillway, too\n\n"
     "The exit code is 0 when COMMAND runs in the budget, with the policy or by spilling, or\n"
     "rules make FILE fit; else 1, also when the best is slower than --slowdown allows. Times\n"
@@ -128,10 +131,26 @@ static int judge_file(const struct spw_cli_advise_settings *settings,
                                                      : SPW_CLI_EXIT_FINDINGS;
 }
 
+static bool write_page(const struct spw_cli_advise_settings *settings,
+                       const struct spw_cli_advise_plan *plan, uint64_t peak)
+{
+    cJSON *json = spw_cli_advise_json_make(settings, plan->answer, peak);
+    bool good;
+
+    if (plan->answer == SPW_CLI_ADVISE_PLACED) {
+        (void)spw_cli_advise_json_plan(json, plan->again_count > 0 ? "recompute" : "placement",
+                                       settings, plan);
+    }
+    good = spw_cli_advise_json_page(settings, settings->path, json);
+    cJSON_Delete(json);
+    return good;
+}
+
 static int advise_on_file(struct spw_cli_advise_settings *settings)
 {
     static struct spw_cli_advise_history history; /* too large for a stack */
     static struct spw_cli_advise_plan plan;
+    uint64_t peak;
     int code;
 
     if (!spw_cli_advise_open_best(settings, settings->path, &history)) {
@@ -152,8 +171,12 @@ static int advise_on_file(struct spw_cli_advise_settings *settings)
     if (plan.answer != SPW_CLI_ADVISE_FITS) {
         spw_cli_advise_changes_print(&history);
     }
+    peak = history.peak;
     spw_cli_advise_history_close(&history);
     code = judge_file(settings, &plan);
+    if (settings->report != NULL && !write_page(settings, &plan, peak)) {
+        code = SPW_CLI_EXIT_FINDINGS;
+    }
     spw_cli_advise_plan_fini(&plan);
     return code;
 }
@@ -184,9 +207,11 @@ int spw_cli_command_advise(int argc, char **argv)
         {"step-time", .take = take_number, .key = STEP_TIME},
         {"output", .text = &settings.output},
         {"json", .text = &settings.json},
+        {"report", .text = &settings.report},
         {"shipped", .given = &settings.shipped},
         {0},
     };
+    static char target[PATH_MAX];
     int end = find_end(argc, argv);
     bool has_command = end + 1 < argc;
     int code = spw_cli_arguments_read(end, argv, options, help, &settings);
@@ -211,6 +236,14 @@ int spw_cli_command_advise(int argc, char **argv)
     if (has_command && settings.step_ms > 0) {
         return spw_cli_bad_usage(argv[0], "--step-time is for a recording; a COMMAND is timed");
     }
-    return has_command ? spw_cli_advise_on_command(&settings, argv + end + 1)
+    if (settings.report != NULL) {
+        if (!spw_cli_page_file_check(argv[0], settings.report, target)) {
+            return SPW_CLI_EXIT_USAGE;
+        }
+        settings.report = target;
+    }
+    code = has_command ? spw_cli_advise_on_command(&settings, argv + end + 1)
                        : advise_on_file(&settings);
+    free(settings.points);
+    return code;
 }

@@ -128,14 +128,17 @@ static enum spw_cli_shown shown_of(const struct settings *settings)
 
 static int show_page(const char *command, const struct settings *settings)
 {
+    const struct spw_cli_pages pages = {.paths = settings->paths,
+                                        .count = settings->path_count,
+                                        .shown = shown_of(settings),
+                                        .exit_code = SPW_CLI_EXIT_UNKNOWN};
     int fd = open_output(command, settings);
     int code = SPW_CLI_EXIT_OK;
 
     if (fd < 0) {
         return SPW_CLI_EXIT_USAGE;
     }
-    if (!spw_cli_report_pages(command, settings->paths, settings->path_count, shown_of(settings),
-                              SPW_CLI_EXIT_UNKNOWN, fd)) {
+    if (!spw_cli_report_pages(command, &pages, fd)) {
         code = SPW_CLI_EXIT_FINDINGS;
         if (settings->output != NULL) {
             (void)unlink(settings->output);

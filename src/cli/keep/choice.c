@@ -13,7 +13,7 @@
 
 enum { SLOW = 3 }; /* a step may take so many times as long, if nobody asks for more */
 
-/* What is known before a plan is made. */
+/* The facts that a plan needs. */
 struct survey {
     struct spw_cli_advise_settings settings;
     uint64_t measured_ns, ample_ns; /* a step of this run; one with ample memory. 0: not known */
@@ -56,7 +56,7 @@ static void take_times(struct survey *survey, const struct spw_cli_keep_facts *f
     survey->ample_ns = spw_cli_keep_ample_ns(&times);
 }
 
-/* Reads the recording for what a plan must know. Returns false if it cannot be read. */
+/* Reads these facts from the recording. Returns false if it cannot be read. */
 static bool take_survey(const struct spw_cli_keep_facts *facts, struct survey *ret_survey)
 {
     static struct spw_cli_advise_history history; /* too large for a stack */
@@ -142,7 +142,7 @@ static void describe(const struct survey *survey, const struct spw_cli_advise_hi
     }
 }
 
-/* The cost of spilling alone: the measured one, or else that of the cost model. */
+/* Returns the measured cost of spilling alone. If it is not known, returns the modelled cost. */
 static uint64_t spilling_ns(const struct survey *survey, const struct spw_cli_advise_plan *plan)
 {
     return survey->measured_ns > survey->ample_ns ? survey->measured_ns - survey->ample_ns
@@ -187,7 +187,7 @@ static bool is_better(const struct spw_cli_advise_plan *one,
 static void choose(struct survey *survey, const struct spw_cli_keep_facts *facts,
                    struct spw_cli_keep_choice *ret_choice)
 {
-    static struct spw_cli_advise_history history; /* these are too large for a stack */
+    static struct spw_cli_advise_history history; /* large objects have no room on a stack */
     static struct spw_cli_advise_plan plans[2];
     struct spw_cli_advise_settings *settings = &survey->settings;
     bool good = spw_cli_advise_open_best(settings, facts->recording, &history);

@@ -2,8 +2,8 @@
  * run of this command. It does not know how programs are started.
  *
  *   choice    chooses a policy, from the recording of a run that did not fit
- *   key       what a choice is kept for: a command, its folder, its card
- *   keep      declares what `run` calls
+ *   key       names the subject of a choice: a command, its folder, its card
+ *   keep      declares the functions for commands
  *   session   before and after a run with --fit
  *   shown     shows and forgets kept choices
  *   state     figures of a kept choice, and whether a run was as predicted
@@ -21,7 +21,7 @@
 void spw_cli_keep_begin(char **arguments, const char *card);
 void spw_cli_keep_end(int code);
 
-/* Print to stdout, and remove, what is kept for a command in the current folder, on any card.
- * Without arguments (NULL), what is kept for all commands. Return the exit code. */
+/* Print to stdout, and remove, the kept choices for a command in the current folder, on any card.
+ * Without arguments (NULL), the choices for all commands count. Return the exit code. */
 int spw_cli_keep_explain(char *const *arguments);
 int spw_cli_keep_forget(char *const *arguments);

@@ -1,4 +1,4 @@
-/* What a choice is kept for. */
+/* Names the subject of a kept choice: a command in a folder, on a card. */
 #pragma once
 
 #include <limits.h>

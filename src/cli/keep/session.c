@@ -21,7 +21,7 @@
 /* Recorded uses take much room, and a few hundred steps are enough. */
 #define RECORD_SIZE_TEXT "67108864"
 
-/* What this run does with --fit. */
+/* The state of a run with --fit. */
 static struct {
     enum { NOTHING, RECORDS, APPLIES } does;
     struct spw_cli_kept kept; /* its path and, of the script as it is now, the state */
@@ -116,7 +116,7 @@ static void apply(void)
     spw_cli_complain(WHO, "the kept choice is applied: %s", session.kept.chosen);
 }
 
-/* Uses what is kept. Returns false if this run has to be recorded. */
+/* Uses the kept choice. Returns false if this run has to be recorded. */
 static bool use_kept(void)
 {
     static struct spw_cli_kept kept; /* too large for a stack */
@@ -186,7 +186,7 @@ static bool keep(cJSON *policy)
     return good;
 }
 
-/* Reads what the run left. A simulated device has more than the pool's figures. */
+/* Reads the results of the run. A simulated device has more than the pool's figures. */
 static void read_result(struct spw_cli_sim_result *ret_result)
 {
     spw_cli_sim_result_read(/* real */ false, ret_result);
@@ -212,7 +212,7 @@ static const struct spw_cli_sim_device *main_device(const struct spw_cli_sim_res
 static void choose(const struct spw_cli_sim_result *result, const struct spw_cli_sim_device *device,
                    const char *recording, int code)
 {
-    static struct spw_cli_keep_choice choice; /* these are too large for a stack */
+    static struct spw_cli_keep_choice choice; /* large objects have no room on a stack */
     static struct spw_cli_advise_run run;
     struct spw_cli_keep_facts facts = {
         .recording = recording,

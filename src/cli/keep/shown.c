@@ -58,7 +58,7 @@ static void remove_kept(const char *path, void *context)
     }
 }
 
-/* Visits what is kept for a command. Returns the exit code. */
+/* Visits the files of a command. Returns the exit code. */
 static int visit(char *const *arguments, void (*take)(const char *path, void *context))
 {
     char folder[PATH_MAX], current[PATH_MAX], why[SPW_CLI_KEEP_WHY];

@@ -21,7 +21,7 @@ bool spw_cli_keep_state_read(const char *text, struct spw_cli_keep_state *ret_st
 {
     struct spw_cli_keep_state state = {0};
 
-    if (sscanf(text, /* NOLINT(cert-err34-c): each number is what was written, or judged below */
+    if (sscanf(text,
                "state: content=%16" SCNx64 " budget=%" SCNu64 " peak=%" SCNu64 " spills=%" SCNu64
                " lacked=%" SCNu64 " failures=%u code=%d",
                &state.content, &state.budget_bytes, &state.device_bytes, &state.spilled_bytes,

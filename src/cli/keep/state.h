@@ -25,7 +25,7 @@ void spw_cli_keep_state_write(const struct spw_cli_keep_state *state,
                               char ret_text[SPW_CLI_KEEP_STATE]);
 bool spw_cli_keep_state_read(const char *text, struct spw_cli_keep_state *ret_state);
 
-/* A run, as far as a choice is judged by it. */
+/* The results of a run that judge a choice. */
 struct spw_cli_keep_run {
     enum spw_cli_sim_outcome outcome;
     int code;
@@ -50,9 +50,9 @@ struct spw_cli_keep_times {
     uint64_t measured; /* by the clock of the run; 0: not known */
     uint64_t held;     /* the part during which moves held submissions back; 0: not known */
     uint64_t kernels;  /* of the cost model: its kernels alone; 0: not known */
-    uint64_t spilling; /* of the cost model: what spilling costs at least */
+    uint64_t spilling; /* of the cost model: least cost of spilling */
 };
 
 /* Returns the time of a step with ample memory, which no run has measured: the measured time less
- * what spilling took, but not less than the kernels take. Returns 0 if nothing is known. */
+ * the time of spilling, and at least the time of the kernels. Returns 0 if nothing is known. */
 uint64_t spw_cli_keep_ample_ns(const struct spw_cli_keep_times *times);

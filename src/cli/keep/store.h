@@ -1,6 +1,6 @@
 /* The files of kept choices: FOLDER/COMMAND-DEVICE.json, with the hashes of key.h. The folder is
  * "fit" in the user's cache folder. It is used only if both folders and the file belong to the
- * user, are no links, and nobody else may write them. */
+ * user, are no links, and other users may not write them. */
 #pragma once
 
 #include <limits.h>
@@ -22,7 +22,7 @@ bool spw_cli_keep_folder(bool make, char ret_folder[PATH_MAX], char why[SPW_CLI_
 struct spw_cli_kept {
     char path[PATH_MAX];
     struct spw_cli_keep_state state;
-    char chosen[1600]; /* what the rules do, and what that costs, in words */
+    char chosen[1600]; /* the choice and its cost, in words */
     bool has_rules;    /* otherwise only the state counts */
 };
 
@@ -30,7 +30,7 @@ struct spw_cli_kept {
  * file may not be used; `why` is then the reason, "" if there is no file. */
 bool spw_cli_kept_read(const char *path, struct spw_cli_kept *ret_kept, char why[SPW_CLI_KEEP_WHY]);
 
-/* What the comment of a kept file says first. */
+/* The subject of a choice, for the comment of its file. */
 struct spw_cli_kept_for {
     char *const *arguments;
     const char *folder, *card, *limit; /* limit: NULL: none */
@@ -43,6 +43,6 @@ bool spw_cli_kept_write(const struct spw_cli_kept *kept, const struct spw_cli_ke
                         cJSON *policy, char why[SPW_CLI_KEEP_WHY]);
 
 /* Calls `visit` for each file that is kept for a command, by its hash; with 0, for all commands.
- * These are choices (.json), and what killed launchers have left. */
+ * These are choices (.json), and leftovers of killed launchers. */
 void spw_cli_kept_each(const char *folder, uint64_t command,
                        void (*visit)(const char *path, void *context), void *context);

@@ -12,7 +12,7 @@
 
 enum { REASON_BYTES = 1024 };
 
-/* What the child finds out; shared with the launcher. */
+/* The findings of the child, which it shares with the launcher. */
 struct findings {
     char reason[REASON_BYTES]; /* why the driver does not work; "": it does */
     struct spw_cli_card card;

@@ -227,17 +227,27 @@ static bool add_run(struct spw_cli_report *report, const char *command, bool fir
     return put;
 }
 
-bool spw_cli_report_pages(const char *command, const char *const *paths, size_t count,
-                          enum spw_cli_shown shown, int exit_code, int fd)
+/* Writes JSON so that no text in it can end the script element that contains it. */
+static void put_json(struct spw_writer *out, const char *json)
+{
+    char letter[2] = "";
+
+    for (; *json != '\0'; json++) {
+        letter[0] = *json;
+        spw_write(out, *json == '<' ? "\\u003c" : letter);
+    }
+}
+
+bool spw_cli_report_pages(const char *command, const struct spw_cli_pages *pages, int fd)
 {
     static struct spw_cli_report report;
     size_t written = 0;
 
     report.out = (struct spw_writer){.fd = fd};
-    report.shown = shown;
-    report.exit_code = exit_code;
-    for (size_t i = 0; i < count; i++) {
-        if (!spw_cli_report_open(&report, command, paths[i])) {
+    report.shown = pages->shown;
+    report.exit_code = pages->exit_code;
+    for (size_t i = 0; i < pages->count; i++) {
+        if (!spw_cli_report_open(&report, command, pages->paths[i])) {
             continue;
         }
         if (written == 0) {
@@ -247,7 +257,12 @@ bool spw_cli_report_pages(const char *command, const char *const *paths, size_t 
         written += add_run(&report, command, written == 0);
     }
     if (written > 0) {
-        spw_write(&report.out, "]}");
+        spw_write(&report.out, "]");
+        if (pages->advice != NULL) {
+            spw_write(&report.out, ", \"advice\": ");
+            put_json(&report.out, pages->advice);
+        }
+        spw_write(&report.out, "}");
         spw_write(&report.out, page_after);
     }
     spw_write_flush(&report.out);

@@ -4,6 +4,7 @@
  *   categories     memory by purpose, at the peak and at the end of each step
  *   growth         finds memory that grows from step to step
  *   page           writes the HTML page from its parts
+ *   page/advice    the curve of memory against time, and the ways of an advice
  *   page/blocks    the table of single blocks
  *   page/device    a device: its picture, and what belongs to the chosen moment
  *   page/elements  makes the parts of a page, such as a table, and writes sizes
@@ -15,6 +16,7 @@
  *   page/timeline  memory over time, with steps, marks and moves below it
  *   page_blocks    single blocks with their lives
  *   page_events    the events of the page: steps, marks, out of memory
+ *   page_file      the file of the page
  *   page_growth    growth from step to step, on the page
  *   page_head      the verdict, the next steps, and the facts about the run
  *   page_moments   memory over time, and its holders at chosen moments
@@ -95,12 +97,19 @@ void spw_cli_report_put(struct spw_cli_report *report, const char *format, ...)
 /* Converts a time in the recording to microseconds since 1970. */
 uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
 
+/* The contents of a page. */
+struct spw_cli_pages {
+    const char *const *paths; /* of the recordings */
+    size_t count;
+    enum spw_cli_shown shown;
+    int exit_code;      /* of the command that was recorded, or SPW_CLI_EXIT_UNKNOWN */
+    const char *advice; /* the answer of `spillway advise`, as JSON; NULL: none */
+};
+
 /* Writes one page of HTML with all these recordings to a descriptor, which stays open. The page
  * shows one recording at a time, and compares them. For a recording that cannot be read, writes a
- * line to stderr. `exit_code` is that of the command that was recorded, or SPW_CLI_EXIT_UNKNOWN.
- * Returns false if there is no page, after a line on stderr. */
-bool spw_cli_report_pages(const char *command, const char *const *paths, size_t count,
-                          enum spw_cli_shown shown, int exit_code, int fd);
+ * line to stderr. Returns false if there is no page, after a line on stderr. */
+bool spw_cli_report_pages(const char *command, const struct spw_cli_pages *pages, int fd);
 
 /* The output forms. All of them write to report->out. */
 void spw_cli_report_summary(struct spw_cli_report *report); /* for people */

@@ -24,6 +24,7 @@ function showRun(run) {
   document.title = "spillway: " + run.title;
   home.replaceChildren(); /* and forgets the pictures that watched the range before */
   showHead(element("header", "", home), run);
+  if (data.advice) showAdvice(element("section", "", home), data.advice);
   for (const device of run.devices) showDevice(element("section", "", home), run, device, range);
   parts(home, run);
   rules(home, run);
