@@ -73,6 +73,7 @@ int spw_cli_command_run(int argc, char **argv)
     char reason[256];
     struct spw_cli_flags flags;
     struct spw_cli_card card;
+    bool started;
     int code = spw_cli_flags_read(argc, argv, SPW_CLI_RUN, help, &flags);
 
     if (code >= 0) {
@@ -103,13 +104,13 @@ int spw_cli_command_run(int argc, char **argv)
     if (flags.fit) {
         spw_cli_keep_begin(flags.command, card.text);
     }
-    code = spw_cli_launch(argv[0], flags.command, NULL);
+    code = spw_cli_launch(argv[0], flags.command, &started);
     spw_cli_run_directory_finish();
     spw_cli_job_summary();
     if (!is_simulated()) {
         report(code);
     }
-    if (flags.fit) {
+    if (flags.fit && started) {
         spw_cli_keep_end(code);
     }
     spw_cli_page_finish(argv[0], &flags, code);
