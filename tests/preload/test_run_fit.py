@@ -19,6 +19,7 @@ cuda.cuInit(0)
 cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
 cuda.cuCtxSetCurrent(context)
 state, weights, activation = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
+once = int(os.environ.get("ONCE", 1))
 more = [ctypes.c_uint64() for _ in range(int(os.environ.get("MORE", 0)))]
 cuda.cuMemAlloc_v2(ctypes.byref(state), size)
 cuda.cuMemAlloc_v2(ctypes.byref(weights), size)
@@ -27,7 +28,8 @@ for block in more:
 for _ in range(12):
     if cuda.cuMemAlloc_v2(ctypes.byref(activation), size) != 0:
         sys.exit(7)
-    for block, times in (state, 1), (weights, 6), (activation, 6), *((block, 6) for block in more):
+    uses = (state, once), (weights, 6), (activation, 6), *((block, 6) for block in more)
+    for block, times in uses:
         for _ in range(times):
             cuda.cuMemsetD8Async(block, 0, size, None)
     cuda.cuMemFree_v2(activation)
@@ -156,7 +158,7 @@ class RunFit(harness.Case):
         """Without spilling, no step is complete, and no model is known that could recompute."""
         lines, _ = self.go(flags=["--spill", "off"], status=7)
         self.assertEqual(len(lines), 1)
-        self.assertIn("no step was complete", lines[0])
+        self.assertIn("no whole step was seen", lines[0])
         self.assertEqual(self.kept(), [])
 
     def test_trouble_leaves_a_plain_run(self):
@@ -201,12 +203,22 @@ class RunFit(harness.Case):
 
     def test_several_processes(self):
         """The choice would be about one of them."""
-        result = self.run_command(
-            [COMMAND, "run", "--fit", "--", "sh", "-c",
-             f"{sys.executable} train.py 1; {sys.executable} train.py 2"], self.environment())
-        self.assertEqual(result.stdout, "done 1\ndone 2\n")
-        self.assertIn(BEGIN + "2 processes used a device, and it is for programs of one: nothing "
-                      "is chosen\n", result.stderr)
+        for between in ";", "&":
+            with self.subTest(between):
+                result = self.run_command(
+                    [COMMAND, "run", "--fit", "--", "sh", "-c", f"{sys.executable} train.py "
+                     f"{between} {sys.executable} train.py; wait"], self.environment())
+                self.assertEqual(result.stdout, "done\ndone\n")
+                self.assertIn(BEGIN + "2 processes used a device, and it is for programs of one: "
+                              "nothing is chosen\n", result.stderr)
+                self.assertEqual(self.kept(), [])
+
+    def test_spilling_costs_no_more(self):
+        """Memory that is used all the time is no better on the host."""
+        lines, spilled = self.go(ONCE="6")
+        self.assertEqual(lines, [BEGIN + "spilling alone costs no more than any rules: nothing is "
+                                 "chosen"])
+        self.assertTrue(spilled)
         self.assertEqual(self.kept(), [])
 
     def test_own_recording_is_kept(self):
@@ -228,7 +240,7 @@ class RunFit(harness.Case):
         lines = done.stdout.splitlines()
         self.assertEqual(lines[0], str(path))
         for text in (f"    command: {sys.executable} train.py", f"    folder: {self.folder}",
-                     "    script: train.py", "    rule 1.train.py-10--module-"):
+                     "    script: train.py", "    rule 1.train.py-11--module-"):
             self.assertIn(text, lines)
         self.assertRegex(done.stdout, r"    device: NVIDIA H100 .*, 80 MiB\n")
         self.assertRegex(done.stdout, "    chosen: 20 MiB placed on the host; predicted: ")

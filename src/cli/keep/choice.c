@@ -99,13 +99,14 @@ static cJSON *recompute_all(void)
 static void choose_blindly(const struct survey *survey, struct spw_cli_keep_choice *ret_choice)
 {
     if (survey->module_count == 0) {
-        say(ret_choice, "no step was complete, and no repeated blocks of a PyTorch model were "
-                        "found: nothing can be chosen");
+        say(ret_choice,
+            "no whole step was seen, and no repeated blocks of a PyTorch model: nothing "
+            "can be chosen");
         return;
     }
     ret_choice->policy = recompute_all();
-    say(ret_choice, "all repeated blocks run again in backward; no step was complete, so the peak "
-                    "is not predicted");
+    say(ret_choice, "all repeated blocks run again in backward; no whole step was seen, so the "
+                    "peak is not predicted");
 }
 
 /* ---- with steps ---- */

@@ -72,6 +72,7 @@ static bool find_path(char why[SPW_CLI_KEEP_WHY])
     if (!spw_cli_keep_folder(/* make */ true, folder, why)) {
         return false;
     }
+    (void)snprintf(why, SPW_CLI_KEEP_WHY, "the path of the folder is too long");
     return snprintf(session.kept.path, PATH_MAX, "%s/%016" PRIx64 "-%016" PRIx64 ".json", folder,
                     spw_cli_keep_command(session.arguments, session.folder),
                     spw_cli_keep_device(session.card, option_text(SPW_OPT_SPILLWAY_LIMIT),
@@ -131,7 +132,8 @@ static bool use_kept(void)
         return false;
     }
     if (kept.state.content != content) {
-        spw_cli_complain(WHO, "%s has changed: the choice is made again", session.script);
+        spw_cli_complain(WHO, "%s has changed: the choice is made again",
+                         session.script[0] != '\0' ? session.script : "the script");
         (void)unlink(session.kept.path);
         return false;
     }
@@ -148,7 +150,7 @@ static bool use_kept(void)
 void spw_cli_keep_begin(char **arguments, const char *card)
 {
     const char *why_not = obstacle();
-    char why[SPW_CLI_KEEP_WHY] = "the path is too long";
+    char why[SPW_CLI_KEEP_WHY];
 
     session.arguments = arguments;
     (void)snprintf(session.card, sizeof(session.card), "%s", card);
