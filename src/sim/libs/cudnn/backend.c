@@ -266,6 +266,10 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t 
     /* An attribute that was never set is an empty list: an engine has no knobs and no notes. */
     attribute = sim_cudnn_descriptor_find(self, attributeName);
     count = attribute == NULL ? 0 : attribute->count;
+    /* As cuDNN 9.19 and 9.26: of a request, the number of elements that it got. */
+    if (requestedElementCount > 0 && count > requestedElementCount) {
+        count = requestedElementCount;
+    }
     if (elementCount != NULL) {
         *elementCount = count;
     }
@@ -275,7 +279,6 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t 
     if (attribute->type != attributeType) {
         return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
     }
-    count = count < requestedElementCount ? count : requestedElementCount;
     if (attributeType == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
         return hand_out(attribute, count, arrayOfElements);
     }
