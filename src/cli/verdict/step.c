@@ -13,7 +13,7 @@
 #define LINK_PART 0.87
 
 /* How many times as long as the copies moves hold a step up at most: 208 ms on an H100, where all
- * copies of a step took 81 ms (docs/gpu.md). */
+ * copies of a step took 81 ms (docs/dev/gpu.md). */
 #define MOVES_MOST 2.6
 
 static double most_of(double a, double b)

@@ -463,13 +463,13 @@ static bool read_nothing(const struct sim_cxx_entity *kernel, struct sim_computa
 }
 
 const struct sim_kernel_kind sim_cub_kinds[] = {
-    {"DeviceScanInitKernel", read_nothing, run_nothing},
-    {"DeviceCompactInitKernel", read_nothing, run_nothing},
-    {"DeviceReduceSingleTileKernel", read_sum, run_sum},
-    {"DeviceReduceKernel", read_sum, run_sum},
-    {"DeviceSelectSweepKernel", read_select, run_select},
-    {"DeviceUniqueByKeySweepKernel", read_unique, run_unique},
-    {"DeviceReduceByKeyKernel", read_runs, run_runs},
-    {"DeviceScanKernel", read_scan, run_scan},
-    {NULL, NULL, NULL},
+    {"DeviceScanInitKernel", read_nothing, run_nothing, NULL},
+    {"DeviceCompactInitKernel", read_nothing, run_nothing, NULL},
+    {"DeviceReduceSingleTileKernel", read_sum, run_sum, NULL},
+    {"DeviceReduceKernel", read_sum, run_sum, NULL},
+    {"DeviceSelectSweepKernel", read_select, run_select, NULL},
+    {"DeviceUniqueByKeySweepKernel", read_unique, run_unique, NULL},
+    {"DeviceReduceByKeyKernel", read_runs, run_runs, NULL},
+    {"DeviceScanKernel", read_scan, run_scan, NULL},
+    {NULL, NULL, NULL, NULL},
 };

@@ -678,13 +678,13 @@ static bool read_write_indices(const struct sim_cxx_entity *kernel,
 }
 
 const struct sim_kernel_kind sim_indexing_kinds[] = {
-    {"index_elementwise_kernel", read_index, run_index},
-    {"vectorized_gather_kernel", read_rows_kernel, run_rows},
-    {"_scatter_gather_elementwise_kernel", read_gather, run_gather_or_fill},
-    {"CatArrayBatchedCopy", read_cat, run_cat},
-    {"CatArrayBatchedCopy_contig", read_cat, run_cat},
-    {"CatArrayBatchedCopy_vectorized", read_cat, run_cat},
-    {"CatArrayBatchedCopy_alignedK_contig", read_cat, run_cat},
-    {"write_indices", read_write_indices, run_write_indices},
-    {NULL, NULL, NULL},
+    {"index_elementwise_kernel", read_index, run_index, NULL},
+    {"vectorized_gather_kernel", read_rows_kernel, run_rows, NULL},
+    {"_scatter_gather_elementwise_kernel", read_gather, run_gather_or_fill, NULL},
+    {"CatArrayBatchedCopy", read_cat, run_cat, NULL},
+    {"CatArrayBatchedCopy_contig", read_cat, run_cat, NULL},
+    {"CatArrayBatchedCopy_vectorized", read_cat, run_cat, NULL},
+    {"CatArrayBatchedCopy_alignedK_contig", read_cat, run_cat, NULL},
+    {"write_indices", read_write_indices, run_write_indices, NULL},
+    {NULL, NULL, NULL, NULL},
 };

@@ -328,6 +328,6 @@ static bool read(const struct sim_cxx_entity *kernel, struct sim_computation *co
 }
 
 const struct sim_kernel_kind sim_reduce_kinds[] = {
-    {"reduce_kernel", read, run},
-    {NULL, NULL, NULL},
+    {"reduce_kernel", read, run, NULL},
+    {NULL, NULL, NULL, NULL},
 };

@@ -461,13 +461,13 @@ static bool read_pick_kernel(const struct sim_cxx_entity *kernel,
 }
 
 const struct sim_kernel_kind sim_sorting_kinds[] = {
-    {"DeviceRadixSortHistogramKernel", read_nothing, run_nothing},
-    {"DeviceRadixSortExclusiveSumKernel", read_nothing, run_nothing},
-    {"DeviceRadixSortSingleTileKernel", read_radix_kernel, run_one_tile},
-    {"DeviceRadixSortOnesweepKernel", read_radix_kernel, run_one_sweep},
-    {"bitonicSortKVInPlace", read_sort, run_sort},
-    {"warpMergeSortKVInPlace", read_sort, run_sort},
-    {"radixSortKVInPlace", read_sort, run_sort},
-    {"gatherTopK", read_pick_kernel, run_pick},
-    {NULL, NULL, NULL},
+    {"DeviceRadixSortHistogramKernel", read_nothing, run_nothing, NULL},
+    {"DeviceRadixSortExclusiveSumKernel", read_nothing, run_nothing, NULL},
+    {"DeviceRadixSortSingleTileKernel", read_radix_kernel, run_one_tile, NULL},
+    {"DeviceRadixSortOnesweepKernel", read_radix_kernel, run_one_sweep, NULL},
+    {"bitonicSortKVInPlace", read_sort, run_sort, NULL},
+    {"warpMergeSortKVInPlace", read_sort, run_sort, NULL},
+    {"radixSortKVInPlace", read_sort, run_sort, NULL},
+    {"gatherTopK", read_pick_kernel, run_pick, NULL},
+    {NULL, NULL, NULL, NULL},
 };
