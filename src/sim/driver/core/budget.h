@@ -24,6 +24,10 @@ size_t sim_budget_free(const struct sim_device *device);
  * (core/machine.h). The functions that take memory do the same. */
 void sim_budget_look(void);
 
+/* Like sim_budget_look, but does so at most every few milliseconds. For a place that is passed
+ * often, because the host's memory grows without a call. */
+void sim_budget_look_sometimes(void);
+
 /* Takes exactly `bytes` of the device's memory. If fewer are free, returns CUDA_ERROR_OUT_OF_MEMORY
  * and takes nothing. */
 CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use use);
