@@ -59,8 +59,11 @@ function adviceCurve(home, advice) {
 function showAdvice(home, advice) {
   element("h2", `Memory against time, for a budget of ${size(advice.budget_bytes)}`, home);
   if (advice.curve && advice.curve.length > 1) adviceCurve(home, advice);
-  const rows = table(home, "ways", [["", false], ["device, live", true], ["host", true],
-    ["moved in all", true], ["a step takes", true]]);
+  const spilling = advice.without_rules;
+  const spills = spilling && spilling.step_ratio > 0;
+  const compares = spills || adviceWays.some(([key]) => advice[key]);
+  const rows = compares && table(home, "ways", [["", false], ["device, live", true],
+    ["host", true], ["moved in all", true], ["a step takes", true]]);
   adviceWays.forEach(([key, name], i) => {
     for (const kind of ["predicted", "replayed"]) {
       const figures = advice[key] && advice[key][kind];
@@ -73,8 +76,7 @@ function showAdvice(home, advice) {
         figures.step_ratio > 0 ? times(figures.step_ratio) : ""]);
     }
   });
-  const spilling = advice.without_rules;
-  if (spilling && spilling.step_ratio > 0) {
+  if (spills) {
     rows.add(["spilling without rules", "", size(spilling.host_bytes), size(spilling.moved_bytes),
       times(spilling.step_ratio)]);
   }
