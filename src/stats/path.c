@@ -38,15 +38,29 @@ static const char *find_rank(void)
     return find(names);
 }
 
+static uint32_t find_count(const char *const names[LAUNCHERS])
+{
+    const char *text = find(names);
+    long number = text != NULL ? strtol(text, NULL, 10) : 0;
+
+    return number > 0 && number <= INT32_MAX ? (uint32_t)number : 0;
+}
+
+uint32_t spw_stats_ranks(void)
+{
+    static const char *const names[LAUNCHERS] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                                 "SLURM_NTASKS"};
+
+    return find_count(names);
+}
+
 uint32_t spw_stats_local_ranks(void)
 {
     /* Slurm writes "8" or, for several machines, "8(x2),4": the first number is close enough. */
     static const char *const names[LAUNCHERS] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
                                                  "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"};
-    const char *text = find(names);
-    long number = text != NULL ? strtol(text, NULL, 10) : 0;
 
-    return number > 0 && number <= INT32_MAX ? (uint32_t)number : 0;
+    return find_count(names);
 }
 
 int64_t spw_stats_rank(void)
@@ -70,17 +84,16 @@ static bool append(char *path, size_t capacity, size_t *used, const char *text)
     return true;
 }
 
-static bool append_directive(char *path, size_t capacity, size_t *used, char directive)
+static bool append_directive(char *path, size_t capacity, size_t *used, char directive,
+                             const char *rank)
 {
     char text[256] = {'%', directive, '\0'};
-    const char *rank;
 
     switch (directive) {
     case 'p':
         snprintf(text, sizeof(text), "%d", (int)getpid());
         break;
     case 'r':
-        rank = find_rank();
         snprintf(text, sizeof(text), "%s", rank != NULL ? rank : "0");
         break;
     case 'h':
@@ -97,6 +110,11 @@ static bool append_directive(char *path, size_t capacity, size_t *used, char dir
 
 bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity)
 {
+    return spw_stats_path_expand_for(pattern, find_rank(), path, capacity);
+}
+
+bool spw_stats_path_expand_for(const char *pattern, const char *rank, char *path, size_t capacity)
+{
     size_t used = 0;
 
     path[0] = '\0';
@@ -110,7 +128,7 @@ bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity)
         char letter[2] = {*pattern, '\0'};
 
         if (*pattern == '%' && pattern[1] != '\0') {
-            if (!append_directive(path, capacity, &used, *++pattern)) {
+            if (!append_directive(path, capacity, &used, *++pattern, rank)) {
                 return false;
             }
         } else if (!append(path, capacity, &used, letter)) {

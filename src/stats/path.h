@@ -11,11 +11,17 @@
  * if that folder is not known. */
 bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity);
 
+/* Does the same with the rank of another process. */
+bool spw_stats_path_expand_for(const char *pattern, const char *rank, char *path, size_t capacity);
+
 /* Returns true if the pattern contains this directive, such as 'r'. */
 bool spw_stats_path_has(const char *pattern, char directive);
 
 /* Returns the rank in a distributed job, from the launcher's variables; -1 if there is none. */
 int64_t spw_stats_rank(void);
+
+/* Returns the number of the job's ranks, from the launcher's variables; 0 if unknown. */
+uint32_t spw_stats_ranks(void);
 
 /* Returns the number of the job's ranks on this machine, from the launcher's variables; 0 if
  * unknown. */

@@ -45,12 +45,20 @@ PEAK = 1800 << 20
 ALONE = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 LOCAL = ("sh", "-c", 'ip link set lo up && ip address add 10.0.0.1/32 dev lo && exec "$@"', "sh")
 SECONDS = 100
+# It runs as root, in those namespaces, and on one machine.
+OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_oob_tcp_if_include": "lo"}
+
+
+def blocks(heading, language):
+    """The code under a heading of the page."""
+    part = re.search(rf"(?ms)^## {heading}\n(.*?)(?=^## |\Z)", TEXT)[1]
+    return re.findall(rf"(?s)```{language}\n(.*?)```", part)
 
 
 def block(heading, language):
-    """The code under a heading of the page."""
-    part = re.search(rf"(?ms)^## {heading}\n(.*?)(?=^## |\Z)", TEXT)[1]
-    return re.search(rf"(?s)```{language}\n(.*?)```", part)[1]
+    (code,) = blocks(heading, language)
+    return code
 
 
 def needs(*programs):
@@ -69,9 +77,11 @@ class Recipes(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         (self.folder / "train.py").write_text(TRAIN)
         (self.folder / "bin").mkdir()
-        python = self.folder / "bin/python"
-        python.write_text(f'#!/bin/sh\nexec {beside.PYTHON} "$@"\n')
-        python.chmod(0o755)
+        for name, module in (("python", ""), ("torchrun", "-m torch.distributed.run "),
+                             ("accelerate", "-m accelerate.commands.accelerate_cli ")):
+            program = self.folder / "bin" / name
+            program.write_text(f'#!/bin/sh\nexec {beside.PYTHON} {module}"$@"\n')
+            program.chmod(0o755)
         self.environment = beside.environment(
             PATH=f"{self.folder}/bin:{beside.COMMAND.parent}:/usr/sbin:/usr/bin:/sbin:/bin",
             LD_LIBRARY_PATH=str(beside.COMMAND.parent / "sim"), SPILLWAY_SIM_MEMORY="1GiB",
@@ -94,23 +104,53 @@ class Recipes(unittest.TestCase):
         found = [json.loads(path.read_text()) for path in sorted(self.folder.glob(pattern))]
         return [(one.get("rank"), one["devices"][0]["live_peak_bytes"]) for one in found]
 
+    def check_page(self, name, exit_code):
+        """The page has both ranks, by name."""
+        data = re.search(r'<script id="data" type="application/json">(.*?)</script>',
+                         (self.folder / name).read_text(), re.S)[1]
+        self.assertEqual([(run["rank"], run["title"], dict(run["facts"])["exit code"])
+                          for run in sorted(json.loads(data)["runs"], key=lambda run: run["rank"])],
+                         [(rank, "python train.py", exit_code) for rank in range(2)])
+
+    @needs("ip")
+    def test_torchrun_and_accelerate(self):
+        reason = beside.why_not("torch", "accelerate")
+        if reason:
+            self.skipTest(reason)
+        real, simulated = blocks("torchrun, accelerate", "bash")
+        # The runtime of the simulated GPU, for launchers that count the devices with PyTorch.
+        done = self.run_alone(beside.COMMAND, "sim", "--no-pool", "--devices", "2", "--memory",
+                              "1GiB", "--", "bash", "-e", "-c", real, SPILLWAY_SUMMARY="short")
+        self.assertEqual(self.peaks("s-*.json"), [(0, PEAK), (1, PEAK)])
+        self.assertEqual(done.stderr.count("all ranks here: peak live 1.76 GiB"), 2, done.stderr)
+        self.assertIn("peak of 2 ranks: mean 1.76 GiB", done.stdout)
+        for name in "job.html", "a.html":
+            self.check_page(name, "0")
+        done = self.run_alone("bash", "-e", "-c", simulated)
+        self.assertIn("torchrun starts 2 ranks, so 2 devices are simulated", done.stderr)
+        self.assertIn("peak: 1.76 GiB live (rank ", done.stderr)
+
     @needs("sbatch", "slurmctld", "slurmd", "ip")
     def test_slurm(self):
         (self.folder / "job.sh").write_text(block("Slurm", "bash"))
         done = self.run_alone("bash", HERE / "one_node.sh", "sbatch", "--wait", "job.sh")
         self.assertIn("Submitted batch job 1", done.stdout)
         self.assertEqual(self.peaks("s-*.json"), [(0, PEAK), (1, PEAK)])
-        self.assertEqual(len(list(self.folder.glob("r-*.rec"))), 2)
+        self.check_page("job.html", "not known")
         self.assertIn("CapBnd", (self.folder / "job.out").read_text())
 
     @needs("mpirun", "ip")
     def test_open_mpi(self):
-        done = self.run_alone("bash", "-e", "-c", block("Open MPI", "bash"),
-                              OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                              OMPI_MCA_rmaps_base_oversubscribe="1",
-                              OMPI_MCA_oob_tcp_if_include="lo")
+        done = self.run_alone("bash", "-e", "-c", block("Open MPI", "bash"), **OPEN_MPI)
         self.assertEqual(self.peaks("s-*.json"), [(0, PEAK), (1, PEAK)])
         self.assertIn("peak of 2 ranks: mean 1.76 GiB", done.stdout)
+        self.check_page("job.html", "not known")
+
+    @needs("mpirun", "ip")
+    def test_open_mpi_as_the_program(self):
+        line = re.search("`(spillway run [^`]*mpirun[^`]*)`", " ".join(TEXT.split()))[1]
+        self.run_alone("bash", "-c", line, **OPEN_MPI)
+        self.check_page("job.html", "0")
 
     def test_ray(self):
         reason = beside.why_not("ray")

@@ -122,6 +122,7 @@ for (const name of ["note", "lane-name", "key", "step title", "part title", "mov
   found[name] = text("." + name);
 }
 found.job = [text(".runs tbody tr"), text(".difference-said"), text(".difference tbody tr")];
+found.job_name = text("#job h1");
 const choices = all(".run");
 if (choices.length > 0) {
   choices[1].click();
@@ -381,6 +382,7 @@ class Page(harness.Case):
             with self.subTest(browser.NAME, width=width):
                 found = self.open(browser, (self.rank(1, 40, 8), self.rank(0, 90, 3)), width)
                 self.assertLessEqual(found["wide_by"], 0)
+                self.assertEqual(found["job_name"], ["2 ranks of python train.py"])
                 runs, said, rows, title, then, chosen, again, held = found["job"]
                 self.assertEqual(runs, [
                     "rank 07.00 MiBdevice 0: 7.00 MiBfits in 64 MiB, 57 MiB to spare "

@@ -103,12 +103,17 @@ class Fit(unittest.TestCase):
 
     def test_processes(self):
         """One line for each process of torchrun; torchrun itself and the workers use no device."""
-        torchrun = [self.interpreter, "-m", "torch.distributed.run", "--nproc_per_node", "2",
-                    str(running.HERE / "two_processes.py")]
-        verdict = self.verdict(running.Run(torchrun, ["--devices", "2", "--verbose"]))
-        self.assertEqual(re.findall(r"two_processes\.py \(pid \d+\) on device (\d)", verdict),
-                         ["0", "1"])
-        self.assertIn("verdict: fits", verdict)
+        script = str(running.HERE / "two_processes.py")
+        for launcher, words in (("torch.distributed.run", "--nproc_per_node 2"),
+                                ("accelerate.commands.launch", "--multi_gpu --num_processes=2")):
+            run = running.Run([self.interpreter, "-m", launcher, *words.split(), script],
+                              ["--verbose"])
+            self.assertIn(f"{launcher} starts 2 ranks, so 2 devices are simulated", run.stderr)
+            verdict = self.verdict(run)
+            self.assertEqual(
+                sorted(re.findall(r"two_processes\.py \(pid \d+, rank (\d)\) on device (\d)",
+                                  verdict)), [("0", "0"), ("1", "1")])
+            self.assertIn("verdict: fits", verdict)
         loader = running.Run([self.interpreter, str(running.HERE / "data_loader.py")],
                              ["--verbose"])
         self.assertEqual(len(re.findall(r"\(pid \d+\) on device", self.verdict(loader))), 1)

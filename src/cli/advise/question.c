@@ -6,6 +6,7 @@
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
+#include "cli/launch/job.h"
 #include "cli/launch/policy_file.h"
 #include "system/create.h"
 
@@ -426,6 +427,7 @@ int spw_cli_advise_on_command(struct spw_cli_advise_settings *settings, char **a
     question.settings = settings;
     settings->ample = &question.ample;
     spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
+    spw_cli_job_set_devices(arguments);
     if (!spw_cli_advise_replays_begin(&question.replays, "advise", arguments,
                                       (uint64_t)settings->goal.link)) {
         return SPW_CLI_EXIT_CANNOT_START;

@@ -8,6 +8,7 @@
 #include "cli/fit/fit.h"
 #include "cli/launch/child.h"
 #include "cli/launch/flags.h"
+#include "cli/launch/job.h"
 #include "cli/launch/policy_file.h"
 #include "cli/launch/preload.h"
 #include "cli/launch/world.h"
@@ -172,6 +173,7 @@ int spw_cli_command_fit(int argc, char **argv)
         return code;
     }
     host = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0);
+    spw_cli_job_set_devices(flags.command);
     session.arguments = flags.command;
     session.with_pool = !flags.no_pool;
     session.spills = spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word != SPW_SPILL_OFF;

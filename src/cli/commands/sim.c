@@ -6,6 +6,7 @@
 #include "cli/cudnn/server.h"
 #include "cli/launch/child.h"
 #include "cli/launch/flags.h"
+#include "cli/launch/job.h"
 #include "cli/launch/policy_file.h"
 #include "cli/launch/preload.h"
 #include "cli/launch/run_directory.h"
@@ -212,6 +213,7 @@ int spw_cli_command_sim(int argc, char **argv)
         return code;
     }
     spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
+    spw_cli_job_set_devices(flags.command);
     if (flags.compare) {
         if (!spw_cli_world_select(argv[0], &simulation.world, 0)) {
             return SPW_CLI_EXIT_CANNOT_START;

@@ -5,9 +5,11 @@
  *   driver_check    tests for a working CUDA driver
  *   flags           flags for the options of common/options.def
  *   installation    finds the command's installed files
+ *   job             the launcher of a job in a command, such as torchrun
  *   leftovers       removes the run directories of killed launchers
  *   members         the processes of a run
  *   open            opens a file with the program of the desktop
+ *   other_ranks     the ranks of a job that have launchers of their own
  *   policy_file     finds a policy by path or by name, and loads it
  *   preload         changes LD_PRELOAD
  *   program         finds out from a program's file if spillway can be preloaded

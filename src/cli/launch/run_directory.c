@@ -153,7 +153,7 @@ static struct {
     size_t count, capacity;
 } recordings;
 
-static void note_recording(const char *path)
+void spw_cli_run_directory_add_recording(const char *path)
 {
     const char *copy;
 
@@ -195,7 +195,7 @@ static void finish_one(const char *folder, const char *name, void *context)
         finish(folder, stats);
         if (spw_stats_output_path(SPW_STATS_RECORDING)[0] != '\0') {
             (void)spw_cli_recording_compress(spw_stats_output_path(SPW_STATS_RECORDING));
-            note_recording(spw_stats_output_path(SPW_STATS_RECORDING));
+            spw_cli_run_directory_add_recording(spw_stats_output_path(SPW_STATS_RECORDING));
         }
     }
     spw_stats_close(stats);

@@ -28,6 +28,9 @@ void spw_cli_run_directory_finish(void);
  * each once, in the order of the runs and of the process numbers. */
 const char *const *spw_cli_run_directory_recordings(size_t *ret_count);
 
+/* Adds the recording of a process outside of this run to them, unless it is one of them. */
+void spw_cli_run_directory_add_recording(const char *path);
+
 /* Calls `visit` for each file in the directory, sorted by name. */
 void spw_cli_run_directory_each(void (*visit)(const char *folder, const char *name, void *context),
                                 void *context);

@@ -2,9 +2,9 @@
 
 #include "cli/console/messages.h"
 #include "cli/launch/installation.h"
+#include "cli/launch/job.h"
 #include "common/bounds.h"
 #include "common/options.h"
-#include "common/path.h"
 #include "gpu/communicator.h"
 
 #include <ctype.h>
@@ -87,21 +87,6 @@ static bool read_ranks(const char *command, const char *text, struct spw_cli_wor
 
 /* ---- the command ---- */
 
-static bool is_starter(const char *path)
-{
-    static const char *const starters[] = {
-        "torchrun", "torch.distributed.run", "accelerate", "deepspeed", "mpirun", "mpiexec",
-        "srun"};
-    const char *name = spw_path_name(path);
-
-    for (size_t i = 0; i < sizeof(starters) / sizeof(*starters); i++) {
-        if (strcmp(name, starters[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool spw_cli_world_read(const char *command, char *const *arguments,
                         struct spw_cli_world *ret_world)
 {
@@ -118,7 +103,7 @@ bool spw_cli_world_read(const char *command, char *const *arguments,
     /* As in python -m torch.distributed.run. */
     for (char *const *argument = arguments; argument < arguments + 3 && *argument != NULL;
          argument++) {
-        if (is_starter(*argument)) {
+        if (spw_cli_job_launcher(*argument) != NULL) {
             spw_cli_complain(command,
                              "%s starts ranks itself, and --world starts one without it (expected "
                              "the script: python train.py)",

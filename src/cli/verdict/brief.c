@@ -372,7 +372,7 @@ static void print_peak(const struct brief *brief)
     size_t sharers = spw_cli_sim_result_sharers(result, device->index);
     struct uses uses = count_uses(result);
     int ordinal;
-    int pid = spw_cli_sim_process_of(result, device, &ordinal)->pid;
+    const struct spw_cli_sim_process *process = spw_cli_sim_process_of(result, device, &ordinal);
     struct spw_cli_line line = {""};
 
     spw_cli_line_add(&line, "spillway:   peak: ");
@@ -383,8 +383,10 @@ static void print_peak(const struct brief *brief)
         spw_cli_line_add(&line, "%s live%s", spw_cli_size(device->live_peak_bytes),
                          device->pooled || device->live_peak_bytes == 0 ? ""
                                                                         : ", its cache included");
-        if (uses.count > 1) {
-            spw_cli_line_add(&line, " (pid %d, device %d)", pid, ordinal);
+        if (process->rank >= 0) {
+            spw_cli_line_add(&line, " (rank %" PRId64 ", device %d)", process->rank, ordinal);
+        } else if (uses.count > 1) {
+            spw_cli_line_add(&line, " (pid %d, device %d)", process->pid, ordinal);
         }
     }
     add_conditions(&line, brief, &uses);

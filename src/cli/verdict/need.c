@@ -195,11 +195,16 @@ const struct spw_cli_sim_device *spw_cli_need_tightest(const struct spw_cli_sim_
 {
     const struct spw_cli_sim_device *device = NULL;
     const struct spw_cli_sim_device *least = NULL;
+    uint64_t least_spare = 0;
 
     while ((device = spw_cli_sim_next(result, device)) != NULL) {
+        uint64_t spare = device->used ? spw_cli_need_here(device).spare : 0;
+
         if (device->used &&
-            (least == NULL || spw_cli_need_here(device).spare < spw_cli_need_here(least).spare)) {
+            (least == NULL || spare < least_spare ||
+             (spare == least_spare && device->host_peak_bytes > least->host_peak_bytes))) {
             least = device;
+            least_spare = spare;
         }
     }
     return least;

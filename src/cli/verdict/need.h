@@ -78,5 +78,6 @@ bool spw_cli_need_fits(const struct spw_cli_sim_result *result);
  * on the host. */
 bool spw_cli_need_fits_unplaced(const struct spw_cli_sim_result *result);
 
-/* Returns the used device with the least spare memory, or NULL if no device was used. */
+/* Returns the used device with the least spare memory, or NULL if no device was used. Of devices
+ * with equal spare memory, it is the one with most memory on the host. */
 const struct spw_cli_sim_device *spw_cli_need_tightest(const struct spw_cli_sim_result *result);

@@ -25,9 +25,12 @@ static void say_device(const struct spw_cli_sim_result *result,
     const struct spw_cli_sim_process *process = spw_cli_sim_process_of(result, device, &ordinal);
     struct spw_cli_line line = {""};
 
-    spw_cli_line_add(&line, "%s (pid %d) on device %d (%s): peak live %s", process->name,
-                     process->pid, ordinal, spw_cli_size(device->total_bytes),
-                     spw_cli_size(device->live_peak_bytes));
+    spw_cli_line_add(&line, "%s (pid %d", process->name, process->pid);
+    if (process->rank >= 0) {
+        spw_cli_line_add(&line, ", rank %" PRId64, process->rank);
+    }
+    spw_cli_line_add(&line, ") on device %d (%s): peak live %s", ordinal,
+                     spw_cli_size(device->total_bytes), spw_cli_size(device->live_peak_bytes));
     if (!device->pooled) {
         spw_cli_line_add(&line, " (with the cache of the program's own allocator)");
     } else if (device->ordered_peak_bytes > 0) {

@@ -2,10 +2,18 @@
 
 const runName = run => run.rank === undefined ? run.file : `rank ${run.rank}`;
 
+/* "2 ranks of python train.py" if the runs are those of a job. */
+function jobName(runs) {
+  const programs = new Set(runs.map(run => run.title));
+  const ranks = new Set(runs.map(run => run.rank));
+  return ranks.size < runs.length || ranks.has(undefined) || programs.size > 1
+    ? `${runs.length} recordings` : `${runs.length} ranks of ${runs[0].title}`;
+}
+
 /* Lists the runs with their peaks. `show` gets the run that the user chooses. */
 function showJob(home, runs, show) {
   const most = Math.max(1, ...runs.flatMap(run => run.devices.map(device => device.peak)));
-  element("h1", `${runs.length} recordings`, home);
+  element("h1", jobName(runs), home);
   const rows = table(home, "runs", [["recording", false], ["peaks", false], ["verdict", false]]);
   const choices = runs.map(run => {
     const choose = button(runName(run), null, "run", () => {
