@@ -187,8 +187,7 @@ static void expand(void)
           strcmp(path, expected) == 0);
     CHECK(!spw_stats_path_expand("/0123456789", path, 11) &&
           spw_stats_path_expand("/0123456789", path, 12));
-    CHECK(spw_stats_path_expand_for("/x-%r", "7", path, sizeof(path)) &&
-          strcmp(path, "/x-7") == 0);
+    CHECK(spw_stats_path_expand_for("/x-%r", "7", path, sizeof(path)) && strcmp(path, "/x-7") == 0);
     setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
     CHECK(spw_stats_ranks() == 4);
     setenv("WORLD_SIZE", "2", 1);
