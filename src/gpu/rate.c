@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* Memory with so wide a bus consists of stacks (HBM). Kernels reach a smaller part of its
- * bandwidth: 2912 of 3352 GB/s on an H100, on average of reads, writes and copies (docs/dev/gpu.md). */
+ * bandwidth: 2912 of 3352 GB/s on an H100, on average of reads, writes and copies
+ * (docs/dev/gpu.md). */
 #define STACKED_BITS 2048
 #define STACKED_PART 0.87
 

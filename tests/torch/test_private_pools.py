@@ -72,7 +72,9 @@ class PrivatePools(unittest.TestCase):
             other_version.make(self.interpreter, name, "9.9.0")
             run = Run([self.interpreter, "-c", BESIDE], ["--memory", "12GiB", "--verbose"],
                       {"PYTHONPATH": name})
-        self.assertEqual(run.status, 1, run.stderr)
+        if run.status == 0:  # PyTorch 2.15 asks again
+            self.assertIn("verdict: does not fit in 12 GiB, but runs by spilling", run.stderr)
+            return
         self.assertIn("torch.OutOfMemoryError", run.stderr)
         before = run.stderr.partition("Traceback")[0]
         self.assertEqual(before.count("out of memory on device 0: requested 8 GiB"), 1)
@@ -81,9 +83,10 @@ class PrivatePools(unittest.TestCase):
                       "cudaMalloc", run.stderr)
 
     def test_spills(self):
-        for text, memory, printed in ((MEM_POOL, "12GiB", "done 13"),
-                                      (GRAPH_TREES, "200MiB", "done 144"),
-                                      (BESIDE, "12GiB", "done 13")):
+        programs = [(MEM_POOL, "12GiB", "done 13"), (BESIDE, "12GiB", "done 13")]
+        if wheel.why_not_triton(self.interpreter) is None:
+            programs.append((GRAPH_TREES, "200MiB", "done 144"))
+        for text, memory, printed in programs:
             for mode in ("tensor", "segment"):
                 with self.subTest(printed, mode=mode):
                     self.check(self.run_text(text, memory, mode), printed)

@@ -14,7 +14,8 @@
 #include "sim/driver/exec/period.h"
 #include "sim/driver/exec/roofline.h"
 
-/* The time that eager PyTorch needs for a launch: 6.5 us on the machine of an H100 (docs/dev/gpu.md).
+/* The time that eager PyTorch needs for a launch: 6.5 us on the machine of an H100
+ * (docs/dev/gpu.md).
  */
 #define LAUNCH_NS 6500
 
