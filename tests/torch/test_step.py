@@ -16,11 +16,14 @@ import wheel
 
 # Large enough for arithmetic to count: 4096 tokens, width 1024.
 MODEL = ("--layers", "4", "--width", "1024", "--heads", "16", "--vocabulary", "8192", "--context",
-         "512", "--batch", "8", "--bf16", "--steps", "5")
-TOKENS, WIDTH, LAYERS, VOCABULARY, LENGTH = 8 * 512, 1024, 4, 8192, 512
-# Products of the forward pass: four matrices of a layer, attention (written out), the last one.
-FORWARD = 2 * TOKENS * (LAYERS * (12 * WIDTH ** 2 + 2 * LENGTH * WIDTH) + VOCABULARY * WIDTH)
-A100 = 271.2e12  # operations a second that an A100 sustains (src/gpu/rates.def)
+         "512", "--batch", "8", "--bf16", "--steps", "4", "--made-on-device")
+TOKENS, WIDTH, LAYERS, VOCABULARY = 8 * 512, 1024, 4, 8192
+# Multiplications of a token in the forward pass, but for those of attention.
+FORWARD = LAYERS * 12 * WIDTH ** 2 + VOCABULARY * WIDTH
+# Those that run again: PyTorch leaves out the last matrix of a block, whose result is not kept.
+AGAIN = LAYERS * 8 * WIDTH ** 2
+T4 = 0.8 * 65.1e12  # operations a second that a T4 sustains (src/gpu/rates.def)
+CARD = ("--profile", "t4-16g")
 
 
 class Step(unittest.TestCase):
@@ -43,49 +46,45 @@ class Step(unittest.TestCase):
         return step
 
     def test_products_cost_their_operations(self):
-        step = self.step("--profile", "a100-80g")
+        step = self.step(*CARD)
         self.assertEqual(step["basis"], "roofline")
         self.assertLess(step["ms"][0], step["estimate_ns"] / 1e6)
         self.assertGreater(step["ms"][1], step["estimate_ns"] / 1e6)
-        least = 3 * FORWARD / A100 * 1e9
-        self.assertGreater(step["arithmetic_ns"], 0.7 * least)  # memory limits some products
-        self.assertLess(step["arithmetic_ns"], 1.3 * least)
+        least = 3 * 2 * TOKENS * FORWARD / T4 * 1e9
+        self.assertAlmostEqual(step["arithmetic_ns"] / least, 1, delta=0.1)
         self.assertLessEqual(step["arithmetic_ns"] + step["memory_ns"], step["kernels_ns"])
 
-    def test_recomputation_costs_a_third(self):
-        """Of the products: the forward passes of the blocks run again."""
-        plain = self.step("--profile", "t4-16g")["arithmetic_ns"]
-        again = self.step("--profile", "t4-16g", words=("--checkpointing",))["arithmetic_ns"]
-        blocks = 1 - 2 * TOKENS * VOCABULARY * WIDTH / FORWARD
-        self.assertAlmostEqual(again / plain, 1 + blocks / 3, delta=0.05)
+    def test_recomputation_costs_its_products(self):
+        again = self.step(*CARD, words=("--checkpointing",))["arithmetic_ns"]
+        self.assertAlmostEqual(again / self.step(*CARD)["arithmetic_ns"],
+                               1 + AGAIN / (3 * FORWARD), delta=0.03)
 
-    def test_the_pool_changes_no_step(self):
-        pool = self.step("--profile", "a100-80g")
-        plain = self.step("--profile", "a100-80g", "--no-pool")
+    def test_the_pool_changes_no_product(self):
+        """Without it, tensors are in segments of PyTorch's cache, and more of them are guessed."""
+        pool, plain = self.step(*CARD), self.step(*CARD, "--no-pool")
         self.assertEqual(plain["kernels"], pool["kernels"])
-        self.assertAlmostEqual(plain["arithmetic_ns"] / pool["arithmetic_ns"], 1, delta=0.02)
-        self.assertAlmostEqual(plain["estimate_ns"] / pool["estimate_ns"], 1, delta=0.25)
+        self.assertEqual(plain["arithmetic_ns"], pool["arithmetic_ns"])
+        self.assertLess(plain["estimate_ns"], 1.5 * pool["estimate_ns"])
 
     def test_fit_says_the_same_of_a_card_that_it_did_not_run(self):
-        found = {row["gpu"]: row for row in self.answer(
-            "--gpus", "a100-80g,rtx3090-24g,t4-16g", command="fit")["gpus"]}
-        for card in found:
-            ran = self.step("--profile", card)["ms"]
-            for said, was in zip(found[card]["step_ms"], ran):
-                self.assertAlmostEqual(said / was, 1, delta=0.1, msg=card)
-        self.assertLess(found["a100-80g"]["step_ms"][1], found["t4-16g"]["step_ms"][0])
+        found = {row["gpu"]: row for row in self.answer("--gpus", "t4-16g,a10g-24g",
+                                                        command="fit")["gpus"]}
+        self.assertFalse(found["a10g-24g"]["was_run"])
+        for card, row in found.items():
+            for said, was in zip(row["step_ms"], self.step("--profile", card)["ms"]):
+                self.assertAlmostEqual(said / was, 1, delta=0.05, msg=card)
 
     def test_spilling(self):
         """The factor has a bound for moves that are hidden and one for those that are not."""
-        peak = self.answer("--profile", "a100-80g")["devices"][0]["live_peak_bytes"]
-        answer = self.answer("--profile", "a100-80g", "--memory", str(peak * 8 // 10))
+        peak = self.answer(*CARD)["devices"][0]["live_peak_bytes"]
+        answer = self.answer(*CARD, "--memory", str(peak * 8 // 10))
         self.assertEqual(answer["verdict"], "spills")
-        least, most = answer["devices"][0]["step"]["times_as_long_by_spilling"]
+        step = answer["devices"][0]["step"]
+        least, most = step["times_as_long_by_spilling"]
         self.assertGreaterEqual(least, 1)
         self.assertGreater(most, 1.1)
-        self.assertLess(most, 30)
-        self.assertAlmostEqual(answer["devices"][0]["step"]["estimate_ns"] /
-                               self.step("--profile", "a100-80g")["estimate_ns"], 1, delta=0.1)
+        self.assertLess(most, 10)
+        self.assertAlmostEqual(step["estimate_ns"] / self.step(*CARD)["estimate_ns"], 1, delta=0.1)
 
 
 if __name__ == "__main__":
