@@ -1,5 +1,5 @@
-/* What a kernel asks of a card: arithmetic and memory. The simulated libraries tell the driver,
- * which derives the kernel's time from it (driver/exec/roofline.h). No locking. */
+/* The demand of a kernel: arithmetic and memory. The simulated libraries pass it to the driver. The
+ * driver derives the kernel's time from it (driver/exec/roofline.h). No locking. */
 #pragma once
 
 #include <stdint.h>
@@ -22,12 +22,12 @@ enum sim_work {
     SIM_WORK_LISTS,     /* elements of lists of tensors */
     SIM_WORK_REDUCTION,
     SIM_WORK_ROWS,  /* normalisation and softmax */
-    SIM_WORK_OTHER, /* of a kernel about which nothing is known */
-    SIM_WORK_MORE,  /* a further part of a launch, which costs nothing by itself */
+    SIM_WORK_OTHER, /* of an unknown kernel */
+    SIM_WORK_MORE,  /* a further part of a launch; it costs nothing */
     SIM_WORKS,
 };
 
-/* What a kernel does. */
+/* The demand of a kernel. */
 struct sim_demand {
     enum sim_work work;
     enum spw_gpu_type type;

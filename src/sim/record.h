@@ -2,7 +2,7 @@
  * common and gpu.
  *
  *   cudnn_question              the form of questions to NVIDIA's cuDNN
- *   demand                      what a kernel asks of a card
+ *   demand                      the demand of a kernel
  *   devices                     a shared file: the device memory of all processes of a run
  *   libs/find_header            finds the headers of NVIDIA's libraries
  *   libs/gen_stubs              writes stubs for the functions that a library declares

@@ -106,7 +106,7 @@ static void test_accumulation(void **state)
     assert_int_equal(program->period->step.launches, 4 * 38 + 5);
 }
 
-/* What happens in every third step only does not make a step of three. */
+/* Work of every third step only does not make a step of three. */
 static void test_reports(void **state)
 {
     struct program *program = *state;

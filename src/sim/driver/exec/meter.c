@@ -21,7 +21,7 @@
 
 static uint64_t host_ns, launching_ns; /* the time; the part of it for launches */
 
-/* What is counted of a device; NULL: nothing was launched there. */
+/* The sums of a device; NULL: nothing was launched there. */
 static struct counted {
     struct sim_period period;
     struct sim_record_step sums; /* of all work so far */

@@ -39,7 +39,7 @@ const struct sim_builtin *sim_builtin_find(const char *name);
  * spw_touch_NAME, which stands in for the kernels of libraries. */
 bool sim_builtin_computes(const struct sim_builtin *builtin);
 
-/* What a kernel's demand follows from (launch_demand.h). */
+/* Shapes of arguments (launch_demand.h). */
 enum sim_shape {
     SIM_SHAPE_NONE,
     SIM_SHAPE_FLASH,

@@ -199,7 +199,7 @@ static bool efficient_demand(const struct sim_kernel_info *info, const unsigned 
 
 /* ---- memory ---- */
 
-/* What limits the bytes behind one address. */
+/* Limits of the bytes behind one address. */
 struct limits {
     double most;
     double inside; /* of an address inside a block, which may be a view of a tensor, or a tensor in

@@ -1,4 +1,4 @@
-/* What a launch asks of a card (exec/roofline.h), from the kernel's name, its grid and its
+/* Derives the demand of a launch (exec/roofline.h) from the kernel's name, its grid and its
  * arguments. The kernels of the simulated libraries bring their demand along.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */

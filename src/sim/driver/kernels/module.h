@@ -4,7 +4,7 @@
  *   image_read      the formats of images
  *   kernel          facts about kernels, and the built-in kernels
  *   kernel_launch   launches as operations
- *   launch_demand   what a launch asks of a card
+ *   launch_demand   the demand of a launch
  *   module          modules, libraries, functions, kernels
  *   occupancy       how many blocks of a kernel fit on a multiprocessor
  *   ptx             reads the declarations of PTX
