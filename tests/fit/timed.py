@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the programs of rows of the benchmark `times` on the simulated GPU, for a few steps each, and
-prints the simulator's estimate of a step for each as JSON.
+"""Runs the programs of rows of the benchmark `times` on the simulated GPU, for a few steps each,
+and prints the simulator's estimate of a step for each as JSON.
 
-    timed.py '[{"program": "timm", "model": "resnet50", "mode": "train", "batch": 512, "image": 224}]'
+    timed.py '[{"program": "timm", "model": "resnet50", "mode": "train", "batch": 512}]'
 
 The loops do what those of the sources do in a step. Models are built without values, since the
 simulated GPU computes none.

@@ -15,8 +15,7 @@
 #include "sim/driver/exec/roofline.h"
 
 /* The time that eager PyTorch needs for a launch: 6.5 us on the machine of an H100
- * (docs/dev/gpu.md).
- */
+ * (docs/dev/gpu.md). */
 #define LAUNCH_NS 6500
 
 static uint64_t host_ns, launching_ns; /* the time; the part of it for launches */

@@ -18,8 +18,8 @@ enum { SIM_PERIOD_KEYS = 4096 };
 
 struct sim_period {
     uint64_t count;              /* launches so far */
-    uint64_t longest;            /* launches for which a distance has lasted, at most */
-    uint64_t lasted;             /* launches for which step.launches has lasted */
+    uint64_t longest;            /* launches that a distance has lasted, at most */
+    uint64_t lasted;             /* launches that step.launches has lasted */
     uint64_t seen;               /* the last launch that confirmed step.launches */
     struct sim_record_step step; /* the last period that is complete */
     struct {
@@ -29,6 +29,6 @@ struct sim_period {
     } keys[SIM_PERIOD_KEYS];
 };
 
-/* Adds a launch. `key` is not 0. `sums` has the sums of all launches so far, and in `ns` the time
- * at which this one ends. Updates period->step. */
+/* Adds a launch. `key` is not 0. `sums` has the sums of all launches so far, and in `ns` the end
+ * of this one. Updates period->step. */
 void sim_period_add(struct sim_period *period, uint64_t key, const struct sim_record_step *sums);

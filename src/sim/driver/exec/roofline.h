@@ -19,5 +19,6 @@ struct sim_roofline {
     double besides;   /* of its memory, before it or after it */
 };
 
+/* The time of a kernel with this demand on a card. */
 struct sim_roofline sim_roofline_of(const struct sim_demand *demand,
                                     const struct spw_gpu_profile *profile);

@@ -291,7 +291,7 @@ struct touch_args {
     } ranges[TOUCH_RANGES];
     uint64_t written;
     uint64_t nanoseconds;
-    struct sim_demand demand; /* of 32-bit words, none of which may be taken for an address */
+    struct sim_demand demand; /* of 32-bit words; they are no addresses */
 };
 
 #define TOUCH_PARAM(i) PARAM(touch_args, ranges[i].address), PARAM(touch_args, ranges[i].bytes)
