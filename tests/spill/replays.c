@@ -71,7 +71,7 @@ static uint64_t promoted_bytes(void)
 /* Launches a kernel with a name of NCCL's that reads the first block of a graph. */
 static void launch_nccl(const struct replay *replay)
 {
-    enum { PARAMS = 18 };
+    enum { PARAMS = 24 };
     uint64_t nothing = 0, bytes = BYTES;
     void *params[PARAMS] = {(void *)(uintptr_t)&replay->blocks[0], &bytes};
 

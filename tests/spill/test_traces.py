@@ -132,7 +132,7 @@ class Told(Spill):
 
     def test_without_a_node_of_the_host(self):
         """A driver that does not report the device's NUMA node: node 0 is used."""
-        result = self.spill("resnet50", 75, steps=1, seed=1, SIM_FAIL="cuDeviceGetAttribute:2+",
+        result = self.spill("resnet50", 75, steps=1, seed=1, SIM_FAIL="cuDeviceGetAttribute:4+",
                             **PATIENT)
         self.assertGreater(result.device()["moves"], 0)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -60,6 +61,29 @@ functional.conv2d(x, torch.zeros(64, 64, 3, 3, device="cuda"))
 signal.setitimer(signal.ITIMER_REAL, 0)
 torch.cuda.synchronize()
 print(sorted(os.listdir("/proc/self/fd")) == sorted(before))
+"""
+# Prints how many sizes of a tensor cuDNN says that there are, and that it wrote if 0, 2 and 4 are
+# asked for.
+COUNTS = """
+import ctypes
+import sys
+
+cudnn = ctypes.CDLL(sys.argv[1])
+TENSOR, INT64 = 17, 3
+ALIGNMENT, TYPE, SIZES, STRIDES, ID = 900, 901, 902, 903, 906
+tensor, count, sizes = ctypes.c_void_p(), ctypes.c_int64(), (ctypes.c_int64 * 4)()
+assert cudnn.cudnnBackendCreateDescriptor(TENSOR, ctypes.byref(tensor)) == 0
+for name, values in (ALIGNMENT, [16]), (SIZES, [2, 3, 4, 5]), (STRIDES, [60, 20, 5, 1]), (ID, [7]):
+    array = (ctypes.c_int64 * len(values))(*values)
+    assert cudnn.cudnnBackendSetAttribute(tensor, name, INT64, ctypes.c_int64(len(values)),
+                                          array) == 0
+assert cudnn.cudnnBackendSetAttribute(tensor, TYPE, 1, ctypes.c_int64(1),
+                                      ctypes.byref(ctypes.c_int())) == 0
+assert cudnn.cudnnBackendFinalize(tensor) == 0
+for asked, array in (0, None), (0, sizes), (2, sizes), (4, sizes):
+    assert cudnn.cudnnBackendGetAttribute(tensor, SIZES, INT64, ctypes.c_int64(asked),
+                                          ctypes.byref(count), array) == 0
+    print(count.value)
 """
 CARDS_TORCH = "2.11."
 DROPPED = "import os, torch\nos.setuid(65534)\n"
@@ -150,6 +174,17 @@ class CuDNN(unittest.TestCase):
                      for setting in ({}, {"NVIDIA_TF32_OVERRIDE": "0"}, {})]
         self.assertEqual(sizes[0], sizes[2])
         self.assertNotEqual(sizes[0], sizes[1])
+
+    def test_a_request_gets_no_more(self):
+        """PyTorch 2.15 makes a list as long as the answer says, and asks for one engine."""
+        simulated = Run([self.interpreter, "-c", COUNTS, "libcudnn.so.9"], ["--no-pool"])
+        self.assertEqual(simulated.stdout, "4\n0\n2\n4\n", simulated.stderr)
+        folder = next(pathlib.Path(self.interpreter).parents[1].glob(
+            "lib/python3*/site-packages/nvidia/cudnn/lib"))
+        done = subprocess.run([self.interpreter, "-c", COUNTS, folder / "libcudnn.so.9"],
+                              capture_output=True, text=True,
+                              env={**os.environ, "LD_LIBRARY_PATH": str(folder)})
+        self.assertEqual(done.stdout, simulated.stdout, done.stderr)
 
     def test_without_an_answer(self):
         """The simulated cuDNN then guesses: it copies what is not in channels-last form."""

@@ -266,8 +266,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t 
     /* An attribute that was never set is an empty list: an engine has no knobs and no notes. */
     attribute = sim_cudnn_descriptor_find(self, attributeName);
     count = attribute == NULL ? 0 : attribute->count;
-    /* As cuDNN 9.19 and 9.26: of a request, the number of elements that it got. */
-    if (requestedElementCount > 0 && count > requestedElementCount) {
+    /* As cuDNN 9.19 and 9.26: with an array, the number of elements that are written to it. */
+    if (arrayOfElements != NULL && count > requestedElementCount) {
         count = requestedElementCount;
     }
     if (elementCount != NULL) {
