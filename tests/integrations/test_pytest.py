@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 import beside
 
 sys.path.insert(0, str(beside.SOURCE / "packing"))
-import wheel  # noqa: E402
+import make_wheel  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MARKED = HERE / "marked"
@@ -59,7 +59,7 @@ class Plugin(unittest.TestCase):
         info = self.folder / "spillway-0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: spillway\nVersion: 0\n")
-        (info / "entry_points.txt").write_text(wheel.ENTRY_POINTS)
+        (info / "entry_points.txt").write_text(make_wheel.ENTRY_POINTS)
 
     def pytest(self, *arguments, cwd=MARKED, path=f"{beside.COMMAND.parent}:/usr/bin:/bin",
                **variables):
