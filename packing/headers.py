@@ -21,6 +21,7 @@ import download
 PYPI = "https://pypi.org/simple"
 SECONDS = 30
 READ_AHEAD = 1 << 16
+MARK = "fetched"  # in a folder that is whole; scripts/setup looks for it
 PROBLEMS = (download.Missing, OSError, zipfile.BadZipFile)
 
 # By the version of CUDA, package: version, what the paths of the headers contain, and the SHA-256
@@ -141,11 +142,12 @@ def fetch_all(major, folder):
         for wheel, name in ("cuda_nvcc", "crt"), ("cuda_cccl", "nv"):
             (folder / INCLUDE[major] / name).symlink_to(f"../../{wheel}/include/{name}")
     (folder / "include").symlink_to(INCLUDE[major])
+    (folder / MARK).touch()
 
 
 def get(major, folder):
-    """Makes the folder if it is not there. Raises one of PROBLEMS."""
-    if not folder.is_dir():
+    """Makes the folder, or makes it anew if it is not this program's. Raises one of PROBLEMS."""
+    if not (folder / MARK).exists():
         download.into(folder, lambda partial: fetch_all(major, partial))
 
 

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HERE = SOURCE / "tests/wheel"
 sys.path.insert(0, str(SOURCE / "packing"))
 import contents  # noqa: E402
+import headers  # noqa: E402
 import sysroot  # noqa: E402
 
 VERSION = os.environ["PROJECT_VERSION"]
@@ -41,6 +43,24 @@ def build_linked(folder):
                         "-o", libraries[-1]], env=environment, check=True)
     subprocess.run([*compiler, "-DREGISTERS_LINKED", preload / "registers.c", *libraries, "-o",
                     folder / "registers_linked"], env=environment, check=True)
+
+
+class Headers(unittest.TestCase):
+    def test_those_of_an_older_tree_are_replaced(self):
+        """pip filled the folder before, with the headers of the runtime alone."""
+        made = []
+
+        def fetch(major, folder):
+            made.append(major)
+            (folder / headers.MARK).touch()
+
+        with tempfile.TemporaryDirectory() as name, \
+                unittest.mock.patch.object(headers, "fetch_all", fetch):
+            folder = pathlib.Path(name, ".cuda")
+            (folder / "nvidia").mkdir(parents=True)
+            headers.get("13", folder)
+            headers.get("13", folder)
+            self.assertEqual((made, os.listdir(folder)), (["13"], [headers.MARK]))
 
 
 class Wheel(unittest.TestCase):
