@@ -368,7 +368,7 @@ class Advise(harness.Case):
                                                   "--slowdown", "1.2")
         self.assertEqual(self.modules(policy), ["blocks.0"])
         self.assertIn("the least memory at 1.20 times the step, by recomputing: a budget of "
-                      "206.19 MiB\n", done.stdout)
+                      "216 MiB\n", done.stdout)
 
     def test_slowdown_without_blocks(self):
         """It gives no budget: nothing is claimed, and nothing written."""
