@@ -138,12 +138,13 @@ class Advise(unittest.TestCase):
                 if line.startswith("spillway: run --fit: ")], done.stderr
 
     def test_run_fit(self):
-        """The first run spills, and the second one recomputes, and fits as predicted."""
+        """The first run spills, and the second one recomputes, and fits as predicted. How many blocks
+        run again depends on what PyTorch keeps: 2.15 keeps less than 2.11."""
         with tempfile.TemporaryDirectory() as place:
             folder = pathlib.Path(place)
             (said,), everything = self.run_fit(folder, ())
             self.assertIn("runs by spilling", everything)
-            found = re.fullmatch(r"from the next run on: (7 of 8 repeated blocks run again in "
+            found = re.fullmatch(r"from the next run on: ([67] of 8 repeated blocks run again in "
                                  r"backward; predicted: a peak of ([\d.]+) MiB in 450 MiB, "
                                  r"([\d.]+) ms a step \(([\d.]+) ms by spilling alone\))", said)
             self.assertTrue(found, said)
