@@ -1,5 +1,6 @@
 #include "stats/summary.h"
 
+#include "common/minmax.h"
 #include "common/size.h"
 #include "system/fd.h"
 #include "system/room.h"
@@ -10,6 +11,9 @@
 
 /* When moves hold submissions back for a larger part of a step, another way is named. */
 enum { HELD_SHARE = 8 };
+
+/* The bytes that a link of PCI Express 5 with 16 lanes carries in a nanosecond, in each direction. */
+enum { LINK_SPEED = 55 };
 
 /* No floating point: the program's locale must not change the output. */
 
@@ -154,12 +158,31 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              spw_size_text(get(&counters->host_limit_bytes), limit));
 }
 
+/* If a step's bytes need the link for more than one and a half times as long as the step takes
+ * without moves, then no order of moves makes the step short. Where the step was shorter than that,
+ * the link is faster than is assumed here. */
+static void put_bound(int fd, int ordinal, uint64_t step, uint64_t held, uint64_t bytes)
+{
+    uint64_t link = bytes / LINK_SPEED, without = step > held ? step - held : 0;
+
+    if (link <= without + without / 2 || link > step) {
+        return;
+    }
+    put_line(fd,
+             "spillway: device %d: without moves such a step takes at most %" PRIu64 ".%" PRIu64
+             " ms, and its bytes need a link of %d GB/s for %" PRIu64 ".%" PRIu64
+             " ms; a smaller batch costs less, and so can recomputing (spillway run --fit)",
+             ordinal, without / 1000000, without / 100000 % 10, LINK_SPEED, link / 1000000,
+             link / 100000 % 10);
+}
+
 /* What moves cost a step. */
 static void put_step(int fd, int ordinal, const struct spw_stats *stats)
 {
     const struct spw_counters *counters = &stats->devices[ordinal].counters;
     char out[SPW_SIZE_TEXT], in[SPW_SIZE_TEXT];
     uint64_t step = get(&counters->step_ns), held = get(&counters->step_held_ns);
+    uint64_t out_bytes = get(&counters->step_out_bytes), in_bytes = get(&counters->step_in_bytes);
 
     if (step == 0) {
         return;
@@ -169,8 +192,8 @@ static void put_step(int fd, int ordinal, const struct spw_stats *stats)
              " ms when last measured; in it %s moved to the host, %s moved back, and GPU work was "
              "held back %" PRIu64 " ms",
              ordinal, step / 1000000, step / 100000 % 10,
-             spw_size_text(get(&counters->step_out_bytes), out),
-             spw_size_text(get(&counters->step_in_bytes), in), held / 1000000);
+             spw_size_text(out_bytes, out), spw_size_text(in_bytes, in), held / 1000000);
+    put_bound(fd, ordinal, step, held, spw_max(out_bytes, in_bytes));
     if (held > step / HELD_SHARE && stats->safe) {
         put_line(fd,
                  "spillway: device %d: with SPILLWAY_OVERLAP=guarded memory moves beside the work; "
