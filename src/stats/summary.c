@@ -12,7 +12,7 @@
 /* When moves hold submissions back for a larger part of a step, another way is named. */
 enum { HELD_SHARE = 8 };
 
-/* The bytes that a link of PCI Express 5 with 16 lanes carries in a nanosecond, in each direction. */
+/* The speed of PCI Express 5 x16 in each direction, in GB/s (bytes in a nanosecond). */
 enum { LINK_SPEED = 55 };
 
 /* No floating point: the program's locale must not change the output. */
@@ -191,8 +191,8 @@ static void put_step(int fd, int ordinal, const struct spw_stats *stats)
              "spillway: device %d: a step took %" PRIu64 ".%" PRIu64
              " ms when last measured; in it %s moved to the host, %s moved back, and GPU work was "
              "held back %" PRIu64 " ms",
-             ordinal, step / 1000000, step / 100000 % 10,
-             spw_size_text(out_bytes, out), spw_size_text(in_bytes, in), held / 1000000);
+             ordinal, step / 1000000, step / 100000 % 10, spw_size_text(out_bytes, out),
+             spw_size_text(in_bytes, in), held / 1000000);
     put_bound(fd, ordinal, step, held, spw_max(out_bytes, in_bytes));
     if (held > step / HELD_SHARE && stats->safe) {
         put_line(fd,

@@ -138,8 +138,8 @@ class Advise(unittest.TestCase):
                 if line.startswith("spillway: run --fit: ")], done.stderr
 
     def test_run_fit(self):
-        """The first run spills, and the second one recomputes, and fits as predicted. How many blocks
-        run again depends on what PyTorch keeps: 2.15 keeps less than 2.11."""
+        """The first run spills, and the second one recomputes, and fits as predicted. How many
+        blocks run again depends on what PyTorch keeps: 2.15 keeps less than 2.11."""
         with tempfile.TemporaryDirectory() as place:
             folder = pathlib.Path(place)
             (said,), everything = self.run_fit(folder, ())

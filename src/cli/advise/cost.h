@@ -36,7 +36,7 @@ static inline uint64_t spw_cli_advise_live_bytes(uint64_t budget_bytes)
  * free: eight layers lost 11 MiB of 394 MiB with PyTorch 2.11, and 13 MiB of 346 MiB with 2.15. */
 #define SPW_CLI_ADVISE_GAPS (8 * SPW_CLI_ADVISE_GRANULE)
 
-/* A budget in which so many live bytes fit, even where blocks are few. */
+/* A budget that has room for so many live bytes, even where blocks are few. */
 static inline uint64_t spw_cli_advise_budget_for(uint64_t live_bytes)
 {
     return spw_max((live_bytes / SPW_CLI_ADVISE_LIVE_PERMILLE + 1) * 1000,
