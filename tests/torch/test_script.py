@@ -31,11 +31,15 @@ L2_CACHE = 50 << 20
 COPIES = 4 << 20
 
 
-def bounds(bare, figure):
+# A process group has threads that free scalars late, each a block of 512 bytes.
+SCALARS = 2 * 512
+
+
+def bounds(bare, figure, late):
     """Between what this figure must lie, given those of the plain run at that step: PyTorch's cache
-    rounds some blocks up by more than the pool does."""
+    rounds some blocks up by more than the pool does. Threads may free so many bytes late."""
     if figure == "allocated_peak":
-        return min(bare["requested_peak"], bare["allocated_peak"]), bare["allocated_peak"]
+        return min(bare["requested_peak"], bare["allocated_peak"]), bare["allocated_peak"] + late
     # Memory that was freed and waits for another stream still counts as active and requested.
     waiting = bare["active"] - bare["allocated"]
     return bare["requested"] - waiting, bare["allocated"]
@@ -98,7 +102,7 @@ class Script(unittest.TestCase):
 
     def assert_between(self, plain, ours, figure):
         for number, (bare, step) in enumerate(zip(plain, self.compared(ours)), start=1):
-            least, most = bounds(bare, figure)
+            least, most = bounds(bare, figure, SCALARS if self.processes > 1 else 0)
             if self.late:
                 print(f"exempt: step {number}: {figure} {step[figure]}, plain {bare[figure]}")
                 continue
